@@ -1,0 +1,32 @@
+# The whole workflow at a glance.
+#
+#   snakemake --cores 2                                     the preview (config/preview.yaml)
+#   snakemake --cores 2 --configfile config/paper.yaml      everything
+#
+# raw data -> one standard file a data set -> fits (a job is a block of seeds) -> tables, figures, report
+
+from pathlib import Path
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+if not {"name", "qp"} & set(config):
+
+    configfile: "config/preview.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/fits.smk"
+include: "workflow/rules/results.smk"
+
+
+rule all:
+    input:
+        qp_artifacts(),
+    default_target: True
+
+
+onsuccess:
+    show_results()

@@ -1,0 +1,31 @@
+"""Gaussian-process inference by sites and tilted distributions.
+
+Every method here keeps a Gaussian posterior q(f) proportional to p(f) prod_i t_i(f_i), whose sites
+t_i are Gaussian in natural parameters (tau_i, nu_i), and repeats one sentence: look at the marginal
+of f_i, apply a local rule, get a new site.
+
+The public names are imported on first use, so that ``import tilted`` costs nothing.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "fit": "tilted.api",
+    "Fit": "tilted.api",
+    "SquaredExponential": "tilted.kernels",
+}
+
+__all__ = ["Fit", "SquaredExponential", "fit"]
+
+
+def __getattr__(name):
+    """Import a public name when it is first asked for (PEP 562)."""
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'tilted' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted([*globals(), *_PUBLIC])

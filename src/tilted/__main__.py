@@ -1,0 +1,150 @@
+"""Command line: one cell of an experiment, or the list of data sets.
+
+    python -m tilted fit --dataset wine12 --protocol as-released --seed 0 --fold 3 --method ep --json
+    python -m tilted datasets
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+USER_ERRORS = (ValueError, OSError)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; 0 on success, 1 if a fit failed, 2 on bad input."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.run(arguments)
+    except USER_ERRORS as error:
+        print(f"tilted: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    from tilted import __version__, protocols
+
+    parser = argparse.ArgumentParser(prog="tilted", description=__doc__.splitlines()[0])
+    parser.add_argument("--version", action="version", version=f"tilted {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    fit = commands.add_parser("fit", help="fit and test one fold of one data set")
+    fit.add_argument("--dataset", required=True, help="a name from `tilted datasets`")
+    fit.add_argument("--protocol", default="as-released", help=", ".join(protocols.names()))
+    fit.add_argument("--seed", type=int, default=0, help="seed index 0, 1, ...")
+    fit.add_argument("--fold", type=int, default=0, help="fold index (coal: 0 only)")
+    fit.add_argument("--method", default="ep", help="ep, ep-tune, qp, vb, vb-joint, ... by protocol")
+    fit.add_argument(
+        "--hyperparameters",
+        metavar="variance=V,lengthscale=L",
+        help="fix them and only infer; ARD lengthscales separated by ':'",
+    )
+    fit.add_argument("--mirror", help="folder or base URL tried first for raw data")
+    fit.add_argument("--json", action="store_true", help="print the whole record as JSON")
+    fit.set_defaults(run=_fit)
+
+    datasets = commands.add_parser("datasets", help="list the data sets")
+    datasets.add_argument("--json", action="store_true", help="print as JSON")
+    datasets.set_defaults(run=_datasets)
+    return parser
+
+
+def parse_hyperparameters(text: str):
+    """Kernel from ``variance=V,lengthscale=L`` (ARD: ``lengthscale=L1:L2:...``).
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown or missing, or a value is not a positive number.
+    """
+    from tilted.kernels import SquaredExponential
+
+    given = {}
+    for item in text.split(","):
+        name, _, value = item.partition("=")
+        if name not in ("variance", "lengthscale") or name in given:
+            raise ValueError(f"--hyperparameters takes variance=V,lengthscale=L, got '{text}'")
+        try:
+            given[name] = tuple(float(v) for v in value.split(":"))
+        except ValueError:
+            raise ValueError(f"{name} must be a number, got '{value}'") from None
+    if len(given) != 2 or len(given["variance"]) != 1:
+        raise ValueError(f"--hyperparameters needs one variance and a lengthscale, got '{text}'")
+    scales = given["lengthscale"]
+    return SquaredExponential(given["variance"][0], scales if len(scales) > 1 else scales[0])
+
+
+def _fit(arguments) -> int:
+    from tilted import data, protocols
+    from tilted.experiments import qp
+
+    fixed = parse_hyperparameters(arguments.hyperparameters) if arguments.hyperparameters else None
+    if arguments.dataset not in data.names():
+        raise ValueError(f"unknown data set '{arguments.dataset}'; known: {', '.join(data.names())}")
+    task = qp.task_of(arguments.dataset)
+    block = protocols.block(arguments.protocol, task)
+    spec = protocols.method(arguments.protocol, task, arguments.method)
+    dataset = data.load(arguments.dataset, block["variant"], mirror=arguments.mirror)
+    cell = (dataset, arguments.protocol)
+    where = (arguments.seed, arguments.fold)
+    start = None
+    if fixed is None and "start" in spec:
+        start = _record(qp.run_cell, cell, block, spec["start"], where)
+    record = _record(qp.run_cell, cell, block, arguments.method, where, start, fixed)
+    if arguments.json:
+        print(json.dumps(record, allow_nan=False))
+    else:
+        print(_summary(record))
+    return 0 if record["log_evidence"] is not None else 1
+
+
+def _record(run_cell, cell, block, name, where, start=None, fixed=None) -> dict:
+    """The record called ``name`` (a first tuning comes with its job's records)."""
+    from tilted import protocols
+
+    job = protocols.job_of(block["methods"], name)
+    records = run_cell(*cell, job, *where, start, fixed)
+    named = [record for record in records if record["method"] == name]
+    return named[0] if named else {**records[-1], "method": name}
+
+
+def _summary(record: dict) -> str:
+    lines = [
+        f"{record['dataset']} {record['protocol']} seed {record['seed']} fold {record['fold']} "
+        f"{record['method']}: {record['n_train']} training, {record['n_test']} test points"
+    ]
+    if record["log_evidence"] is not None:
+        lines += [
+            f"  log evidence      {record['log_evidence']:.6f}",
+            f"  hyperparameters   {record['hyperparameters']}",
+            f"  test error        {record['test_error']:.4f}",
+            f"  NTLL              {record['ntll']:.6f} nats a point",
+        ]
+    status = record["status"]
+    lines += [
+        f"  converged         {status['converged']} ({status['evaluations']} evaluations, "
+        f"{status['sweeps']} sweeps)",
+        f"  message           {status['message']}",
+        f"  seconds           {record['seconds']:.2f}",
+    ]
+    return "\n".join(lines)
+
+
+def _datasets(arguments) -> int:
+    from tilted.data import table_of_datasets
+
+    rows = table_of_datasets()
+    if arguments.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    columns = list(rows[0])
+    widths = {c: max(len(c), *(len(str(row[c])) for row in rows)) for c in columns}
+    for row in [dict(zip(columns, columns, strict=True)), *rows]:
+        print("  ".join(str(row[c]).ljust(widths[c]) for c in columns).rstrip())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

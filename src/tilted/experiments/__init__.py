@@ -1,0 +1,1 @@
+"""One file a paper: (data, protocol, split, method, seed) to flat records."""

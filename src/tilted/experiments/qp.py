@@ -1,0 +1,245 @@
+"""The experiments of the quantile-propagation paper: one record for each (seed, fold, method).
+
+``run_cell`` fits and tests one fold under a named protocol; ``run_job`` runs a block of seeds. A failed
+fit is a record with its reason in ``status.message``; nothing is dropped.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import time
+from collections.abc import Iterator
+from importlib import import_module
+
+import numpy as np
+
+from tilted import api, likelihoods, metrics, protocols
+from tilted.data import Dataset, folds, split
+from tilted.gaussian import Sites
+from tilted.hyperparameters import Search
+from tilted.inference import RULES
+from tilted.inference.engine import Options
+from tilted.inference.result import Status
+from tilted.kernels import SquaredExponential
+from tilted.linalg import NotPositiveDefinite
+
+PAPER = "qp"
+COUNTS = ("coal",)
+JOINT = "tilted.inference.vb_joint"
+
+
+def task_of(dataset: str) -> str:
+    """Task of a data set: "counts" for the coal-mining disasters, else "classification"."""
+    return "counts" if dataset in COUNTS else "classification"
+
+
+def modules_of(protocol: str, dataset: str, method: str) -> list[str]:
+    """Modules whose closures a job of ``method`` depends on (some are imported by name at run time)."""
+    block = protocols.block(protocol, task_of(dataset))
+    rule = protocols.method(protocol, task_of(dataset), method)["rule"]
+    return [__name__, RULES.get(rule, JOINT), likelihoods.module_of(block["likelihood"])]
+
+
+def run_job(
+    dataset: Dataset, protocol: str, method: str, seeds, starts: dict | None = None
+) -> Iterator[dict]:
+    """Records of all folds of a block of seeds, one after the other.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        In the variant of the protocol.
+    protocol, method : str
+        Names; the method is one of the protocol's.
+    seeds : iterable of int
+        Seed indices; the protocol's split maps them to its generator's seeds.
+    starts : dict, optional
+        (seed, fold) -> record whose hyperparameters start the search, for methods that ask for one.
+    """
+    scheme = protocols.block(protocol, task_of(dataset.name))["split"]
+    for seed in seeds:
+        for fold in range(folds(scheme)):
+            start = None if starts is None else starts.get((seed, fold))
+            yield from run_cell(dataset, protocol, method, seed, fold, start)
+
+
+def run_cell(
+    dataset: Dataset,
+    protocol: str,
+    method: str,
+    seed: int,
+    fold: int,
+    start: dict | None = None,
+    fixed: SquaredExponential | None = None,
+) -> list[dict]:
+    """Fit and test one fold.
+
+    Parameters
+    ----------
+    start : dict, optional
+        Record whose hyperparameters start the search.
+    fixed : SquaredExponential, optional
+        Use these hyperparameters and infer only.
+
+    Returns
+    -------
+    list of records
+        One, or two for a method that is tuned twice (the first called ``METHOD-tune``).
+
+    Raises
+    ------
+    ValueError
+        For names the protocol does not know, a fold out of range, or a missing start.
+    """
+    task = task_of(dataset.name)
+    block, spec = protocols.block(protocol, task), protocols.method(protocol, task, method)
+    part = split(dataset, block["split"], seed, fold, standardise=block["standardise"])
+    identity = {
+        "paper": PAPER,
+        "dataset": dataset.name,
+        "protocol": protocol,
+        "seed": int(seed),
+        "fold": int(fold),
+        "n_train": len(part.y_train),
+        "n_test": len(part.y_test),
+    }
+    kernel = fixed or _starting_kernel(block, spec, part, start)
+    optimise = fixed is None and spec.get("optimise", True)
+    records = []
+    tunings = spec.get("tunings", 1) if optimise else 1
+    for tuning in range(tunings):
+        name = method if tuning == tunings - 1 else method + protocols.TUNE
+        record, kernel = _attempt(block, spec, part, kernel, optimise)
+        records.append({**identity, "method": name, **record})
+        if kernel is None:
+            break
+    return records
+
+
+def _starting_kernel(block, spec, part, start) -> SquaredExponential:
+    """Kernel at which the search starts."""
+    if "start" in spec:
+        if start is None or start["hyperparameters"] is None:
+            raise ValueError(f"this method starts from the hyperparameters of '{spec['start']}'")
+        given = start["hyperparameters"]
+        return SquaredExponential(given["variance"], given["lengthscale"])
+    ard = block["kernel"] == "ard"
+    return SquaredExponential(1.0, (1.0,) * part.X_train.shape[1] if ard else 1.0)
+
+
+def _attempt(block, spec, part, kernel, optimise):
+    """Record of one fit (without its identity), and its kernel (None if the fit failed)."""
+    began = time.perf_counter()
+    try:
+        fitted = _fit(block, spec, part, kernel, optimise)
+        likelihood = _likelihood(block)
+        mean, variance = fitted.predict_latent(part.X_test)
+        density = likelihood.log_predictive(part.y_test, mean, variance)
+        if not np.all(np.isfinite(density)):
+            raise ArithmeticError("a test log density is not finite")
+        errors = likelihood.errors(part.y_test, mean, variance)
+    except (NotPositiveDefinite, ArithmeticError) as error:
+        failed = Status(converged=False, sweeps=0, message=f"failed: {error}")
+        return _failed_record(failed, time.perf_counter() - began), None
+    lengthscale = fitted.kernel.lengthscale
+    record = {
+        "hyperparameters": {
+            "variance": fitted.kernel.variance,
+            "lengthscale": list(lengthscale) if fitted.kernel.ard else lengthscale,
+        },
+        "log_evidence": float(fitted.log_evidence),
+        "status": fitted.status.as_dict(),
+        "test_error": metrics.mean_error(errors),
+        "ntll": metrics.negative_log_likelihood(density),
+        "test_log_density": density.tolist(),
+        "latent_mean": mean.tolist(),
+        "latent_variance": variance.tolist(),
+        "seconds": time.perf_counter() - began,
+    }
+    return record, fitted.kernel
+
+
+def _failed_record(status: Status, seconds: float) -> dict:
+    empty = dict.fromkeys(
+        ("hyperparameters", "log_evidence", "test_error", "ntll", "test_log_density",
+         "latent_mean", "latent_variance")
+    )
+    return {**empty, "status": status.as_dict(), "seconds": seconds}
+
+
+def _likelihood(block):
+    options = {"predictive": block["predictive"]} if "predictive" in block else {}
+    return likelihoods.get(block["likelihood"], **options)
+
+
+def _fit(block, spec, part, kernel, optimise):
+    """The fit that a method's spec asks for."""
+    likelihood = _likelihood(block)
+    if spec["rule"] == "vb-joint":
+        return _fit_joint(block, spec, part, kernel, optimise, likelihood)
+    options = Options(**block["sites"], min_precision=spec.get("min_precision", -np.inf))
+    search = Search(**block["search"], gradient=spec.get("gradient", "exact"))
+    start = None
+    if block.get("start_sites") == "positive":
+        start = Sites(np.ones(len(part.y_train)), np.sqrt(part.y_train + 0.5))
+    return api.fit(
+        part.X_train,
+        part.y_train,
+        likelihood,
+        spec["rule"],
+        kernel,
+        mean=spec.get("mean", block["mean"]),
+        optimise=optimise,
+        search=search,
+        options=options,
+        start=start,
+    )
+
+
+def _fit_joint(block, spec, part, kernel, optimise, likelihood):
+    """The joint variational search, with its input checked like every other fit's."""
+    if not optimise:
+        raise ValueError("vb-joint optimises its hyperparameters jointly; they cannot be fixed")
+    mean = spec.get("mean", block["mean"])
+    if mean != 0.0:
+        raise ValueError("vb-joint has a zero prior mean only")
+    X, y = api.check_inputs(part.X_train), likelihood.check(part.y_train)
+    joint = import_module(JOINT)
+    return joint.fit(
+        X,
+        y,
+        likelihood.name,
+        kernel,
+        released=spec["released"],
+        max_evaluations=block["search"]["max_iterations"],
+        alpha=spec.get("alpha", 0.0),
+    )
+
+
+def narrate(records: Iterator[dict], log_path=None) -> Iterator[dict]:
+    """Pass records through and print a line for each finished seed, to stderr and to a log file."""
+    with open(log_path or os.devnull, "w", encoding="utf-8") as log:
+        for _, group in itertools.groupby(records, key=lambda r: r["seed"]):
+            held = []
+            for record in group:
+                held.append(record)
+                yield record
+            line = _seed_line(held)
+            print(line, file=sys.stderr, flush=True)
+            print(line, file=log, flush=True)
+            for record in held:
+                if not record["status"]["converged"]:
+                    name = f"{record['method']} fold {record['fold']}"
+                    print(f"  {name}: {record['status']['message']}", file=log, flush=True)
+
+
+def _seed_line(records: list[dict]) -> str:
+    first = records[0]
+    converged = sum(record["status"]["converged"] for record in records)
+    seconds = sum(record["seconds"] for record in records)
+    return (
+        f"  {first['dataset']} {first['protocol']} {records[-1]['method']} seed {first['seed']}: "
+        f"{converged}/{len(records)} fits converged, {seconds:.1f} s"
+    )

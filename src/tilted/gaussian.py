@@ -1,0 +1,77 @@
+"""Gaussians in natural parameters: sites, cavities, marginals.
+
+A site is t_i(f_i) = exp(-tau_i f_i^2 / 2 + nu_i f_i), not normalised; its scale lives in the evidence.
+Site precisions may be zero or negative; only the posterior as a whole has to be proper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Natural parameters of N sites: precision ``tau`` [N] and shift ``nu`` [N]."""
+
+    tau: np.ndarray
+    nu: np.ndarray
+
+    @classmethod
+    def zeros(cls, n: int) -> Sites:
+        """Flat sites: the posterior is the prior."""
+        return cls(np.zeros(n), np.zeros(n))
+
+    def towards(self, target: Sites, step: float) -> Sites:
+        """The damped update (1 - step) * self + step * target."""
+        return Sites(
+            self.tau + step * (target.tau - self.tau), self.nu + step * (target.nu - self.nu)
+        )
+
+    def replace(self, i: int, tau: float, nu: float) -> Sites:
+        """A copy with site ``i`` exchanged."""
+        new_tau, new_nu = self.tau.copy(), self.nu.copy()
+        new_tau[i], new_nu[i] = tau, nu
+        return Sites(new_tau, new_nu)
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """What a rule sees: mean [N] and variance [N] of h, and the extra variance [N] of f given h.
+
+    Sites act on h; the likelihood on f = h + e with e_i ~ N(0, extra_i). For a dense posterior without
+    independent noise ``extra`` is zero and h is f.
+    """
+
+    mean: np.ndarray
+    variance: np.ndarray
+    extra: np.ndarray
+
+
+def cavity(mean, variance, tau, nu):
+    """Divide the sites out of the marginals.
+
+    Parameters
+    ----------
+    mean, variance : arrays [N]
+        Marginals of h.
+    tau, nu : arrays [N]
+        Their sites.
+
+    Returns
+    -------
+    cavity_mean, cavity_variance : arrays [N]
+        Of q / t_i. Where the cavity is improper (1 - tau v <= 0) the variance comes out infinite or
+        negative; callers test ``cavity_variance > 0`` and ``isfinite``.
+    """
+    remaining = 1.0 - tau * variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (mean - nu * variance) / remaining, variance / remaining
+
+
+def log_site_integral(cavity_mean, cavity_variance, tau, nu):
+    """log of the integral of N(h; m, v) exp(-tau h^2 / 2 + nu h) over h, elementwise [N]."""
+    scale = 1.0 + tau * cavity_variance
+    quadratic = (nu**2 * cavity_variance + 2.0 * nu * cavity_mean - tau * cavity_mean**2) / scale
+    return 0.5 * quadratic - 0.5 * np.log(scale)

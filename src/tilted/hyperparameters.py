@@ -1,0 +1,253 @@
+"""Maximise the log evidence over kernel parameters by L-BFGS-B with analytic gradients.
+
+Sites are warm-started from one evaluation to the next; the sites of the best evaluation come back with
+the result, so that a caller can pass them on. Nothing is kept between calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize
+
+from tilted.gaussian import Sites
+from tilted.inference import get_rule
+from tilted.inference.engine import Options, infer
+from tilted.inference.implicit import evidence_derivative
+from tilted.inference.result import Inference, Status
+from tilted.linalg import NotPositiveDefinite
+from tilted.posteriors.dense import Dense
+
+GRADIENTS = ("exact", "sites-fixed")
+SMALLEST = 1e-15  # lower bound of a parameter; an upper one would change L-BFGS-B's first step
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A map from the optimiser's real line to positive parameters."""
+
+    forward: Callable[[np.ndarray], np.ndarray]
+    inverse: Callable[[np.ndarray], np.ndarray]
+    slope: Callable[[np.ndarray], np.ndarray]
+
+
+def _inverse_softplus(p):
+    return p + np.log(-np.expm1(-p))
+
+
+TRANSFORMS = {
+    "softplus": Transform(
+        lambda x: np.logaddexp(0.0, x), _inverse_softplus, lambda x: 1.0 / (1.0 + np.exp(-x))
+    ),
+    "log": Transform(np.exp, np.log, np.exp),
+}
+
+
+@dataclass(frozen=True)
+class Search:
+    """How to search: transform, gradient and the stopping rules of L-BFGS-B.
+
+    ``gradient`` is "exact" (implicit differentiation where the rule needs it) or "sites-fixed" (EP's
+    formula whatever the rule, as the QP paper's code does; inconsistent for QP).
+    """
+
+    transform: str = "softplus"
+    gradient: str = "exact"
+    max_iterations: int = 1000
+    relative_tolerance: float = 1e-9
+    gradient_tolerance: float = 1e-5
+
+    def __post_init__(self):
+        if self.transform not in TRANSFORMS:
+            raise ValueError(f"transform must be one of {', '.join(TRANSFORMS)}")
+        if self.gradient not in GRADIENTS:
+            raise ValueError(f"gradient must be one of {', '.join(GRADIENTS)}")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Data and model without hyperparameters: X [N, D], y [N], likelihood, prior mean, method, options."""
+
+    X: np.ndarray
+    y: np.ndarray
+    likelihood: object
+    method: str
+    mean: float = 0.0
+    options: Options = Options()
+
+    def posterior(self, kernel) -> Dense:
+        """The prior over the training points under ``kernel``."""
+        return Dense.build(kernel.matrix(self.X), self.mean)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Kernel at the best evidence found, the inference there, and how the search ended."""
+
+    kernel: object
+    inference: Inference
+    status: Status
+
+
+def infer_at(problem: Problem, kernel, start: Sites | None = None) -> Inference:
+    """Inference at fixed hyperparameters, from flat sites or a warm start."""
+    return infer(
+        problem.posterior(kernel),
+        problem.likelihood,
+        problem.y,
+        get_rule(problem.method),
+        problem.options,
+        start,
+    )
+
+
+def evidence_and_gradient(problem: Problem, kernel, start=None, gradient: str = "exact"):
+    """The inference at ``kernel`` and the gradient of its log evidence in ``kernel.parameters()``.
+
+    Raises
+    ------
+    NotPositiveDefinite
+        If the posterior is improper at the starting sites.
+    """
+    rule = get_rule(problem.method)
+    if gradient == "exact" and rule.sensitivity is None and problem.method == "qp-table":
+        raise ValueError("the lookup table has no exact evidence gradient; use 'sites-fixed'")
+    posterior = problem.posterior(kernel)
+    found = infer(posterior, problem.likelihood, problem.y, rule, problem.options, start)
+    if gradient == "exact" and rule.sensitivity is not None:
+        G = evidence_derivative(
+            posterior, found.state, problem.likelihood, problem.y, rule.sensitivity
+        )
+    else:
+        G = posterior.evidence_derivative(found.state)
+    return found, kernel.contract_gradient(problem.X, posterior.K, G)
+
+
+@dataclass
+class _Trace:
+    """What the objective of one search remembers."""
+
+    start: Sites | None
+    best: Inference | None = None
+    best_kernel: object = None
+    evaluations: int = 0
+    sweeps: int = 0
+    unconverged: int = 0
+
+
+class _Abandoned(Exception):
+    """An evaluation failed; the search ends with the best point so far."""
+
+
+def maximise(problem: Problem, kernel, search: Search | None = None, start: Sites | None = None):
+    """Maximise the log evidence from the parameters of ``kernel``.
+
+    Parameters
+    ----------
+    problem : Problem
+    kernel : SquaredExponential or another kernel
+        Its parameters are the starting point.
+    search : Search, optional
+    start : Sites, optional
+        Warm start of the first inference.
+
+    Returns
+    -------
+    Tuned
+        The best evaluation; ``status.message`` tells how the search ended, of evaluations that did not
+        converge, of a parameter at its bound, and of a flat ridge.
+
+    Raises
+    ------
+    NotPositiveDefinite
+        If the very first evaluation fails.
+    """
+    search = search or Search()
+    transform = TRANSFORMS[search.transform]
+    trace = _Trace(start)
+
+    def objective(x):
+        try:
+            at = kernel.with_parameters(transform.forward(x))
+            found, gradient = evidence_and_gradient(problem, at, trace.start, search.gradient)
+        except (NotPositiveDefinite, ValueError) as error:
+            raise _Abandoned(str(error)) from error
+        _note(trace, found, at)
+        return -found.log_evidence, -gradient * transform.slope(x)
+
+    x0 = transform.inverse(kernel.parameters())
+    bounds = [(float(transform.inverse(np.array(SMALLEST))), None)] * len(x0)
+    try:
+        outcome = minimize(
+            objective,
+            x0,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={
+                "maxiter": search.max_iterations,
+                "maxfun": search.max_iterations,
+                "ftol": search.relative_tolerance,
+                "gtol": search.gradient_tolerance,
+            },
+        )
+        ended, message = bool(outcome.success), str(outcome.message)
+    except _Abandoned as error:
+        if trace.best is None:
+            raise error.__cause__ from None
+        ended, message = False, f"search abandoned: {error}"
+    return _tuned(problem, trace, ended, message)
+
+
+def _note(trace: _Trace, found: Inference, kernel) -> None:
+    """Count an evaluation and keep it if it is the best."""
+    trace.evaluations += 1
+    trace.sweeps += found.status.sweeps
+    trace.unconverged += not found.status.converged
+    trace.start = found.sites
+    usable = found.status.converged and np.isfinite(found.log_evidence)
+    if trace.best is None or (usable and found.log_evidence > trace.best.log_evidence):
+        trace.best, trace.best_kernel = found, kernel
+
+
+def _tuned(problem, trace: _Trace, ended: bool, message: str) -> Tuned:
+    """The best point as a value, with everything worth knowing in its status."""
+    notes = [message]
+    if trace.unconverged:
+        notes.append(f"{trace.unconverged} evaluations with unconverged sites")
+    if np.any(trace.best_kernel.parameters() <= 1.01 * SMALLEST):
+        notes.append(f"a parameter is at its lower bound of {SMALLEST:g}")
+    ridge = flat_ridge(problem, trace.best_kernel, trace.best)
+    if ridge:
+        notes.append(ridge)
+    status = replace(
+        trace.best.status,
+        converged=ended and trace.best.status.converged,
+        sweeps=trace.sweeps,
+        evaluations=trace.evaluations,
+        message="; ".join(notes),
+    )
+    return Tuned(trace.best_kernel, trace.best, status)
+
+
+def flat_ridge(problem: Problem, kernel, found: Inference) -> str:
+    """A note if the evidence hardly depends on the variance, as on separable data; else "".
+
+    On separable data the latent function only has to be steep: the evidence rises ever more slowly as
+    the variance grows, and where the search stops is decided by its tolerance. One inference at twice
+    the variance tells.
+    """
+    parameters = kernel.parameters()
+    if problem.likelihood.name != "probit" or parameters[0] < 100.0:
+        return ""
+    parameters[0] *= 2.0
+    steeper = infer_at(problem, kernel.with_parameters(parameters), found.sites)
+    change = steeper.log_evidence - found.log_evidence
+    if abs(change) > 0.1:
+        return ""
+    return (
+        f"flat ridge: at twice the variance the log evidence changes by {change:+.1e} only, so the "
+        "variance is set by the search's tolerance"
+    )

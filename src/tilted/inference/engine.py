@@ -1,0 +1,301 @@
+"""The one loop: sweep, damp, test convergence, report.
+
+A parallel sweep asks the rule for new sites at all marginals at once, moves the sites towards them and
+conditions the posterior again. Undamped parallel EP oscillates at large prior variances, so the step is
+accelerated (``acceleration``), its damping adapts to the residual, and a step that would make the
+posterior improper, or lower the evidence of a rule that ascends, is repeated with half the damping.
+A sequential sweep updates one site after the other by rank-one steps, as in the textbooks; where no
+parallel step is acceptable at all the run starts again sequentially, and its status says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tilted.gaussian import Sites
+from tilted.inference.acceleration import Anderson
+from tilted.inference.result import Inference, Status
+from tilted.inference.rule import Rule, Update
+from tilted.linalg import NotPositiveDefinite
+
+SCHEDULES = ("parallel", "sequential")
+STOPS = ("marginals", "site-rms")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to iterate.
+
+    Parameters
+    ----------
+    tolerance : float
+        Stop when the residual is at most this.
+    max_sweeps : int
+        Bound on the sweeps; reaching it is reported as not converged.
+    schedule : "parallel" or "sequential"
+    damping : float in (0, 1]
+        First and largest step.
+    min_damping : float
+        Smallest step the adaptation may choose.
+    memory : int
+        Depth of the acceleration (parallel schedule); 0 switches it off.
+    stop : "marginals" or "site-rms"
+        The residual: by how much each marginal would change if its own site took its undamped new
+        value, max of |dm| / sqrt(v) and |d log v| (free of scale); or the papers' own, the larger root
+        mean square change of tau and of nu.
+    min_precision : float
+        Site precisions are clipped from below to this, and clippings counted. -inf (negative
+        precisions are legitimate) unless a protocol replays code that clips.
+    """
+
+    tolerance: float = 1e-8
+    max_sweeps: int = 1000
+    schedule: str = "parallel"
+    damping: float = 1.0
+    min_damping: float = 1e-4
+    memory: int = 5
+    stop: str = "marginals"
+    min_precision: float = -np.inf
+
+    def __post_init__(self):
+        if self.schedule not in SCHEDULES:
+            raise ValueError(f"schedule must be one of {SCHEDULES}, got '{self.schedule}'")
+        if self.stop not in STOPS:
+            raise ValueError(f"stop must be one of {STOPS}, got '{self.stop}'")
+        if not 0 < self.min_damping <= self.damping <= 1:
+            raise ValueError("need 0 < min_damping <= damping <= 1")
+        if self.tolerance <= 0 or self.max_sweeps < 1 or self.memory < 0:
+            raise ValueError("need tolerance > 0, max_sweeps >= 1 and memory >= 0")
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A conditioned posterior with the rule's answer to it."""
+
+    state: object
+    update: Update
+
+    @property
+    def evidence(self) -> float:
+        return self.state.log_normaliser + float(np.sum(self.update.log_terms))
+
+
+@dataclass
+class _Run:
+    """Bookkeeping of one call of :func:`infer`; nothing of it outlives the call."""
+
+    posterior: object
+    likelihood: object
+    y: np.ndarray
+    rule: Rule
+    options: Options
+    step: float = 1.0
+    smallest: float = 1.0
+    sweeps: int = 0
+    retries: int = 0
+    clipped: int = 0
+    residual: float = np.inf
+    fallback: bool = False
+    memory: Anderson = field(default=None)
+
+    def visit(self, sites: Sites) -> _Point | None:
+        """Condition on ``sites``; None if the posterior is improper."""
+        try:
+            state = self.posterior.condition(sites)
+        except NotPositiveDefinite:
+            return None
+        if not np.all(state.marginals.variance > 0):
+            return None
+        return self.answer(state)
+
+    def answer(self, state) -> _Point:
+        """The rule's new sites at a state, clipped where the options say so."""
+        update = self.rule.update(state.marginals, state.sites, self.likelihood, self.y)
+        floor = self.options.min_precision
+        low = update.sites.tau < floor
+        self.clipped = int(np.sum(low))
+        if self.clipped:
+            sites = Sites(np.where(low, floor, update.sites.tau), update.sites.nu)
+            update = Update(sites, update.log_terms, update.skipped)
+        return _Point(state, update)
+
+    def shrink(self) -> None:
+        self.step *= 0.5
+        self.smallest = min(self.smallest, self.step)
+
+
+def infer(
+    posterior, likelihood, y, rule: Rule, options: Options | None = None, start: Sites | None = None
+) -> Inference:
+    """Iterate ``rule`` to its fixed point.
+
+    Parameters
+    ----------
+    posterior : Dense or another posterior
+    likelihood : Likelihood
+    y : array [N]
+    rule : Rule
+    options : Options, optional
+    start : Sites, optional
+        Warm start; flat sites by default.
+
+    Returns
+    -------
+    Inference
+        Also when not converged; ``status`` says so.
+
+    Raises
+    ------
+    NotPositiveDefinite
+        If not even the starting sites give a proper posterior.
+    """
+    options = options or Options()
+    start = start or Sites.zeros(len(y))
+    run, point = _iterate(posterior, likelihood, y, rule, options, start)
+    if options.schedule == "parallel" and run.step < options.min_damping:
+        # no acceptable parallel step: strongly multimodal sites; one at a time is safer and slower
+        tried, options = run, replace(options, schedule="sequential")
+        run, point = _iterate(posterior, likelihood, y, rule, options, start)
+        run.sweeps += tried.sweeps
+        run.retries += tried.retries
+        run.fallback = True
+    return _finish(run, point)
+
+
+def _iterate(posterior, likelihood, y, rule, options, start):
+    """Sweep until converged, out of sweeps, or stuck."""
+    run = _Run(posterior, likelihood, y, rule, options, options.damping, options.damping)
+    run.memory = Anderson(options.memory)
+    point = run.answer(posterior.condition(start))
+    advance = _parallel if options.schedule == "parallel" else _sequential
+    while True:
+        previous, run.residual = run.residual, _residual(point, options.stop)
+        if not run.residual > options.tolerance or run.sweeps >= options.max_sweeps:
+            break
+        if not rule.ascends:
+            _adapt(run, previous)
+        following = advance(run, point)
+        if following is None:
+            break
+        point = following
+        run.sweeps += 1
+    return run, point
+
+
+def _parallel(run: _Run, point: _Point) -> _Point | None:
+    """One parallel sweep; None when no step, however small, is acceptable."""
+    sites, target = point.state.sites, point.update.sites
+    x = np.concatenate([sites.tau, sites.nu])
+    f = np.concatenate([target.tau, target.nu]) - x
+    run.memory.record(x, f)
+    if run.memory.active:
+        v, m = point.state.marginals.variance, point.state.marginals.mean
+        following = run.visit(_sites(x + run.memory.step(run.step, lambda r: _scaled(r, m, v))))
+        if following is not None and _acceptable(run, point, following):
+            return following
+        run.memory.restart()
+        run.retries += 1
+    while run.step >= run.options.min_damping:
+        following = run.visit(_sites(x + run.step * f))
+        if following is not None and _acceptable(run, point, following):
+            if run.rule.ascends:
+                run.step = min(1.5 * run.step, run.options.damping)
+            return following
+        run.retries += 1
+        run.shrink()
+    return None
+
+
+def _sequential(run: _Run, point: _Point) -> _Point | None:
+    """One sweep over the sites in order, each folded in before the next by a rank-one step."""
+    state, options = point.state, run.options
+    covariance = run.posterior.covariance(state)
+    sites, mean = state.sites, state.marginals.mean
+    for i in range(len(run.y)):
+        one = slice(i, i + 1)
+        marginal = run.posterior.marginal(mean, covariance, i)
+        old = Sites(sites.tau[one], sites.nu[one])
+        new = run.rule.update(marginal, old, run.likelihood, run.y[one]).sites
+        d_tau = max(float(new.tau[0]), options.min_precision) - float(old.tau[0])
+        d_nu, step = float(new.nu[0] - old.nu[0]), run.step
+        while 1.0 + step * d_tau * covariance[i, i] < 0.1:  # at 0 the posterior is improper
+            run.retries += 1
+            step *= 0.5
+        mean, covariance = run.posterior.update_one(
+            mean, covariance, i, step * d_tau, step * d_nu
+        )
+        sites = sites.replace(i, sites.tau[i] + step * d_tau, sites.nu[i] + step * d_nu)
+    return run.visit(sites)
+
+
+def _sites(x: np.ndarray) -> Sites:
+    return Sites(*np.split(x, 2))
+
+
+def _scaled(change: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """A change of (tau, nu) in units of the marginals: relative variance and mean in sd."""
+    d_tau, d_nu = np.split(change, 2)
+    return np.concatenate([d_tau * v, (d_nu - d_tau * m) * np.sqrt(v)])
+
+
+def _acceptable(run: _Run, old: _Point, new: _Point) -> bool:
+    """Finite, and not worse where the rule promises to ascend (up to rounding)."""
+    if not (np.isfinite(new.evidence) and np.all(np.isfinite(new.update.sites.tau))):
+        return False
+    return not run.rule.ascends or new.evidence >= old.evidence - 1e-10 * (1 + abs(old.evidence))
+
+
+def _residual(point: _Point, stop: str) -> float:
+    """How far the rule's new sites are from the present ones."""
+    d_tau = point.update.sites.tau - point.state.sites.tau
+    d_nu = point.update.sites.nu - point.state.sites.nu
+    if stop == "site-rms":
+        return max(float(np.sqrt(np.mean(d**2))) for d in (d_tau, d_nu))
+    m, v = point.state.marginals.mean, point.state.marginals.variance
+    shrink = 1.0 + d_tau * v
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_mean = np.abs(d_nu - d_tau * m) * np.sqrt(v) / np.abs(shrink)
+        by_variance = np.abs(np.log(np.maximum(shrink, 0.0)))
+    return float(np.max(np.maximum(by_mean, by_variance)))
+
+
+def _adapt(run: _Run, previous: float) -> None:
+    """Halve the step when the residual doubles (down to 0.1), let it recover while it falls."""
+    if run.residual > 2.0 * previous:
+        run.memory.restart()
+        if 0.5 * run.step >= max(0.1, run.options.min_damping):
+            run.shrink()
+    elif run.residual < previous:
+        run.step = min(1.3 * run.step, run.options.damping)
+
+
+def _finish(run: _Run, point: _Point) -> Inference:
+    """Evidence and status at the last point."""
+    evidence = point.evidence
+    converged = bool(run.residual <= run.options.tolerance and np.isfinite(evidence))
+    status = Status(
+        converged=converged,
+        sweeps=run.sweeps,
+        residual=run.residual,
+        damping=run.smallest,
+        skipped=point.update.skipped,
+        retries=run.retries,
+        clipped=run.clipped,
+        negative_sites=point.state.negative_sites,
+        message=_message(run, point, converged),
+    )
+    return Inference(point.state.sites, point.state, evidence, status)
+
+
+def _message(run: _Run, point: _Point, converged: bool) -> str:
+    how = " (parallel steps were improper, finished sequentially)" if run.fallback else ""
+    if converged:
+        return f"converged in {run.sweeps} sweeps{how}"
+    cause = f"not converged: residual {run.residual:.1e} after {run.sweeps} sweeps"
+    if point.update.skipped:
+        cause += f", {point.update.skipped} sites with an improper cavity"
+    if run.step < run.options.min_damping:
+        return f"{cause}; no step of at least {run.options.min_damping:g} is acceptable here"
+    return f"{cause}; raise max_sweeps or lower damping"

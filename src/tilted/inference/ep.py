@@ -1,0 +1,45 @@
+"""Expectation propagation: project the tilted distribution, divide by the cavity.
+
+[Zhang 2020, algorithm 1, eqs 3-4; Rasmussen & Williams 2006, algorithm 3.5]. ``tilted_rule`` turns any
+projection into a rule; EP is the rule of the KL projection and QP that of the Wasserstein projection.
+
+Sites act on h while the likelihood sees f = h + e, e ~ N(0, D). With the cavity (m, v_h) of h, v = v_h + D
+and the projection's d1, d2, the site is tau = -d2 / (1 + v_h d2), nu = (d1 - m d2) / (1 + v_h d2); for
+D = 0 this is moment matching divided by the cavity.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilted.gaussian import Marginals, Sites, cavity, log_site_integral
+from tilted.inference.rule import Rule, Update
+from tilted.projections import kl
+
+
+def tilted_rule(project, sensitivity=None) -> Rule:
+    """The rule that projects tilted distributions with ``project(likelihood, y, m, v)``."""
+
+    def update(marginals: Marginals, sites: Sites, likelihood, y: np.ndarray) -> Update:
+        m, v_h = cavity(marginals.mean, marginals.variance, sites.tau, sites.nu)
+        proper = np.isfinite(v_h) & (v_h > 0)
+        m, v_h = np.where(proper, m, 0.0), np.where(proper, v_h, 1.0)
+        v = v_h + marginals.extra
+        projection = project(likelihood, y, m, v)
+        # 1 + v_h d2 = variance / v - D d2, without the cancellation for strong sites
+        scale = projection.variance / v - marginals.extra * projection.d2
+        usable = proper & (scale > 0) & np.isfinite(scale)
+        scale = np.where(usable, scale, 1.0)
+        tau = np.where(usable, -projection.d2 / scale, sites.tau)
+        nu = np.where(usable, (projection.d1 - m * projection.d2) / scale, sites.nu)
+        log_terms = np.where(
+            proper, projection.log_z - log_site_integral(m, v_h, sites.tau, sites.nu), -np.inf
+        )
+        return Update(Sites(tau, nu), log_terms, skipped=int(np.sum(~usable)))
+
+    return Rule(update, sensitivity=sensitivity)
+
+
+def rules():
+    """Rules of this module by method name."""
+    return {"ep": tilted_rule(kl)}

@@ -1,0 +1,73 @@
+"""What an inference returns: posterior, sites, evidence and a status that hides nothing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+from tilted.gaussian import Sites
+
+
+@dataclass(frozen=True)
+class Status:
+    """How an inference, or a whole fit, ended.
+
+    Attributes
+    ----------
+    converged : bool
+    sweeps : int
+        Sweeps over all sites (in a fit: summed over evaluations).
+    evaluations : int
+        Evidence evaluations of the optimiser (1 for plain inference).
+    residual : float
+        How far the last sweep was from the fixed point (``engine.Options.stop``).
+    damping : float
+        Smallest step that was used (1: undamped).
+    jitter : float
+        Added to a diagonal; always 0 for the dense posterior, which needs none.
+    skipped : int
+        Sites left as they were in the last sweep because their cavity was improper.
+    retries : int
+        Steps repeated because the posterior was improper or the evidence of an ascending rule fell.
+    clipped : int
+        Sites held at the smallest precision a protocol allows.
+    negative_sites : int
+        Sites with negative precision at the end (legitimate).
+    message : str
+        Cause and, where there is one, remedy.
+    """
+
+    converged: bool
+    sweeps: int
+    evaluations: int = 1
+    residual: float = 0.0
+    damping: float = 1.0
+    jitter: float = 0.0
+    skipped: int = 0
+    retries: int = 0
+    clipped: int = 0
+    negative_sites: int = 0
+    message: str = ""
+
+    def as_dict(self) -> dict:
+        """A plain dictionary, for records."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Inference:
+    """Approximate posterior at fixed hyperparameters.
+
+    Attributes
+    ----------
+    sites : Sites
+    state : object
+        The conditioned posterior (``DenseState``).
+    log_evidence : float
+        Log marginal likelihood: EP's [Zhang 2020, eq. 2], the same formula with QP's sites, or the ELBO.
+    status : Status
+    """
+
+    sites: Sites
+    state: object = field(repr=False)
+    log_evidence: float
+    status: Status

@@ -1,0 +1,52 @@
+"""The contract of a local rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilted.gaussian import Marginals, Sites
+
+
+@dataclass(frozen=True)
+class Update:
+    """What a rule answers for N sites.
+
+    Attributes
+    ----------
+    sites : Sites
+        Undamped new sites; a site that could not be updated keeps its value.
+    log_terms : array [N]
+        Local parts of the log evidence at the **given** marginals and sites: log Z of the tilted
+        distribution minus log of the integral of cavity times site (EP, QP), or the expected log
+        likelihood minus the expected log site (VB).
+    skipped : int
+        Number of sites left as they were because the cavity or the projection was improper.
+    """
+
+    sites: Sites
+    log_terms: np.ndarray
+    skipped: int = 0
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A local rule.
+
+    Attributes
+    ----------
+    update : callable
+        (marginals of h, current sites, likelihood, y [N]) -> Update.
+    ascends : bool
+        Whether small steps towards the new sites increase the evidence (VB: the ELBO); the engine then
+        accepts no step that lowers it.
+    sensitivity : callable or None
+        Derivatives of the projection in its cavity, for rules whose evidence is not stationary in the
+        sites (``inference.implicit``); None where the gradient may hold the sites fixed.
+    """
+
+    update: Callable[[Marginals, Sites, object, np.ndarray], Update]
+    ascends: bool = False
+    sensitivity: Callable | None = None

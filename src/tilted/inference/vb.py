@@ -1,0 +1,26 @@
+"""Variational Bayes as sites: the best Gaussian q(f) in KL(q || p), by fixed-point iteration.
+
+At the optimum of the ELBO every Gaussian q has the form prior times sites with
+tau = -2 dE/dv, nu = dE/dm + tau m, where E(m, v) is the expectation of log p(y|f) under the marginal
+[Opper & Archambeau 2009, in natural parameters]. The derivative form also serves the Poisson likelihood,
+where E[d^2 log p / df^2] does not exist. A damped step is a natural-gradient step.
+"""
+
+from __future__ import annotations
+
+from tilted.gaussian import Sites
+from tilted.inference.rule import Rule, Update
+
+
+def variational_update(marginals, sites, likelihood, y) -> Update:
+    """New sites from the expected log likelihood under the marginals themselves (no cavity)."""
+    m, v_h = marginals.mean, marginals.variance
+    value, d_mean, d_variance = likelihood.expected_log(y, m, v_h + marginals.extra)
+    tau = -2.0 * d_variance
+    expected_site = -0.5 * sites.tau * (m**2 + v_h) + sites.nu * m
+    return Update(Sites(tau, d_mean + tau * m), value - expected_site)
+
+
+def rules():
+    """Rules of this module by method name."""
+    return {"vb": Rule(variational_update, ascends=True)}

@@ -1,0 +1,135 @@
+"""Covariance functions: matrices, diagonals, gradients.
+
+``SquaredExponential``: k(x, x') = variance * exp(-sum_d (x_d - x'_d)^2 / (2 lengthscale_d^2))
+[Zhang 2020, section 3.1], with one lengthscale for all dimensions (isotropic) or one for each (ARD).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class SquaredExponential:
+    """Squared-exponential covariance.
+
+    Parameters
+    ----------
+    variance : float > 0
+        In units of f squared.
+    lengthscale : float > 0, or array [D] of such for ARD
+        In the units of the inputs.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not finite and positive.
+    """
+
+    variance: float = 1.0
+    lengthscale: float | tuple[float, ...] = 1.0
+
+    def __post_init__(self):
+        scales = np.asarray(self.lengthscale, dtype=float)
+        if scales.ndim > 1 or scales.size == 0:
+            raise ValueError("lengthscale must be one number or a list with one per dimension")
+        values = np.append(scales, float(self.variance))
+        if not (np.all(np.isfinite(values)) and np.all(values > 0)):
+            raise ValueError(
+                "hyperparameters must be finite and positive, got "
+                f"variance={self.variance}, lengthscale={self.lengthscale}"
+            )
+        object.__setattr__(self, "variance", float(self.variance))
+        lengthscale = float(scales) if scales.ndim == 0 else tuple(float(s) for s in scales)
+        object.__setattr__(self, "lengthscale", lengthscale)
+
+    @property
+    def ard(self) -> bool:
+        """Whether there is one lengthscale a dimension."""
+        return isinstance(self.lengthscale, tuple)
+
+    def parameters(self) -> np.ndarray:
+        """[variance, lengthscale(s)] as a vector."""
+        return np.append(self.variance, np.atleast_1d(self.lengthscale))
+
+    def with_parameters(self, values: np.ndarray) -> SquaredExponential:
+        """The same kernel with other parameter values, ordered as in :meth:`parameters`."""
+        scales = tuple(values[1:]) if self.ard else float(values[1])
+        return replace(self, variance=float(values[0]), lengthscale=scales)
+
+    def _scaled(self, X: np.ndarray) -> np.ndarray:
+        if self.ard and len(self.lengthscale) != X.shape[1]:
+            raise ValueError(
+                f"{len(self.lengthscale)} lengthscales for inputs of dimension {X.shape[1]}"
+            )
+        return X / np.asarray(self.lengthscale)
+
+    def matrix(self, X: np.ndarray, X2: np.ndarray | None = None) -> np.ndarray:
+        """Covariance matrix [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D]."""
+        A = self._scaled(X)
+        K = squared_distances(A, A if X2 is None else self._scaled(X2))
+        K *= -0.5
+        np.exp(K, out=K)
+        K *= self.variance
+        return K
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        """Prior variances [N] at the rows of ``X`` [N, D]."""
+        return np.full(len(X), self.variance)
+
+    def contract_gradient(self, X: np.ndarray, K: np.ndarray, G: np.ndarray) -> np.ndarray:
+        """sum_ij G_ij dK_ij/dtheta for each parameter, ordered as in :meth:`parameters`.
+
+        Parameters
+        ----------
+        X : array [N, D]
+        K : array [N, N]
+            This kernel's matrix at ``X``.
+        G : array [N, N]
+            Weights, such as the derivative of the evidence with respect to K; need not be symmetric.
+        """
+        weights = G * K
+        by_variance = weights.sum() / self.variance
+        A = self._scaled(X)
+        rows, columns = weights.sum(axis=1), weights.sum(axis=0)
+        spread = rows @ A**2 + columns @ A**2 - 2.0 * np.einsum("nd,nd->d", A, weights @ A)
+        scales = np.asarray(self.lengthscale)
+        by_scale = spread / scales if self.ard else np.atleast_1d(spread.sum() / scales)
+        return np.append(by_variance, by_scale)
+
+    def derivatives(self, X: np.ndarray, K: np.ndarray) -> list[np.ndarray]:
+        """dK/dtheta [N, N] for each parameter, ordered as in :meth:`parameters`."""
+        A = self._scaled(X)
+        scales = np.atleast_1d(self.lengthscale)
+        columns = [A[:, [d]] for d in range(A.shape[1])] if self.ard else [A]
+        by_scale = [
+            K * squared_distances(c, c) / s for c, s in zip(columns, scales, strict=True)
+        ]
+        return [K / self.variance, *by_scale]
+
+
+def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Squared Euclidean distances [N, M] between rows.
+
+    Up to 8 dimensions the differences are summed directly; above, the expanded square by one matrix
+    product on centred data, whose rounding (about 1e-15 of the largest norm) may not go below zero.
+    """
+    if A.shape[1] <= 8:
+        out = np.zeros((len(A), len(B)))
+        for a, b in zip(A.T, B.T, strict=True):
+            out += np.subtract.outer(a, b) ** 2
+        return out
+    centre = A.mean(axis=0)
+    same = A is B
+    A = A - centre
+    B = A if same else B - centre
+    out = A @ B.T
+    out *= -2.0
+    out += np.einsum("nd,nd->n", A, A)[:, None]
+    out += np.einsum("nd,nd->n", B, B)
+    np.maximum(out, 0.0, out=out)
+    if same:
+        np.fill_diagonal(out, 0.0)
+    return out

@@ -1,0 +1,46 @@
+"""Likelihoods p(y | f), one file each, all behind one contract.
+
+A likelihood answers for whole vectors of sites, in log space:
+
+``check(y)``                 labels in its domain, or ``ValueError``
+``tilted(y, m, v)``          log Z, derivatives, mean and variance of N(f; m, v) p(y|f)
+``tilted_density(y, m, v)``  the same density, with panels, for quadrature
+``expected_log(y, m, v)``    E[log p] under N(m, v), with derivatives in m and v
+``log_predictive(y, m, v)``  log of the integral of N(f; m, v) p(y|f)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+_BY_NAME = {
+    "probit": ("tilted.likelihoods.probit", "Probit"),
+    "poisson-square": ("tilted.likelihoods.poisson", "PoissonSquare"),
+    "gaussian": ("tilted.likelihoods.gaussian", "GaussianNoise"),
+}
+
+
+def names() -> list[str]:
+    """Names that :func:`get` accepts."""
+    return sorted(_BY_NAME)
+
+
+def module_of(name: str) -> str:
+    """Module that implements the likelihood called ``name``."""
+    return _BY_NAME[name][0]
+
+
+def get(likelihood, **parameters):
+    """A likelihood by name, or the object itself if it is one already.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name; the message lists the known ones.
+    """
+    if not isinstance(likelihood, str):
+        return likelihood
+    if likelihood not in _BY_NAME:
+        raise ValueError(f"unknown likelihood '{likelihood}'; known: {', '.join(names())}")
+    module, name = _BY_NAME[likelihood]
+    return getattr(import_module(module), name)(**parameters)

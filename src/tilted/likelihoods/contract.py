@@ -1,0 +1,62 @@
+"""What every likelihood provides, and the value it returns for a tilted distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from tilted.quadrature import TiltedDensity
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """Moments of the tilted distributions N(f; m, v) p(y|f) / Z; arrays [N].
+
+    Attributes
+    ----------
+    log_z : log normaliser
+    d1, d2 : first and second derivative of log Z in m
+    mean, variance : of the tilted distribution (mean = m + v d1, variance = v + v^2 d2, computed stably)
+    """
+
+    log_z: np.ndarray
+    d1: np.ndarray
+    d2: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+
+
+class Likelihood(Protocol):
+    """Contract of ``tilted.likelihoods``; y, m, v are arrays [N], v > 0."""
+
+    def check(self, y: np.ndarray) -> np.ndarray:
+        """y as floats in the domain; raises ValueError naming the offending value."""
+
+    def tilted(self, y, m, v) -> Tilted:
+        """Moments of N(f; m, v) p(y|f)."""
+
+    def tilted_density(self, y, m, v) -> TiltedDensity:
+        """The tilted density with panels for quadrature."""
+
+    def expected_log(self, y, m, v) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """E[log p(y|f)] under N(m, v) and its derivatives in m and v."""
+
+    def log_predictive(self, y, m, v) -> np.ndarray:
+        """log of the integral of N(f; m, v) p(y|f) over f."""
+
+
+def require_finite(y, what: str = "y") -> np.ndarray:
+    """``y`` as a float vector; ValueError if it is not one-dimensional or not finite."""
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"{what} must be one-dimensional, got shape {y.shape}")
+    try:
+        y = y.astype(float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must be numeric: {error}") from None
+    if not np.all(np.isfinite(y)):
+        bad = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise ValueError(f"{what} has a missing or infinite value at row {bad}")
+    return y

@@ -1,0 +1,59 @@
+"""Gaussian likelihood p(y | f) = N(y; f, noise): with it every method must equal exact regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilted.likelihoods.contract import Tilted, require_finite
+from tilted.quadrature import TiltedDensity, panel_edges
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Real targets with independent noise of variance ``noise`` > 0."""
+
+    noise: float = 1.0
+    name: str = "gaussian"
+
+    def check(self, y) -> np.ndarray:
+        """Targets as floats; ValueError if one is not finite."""
+        return require_finite(y)
+
+    def tilted(self, y, m, v) -> Tilted:
+        """Moments of N(f; m, v) N(y; f, noise), arrays [N]."""
+        total = v + self.noise
+        d1 = (y - m) / total
+        return Tilted(
+            log_z=self.log_predictive(y, m, v),
+            d1=d1,
+            d2=-1.0 / total,
+            mean=m + v * d1,
+            variance=v * self.noise / total,
+        )
+
+    def tilted_density(self, y, m, v) -> TiltedDensity:
+        """The tilted density, Gaussian, on 10 standard deviations to either side."""
+        moments = self.tilted(y, m, v)
+        reach = 10.0 * np.sqrt(moments.variance)
+        peak = moments.log_z - 0.5 * np.log(2.0 * np.pi * moments.variance)
+
+        def log_density(t):
+            return peak[:, None] - t**2 / (2.0 * moments.variance[:, None])
+
+        return TiltedDensity(log_density, moments.mean, panel_edges(-reach, reach, 20))
+
+    def expected_log(self, y, m, v):
+        """E[log N(y; f, noise)] under N(m, v) and its derivatives in m and v, arrays [N]."""
+        value = -0.5 * np.log(2.0 * np.pi * self.noise) - ((y - m) ** 2 + v) / (2.0 * self.noise)
+        return value, (y - m) / self.noise, np.full_like(m, -0.5 / self.noise)
+
+    def log_predictive(self, y, m, v) -> np.ndarray:
+        """log N(y; m, v + noise), arrays [N]."""
+        total = v + self.noise
+        return -0.5 * (np.log(2.0 * np.pi * total) + (y - m) ** 2 / total)
+
+    def errors(self, y, m, v) -> np.ndarray:
+        """Absolute error of the predictive mean [N]."""
+        return np.abs(y - m)

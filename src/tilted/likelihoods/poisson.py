@@ -1,0 +1,179 @@
+"""Poisson likelihood with square link, p(y | f) = Poisson(y; f^2) [Zhang 2020, appendix C.2].
+
+The tilted density is proportional to f^(2y) exp(-(f - b)^2 / a), a = 2v / (1 + 2v), b = m / (1 + 2v).
+Its moments come from a two-term recurrence in y with positive terms only (e_j: mean with count j,
+p_j: second moment), which replaces the confluent hypergeometric functions of the paper, whose printed
+second derivative is wrong (last fraction: the denominator must be squared).
+
+f and -f have the same likelihood: with a zero prior mean and flat sites f = 0 is a symmetric fixed point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import dawsn, gammaln
+
+from tilted.likelihoods.contract import Tilted, require_finite
+from tilted.quadrature import TiltedDensity, bisect, gauss_legendre, panel_edges
+
+DROP = 50.0
+EULER = 0.5772156649015329
+FORMS = ("exact", "negative-binomial")
+
+
+@dataclass(frozen=True)
+class PoissonSquare:
+    """Counts y = 0, 1, 2, ... with rate f^2.
+
+    Parameters
+    ----------
+    predictive : "exact" or "negative-binomial"
+        The exact integral of Poisson(y; f^2) over N(f; m, v), or the moment-matched Gamma mixture of
+        [Zhang 2020, appendix H], which is an approximation (exact only at m = 0).
+    """
+
+    predictive: str = "exact"
+    name: str = "poisson-square"
+
+    def __post_init__(self):
+        if self.predictive not in FORMS:
+            raise ValueError(f"predictive must be one of {FORMS}, got '{self.predictive}'")
+
+    def check(self, y) -> np.ndarray:
+        """Counts as floats; ValueError for negative or non-integer values."""
+        y = require_finite(y)
+        wrong = (y < 0) | (y != np.floor(y))
+        if np.any(wrong):
+            row = int(np.flatnonzero(wrong)[0])
+            raise ValueError(f"counts must be integers >= 0, got {y[row]:g} at row {row}")
+        return y
+
+    def tilted(self, y, m, v) -> Tilted:
+        """Moments of N(f; m, v) Poisson(y; f^2), arrays [N]."""
+        sign, spread = np.where(m < 0, -1.0, 1.0), 1.0 + 2.0 * v
+        b, a = np.abs(m) / spread, 2.0 * v / spread
+        mean, before, ratio, log_product = _recurrence(y, a, b)
+        log_z = log_product - gammaln(y + 1.0) - 0.5 * np.log(spread) - m**2 / spread
+        d1 = 2.0 * y * before / spread - 2.0 * b
+        d2 = 2.0 * (y * (1.0 - ratio) - v) / (v * spread)
+        variance = a * (0.5 + y * (1.0 - ratio))
+        return Tilted(log_z, sign * d1, d2, sign * mean, variance)
+
+    def tilted_density(self, y, m, v) -> TiltedDensity:
+        """The tilted density on both half lines, each log-concave, with panels refined towards 0."""
+        sign, spread = np.where(m < 0, -1.0, 1.0), 1.0 + 2.0 * v
+        b, a = np.abs(m) / spread, 2.0 * v / spread
+        root = np.sqrt(b**2 + 4.0 * a * y)
+        modes = 0.5 * (b - root), 0.5 * (b + root)
+        constant = -gammaln(y + 1.0) - 0.5 * np.log(2.0 * np.pi * v) - m**2 / spread
+
+        def log_f(f):
+            f_safe = np.where(f == 0.0, 1.0, f)
+            power = np.where(f == 0.0, np.where(y[:, None] > 0, -np.inf, 0.0),
+                             2.0 * y[:, None] * np.log(np.abs(f_safe)))
+            return power - (f - b[:, None]) ** 2 / a[:, None] + constant[:, None]
+
+        edges = _lobe_edges(lambda f: log_f(f[:, None])[:, 0], modes, np.sqrt(a))
+        origin = modes[1]
+        column = sign[:, None]
+        offsets = edges - origin[:, None]
+        offsets = np.where(column > 0, offsets, -offsets[:, ::-1])
+        return TiltedDensity(
+            lambda t: log_f(origin[:, None] + column * t), sign * origin, offsets
+        )
+
+    def expected_log(self, y, m, v):
+        """E[log Poisson(y; f^2)] under N(m, v) and its derivatives in m and v, arrays [N].
+
+        E[log f^2] has the derivative 2 sqrt(2/v) D(t) in m, D Dawson's function, t = m / sqrt(2v); the
+        derivative in v is half the second derivative in m although E[d^2 log p / df^2] does not exist.
+        """
+        t = np.abs(m) / np.sqrt(2.0 * v)
+        dawson = np.sign(m) * dawsn(t)
+        value = y * _expected_log_square(t, v) - (m**2 + v) - gammaln(y + 1.0)
+        d_mean = y * 2.0 * np.sqrt(2.0 / v) * dawson - 2.0 * m
+        d_variance = y * (1.0 - 2.0 * t * np.abs(dawson)) / v - 1.0
+        return value, d_mean, d_variance
+
+    def log_predictive(self, y, m, v) -> np.ndarray:
+        """log predictive probability of the counts, exact or negative binomial, arrays [N]."""
+        if self.predictive == "exact":
+            return self.tilted(y, m, v).log_z
+        shape, scale = gamma_parameters(m, v)
+        return (
+            gammaln(shape + y) - gammaln(shape) - gammaln(y + 1.0)
+            + y * np.log(scale) - (shape + y) * np.log1p(scale)
+        )
+
+    def predicted_count(self, m, v) -> np.ndarray:
+        """Mode of the negative binomial of appendix H: floor(c (k - 1)), or 0 when k <= 1."""
+        shape, scale = gamma_parameters(m, v)
+        return np.where(shape > 1.0, np.floor(scale * (shape - 1.0)), 0.0)
+
+    def errors(self, y, m, v) -> np.ndarray:
+        """Absolute error of the predicted count [N]."""
+        return np.abs(y - self.predicted_count(m, v))
+
+
+def gamma_parameters(m, v):
+    """Shape k and scale c of the Gamma matched to f^2, f ~ N(m, v) [Zhang 2020, appendix H]."""
+    second = m**2 + v
+    variance = 2.0 * v * (2.0 * m**2 + v)
+    return second**2 / variance, variance / second
+
+
+def _recurrence(y, a, b):
+    """Moments of f^(2y) exp(-(f - b)^2 / a) for b >= 0 by recurrence over the count.
+
+    Returns
+    -------
+    mean : e_y
+    before : e_{y-1} / p_{y-1} (0 where y = 0)
+    ratio : e_y e_{y-1} / p_{y-1}
+    log_product : sum of log p_j over j < y
+    """
+    mean, before = b.copy(), np.zeros_like(b)
+    log_product = np.zeros_like(b)
+    for j in range(int(y.max())):
+        second = b * mean + a * (j + 0.5)
+        active = y > j
+        next_mean = b + a * (j + 1.0) * mean / second
+        before = np.where(active, mean / second, before)
+        log_product = log_product + np.where(active, np.log(second), 0.0)
+        mean = np.where(active, next_mean, mean)
+    return mean, before, mean * before, log_product
+
+
+def _lobe_edges(log_f, modes, width):
+    """Panel edges [N, P + 1] covering f < 0 and f > 0 down to exp(-DROP) of the higher mode."""
+    floor = np.maximum(log_f(modes[0]), log_f(modes[1])) - DROP
+    geometric = 2.0 ** -np.arange(1.0, 9.0)
+    parts = []
+    for mode, side in zip(modes, (-1.0, 1.0), strict=True):
+        peak = np.abs(mode)
+        present = log_f(side * peak) > floor
+        far = bisect(lambda f, s=side: log_f(s * f) - floor, peak, peak + 10.0 * width, 14)
+        inner = np.maximum(peak - 10.0 * width, 0.0)
+        near = bisect(lambda f, s=side: floor - log_f(s * f), inner, peak, 14)
+        far, near = np.where(present, far, 0.0), np.where(present & (peak > 0), near, 0.0)
+        edges = panel_edges(near, far, 16, peak[:, None] * geometric)
+        parts.append(edges if side > 0 else -edges[:, ::-1])
+    return np.concatenate(parts, axis=1)
+
+
+def _expected_log_square(t, v):
+    """E[log f^2] for f ~ N(m, v), t = |m| / sqrt(2v): log v - gamma - log 2 + 4 int_0^t D."""
+    x, w, _ = gauss_legendre(48)
+    inner = np.minimum(t, 7.0)
+    integral = 0.5 * inner * (dawsn(0.5 * inner[:, None] * (1.0 + x)) @ w)
+    near = np.log(v) - EULER - np.log(2.0) + 4.0 * integral
+    if not np.any(t > 7.0):
+        return near
+    far_t = np.maximum(t, 7.0)
+    term, total = np.ones_like(t), np.zeros_like(t)
+    for j in range(1, 25):
+        term = term * (2 * j - 1) / (2.0 * far_t**2)
+        total = total - term / j
+    return np.where(t > 7.0, np.log(2.0 * v * far_t**2) + total, near)

@@ -1,0 +1,96 @@
+"""Factorisations that say what they did.
+
+Only lower triangles in Fortran order are factorised: OpenBLAS is 1.5 to 2 times faster there than on
+upper triangles, and ``np.linalg.cholesky`` copies besides.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.linalg.blas import dtrsm
+
+
+class NotPositiveDefinite(ArithmeticError):
+    """A matrix that has to be positive definite is not; ``name`` says which one."""
+
+    def __init__(self, name: str, pivot: int, size: int):
+        self.name, self.pivot, self.size = name, pivot, size
+        super().__init__(f"{name} is not positive definite (pivot {pivot} of {size})")
+
+
+def cholesky(A: np.ndarray, name: str, overwrite: bool = False) -> np.ndarray:
+    """Lower Cholesky factor of a symmetric matrix, without any jitter.
+
+    Parameters
+    ----------
+    A : array [N, N]
+        Symmetric; only the lower triangle is read.
+    name : str
+        What the matrix is, for the error message.
+    overwrite : bool
+        Allow the factor to replace ``A`` (when ``A`` is in Fortran order).
+
+    Returns
+    -------
+    L : array [N, N], Fortran order
+        A = L L^T, zeros above the diagonal.
+
+    Raises
+    ------
+    NotPositiveDefinite
+        With the name of the matrix and the failing pivot.
+    """
+    L, info = lapack.dpotrf(A, lower=1, clean=1, overwrite_a=overwrite)
+    if info != 0 or not np.isfinite(L[-1, -1]):
+        raise NotPositiveDefinite(name, abs(info), len(A))
+    return L
+
+
+def inverse_lower(L: np.ndarray) -> np.ndarray:
+    """Inverse [N, N] of a lower triangular matrix with a non-zero diagonal."""
+    inverse, info = lapack.dtrtri(L, lower=1)
+    if info != 0:
+        raise NotPositiveDefinite("triangular factor", info, len(L))
+    return inverse
+
+
+def inverse_from_cholesky(L: np.ndarray) -> np.ndarray:
+    """(L L^T)^-1 as a full symmetric array [N, N], from the lower factor L."""
+    inverse, info = lapack.dpotri(L, lower=1)
+    if info != 0:
+        raise NotPositiveDefinite("triangular factor", info, len(L))
+    lower = np.tril(inverse, -1)
+    return lower + lower.T + np.diag(np.diagonal(inverse))
+
+
+def solve_lower(L: np.ndarray, B: np.ndarray, transpose: bool = False) -> np.ndarray:
+    """Solve L x = B (or L^T x = B) for a lower triangular L; B is [N] or [N, M]."""
+    columns = B[:, None] if B.ndim == 1 else B
+    solution = dtrsm(1.0, L, columns, lower=1, trans_a=int(transpose))
+    return solution[:, 0] if B.ndim == 1 else solution
+
+
+def log_determinant(L: np.ndarray) -> float:
+    """log det(L L^T) from the factor."""
+    return 2.0 * float(np.sum(np.log(np.diagonal(L))))
+
+
+def semidefinite_root(K: np.ndarray, name: str) -> np.ndarray:
+    """A root Lambda [N, R] with Lambda Lambda^T = K for a positive semidefinite K.
+
+    Pivoted Cholesky (LAPACK pstrf): it stops when the largest remaining pivot is below
+    N * eps * max(diag K), so that smooth kernels, whose matrices are singular to rounding, need no
+    jitter; R is the numerical rank.
+
+    Raises
+    ------
+    NotPositiveDefinite
+        If the diagonal is not positive or the entries are not finite.
+    """
+    if not np.all(np.isfinite(K)) or not np.all(np.diagonal(K) > 0):
+        raise NotPositiveDefinite(name, 0, len(K))
+    factor, pivots, rank, _ = lapack.dpstrf(K, lower=1)
+    root = np.zeros((len(K), rank), order="F")
+    root[pivots - 1] = np.tril(factor)[:, :rank]
+    return root

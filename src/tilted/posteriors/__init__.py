@@ -1,0 +1,1 @@
+"""Gaussian posteriors q(f) given the sites: marginals, evidence parts, gradients, prediction."""

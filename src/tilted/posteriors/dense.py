@@ -1,0 +1,175 @@
+"""The dense posterior: q(h) = N(h; mean, K) prod_i t_i(h_i), conditioned exactly in O(N^3).
+
+While every site precision is non-negative it factors B = I + S^1/2 K S^1/2 [Rasmussen & Williams 2006,
+section 3.6.1], whose eigenvalues are at least one. With a negative precision (legitimate for Poisson,
+noisy-step and variational sites) it factors I + Lambda^T T Lambda with K = Lambda Lambda^T, whose
+Cholesky exists exactly when the posterior is proper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tilted import linalg
+from tilted.gaussian import Marginals, Sites
+
+
+@dataclass(frozen=True)
+class DenseState:
+    """A posterior conditioned on sites.
+
+    Attributes
+    ----------
+    sites : Sites
+    marginals : Marginals
+        Mean and variance [N] of h, and the extra variance of f given h.
+    weights : array [N]
+        a with mean = prior mean + K a.
+    log_normaliser : float
+        log of the integral of N(h; mean, K) prod_i exp(-tau_i h_i^2/2 + nu_i h_i).
+    factor, projector : arrays
+        What the conditioning left behind: L and L^-1 of B, or the factor and Lambda of the other form.
+    negative_sites : int
+        Number of sites with negative precision.
+    """
+
+    sites: Sites
+    marginals: Marginals
+    weights: np.ndarray
+    log_normaliser: float
+    factor: np.ndarray = field(repr=False)
+    projector: np.ndarray = field(repr=False)
+    negative_sites: int = 0
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A Gaussian prior on N points, ready to be conditioned on sites.
+
+    Parameters
+    ----------
+    K : array [N, N]
+        Prior covariance of h.
+    mean : float or array [N]
+        Prior mean.
+    extra : array [N] or None
+        Independent variance of f given h (ARCHITECTURE: D); zero by default.
+    """
+
+    K: np.ndarray
+    mean: np.ndarray
+    extra: np.ndarray
+
+    @classmethod
+    def build(cls, K: np.ndarray, mean=0.0, extra=0.0) -> Dense:
+        """Broadcast ``mean`` and ``extra`` to vectors [N]."""
+        n = len(K)
+        return cls(
+            K, np.broadcast_to(mean, n).astype(float), np.broadcast_to(extra, n).astype(float)
+        )
+
+    def __len__(self) -> int:
+        return len(self.K)
+
+    def condition(self, sites: Sites) -> DenseState:
+        """The posterior given ``sites``.
+
+        Raises
+        ------
+        NotPositiveDefinite
+            If the product of prior and sites is not a proper Gaussian; says which matrix failed.
+        """
+        negative = int(np.sum(sites.tau < 0))
+        condition = self._with_root if negative else self._with_sites
+        variance, log_det, factor, projector = condition(sites.tau)
+        shift = sites.nu - sites.tau * self.mean
+        if negative:
+            inner = projector @ linalg.solve_lower(
+                factor, linalg.solve_lower(factor, projector.T @ shift), transpose=True
+            )
+            weights = shift - sites.tau * inner
+        else:
+            root = np.sqrt(sites.tau)
+            inner = projector @ (root * (self.K @ shift))
+            weights = shift - root * (projector.T @ inner)
+        mean = self.mean + self.K @ weights
+        log_normaliser = -0.5 * log_det + 0.5 * float(
+            shift @ (mean - self.mean)
+            + self.mean @ (2.0 * sites.nu - sites.tau * self.mean)
+        )
+        marginals = Marginals(mean, variance, self.extra)
+        return DenseState(
+            sites, marginals, weights, log_normaliser, factor, projector, negative
+        )
+
+    def _with_sites(self, tau):
+        """Variances, log det, L and L^-1 for B = I + S^1/2 K S^1/2 = L L^T."""
+        root = np.sqrt(tau)
+        B = self.K * root
+        B *= root[:, None]
+        B.flat[:: len(B) + 1] += 1.0
+        L = linalg.cholesky(B.T, "I + S^1/2 K S^1/2", overwrite=True)
+        log_det = linalg.log_determinant(L)
+        inverse = linalg.inverse_lower(L)
+        # Sigma_ii = (1 - (B^-1)_ii) / tau_i; for weak sites, where this cancels, from K directly.
+        explained = 1.0 - np.einsum("ij,ij->j", inverse, inverse)
+        weak = explained < 1e-3
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = explained / tau
+        if np.any(weak):
+            part = inverse @ (root[:, None] * self.K[:, weak])
+            variance[weak] = np.diagonal(self.K)[weak] - np.einsum("ij,ij->j", part, part)
+        return variance, log_det, L, inverse
+
+    def _with_root(self, tau):
+        """Variances, log det, factor and Lambda for I + Lambda^T T Lambda."""
+        root = linalg.semidefinite_root(self.K, "prior covariance K")
+        inner = root.T @ (tau[:, None] * root)
+        inner.flat[:: len(inner) + 1] += 1.0
+        L = linalg.cholesky(inner, "I + Lambda^T T Lambda")
+        half = linalg.solve_lower(L, root.T)
+        return np.einsum("ij,ij->j", half, half), linalg.log_determinant(L), L, root
+
+    def covariance(self, state: DenseState) -> np.ndarray:
+        """Posterior covariance of h, [N, N]."""
+        if state.negative_sites:
+            half = linalg.solve_lower(state.factor, state.projector.T)
+            return half.T @ half
+        part = state.projector @ (np.sqrt(state.sites.tau)[:, None] * self.K)
+        return self.K - part.T @ part
+
+    def marginal(self, mean: np.ndarray, covariance: np.ndarray, i: int) -> Marginals:
+        """Marginal of one point of a running sequential sweep, as arrays of length 1."""
+        one = slice(i, i + 1)
+        return Marginals(mean[one], np.diagonal(covariance)[one], self.extra[one])
+
+    def update_one(self, mean, covariance, i: int, d_tau: float, d_nu: float):
+        """Mean [N] and covariance [N, N] after site ``i`` changed [Rasmussen & Williams 2006, 3.53]."""
+        column = covariance[:, i]
+        scale = 1.0 / (1.0 + d_tau * column[i])
+        moved = mean + column * (scale * (d_nu - d_tau * mean[i]))
+        return moved, covariance - np.multiply.outer(column * (d_tau * scale), column)
+
+    def inner_precision(self, state: DenseState) -> np.ndarray:
+        """W = (K + T^-1)^-1 = T - T Sigma T, [N, N], finite for zero and negative site precisions."""
+        tau = state.sites.tau
+        if state.negative_sites:
+            return np.diag(tau) - tau[:, None] * self.covariance(state) * tau
+        part = state.projector * np.sqrt(tau)
+        return part.T @ part
+
+    def evidence_derivative(self, state: DenseState) -> np.ndarray:
+        """d log_normaliser / dK with the sites held fixed, [N, N]: (a a^T - W) / 2."""
+        W = self.inner_precision(state)
+        return 0.5 * (np.multiply.outer(state.weights, state.weights) - W)
+
+    def predict(self, state: DenseState, cross: np.ndarray, prior_variance, prior_mean=0.0):
+        """Latent mean and variance [N*] at new points, from the cross covariance [N*, N]."""
+        mean = prior_mean + cross @ state.weights
+        if state.negative_sites:
+            W = self.inner_precision(state)
+            return mean, prior_variance - np.einsum("ij,ij->i", cross @ W, cross)
+        part = (cross * np.sqrt(state.sites.tau)) @ state.projector.T
+        return mean, prior_variance - np.einsum("ij,ij->i", part, part)

@@ -1,0 +1,109 @@
+"""Where a result comes from: source hashes, package versions, machine.
+
+Snakemake does not notice a changed imported module. ``closure_hash`` is the content hash of everything a
+module of this package imports, directly or not; rules carry it in their parameters, so that an edit
+reruns what it touches and nothing else. Rules, likelihoods and figures are imported by name at run time
+(``importlib``), so a closure holds only the modules named to it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import platform
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent
+ROOT = PACKAGE.name
+PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "h5py", "matplotlib", "snakemake")
+
+
+def closure(*modules: str) -> list[str]:
+    """Names of all modules of the package that ``modules`` import statically, themselves included.
+
+    Raises
+    ------
+    ValueError
+        If a named module does not exist in the package.
+    """
+    found: set[str] = set()
+    waiting = list(modules)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        if _path(name) is None:
+            raise ValueError(f"no module '{name}' in package {ROOT}")
+        found.add(name)
+        waiting.extend(_imports(name) - found)
+    return sorted(found)
+
+
+def closure_hash(*modules: str) -> str:
+    """Short content hash of :func:`closure`."""
+    digest = hashlib.sha256()
+    for name in closure(*modules):
+        digest.update(name.encode())
+        digest.update(_path(name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def environment() -> dict:
+    """Versions and machine, as a flat dictionary of strings."""
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = "not installed"
+    return {
+        "python": platform.python_version(),
+        **versions,
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpu": _cpu(),
+    }
+
+
+def _path(name: str) -> Path | None:
+    """Source file of a module of this package, or None."""
+    base = PACKAGE.joinpath(*name.split(".")[1:]) if name.split(".")[0] == ROOT else None
+    if base is None:
+        return None
+    for candidate in (base / "__init__.py", base.with_suffix(".py")):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+@lru_cache(maxsize=512)
+def _imports(name: str) -> frozenset[str]:
+    """Modules of this package that one module imports, and its own parent packages."""
+    parts = name.split(".")
+    parents = {".".join(parts[:i]) for i in range(1, len(parts))}
+    path = _path(name)
+    package = name if path.name == "__init__.py" else ".".join(parts[:-1])
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            candidates = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                anchor = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*anchor, *filter(None, [node.module])])
+            candidates = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        parents.update(c for c in candidates if c.split(".")[0] == ROOT and _path(c) is not None)
+    return frozenset(parents)
+
+
+def _cpu() -> str:
+    """Model name of the processor, as far as the system tells."""
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or "unknown"

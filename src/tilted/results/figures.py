@@ -1,0 +1,221 @@
+"""Figures of the Quantile Propagation paper, and ours against the published table.
+
+Figure 1 of the paper is a scatter of the latent predictive variances at test points, EP against
+QP. The two lie so close together that the scatter alone cannot show a difference of a per cent,
+so a panel beneath it shows the relative difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted.results import style
+from tilted.results.pairs import Points, VariancePairs, variance_pairs
+from tilted.results.published import METRICS, PUBLISHED_COLUMNS, method_order
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+AXIS_LABELS = {
+    "TE": r"TE: ours $-$ published ($\times 10^{-2}$)",
+    "NTLL": r"NTLL: ours $-$ published ($\times 10^{-3}$)",
+}
+
+
+def predictive_variances(
+    records: Iterable[dict],
+    datasets: Sequence[str],
+    path_stem: str | Path,
+    title: str,
+    as_reported: Collection[str] = ("coal",),
+) -> tuple[Path, Path]:
+    """Figure 1a or 1b: predictive variances of the latent function, EP against QP.
+
+    Which EP fit stands beside QP is told in `tilted.results.pairs`. Numbers of points with
+    QP <= EP, of folds left out and of folds not converged are printed into the figure.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        Single fits of one protocol, failed ones included.
+    datasets : sequence of str
+        Data sets to draw, names as in the records.
+    path_stem : str or Path
+        Files are ``<path_stem>.pdf`` and ``<path_stem>.png``.
+    title : str
+    as_reported : collection of str
+        Data sets compared at their reported hyperparameters.
+
+    Returns
+    -------
+    pdf, png : Path
+
+    Raises
+    ------
+    ValueError
+        No pair of points at all, or records that cannot be matched.
+    """
+    from matplotlib.figure import Figure
+
+    pairs = variance_pairs(records, datasets, as_reported)
+    if pairs.main.n + pairs.moved.n == 0:
+        raise ValueError(f"no fold of {', '.join(datasets)} has both an EP and a QP variance")
+    reported = [name for name in datasets if name in as_reported]
+    with style.applied():
+        figure = Figure(figsize=(4.2, 5.75), layout="constrained")
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3.0, 1.0))
+        _scatter(upper, pairs, _main_label(datasets, reported))
+        _difference(lower, pairs.main)
+        upper.set_title(title)
+        lower.set_xlabel("EP: variance of the latent function")
+        return style.save(figure, path_stem)
+
+
+def share(points: Points) -> str:
+    """Points with QP <= EP as text; rounded down, so that 100 % means all of them."""
+    floor = np.floor(10000 * points.n_not_above / points.n) / 100
+    percent = "100" if points.n_not_above == points.n else f"{floor:.2f}"
+    return rf"QP $\leq$ EP at {percent} % of n = {points.n:,}"
+
+
+def _scatter(axes, pairs: VariancePairs, main_label: str) -> None:
+    main, moved = pairs.main, pairs.moved
+    every = np.concatenate([main.ep, main.qp, moved.ep, moved.qp])
+    ends = np.array([every.min() / 1.5, every.max() * 1.5])
+    if main.n:
+        label = f"{main_label} ({main.n_folds:,} folds)\n{share(main)}"
+        axes.plot(main.ep, main.qp, label=label, **_dots(main.n))
+    if moved.n:
+        label = f"EP tuned again, as reported ({moved.n_folds:,} folds)"
+        axes.plot(moved.ep, moved.qp, label=f"{label}\n{share(moved)}", **_light())
+    axes.plot(ends, ends, color="black", linestyle=(0, (5, 3)), linewidth=0.8, label="QP = EP")
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+    axes.set_ylabel("QP: variance of the latent function")
+    legend = axes.legend(loc="upper left", handlelength=1.6, borderaxespad=0.2, labelspacing=0.6)
+    for handle in legend.legend_handles:
+        handle.set(alpha=1.0)
+    remarks = [
+        f"{count:,} folds {what}"
+        for count, what in (
+            (pairs.n_unpaired, "without a pair"),
+            (pairs.n_unconverged, "with a fit not converged"),
+        )
+        if count
+    ]
+    axes.text(0.99, 0.02, "\n".join(remarks), transform=axes.transAxes, ha="right", va="bottom",
+              fontsize=style.SMALL, color=style.GREY)  # fmt: skip
+
+
+def _difference(axes, main: Points) -> None:
+    """Panel beneath the scatter: by how many per cent QP's variance lies below EP's."""
+    axes.axhline(0.0, color="black", linestyle=(0, (5, 3)), linewidth=0.8)
+    axes.plot(main.ep, 100 * (main.qp / main.ep - 1), **_dots(main.n))
+    axes.set_ylabel("QP / EP $-$ 1 (%)")
+    axes.margins(y=0.12)
+
+
+def _dots(n: int) -> dict:
+    """Small filled dots, fainter when there are many; drawn as pixels, or a PDF takes minutes."""
+    opacity = float(np.clip(8 / np.sqrt(max(n, 1)), 0.12, 0.7))
+    return {
+        "linestyle": "", "marker": "o", "markersize": 2.6, "markeredgewidth": 0,
+        "color": style.BLUE, "alpha": opacity, "rasterized": True, "zorder": 3,
+    }  # fmt: skip
+
+
+def _light() -> dict:
+    return {
+        "linestyle": "", "marker": "o", "markersize": 2.6, "markeredgewidth": 0.5,
+        "markerfacecolor": "none", "markeredgecolor": style.AMBER, "alpha": 0.35,
+        "rasterized": True, "zorder": 2,
+    }  # fmt: skip
+
+
+def _main_label(datasets: Sequence[str], reported: Sequence[str]) -> str:
+    if not reported:
+        return "Equal hyperparameters"
+    if len(reported) == len(datasets):
+        return "As reported"
+    return f"Equal hyperparameters ({', '.join(reported)}: as reported)"
+
+
+def figure_table1(
+    table: pd.DataFrame, path_stem: str | Path, title: str = "Table 1: ours against published"
+) -> tuple[Path, Path]:
+    """Dot plot of ours minus published, a row a data set, in printed units.
+
+    A dot is the difference of the means, its line our standard deviation over seeds, the grey
+    bar behind it the published one; a dot inside its bar agrees within the paper's own spread.
+    The axis is linear within ±1 unit and logarithmic beyond.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        As `published.compare` returns it, one protocol only.
+    path_stem : str or Path
+        Files are ``<path_stem>.pdf`` and ``<path_stem>.png``.
+    title : str
+
+    Raises
+    ------
+    ValueError
+        Several protocols, or nothing that has both our mean and a published one.
+    """
+    from matplotlib.figure import Figure
+
+    if table["protocol"].nunique() > 1:
+        raise ValueError("one protocol a figure; select it before")
+    shown = table[table["published_mean"].notna() & table["mean"].notna()]
+    if shown.empty:
+        raise ValueError("nothing to draw: no row has both our mean and a published one")
+    rows = list(dict.fromkeys(table["row"]))
+    methods = method_order(list(shown["method"]))
+    with style.applied():
+        figure = Figure(figsize=(6.9, 1.3 + 0.42 * len(rows)), layout="constrained")
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, metric in zip(panels, METRICS, strict=True):
+            _differences(axes, shown[shown["metric"] == metric], rows, methods)
+            axes.set_xlabel(AXIS_LABELS[metric])
+        panels[0].set_yticks(range(len(rows)), rows)
+        panels[0].set_ylim(len(rows) - 0.4, -0.6)
+        figure.suptitle(title, fontsize=9.0)
+        figure.legend(handles=_method_handles(methods), loc="outside lower center", ncols=5)
+        return style.save(figure, path_stem)
+
+
+def _differences(axes, part: pd.DataFrame, rows: Sequence[str], methods: Sequence[str]) -> None:
+    step = 0.72 / len(methods)
+    for line in part.itertuples(index=False):
+        k = methods.index(line.method)
+        height = rows.index(line.row) + (k - (len(methods) - 1) / 2) * step
+        colour, marker = style.CYCLE[k % len(style.CYCLE)]
+        axes.barh(height, 2 * line.published_sd, left=-line.published_sd, height=0.75 * step,
+                  color=style.LIGHT, linewidth=0, zorder=1)  # fmt: skip
+        axes.errorbar(line.mean - line.published_mean, height, xerr=line.sd, color=colour,
+                      marker=marker, markersize=3.4, elinewidth=0.8, zorder=3)  # fmt: skip
+    axes.axvline(0.0, color="black", linewidth=0.7, zorder=2)
+    axes.set_xscale("symlog", linthresh=1.0, linscale=1.0)
+    reach = max(abs(value) for value in axes.get_xlim())
+    axes.set_xlim(-reach, reach)
+    powers = 10 ** np.arange(0, int(np.floor(np.log10(max(reach, 1.0)))) + 1)
+    ticks = [*(-powers[::-1]), 0, *powers]
+    axes.set_xticks(ticks, [f"{t:d}".replace("-", "\N{MINUS SIGN}") for t in ticks])
+    axes.tick_params(axis="y", length=0)
+    for k in range(1, len(rows)):
+        axes.axhline(k - 0.5, color=style.LIGHT, linewidth=0.5, zorder=0)
+
+
+def _method_handles(methods: Sequence[str]) -> list:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    dots = [
+        Line2D([], [], color=colour, marker=marker, markersize=4, linewidth=0.8,
+               label=f"{PUBLISHED_COLUMNS[m]} ({m}), ± our sd")
+        for m, (colour, marker) in zip(methods, style.CYCLE, strict=False)
+    ]  # fmt: skip
+    return [*dots, Patch(color=style.LIGHT, label="± published sd")]

@@ -1,0 +1,138 @@
+"""The numbers a paper printed, and ours beside them.
+
+Table 1 of the Quantile Propagation paper [Zhang 2020, table 1] is kept as it was printed: test
+errors (TE) in units of 1e-2, negative test log-likelihoods (NTLL) in units of 1e-3, each a mean
+and a population standard deviation over seeds, with one decimal.
+
+The deviation is ``(mean - published_mean) / published_sd``: how many of the paper's own seed to
+seed standard deviations separate the two means. Where the printed sd is 0.0 the ratio means
+nothing and is left empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROWS = {
+    "ionosphere": "IonoS",
+    "cancer": "Cancer",
+    "pima": "Pima",
+    "crabs": "Crabs",
+    "sonar": "Sonar",
+    "glass": "Glass",
+    "wine12": "Wine1",
+    "wine13": "Wine2",
+    "wine23": "Wine3",
+    "coal": "Mining",
+}
+"""Data set of a record -> row of the printed table, in the table's order."""
+
+PUBLISHED_COLUMNS = {"ep": "EP", "qp": "QP", "vb-joint": "VB"}
+"""Method of a record -> printed column. The printed VB is what the released code does, a joint
+optimisation (``vb-joint``); every other method has no published value."""
+
+METRICS = ("TE", "NTLL")
+
+COLUMNS = (
+    "row",
+    "metric",
+    "method",
+    "protocol",
+    "mean",
+    "sd",
+    "n_seeds",
+    "n_converged",
+    "n_attempted",
+    "published_mean",
+    "published_sd",
+    "deviation_sd",
+)
+"""Columns of a comparison, and of the CSV made from it."""
+
+
+def method_order(methods: Sequence[str]) -> list[str]:
+    """Distinct methods: the published ones in the paper's order, then the others by name."""
+    present = set(methods)
+    known = [method for method in PUBLISHED_COLUMNS if method in present]
+    return known + sorted(present.difference(known))
+
+
+def load(path: str | Path) -> pd.DataFrame:
+    """Read the published table, one line a (row, metric, method).
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV with columns ``row, m, n, metric`` and, for each printed column C, ``C`` and ``C_sd``.
+
+    Returns
+    -------
+    published : pandas.DataFrame
+        Columns row, metric, method, published_mean, published_sd, in printed units.
+
+    Raises
+    ------
+    ValueError
+        A column is missing, a number is missing, or a (row, metric) stands twice.
+    """
+    import pandas as pd
+
+    wide = pd.read_csv(path)
+    needed = ["row", "metric", *(c + s for c in PUBLISHED_COLUMNS.values() for s in ("", "_sd"))]
+    missing = [column for column in needed if column not in wide.columns]
+    if missing:
+        raise ValueError(f"{path}: no column {', '.join(missing)}")
+    if wide[needed].isna().any(axis=None) or wide.duplicated(["row", "metric"]).any():
+        raise ValueError(f"{path}: a number is missing or a (row, metric) stands twice")
+    parts = [
+        pd.DataFrame(
+            {
+                "row": wide["row"],
+                "metric": wide["metric"],
+                "method": method,
+                "published_mean": wide[column].astype(float),
+                "published_sd": wide[f"{column}_sd"].astype(float),
+            }
+        )
+        for method, column in PUBLISHED_COLUMNS.items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def sizes(path: str | Path) -> dict[str, tuple[int, int]]:
+    """Printed size of each data set: row -> (instances m, features n)."""
+    import pandas as pd
+
+    wide = pd.read_csv(path).drop_duplicates("row")
+    return {
+        str(r): (int(m), int(n)) for r, m, n in zip(wide["row"], wide["m"], wide["n"], strict=True)
+    }
+
+
+def compare(summary: pd.DataFrame, path: str | Path) -> pd.DataFrame:
+    """Join a summary with the published table.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        As `aggregate.summarise` returns it, in printed units.
+    path : str or Path
+        The published table, see `load`.
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        `COLUMNS`, in the summary's order. Published values are empty (NaN) for methods the
+        paper does not print, ``deviation_sd`` also where the published sd is 0 or no seed of
+        ours is complete.
+    """
+    keys = ["row", "metric", "method"]
+    table = summary.merge(load(path), on=keys, how="left", validate="many_to_one")
+    spread = table["published_sd"].where(table["published_sd"] > 0)
+    table["deviation_sd"] = (table["mean"] - table["published_mean"]) / spread
+    return table[list(COLUMNS)]

@@ -1,0 +1,150 @@
+"""One HTML file with everything a reader of a run needs, and no request to anywhere.
+
+The template stands beside this module; images are embedded, styles are inline, there is no
+script. Nothing but the arguments enters the page, so equal arguments give equal bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilted.results.aggregate import LeftOutSeed, Runtime, TroubledFit
+from tilted.results.published import method_order
+from tilted.results.store import write_text
+from tilted.results.tables import UNITS, deviation, number
+from tilted.results.troubles import left_out_entries, trouble_entries
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEMPLATE = "report.html.j2"
+MEDIA = {".png": "image/png", ".svg": "image/svg+xml", ".jpg": "image/jpeg"}
+
+
+@dataclass(frozen=True)
+class FigureFile:
+    """An image on disk and the caption printed under it."""
+
+    path: Path
+    caption: str
+
+
+def write_html(
+    path: str | Path,
+    *,
+    title: str,
+    introduction: str,
+    table: pd.DataFrame,
+    figures: Sequence[FigureFile] = (),
+    troubles: Sequence[TroubledFit] = (),
+    missing: Sequence[LeftOutSeed] = (),
+    runtimes: Sequence[Runtime] = (),
+    provenance: Mapping[str, object] | None = None,
+) -> Path:
+    """Write the report of a run as one self-contained HTML file.
+
+    Parameters
+    ----------
+    path : str or Path
+    title : str
+    introduction : str
+        What this is; plain text, paragraphs separated by an empty line.
+    table : pandas.DataFrame
+        As `published.compare` returns it.
+    figures : sequence of FigureFile
+        PNG, SVG or JPEG files, embedded as they are.
+    troubles, missing, runtimes : sequences
+        As `aggregate.troubled`, `aggregate.left_out` and `aggregate.runtimes` return them.
+    provenance : mapping, optional
+        Name -> text, number, or a nested JSON value: versions, protocol, content hashes, ….
+
+    Raises
+    ------
+    ValueError
+        A figure of another type.
+    FileNotFoundError
+        A figure that is not there.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    page = environment.get_template(TEMPLATE).render(
+        title=title,
+        paragraphs=[part for part in introduction.split("\n\n") if part.strip()],
+        sections=_sections(table),
+        figures=[(_embedded(Path(f.path)), f.caption) for f in figures],
+        troubles=trouble_entries(troubles),
+        missing=left_out_entries(missing),
+        runtimes=runtimes,
+        duration=_duration,
+        provenance=[(name, _text(value)) for name, value in (provenance or {}).items()],
+    )
+    return write_text(path, page)
+
+
+def _sections(table: pd.DataFrame) -> list[dict]:
+    """One section a (protocol, metric): heading, methods, and a row of cells a data set."""
+    sections = []
+    for (protocol, metric), part in table.groupby(["protocol", "metric"], sort=False):
+        methods = method_order(list(part["method"]))
+        cells = {(line.row, line.method): _cell(line) for line in part.itertuples(index=False)}
+        name, unit = UNITS[metric]
+        sections.append(
+            {
+                "name": f"{name} ({metric})",
+                "unit": unit.split("^"),
+                "protocol": protocol,
+                "methods": methods,
+                "rows": [
+                    (row, [cells.get((row, method)) for method in methods])
+                    for row in dict.fromkeys(part["row"])
+                ],
+            }
+        )
+    return sections
+
+
+def _cell(line) -> dict:
+    has_published = line.published_mean == line.published_mean
+    return {
+        "ours": number(line.mean, line.sd, line.n_seeds),
+        "published": number(line.published_mean, line.published_sd) if has_published else "",
+        "deviation": deviation(line.deviation_sd),
+        "far": abs(line.deviation_sd) > 1,  # False for NaN
+        "no_spread": bool(line.published_sd == 0),
+        "counts": f"{line.n_converged}/{line.n_attempted}",
+        "seeds": f"{line.n_seeds} seed{'' if line.n_seeds == 1 else 's'}",
+        "partial": line.n_converged < line.n_attempted,
+    }
+
+
+def _embedded(path: Path) -> str:
+    if path.suffix not in MEDIA:
+        raise ValueError(f"{path}: a figure is one of {', '.join(MEDIA)}")
+    content = base64.b64encode(path.read_bytes()).decode("ascii")
+    return f"data:{MEDIA[path.suffix]};base64,{content}"
+
+
+def _duration(seconds: float | None) -> str:
+    """Seconds as a person says them: 0.31 s, 12 s, 4.2 min, 3.1 h."""
+    if seconds is None:
+        return "-"
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False)

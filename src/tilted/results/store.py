@@ -1,0 +1,161 @@
+"""Records on disk: one JSON object a line, gzipped, replaced atomically.
+
+The bytes depend on the records alone (no time stamp, no file name in the gzip header), floats
+round-trip exactly (``json`` writes the shortest text that reads back as the same double), and
+NaN and infinity are refused both ways: a number a fit could not produce is ``null``.
+
+A reader sees the old file or the whole new one, never a part: writers fill a uniquely named
+file in the same folder, flush it to the disk and rename it over the target.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import math
+import os
+import uuid
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+
+class RecordError(ValueError):
+    """A record that cannot be written, or a record file that cannot be trusted."""
+
+
+@contextlib.contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a binary file that replaces `path` when the block ends without an error.
+
+    Parameters
+    ----------
+    path : str or Path
+        The target; missing parent folders are made.
+
+    Yields
+    ------
+    file : BinaryIO
+        A new file beside the target. On an error it is removed and the target is untouched.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with partial.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_bytes(path: str | Path, content: bytes) -> Path:
+    """Write `content` to `path` atomically and return the path."""
+    with replacing(path) as file:
+        file.write(content)
+    return Path(path)
+
+
+def write_text(path: str | Path, content: str) -> Path:
+    """Write `content` to `path` atomically, as UTF-8 with the line ends it has."""
+    return write_bytes(path, content.encode("utf-8"))
+
+
+def write_records(path: str | Path, records: Iterable[dict]) -> Path:
+    """Write records as gzipped JSON lines, atomically and byte for byte reproducibly.
+
+    Parameters
+    ----------
+    path : str or Path
+        The target, by convention ``*.jsonl.gz``.
+    records : iterable of dict
+        JSON values only (no arrays; ``list(array)`` or ``array.tolist()``), keys in the order
+        they should have in the file.
+
+    Returns
+    -------
+    path : Path
+
+    Raises
+    ------
+    RecordError
+        A record is no dict, holds NaN or infinity, or a value JSON does not know. The file at
+        `path`, if any, stays as it was.
+    """
+    with (
+        replacing(path) as file,
+        gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed,
+    ):
+        for number, record in enumerate(records, start=1):
+            packed.write(_encode(record, f"{path}, record {number}"))
+    return Path(path)
+
+
+def read_records(path: str | Path) -> list[dict]:
+    """Read every record of a file, or none.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file `write_records` wrote.
+
+    Returns
+    -------
+    records : list of dict
+        In file order.
+
+    Raises
+    ------
+    RecordError
+        The file is empty, truncated or corrupt, a line is no JSON object, or holds NaN or an
+        infinity; the message names file and line.
+    FileNotFoundError
+        There is no such file.
+    """
+    path = Path(path)
+    if path.stat().st_size == 0:
+        raise RecordError(f"{path}, line 1: the file is empty, not even a gzip header")
+    records: list[dict] = []
+    try:
+        with gzip.open(path, "rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                records.append(_decode(line, f"{path}, line {number}"))
+    except (EOFError, OSError, zlib.error) as error:
+        where = f"{path}, line {len(records) + 1}"
+        raise RecordError(f"{where}: truncated or corrupt gzip data ({error})") from error
+    return records
+
+
+def _encode(record: dict, where: str) -> bytes:
+    if not isinstance(record, dict):
+        raise RecordError(f"{where}: a record is a dict, not {type(record).__name__}")
+    try:
+        text = json.dumps(record, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise RecordError(f"{where}: {error}") from error
+    return text.encode("ascii") + b"\n"
+
+
+def _decode(line: bytes, where: str) -> dict:
+    try:
+        record = json.loads(line, parse_constant=_refuse, parse_float=_finite)
+    except ValueError as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
+        raise RecordError(f"{where}: {error}") from error
+    if not isinstance(record, dict):
+        raise RecordError(f"{where}: a record is an object, not {type(record).__name__}")
+    return record
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is not allowed; a missing number is null")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):  # such as 1e999
+        raise ValueError(f"{text} is beyond the range of a double")
+    return value

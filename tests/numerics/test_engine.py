@@ -1,0 +1,151 @@
+"""The loop: convergence where plain iteration fails, honest status, bounded work."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+
+from tilted.gaussian import Sites
+from tilted.inference import get_rule
+from tilted.inference.engine import Options, infer
+from tilted.kernels import SquaredExponential
+from tilted.likelihoods.poisson import PoissonSquare
+from tilted.likelihoods.probit import Probit
+from tilted.linalg import NotPositiveDefinite, cholesky, semidefinite_root
+from tilted.posteriors.dense import Dense
+
+
+@pytest.fixture
+def oscillating():
+    """Two classes of wine at a large prior variance: undamped parallel EP does not settle."""
+    wine = load_wine()
+    rows = wine.target != 1
+    X = wine.data[rows] / wine.data[rows].std(axis=0)
+    y = np.where(wine.target[rows] == 2, 1.0, -1.0)
+    return Dense.build(SquaredExponential(2400.0, 8.0).matrix(X)), y
+
+
+@pytest.mark.parametrize("method", ["ep", "qp", "vb"])
+def test_converges_where_plain_iteration_does_not(method, oscillating):
+    posterior, y = oscillating
+    plain = infer(
+        posterior, Probit(), y, get_rule("ep"),
+        Options(memory=0, damping=1.0, min_damping=1.0, max_sweeps=100),
+    )
+    found = infer(posterior, Probit(), y, get_rule(method))
+    assert not plain.status.converged
+    assert "not converged" in plain.status.message
+    assert found.status.converged
+    assert found.status.residual <= 1e-8
+    assert found.status.sweeps <= 300
+
+
+def test_acceleration_reaches_the_damped_fixed_point(oscillating):
+    posterior, y = oscillating
+    damped = infer(posterior, Probit(), y, get_rule("ep"), Options(memory=0, damping=0.5))
+    fast = infer(posterior, Probit(), y, get_rule("ep"))
+    assert damped.status.converged
+    assert fast.log_evidence == pytest.approx(damped.log_evidence, abs=1e-9)
+    assert fast.status.sweeps < damped.status.sweeps
+
+
+def test_running_out_of_sweeps_is_reported(toy):
+    X, y = toy
+    posterior = Dense.build(SquaredExponential().matrix(X))
+    found = infer(posterior, Probit(), y, get_rule("ep"), Options(max_sweeps=2))
+    assert not found.status.converged
+    assert found.status.sweeps == 2
+    assert "max_sweeps" in found.status.message
+    assert np.isfinite(found.log_evidence)
+
+
+def test_warm_start_is_an_argument_and_nothing_is_kept(toy):
+    X, y = toy
+    posterior = Dense.build(SquaredExponential(2.0, 1.0).matrix(X))
+    cold = infer(posterior, Probit(), y, get_rule("ep"))
+    warm = infer(posterior, Probit(), y, get_rule("ep"), start=cold.sites)
+    again = infer(posterior, Probit(), y, get_rule("ep"))
+    assert warm.status.sweeps == 0
+    assert again.status == cold.status
+    assert again.log_evidence == cold.log_evidence
+
+
+def test_clipping_is_counted(counts):
+    """A zero count under a wide cavity wants a negative precision once the mean is small."""
+    X, y = counts
+    posterior = Dense.build(SquaredExponential(4.0, 0.2).matrix(X), 0.2)
+    free = infer(posterior, PoissonSquare(), y, get_rule("ep"))
+    clipped = infer(posterior, PoissonSquare(), y, get_rule("ep"), Options(min_precision=1e-12))
+    assert free.status.converged and free.status.negative_sites > 0
+    assert free.status.clipped == 0
+    assert clipped.status.clipped > 0
+    assert clipped.status.negative_sites == 0
+    assert np.all(clipped.sites.tau >= 1e-12)
+
+
+def test_symmetric_fixed_point_of_the_square_link(counts):
+    """Zero prior mean and flat sites: f = 0 is never left; positive sites break the symmetry."""
+    X, y = counts
+    posterior = Dense.build(SquaredExponential(1.0, 1.0).matrix(X))
+    stuck = infer(posterior, PoissonSquare(), y, get_rule("ep"))
+    start = Sites(np.ones(len(y)), np.sqrt(y + 0.5))
+    free = infer(posterior, PoissonSquare(), y, get_rule("ep"), start=start)
+    assert np.all(stuck.state.marginals.mean == 0.0)
+    assert free.state.marginals.mean.max() > 1.0
+    assert free.log_evidence > stuck.log_evidence
+
+
+@pytest.mark.parametrize("stop", ["marginals", "site-rms"])
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_stopping_rules(stop, scale, toy):
+    """The residual falls below the tolerance it is asked for, at every prior variance."""
+    X, y = toy
+    posterior = Dense.build(SquaredExponential(scale, 1.0).matrix(X))
+    found = infer(posterior, Probit(), y, get_rule("ep"), Options(stop=stop, tolerance=1e-6))
+    assert found.status.converged and found.status.residual <= 1e-6
+
+
+def test_falls_back_to_sequential_sweeps_and_says_so(counts):
+    """Two-lobed tilted distributions at a small prior mean: no parallel step is proper."""
+    X, y = counts
+    posterior = Dense.build(SquaredExponential(2.0, 1.3).matrix(X), 0.5)
+    found = infer(posterior, PoissonSquare(), y, get_rule("ep"))
+    direct = infer(posterior, PoissonSquare(), y, get_rule("ep"), Options(schedule="sequential"))
+    assert found.status.converged
+    assert "finished sequentially" in found.status.message
+    assert found.log_evidence == pytest.approx(direct.log_evidence, abs=1e-9)
+
+
+def test_improper_start_says_which_matrix(toy):
+    X, y = toy
+    posterior = Dense.build(SquaredExponential().matrix(X))
+    with pytest.raises(NotPositiveDefinite, match="I \\+ Lambda\\^T T Lambda"):
+        infer(posterior, Probit(), y, get_rule("ep"), start=Sites(np.full(30, -50.0), np.zeros(30)))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"schedule": "random"}, {"stop": "never"}, {"damping": 0.0}, {"damping": 1.5},
+        {"tolerance": 0.0}, {"max_sweeps": 0}, {"memory": -1},
+    ],
+)
+def test_options_are_checked(bad):
+    with pytest.raises(ValueError):
+        Options(**bad)
+
+
+def test_unknown_method_lists_the_known():
+    with pytest.raises(ValueError, match="ep, qp"):
+        get_rule("laplace")
+
+
+def test_factorisations_report_and_never_repair():
+    with pytest.raises(NotPositiveDefinite, match="K is not positive definite \\(pivot 2 of 2\\)"):
+        cholesky(np.array([[1.0, 2.0], [2.0, 1.0]]), "K")
+    X = np.linspace(0, 1, 40)[:, None]
+    K = SquaredExponential(2.0, 3.0).matrix(X)  # numerically of rank 10 or so
+    root = semidefinite_root(K, "K")
+    assert root.shape[1] < 20
+    np.testing.assert_allclose(root @ root.T, K, atol=1e-12)
+    with pytest.raises(NotPositiveDefinite):
+        semidefinite_root(np.full((2, 2), np.nan), "K")

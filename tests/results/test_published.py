@@ -1,0 +1,76 @@
+"""The published numbers and the comparison with them."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from tilted.results import aggregate, published
+
+DATA = Path(__file__).parents[2] / "data" / "published"
+
+
+def line_of(table, row, metric, method):
+    found = table[(table["row"] == row) & (table["metric"] == metric) & (table["method"] == method)]
+    assert len(found) == 1
+    return found.iloc[0]
+
+
+def test_the_committed_table_is_complete():
+    table = published.load(DATA / "qp_table1.csv")
+    assert len(table) == 10 * 2 * 3
+    assert set(table["row"]) == set(published.ROWS.values())
+    sonar = line_of(table, "Sonar", "NTLL", "vb-joint")
+    assert (sonar["published_mean"], sonar["published_sd"]) == (693.1, 0.0)
+    ep = line_of(table, "Mining", "TE", "ep")
+    assert (ep["published_mean"], ep["published_sd"]) == (118.6, 27.0)
+    assert published.sizes(DATA / "qp_table1.csv")["IonoS"] == (351, 34)
+
+
+def test_the_committed_claims_have_distinct_names():
+    with (DATA / "claims.csv").open(newline="") as file:
+        claims = list(csv.DictReader(file))
+    names = [claim["id"] for claim in claims]
+    assert len(names) == len(set(names)) == 29
+    assert all(claim["claim"] and claim["where"] for claim in claims)
+
+
+def test_deviation_is_in_published_standard_deviations(table):
+    # ep: seed means 0.1 and 0.2, so 15.0 against 10.0 +- 2.0 and 150.0 against 200.0 +- 50.0
+    error, density = (line_of(table, "Wine1", metric, "ep") for metric in ("TE", "NTLL"))
+    assert error["mean"] == pytest.approx(15.0)
+    assert error["deviation_sd"] == pytest.approx(2.5)
+    assert density["deviation_sd"] == pytest.approx(-1.0)
+
+
+def test_the_printed_vb_stands_beside_vb_joint_only(table):
+    joint, vb = (line_of(table, "Wine1", "TE", m) for m in ("vb-joint", "vb"))
+    assert (joint["published_mean"], joint["published_sd"]) == (14.0, 4.0)
+    assert vb[["published_mean", "published_sd", "deviation_sd"]].isna().all()
+
+
+def test_a_published_sd_of_zero_gives_no_deviation(table):
+    line = line_of(table, "Wine2", "TE", "ep")
+    assert (line["published_mean"], line["published_sd"]) == (0.0, 0.0)
+    assert line[["deviation_sd"]].isna().all()
+
+
+def test_no_mean_of_ours_gives_no_deviation(failed, published_csv):
+    summary = aggregate.summarise([failed(dataset="coal")])
+    line = published.compare(summary, published_csv).iloc[0]
+    assert line["published_mean"] == 118.6
+    assert line[["mean", "deviation_sd"]].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("VB_sd", "VB_spread", "no column VB_sd"),
+        ("10.0,2.0,12.0", ",2.0,12.0", "a number is missing"),
+        ("Wine2,107,13,TE", "Wine1,107,13,TE", "stands twice"),
+    ],
+)
+def test_a_damaged_table_is_refused(published_csv, old, new, message):
+    published_csv.write_text(published_csv.read_text().replace(old, new, 1))
+    with pytest.raises(ValueError, match=message):
+        published.load(published_csv)

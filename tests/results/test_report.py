@@ -1,0 +1,89 @@
+"""The HTML report: self-contained, escaped, complete."""
+
+import base64
+import re
+
+import pytest
+
+from tilted.results import aggregate, figures, report
+
+
+@pytest.fixture
+def page(run, table, tmp_path):
+    _, png = figures.figure_table1(table, tmp_path / "t")
+
+    def write(name="report.html", **changes):
+        arguments = {
+            "title": "Table 1 <again>",
+            "introduction": "First paragraph.\n\nSecond & last.",
+            "table": table,
+            "figures": [report.FigureFile(png, "Ours minus published.")],
+            "troubles": aggregate.troubled(run, folds=2),
+            "missing": aggregate.left_out(run, folds=2),
+            "runtimes": aggregate.runtimes(run),
+            "provenance": {"version": "1.2", "hashes": {"ep": "ab12"}},
+        }
+        path = report.write_html(tmp_path / name, **(arguments | changes))
+        return path.read_text(encoding="utf-8")
+
+    return write
+
+
+def test_nothing_is_requested_from_anywhere(page):
+    text = page()
+    assert "http" not in text and "<script" not in text and "@import" not in text
+    for source in re.findall(r'(?:src|href)="([^"]*)"', text):
+        assert source.startswith("data:")
+
+
+def test_images_are_embedded_whole(page, tmp_path):
+    (content,) = re.findall(r"data:image/png;base64,([A-Za-z0-9+/=]+)", page())
+    assert base64.b64decode(content) == (tmp_path / "t.png").read_bytes()
+
+
+def test_text_is_escaped(page):
+    text = page()
+    assert "Table 1 &lt;again&gt;" in text and "<again>" not in text
+    assert "<p>Second &amp; last.</p>" in text
+
+
+def test_the_table_shows_ours_published_deviation_and_counts(page):
+    text = page()
+    cell = text.split('<th scope="row">Wine1</th>')[1].split("</td>")[0]
+    assert re.findall(r">([^<>\n]+)</span>", cell) == [
+        "15.0 ±  5.0", "10.0 ±  2.0", "+2.50 sd", "4/4, 2 seeds",
+    ]  # fmt: skip
+    assert 'class="deviation far">+2.50' in cell
+    assert "published sd is 0" in text
+    assert not re.search(r"\bnan\b", text, re.IGNORECASE)
+
+
+def test_trouble_runtimes_and_provenance_are_listed(page):
+    text = page()
+    assert "Wine1 qp (as-released), 1 failed: cavity variance is negative" in text
+    assert "seed 1: 1 of 2 folds failed (1)" in text
+    assert "<dt>version</dt><dd>1.2</dd>" in text and "&#34;ep&#34;: &#34;ab12&#34;" in text
+    assert re.search(r'<th scope="row">vb-joint</th><td>as-released</td><td>9/9</td>', text)
+
+
+def test_an_empty_run_of_extras_is_a_valid_page(page):
+    text = page(figures=(), troubles=(), missing=(), runtimes=(), provenance=None)
+    assert text.count("<p>None.</p>") == 2
+    assert "<img" not in text and "Provenance" not in text and "Time a fit" not in text
+
+
+def test_writing_twice_gives_the_same_bytes(page):
+    assert page("a.html") == page("b.html")
+
+
+def test_an_unknown_image_type_is_refused(page, tmp_path):
+    with pytest.raises(ValueError, match="a figure is one of"):
+        page(figures=[report.FigureFile(tmp_path / "t.pdf", "")])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "-"), (0.314, "0.314 s"), (119, "119 s"), (252, "4.2 min"), (11160, "3.1 h")],
+)
+def test_durations(seconds, text):
+    assert report._duration(seconds) == text

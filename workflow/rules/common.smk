@@ -1,0 +1,79 @@
+# Configuration, checked before any job starts, and the paths everything else agrees on.
+
+import os
+import sys
+
+try:
+    from tilted import protocols
+    from tilted.experiments import qp
+    from tilted.provenance import closure_hash
+except ImportError as error:
+    sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
+
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import validate
+
+# One BLAS thread a worker: two make these fits three times slower.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+validate(config, "../schemas/config.schema.json")
+
+TABLES, FIGURES = config["tables"], config["figures"]
+TABLE_KINDS, FIGURE_KINDS = ("csv", "md", "tex"), ("pdf", "png")
+
+
+wildcard_constraints:
+    variant="as-released|as-described|corrected",
+    protocol="as-released|as-described|corrected",
+    dataset="[a-z0-9]+",
+    method="[a-z-]+",
+    first=r"\d+",
+    last=r"\d+",
+
+
+def check_methods():
+    """Every method asked for exists in its protocol, with the method it starts from."""
+    for protocol, part in config["qp"].items():
+        for dataset in part["rows"]:
+            task = qp.task_of(dataset)
+            methods = protocols.block(protocol, task)["methods"]
+            for method in part["methods"]:
+                try:
+                    protocols.method(protocol, task, method)
+                except ValueError as error:
+                    raise WorkflowError(f"in the configuration: {error}") from None
+
+
+check_methods()
+
+
+def fit_block(protocol, dataset):
+    """The choices of a protocol for a data set."""
+    return protocols.block(protocol, qp.task_of(dataset))
+
+
+def seed_blocks(row):
+    """First and last seed index of each job of a row."""
+    return [
+        (first, min(first + row["block"], row["seeds"]) - 1)
+        for first in range(0, row["seeds"], row["block"])
+    ]
+
+
+def fit_path(protocol, dataset, method, first, last):
+    """Records of one job."""
+    return f"data/fits/qp/{protocol}/{dataset}/{method}-{first:03d}-{last:03d}.jsonl.gz"
+
+
+def fit_paths(datasets=None, methods=None):
+    """Records of all jobs of the configuration, or of some data sets and methods."""
+    return [
+        fit_path(protocol, dataset, method, first, last)
+        for protocol, part in config["qp"].items()
+        for dataset, row in part["rows"].items()
+        if datasets is None or dataset in datasets
+        for method in part["methods"]
+        if methods is None or method in methods
+        for first, last in seed_blocks(row)
+    ]
