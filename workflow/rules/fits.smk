@@ -8,9 +8,8 @@ def start_records(wildcards):
     if start is None:
         return []
     job = protocols.job_of(methods, start)
-    return fit_path(
-        wildcards.protocol, wildcards.dataset, job, int(wildcards.first), int(wildcards.last)
-    )
+    block = int(wildcards.first), int(wildcards.last)
+    return [fit_path(wildcards.protocol, wildcards.dataset, job, *block)]
 
 
 def standard_data(wildcards):

@@ -9,7 +9,7 @@ w = job.wildcards
 starts = None
 if job.input.start:
     wanted = job.params.choices["method"]["start"]
-    records = store.read_records(job.input.start)
+    records = store.read_all(job.input.start)
     starts = {(r["seed"], r["fold"]): r for r in records if r["method"] == wanted}
 dataset = data.read_standard(job.input.data)
 seeds = range(int(w.first), int(w.last) + 1)

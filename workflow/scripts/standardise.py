@@ -1,7 +1,12 @@
-"""Raw file to one standard HDF5 file."""
+"""Raw files to one standard HDF5 file."""
+
+import sys
 
 from tilted import data
 
-wildcards = snakemake.wildcards  # noqa: F821
-dataset = data.load(wildcards.dataset, wildcards.variant, mirror=snakemake.params.mirror)  # noqa: F821
-data.write_standard(dataset, snakemake.output[0])  # noqa: F821
+job = snakemake  # noqa: F821
+try:
+    dataset = data.load(job.wildcards.dataset, job.wildcards.variant, home="data")
+except data.DataError as error:
+    sys.exit(f"tilted: {error}")
+data.write_standard(dataset, job.output[0])

@@ -105,24 +105,33 @@ def run_cell(
         "n_train": len(part.y_train),
         "n_test": len(part.y_test),
     }
-    kernel = fixed or _starting_kernel(block, spec, part, start)
     optimise = fixed is None and spec.get("optimise", True)
-    records = []
     tunings = spec.get("tunings", 1) if optimise else 1
-    for tuning in range(tunings):
-        name = method if tuning == tunings - 1 else method + protocols.TUNE
-        record, kernel = _attempt(block, spec, part, kernel, optimise)
-        records.append({**identity, "method": name, **record})
+    names = [method + protocols.TUNE] * (tunings - 1) + [method]
+    kernel = fixed or _starting_kernel(block, spec, part, start)
+    records = []
+    for name in names:
         if kernel is None:
-            break
+            failed = Status(False, 0, message=f"failed: no start, '{_source(spec, name)}' failed")
+            record = _failed_record(failed, 0.0)
+        else:
+            record, kernel = _attempt(block, spec, part, kernel, optimise)
+        records.append({**identity, "method": name, **record})
     return records
 
 
-def _starting_kernel(block, spec, part, start) -> SquaredExponential:
-    """Kernel at which the search starts."""
+def _source(spec, name: str) -> str:
+    """The record whose hyperparameters a fit would have started from."""
+    return spec.get("start", name + protocols.TUNE)
+
+
+def _starting_kernel(block, spec, part, start) -> SquaredExponential | None:
+    """Kernel at which the search starts; None if the fit it starts from failed."""
     if "start" in spec:
-        if start is None or start["hyperparameters"] is None:
+        if start is None:
             raise ValueError(f"this method starts from the hyperparameters of '{spec['start']}'")
+        if start["hyperparameters"] is None:
+            return None
         given = start["hyperparameters"]
         return SquaredExponential(given["variance"], given["lengthscale"])
     ard = block["kernel"] == "ard"

@@ -153,8 +153,9 @@ def fit(
 
     def objective(x):
         try:
-    XX *gradient = elbo_and_gradient(X, y, at, alpha, beta, terms, released)
-        except (NotPositiveDefinite, LinAlgError, ValueError) as error:
+            with np.errstate(over="raise", invalid="raise", divide="raise"):
+                value, *gradient = elbo_and_gradient(X, y, *unpack(x), terms, released)
+        except (ArithmeticError, ValueError) as error:
             failures.append(str(error))
             return np.inf, np.zeros_like(x)
         gradient[2] = gradient[2] / (1.0 + np.exp(-x[2 * n :]))

@@ -1,0 +1,23 @@
+"""Data sets: registry, download with checksums, readers, standard files, splits."""
+
+from tilted.data.fetch import DownloadError, fetch
+from tilted.data.registry import DataError, file_entry, names, raw_files, table_of_datasets
+from tilted.data.splits import Split, folds, split
+from tilted.data.standard import Dataset, load, read_standard, write_standard
+
+__all__ = [
+    "DataError",
+    "Dataset",
+    "DownloadError",
+    "Split",
+    "fetch",
+    "file_entry",
+    "folds",
+    "load",
+    "names",
+    "raw_files",
+    "read_standard",
+    "split",
+    "table_of_datasets",
+    "write_standard",
+]

@@ -1,0 +1,181 @@
+"""Raw files: a local copy, a mirror, or the sources, always with checksums.
+
+A file appears under its name only when its checksum is right: downloads go to a uniquely named temporary
+file in the target folder, which is synced and renamed, or removed on any failure.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import shutil
+import sys
+import uuid
+from pathlib import Path
+
+from tilted.data.registry import DataError, data_home
+
+MIRROR_VARIABLE = "TILTED_DATA_MIRROR"
+TIMEOUT = 30.0
+RETRIES = 2
+
+
+class DownloadError(DataError):
+    """A raw file could not be had; says what was tried and how to place it by hand."""
+
+
+def fetch(
+    file: dict,
+    home: str | Path | None = None,
+    mirror: str | None = None,
+    timeout: float = TIMEOUT,
+) -> Path:
+    """The local path of a raw file, downloaded if it is not there yet.
+
+    Parameters
+    ----------
+    file : dict
+        Entry of the registry: path, sha256, bytes, urls, and for stored .gz files plain_sha256.
+    home : path, optional
+        Data folder (``registry.data_home``).
+    mirror : str, optional
+        Folder or base URL tried first, by default the environment's ``TILTED_DATA_MIRROR``: the
+        registry's relative path below it, then the bare file name, as stored or without ``.gz``.
+    timeout : float
+        Seconds without an answer after which a try counts as failed.
+
+    Raises
+    ------
+    DownloadError
+        If the file present has a wrong checksum, or every place failed.
+    """
+    target = data_home(home) / "raw" / file["path"]
+    if target.is_file():
+        if _is_right(target, file):
+            return target
+        raise DownloadError(
+            f"{target} has sha256 {sha256_of(target)}, expected {file['sha256']}; it is not used: "
+            "delete it and run again"
+        )
+    tried = []
+    mirror = mirror or os.environ.get(MIRROR_VARIABLE) or ""
+    for place, how in _places(file, mirror):
+        reason = _try(place, how, file, target, timeout)
+        if reason is None:
+            return target
+        tried.append(f"  {place}: {reason}")
+    listing = "\n".join(tried) or "  no mirror given and no URL known"
+    raise DownloadError(
+        f"could not get '{file['path']}'; tried:\n{listing}\n"
+        f"To place it by hand: save the file as {target} "
+        f"(sha256 {file['sha256']}, {file['bytes']} bytes)"
+        + (f", from {file['urls'][0]}" if file["urls"] else "")
+        + f"; or set {MIRROR_VARIABLE} to a folder or URL that has it."
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """Hex digest of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _is_right(path: Path, file: dict) -> bool:
+    """Whether a stored file has the right bytes, or holds the right plain bytes compressed."""
+    if sha256_of(path) == file["sha256"]:
+        return True
+    if "plain_sha256" not in file:
+        return False
+    try:
+        with gzip.open(path, "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest() == file["plain_sha256"]
+    except (OSError, EOFError):
+        return False
+
+
+def _places(file: dict, mirror: str):
+    """(place, how) in the order to try; how is "folder" or "url"."""
+    stored, bare = file["path"], Path(file["path"]).name
+    candidates = dict.fromkeys([stored, bare])
+    if stored.endswith(".gz"):
+        candidates.update(dict.fromkeys([stored[:-3], bare[:-3]]))
+    if mirror:
+        how = "url" if mirror.startswith(("http://", "https://")) else "folder"
+        for name in candidates:
+            yield f"{mirror.rstrip('/')}/{name}", how
+    for url in file["urls"]:
+        yield url, "url"
+
+
+def _try(place: str, how: str, file: dict, target: Path, timeout: float) -> str | None:
+    """Bring one place's bytes to ``target``; the reason if that failed, else None."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        if how == "folder":
+            if not Path(place).is_file():
+                return "no such file"
+            shutil.copyfile(place, partial)
+        else:
+            _download(place, partial, timeout)
+        return _accept(partial, file, target)
+    except OSError as error:  # connection, time-out, HTTP status, disk
+        return f"{type(error).__name__}: {_brief(error)}"
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _download(url: str, partial: Path, timeout: float) -> None:
+    """Download with pooch, a progress bar on a terminal, and a few retries of passing faults."""
+    import pooch
+    import requests
+
+    downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=timeout)
+    for attempt in range(RETRIES + 1):
+        try:
+            downloader(url, str(partial), None)
+            return
+        except requests.HTTPError as error:
+            if error.response.status_code < 500 or attempt == RETRIES:
+                raise
+        except requests.RequestException:
+            if attempt == RETRIES:
+                raise
+
+
+def _accept(partial: Path, file: dict, target: Path) -> str | None:
+    """Rename to the target if the checksum is right (compressing plain bytes of a stored .gz)."""
+    digest, size = sha256_of(partial), partial.stat().st_size
+    if digest != file["sha256"] and digest == file.get("plain_sha256"):
+        return _compress(partial, file, target)
+    if digest != file["sha256"]:
+        short = "truncated" if size < file["bytes"] else "wrong content"
+        return (
+            f"{short}: {size} bytes with sha256 {digest}, expected {file['bytes']} bytes with "
+            f"{file['sha256']}"
+        )
+    _publish(partial, target)
+    return None
+
+
+def _compress(partial: Path, file: dict, target: Path) -> None:
+    """Store right plain bytes under the compressed name; readers look at the plain checksum."""
+    packed = partial.with_suffix(".gz.tmp")
+    try:
+        with packed.open("wb") as out, gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as stream:
+            stream.write(partial.read_bytes())
+        _publish(packed, target)
+    finally:
+        packed.unlink(missing_ok=True)
+
+
+def _publish(partial: Path, target: Path) -> None:
+    with partial.open("rb") as stream:
+        os.fsync(stream.fileno())
+    os.replace(partial, target)
+
+
+def _brief(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= 200 else text[:197] + "..."

@@ -1,0 +1,126 @@
+"""The registry of data sets, ``data/sources.yaml``."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import lru_cache
+from pathlib import Path
+
+VARIANTS = ("as-released", "as-described", "corrected")
+
+
+class DataError(ValueError):
+    """Data or its registry is not what it must be; the message names the file and what is wrong."""
+
+
+def data_home(explicit: str | Path | None = None) -> Path:
+    """The folder with ``sources.yaml``, ``raw/`` and ``standard/``.
+
+    The argument, else the environment variable ``TILTED_DATA``, else ``data/`` of the source checkout
+    that this package is installed from.
+
+    Raises
+    ------
+    DataError
+        If there is no ``sources.yaml`` in it.
+    """
+    checkout = Path(__file__).resolve().parents[3] / "data"
+    home = Path(explicit or os.environ.get("TILTED_DATA") or checkout)
+    if not (home / "sources.yaml").is_file():
+        raise DataError(
+            f"no sources.yaml in {home}; set TILTED_DATA to the data/ folder of a checkout of tilted"
+        )
+    return home
+
+
+def load_registry(home: str | Path | None = None) -> dict:
+    """The validated registry.
+
+    Raises
+    ------
+    DataError
+        If the file is not valid YAML or breaks its schema; names the offending entry.
+    """
+    path = data_home(home) / "sources.yaml"
+    return _load(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _load(path: Path, _stamp: int) -> dict:
+    import yaml
+
+    try:
+        registry = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise DataError(f"{path} is not valid YAML: {error}") from None
+    schema = path.resolve().parents[1] / "workflow" / "schemas" / "sources.schema.json"
+    if schema.is_file():
+        _validate(registry, json.loads(schema.read_text(encoding="utf-8")), path)
+    for name, entry in registry["datasets"].items():
+        unknown = set(entry.get("files", [])) - set(registry["files"])
+        if unknown:
+            raise DataError(f"{path}: data set '{name}' names unknown files {sorted(unknown)}")
+    return registry
+
+
+def _validate(registry, schema, path: Path) -> None:
+    from jsonschema import Draft202012Validator
+
+    error = next(iter(Draft202012Validator(schema).iter_errors(registry)), None)
+    if error is not None:
+        where = "/".join(str(part) for part in error.absolute_path) or "top level"
+        raise DataError(f"{path}: {where}: {error.message}")
+
+
+def names(home: str | Path | None = None) -> list[str]:
+    """Names of the data sets."""
+    return list(load_registry(home)["datasets"])
+
+
+def entry_of(name: str, home: str | Path | None = None) -> dict:
+    """The registry's entry of a data set; DataError listing the known ones for an unknown name."""
+    datasets = load_registry(home)["datasets"]
+    if name not in datasets:
+        raise DataError(f"unknown data set '{name}'; known: {', '.join(datasets)}")
+    return datasets[name]
+
+
+def raw_files(name: str, home: str | Path | None = None) -> list[dict]:
+    """File entries of a data set, in order (none for a bundled one)."""
+    files = load_registry(home)["files"]
+    return [files[key] for key in entry_of(name, home).get("files", [])]
+
+
+def file_entry(path: str, home: str | Path | None = None) -> dict:
+    """The registry's entry of the raw file stored as ``path``; DataError if there is none."""
+    for file in load_registry(home)["files"].values():
+        if file["path"] == path:
+            return file
+    raise DataError(f"no raw file '{path}' in sources.yaml")
+
+
+def table_of_datasets(home: str | Path | None = None) -> list[dict]:
+    """One row a data set: name, row of the paper's table, rows, features, bytes, present, licence, source."""
+    root = data_home(home)
+    table = []
+    for name, entry in load_registry(home)["datasets"].items():
+        files = raw_files(name, home)
+        rows, features = entry["shapes"]["as-released"]
+        source = entry["bundled"] if not files else files[0]["urls"][0] if files[0]["urls"] else "-"
+        here = [(root / "raw" / file["path"]).is_file() for file in files]
+        table.append(
+            {
+                "name": name,
+                "row": entry["row"],
+                "task": entry["task"],
+                "rows": rows,
+                "features": features,
+                "bytes": sum(file["bytes"] for file in files) or "-",
+                "present": "bundled" if not files else "yes" if all(here) else "no",
+                "licence": entry["licence"],
+                "citation": entry["citation"],
+                "source": source,
+            }
+        )
+    return table

@@ -1,0 +1,140 @@
+"""Data sets in memory and as standard files (HDF5: X, y, feature names, provenance)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tilted.data import readers
+from tilted.data.fetch import fetch
+from tilted.data.registry import VARIANTS, DataError, data_home, entry_of, raw_files
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One data set in one variant.
+
+    Attributes
+    ----------
+    name, variant : str
+    X : array [N, D]
+    y : array [N]
+        Labels -1 and +1, or counts.
+    features : tuple of D names
+    provenance : dict
+        Title, citation, licence and checksums of the raw files.
+    """
+
+    name: str
+    variant: str
+    X: np.ndarray = field(repr=False)
+    y: np.ndarray = field(repr=False)
+    features: tuple[str, ...] = field(repr=False)
+    provenance: dict = field(repr=False)
+
+
+def load(
+    name: str,
+    variant: str = "as-released",
+    home: str | Path | None = None,
+    mirror: str | None = None,
+) -> Dataset:
+    """Load a data set, downloading its raw files if they are not there.
+
+    Parameters
+    ----------
+    name : str
+        One of ``names()``.
+    variant : str
+        "as-released", "as-described" or "corrected".
+    home : path, optional
+        Data folder.
+    mirror : str, optional
+        Folder or base URL tried before the sources.
+
+    Raises
+    ------
+    DataError
+        For unknown names, malformed files, or a shape that is not the registered one.
+    DownloadError
+        If a raw file cannot be had.
+    """
+    entry = entry_of(name, home)
+    if variant not in VARIANTS:
+        raise DataError(f"unknown variant '{variant}'; known: {', '.join(VARIANTS)}")
+    files = raw_files(name, home)
+    paths = [fetch(file, home, mirror) for file in files]
+    raw = readers.read(name, variant, paths, data_home(home))
+    expected = tuple(entry["shapes"][variant])
+    if raw.X.shape != expected or raw.y.shape != expected[:1]:
+        raise DataError(f"data set '{name}' ({variant}) has shape {raw.X.shape}, expected {expected}")
+    provenance = {
+        "title": entry["title"],
+        "citation": entry["citation"],
+        "licence": entry["licence"],
+        "files": {file["path"]: file["sha256"] for file in files},
+        "bundled": entry.get("bundled", ""),
+    }
+    return Dataset(name, variant, raw.X, raw.y, raw.features, provenance)
+
+
+def content_hash(X: np.ndarray, y: np.ndarray) -> str:
+    """sha256 of the numbers, in C order and little endian."""
+    digest = hashlib.sha256()
+    for array in (X, y):
+        digest.update(repr(array.shape).encode())
+        digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
+    return digest.hexdigest()
+
+
+def write_standard(dataset: Dataset, path: str | Path) -> None:
+    """Write a standard file; it replaces ``path`` in one step and has the same bytes every time."""
+    import h5py
+
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with h5py.File(partial, "w", track_order=False) as file:
+            for key, array in (("X", dataset.X), ("y", dataset.y)):
+                file.create_dataset(key, data=array.astype("<f8"), track_times=False)
+            file.attrs["name"], file.attrs["variant"] = dataset.name, dataset.variant
+            file.attrs["features"] = json.dumps(dataset.features)
+            file.attrs["provenance"] = json.dumps(dataset.provenance, sort_keys=True)
+            file.attrs["content"] = content_hash(dataset.X, dataset.y)
+        with partial.open("rb") as stream:
+            os.fsync(stream.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_standard(path: str | Path) -> Dataset:
+    """Read a standard file.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read or its numbers do not have the recorded hash.
+    """
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            X, y, attributes = file["X"][()], file["y"][()], dict(file.attrs)
+        intact = attributes["content"] == content_hash(X, y)
+        rest = (
+            tuple(json.loads(attributes["features"])),
+            json.loads(attributes["provenance"]),
+        )
+    except (OSError, KeyError, ValueError) as error:
+        raise DataError(f"{path} is corrupted ({error}); delete it and run again") from None
+    if not intact:
+        raise DataError(f"{path} is corrupted (content hash differs); delete it and run again")
+    return Dataset(str(attributes["name"]), str(attributes["variant"]), X, y, *rest)
