@@ -1,0 +1,66 @@
+# make            set up .venv and run the preview (four rows of Table 1, a few minutes)
+# make help       everything else
+
+PYTHON ?= python3
+CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+BIN := .venv/bin
+STAMP := .venv/.stamp
+
+# One BLAS thread a worker: two make these fits three times slower.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+# The tools of this environment come first, also for snakemake's own calls of python.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.DEFAULT_GOAL := preview
+.PHONY: setup preview paper plan test test-full lint format lock clean help
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(STAMP) ## .venv with the pinned requirements
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "tilted needs Python >= 3.11; set PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "Python's venv module is missing; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+	@rm -f "$@"
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --progress-bar off --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch "$@"
+
+preview: setup ## four rows of Table 1, without network
+	$(BIN)/python -m snakemake --cores $(CORES)
+
+paper: setup ## all rows, all protocols (many core-hours, restartable)
+	$(BIN)/python -m snakemake --cores $(CORES) --configfile config/paper.yaml
+
+plan: setup ## what `make paper` would run
+	$(BIN)/python -m snakemake --cores $(CORES) --configfile config/paper.yaml --dry-run --quiet rules
+
+test: setup ## the tests (minutes)
+	$(BIN)/python -m pytest -q -n $(CORES)
+
+test-full: setup ## all tests, the long ones included
+	$(BIN)/python -m pytest -q -n $(CORES) -m ""
+
+lint: setup ## ruff, snakefmt, snakemake --lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/python -m snakemake --lint
+
+format: setup ## let ruff and snakefmt rewrite the sources
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+
+lock: ## requirements.lock and environment.yml from pyproject.toml (needs uv)
+	$(PYTHON) tools/lock.py
+
+clean: ## remove products and caches (not .venv, not raw data)
+	rm -rf .snakemake logs data/standard data/lookup data/fits tables/preview figures/preview \
+	  tables/paper figures/paper .pytest_cache .ruff_cache .hypothesis build dist

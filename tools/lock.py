@@ -1,0 +1,74 @@
+"""Make requirements.lock and environment.yml from pyproject.toml, the one list of dependencies.
+
+    python tools/lock.py            resolve again (needs uv on the path)
+    python tools/lock.py --check    only compare environment.yml with the lock
+
+The lock holds ``name==version ; markers`` and hashes, nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LOCK, ENVIRONMENT = ROOT / "requirements.lock", ROOT / "environment.yml"
+CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # without a GUI toolkit
+UV = (
+    "uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes "
+    "--no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet"
+)
+
+
+def direct_dependencies() -> list[str]:
+    """Requirements of the package and all its extras, as written."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [r for extra in project["optional-dependencies"].values() for r in extra]
+    return [*project["dependencies"], *extras]
+
+
+def name_of(requirement: str) -> str:
+    """Normalised name of a requirement."""
+    return re.sub(r"[-_.]+", "-", re.match(r"[A-Za-z0-9_.-]+", requirement)[0]).lower()
+
+
+def locked_versions(text: str) -> dict[str, list[str]]:
+    """Name -> pinned versions (more than one where they depend on the platform or Python)."""
+    found: dict[str, list[str]] = {}
+    for name, version in re.findall(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)", text, re.M):
+        found.setdefault(name_of(name), []).append(version)
+    return found
+
+
+def environment_text(lock: str) -> str:
+    """environment.yml with the direct dependencies at their locked versions."""
+    versions = locked_versions(lock)
+    lines = [
+        "# Made from pyproject.toml and requirements.lock by `make lock`; do not edit.",
+        "name: tilted",
+        "channels: [conda-forge, bioconda, nodefaults]",
+        "dependencies:",
+        "  - python>=3.11,<3.14",
+    ]
+    for name in sorted({name_of(requirement) for requirement in direct_dependencies()}):
+        lines.append(f"  - {CONDA_NAMES.get(name, name)}={versions[name][0]}")
+    return "\n".join([*lines, ""])
+
+
+def main(check: bool) -> int:
+    """Write both files, or compare."""
+    if not check:
+        done = subprocess.run(UV.split(), cwd=ROOT, check=True, capture_output=True, text=True)
+        LOCK.write_text(done.stdout, encoding="utf-8")
+    wanted = environment_text(LOCK.read_text(encoding="utf-8"))
+    if check:
+        return int(ENVIRONMENT.read_text(encoding="utf-8") != wanted)
+    ENVIRONMENT.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))
