@@ -23,9 +23,9 @@ include: "workflow/rules/results.smk"
 
 
 rule all:
+    default_target: True
     input:
         qp_artifacts(),
-    default_target: True
 
 
 onsuccess:

@@ -1,7 +1,7 @@
 """Command line: one cell of an experiment, or the list of data sets.
 
-    python -m tilted fit --dataset wine12 --protocol as-released --seed 0 --fold 3 --method ep --json
-    python -m tilted datasets
+python -m tilted fit --dataset wine12 --protocol as-released --seed 0 --fold 3 --method ep --json
+python -m tilted datasets
 """
 
 from __future__ import annotations

@@ -65,9 +65,7 @@ class Fit:
 
     def log_predictive(self, X, y) -> np.ndarray:
         """Log predictive density [N*] of labels or counts ``y`` [N*] at the rows of ``X``."""
-        return self.problem.likelihood.log_predictive(
-            np.asarray(y, dtype=float), *self.predict_latent(X)
-        )
+        return self.problem.likelihood.log_predictive(np.asarray(y, dtype=float), *self.predict_latent(X))
 
 
 def check_inputs(X, columns: int | None = None) -> np.ndarray:

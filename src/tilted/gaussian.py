@@ -25,9 +25,7 @@ class Sites:
 
     def towards(self, target: Sites, step: float) -> Sites:
         """The damped update (1 - step) * self + step * target."""
-        return Sites(
-            self.tau + step * (target.tau - self.tau), self.nu + step * (target.nu - self.nu)
-        )
+        return Sites(self.tau + step * (target.tau - self.tau), self.nu + step * (target.nu - self.nu))
 
     def replace(self, i: int, tau: float, nu: float) -> Sites:
         """A copy with site ``i`` exchanged."""

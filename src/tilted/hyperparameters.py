@@ -117,9 +117,7 @@ def evidence_and_gradient(problem: Problem, kernel, start=None, gradient: str = 
     posterior = problem.posterior(kernel)
     found = infer(posterior, problem.likelihood, problem.y, rule, problem.options, start)
     if gradient == "exact" and rule.sensitivity is not None:
-        G = evidence_derivative(
-            posterior, found.state, problem.likelihood, problem.y, rule.sensitivity
-        )
+        G = evidence_derivative(posterior, found.state, problem.likelihood, problem.y, rule.sensitivity)
     else:
         G = posterior.evidence_derivative(found.state)
     return found, kernel.contract_gradient(problem.X, posterior.K, G)

@@ -61,9 +61,7 @@ class SquaredExponential:
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         if self.ard and len(self.lengthscale) != X.shape[1]:
-            raise ValueError(
-                f"{len(self.lengthscale)} lengthscales for inputs of dimension {X.shape[1]}"
-            )
+            raise ValueError(f"{len(self.lengthscale)} lengthscales for inputs of dimension {X.shape[1]}")
         return X / np.asarray(self.lengthscale)
 
     def matrix(self, X: np.ndarray, X2: np.ndarray | None = None) -> np.ndarray:
@@ -104,9 +102,7 @@ class SquaredExponential:
         A = self._scaled(X)
         scales = np.atleast_1d(self.lengthscale)
         columns = [A[:, [d]] for d in range(A.shape[1])] if self.ard else [A]
-        by_scale = [
-            K * squared_distances(c, c) / s for c, s in zip(columns, scales, strict=True)
-        ]
+        by_scale = [K * squared_distances(c, c) / s for c, s in zip(columns, scales, strict=True)]
         return [K / self.variance, *by_scale]
 
 

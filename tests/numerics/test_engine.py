@@ -28,7 +28,10 @@ def oscillating():
 def test_converges_where_plain_iteration_does_not(method, oscillating):
     posterior, y = oscillating
     plain = infer(
-        posterior, Probit(), y, get_rule("ep"),
+        posterior,
+        Probit(),
+        y,
+        get_rule("ep"),
         Options(memory=0, damping=1.0, min_damping=1.0, max_sweeps=100),
     )
     found = infer(posterior, Probit(), y, get_rule(method))
@@ -125,8 +128,13 @@ def test_improper_start_says_which_matrix(toy):
 @pytest.mark.parametrize(
     "bad",
     [
-        {"schedule": "random"}, {"stop": "never"}, {"damping": 0.0}, {"damping": 1.5},
-        {"tolerance": 0.0}, {"max_sweeps": 0}, {"memory": -1},
+        {"schedule": "random"},
+        {"stop": "never"},
+        {"damping": 0.0},
+        {"damping": 1.5},
+        {"tolerance": 0.0},
+        {"max_sweeps": 0},
+        {"memory": -1},
     ],
 )
 def test_options_are_checked(bad):

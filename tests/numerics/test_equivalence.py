@@ -98,9 +98,7 @@ def test_two_points_against_quadrature(name):
     ends = (mean - 8, mean + 8)
     Z = dblquad(density, *ends, *ends, epsabs=1e-9)[0]
     first = dblquad(lambda b, a: a * density(b, a), *ends, *ends, epsabs=1e-9)[0] / Z
-    found = {
-        m: infer(Dense.build(K, mean), likelihood, y, get_rule(m), TIGHT) for m in METHODS
-    }
+    found = {m: infer(Dense.build(K, mean), likelihood, y, get_rule(m), TIGHT) for m in METHODS}
     tolerance = 2e-3 if name == "probit" else 5e-2
     for method in ("ep", "qp"):
         assert found[method].log_evidence == pytest.approx(np.log(Z), abs=tolerance)
@@ -134,8 +132,7 @@ def test_evidence_gradients_are_finite_differences(method, ard, toy):
     for i in range(len(p)):
         step = h * p[i] * np.eye(len(p))[i]
         values = [
-            infer_at(problem, kernel.with_parameters(p + k * step)).log_evidence
-            for k in (-2, -1, 1, 2)
+            infer_at(problem, kernel.with_parameters(p + k * step)).log_evidence for k in (-2, -1, 1, 2)
         ]
         slope = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * h * p[i])
         assert gradient[i] == pytest.approx(slope, abs=2e-7)
@@ -171,9 +168,7 @@ def test_implicit_gradient_reduces_to_the_usual_one_for_ep(toy):
     total = evidence_derivative(posterior, found.state, Probit(), y, kl_sensitivity)
     np.testing.assert_allclose(total, posterior.evidence_derivative(found.state), atol=1e-9)
     with pytest.raises(ValueError, match="extra variance"):
-        evidence_derivative(
-            Dense.build(posterior.K, extra=0.1), found.state, Probit(), y, kl_sensitivity
-        )
+        evidence_derivative(Dense.build(posterior.K, extra=0.1), found.state, Probit(), y, kl_sensitivity)
 
 
 @pytest.mark.parametrize("negative", [False, True])
@@ -200,7 +195,8 @@ def test_posterior_forms_agree_with_plain_algebra(negative, toy):
     shift = nu - tau * 0.4
     log_normaliser = (
         -0.5 * np.linalg.slogdet(np.eye(len(X)) + K * tau)[1]
-        + 0.5 * shift @ Sigma @ shift + np.sum(0.4 * nu - 0.5 * tau * 0.16)
+        + 0.5 * shift @ Sigma @ shift
+        + np.sum(0.4 * nu - 0.5 * tau * 0.16)
     )
     assert state.log_normaliser == pytest.approx(log_normaliser, abs=1e-6)
     Xs = rng.normal(size=(4, 2))

@@ -34,9 +34,7 @@ def test_every_likelihood_is_tested():
 @pytest.mark.parametrize("name", ["qp_probit", "qp_poisson"])
 def test_tilted_moments_equal_reference(values, name):
     likelihood = Probit() if name == "qp_probit" else PoissonSquare()
-    y, mu, sigma, log_z, mean, sd = columns(
-        values[name], "y", "mu", "sigma", "logZ", "mean", "sd_EP"
-    )
+    y, mu, sigma, log_z, mean, sd = columns(values[name], "y", "mu", "sigma", "logZ", "mean", "sd_EP")
     tilted = likelihood.tilted(y, mu, sigma**2)
     np.testing.assert_allclose(tilted.log_z, log_z, rtol=1e-14, atol=1e-14)
     np.testing.assert_allclose(tilted.mean, mean, rtol=1e-14, atol=1e-12)
@@ -71,7 +69,9 @@ def test_poisson_moments_equal_mpmath(y, mu, sigma):
 
         def moment(k):  # integral of (b + sqrt(a) t)^k exp(-t^2), by the binomial theorem
             return sum(
-                mpmath.binomial(k, j) * b ** (k - j) * mpmath.sqrt(a) ** (j + 1)
+                mpmath.binomial(k, j)
+                * b ** (k - j)
+                * mpmath.sqrt(a) ** (j + 1)
                 * mpmath.gamma(mpmath.mpf(j + 1) / 2)
                 for j in range(0, k + 1, 2)
             )
@@ -79,8 +79,10 @@ def test_poisson_moments_equal_mpmath(y, mu, sigma):
         I0, I1, I2 = moment(2 * y), moment(2 * y + 1), moment(2 * y + 2)
         mean, variance = I1 / I0, I2 / I0 - (I1 / I0) ** 2
         log_z = (
-            mpmath.log(I0) - mpmath.log(mpmath.sqrt(2 * mpmath.pi) * sigma)
-            - mpmath.log(mpmath.factorial(y)) - mpmath.mpf(mu) ** 2 / (1 + 2 * mpmath.mpf(sigma) ** 2)
+            mpmath.log(I0)
+            - mpmath.log(mpmath.sqrt(2 * mpmath.pi) * sigma)
+            - mpmath.log(mpmath.factorial(y))
+            - mpmath.mpf(mu) ** 2 / (1 + 2 * mpmath.mpf(sigma) ** 2)
         )
     t = PoissonSquare().tilted(np.array([float(y)]), np.array([mu]), np.array([sigma**2]))
     assert t.log_z[0] == pytest.approx(float(log_z), rel=1e-12, abs=1e-12)
@@ -125,7 +127,11 @@ def test_expected_log_equals_quadrature(name):
         points = [0.0] if abs(M[i]) < 12 * sd else None
         direct, _ = quad(
             lambda f, i=i, sd=sd: log_likelihood(name, y[i], f) * norm.pdf(f, M[i], sd),
-            M[i] - 12 * sd, M[i] + 12 * sd, points=points, epsabs=1e-13, limit=500,
+            M[i] - 12 * sd,
+            M[i] + 12 * sd,
+            points=points,
+            epsabs=1e-13,
+            limit=500,
         )
         assert value[i] == pytest.approx(direct, abs=1e-9)
     h = 1e-5
@@ -141,9 +147,7 @@ def test_probit_expected_log_far_out(m, v):
         sd = mpmath.sqrt(v)
         ends = sorted({mpmath.mpf(m) + k * sd for k in (-14, -6, -2, 0, 2, 6, 14)} | {mpmath.mpf(0)})
         ends = [e for e in ends if abs(e - m) <= 14 * sd]
-        exact = mpmath.quad(
-            lambda f: mpmath.log(mpmath.ncdf(f)) * mpmath.npdf(f, m, sd), ends, maxdegree=10
-        )
+        exact = mpmath.quad(lambda f: mpmath.log(mpmath.ncdf(f)) * mpmath.npdf(f, m, sd), ends, maxdegree=10)
     value = Probit().expected_log(np.ones(1), np.array([m]), np.array([v]))[0]
     assert value[0] == pytest.approx(float(exact), rel=1e-11)
 
@@ -154,10 +158,19 @@ def test_poisson_expected_log_for_small_and_large_means(m, v):
     with mpmath.workdps(30):  # E[log f^2] = log(2v) + sum of Poisson weights times digamma(1/2 + j)
         half = mpmath.mpf(m) ** 2 / (2 * v)
         if half < 2000:
-            mean_log = mpmath.nsum(
-                lambda j: mpmath.exp(-half + j * mpmath.log(half) - mpmath.loggamma(j + 1))
-                * mpmath.digamma(j + 0.5) if half else 0, [0, 4000 if half > 50 else 400]
-            ) if half else mpmath.digamma(0.5)
+            mean_log = (
+                mpmath.nsum(
+                    lambda j: (
+                        mpmath.exp(-half + j * mpmath.log(half) - mpmath.loggamma(j + 1))
+                        * mpmath.digamma(j + 0.5)
+                        if half
+                        else 0
+                    ),
+                    [0, 4000 if half > 50 else 400],
+                )
+                if half
+                else mpmath.digamma(0.5)
+            )
             mean_log += mpmath.log(2 * mpmath.mpf(v))
         else:
             s2 = mpmath.mpf(v) / mpmath.mpf(m) ** 2
@@ -189,9 +202,7 @@ def test_predicted_count_is_the_mode():
         assert mode == np.argmax(p)
 
 
-@given(
-    mu=st.floats(-1e3, 1e3), log_sigma=st.floats(-3, 3), label=st.sampled_from([-1.0, 1.0])
-)
+@given(mu=st.floats(-1e3, 1e3), log_sigma=st.floats(-3, 3), label=st.sampled_from([-1.0, 1.0]))
 @settings(max_examples=200, deadline=None)
 def test_probit_invariants(mu, log_sigma, label):
     v = np.array([10.0 ** (2 * log_sigma)])

@@ -55,16 +55,12 @@ def test_gaussian_densities_are_fixed_points():
     np.testing.assert_allclose(projected.variance, exact.variance, rtol=1e-13)
 
 
-@given(
-    mu=st.floats(-300, 300), log_sigma=st.floats(-2, 2.5), y=st.sampled_from([-1.0, 1.0])
-)
+@given(mu=st.floats(-300, 300), log_sigma=st.floats(-2, 2.5), y=st.sampled_from([-1.0, 1.0]))
 @settings(max_examples=150, deadline=None)
 def test_theorem_2_for_the_probit(mu, log_sigma, y):
     """sigma_QP <= sigma_EP, and the ratio stays above its exponential limit."""
     arguments = np.array([y]), np.array([mu]), np.array([10.0 ** (2 * log_sigma)])
-    ratio = np.sqrt(
-        wasserstein(Probit(), *arguments).variance / kl(Probit(), *arguments).variance
-    )[0]
+    ratio = np.sqrt(wasserstein(Probit(), *arguments).variance / kl(Probit(), *arguments).variance)[0]
     assert 0.9031972 < ratio <= 1 + 1e-11
 
 
@@ -72,15 +68,17 @@ def test_theorem_2_for_the_probit(mu, log_sigma, y):
 @settings(max_examples=100, deadline=None)
 def test_theorem_2_for_counts(mu, log_sigma, y):
     arguments = np.array([float(y)]), np.array([mu]), np.array([10.0 ** (2 * log_sigma)])
-    assert (
-        wasserstein(PoissonSquare(), *arguments).variance[0]
-        <= kl(PoissonSquare(), *arguments).variance[0] * (1 + 1e-10)
-    )
+    assert wasserstein(PoissonSquare(), *arguments).variance[0] <= kl(PoissonSquare(), *arguments).variance[
+        0
+    ] * (1 + 1e-10)
 
 
 @pytest.mark.parametrize(
     "likelihood, y",
-    [(Probit(), np.array([1.0, -1.0, 1.0, 1.0])), (PoissonSquare(), np.array([0.0, 3.0, 1.0, 7.0]))],
+    [
+        (Probit(), np.array([1.0, -1.0, 1.0, 1.0])),
+        (PoissonSquare(), np.array([0.0, 3.0, 1.0, 7.0])),
+    ],
 )
 @pytest.mark.parametrize(
     "project, sensitivity", [(kl, kl_sensitivity), (wasserstein, wasserstein_sensitivity)]
@@ -115,7 +113,8 @@ def test_table_interpolates_its_corners_and_falls_back_outside():
     np.testing.assert_allclose(got.variance[[0, 1, 3]], exact.variance[[0, 1, 3]], rtol=1e-12)
     corners = [
         wasserstein(Probit(), np.ones(1), np.array([a]), np.array([10.0 ** (2 * b)])).variance[0]
-        for a in (0.0, 0.25) for b in (0.0, 0.25)
+        for a in (0.0, 0.25)
+        for b in (0.0, 0.25)
     ]
     assert got.variance[2] == pytest.approx(np.mean(corners), rel=1e-12)
     assert got.variance[4] == kl(Probit(), y, m, sigma**2).variance[4]

@@ -40,8 +40,7 @@ def make_record(dataset="wine12", method="ep", seed=0, fold=0, **changes):
 
 def make_failed(reason="cavity variance is negative", **where):
     nothing = dict.fromkeys(
-        ["log_evidence", "test_error", "ntll", "test_log_density", "latent_mean"]
-        + ["latent_variance"]
+        ["log_evidence", "test_error", "ntll", "test_log_density", "latent_mean"] + ["latent_variance"]
     )
     return make_record(**where, **nothing, status={"converged": False, "message": reason})
 
@@ -100,11 +99,7 @@ def run(published_csv):
         make_unconverged("1000\n evaluations & more", method="vb-joint", fold=0),
     ]
     keys = {(r["method"], r["seed"], r["fold"]) for r in bad}
-    kept = [
-        r
-        for r in records
-        if r["dataset"] != "wine12" or (r["method"], r["seed"], r["fold"]) not in keys
-    ]
+    kept = [r for r in records if r["dataset"] != "wine12" or (r["method"], r["seed"], r["fold"]) not in keys]
     return kept + bad
 
 

@@ -78,10 +78,7 @@ def test_coal_has_one_fold(record):
 
 
 def test_troubled_lists_failed_and_unconverged_fits_with_their_reasons(run):
-    found = [
-        (t.row, t.method, t.seed, t.fold, t.outcome, t.reason)
-        for t in aggregate.troubled(run, folds=2)
-    ]
+    found = [(t.row, t.method, t.seed, t.fold, t.outcome, t.reason) for t in aggregate.troubled(run, folds=2)]
     assert found == [
         ("Wine1", "qp", 1, 1, "failed", "cavity variance is negative"),
         ("Wine1", "vb-joint", 0, 0, "not converged", "1000 evaluations & more"),

@@ -18,9 +18,7 @@ def trio(record, fold, qp, tune=None, ep=None, ep_at=FIRST, qp_at=FIRST, **where
     if tune is not None:
         fits.append(record(method="ep-tune", fold=fold, latent_variance=tune, **where))
     if ep is not None:
-        fits.append(
-            record(method="ep", fold=fold, latent_variance=ep, hyperparameters=ep_at, **where)
-        )
+        fits.append(record(method="ep", fold=fold, latent_variance=ep, hyperparameters=ep_at, **where))
     return fits
 
 

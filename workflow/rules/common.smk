@@ -4,7 +4,7 @@ import os
 import sys
 
 try:
-    from tilted import protocols
+    from tilted import data, protocols
     from tilted.experiments import qp
     from tilted.provenance import closure_hash
 except ImportError as error:
@@ -56,8 +56,7 @@ def fit_block(protocol, dataset):
 def seed_blocks(row):
     """First and last seed index of each job of a row."""
     return [
-        (first, min(first + row["block"], row["seeds"]) - 1)
-        for first in range(0, row["seeds"], row["block"])
+        (first, min(first + row["block"], row["seeds"]) - 1) for first in range(0, row["seeds"], row["block"])
     ]
 
 
@@ -77,3 +76,66 @@ def fit_paths(datasets=None, methods=None):
         if methods is None or method in methods
         for first, last in seed_blocks(row)
     ]
+
+
+def raw_paths(wildcards):
+    """Raw files of a data set."""
+    return [f"data/raw/{file['path']}" for file in data.raw_files(wildcards.dataset, "data")]
+
+
+def start_records(wildcards):
+    """Records of the method whose hyperparameters this method starts from, if it does."""
+    methods = fit_block(wildcards.protocol, wildcards.dataset)["methods"]
+    start = methods[wildcards.method].get("start")
+    if start is None:
+        return []
+    job = protocols.job_of(methods, start)
+    block = int(wildcards.first), int(wildcards.last)
+    return [fit_path(wildcards.protocol, wildcards.dataset, job, *block)]
+
+
+def standard_data(wildcards):
+    variant = fit_block(wildcards.protocol, wildcards.dataset)["variant"]
+    return f"data/standard/{variant}/{wildcards.dataset}.h5"
+
+
+def choices(wildcards):
+    """What the protocol says about this job: an edit to another method does not rerun it."""
+    block = fit_block(wildcards.protocol, wildcards.dataset)
+    shared = {key: value for key, value in block.items() if key != "methods"}
+    return {**shared, "method": block["methods"][wildcards.method]}
+
+
+def paper_datasets(protocol, task):
+    """Rows of a protocol that belong to a task, if EP and QP are both run."""
+    part = config["qp"][protocol]
+    both = {"ep", "qp"} <= set(part["methods"])
+    return [name for name in part["rows"] if both and qp.task_of(name) == task]
+
+
+# Figure name -> task of the data sets it shows
+VARIANCE_FIGURES = {"figure1a": "classification", "figure1b": "counts"}
+
+
+def qp_figures(kinds):
+    """Figures that the configuration's rows and methods allow."""
+    return [
+        f"{FIGURES}/{protocol}/{name}.{kind}"
+        for protocol in config["qp"]
+        for name in [*VARIANCE_FIGURES, "published"]
+        if name == "published" or paper_datasets(protocol, VARIANCE_FIGURES[name])
+        for kind in kinds
+    ]
+
+
+def qp_artifacts():
+    tables = [f"{TABLES}/qp_table1.{kind}" for kind in TABLE_KINDS]
+    return [*tables, *qp_figures(FIGURE_KINDS), f"{TABLES}/report.html"]
+
+
+def show_results():
+    """The table in the terminal, and where everything is."""
+    print(Path(TABLES, "qp_table1.md").read_text(encoding="utf-8"))
+    print(f"Tables:  {Path(TABLES).resolve()}")
+    print(f"Figures: {Path(FIGURES).resolve()}")
+    print(f"Report:  {Path(TABLES, 'report.html').resolve()}")

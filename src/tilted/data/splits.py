@@ -46,9 +46,7 @@ def folds(scheme: str) -> int:
     return FOLDS[scheme]
 
 
-def split(
-    dataset: Dataset, scheme: str, seed: int, fold: int = 0, standardise: bool = True
-) -> Split:
+def split(dataset: Dataset, scheme: str, seed: int, fold: int = 0, standardise: bool = True) -> Split:
     """One fold of a data set.
 
     Parameters

@@ -172,8 +172,15 @@ def _attempt(block, spec, part, kernel, optimise):
 
 def _failed_record(status: Status, seconds: float) -> dict:
     empty = dict.fromkeys(
-        ("hyperparameters", "log_evidence", "test_error", "ntll", "test_log_density",
-         "latent_mean", "latent_variance")
+        (
+            "hyperparameters",
+            "log_evidence",
+            "test_error",
+            "ntll",
+            "test_log_density",
+            "latent_mean",
+            "latent_variance",
+        )
     )
     return {**empty, "status": status.as_dict(), "seconds": seconds}
 

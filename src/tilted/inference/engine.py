@@ -223,9 +223,7 @@ def _sequential(run: _Run, point: _Point) -> _Point | None:
         while 1.0 + step * d_tau * covariance[i, i] < 0.1:  # at 0 the posterior is improper
             run.retries += 1
             step *= 0.5
-        mean, covariance = run.posterior.update_one(
-            mean, covariance, i, step * d_tau, step * d_nu
-        )
+        mean, covariance = run.posterior.update_one(mean, covariance, i, step * d_tau, step * d_nu)
         sites = sites.replace(i, sites.tau[i] + step * d_tau, sites.nu[i] + step * d_nu)
     return run.visit(sites)
 

@@ -168,8 +168,12 @@ def fit(
         x0,
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": max_evaluations, "maxfun": max_evaluations, "ftol": 1e7 * 2.2e-16,
-                 "gtol": 1e-5},
+        options={
+            "maxiter": max_evaluations,
+            "maxfun": max_evaluations,
+            "ftol": 1e7 * 2.2e-16,
+            "gtol": 1e-5,
+        },
     )
     at, final_alpha, final_beta = unpack(outcome.x)
     message = str(outcome.message)

@@ -71,8 +71,11 @@ class PoissonSquare:
 
         def log_f(f):
             f_safe = np.where(f == 0.0, 1.0, f)
-            power = np.where(f == 0.0, np.where(y[:, None] > 0, -np.inf, 0.0),
-                             2.0 * y[:, None] * np.log(np.abs(f_safe)))
+            power = np.where(
+                f == 0.0,
+                np.where(y[:, None] > 0, -np.inf, 0.0),
+                2.0 * y[:, None] * np.log(np.abs(f_safe)),
+            )
             return power - (f - b[:, None]) ** 2 / a[:, None] + constant[:, None]
 
         edges = _lobe_edges(lambda f: log_f(f[:, None])[:, 0], modes, np.sqrt(a))
@@ -80,9 +83,7 @@ class PoissonSquare:
         column = sign[:, None]
         offsets = edges - origin[:, None]
         offsets = np.where(column > 0, offsets, -offsets[:, ::-1])
-        return TiltedDensity(
-            lambda t: log_f(origin[:, None] + column * t), sign * origin, offsets
-        )
+        return TiltedDensity(lambda t: log_f(origin[:, None] + column * t), sign * origin, offsets)
 
     def expected_log(self, y, m, v):
         """E[log Poisson(y; f^2)] under N(m, v) and its derivatives in m and v, arrays [N].
@@ -103,8 +104,11 @@ class PoissonSquare:
             return self.tilted(y, m, v).log_z
         shape, scale = gamma_parameters(m, v)
         return (
-            gammaln(shape + y) - gammaln(shape) - gammaln(y + 1.0)
-            + y * np.log(scale) - (shape + y) * np.log1p(scale)
+            gammaln(shape + y)
+            - gammaln(shape)
+            - gammaln(y + 1.0)
+            + y * np.log(scale)
+            - (shape + y) * np.log1p(scale)
         )
 
     def predicted_count(self, m, v) -> np.ndarray:

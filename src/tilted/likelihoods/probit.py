@@ -141,9 +141,7 @@ def _log_density_u(t, mu, v, shrunk, origin):
 def _support(log_u, mean, sd):
     """Offsets [N] on both sides where a log-concave density has dropped by DROP from its mode."""
     slope_step = 1e-3 * sd
-    mode = bisect(
-        lambda t: log_u(t + slope_step) - log_u(t - slope_step), mean - 2 * sd, mean + 2 * sd, 12
-    )
+    mode = bisect(lambda t: log_u(t + slope_step) - log_u(t - slope_step), mean - 2 * sd, mean + 2 * sd, 12)
     floor = log_u(mode) - DROP
     high = bisect(lambda t: log_u(t) - floor, mode, mode + 60 * sd, 12)
     low = -bisect(lambda t: log_u(-t) - floor, -mode, -mode + 60 * sd, 12)

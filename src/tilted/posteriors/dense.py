@@ -66,9 +66,7 @@ class Dense:
     def build(cls, K: np.ndarray, mean=0.0, extra=0.0) -> Dense:
         """Broadcast ``mean`` and ``extra`` to vectors [N]."""
         n = len(K)
-        return cls(
-            K, np.broadcast_to(mean, n).astype(float), np.broadcast_to(extra, n).astype(float)
-        )
+        return cls(K, np.broadcast_to(mean, n).astype(float), np.broadcast_to(extra, n).astype(float))
 
     def __len__(self) -> int:
         return len(self.K)
@@ -96,13 +94,10 @@ class Dense:
             weights = shift - root * (projector.T @ inner)
         mean = self.mean + self.K @ weights
         log_normaliser = -0.5 * log_det + 0.5 * float(
-            shift @ (mean - self.mean)
-            + self.mean @ (2.0 * sites.nu - sites.tau * self.mean)
+            shift @ (mean - self.mean) + self.mean @ (2.0 * sites.nu - sites.tau * self.mean)
         )
         marginals = Marginals(mean, variance, self.extra)
-        return DenseState(
-            sites, marginals, weights, log_normaliser, factor, projector, negative
-        )
+        return DenseState(sites, marginals, weights, log_normaliser, factor, projector, negative)
 
     def _with_sites(self, tau):
         """Variances, log det, L and L^-1 for B = I + S^1/2 K S^1/2 = L L^T."""

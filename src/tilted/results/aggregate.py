@@ -205,9 +205,7 @@ def runtimes(records: Iterable[dict]) -> list[Runtime]:
         timed = sorted(value for value in found[name] if _is_finite(value))
         median = float(np.median(timed)) if timed else None
         longest = timed[-1] if timed else None
-        entries.append(
-            Runtime(*name, len(found[name]), len(timed), median, longest, math.fsum(timed))
-        )
+        entries.append(Runtime(*name, len(found[name]), len(timed), median, longest, math.fsum(timed)))
     return entries
 
 

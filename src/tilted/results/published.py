@@ -109,9 +109,7 @@ def sizes(path: str | Path) -> dict[str, tuple[int, int]]:
     import pandas as pd
 
     wide = pd.read_csv(path).drop_duplicates("row")
-    return {
-        str(r): (int(m), int(n)) for r, m, n in zip(wide["row"], wide["m"], wide["n"], strict=True)
-    }
+    return {str(r): (int(m), int(n)) for r, m, n in zip(wide["row"], wide["m"], wide["n"], strict=True)}
 
 
 def compare(summary: pd.DataFrame, path: str | Path) -> pd.DataFrame:

@@ -137,10 +137,7 @@ def _grid(lines: Sequence) -> list[str]:
             )
         )
     widths = [max(len(row[k]) for row in cells) for k in range(len(HEADER))]
-    rules = [
-        "-" * w if side == "l" else "-" * (w - 1) + ":"
-        for w, side in zip(widths, ALIGN, strict=True)
-    ]
+    rules = ["-" * w if side == "l" else "-" * (w - 1) + ":" for w, side in zip(widths, ALIGN, strict=True)]
     return [_row(row, widths) for row in (cells[0], rules, *cells[1:])]
 
 

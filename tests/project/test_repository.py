@@ -1,0 +1,48 @@
+"""Nothing in the repository that belongs to one machine; the README names what exists."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MACHINE_PATH = re.compile(r"(?<![\w.<{/])/(home|root|Users|work|tmp)/\w+")
+REGISTRIES = re.compile("|".join(["pypi" + r"\.org", "pythonhosted", "anaconda" + r"\.org"]))
+TEXT = {".py", ".md", ".yaml", ".yml", ".toml", ".smk", ".json", ".csv", ".cff", ".lock", ".j2", ".tex", ""}
+
+
+def tracked():
+    try:
+        listing = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in listing.split("\0") if name and Path(name).suffix in TEXT]
+
+
+def test_no_machine_paths_and_no_registry_hosts():
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in tracked()
+        if path.is_file() and path != Path(__file__)
+        for pattern in (MACHINE_PATH, REGISTRIES)
+        for match in pattern.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_the_check_can_fail():
+    assert MACHINE_PATH.search("see /home/anna/data")
+    assert not MACHINE_PATH.search("https://example.com/work/x")
+    assert REGISTRIES.search("from files.pythonhosted")
+
+
+def test_make_targets_named_in_the_documents_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.M))
+    for name in ("README.md", "CONTRIBUTING.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        named = set(re.findall(r"(?:^\s*|`)make ([a-z-]+)", text, re.M))
+        assert named <= targets, f"{name}: {named - targets}"
