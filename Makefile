@@ -42,10 +42,10 @@ plan: setup ## what `make paper` would run
 	$(BIN)/python -m snakemake --cores $(CORES) --configfile config/paper.yaml --dry-run --quiet rules
 
 test: setup ## the tests (minutes)
-	$(BIN)/python -m pytest -q -n $(CORES)
+	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile
 
 test-full: setup ## all tests, the long ones included
-	$(BIN)/python -m pytest -q -n $(CORES) -m ""
+	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile -m ""
 
 lint: setup ## ruff, snakefmt, snakemake --lint
 	$(BIN)/ruff check .

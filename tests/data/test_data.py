@@ -185,7 +185,8 @@ def test_legacy_shuffle_is_the_released_codes(cells):
             np.testing.assert_array_equal(part.y_train, np.delete(table[:, 2], test))
     for cell in cells["classification"]:
         if cell["dataset"].startswith("wine"):
-            part = data.split(data.load(cell["dataset"]), "legacy-shuffle", cell["seed_index"], cell["fold"])
+            place = cell["seed_index"], cell["fold"]
+            part = data.split(data.load(cell["dataset"]), "legacy-shuffle", *place)
             assert (part.X_train.shape, len(part.y_test)) == ((cell["n_train"], cell["d"]), cell["n_test"])
 
 

@@ -37,7 +37,13 @@ class Handler(BaseHTTPRequestHandler):
         if name == "flaky" and Handler.tries == 1:
             self.send_error(500)
             return
-        bodies = {"good": CONTENT, "flaky": CONTENT, "wrong": CONTENT[:-1] + b"x", "short": CONTENT, "cut": CONTENT[:99]}
+        bodies = {
+            "good": CONTENT,
+            "flaky": CONTENT,
+            "wrong": CONTENT[:-1] + b"x",
+            "short": CONTENT,
+            "cut": CONTENT[:99],
+        }
         if name not in bodies:
             self.send_error(404)
             return
@@ -89,7 +95,13 @@ def test_downloads(server, home, name):
 
 @pytest.mark.parametrize(
     "name, reason",
-    [("gone", "404"), ("wrong", "wrong content"), ("cut", "truncated"), ("short", "Error"), ("slow", "[Tt]imed? ?out")],
+    [
+        ("gone", "404"),
+        ("wrong", "wrong content"),
+        ("cut", "truncated"),
+        ("short", "Error"),
+        ("slow", "[Tt]imed? ?out"),
+    ],
 )
 def test_failures_say_what_was_tried_and_leave_nothing(server, home, name, reason):
     with pytest.raises(DownloadError, match=reason) as caught:

@@ -38,7 +38,9 @@ def test_every_dependency_is_locked_within_its_bounds(lock):
 def test_every_pin_has_hashes_and_no_address():
     text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     for block in re.split(r"\n(?=\S)", text.strip()):
-        assert re.match(r"[a-z0-9-]+==\S+( ; [^\\]+)? ?\\\n(\s+--hash=sha256:[0-9a-f]{64} ?\\?\n?)+$", block), block
+        assert re.match(
+            r"[a-z0-9-]+==\S+( ; [^\\]+)? ?\\\n(\s+--hash=sha256:[0-9a-f]{64} ?\\?\n?)+$", block
+        ), block
     assert not re.search(r"https?:|file:|index|find-links", text)
 
 

@@ -9,8 +9,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "tilted"
 ORDER = [
-    "linalg", "gaussian", "quadrature", "data", "kernels", "likelihoods", "projections", "lookup", "posteriors",
-    "inference", "hyperparameters", "metrics", "exact", "protocols", "provenance", "api", "experiments",
+    "linalg", "gaussian", "quadrature", "data", "kernels", "likelihoods", "projections", "posteriors",
+    "inference", "hyperparameters", "metrics", "protocols", "provenance", "api", "experiments",
     "results", "__main__",
 ]  # fmt: skip
 FORBIDDEN = {

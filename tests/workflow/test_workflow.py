@@ -1,0 +1,196 @@
+"""The workflow in a copy of the repository: what runs, what reruns, what is refused."""
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ["Snakefile", "environment.yml", "src", "workflow", "config", "profiles"]
+DATA = ["sources.yaml", "coal_counts.csv", "published"]
+COLUMNS = "row,metric,method,protocol,mean,sd,n_seeds,n_converged,n_attempted,published_mean,published_sd,deviation_sd"
+SMALL = """\
+name: small
+tables: tables/preview
+figures: figures/preview
+qp:
+  as-released:
+    methods: [ep, qp]
+    rows:
+      wine13: {seeds: 1, block: 1}
+      coal: {seeds: 2, block: 2}
+"""
+
+
+def snakemake(folder, *arguments, config="config/small.yaml", code=0, **variables):
+    """Run snakemake in a copy of the repository; its output, both streams."""
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src"), **variables}
+    environment.pop("TILTED_DATA", None)
+    command = [sys.executable, "-m", "snakemake", "--cores", "2"]
+    command += [*arguments, *(["--configfile", config] if config else [])]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode == 0) == (code == 0), done.stdout
+    return done.stdout
+
+
+def copy_of_repository(folder):
+    for name in PARTS:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        else:
+            shutil.copy(source, folder / name)
+    (folder / "data").mkdir()
+    for name in DATA:
+        source = ROOT / "data" / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / "data" / name)
+    (folder / "config" / "small.yaml").write_text(SMALL, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A copy of the repository with a small configuration run in it, and what the run printed."""
+    folder = copy_of_repository(tmp_path_factory.mktemp("a copy"))  # a path with a space
+    return folder, snakemake(folder)
+
+
+def jobs_of_dry_run(folder):
+    """Rule and wildcards of the jobs that would run."""
+    out = snakemake(folder, "--dry-run")
+    jobs, rule = set(), None
+    for line in out.splitlines():
+        words = line.split()
+        if line.startswith(("rule ", "localrule ")):
+            rule = words[1].rstrip(":")
+            jobs.add(rule)
+        elif line.strip().startswith("wildcards:") and "method=" in line:
+            jobs.add(f"{rule}:{line.split('method=')[1].split(',')[0]}")
+    return jobs - {"all", "fit"}
+
+
+def edited(path):
+    path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+
+
+def test_artifacts_and_terminal_table(run):
+    folder, out = run
+    for name in ("qp_table1.csv", "qp_table1.md", "qp_table1.tex", "report.html"):
+        assert (folder / "tables" / "preview" / name).stat().st_size > 100
+    for name in ("figure1a", "figure1b", "published"):
+        for kind in ("pdf", "png"):
+            assert (folder / "figures" / "preview" / "as-released" / f"{name}.{kind}").stat().st_size > 1000
+    assert "wine13 as-released ep seed 0: 20/20 fits converged" in out  # progress
+    assert "| Wine2" in out and "Report:" in out and "report.html" in out
+    with (folder / "tables" / "preview" / "qp_table1.csv").open(newline="") as stream:
+        assert stream.readline().strip() == COLUMNS
+        rows = list(csv.DictReader(stream, COLUMNS.split(",")))
+    assert {(r["row"], r["method"]) for r in rows} == {
+        (row, m) for row in ("Wine2", "Mining") for m in ("ep", "ep-tune", "qp")
+    }
+    for row in rows:
+        assert row["n_converged"] == row["n_attempted"] == {"Wine2": "10", "Mining": "2"}[row["row"]]
+
+
+def test_report_is_self_contained(run):
+    html = (run[0] / "tables" / "preview" / "report.html").read_text(encoding="utf-8")
+    assert "data:image/png;base64," in html
+    assert 'src="http' not in html and 'href="http' not in html and "<script src" not in html
+
+
+def test_a_second_run_does_nothing(run):
+    assert "Nothing to be done" in snakemake(run[0])
+
+
+def test_edits_rerun_what_they_touch(run):
+    folder, _ = run
+    results = {"qp_tables", "qp_variance_figure", "qp_published_figure", "report"}
+    source = folder / "src" / "tilted"
+    for module, expected in [
+        (source / "inference" / "qp.py", {"fit:qp"} | results),
+        (source / "results" / "figures.py", {"qp_variance_figure", "qp_published_figure", "report"}),
+        (source / "results" / "tables.py", {"qp_tables", "report"}),
+        (source / "__main__.py", set()),
+    ]:
+        before = module.read_text(encoding="utf-8")
+        edited(module)
+        assert jobs_of_dry_run(folder) == expected, module.name
+        module.write_text(before, encoding="utf-8")
+    assert jobs_of_dry_run(folder) == set()
+
+
+def test_a_lost_record_is_computed_again_to_the_same_numbers(run):
+    folder, _ = run
+    table = folder / "tables" / "preview" / "qp_table1.csv"
+    before = table.read_bytes()
+    (folder / "data/fits/qp/as-released/coal/ep-000-001.jsonl.gz").unlink()
+    snakemake(folder)
+    assert table.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("wine13: {seeds: 1, block: 1}", "iris: {seeds: 1, block: 1}", "iris"),
+        ("seeds: 1", "seeds: 0", "seeds"),
+        ("seeds: 1", "seeds: many", "many"),
+        ("[ep, qp]", "[ep, laplace]", "laplace"),
+        ("[ep, qp]", "[ep, qp-own]", "no method 'qp-own'"),
+        ("as-released:", "as-dreamt:", "as-dreamt"),
+        ("tables: tables/preview\n", "", "tables"),
+        ("name: small", "name: small\ncolour: blue", "colour"),
+    ],
+)
+def test_wrong_configurations_are_refused_before_any_job(run, old, new, message):
+    folder, _ = run
+    wrong = folder / "config" / "wrong.yaml"
+    wrong.write_text(SMALL.replace(old, new, 1), encoding="utf-8")
+    out = snakemake(folder, config="config/wrong.yaml", code=1)
+    assert message in out
+    assert "rule fit" not in out
+
+
+def test_no_network_and_no_mirror(run, tmp_path):
+    """The message names the file, what was tried and how to place it by hand; nothing is left behind."""
+    folder, _ = run
+    registry = folder / "data" / "sources.yaml"
+    before = registry.read_text(encoding="utf-8")
+    lines = [
+        "    urls: ['http://127.0.0.1:9/sonar.all-data']" if "sonar.all-data]" in line else line
+        for line in before.splitlines()
+    ]
+    registry.write_text("\n".join(lines), encoding="utf-8")
+    sonar = folder / "config" / "sonar.yaml"
+    sonar.write_text(SMALL.replace("wine13", "sonar"), encoding="utf-8")
+    out = snakemake(
+        folder,
+        "data/standard/as-released/sonar.h5",
+        config="config/sonar.yaml",
+        code=1,
+        TILTED_DATA_MIRROR="",
+    )
+    registry.write_text(before, encoding="utf-8")
+    assert "could not get 'sonar.all-data'" in out and "127.0.0.1:9" in out
+    assert "To place it by hand" in out and "TILTED_DATA_MIRROR" in out
+    assert list((folder / "data" / "raw").glob("*")) == []
+
+
+def test_default_and_full_configurations_are_valid(run):
+    """The preview is the default; the full grid resolves to its jobs without running any."""
+    folder, _ = run
+    preview = snakemake(folder, "--dry-run", "--quiet", "rules", config=None)
+    assert "Wine" not in preview  # nothing ran
+    full = snakemake(folder, "--dry-run", config="config/paper.yaml")
+    assert "qp-own" in full and "ionosphere" in full
