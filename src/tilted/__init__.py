@@ -17,15 +17,19 @@ _PUBLIC = {
     "SquaredExponential": "tilted.kernels",
 }
 
-__all__ = ["Fit", "SquaredExponential", "fit"]
+_ROOMS = ("data", "likelihoods", "protocols")
+
+__all__ = ["Fit", "SquaredExponential", "data", "fit", "likelihoods", "protocols"]
 
 
 def __getattr__(name):
     """Import a public name when it is first asked for (PEP 562)."""
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
+    if name in _ROOMS:
+        return import_module(f"tilted.{name}")
     raise AttributeError(f"module 'tilted' has no attribute '{name}'")
 
 
 def __dir__():
-    return sorted([*globals(), *_PUBLIC])
+    return sorted([*globals(), *_PUBLIC, *_ROOMS])

@@ -241,10 +241,13 @@ def test_features_are_standardised_on_training_rows_only():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (("nonesuch", 0, 0), "unknown split"), (("ten-folds", -1, 0), "seed"), (("ten-folds", 0.5, 0), "seed"),
-        (("ten-folds", 0, 10), "fold must be 0 to 9"), (("half-of-years", 0, 0), "does not apply"),
+        (("nonesuch", 0, 0), "unknown split"),
+        (("ten-folds", -1, 0), "seed"),
+        (("ten-folds", 0.5, 0), "seed"),
+        (("ten-folds", 0, 10), "fold must be 0 to 9"),
+        (("half-of-years", 0, 0), "does not apply"),
     ],
-)  # fmt: skip
+)
 def test_bad_splits_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         data.split(numbered(), *arguments)

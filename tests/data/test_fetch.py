@@ -25,6 +25,12 @@ class Handler(BaseHTTPRequestHandler):
     tries = 0
 
     def do_GET(self):
+        try:
+            self.answer()
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True  # the client gave up, as it should
+
+    def answer(self):
         name = self.path.rsplit("/", 1)[-1]
         if name == "slow":
             time.sleep(3)

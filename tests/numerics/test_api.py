@@ -176,7 +176,8 @@ def test_improper_start_is_an_error(toy):
 def test_unknown_public_name():
     with pytest.raises(AttributeError, match="nonesuch"):
         tilted.nonesuch  # noqa: B018
-    assert {"fit", "Fit", "SquaredExponential"} <= set(dir(tilted))
+    assert {"fit", "Fit", "SquaredExponential", "data"} <= set(dir(tilted))
+    assert tilted.data.names()[-1] == "coal"
 
 
 @pytest.mark.parametrize("bad", [{"transform": "square"}, {"gradient": "none"}])
