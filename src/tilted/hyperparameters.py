@@ -6,11 +6,9 @@ the result, so that a caller can pass them on. Nothing is kept between calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize
 
 from tilted.gaussian import Sites
 from tilted.inference import get_rule
@@ -18,31 +16,11 @@ from tilted.inference.engine import Options, infer
 from tilted.inference.implicit import evidence_derivative
 from tilted.inference.result import Inference, Status
 from tilted.linalg import NotPositiveDefinite
+from tilted.optimise import TRANSFORMS, lbfgs
 from tilted.posteriors.dense import Dense
 
 GRADIENTS = ("exact", "sites-fixed")
 SMALLEST = 1e-15  # lower bound of a parameter; an upper one would change L-BFGS-B's first step
-
-
-@dataclass(frozen=True)
-class Transform:
-    """A map from the optimiser's real line to positive parameters."""
-
-    forward: Callable[[np.ndarray], np.ndarray]
-    inverse: Callable[[np.ndarray], np.ndarray]
-    slope: Callable[[np.ndarray], np.ndarray]
-
-
-def _inverse_softplus(p):
-    return p + np.log(-np.expm1(-p))
-
-
-TRANSFORMS = {
-    "softplus": Transform(
-        lambda x: np.logaddexp(0.0, x), _inverse_softplus, lambda x: 1.0 / (1.0 + np.exp(-x))
-    ),
-    "log": Transform(np.exp, np.log, np.exp),
-}
 
 
 @dataclass(frozen=True)
@@ -178,20 +156,15 @@ def maximise(problem: Problem, kernel, search: Search | None = None, start: Site
     x0 = transform.inverse(kernel.parameters())
     bounds = [(float(transform.inverse(np.array(SMALLEST))), None)] * len(x0)
     try:
-        outcome = minimize(
+        outcome = lbfgs(
             objective,
             x0,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={
-                "maxiter": search.max_iterations,
-                "maxfun": search.max_iterations,
-                "ftol": search.relative_tolerance,
-                "gtol": search.gradient_tolerance,
-            },
+            search.max_iterations,
+            search.relative_tolerance,
+            search.gradient_tolerance,
+            bounds,
         )
-        ended, message = bool(outcome.success), str(outcome.message)
+        ended, message = outcome.success, outcome.message
     except _Abandoned as error:
         if trace.best is None:
             raise error.__cause__ from None

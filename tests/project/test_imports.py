@@ -8,11 +8,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "tilted"
-ORDER = [
-    "linalg", "gaussian", "quadrature", "data", "kernels", "likelihoods", "projections", "posteriors",
-    "inference", "hyperparameters", "metrics", "protocols", "provenance", "api", "experiments",
-    "results", "__main__",
-]  # fmt: skip
+ORDER = """
+linalg gaussian quadrature optimise data kernels likelihoods projections posteriors inference
+hyperparameters metrics protocols provenance api experiments results __main__
+""".split()
 FORBIDDEN = {
     "log of a cdf": r"log\(\s*(scipy\.stats\.)?(norm\.cdf|ndtr)\(",
     "bare except": r"except( Exception)?:\s*(pass)?$",

@@ -23,7 +23,6 @@ from tilted.inference import RULES
 from tilted.inference.engine import Options
 from tilted.inference.result import Status
 from tilted.kernels import SquaredExponential
-from tilted.linalg import NotPositiveDefinite
 
 PAPER = "qp"
 COUNTS = ("coal",)
@@ -105,6 +104,8 @@ def run_cell(
         "n_train": len(part.y_train),
         "n_test": len(part.y_test),
     }
+    if fixed is not None and spec["rule"] == "vb-joint":
+        raise ValueError("vb-joint optimises its hyperparameters jointly; they cannot be fixed")
     optimise = fixed is None and spec.get("optimise", True)
     tunings = spec.get("tunings", 1) if optimise else 1
     names = [method + protocols.TUNE] * (tunings - 1) + [method]
@@ -146,10 +147,10 @@ def _attempt(block, spec, part, kernel, optimise):
         likelihood = _likelihood(block)
         mean, variance = fitted.predict_latent(part.X_test)
         density = likelihood.log_predictive(part.y_test, mean, variance)
-        if not np.all(np.isfinite(density)):
-            raise ArithmeticError("a test log density is not finite")
+        if not (np.isfinite(fitted.log_evidence) and np.all(np.isfinite(density))):
+            raise ArithmeticError("the log evidence or a test log density is not finite")
         errors = likelihood.errors(part.y_test, mean, variance)
-    except (NotPositiveDefinite, ArithmeticError) as error:
+    except (ArithmeticError, ValueError) as error:  # an improper posterior, one class only, ...
         failed = Status(converged=False, sweeps=0, message=f"failed: {error}")
         return _failed_record(failed, time.perf_counter() - began), None
     lengthscale = fitted.kernel.lengthscale
@@ -194,7 +195,7 @@ def _fit(block, spec, part, kernel, optimise):
     """The fit that a method's spec asks for."""
     likelihood = _likelihood(block)
     if spec["rule"] == "vb-joint":
-        return _fit_joint(block, spec, part, kernel, optimise, likelihood)
+        return _fit_joint(block, spec, part, kernel, likelihood)
     options = Options(**block["sites"], min_precision=spec.get("min_precision", -np.inf))
     search = Search(**block["search"], gradient=spec.get("gradient", "exact"))
     start = None
@@ -214,10 +215,8 @@ def _fit(block, spec, part, kernel, optimise):
     )
 
 
-def _fit_joint(block, spec, part, kernel, optimise, likelihood):
+def _fit_joint(block, spec, part, kernel, likelihood):
     """The joint variational search, with its input checked like every other fit's."""
-    if not optimise:
-        raise ValueError("vb-joint optimises its hyperparameters jointly; they cannot be fixed")
     mean = spec.get("mean", block["mean"])
     if mean != 0.0:
         raise ValueError("vb-joint has a zero prior mean only")

@@ -101,7 +101,9 @@ class _Run:
     memory: Anderson = field(default=None)
 
     def visit(self, sites: Sites) -> _Point | None:
-        """Condition on ``sites``; None if the posterior is improper."""
+        """Condition on ``sites`` (held at the smallest precision); None if the posterior is improper."""
+        if np.isfinite(self.options.min_precision):
+            sites = Sites(np.maximum(sites.tau, self.options.min_precision), sites.nu)
         try:
             state = self.posterior.condition(sites)
         except NotPositiveDefinite:

@@ -16,16 +16,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import gammaln, ndtr
 
 from tilted import linalg
 from tilted.inference.result import Status
 from tilted.linalg import NotPositiveDefinite
+from tilted.optimise import TRANSFORMS, lbfgs
 from tilted.quadrature import gauss_hermite
 
 NODES = 20
 CLIP = 1e-9
+FACTR, PGTOL = 1e7 * 2.220446049250313e-16, 1e-5  # of the released code's L-BFGS-B
 SQRT_2PI = np.sqrt(2.0 * np.pi)
 
 
@@ -143,12 +144,17 @@ def fit(
     JointFit
         The search's last point. ``status.converged`` says whether L-BFGS-B met its tolerance (with the
         released gradient that is no sign of an optimum).
+
+    Raises
+    ------
+    ArithmeticError
+        If the bound could not be evaluated anywhere.
     """
-    terms, n = TERMS[likelihood_name], len(y)
+    terms, n, softplus = TERMS[likelihood_name], len(y), TRANSFORMS["softplus"]
     failures = []
 
     def unpack(x):
-        parameters = np.logaddexp(0.0, x[2 * n :])
+        parameters = softplus.forward(x[2 * n :])
         return kernel.with_parameters(parameters), x[:n], x[n : 2 * n]
 
     def objective(x):
@@ -158,32 +164,23 @@ def fit(
         except (ArithmeticError, ValueError) as error:
             failures.append(str(error))
             return np.inf, np.zeros_like(x)
-        gradient[2] = gradient[2] / (1.0 + np.exp(-x[2 * n :]))
+        gradient[2] = gradient[2] * softplus.slope(x[2 * n :])
         return -value, -np.concatenate(gradient)
 
-    start = kernel.parameters()
-    x0 = np.concatenate([np.full(n, alpha), np.ones(n), start + np.log(-np.expm1(-start))])
-    outcome = minimize(
-        objective,
-        x0,
-        jac=True,
-        method="L-BFGS-B",
-        options={
-            "maxiter": max_evaluations,
-            "maxfun": max_evaluations,
-            "ftol": 1e7 * 2.2e-16,
-            "gtol": 1e-5,
-        },
-    )
+    start = softplus.inverse(kernel.parameters())
+    x0 = np.concatenate([np.full(n, alpha), np.ones(n), start])
+    outcome = lbfgs(objective, x0, max_evaluations, FACTR, PGTOL)
+    if not np.isfinite(outcome.value):
+        raise ArithmeticError(f"no point of the search could be evaluated ({failures[0]})")
     at, final_alpha, final_beta = unpack(outcome.x)
-    message = str(outcome.message)
+    message = outcome.message
     if failures:
         message += f"; {len(failures)} evaluations failed ({failures[0]})"
     status = Status(
-        converged=bool(outcome.success),
+        converged=outcome.success,
         sweeps=0,
-        evaluations=int(outcome.nfev),
-        residual=float(np.max(np.abs(outcome.jac))),
+        evaluations=outcome.evaluations,
+        residual=float(np.max(np.abs(outcome.gradient))),
         message=message,
     )
-    return JointFit(at, final_alpha, final_beta, X, -float(outcome.fun), status)
+    return JointFit(at, final_alpha, final_beta, X, -outcome.value, status)

@@ -1,0 +1,66 @@
+"""L-BFGS-B as every search here uses it, and maps from the real line to positive parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A map from the optimiser's real line to positive parameters."""
+
+    forward: Callable[[np.ndarray], np.ndarray]
+    inverse: Callable[[np.ndarray], np.ndarray]
+    slope: Callable[[np.ndarray], np.ndarray]
+
+
+TRANSFORMS = {
+    "softplus": Transform(
+        lambda x: np.logaddexp(0.0, x),
+        lambda p: p + np.log(-np.expm1(-p)),
+        lambda x: np.exp(-np.logaddexp(0.0, -x)),
+    ),
+    "log": Transform(np.exp, np.log, np.exp),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where a search ended, how, and whether it met its tolerance."""
+
+    x: np.ndarray
+    value: float
+    gradient: np.ndarray
+    evaluations: int
+    success: bool
+    message: str
+
+
+def lbfgs(objective, x0, limit: int, relative: float, gradient: float, bounds=None) -> Outcome:
+    """Minimise ``objective(x) -> (value, gradient)`` by L-BFGS-B.
+
+    Parameters
+    ----------
+    limit : int
+        On iterations and evaluations.
+    relative : float
+        Stop when an iteration lowers the value by less than this, relatively.
+    gradient : float
+        Stop when no entry of the projected gradient is larger.
+    """
+    found = minimize(
+        objective,
+        x0,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": limit, "maxfun": limit, "ftol": relative, "gtol": gradient},
+    )
+    message = str(found.message)
+    if message.startswith("ABNORMAL"):
+        message = "line search found no better point (L-BFGS-B: ABNORMAL)"
+    return Outcome(found.x, float(found.fun), found.jac, int(found.nfev), bool(found.success), message)
