@@ -26,6 +26,8 @@ $(STAMP): requirements.lock pyproject.toml
 	  { echo "tilted needs Python >= 3.11; set PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 	  { echo "Python's venv module is missing; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+	@case "$(CURDIR)" in *" "*) \
+	  echo "Snakemake cannot run scripts from a path with a space: clone to another folder"; exit 1;; esac
 	@rm -f "$@"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --progress-bar off --require-hashes -r requirements.lock

@@ -13,6 +13,12 @@ except ImportError as error:
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
 
+if " " in sys.executable:
+    sys.exit(
+        f"Snakemake cannot run scripts with an interpreter whose path has a space ({sys.executable}); "
+        "clone to a folder without spaces"
+    )
+
 # One BLAS thread a worker: two make these fits three times slower.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
