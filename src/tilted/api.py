@@ -64,8 +64,18 @@ class Fit:
         return np.concatenate(means), np.concatenate(variances)
 
     def log_predictive(self, X, y) -> np.ndarray:
-        """Log predictive density [N*] of labels or counts ``y`` [N*] at the rows of ``X``."""
-        return self.problem.likelihood.log_predictive(np.asarray(y, dtype=float), *self.predict_latent(X))
+        """Log predictive density [N*] of labels or counts ``y`` [N*] at the rows of ``X``.
+
+        Raises
+        ------
+        ValueError
+            For bad inputs, labels outside the likelihood's domain, or lengths that differ.
+        """
+        y = self.problem.likelihood.domain(y)
+        mean, variance = self.predict_latent(X)
+        if len(y) != len(mean):
+            raise ValueError(f"X has {len(mean)} rows but y has {len(y)} values")
+        return self.problem.likelihood.log_predictive(y, mean, variance)
 
 
 def check_inputs(X, columns: int | None = None) -> np.ndarray:

@@ -179,7 +179,8 @@ def _note(trace: _Trace, found: Inference, kernel) -> None:
     trace.unconverged += not found.status.converged
     trace.start = found.sites
     usable = found.status.converged and np.isfinite(found.log_evidence)
-    if trace.best is None or (usable and found.log_evidence > trace.best.log_evidence):
+    best = trace.best
+    if best is None or (usable and not (best.status.converged and best.log_evidence >= found.log_evidence)):
         trace.best, trace.best_kernel = found, kernel
 
 

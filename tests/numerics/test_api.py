@@ -67,6 +67,11 @@ def test_prediction_inputs_are_checked():
         fitted.predict_latent(np.zeros((3, 2)))
     with pytest.raises(ValueError, match="row 0"):
         fitted.predict_latent([[np.nan]])
+    with pytest.raises(ValueError, match="got 0 at row 1"):
+        fitted.log_predictive(GRID[:2], [1, 0])
+    with pytest.raises(ValueError, match="2 rows but y has 3"):
+        fitted.log_predictive(GRID[:2], [1, 1, 1])
+    assert fitted.log_predictive(GRID[:2], [1, 1]).shape == (2,)
 
 
 @pytest.mark.parametrize("method", ["ep", "qp", "vb"])

@@ -54,9 +54,8 @@ def _load(path: Path, _stamp: int) -> dict:
         registry = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise DataError(f"{path} is not valid YAML: {error}") from None
-    schema = path.resolve().parents[1] / "workflow" / "schemas" / "sources.schema.json"
-    if schema.is_file():
-        _validate(registry, json.loads(schema.read_text(encoding="utf-8")), path)
+    schema = Path(__file__).with_name("sources.schema.json")
+    _validate(registry, json.loads(schema.read_text(encoding="utf-8")), path)
     for name, entry in registry["datasets"].items():
         unknown = set(entry.get("files", [])) - set(registry["files"])
         if unknown:

@@ -31,8 +31,11 @@ class Tilted:
 class Likelihood(Protocol):
     """Contract of ``tilted.likelihoods``; y, m, v are arrays [N], v > 0."""
 
-    def check(self, y: np.ndarray) -> np.ndarray:
+    def domain(self, y: np.ndarray) -> np.ndarray:
         """y as floats in the domain; raises ValueError naming the offending value."""
+
+    def check(self, y: np.ndarray) -> np.ndarray:
+        """The same for training labels, which may have to be more (both classes present)."""
 
     def tilted(self, y, m, v) -> Tilted:
         """Moments of N(f; m, v) p(y|f)."""

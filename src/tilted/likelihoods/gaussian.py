@@ -17,9 +17,11 @@ class GaussianNoise:
     noise: float = 1.0
     name: str = "gaussian"
 
-    def check(self, y) -> np.ndarray:
+    def domain(self, y) -> np.ndarray:
         """Targets as floats; ValueError if one is not finite."""
         return require_finite(y)
+
+    check = domain
 
     def tilted(self, y, m, v) -> Tilted:
         """Moments of N(f; m, v) N(y; f, noise), arrays [N]."""

@@ -41,7 +41,7 @@ class PoissonSquare:
         if self.predictive not in FORMS:
             raise ValueError(f"predictive must be one of {FORMS}, got '{self.predictive}'")
 
-    def check(self, y) -> np.ndarray:
+    def domain(self, y) -> np.ndarray:
         """Counts as floats; ValueError for negative or non-integer values."""
         y = require_finite(y)
         wrong = (y < 0) | (y != np.floor(y))
@@ -49,6 +49,8 @@ class PoissonSquare:
             row = int(np.flatnonzero(wrong)[0])
             raise ValueError(f"counts must be integers >= 0, got {y[row]:g} at row {row}")
         return y
+
+    check = domain
 
     def tilted(self, y, m, v) -> Tilted:
         """Moments of N(f; m, v) Poisson(y; f^2), arrays [N]."""

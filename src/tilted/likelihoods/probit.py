@@ -47,19 +47,18 @@ class Probit:
 
     name: str = "probit"
 
-    def check(self, y) -> np.ndarray:
-        """Labels as floats.
-
-        Raises
-        ------
-        ValueError
-            If a label is not -1 or +1, or if only one class is present.
-        """
+    def domain(self, y) -> np.ndarray:
+        """Labels as floats; ValueError if one is not -1 or +1."""
         y = require_finite(y)
         wrong = ~np.isin(y, (-1.0, 1.0))
         if np.any(wrong):
             row = int(np.flatnonzero(wrong)[0])
             raise ValueError(f"probit labels must be -1 or +1, got {y[row]:g} at row {row}")
+        return y
+
+    def check(self, y) -> np.ndarray:
+        """Training labels as floats; ValueError also if only one class is present."""
+        y = self.domain(y)
         if len(np.unique(y)) < 2:
             raise ValueError("probit needs both classes in the training labels, got only one")
         return y
