@@ -35,7 +35,7 @@ def test_no_machine_paths_and_no_registry_hosts():
 
 def test_the_check_can_fail():
     assert MACHINE_PATH.search("see /home/anna/data")
-    assert not MACHINE_PATH.search("https://example.com/work/x")
+    assert not MACHINE_PATH.search("https://example.com/home/x")
     assert REGISTRIES.search("from files.pythonhosted")
 
 
