@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.results.published import METRICS, ROWS, method_order
+from tilted.results.published import METRICS, ROWS, SUMMARY_COLUMNS, method_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,18 +31,6 @@ FIELDS = {"TE": ("test_error", 100.0), "NTLL": ("ntll", 1000.0)}
 
 FOLDS = 10
 SINGLE_FOLD = frozenset({"coal"})
-
-SUMMARY_COLUMNS = (
-    "row",
-    "metric",
-    "method",
-    "protocol",
-    "mean",
-    "sd",
-    "n_seeds",
-    "n_converged",
-    "n_attempted",
-)
 
 
 @dataclass(frozen=True)

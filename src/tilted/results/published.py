@@ -38,20 +38,10 @@ optimisation (``vb-joint``); every other method has no published value."""
 
 METRICS = ("TE", "NTLL")
 
-COLUMNS = (
-    "row",
-    "metric",
-    "method",
-    "protocol",
-    "mean",
-    "sd",
-    "n_seeds",
-    "n_converged",
-    "n_attempted",
-    "published_mean",
-    "published_sd",
-    "deviation_sd",
-)
+SUMMARY_COLUMNS = tuple("row metric method protocol mean sd n_seeds n_converged n_attempted".split())
+"""Columns of a summary over seeds."""
+
+COLUMNS = (*SUMMARY_COLUMNS, "published_mean", "published_sd", "deviation_sd")
 """Columns of a comparison, and of the CSV made from it."""
 
 
