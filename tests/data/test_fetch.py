@@ -20,7 +20,10 @@ def sha(content):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """/good, /wrong, /short (fewer bytes than promised), /slow, /flaky (500 once), /moved; else 404."""
+    """/good, /wrong, /short (fewer bytes than promised), /slow, /stall (silent midway), /flaky, /moved.
+
+    Anything else is a 404; /flaky answers 500 once.
+    """
 
     tries = 0
 
@@ -34,6 +37,13 @@ class Handler(BaseHTTPRequestHandler):
         name = self.path.rsplit("/", 1)[-1]
         if name == "slow":
             time.sleep(3)
+        if name == "stall":
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(CONTENT)))
+            self.end_headers()
+            self.wfile.write(CONTENT[:100])
+            self.wfile.flush()
+            time.sleep(1)
         if name == "moved":
             self.send_response(302)
             self.send_header("Location", "/good")
@@ -105,7 +115,8 @@ def test_downloads(server, home, name):
         ("gone", "404"),
         ("wrong", "wrong content"),
         ("cut", "truncated"),
-        ("short", "Error"),
+        ("short", "truncated"),
+        ("stall", "[Tt]imed? ?out"),
         ("slow", "[Tt]imed? ?out"),
     ],
 )
@@ -120,8 +131,9 @@ def test_failures_say_what_was_tried_and_leave_nothing(server, home, name, reaso
 
 
 def test_no_network(home):
-    with pytest.raises(DownloadError, match="127.0.0.1:9/x"):
-        fetch(entry("http://127.0.0.1:9/x"), home, timeout=0.5)
+    url = "http://127.0.0.1:9/" + "a-rather-long-address/" * 10 + "x"
+    with pytest.raises(DownloadError, match=f"{url}: ConnectionError: Connection refused"):
+        fetch(entry(url), home, timeout=0.5)
 
 
 def test_the_next_source_is_tried(server, home):
@@ -174,3 +186,26 @@ def test_a_wrong_mirror_copy_is_refused_and_the_source_used(server, home, tmp_pa
     mirror.mkdir()
     (mirror / "toy.data").write_bytes(b"other")
     assert fetch(entry(f"{server}/good"), home, mirror=str(mirror)).read_bytes() == CONTENT
+
+
+def test_a_damaged_compressed_file_is_refused(home):
+    packed = gzip.compress(CONTENT, mtime=7)
+    item = {
+        "path": "toy.data.gz", "sha256": sha(packed), "bytes": len(packed), "plain_sha256": sha(CONTENT),
+        "plain_bytes": len(CONTENT), "urls": [],
+    }  # fmt: skip
+    path = home / "raw" / "toy.data.gz"
+    path.parent.mkdir()
+    for place in range(len(packed)):
+        path.write_bytes(packed[:place] + bytes([packed[place] ^ 255]) + packed[place + 1 :])
+        if place not in range(3, 10):  # flags, time and system say nothing about the content
+            with pytest.raises(DownloadError, match="delete it and run again"):
+                fetch(item, home)
+
+
+def test_progress_is_shown_only_when_wanted(server, home, capfd):
+    path = fetch(entry(f"{server}/good"), home)
+    assert capfd.readouterr().err == ""
+    path.unlink()
+    fetch(entry(f"{server}/good"), home, progress=True)
+    assert "100%" in capfd.readouterr().err

@@ -1,7 +1,14 @@
 """Data sets: registry, download with checksums, readers, standard files, splits."""
 
 from tilted.data.fetch import DownloadError, fetch
-from tilted.data.registry import DataError, file_entry, names, raw_files, table_of_datasets
+from tilted.data.registry import (
+    DataError,
+    RegistryError,
+    file_entry,
+    names,
+    raw_files,
+    table_of_datasets,
+)
 from tilted.data.splits import Split, folds, split
 from tilted.data.standard import Dataset, load, read_standard, write_standard
 
@@ -9,6 +16,7 @@ __all__ = [
     "DataError",
     "Dataset",
     "DownloadError",
+    "RegistryError",
     "Split",
     "fetch",
     "file_entry",

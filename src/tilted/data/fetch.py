@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 import uuid
+import zlib
 from pathlib import Path
 
 from tilted.data.registry import DataError, data_home
@@ -30,6 +31,7 @@ def fetch(
     home: str | Path | None = None,
     mirror: str | None = None,
     timeout: float = TIMEOUT,
+    progress: bool | None = None,
 ) -> Path:
     """The local path of a raw file, downloaded if it is not there yet.
 
@@ -44,6 +46,8 @@ def fetch(
         registry's relative path below it, then the bare file name, as stored or without ``.gz``.
     timeout : float
         Seconds without an answer after which a try counts as failed.
+    progress : bool, optional
+        Whether to show a progress bar; by default only where stderr is a terminal.
 
     Raises
     ------
@@ -59,9 +63,10 @@ def fetch(
             "delete it and run again"
         )
     tried = []
+    progress = sys.stderr.isatty() if progress is None else progress
     mirror = mirror or os.environ.get(MIRROR_VARIABLE) or ""
     for place, how in _places(file, mirror):
-        reason = _try(place, how, file, target, timeout)
+        reason = _try(place, how, file, target, timeout, progress)
         if reason is None:
             return target
         tried.append(f"  {place}: {reason}")
@@ -90,7 +95,7 @@ def _is_right(path: Path, file: dict) -> bool:
     try:
         with gzip.open(path, "rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest() == file["plain_sha256"]
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         return False
 
 
@@ -108,7 +113,7 @@ def _places(file: dict, mirror: str):
         yield url, "url"
 
 
-def _try(place: str, how: str, file: dict, target: Path, timeout: float) -> str | None:
+def _try(place: str, how: str, file: dict, target: Path, timeout: float, progress: bool) -> str | None:
     """Bring one place's bytes to ``target``; the reason if that failed, else None."""
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
@@ -118,20 +123,20 @@ def _try(place: str, how: str, file: dict, target: Path, timeout: float) -> str 
                 return "no such file"
             shutil.copyfile(place, partial)
         else:
-            _download(place, partial, timeout)
+            _download(place, partial, timeout, progress)
         return _accept(partial, file, target)
     except OSError as error:  # connection, time-out, HTTP status, disk
-        return f"{type(error).__name__}: {_brief(error)}"
+        return f"{type(error).__name__}: {_reason(error)}"
     finally:
         partial.unlink(missing_ok=True)
 
 
-def _download(url: str, partial: Path, timeout: float) -> None:
-    """Download with pooch, a progress bar on a terminal, and a few retries of passing faults."""
+def _download(url: str, partial: Path, timeout: float, progress: bool) -> None:
+    """Download with pooch, with a progress bar if wanted and a few retries of passing faults."""
     import pooch
     import requests
 
-    downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=timeout)
+    downloader = pooch.HTTPDownloader(progressbar=progress, timeout=timeout)
     for attempt in range(RETRIES + 1):
         try:
             downloader(url, str(partial), None)
@@ -176,6 +181,19 @@ def _publish(partial: Path, target: Path) -> None:
     os.replace(partial, target)
 
 
-def _brief(error: Exception) -> str:
-    text = " ".join(str(error).split())
+def _reason(error: Exception) -> str:
+    """What went wrong in a line: the innermost cause, since the outer layers repeat the URL."""
+    text = str(error)
+    if "IncompleteRead" in text:
+        return f"truncated, {_brief(text)}"
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, OSError) and inner.errno and inner.strerror:
+            return inner.strerror  # for example "Connection refused"
+        inner = inner.__cause__ or inner.__context__
+    return _brief(text)
+
+
+def _brief(text: str) -> str:
+    text = " ".join(text.split())
     return text if len(text) <= 200 else text[:197] + "..."

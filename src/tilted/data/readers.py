@@ -1,18 +1,23 @@
 """Raw files to arrays, one reader a data set; every quirk is a documented choice of a variant.
 
-Variants are those of the protocols: ``as-released`` (the QP paper's released code), ``as-described`` (its
-text) and ``corrected`` (leaks and repeated rows removed). Rows stay in file order; labels are -1 and +1.
+Variants are those of the protocols: ``as-released`` (the QP paper's released code), ``as-described``
+(its text) and ``corrected`` (leaks and repeated rows removed). Rows stay in file order; labels are
+-1 and +1. A row keeps its file and line, so that every complaint can name them.
 """
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from tilted.data.registry import DataError
+
+PIMA_HEADER = ("npreg", "glu", "bp", "skin", "bmi", "ped", "age", "type")
+CRABS_HEADER = ("sp", "sex", "index", "FL", "RW", "CL", "CW", "BD")
+GLASS_FEATURES = ("id", "RI", "Na", "Mg", "Al", "Si", "K", "Ca", "Ba", "Fe")
+COAL_HEADER = ("year", "count_released_code", "count_from_dates")
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,18 @@ class Raw:
     X: np.ndarray
     y: np.ndarray
     features: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """The cells of one line of a text file."""
+
+    path: Path
+    line: int
+    cells: tuple[str, ...]
+
+    def error(self, what: str) -> DataError:
+        return DataError(f"{self.path}, line {self.line}: {what}")
 
 
 def read(name: str, variant: str, paths: list[Path], home: Path) -> Raw:
@@ -35,94 +52,101 @@ def read(name: str, variant: str, paths: list[Path], home: Path) -> Raw:
     return READERS[name](variant, paths, home)
 
 
-def rows_of(path: Path, columns: int, delimiter: str | None = ",") -> list[list[str]]:
-    """Non-empty lines of a text file, split; DataError for a line with another number of columns."""
+def rows_of(path: Path, columns: int, delimiter: str | None = ",", header: tuple[str, ...] = ()) -> list[Row]:
+    """Non-empty lines of a text file, split, without its header.
+
+    Raises
+    ------
+    DataError
+        For a file that cannot be read, is no text or has no rows, a line with another number of
+        columns, or another header.
+    """
     try:
         lines = path.read_text(encoding="ascii").splitlines()
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not a plain text file: {error}") from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error}") from None
     rows = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        cells = [cell.strip() for cell in line.split(delimiter)]
-        if len(cells) != columns:
-            raise DataError(f"{path}, line {number}: {len(cells)} columns, expected {columns}")
-        rows.append(cells)
+        row = Row(path, number, tuple(cell.strip() for cell in line.split(delimiter)))
+        if len(row.cells) != columns:
+            raise row.error(f"{len(row.cells)} columns, expected {columns}")
+        rows.append(row)
+    if header and rows and rows[0].cells != header:
+        raise rows[0].error(f"header {rows[0].cells}, expected {header}")
+    rows = rows[1:] if header else rows
+    if not rows:
+        raise DataError(f"{path} has no rows")
     return rows
 
 
-def numbers(path: Path, rows: list[list[str]], first_line: int = 1) -> np.ndarray:
-    """Rows of text as floats [N, D]; DataError naming the line of a cell that is not a number."""
-    out = np.empty((len(rows), len(rows[0])))
-    for i, row in enumerate(rows):
+def numbers(rows: list[Row], columns: slice = slice(None)) -> np.ndarray:
+    """Some columns as floats [N, D]; DataError naming the line of a cell that is no finite number."""
+    out = []
+    for row in rows:
         try:
-            out[i] = [float(cell) for cell in row]
+            out.append([float(cell) for cell in row.cells[columns]])
         except ValueError as error:
-            raise DataError(f"{path}, line {i + first_line}: {error}") from None
-    return out
+            raise row.error(str(error)) from None
+        if not np.all(np.isfinite(out[-1])):
+            raise row.error("a value is not finite")
+    return np.array(out, dtype=np.float64)
 
 
-def signs(path: Path, labels: list[str], positive: set[str], known: set[str]) -> np.ndarray:
-    """+1 for labels in ``positive``, -1 for the other ``known`` ones, DataError for any other."""
-    for i, label in enumerate(labels):
-        if label not in known:
-            raise DataError(f"{path}, row {i + 1}: label '{label}' is not one of {sorted(known)}")
-    return np.where([label in positive for label in labels], 1.0, -1.0)
+def signs(rows: list[Row], column: int, positive: set[str], negative: set[str]) -> np.ndarray:
+    """+1 [N] for labels in ``positive``, -1 for those in ``negative``, DataError for any other."""
+    for row in rows:
+        if row.cells[column] not in positive | negative:
+            known = sorted(positive | negative)
+            raise row.error(f"label '{row.cells[column]}' is not one of {known}")
+    return np.where([row.cells[column] in positive for row in rows], 1.0, -1.0)
 
 
 def _ionosphere(variant, paths, home):
     rows = rows_of(paths[0], 35)
-    X = numbers(paths[0], [row[:34] for row in rows])
-    y = signs(paths[0], [row[34] for row in rows], {"g"}, {"g", "b"})
+    X = numbers(rows, slice(0, 34))
+    y = signs(rows, 34, {"g"}, {"b"})
     keep = [c for c in range(34) if c != 1 or variant == "as-described"]
     return Raw(X[:, keep], y, tuple(f"pulse{c}" for c in keep))
 
 
 def _cancer(variant, paths, home):
-    rows = [row for row in rows_of(paths[0], 11) if "?" not in row]
-    X = numbers(paths[0], [row[1:10] for row in rows])
-    y = signs(paths[0], [row[10] for row in rows], {"4"}, {"2", "4"})
-    return Raw(X, y, tuple(f"cytology{c}" for c in range(1, 10)))
+    rows = [row for row in rows_of(paths[0], 11) if "?" not in row.cells]
+    y = signs(rows, 10, {"4"}, {"2"})
+    return Raw(numbers(rows, slice(1, 10)), y, tuple(f"cytology{c}" for c in range(1, 10)))
 
 
 def _pima(variant, paths, home):
-    parts = [rows_of(path, 8, None) for path in paths]
-    names = parts[0][0]
-    train, train2, test = (part[1:] for part in parts)
-    middle = [] if variant == "corrected" else [row for row in train2 if "NA" not in row]
+    train, train2, test = (rows_of(path, 8, None, PIMA_HEADER) for path in paths)
+    middle = [] if variant == "corrected" else [row for row in train2 if "NA" not in row.cells]
     rows = [*train, *middle, *test]
-    X = numbers(paths[0].parent / "pima.tr + pima.tr2 + pima.te", [row[:7] for row in rows])
-    y = signs(paths[0], [row[7] for row in rows], {"Yes"}, {"Yes", "No"})
-    return Raw(X, y, tuple(names[:7]))
+    y = signs(rows, 7, {"Yes"}, {"No"})
+    return Raw(numbers(rows, slice(0, 7)), y, PIMA_HEADER[:7])
 
 
 def _crabs(variant, paths, home):
-    names, *rows = rows_of(paths[0], 8, None)
-    species = signs(paths[0], [row[0] for row in rows], {"B"}, {"B", "O"})
-    y = signs(paths[0], [row[1] for row in rows], {"M"}, {"M", "F"})
-    X = np.column_stack([species, numbers(paths[0], [row[2:] for row in rows], 2)])
-    features = (names[0], *names[2:])
-    if variant == "corrected":
-        keep = [i for i, name in enumerate(features) if name != "index"]
-        X, features = X[:, keep], tuple(features[i] for i in keep)
-    return Raw(X, y, features)
+    rows = rows_of(paths[0], 8, None, CRABS_HEADER)
+    species = signs(rows, 0, {"B"}, {"O"})
+    y = signs(rows, 1, {"M"}, {"F"})
+    first = 3 if variant == "corrected" else 2  # column 2 is the running index
+    X = np.column_stack([species, numbers(rows, slice(first, 8))])
+    return Raw(X, y, ("sp", *CRABS_HEADER[first:]))
 
 
 def _sonar(variant, paths, home):
     rows = rows_of(paths[0], 61)
-    X = numbers(paths[0], [row[:60] for row in rows])
-    y = signs(paths[0], [row[60] for row in rows], {"R"}, {"R", "M"})
-    return Raw(X, y, tuple(f"band{c}" for c in range(60)))
+    y = signs(rows, 60, {"R"}, {"M"})
+    return Raw(numbers(rows, slice(0, 60)), y, tuple(f"band{c}" for c in range(60)))
 
 
 def _glass(variant, paths, home):
     rows = rows_of(paths[0], 11)
-    table = numbers(paths[0], rows)
-    y = np.where(table[:, 10] > 4, 1.0, -1.0)
-    names = ("id", "RI", "Na", "Mg", "Al", "Si", "K", "Ca", "Ba", "Fe")
+    y = signs(rows, 10, {"5", "6", "7"}, {"1", "2", "3"})  # the released code's type > 4
     first = 1 if variant == "corrected" else 0
-    return Raw(table[:, first:10], y, names[first:])
+    return Raw(numbers(rows, slice(first, 10)), y, GLASS_FEATURES[first:])
 
 
 def _wine(low: int, high: int):
@@ -138,15 +162,12 @@ def _wine(low: int, high: int):
 
 
 def _coal(variant, paths, home):
-    path = home / "coal_counts.csv"
-    column = "count_released_code" if variant == "as-released" else "count_from_dates"
-    try:
-        with path.open(newline="", encoding="ascii") as stream:
-            rows = list(csv.DictReader(stream))
-        years, y = (np.array([float(row[c]) for row in rows]) for c in ("year", column))
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path} is not the table of annual counts: {error!r}") from None
-    return Raw(years[:, None], y, ("year",))
+    rows = rows_of(home / "coal_counts.csv", 3, header=COAL_HEADER)
+    table = numbers(rows)
+    for row, counts in zip(rows, table[:, 1:], strict=True):
+        if np.any(counts < 0) or np.any(counts != np.round(counts)):
+            raise row.error("a count is not a whole number")
+    return Raw(table[:, :1], table[:, 1 if variant == "as-released" else 2], ("year",))
 
 
 READERS = {

@@ -14,6 +14,10 @@ class DataError(ValueError):
     """Data or its registry is not what it must be; the message names the file and what is wrong."""
 
 
+class RegistryError(DataError):
+    """``sources.yaml`` is not valid; the message names the offending entry."""
+
+
 def data_home(explicit: str | Path | None = None) -> Path:
     """The folder with ``sources.yaml``, ``raw/`` and ``standard/``.
 
@@ -39,7 +43,7 @@ def load_registry(home: str | Path | None = None) -> dict:
 
     Raises
     ------
-    DataError
+    RegistryError
         If the file is not valid YAML or breaks its schema; names the offending entry.
     """
     path = data_home(home) / "sources.yaml"
@@ -52,14 +56,15 @@ def _load(path: Path, _stamp: int) -> dict:
 
     try:
         registry = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise DataError(f"{path} is not valid YAML: {error}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise RegistryError(f"{path} is not valid YAML: {error}") from None
     schema = Path(__file__).with_name("sources.schema.json")
     _validate(registry, json.loads(schema.read_text(encoding="utf-8")), path)
     for name, entry in registry["datasets"].items():
-        unknown = set(entry.get("files", [])) - set(registry["files"])
+        named = {*entry.get("files", []), *entry.get("optional_files", [])}
+        unknown = sorted(named - set(registry["files"]))
         if unknown:
-            raise DataError(f"{path}: data set '{name}' names unknown files {sorted(unknown)}")
+            raise RegistryError(f"{path}: datasets/{name} names unknown files {unknown}")
     return registry
 
 
@@ -69,7 +74,7 @@ def _validate(registry, schema, path: Path) -> None:
     error = next(iter(Draft202012Validator(schema).iter_errors(registry)), None)
     if error is not None:
         where = "/".join(str(part) for part in error.absolute_path) or "top level"
-        raise DataError(f"{path}: {where}: {error.message}")
+        raise RegistryError(f"{path}: {where}: {error.message}")
 
 
 def names(home: str | Path | None = None) -> list[str]:

@@ -67,12 +67,15 @@ def split(dataset: Dataset, scheme: str, seed: int, fold: int = 0, standardise: 
         For an unknown scheme, a scheme of the other task, or a seed or fold out of range.
     """
     n_folds = folds(scheme)
-    if isinstance(seed, bool) or int(seed) != seed or not 0 <= seed < 10**8:
-        raise ValueError(f"seed must be an integer 0, 1, ..., got {seed!r}")
-    if not 0 <= fold < n_folds:
-        raise ValueError(f"fold must be 0 to {n_folds - 1} for '{scheme}', got {fold}")
+    if not _is_index(seed, 10**8):  # numpy's legacy generator takes 32 bits, and we give it 10 i
+        raise ValueError(f"seed must be an integer 0, 1, ... below 10^8, got {seed!r}")
+    if not _is_index(fold, n_folds):
+        raise ValueError(f"fold must be 0 to {n_folds - 1} for '{scheme}', got {fold!r}")
     if (scheme in COUNT_SCHEMES) != (dataset.name == "coal"):
-        raise ValueError(f"split '{scheme}' does not apply to data set '{dataset.name}'")
+        suits = [s for s in FOLDS if (s in COUNT_SCHEMES) == (dataset.name == "coal")]
+        raise ValueError(
+            f"split '{scheme}' does not apply to data set '{dataset.name}'; those that do: {', '.join(suits)}"
+        )
     y_train, y_test = dataset.y, dataset.y
     if scheme == "thinned-events":
         train = test = np.arange(len(dataset.y))
@@ -83,10 +86,24 @@ def split(dataset: Dataset, scheme: str, seed: int, fold: int = 0, standardise: 
         test, train = order[test_mask.test], order[~test_mask.test]
     X_train, X_test = dataset.X[train], dataset.X[test]
     if standardise:
-        centre, scale = X_train.mean(axis=0), X_train.std(axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
+        centre, scale = _centre_and_scale(X_train)
         X_train, X_test = (X_train - centre) / scale, (X_test - centre) / scale
     return Split(X_train, y_train[train], X_test, y_test[test], train, test)
+
+
+def _is_index(value, end: int) -> bool:
+    """Whether ``value`` is an integer (no bool, no float) from 0 to ``end`` - 1."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return whole and 0 <= value < end
+
+
+def _centre_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and population sd [D] of the columns; a constant one has its own value and scale 1.
+
+    Constancy is read off the values: the computed sd of a constant such as 0.1 is not 0 but rounding.
+    """
+    constant = X.max(axis=0) == X.min(axis=0)
+    return np.where(constant, X[0], X.mean(axis=0)), np.where(constant, 1.0, X.std(axis=0))
 
 
 @dataclass(frozen=True)

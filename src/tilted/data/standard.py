@@ -1,8 +1,13 @@
-"""Data sets in memory and as standard files (HDF5: X, y, feature names, provenance)."""
+"""Data sets in memory and as standard files (HDF5: X, y, feature names, provenance).
+
+A standard file starts with a user block of 512 bytes that holds the sha256 of everything after it,
+checked before the HDF5 library sees a byte: on a damaged file the library may crash the process.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import uuid
@@ -14,6 +19,9 @@ import numpy as np
 from tilted.data import readers
 from tilted.data.fetch import fetch
 from tilted.data.registry import VARIANTS, DataError, data_home, entry_of, raw_files
+
+MARK = b"tilted standard file 1\nsha256 "
+BLOCK = 512  # the smallest user block that HDF5 allows
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,7 @@ def load(
     variant: str = "as-released",
     home: str | Path | None = None,
     mirror: str | None = None,
+    fetch_missing: bool = True,
 ) -> Dataset:
     """Load a data set, downloading its raw files if they are not there.
 
@@ -57,11 +66,14 @@ def load(
         Data folder.
     mirror : str, optional
         Folder or base URL tried before the sources.
+    fetch_missing : bool
+        Whether raw files that are not there may be copied or downloaded.
 
     Raises
     ------
     DataError
-        For unknown names, malformed files, or a shape that is not the registered one.
+        For unknown names, malformed files, a shape that is not the registered one, or a missing
+        raw file that may not be fetched.
     DownloadError
         If a raw file cannot be had.
     """
@@ -69,6 +81,10 @@ def load(
     if variant not in VARIANTS:
         raise DataError(f"unknown variant '{variant}'; known: {', '.join(VARIANTS)}")
     files = raw_files(name, home)
+    for file in files:
+        place = data_home(home) / "raw" / file["path"]
+        if not fetch_missing and not place.is_file():
+            raise DataError(f"data set '{name}': {place} is missing and fetch_missing is False")
     paths = [fetch(file, home, mirror) for file in files]
     raw = readers.read(name, variant, paths, data_home(home))
     expected = tuple(entry["shapes"][variant])
@@ -101,14 +117,19 @@ def write_standard(dataset: Dataset, path: str | Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with h5py.File(partial, "w", track_order=False) as file:
+        with h5py.File(partial, "w", track_order=False, userblock_size=BLOCK) as file:
             for key, array in (("X", dataset.X), ("y", dataset.y)):
                 file.create_dataset(key, data=array.astype("<f8"), track_times=False)
             file.attrs["name"], file.attrs["variant"] = dataset.name, dataset.variant
             file.attrs["features"] = json.dumps(dataset.features)
             file.attrs["provenance"] = json.dumps(dataset.provenance, sort_keys=True)
             file.attrs["content"] = content_hash(dataset.X, dataset.y)
-        with partial.open("rb") as stream:
+        with partial.open("r+b") as stream:
+            stream.seek(BLOCK)
+            digest = hashlib.sha256(stream.read()).hexdigest()
+            stream.seek(0)
+            stream.write(MARK + digest.encode() + b"\n")
+            stream.flush()
             os.fsync(stream.fileno())
         os.replace(partial, path)
     finally:
@@ -121,12 +142,13 @@ def read_standard(path: str | Path) -> Dataset:
     Raises
     ------
     DataError
-        If it cannot be read or its numbers do not have the recorded hash.
+        If it cannot be read, or its bytes or numbers do not have the recorded hash.
     """
     import h5py
 
+    content = _intact_bytes(path)
     try:
-        with h5py.File(path, "r") as file:
+        with h5py.File(io.BytesIO(content), "r") as file:
             X, y, attributes = file["X"][()], file["y"][()], dict(file.attrs)
         intact = attributes["content"] == content_hash(X, y)
         rest = (
@@ -138,3 +160,18 @@ def read_standard(path: str | Path) -> Dataset:
     if not intact:
         raise DataError(f"{path} is corrupted (content hash differs); delete it and run again")
     return Dataset(str(attributes["name"]), str(attributes["variant"]), X, y, *rest)
+
+
+def _intact_bytes(path: str | Path) -> bytes:
+    """The whole file, once what follows its user block has the sha256 written there."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    digest = hashlib.sha256(content[BLOCK:]).hexdigest()
+    if content[:BLOCK] != (MARK + digest.encode() + b"\n").ljust(BLOCK, b"\0"):
+        raise DataError(
+            f"{path} is corrupted or not a standard file of this version (sha256 differs); "
+            "delete it and run again"
+        )
+    return content

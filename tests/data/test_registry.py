@@ -1,0 +1,65 @@
+"""The registry: where it is looked for, and what breaks it."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tilted import data
+from tilted.data.registry import data_home, load_registry
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def broken(tmp_path):
+    """Write the registry with one change; the folder it is in."""
+
+    def write(change):
+        content = yaml.safe_load((ROOT / "data" / "sources.yaml").read_text(encoding="utf-8"))
+        change(content)
+        (tmp_path / "sources.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "change, where",
+    [
+        (lambda r: r["files"]["glass"].update(path="../glass.data"), "files/glass/path"),
+        (lambda r: r["files"]["glass"].update(path="a/../../b"), "files/glass/path"),
+        (lambda r: r["files"]["glass"].update(urls=["ftp://x"]), "files/glass/urls/0"),
+        (lambda r: r["datasets"]["coal"].update(task="nonsense"), "datasets/coal/task"),
+        (lambda r: r["datasets"]["glass"].update(files=["nonesuch"]), "datasets/glass names unknown"),
+        (lambda r: r["datasets"]["wine12"].update(optional_files=["x"]), "datasets/wine12 names unknown"),
+        (lambda r: r.pop("datasets"), "top level"),
+    ],
+)
+def test_the_offending_entry_is_named(broken, change, where):
+    with pytest.raises(data.RegistryError, match=where):
+        load_registry(broken(change))
+
+
+def test_registry_errors_are_data_errors_and_bytes_that_are_no_text_are_one(tmp_path):
+    (tmp_path / "sources.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(data.DataError, match="not valid YAML"):
+        load_registry(tmp_path)
+
+
+def test_a_compressed_file_of_another_paper_fits_the_schema(broken):
+    item = {"path": "a/data.txt.gz", "sha256": "0" * 64, "bytes": 9, "urls": []}
+    item |= {"plain_sha256": "1" * 64, "plain_bytes": 99}
+    home = broken(lambda r: r["files"].update(kin8nm=item))
+    assert data.file_entry("a/data.txt.gz", home) == item
+
+
+def test_argument_then_environment_then_checkout(tmp_path, monkeypatch):
+    monkeypatch.delenv("TILTED_DATA", raising=False)
+    assert data_home() == ROOT / "data"
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sources.yaml").write_text("", encoding="utf-8")
+    monkeypatch.setenv("TILTED_DATA", str(tmp_path / "a"))
+    assert data_home() == tmp_path / "a"
+    assert data_home(tmp_path / "b") == tmp_path / "b"
