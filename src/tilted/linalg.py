@@ -10,6 +10,8 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.linalg.blas import dtrsm
 
+LEAF, SPLIT = 64, 400  # rows: invert directly up to LEAF and above SPLIT, by halves between
+
 
 class NotPositiveDefinite(ArithmeticError):
     """A matrix that has to be positive definite is not; ``name`` says which one."""
@@ -48,11 +50,33 @@ def cholesky(A: np.ndarray, name: str, overwrite: bool = False) -> np.ndarray:
 
 
 def inverse_lower(L: np.ndarray) -> np.ndarray:
-    """Inverse [N, N] of a lower triangular matrix with a non-zero diagonal."""
+    """Inverse [N, N] of a lower triangular matrix with a non-zero diagonal, in Fortran order.
+
+    LAPACK's trtri is slow for small matrices; up to ``SPLIT`` rows the inverse is assembled from
+    halves with matrix products, [[A, 0], [C, B]]^-1 = [[A^-1, 0], [-B^-1 C A^-1, B^-1]].
+    """
+    n = len(L)
+    if LEAF < n <= SPLIT:
+        out = np.zeros((n, n), order="F")
+        _invert_halves(L, out)
+        return out
     inverse, info = lapack.dtrtri(L, lower=1)
     if info != 0:
-        raise NotPositiveDefinite("triangular factor", info, len(L))
+        raise NotPositiveDefinite("triangular factor", info, n)
     return inverse
+
+
+def _invert_halves(L, out) -> None:
+    """Write the inverse of ``L`` into the lower triangle of ``out``."""
+    n = len(L)
+    if n <= LEAF:
+        out[...] = inverse_lower(L)
+        return
+    half = -(-n // 16) * 8
+    first, second = slice(0, half), slice(half, n)
+    _invert_halves(L[first, first], out[first, first])
+    _invert_halves(L[second, second], out[second, second])
+    out[second, first] = -(out[second, second] @ (L[second, first] @ out[first, first]))
 
 
 def inverse_from_cholesky(L: np.ndarray) -> np.ndarray:
