@@ -107,9 +107,7 @@ def standard_data(wildcards):
 
 def choices(wildcards):
     """What the protocol says about this job: an edit to another method does not rerun it."""
-    block = fit_block(wildcards.protocol, wildcards.dataset)
-    shared = {key: value for key, value in block.items() if key != "methods"}
-    return {**shared, "method": block["methods"][wildcards.method]}
+    return protocols.choices(wildcards.protocol, qp.task_of(wildcards.dataset), wildcards.method)
 
 
 def paper_datasets(protocol, task):

@@ -1,0 +1,136 @@
+"""Provenance of compact records: which code, protocol, packages and processor made each seed.
+
+Every fit record carries a stamp (`tilted.provenance.stamp`). ``provenance.json`` gathers the stamps of
+a folder of compact records: one entry a (protocol, data set, method, stamp) with the seeds it covers,
+how many fits these are, how many converged, and the processor seconds they took.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilted.provenance import content_hash
+from tilted.results import spans
+from tilted.results.compact import OK
+from tilted.results.store import RecordError, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FILE = "provenance.json"
+SEED = ("protocol", "dataset", "method", "seed")
+STAMP = ("source", "choices", "environment", "date")
+UNKNOWN = dict.fromkeys(STAMP, "")
+"""Stamp of a record that has none."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Stamps of seeds.
+
+    Attributes
+    ----------
+    seeds : dict
+        (protocol, data set, method, seed) -> stamp, its environment named by a hash.
+    environments : dict
+        Hash -> package versions and processor.
+    """
+
+    seeds: dict[tuple, dict[str, str]] = field(default_factory=dict)
+    environments: dict[str, dict] = field(default_factory=dict)
+
+    def add(self, record: dict) -> None:
+        """Note the stamp of a fit record.
+
+        Raises
+        ------
+        RecordError
+            The folds of a seed have different stamps.
+        """
+        stamp = dict(record.get("run") or UNKNOWN)
+        if stamp["environment"]:
+            name = content_hash(stamp["environment"])
+            self.environments[name] = stamp["environment"]
+            stamp["environment"] = name
+        key = tuple(record[name] for name in SEED)
+        if self.seeds.setdefault(key, stamp) != stamp:
+            raise RecordError(f"{' '.join(map(str, key))}: folds of different runs in one seed")
+
+    def date(self, key: tuple) -> str:
+        """Day of the run that made a seed, ISO; empty if unknown."""
+        return self.seeds.get(key, UNKNOWN)["date"]
+
+
+def read(folder: str | Path) -> Runs:
+    """Stamps of the compact records in a folder; none if it has no ``provenance.json``.
+
+    Raises
+    ------
+    RecordError
+        The file is damaged; the message names it.
+    """
+    path = Path(folder, FILE)
+    if not path.is_file():
+        return Runs()
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        runs = Runs(environments=content["environments"])
+        for entry in content["runs"]:
+            name = (entry["protocol"], entry["dataset"], entry["method"])
+            stamp = {part: entry[part] for part in STAMP}
+            for seed in spans.numbers(entry["seeds"]):
+                runs.seeds[*name, seed] = stamp
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordError(f"{path}: damaged ({error!r})") from error
+    return runs
+
+
+def write(runs: Runs, frame: pd.DataFrame, folder: str | Path) -> Path:
+    """Write the stamps of the seeds in a frame, with counts and times taken from the frame."""
+    listed = list(entries(runs, frame))
+    used = {entry["environment"] for entry in listed}
+    environments = {name: runs.environments[name] for name in sorted(used) if name}
+    lines = ",\n".join(f"  {json.dumps(entry)}" for entry in listed)
+    text = f'{{\n"environments": {json.dumps(environments, indent=1, sort_keys=True)},\n"runs": [\n{lines}\n]\n}}\n'
+    return write_text(Path(folder, FILE), text)
+
+
+def entries(runs: Runs, frame: pd.DataFrame) -> Iterator[dict]:
+    """One dictionary a (protocol, data set, method, stamp), in the frame's order."""
+    import pandas as pd
+
+    keys = list(zip(*(frame[name] for name in SEED), strict=True))
+    stamps = pd.DataFrame([runs.seeds.get(key, UNKNOWN) for key in keys], columns=list(STAMP))
+    lines = pd.concat([frame.reset_index(drop=True), stamps], axis=1)
+    for name, part in lines.groupby([*SEED[:3], *STAMP], sort=False):
+        yield {
+            **dict(zip([*SEED[:3], *STAMP], name, strict=True)),
+            "seeds": spans.spans(set(part["seed"].tolist())),
+            "n_attempted": len(part),
+            "n_converged": int((part["outcome"] == OK).sum()),
+            "core_seconds": round(float(part["seconds"].sum()), 3),
+        }
+
+
+@lru_cache(maxsize=1024)
+def todays(protocol: str, dataset: str, method: str) -> tuple[str, str] | None:
+    """Source and choices hash that a fit would be stamped with today; None if there is no such fit."""
+    from tilted import protocols
+    from tilted.experiments import qp
+    from tilted.provenance import closure_hash
+
+    try:
+        choices = protocols.choices(protocol, qp.task_of(dataset), method)
+        return closure_hash(*qp.modules_of(protocol, dataset, method)), content_hash(choices)
+    except ValueError:
+        return None
+
+
+def is_current(entry: dict) -> bool:
+    """Whether an entry's fits were made by today's source under today's protocol."""
+    return (entry["source"], entry["choices"]) == todays(*(entry[name] for name in SEED[:3]))
