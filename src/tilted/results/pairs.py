@@ -10,10 +10,16 @@ sets compared as reported (the coal series, whose QP is tuned again as well) hav
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from tilted.results.compact import FAILED, OK, lengthscales
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SAME = 1e-12
 MOVED = 1e-6
@@ -22,6 +28,7 @@ SLACK = 1e-9
 
 AS_REPORTED = frozenset({"coal"})
 EP_METHODS = ("ep-tune", "ep")
+FOLD = ["dataset", "seed", "fold"]
 
 
 class Fit(NamedTuple):
@@ -101,3 +108,77 @@ def relative_difference(first: dict, second: dict) -> float:
 
 def _distance(fits: Mapping[str, Fit], method: str) -> float:
     return relative_difference(fits[method].hyperparameters, fits["qp"].hyperparameters)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Folds and test points behind a figure, over every seed.
+
+    Attributes
+    ----------
+    n_folds, n_points : int
+        With a main pair.
+    n_not_above : int
+        Of these points, where QP's variance does not exceed EP's, up to rounding.
+    n_moved : int
+        Folds with a moved pair.
+    n_unpaired : int
+        Folds with neither, since a fit failed or is absent.
+    n_unconverged : int
+        Folds of the main pairs whose EP or QP fit did not converge.
+    """
+
+    n_folds: int
+    n_points: int
+    n_not_above: int
+    n_moved: int
+    n_unpaired: int
+    n_unconverged: int
+
+
+def counts(frame: pd.DataFrame, datasets: Collection[str]) -> Counts:
+    """Count pairs in the compact records of one protocol.
+
+    Raises
+    ------
+    ValueError
+        Several protocols.
+    """
+    if frame["protocol"].nunique() > 1:
+        raise ValueError("one protocol a figure; select it before")
+    wanted = frame["dataset"].isin(datasets) & frame["method"].isin((*EP_METHODS, "qp"))
+    fits = {name: part.set_index(FOLD) for name, part in frame[wanted].groupby("method")}
+    every = frame[wanted].set_index(FOLD).index.unique()
+    qp = fits.get("qp", frame.iloc[:0].set_index(FOLD))
+    paired = qp[qp["pair"] != ""]
+    moved = _moved_folds(fits["ep"], qp) if "ep" in fits else every[:0]
+    unconverged = paired["outcome"] != OK
+    for method, part in paired.groupby("pair"):
+        unconverged.loc[part.index] |= fits[method].loc[part.index, "outcome"] != OK
+    n_points = int(paired["n_test"].sum())
+    return Counts(
+        n_folds=len(paired),
+        n_points=n_points,
+        n_not_above=n_points - int(paired["n_above"].sum()),
+        n_moved=len(moved),
+        n_unpaired=len(every) - len(paired.index.union(moved)),
+        n_unconverged=int(unconverged.sum()),
+    )
+
+
+def _moved_folds(ep: pd.DataFrame, qp: pd.DataFrame) -> pd.Index:
+    """Folds whose reported EP has other hyperparameters than QP."""
+    both = ep.join(qp, rsuffix="_qp", how="inner")
+    both = both[(both["outcome"] != FAILED) & (both["outcome_qp"] != FAILED)]
+    moved = [
+        index[0] not in AS_REPORTED and relative_difference(first, second) > MOVED
+        for index, first, second in zip(both.index, _kernels(both), _kernels(both, "_qp"), strict=True)
+    ]
+    return both.index[moved]
+
+
+def _kernels(lines: pd.DataFrame, suffix: str = "") -> list[dict]:
+    return [
+        {"variance": variance, "lengthscale": lengthscales(text)}
+        for variance, text in zip(lines[f"variance{suffix}"], lines[f"lengthscale{suffix}"], strict=True)
+    ]
