@@ -46,22 +46,12 @@ class Runs:
     seeds: dict[tuple, dict[str, str]] = field(default_factory=dict)
     environments: dict[str, dict] = field(default_factory=dict)
 
-    def add(self, record: dict) -> None:
-        """Note the stamp of a fit record.
-
-        Raises
-        ------
-        RecordError
-            The folds of a seed have different stamps.
-        """
-        stamp = dict(record.get("run") or UNKNOWN)
-        if stamp["environment"]:
-            name = content_hash(stamp["environment"])
+    def add(self, key: tuple, stamp: dict) -> None:
+        """Note the stamp of a seed as its records have it (`tilted.provenance.stamp`)."""
+        name = content_hash(stamp["environment"]) if stamp["environment"] else ""
+        if name:
             self.environments[name] = stamp["environment"]
-            stamp["environment"] = name
-        key = tuple(record[name] for name in SEED)
-        if self.seeds.setdefault(key, stamp) != stamp:
-            raise RecordError(f"{' '.join(map(str, key))}: folds of different runs in one seed")
+        self.seeds[key] = {**stamp, "environment": name}
 
     def date(self, key: tuple) -> str:
         """Day of the run that made a seed, ISO; empty if unknown."""
