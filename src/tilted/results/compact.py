@@ -239,13 +239,11 @@ def _parsed(path: Path, columns: Sequence[str], floats: Sequence[str]) -> pd.Dat
         header = content[: content.index(b"\n")].decode().split(",")
         if header != list(columns):
             raise ValueError(f"columns {header} are not {list(columns)}")
-        return pd.read_csv(
-            io.BytesIO(content),
-            dtype=_types(columns, floats),
-            na_values={name: [""] for name in floats},
-            keep_default_na=False,
-            float_precision="round_trip",
-        )
+        types = _types(columns, ()) | dict.fromkeys(floats, "str")
+        frame = pd.read_csv(io.BytesIO(content), dtype=types, keep_default_na=False)
+        for name in floats:  # Python's own conversion is exact
+            frame[name] = np.array([float(text or "nan") for text in frame[name]])
+        return frame
     except FileNotFoundError:
         raise
     except (EOFError, OSError, ValueError, zlib.error) as error:

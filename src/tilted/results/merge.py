@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tilted.results import compact, runs
 from tilted.results.collect import NO_PAIR, Collected, collect, joined, no_variances
 from tilted.results.compact import MAIN
@@ -137,7 +139,7 @@ def _sound(variances: pd.DataFrame, origin: dict[tuple, str], whose: str, paired
             return (protocol, dataset, seed, fold) in paired
         return origin.get((protocol, dataset, "ep", seed)) == whose
 
-    return variances[[stays(*key) for key in _keys(variances, (*FOLD, "reference"))]]
+    return _selected(variances, [stays(*key) for key in _keys(variances, (*FOLD, "reference"))])
 
 
 def _keys(frame: pd.DataFrame, names: Iterable[str]) -> list[tuple]:
@@ -145,4 +147,8 @@ def _keys(frame: pd.DataFrame, names: Iterable[str]) -> list[tuple]:
 
 
 def _rows(frame: pd.DataFrame, wanted: set[tuple]) -> pd.DataFrame:
-    return frame[[key in wanted for key in _keys(frame, SEED)]]
+    return _selected(frame, [key in wanted for key in _keys(frame, SEED)])
+
+
+def _selected(frame: pd.DataFrame, mask: list[bool]) -> pd.DataFrame:
+    return frame[np.array(mask, dtype=bool)]  # an empty list would select columns
