@@ -33,7 +33,14 @@ def pair_of(found):
 
 
 def test_every_column_comes_from_the_record(record, fits):
-    status = {"converged": True, "sweeps": 3, "evaluations": 5, "clipped": 7, "retries": 11, "negative_sites": 13}
+    status = {
+        "converged": True,
+        "sweeps": 3,
+        "evaluations": 5,
+        "clipped": 7,
+        "retries": 11,
+        "negative_sites": 13,
+    }
     status |= {"message": "converged in 3 sweeps", "residual": 0.0}
     found = collect.collect([fits("ep-000-000", [record(seed=4, fold=2, status=status, test_error=1 / 3)])])
     assert found.frame.iloc[0].dropna().to_dict() == {
@@ -130,7 +137,9 @@ def test_variances_that_cannot_be_matched_are_refused(record, fits, variances, m
 
 
 def test_two_records_of_one_fit_in_a_file_are_refused(record, fits):
-    with pytest.raises(RecordError, match=r"ep-0\.jsonl\.gz: as-released wine12 ep 0 1: two records of one fit"):
+    with pytest.raises(
+        RecordError, match=r"ep-0\.jsonl\.gz: as-released wine12 ep 0 1: two records of one fit"
+    ):
         collect.collect([fits("ep-0", [record(fold=1), record(fold=1)])])
 
 

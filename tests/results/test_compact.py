@@ -54,7 +54,13 @@ def test_text_with_commas_quotes_and_lines_survives(line, frame, tmp_path):
 
 
 def test_numbers_keep_the_agreed_digits_and_writing_again_changes_nothing(line, frame, tmp_path):
-    numbers = {"variance": 2 / 3 * 1e6, "log_evidence": -1 / 3, "test_error": 1 / 7, "ntll": 1 / 7, "seconds": 1 / 7}
+    numbers = {
+        "variance": 2 / 3 * 1e6,
+        "log_evidence": -1 / 3,
+        "test_error": 1 / 7,
+        "ntll": 1 / 7,
+        "seconds": 1 / 7,
+    }
     path = compact.write(frame([line(**numbers)]), tmp_path / AS_RELEASED)
     written = dict(zip(*(row.split(",") for row in content(path).splitlines()), strict=True))
     assert written["variance"] == "666666.666667" and written["log_evidence"] == "-0.333333333333"
@@ -100,7 +106,11 @@ def test_the_file_names_the_protocol_and_takes_no_other(run, path, tmp_path):
         (",ok,", ",failed,", "numbers do not agree with the outcome"),
         (",-15.9,0.1,0.1,", ",-15.9,0.1,inf,", "numbers do not agree with the outcome"),
         (",-15.9,0.1,0.1,", ",-15.9,0.1,,", "numbers do not agree with the outcome"),
-        ("failed,cavity variance is negative,12,7,0,1,0,,", "failed,x,12,7,0,1,0,1,", "a failed fit with numbers"),
+        (
+            "failed,cavity variance is negative,12,7,0,1,0,,",
+            "failed,x,12,7,0,1,0,1,",
+            "a failed fit with numbers",
+        ),
         (",1,2,-15.9,", ",1,,-15.9,", "lengthscale does not agree"),
         (",ep,0,0.8,", ",vb,0,0.8,", "unexpected pair"),
         (",ep,0,0.8,0.9,1", ",ep,0,0.8,0.9,", "numbers do not agree with the pair"),
@@ -144,7 +154,10 @@ def test_protocol_files_are_those_of_known_protocols_in_their_order(run, tmp_pat
 
 @pytest.fixture
 def variances():
-    rows = [("as-released", "wine13", 1, 0, "main", 1.0, 0.9), ("as-released", "wine12", 0, 1, "moved", 2 / 3, 0.5)]
+    rows = [
+        ("as-released", "wine13", 1, 0, "main", 1.0, 0.9),
+        ("as-released", "wine12", 0, 1, "moved", 2 / 3, 0.5),
+    ]
     rows += [("as-released", "wine12", 0, 1, "main", v, v / 2) for v in (3.0, 1.0, 2.0)]
     return pd.DataFrame(rows, columns=list(compact.VARIANCE_COLUMNS)).astype(compact.VARIANCE_TYPES)
 
@@ -160,7 +173,8 @@ def test_variances_round_trip_sorted_with_points_in_their_order(variances, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("main,3,", "main,-3,"), ("main,3,", "main,nan,"), ("main,3,", "other,3,"), ("v_ep", "v")]
+    ("old", "new"),
+    [("main,3,", "main,-3,"), ("main,3,", "main,nan,"), ("main,3,", "other,3,"), ("v_ep", "v")],
 )
 def test_damaged_variances_are_named(variances, tmp_path, old, new):
     path = compact.write_variances(variances, tmp_path / "variances.csv.gz")

@@ -24,7 +24,15 @@ def fold(record, fits, results):
 
     def fold_in(methods, seeds, ntll, date="2026-01-02", keep=True, **where):
         records = [
-            record(method=m, seed=s, fold=k, ntll=ntll, latent_variance=[ntll + (m == "ep")], run=stamp(date), **where)
+            record(
+                method=m,
+                seed=s,
+                fold=k,
+                ntll=ntll,
+                latent_variance=[ntll + (m == "ep")],
+                run=stamp(date),
+                **where,
+            )
             for m in methods
             for s in seeds
             for k in range(2)

@@ -15,7 +15,12 @@ def stamped(line, failed, frame):
     """Seeds 0-2 of one run, seed 3 of a later one, seed 4 of none."""
     found = runs.Runs()
     for seed in range(4):
-        stamp = {"source": "ab", "choices": "cd", "environment": {"cpu": "fast"}, "date": f"2026-01-0{1 + seed // 3}"}
+        stamp = {
+            "source": "ab",
+            "choices": "cd",
+            "environment": {"cpu": "fast"},
+            "date": f"2026-01-0{1 + seed // 3}",
+        }
         found.add((*EP, seed), stamp)
     lines = [line(seed=s, seconds=0.5) for s in (0, 1, 3, 4)] + [failed(seed=2, seconds=0.25)]
     return found, frame(lines)
@@ -23,7 +28,11 @@ def stamped(line, failed, frame):
 
 def test_entries_count_what_the_lines_say(stamped):
     entries = list(runs.entries(*stamped))
-    assert [(e["seeds"], e["date"]) for e in entries] == [("0-2", "2026-01-01"), ("3", "2026-01-02"), ("4", "")]
+    assert [(e["seeds"], e["date"]) for e in entries] == [
+        ("0-2", "2026-01-01"),
+        ("3", "2026-01-02"),
+        ("4", ""),
+    ]
     first = entries[0]
     assert (first["n_attempted"], first["n_converged"], first["core_seconds"]) == (3, 2, 1.25)
 
@@ -90,7 +99,8 @@ def test_content_hash_depends_on_the_content_alone():
 
 
 @pytest.mark.parametrize(
-    ("numbers", "text"), [([], ""), ([3], "3"), ([2, 0, 1, 5], "0-2,5"), ([0, 1], "0-1"), ([10, 12, 11], "10-12")]
+    ("numbers", "text"),
+    [([], ""), ([3], "3"), ([2, 0, 1, 5], "0-2,5"), ([0, 1], "0-1"), ([10, 12, 11], "10-12")],
 )
 def test_spans_name_every_number(numbers, text):
     assert spans.spans(numbers) == text

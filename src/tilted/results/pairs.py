@@ -168,7 +168,7 @@ def counts(frame: pd.DataFrame, datasets: Collection[str]) -> Counts:
 
 def _moved_folds(ep: pd.DataFrame, qp: pd.DataFrame) -> pd.Index:
     """Folds whose reported EP has other hyperparameters than QP."""
-    both = ep.join(qp, rsuffix="_qp", how="inner")
+    both = ep.merge(qp, left_index=True, right_index=True, suffixes=("", "_qp"))
     both = both[(both["outcome"] != FAILED) & (both["outcome_qp"] != FAILED)]
     moved = [
         index[0] not in AS_REPORTED and relative_difference(first, second) > MOVED

@@ -55,6 +55,8 @@ def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
 def markdown(summary: Summary, title: str) -> str:
     """Table 1 as Markdown that is also legible as plain text; ends with a line feed."""
     lines = [f"# {title}", "", *LEGEND.splitlines(), ""]
+    if runs.outdated(summary.runs):
+        lines += ["**Some records are NOT BY TODAY'S SOURCE: see Provenance below.**", ""]
     for protocol in summary.protocols:
         lines += [*_paper_table(summary, protocol), ""]
     lines += ["## QP's NTLL against EP's", "", *_gap_lines(summary.gaps), ""]
