@@ -139,8 +139,10 @@ def test_a_lost_record_is_computed_again_to_the_same_numbers(run):
     folder, _ = run
     table = folder / "tables" / "preview" / "qp_table1.csv"
     before = table.read_bytes()
-    (folder / "data/fits/qp/as-released/coal/ep-000-001.jsonl.gz").unlink()
+    lost = folder / "data/fits/qp/as-released/coal/ep-000-001.jsonl.gz"
+    lost.unlink()
     snakemake(folder)
+    assert lost.is_file()
     assert table.read_bytes() == before
 
 
