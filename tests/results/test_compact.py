@@ -146,6 +146,12 @@ def test_what_would_not_read_back_is_not_written(run, path):
     assert path.read_bytes() == before
 
 
+def test_an_unknown_protocol_is_refused(line, frame, tmp_path):
+    """`protocol_files` would not find its file again."""
+    with pytest.raises(RecordError, match="unknown protocol 'as-dreamt'"):
+        compact.write(frame([line(protocol="as-dreamt")]), tmp_path / "as-dreamt.csv.gz")
+
+
 def test_protocol_files_are_those_of_known_protocols_in_their_order(run, tmp_path):
     for name in ("corrected", "as-released", "as-dreamt", "variances"):
         (tmp_path / f"{name}.csv.gz").write_bytes(b"")

@@ -127,7 +127,7 @@ def read_all(paths: Iterable[str | Path]) -> pd.DataFrame:
 
 
 def protocol_files(folder: str | Path) -> list[Path]:
-    """The files of a folder that hold the records of a protocol, in the order of the protocols."""
+    """The files of a folder that hold the records of a known protocol, in the protocols' order."""
     from tilted import protocols
 
     paths = [Path(folder, f"{name}{SUFFIX}") for name in protocols.names()]
@@ -140,10 +140,15 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
     Raises
     ------
     RecordError
-        As `read`; also if the frame's protocol is not the file's. The file stays as it was.
+        As `read`; also if the protocol is unknown or the frame's is not the file's. The file stays as it was.
     """
+    from tilted import protocols
+
     path = Path(path)
-    other = set(frame["protocol"]) - {path.name.removesuffix(SUFFIX)}
+    name = path.name.removesuffix(SUFFIX)
+    if name not in protocols.names():
+        raise RecordError(f"{path}: unknown protocol '{name}'")
+    other = set(frame["protocol"]) - {name}
     if other:
         raise RecordError(f"{path}: records of {', '.join(sorted(other))} do not belong here")
     frame = frame.drop(columns="protocol")
