@@ -14,7 +14,7 @@ export MKL_NUM_THREADS := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := preview
-.PHONY: setup preview paper plan test test-full lint format lock clean help
+.PHONY: setup preview paper records tables plan test test-full lint format lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,12 @@ preview: setup ## four rows of Table 1, without network
 paper: setup ## all rows, all protocols (many core-hours, restartable)
 	$(BIN)/python -m snakemake --cores $(CORES) --configfile config/paper.yaml
 
+records: setup ## fold new fits (data/fits) into the committed records (results/)
+	$(BIN)/python -m tilted records
+
+tables: setup ## every table and figure from the committed records, in seconds, without fitting
+	$(BIN)/python -m tilted tables
+
 plan: setup ## what `make paper` would run
 	$(BIN)/python -m snakemake --cores $(CORES) --configfile config/paper.yaml --dry-run --quiet rules
 
@@ -64,5 +70,5 @@ lock: ## requirements.lock and environment.yml from pyproject.toml (needs uv)
 	$(PYTHON) tools/lock.py
 
 clean: ## remove products and caches (not .venv, not raw data)
-	rm -rf .snakemake logs data/standard data/lookup data/fits tables/preview figures/preview \
-	  tables/paper figures/paper .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .snakemake logs data/standard data/lookup data/fits results/preview tables/preview \
+	  figures/preview .pytest_cache .ruff_cache .hypothesis build dist

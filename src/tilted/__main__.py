@@ -1,7 +1,9 @@
-"""Command line: one cell of an experiment, or the list of data sets.
+"""Command line: one cell of an experiment, the list of data sets, records and tables of the full runs.
 
 python -m tilted fit --dataset wine12 --protocol as-released --seed 0 --fold 3 --method ep --json
 python -m tilted datasets
+python -m tilted records
+python -m tilted tables
 """
 
 from __future__ import annotations
@@ -48,6 +50,18 @@ def _parser() -> argparse.ArgumentParser:
     datasets = commands.add_parser("datasets", help="list the data sets")
     datasets.add_argument("--json", action="store_true", help="print as JSON")
     datasets.set_defaults(run=_datasets)
+
+    records = commands.add_parser("records", help="fold new fits into the committed compact records")
+    records.add_argument("--fits", default="data/fits/qp", help="folder of fit records (%(default)s)")
+    records.add_argument("--records", default="results/qp", help="folder of compact records (%(default)s)")
+    records.set_defaults(run=_records)
+
+    tables = commands.add_parser("tables", help="every table and figure from the compact records")
+    tables.add_argument("--records", default="results/qp", help="folder of compact records (%(default)s)")
+    tables.add_argument("--tables", default="tables", help="where tables go (%(default)s)")
+    tables.add_argument("--figures", default="figures", help="where figures go (%(default)s)")
+    tables.add_argument("--published", default="data/published/qp_table1.csv", help="(%(default)s)")
+    tables.set_defaults(run=_tables)
     return parser
 
 
@@ -143,6 +157,29 @@ def _datasets(arguments) -> int:
     widths = {c: max(len(c), *(len(str(row[c])) for row in rows)) for c in columns}
     for row in [dict(zip(columns, columns, strict=True)), *rows]:
         print("  ".join(str(row[c]).ljust(widths[c]) for c in columns).rstrip())
+    return 0
+
+
+def _records(arguments) -> int:
+    from pathlib import Path
+
+    from tilted.results import merge
+
+    paths = list(Path(arguments.fits).rglob("*.jsonl.gz"))
+    if not paths:
+        raise ValueError(f"no fit records (*.jsonl.gz) in {arguments.fits}")
+    print(f"{arguments.records}: {merge.fold_in(paths, arguments.records)}")
+    return 0
+
+
+def _tables(arguments) -> int:
+    from tilted.results import artifacts
+
+    folders = (arguments.records, arguments.tables, arguments.figures)
+    outdated = artifacts.write_all(*folders, arguments.published)
+    for line in outdated:
+        print(f"tilted: NOT BY TODAY'S SOURCE: {line}", file=sys.stderr)
+    print(f"Tables: {arguments.tables}, figures: {arguments.figures}")
     return 0
 
 

@@ -53,6 +53,18 @@ def method(protocol: str, task: str, name: str) -> dict:
     return methods[job]
 
 
+def choices(protocol: str, task: str, name: str) -> dict:
+    """All that a protocol says about one method: the task's choices and, as ``method``, its spec.
+
+    Raises
+    ------
+    ValueError
+        As `block` and `method`.
+    """
+    shared = {key: value for key, value in block(protocol, task).items() if key != "methods"}
+    return {**shared, "method": method(protocol, task, name)}
+
+
 def job_of(methods: dict, record: str) -> str | None:
     """The method whose job writes records called ``record``, or None."""
     if record in methods:

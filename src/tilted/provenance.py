@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import json
 import platform
+from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -48,6 +50,34 @@ def closure_hash(*modules: str) -> str:
         digest.update(name.encode())
         digest.update(_path(name).read_bytes())
     return digest.hexdigest()[:16]
+
+
+def content_hash(value: object) -> str:
+    """Short content hash of a JSON value; the order of keys does not matter."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def stamp(source: str, choices: dict) -> dict:
+    """What every record of a run says about it.
+
+    Parameters
+    ----------
+    source : str
+        :func:`closure_hash` of the modules that run.
+    choices : dict
+        What the protocol says about the fit (``protocols.choices``).
+
+    Returns
+    -------
+    stamp : dict
+        ``source``, ``choices`` (hashes), ``environment`` (see :func:`environment`) and ``date`` (today, UTC).
+    """
+    return {
+        "source": source,
+        "choices": content_hash(choices),
+        "environment": environment(),
+        "date": datetime.now(UTC).date().isoformat(),
+    }
 
 
 def environment() -> dict:

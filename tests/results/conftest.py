@@ -1,8 +1,10 @@
-"""Synthetic records: values chosen so that every expected number can be worked out by hand."""
+"""Synthetic records and frames: values chosen so that every expected number can be worked out by hand."""
 
+import pandas as pd
 import pytest
 
-from tilted.results import published
+from tilted.results import compact, store, summary
+from tilted.results.runs import Runs
 
 PUBLISHED = """\
 row,m,n,metric,scale,EP,EP_sd,QP,QP_sd,VB,VB_sd,asterisk
@@ -13,6 +15,14 @@ Wine1,130,13,NTLL,1e-3,200.0,50.0,190.0,50.0,300.0,20.0,yes
 Wine2,107,13,NTLL,1e-3,18.0,1.2,17.8,1.2,26.7,1.9,yes
 Mining,112,1,NTLL,1e-3,1606.8,116.3,1606.5,116.3,2007.3,119.8,no
 """
+
+COUNTS = {"sweeps": 12, "evaluations": 7, "clipped": 0, "retries": 1, "negative_sites": 0}
+NO_NUMBERS = dict.fromkeys(["variance", "log_evidence", "test_error", "ntll"]) | {"lengthscale": ""}
+NO_PAIR = {"pair": ""} | dict.fromkeys(compact.PAIR[1:])
+PAIR = {"pair": "ep", "n_above": 0, "ratio_min": 0.8, "ratio_median": 0.9, "ratio_max": 1.0}
+
+
+# Fit records, as experiments write them
 
 
 def make_record(dataset="wine12", method="ep", seed=0, fold=0, **changes):
@@ -27,7 +37,7 @@ def make_record(dataset="wine12", method="ep", seed=0, fold=0, **changes):
         "n_test": 2,
         "hyperparameters": {"variance": 1.0, "lengthscale": 2.0},
         "log_evidence": -15.9,
-        "status": {"converged": True, "sweeps": 12, "residual": 1e-9, "message": "converged"},
+        "status": {"converged": True, **COUNTS, "residual": 1e-9, "message": "converged"},
         "test_error": 0.1,
         "ntll": 0.2,
         "test_log_density": [-0.1, -0.3],
@@ -38,29 +48,86 @@ def make_record(dataset="wine12", method="ep", seed=0, fold=0, **changes):
     return record | changes
 
 
-def make_failed(reason="cavity variance is negative", **where):
+def make_failed_record(reason="failed: cavity variance is negative", **where):
     nothing = dict.fromkeys(
-        ["log_evidence", "test_error", "ntll", "test_log_density", "latent_mean"] + ["latent_variance"]
+        ["hyperparameters", "log_evidence", "test_error", "ntll"]
+        + ["test_log_density", "latent_mean", "latent_variance"]
     )
-    return make_record(**where, **nothing, status={"converged": False, "message": reason})
+    return make_record(**where, **nothing, status={"converged": False, **COUNTS, "message": reason})
+
+
+# Lines of frames, as compact records hold them
+
+
+def make_line(dataset="wine12", method="ep", seed=0, fold=0, **changes):
+    line = {
+        "protocol": "as-released",
+        "dataset": dataset,
+        "method": method,
+        "seed": seed,
+        "fold": fold,
+        "n_train": 117,
+        "n_test": 2,
+        "outcome": "ok",
+        "reason": "",
+        **COUNTS,
+        "variance": 1.0,
+        "lengthscale": "2",
+        "log_evidence": -15.9,
+        "test_error": 0.1,
+        "ntll": 0.2,
+        "seconds": 0.3,
+        **NO_PAIR,
+    }
+    return line | changes
+
+
+def make_failed(reason="cavity variance is negative", **where):
+    return make_line(**where, **NO_NUMBERS, outcome="failed", reason=reason)
 
 
 def make_unconverged(reason="1000 evaluations", **where):
-    return make_record(**where, status={"converged": False, "message": reason})
+    return make_line(**where, outcome="not converged", reason=reason)
 
 
 def make_seed(errors, ntlls=None, **where):
-    """One record a fold, with these test errors and NTLLs in natural units."""
+    """One line a fold, with these test errors and NTLLs in natural units."""
     ntlls = errors if ntlls is None else ntlls
     return [
-        make_record(fold=fold, test_error=error, ntll=ntll, **where)
+        make_line(fold=fold, test_error=error, ntll=ntll, **where)
         for fold, (error, ntll) in enumerate(zip(errors, ntlls, strict=True))
     ]
+
+
+def make_frame(lines):
+    return pd.DataFrame(lines, columns=["protocol", *compact.COLUMNS]).astype(compact.TYPES)
 
 
 @pytest.fixture
 def record():
     return make_record
+
+
+@pytest.fixture
+def failed_record():
+    return make_failed_record
+
+
+@pytest.fixture
+def fits(tmp_path):
+    """Writer of a fit file: a name such as ``ep-000-004`` and records; its path."""
+
+    def write(name, records, folder="fits"):
+        first = records[0]
+        path = tmp_path / folder / first["protocol"] / first["dataset"] / f"{name}.jsonl.gz"
+        return store.write_records(path, records)
+
+    return write
+
+
+@pytest.fixture
+def line():
+    return make_line
 
 
 @pytest.fixture
@@ -79,6 +146,11 @@ def seed_of():
 
 
 @pytest.fixture
+def frame():
+    return make_frame
+
+
+@pytest.fixture
 def published_csv(tmp_path):
     path = tmp_path / "published.csv"
     path.write_text(PUBLISHED)
@@ -86,25 +158,30 @@ def published_csv(tmp_path):
 
 
 @pytest.fixture
-def run(published_csv):
-    """Records of a small run with every kind of trouble in it, two folds a seed."""
-    records = []
+def run():
+    """Frame of a small run with every kind of trouble in it, two folds a seed."""
+    lines = []
     for method, error in (("ep", 0.1), ("qp", 0.12), ("vb-joint", 0.2), ("vb", 0.11)):
+        pair = PAIR if method == "qp" else {}
         for dataset in ("wine12", "wine13"):
-            records += make_seed([error, error], dataset=dataset, method=method)
-            records += make_seed([error, 3 * error], dataset=dataset, method=method, seed=1)
-        records.append(make_record(dataset="coal", method=method, test_error=1.2, ntll=1.6))
+            lines += make_seed([error, error], dataset=dataset, method=method, **pair)
+            lines += make_seed([error, 3 * error], dataset=dataset, method=method, seed=1, **pair)
+        lines.append(make_line(dataset="coal", method=method, test_error=1.2, ntll=1.6, **pair))
     bad = [
         make_failed(method="qp", fold=1, seed=1),
-        make_unconverged("1000\n evaluations & more", method="vb-joint", fold=0),
+        make_unconverged("1000 evaluations & more; a note", method="vb-joint", fold=0),
     ]
     keys = {(r["method"], r["seed"], r["fold"]) for r in bad}
-    kept = [r for r in records if r["dataset"] != "wine12" or (r["method"], r["seed"], r["fold"]) not in keys]
-    return kept + bad
+    kept = [r for r in lines if r["dataset"] != "wine12" or (r["method"], r["seed"], r["fold"]) not in keys]
+    return make_frame(kept + bad)
 
 
 @pytest.fixture
-def table(run, published_csv):
-    from tilted.results.aggregate import summarise
+def whole(run, published_csv):
+    """Summary of `run`, without provenance."""
+    return summary.summarise(run, Runs(), published_csv, folds=2)
 
-    return published.compare(summarise(run, folds=2), published_csv)
+
+@pytest.fixture
+def table(whole):
+    return whole.table

@@ -1,90 +1,77 @@
-"""Matching of predictive variances, and the figures made from them."""
+"""Counts printed into the variance figures, and the figures as files."""
 
 import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from tilted.results import figures, pairs, style
+from tilted.results import compact, figures, pairs, style
 
-FIRST = {"variance": 1.0, "lengthscale": 2.0}
-SECOND = {"variance": 2.0, "lengthscale": 2.0}
-
-
-def trio(record, fold, qp, tune=None, ep=None, ep_at=FIRST, qp_at=FIRST, **where):
-    """Records of one fold: first tuning, as reported, QP."""
-    fits = [record(method="qp", fold=fold, latent_variance=qp, hyperparameters=qp_at, **where)]
-    if tune is not None:
-        fits.append(record(method="ep-tune", fold=fold, latent_variance=tune, **where))
-    if ep is not None:
-        fits.append(record(method="ep", fold=fold, latent_variance=ep, hyperparameters=ep_at, **where))
-    return fits
+PAIR = {"pair": "ep-tune", "n_above": 0, "ratio_min": 0.8, "ratio_median": 0.9, "ratio_max": 1.0}
+NONE = {"pair": ""} | dict.fromkeys(compact.PAIR[1:])
 
 
-def test_main_points_use_the_first_tuning(record):
-    records = trio(record, 0, qp=[0.9, 3.0], tune=[1.0, 4.0], ep=[1.5, 5.0])
-    found = pairs.variance_pairs(records, ["wine12"])
-    np.testing.assert_array_equal(found.main.ep, [1.0, 4.0])
-    np.testing.assert_array_equal(found.main.qp, [0.9, 3.0])
-    assert (found.main.n_folds, found.moved.n, found.n_unpaired) == (1, 0, 0)
-
-
-def test_a_moved_fold_is_drawn_twice(record):
-    records = trio(record, 0, qp=[0.9], tune=[1.0], ep=[0.5], ep_at=SECOND)
-    found = pairs.variance_pairs(records, ["wine12"])
-    assert (list(found.main.ep), list(found.moved.ep)) == ([1.0], [0.5])
-    assert list(found.main.qp) == list(found.moved.qp) == [0.9]
-    assert (found.main.n_not_above, found.moved.n_not_above) == (1, 0)
-
-
-def test_ep_as_reported_serves_when_it_has_not_moved(record):
-    almost = {"variance": 1.0 + 1e-8, "lengthscale": 2.0}
-    found = pairs.variance_pairs(trio(record, 0, qp=[0.9], ep=[1.0], ep_at=almost), ["wine12"])
-    assert (found.main.n, found.moved.n) == (1, 0)
-    elsewhere = trio(record, 0, qp=[0.9], tune=[7.0], ep=[1.0], ep_at=SECOND, qp_at=SECOND)
-    found = pairs.variance_pairs(elsewhere, ["wine12"])
-    assert (list(found.main.ep), found.moved.n) == ([1.0], 0)
-
-
-def test_a_moved_fold_without_its_first_tuning_has_no_main_point(record):
-    found = pairs.variance_pairs(trio(record, 0, qp=[0.9], ep=[1.0], ep_at=SECOND), ["wine12"])
-    assert (found.main.n, found.moved.n, found.n_unpaired) == (0, 1, 0)
-
-
-def test_coal_is_compared_as_reported(record):
-    records = trio(record, 0, qp=[0.9], tune=[1.0], ep=[0.5], ep_at=SECOND, dataset="coal")
-    found = pairs.variance_pairs(records, ["coal"])
-    assert (list(found.main.ep), found.moved.n) == ([0.5], 0)
-
-
-def test_points_are_matched_by_fold_whatever_the_order(record):
-    records = [
-        *trio(record, 1, qp=[20.0], tune=[21.0]),
-        *trio(record, 0, qp=[10.0], tune=[11.0]),
-        *trio(record, 0, qp=[30.0], tune=[31.0], seed=1),
-        *trio(record, 0, qp=[5.0], tune=[6.0], dataset="pima"),
-        *trio(record, 0, qp=[99.0], tune=[98.0], dataset="glass"),
+def trio(line, fold, ep="1", qp="1", **qp_changes):
+    """Lines of one fold; ``ep`` and ``qp`` are lengthscales, the first tuning's is 1."""
+    return [
+        line(method="ep-tune", fold=fold, lengthscale="1"),
+        line(method="ep", fold=fold, lengthscale=ep),
+        line(method="qp", fold=fold, lengthscale=qp, **{**PAIR, **qp_changes}),
     ]
-    found = pairs.variance_pairs(records[::-1], ["wine12", "pima"])
-    assert list(found.main.ep) == [11.0, 21.0, 31.0, 6.0]
-    assert list(found.main.qp) == [10.0, 20.0, 30.0, 5.0]
 
 
-def test_failed_and_unconverged_folds_are_counted(record, failed, unconverged):
-    records = [
-        *trio(record, 0, qp=[0.9, 1.0], tune=[1.0, 1.0]),
-        *trio(record, 1, qp=[0.9, 1.0]),  # no EP fit at all
-        failed(method="qp", fold=2), record(method="ep-tune", fold=2),
-        unconverged(method="qp", fold=3), record(method="ep-tune", fold=3),
+def points_of(*points):
+    """Matched variances: (reference, v_ep, v_qp)."""
+    rows = [("as-released", "wine12", 0, 0, *point) for point in points]
+    return pd.DataFrame(rows, columns=list(compact.VARIANCE_COLUMNS)).astype(compact.VARIANCE_TYPES)
+
+
+def test_counts_are_over_every_fold(line, unconverged, failed, frame):
+    lines = [
+        *trio(line, 0, n_above=1),
+        *trio(line, 1, ep="1.00000001"),  # has not moved
+        *trio(line, 2, ep="2"),  # moved, and has a main pair too
+        *trio(line, 3, ep="2", qp="3", **NONE),  # moved only
+        *trio(line, 4, **NONE),  # unpaired
+        failed(method="qp", fold=5), line(method="ep", fold=5),
+        line(method="ep", fold=6),
+        *trio(line, 7)[1:], unconverged(method="ep-tune", fold=7),
+        unconverged(method="qp", fold=8, **PAIR), line(method="ep-tune", fold=8),
+        line(method="vb", fold=9),
+        *trio(lambda **where: line(dataset="wine13", **where), 0),
     ]  # fmt: skip
-    found = pairs.variance_pairs(records, ["wine12"])
-    assert (found.main.n_folds, found.n_unpaired, found.n_unconverged) == (2, 2, 1)
+    found = pairs.counts(frame(lines), ["wine12"])
+    assert (found.n_folds, found.n_points, found.n_not_above) == (5, 10, 9)
+    assert (found.n_moved, found.n_unpaired, found.n_unconverged) == (2, 3, 2)
+
+
+def test_coal_never_moves(line, frame):
+    lines = [
+        line(dataset="coal", method="ep", lengthscale="9"),
+        line(dataset="coal", method="qp", **{**PAIR, "pair": "ep"}),
+    ]
+    found = pairs.counts(frame(lines), ["coal"])
+    assert (found.n_folds, found.n_moved, found.n_unpaired) == (1, 0, 0)
+
+
+def test_lengthscales_a_dimension_are_compared(line, frame):
+    for ep, moved in (("1:2", 0), ("1:3", 1)):
+        lines = frame(trio(line, 0, ep=ep, qp="1:2"))
+        assert pairs.counts(lines, ["wine12"]).n_moved == moved
+
+
+def test_counts_of_nothing(line, frame):
+    empty = pairs.counts(frame([line(method="vb")]), ["wine12"])
+    assert empty == pairs.Counts(0, 0, 0, 0, 0, 0)
+    with pytest.raises(ValueError, match="one protocol"):
+        pairs.counts(frame([line(), line(protocol="corrected")]), ["wine12"])
 
 
 def test_qp_not_above_ep_allows_rounding_only():
-    points = pairs.Points(np.ones(4), np.array([0.5, 1 + 5e-10, 1 + 2e-9, 2.0]), 1)
-    assert points.n_not_above == 2
+    found = pairs.comparison(np.ones(4), np.array([0.5, 1 + 5e-10, 1 + 2e-9, 2.0]))
+    assert found["n_above"] == 2 and (found["ratio_min"], found["ratio_max"]) == (0.5, 2.0)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +79,7 @@ def test_qp_not_above_ep_allows_rounding_only():
     [(4, 4, "100"), (4, 3, "75.00"), (100_000, 99_999, "99.99"), (4, 0, "0.00")],
 )
 def test_a_share_is_100_per_cent_only_when_it_is(n, n_not_above, percent):
-    qp = np.where(np.arange(n) < n_not_above, 0.5, 2.0)
-    assert f"{percent} % of n = {n:,}" in figures.share(pairs.Points(np.ones(n), qp, 1))
+    assert f"{percent} % of n = {n:,}" in figures.share(n_not_above, n)
 
 
 @pytest.mark.parametrize(
@@ -111,29 +97,56 @@ def test_relative_difference(first, second, expected):
     assert pairs.relative_difference(first, second) == expected
 
 
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        ({"method": "qp"}, "two records"),
-        ({"method": "ep", "protocol": "corrected"}, "several protocols"),
-        ({"method": "ep-tune", "latent_variance": [1.0]}, "different test points"),
-        ({"method": "ep-tune", "latent_variance": [1.0, 0.0]}, "not positive"),
-        ({"method": "ep-tune", "latent_variance": [1.0, float("nan")]}, "not positive"),
-    ],
-)
-def test_records_that_cannot_be_matched_are_refused(record, extra, message):
-    with pytest.raises(ValueError, match=message):
-        pairs.variance_pairs([record(method="qp"), record(**extra)], ["wine12"])
+def texts(monkeypatch):
+    """Texts of the figures saved from here on."""
+    found = []
+
+    def save(figure, path_stem):
+        for axes in figure.axes:
+            found.extend(text.get_text() for text in axes.texts)
+            found.extend(label.get_text() for label in axes.get_yticklabels())
+            if axes.get_legend():
+                found.extend(text.get_text() for text in axes.get_legend().get_texts())
+        return path_stem, path_stem
+
+    monkeypatch.setattr(style, "save", save)
+    return found
 
 
-@pytest.fixture
-def variances(record):
-    return trio(record, 0, qp=[0.9, 3.0], tune=[1.0, 4.0], ep=[1.5, 5.0], ep_at=SECOND)
+def test_shares_are_of_every_seed_and_the_figure_says_what_it_draws(line, frame, monkeypatch, tmp_path):
+    lines = [
+        changed
+        for seed in range(7)
+        for changed in trio(lambda **w: line(seed=seed, **w), 0, ep="2", n_above=seed == 6)  # noqa: B023
+    ]
+    found = texts(monkeypatch)
+    points = points_of(("main", 1.0, 0.9), ("main", 4.0, 3.0), ("moved", 5.0, 3.0))
+    figures.predictive_variances(frame(lines), points, ["wine12"], tmp_path / "v", "Title")
+    shown = "\n".join(found)
+    assert "Equal hyperparameters (7 folds)" in shown
+    assert "92.85 % of n = 14" in shown
+    assert "EP tuned again, as reported (7 folds)" in shown
+    assert "points of seeds 0 are drawn, 0-6 counted" in shown
+    found.clear()
+    figures.predictive_variances(frame(lines[:3]), points, ["wine12"], tmp_path / "v", "Title")
+    assert "drawn" not in "\n".join(found)
 
 
-def test_figures_are_the_same_bytes_twice(variances, table, tmp_path):
+def test_rows_with_fewer_seeds_than_the_papers_say_so(table, monkeypatch, tmp_path):
+    found = texts(monkeypatch)
+    figures.figure_table1(table, tmp_path / "t")
+    assert {"Wine1\n(2/1/2 seeds)", "Wine2\n(2 seeds)", "Mining\n(1 seeds)"} <= set(found)
+    found.clear()
+    figures.figure_table1(table.assign(n_seeds=200), tmp_path / "t")
+    assert {"Wine1", "Wine2", "Mining"} <= set(found)
+
+
+def test_figures_are_the_same_bytes_twice(line, frame, table, tmp_path):
+    points = points_of(("main", 1.0, 0.9), ("main", 4.0, 3.0), ("moved", 5.0, 3.0))
     for stem in ("a", "b"):
-        figures.predictive_variances(variances, ["wine12"], tmp_path / f"v.{stem}", "Title")
+        figures.predictive_variances(
+            frame(trio(line, 0)), points, ["wine12"], tmp_path / f"v.{stem}", "Title"
+        )
         figures.figure_table1(table, tmp_path / f"t.{stem}")
     for name in ("v", "t"):
         for suffix in ("pdf", "png"):
@@ -143,15 +156,15 @@ def test_figures_are_the_same_bytes_twice(variances, table, tmp_path):
     assert len(list(tmp_path.glob("[vt].*"))) == 8
 
 
-def test_only_moved_points_can_be_drawn(record, tmp_path):
-    records = trio(record, 0, qp=[0.9], ep=[1.0], ep_at=SECOND)
-    figures.predictive_variances(records, ["wine12"], tmp_path / "v", "Title")
+def test_only_moved_points_can_be_drawn(line, frame, tmp_path):
+    lines = frame(trio(line, 0, ep="2", qp="3", **NONE))
+    figures.predictive_variances(lines, points_of(("moved", 1.0, 0.9)), ["wine12"], tmp_path / "v", "Title")
     assert (tmp_path / "v.png").stat().st_size > 0
 
 
-def test_nothing_to_draw_is_an_error(record, failed, table, tmp_path):
+def test_nothing_to_draw_is_an_error(line, frame, table, tmp_path):
     with pytest.raises(ValueError, match="no fold of wine12"):
-        figures.predictive_variances([failed(method="qp")], ["wine12"], tmp_path / "v", "T")
+        figures.predictive_variances(frame([line()]), points_of(), ["wine12"], tmp_path / "v", "T")
     with pytest.raises(ValueError, match="nothing to draw"):
         figures.figure_table1(table[table["method"] == "vb"], tmp_path / "t")
     with pytest.raises(ValueError, match="one protocol"):
@@ -172,8 +185,8 @@ def test_the_style_is_restored():
 def test_importing_the_room_is_cheap():
     code = (
         "import sys\n"
-        "from tilted.results import aggregate, figures, published, report, store, tables\n"
-        "print(sorted({'pandas', 'matplotlib', 'jinja2'} & set(sys.modules)))"
+        "from tilted.results import artifacts, merge, store\n"
+        "print(sorted({'pandas', 'matplotlib', 'jinja2', 'scipy'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -25,6 +25,10 @@ def test_the_committed_table_is_complete():
     ep = line_of(table, "Mining", "TE", "ep")
     assert (ep["published_mean"], ep["published_sd"]) == (118.6, 27.0)
     assert published.sizes(DATA / "qp_table1.csv")["IonoS"] == (351, 34)
+    stars = published.asterisks(DATA / "qp_table1.csv")
+    assert len(stars) == 10 and sum(stars.values()) == 7
+    assert not (stars["IonoS"] or stars["Crabs"] or stars["Mining"])
+    assert (published.n_seeds("IonoS"), published.n_seeds("Mining")) == (100, 200)
 
 
 def test_the_committed_claims_have_distinct_names():
@@ -55,11 +59,18 @@ def test_a_published_sd_of_zero_gives_no_deviation(table):
     assert line[["deviation_sd"]].isna().all()
 
 
-def test_no_mean_of_ours_gives_no_deviation(failed, published_csv):
-    summary = aggregate.summarise([failed(dataset="coal")])
+def test_no_mean_of_ours_gives_no_deviation(failed, frame, published_csv):
+    summary = aggregate.summarise(frame([failed(dataset="coal")]))
     line = published.compare(summary, published_csv).iloc[0]
     assert line["published_mean"] == 118.6
     assert line[["mean", "deviation_sd"]].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("methods", "vb"), [(["ep", "vb", "vb-joint"], "vb-joint"), (["vb", "qp"], "vb"), (["ep"], "vb")]
+)
+def test_the_vb_column_is_the_joint_one_where_there_is_one(methods, vb):
+    assert published.paper_methods(methods) == ["ep", "qp", vb]
 
 
 @pytest.mark.parametrize(

@@ -1,27 +1,25 @@
 """The HTML report: self-contained, escaped, complete."""
 
 import base64
+import dataclasses
 import re
 
 import pytest
 
-from tilted.results import aggregate, figures, report
+from tilted.results import figures, report, summary
+from tilted.results.runs import Runs
 
 
 @pytest.fixture
-def page(run, table, tmp_path):
+def page(whole, table, tmp_path):
     _, png = figures.figure_table1(table, tmp_path / "t")
 
-    def write(name="report.html", **changes):
+    def write(name="report.html", summary=whole, **changes):
         arguments = {
             "title": "Table 1 <again>",
             "introduction": "First paragraph.\n\nSecond & last.",
-            "table": table,
+            "summary": summary,
             "figures": [report.FigureFile(png, "Ours minus published.")],
-            "troubles": aggregate.troubled(run, folds=2),
-            "missing": aggregate.left_out(run, folds=2),
-            "runtimes": aggregate.runtimes(run),
-            "provenance": {"version": "1.2", "hashes": {"ep": "ab12"}},
         }
         path = report.write_html(tmp_path / name, **(arguments | changes))
         return path.read_text(encoding="utf-8")
@@ -58,18 +56,21 @@ def test_the_table_shows_ours_published_deviation_and_counts(page):
     assert not re.search(r"\bnan\b", text, re.IGNORECASE)
 
 
-def test_trouble_runtimes_and_provenance_are_listed(page):
-    text = page()
+def test_trouble_runtimes_and_provenance_are_listed(page, whole):
+    environment = {"cpu": "fast & small"}
+    text = page(summary=dataclasses.replace(whole, environments={"e": environment}))
     assert "Wine1 qp (as-released), 1 failed: cavity variance is negative" in text
     assert "seed 1: 1 of 2 folds failed (1)" in text
-    assert "<dt>version</dt><dd>1.2</dd>" in text and "&#34;ep&#34;: &#34;ab12&#34;" in text
-    assert re.search(r'<th scope="row">vb-joint</th><td>as-released</td><td>9/9</td>', text)
+    assert "<dt>cpu</dt><dd>fast &amp; small</dd>" in text
+    assert "as-released ep, 9 fits of Wine1, Wine2, Mining: made by unknown source" in text
+    assert re.search(r'<th scope="row">vb-joint</th><td>as-released</td><td>9</td>', text)
 
 
-def test_an_empty_run_of_extras_is_a_valid_page(page):
-    text = page(figures=(), troubles=(), missing=(), runtimes=(), provenance=None)
+def test_a_clean_run_says_so(page, line, frame, published_csv):
+    clean = summary.summarise(frame([line(dataset="coal")]), Runs(), published_csv)
+    text = page(summary=dataclasses.replace(clean, runs=[]), figures=())
     assert text.count("<p>None.</p>") == 2
-    assert "<img" not in text and "Provenance" not in text and "Time a fit" not in text
+    assert "<img" not in text and "Every fit was made by today" in text
 
 
 def test_writing_twice_gives_the_same_bytes(page):
@@ -83,7 +84,7 @@ def test_an_unknown_image_type_is_refused(page, tmp_path):
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(None, "-"), (0.314, "0.314 s"), (119, "119 s"), (252, "4.2 min"), (11160, "3.1 h")],
+    [(0.314, "0.314 s"), (119, "119 s"), (252, "4.2 min"), (11160, "3.1 h")],
 )
 def test_durations(seconds, text):
     assert report._duration(seconds) == text

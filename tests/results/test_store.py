@@ -9,9 +9,9 @@ import pytest
 from tilted.results import store
 
 
-def test_round_trip_is_exact(tmp_path, record, failed):
+def test_round_trip_is_exact(tmp_path, record, failed_record):
     values = [0.1, 1 / 3, 5e-324, 1.7976931348623157e308, -0.0, 2.0**-1074 * 3]
-    records = [record(latent_variance=values), failed(fold=1)]
+    records = [record(latent_variance=values), failed_record(fold=1)]
     path = store.write_records(tmp_path / "deep" / "ep-0.jsonl.gz", records)
     back = store.read_records(path)
     assert back == records

@@ -16,6 +16,7 @@ COLUMNS = "row,metric,method,protocol,mean,sd,n_seeds,n_converged,n_attempted".s
 COLUMNS += ["published_mean", "published_sd", "deviation_sd"]
 SMALL = """\
 name: small
+results: results/preview
 tables: tables/preview
 figures: figures/preview
 qp:
@@ -88,8 +89,10 @@ def edited(path):
 
 def test_artifacts_and_terminal_table(run):
     folder, out = run
-    for name in ("qp_table1.csv", "qp_table1.md", "qp_table1.tex", "report.html"):
+    for name in ("qp_table1.csv", "qp_table1.md", "qp_table1.tex", "qp_fidelity.md", "report.html"):
         assert (folder / "tables" / "preview" / name).stat().st_size > 100
+    for name in ("as-released.csv.gz", "variances.csv.gz", "provenance.json"):
+        assert (folder / "results" / "preview" / "qp" / name).stat().st_size > 100
     for name in ("figure1a", "figure1b", "published"):
         for kind in ("pdf", "png"):
             assert (folder / "figures" / "preview" / "as-released" / f"{name}.{kind}").stat().st_size > 1000
@@ -117,12 +120,12 @@ def test_a_second_run_does_nothing(run):
 
 def test_edits_rerun_what_they_touch(run):
     folder, _ = run
-    results = {"qp_tables", "qp_variance_figure", "qp_published_figure", "report"}
+    results = {"compact", "artifacts"}
     source = folder / "src" / "tilted"
     for module, expected in [
         (source / "inference" / "qp.py", {"fit:qp"} | results),
-        (source / "results" / "figures.py", {"qp_variance_figure", "qp_published_figure", "report"}),
-        (source / "results" / "tables.py", {"qp_tables", "report"}),
+        (source / "results" / "figures.py", {"artifacts"}),
+        (source / "results" / "merge.py", results),
         (source / "__main__.py", set()),
     ]:
         before = module.read_text(encoding="utf-8")
@@ -136,9 +139,52 @@ def test_a_lost_record_is_computed_again_to_the_same_numbers(run):
     folder, _ = run
     table = folder / "tables" / "preview" / "qp_table1.csv"
     before = table.read_bytes()
-    (folder / "data/fits/qp/as-released/coal/ep-000-001.jsonl.gz").unlink()
+    lost = folder / "data/fits/qp/as-released/coal/ep-000-001.jsonl.gz"
+    lost.unlink()
     snakemake(folder)
+    assert lost.is_file()
     assert table.read_bytes() == before
+
+
+def tilted(folder, *arguments):
+    """Run the command line in a copy of the repository; what it printed on either stream."""
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
+    command = [sys.executable, "-m", "tilted", *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout + done.stderr
+
+
+def test_records_alone_give_the_same_artifacts(run):
+    """`make tables` in a clone without fits and without Snakemake's metadata."""
+    folder, _ = run
+    out = tilted(folder, "tables", "--records", "results/preview/qp", "--tables", "t", "--figures", "f")
+    assert "NOT BY TODAY'S SOURCE" not in out
+    for made, again in (("tables/preview", "t"), ("figures/preview", "f")):
+        files = [path for path in (folder / made).rglob("*") if path.is_file()]
+        assert len(files) == 6
+        for path in files:
+            assert path.read_bytes() == (folder / again / path.relative_to(folder / made)).read_bytes(), path
+
+
+def test_records_of_other_machines_are_kept(run):
+    """With `keep_records`, a run in a fresh clone replaces its own seeds only."""
+    folder, _ = run
+    tilted(folder, "records", "--fits", "data/fits/qp", "--records", "results/kept/qp")
+    before = (folder / "results" / "kept" / "qp" / "provenance.json").read_text(encoding="utf-8")
+    assert '"dataset": "wine13"' in before
+    config = SMALL.replace("results: results/preview", "results: results/kept\nkeep_records: true")
+    config = config.replace("preview", "kept").replace("name: small", "name: kept")
+    config = config.replace("      wine13: {seeds: 1, block: 1}\n", "").replace(
+        "seeds: 2, block: 2", "seeds: 1, block: 1"
+    )
+    (folder / "config" / "kept.yaml").write_text(config, encoding="utf-8")
+    snakemake(folder, config="config/kept.yaml")
+    log = (folder / "logs" / "kept" / "compact.log").read_text(encoding="utf-8")
+    assert log == "0 seeds added, 3 replaced, 6 kept\n"  # coal: ep-tune, ep and qp of seed 0
+    with (folder / "tables" / "kept" / "qp_table1.csv").open(newline="") as stream:
+        rows = {(r["row"], r["method"]): r["n_seeds"] for r in csv.DictReader(stream)}
+    assert rows["Wine2", "qp"] == "1" and rows["Mining", "ep"] == "2"
+    assert "Nothing to be done" in snakemake(folder, config="config/kept.yaml")
 
 
 @pytest.mark.parametrize(
@@ -151,6 +197,8 @@ def test_a_lost_record_is_computed_again_to_the_same_numbers(run):
         ("[ep, qp]", "[ep, qp-own]", "no method 'qp-own'"),
         ("as-released:", "as-dreamt:", "as-dreamt"),
         ("tables: tables/preview\n", "", "tables"),
+        ("results: results/preview\n", "", "results"),
+        ("name: small", "name: small\nkeep_records: perhaps", "perhaps"),
         ("name: small", "name: small\ncolour: blue", "colour"),
     ],
 )

@@ -25,8 +25,8 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 validate(config, "../schemas/config.schema.json")
 
-TABLES, FIGURES = config["tables"], config["figures"]
-TABLE_KINDS, FIGURE_KINDS = ("csv", "md", "tex"), ("pdf", "png")
+RECORDS, TABLES, FIGURES = f"{config['results']}/qp", config["tables"], config["figures"]
+FIGURE_KINDS = ("pdf", "png")
 
 
 wildcard_constraints:
@@ -71,17 +71,26 @@ def fit_path(protocol, dataset, method, first, last):
     return f"data/fits/qp/{protocol}/{dataset}/{method}-{first:03d}-{last:03d}.jsonl.gz"
 
 
-def fit_paths(datasets=None, methods=None):
-    """Records of all jobs of the configuration, or of some data sets and methods."""
+def fit_paths():
+    """Records of all jobs of the configuration."""
     return [
         fit_path(protocol, dataset, method, first, last)
         for protocol, part in config["qp"].items()
         for dataset, row in part["rows"].items()
-        if datasets is None or dataset in datasets
         for method in part["methods"]
-        if methods is None or method in methods
         for first, last in seed_blocks(row)
     ]
+
+
+def compact_paths():
+    """Compact records of the configuration."""
+    names = [*(f"{protocol}.csv.gz" for protocol in config["qp"]), "variances.csv.gz", "provenance.json"]
+    return [f"{RECORDS}/{name}" for name in names]
+
+
+def kept_or_new(paths):
+    """Outputs that a job updates in place where the configuration keeps records of other runs."""
+    return [update(path) for path in paths] if config.get("keep_records") else paths
 
 
 def raw_paths(wildcards):
@@ -107,41 +116,48 @@ def standard_data(wildcards):
 
 def choices(wildcards):
     """What the protocol says about this job: an edit to another method does not rerun it."""
-    block = fit_block(wildcards.protocol, wildcards.dataset)
-    shared = {key: value for key, value in block.items() if key != "methods"}
-    return {**shared, "method": block["methods"][wildcards.method]}
+    return protocols.choices(wildcards.protocol, qp.task_of(wildcards.dataset), wildcards.method)
 
 
-def paper_datasets(protocol, task):
-    """Rows of a protocol that belong to a task, if EP and QP are both run."""
-    part = config["qp"][protocol]
+def has_pairs(part, task):
+    """Whether a protocol's part of the configuration has an EP and a QP fit of a task."""
     both = {"ep", "qp"} <= set(part["methods"])
-    return [name for name in part["rows"] if both and qp.task_of(name) == task]
+    return both and any(qp.task_of(name) == task for name in part["rows"])
+
+
+def figure_names(part):
+    """Figures that a protocol's rows and methods allow."""
+    yield from (name for name, task in VARIANCE_FIGURES.items() if has_pairs(part, task))
+    if {"ep", "qp", "vb-joint"} & set(part["methods"]):
+        yield "published"
 
 
 # Figure name -> task of the data sets it shows
 VARIANCE_FIGURES = {"figure1a": "classification", "figure1b": "counts"}
 
 
-def qp_figures(kinds):
-    """Figures that the configuration's rows and methods allow."""
-    return [
-        f"{FIGURES}/{protocol}/{name}.{kind}"
-        for protocol in config["qp"]
-        for name in [*VARIANCE_FIGURES, "published"]
-        if name == "published" or paper_datasets(protocol, VARIANCE_FIGURES[name])
-        for kind in kinds
+def artifact_paths():
+    """Tables, report and figures of the configuration."""
+    names = [
+        "qp_table1.csv",
+        "qp_table1.md",
+        "qp_table1.tex",
+        "qp_fidelity.csv",
+        "qp_fidelity.md",
+        "report.html",
     ]
-
-
-def qp_artifacts():
-    tables = [f"{TABLES}/qp_table1.{kind}" for kind in TABLE_KINDS]
-    return [*tables, *qp_figures(FIGURE_KINDS), f"{TABLES}/report.html"]
+    return [f"{TABLES}/{name}" for name in names] + [
+        f"{FIGURES}/{protocol}/{name}.{kind}"
+        for protocol, part in config["qp"].items()
+        for name in figure_names(part)
+        for kind in FIGURE_KINDS
+    ]
 
 
 def show_results():
     """The table in the terminal, and where everything is."""
-    print(Path(TABLES, "qp_table1.md").read_text(encoding="utf-8"))
+    text = Path(TABLES, "qp_table1.md").read_text(encoding="utf-8")
+    print(text.split("\n## QP's NTLL")[0])
     print(f"Tables:  {Path(TABLES).resolve()}")
     print(f"Figures: {Path(FIGURES).resolve()}")
     print(f"Report:  {Path(TABLES, 'report.html').resolve()}")

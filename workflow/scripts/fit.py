@@ -1,6 +1,6 @@
-"""One block of seeds of one method on one data set: standard data in, records out."""
+"""One block of seeds of one method on one data set: standard data in, stamped records out."""
 
-from tilted import data
+from tilted import data, provenance
 from tilted.experiments import qp
 from tilted.results import store
 
@@ -13,5 +13,6 @@ if job.input.start:
     starts = {(r["seed"], r["fold"]): r for r in records if r["method"] == wanted}
 dataset = data.read_standard(job.input.data)
 seeds = range(int(w.first), int(w.last) + 1)
-records = qp.run_job(dataset, w.protocol, w.method, seeds, starts)
-store.write_records(job.output[0], qp.narrate(records, job.log[0]))
+stamp = provenance.stamp(job.params.source, job.params.choices)
+records = qp.narrate(qp.run_job(dataset, w.protocol, w.method, seeds, starts), job.log[0])
+store.write_records(job.output[0], ({**record, "run": stamp} for record in records))

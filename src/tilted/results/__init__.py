@@ -3,15 +3,20 @@
 The rooms, in reading order:
 
 ``store``
-    records as gzipped JSON lines, written atomically, and the atomic writer all others use;
+    fit records as gzipped JSON lines, written atomically, and the atomic writer all others use;
+``compact``
+    one line a fit: the committed form, and the frame everything below works on;
+``collect``, ``pairs``, ``runs``, ``merge``
+    fit records to compact ones, which EP fit stands beside a QP fit, where each seed comes from,
+    and new fits into the records already there;
 ``published``
     the names and numbers a paper printed, and the comparison with ours;
-``aggregate``
-    records to rows: means and spreads over seeds, what was left out, what did not converge;
-``pairs``
-    predictive variances of two methods matched test point by test point;
-``tables``, ``figures``, ``report``
-    the artifacts (``style`` holds the look of every figure).
+``aggregate``, ``gaps``, ``fidelity``, ``summary``
+    frames to rows: means and spreads over seeds, QP against EP, ours against tolerances, all at once;
+``tables``, ``latex``, ``figures``, ``report``
+    the artifacts (``grid``, ``spans``, ``troubles``, ``style``, ``captions`` hold their look and words);
+``artifacts``
+    compact records to all of them.
 
 Nothing here repairs a record. A fit that failed is counted and listed, never averaged over.
 """

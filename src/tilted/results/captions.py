@@ -1,8 +1,11 @@
-"""Words of the report: its title, its introduction, the captions of its figures."""
+"""Words of the table and the report: titles, introduction, captions of the figures."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+TITLE = "Quantile propagation: Table 1 and Figure 1"
+TABLE_TITLE = "Table 1 of the QP paper: ours and published"
 
 INTRODUCTION = """\
 Table 1 and Figure 1 of "Quantile Propagation for Wasserstein-Approximate Gaussian Processes" (Zhang, Walder,
@@ -28,12 +31,7 @@ CAPTIONS = {
 }
 
 
-def title(name: str) -> str:
-    """Title of the report of a run."""
-    return f"Quantile propagation, Table 1 and Figure 1: {name}"
-
-
-def of_figure(path: str) -> str:
+def of_figure(path: str | Path) -> str:
     """Caption of a figure file ``<protocol>/<figure>.png``."""
     path = Path(path)
     return f"{CAPTIONS[path.stem]} Protocol {path.parent.name}."

@@ -7,15 +7,17 @@ so a panel beneath it shows the relative difference.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.results import style
-from tilted.results.pairs import Points, VariancePairs, variance_pairs
-from tilted.results.published import METRICS, PUBLISHED_COLUMNS, method_order
+from tilted.results import pairs, style
+from tilted.results.compact import REFERENCES
+from tilted.results.grid import seeds_text
+from tilted.results.published import METRICS, PUBLISHED_COLUMNS, method_order, n_seeds
+from tilted.results.spans import spans
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,28 +29,28 @@ AXIS_LABELS = {
 
 
 def predictive_variances(
-    records: Iterable[dict],
+    frame: pd.DataFrame,
+    variances: pd.DataFrame,
     datasets: Sequence[str],
     path_stem: str | Path,
     title: str,
-    as_reported: Collection[str] = ("coal",),
 ) -> tuple[Path, Path]:
     """Figure 1a or 1b: predictive variances of the latent function, EP against QP.
 
-    Which EP fit stands beside QP is told in `tilted.results.pairs`. Numbers of points with
-    QP <= EP, of folds left out and of folds not converged are printed into the figure.
+    Which EP fit stands beside QP is told in `tilted.results.pairs`. The points are those kept in
+    ``variances``; the shares and numbers of folds printed into the figure count every seed.
 
     Parameters
     ----------
-    records : iterable of dict
-        Single fits of one protocol, failed ones included.
+    frame : pandas.DataFrame
+        Compact records of one protocol (`compact.read`).
+    variances : pandas.DataFrame
+        Matched variances (`compact.read_variances`) of that protocol.
     datasets : sequence of str
         Data sets to draw, names as in the records.
     path_stem : str or Path
         Files are ``<path_stem>.pdf`` and ``<path_stem>.png``.
     title : str
-    as_reported : collection of str
-        Data sets compared at their reported hyperparameters.
 
     Returns
     -------
@@ -57,63 +59,74 @@ def predictive_variances(
     Raises
     ------
     ValueError
-        No pair of points at all, or records that cannot be matched.
+        No pair of points at all, or several protocols.
     """
     from matplotlib.figure import Figure
 
-    pairs = variance_pairs(records, datasets, as_reported)
-    if pairs.main.n + pairs.moved.n == 0:
+    counts = pairs.counts(frame, datasets)
+    points = variances[variances["dataset"].isin(datasets)]
+    if points.empty:
         raise ValueError(f"no fold of {', '.join(datasets)} has both an EP and a QP variance")
-    reported = [name for name in datasets if name in as_reported]
+    main, moved = (points[points["reference"] == name] for name in REFERENCES)
     with style.applied():
         figure = Figure(figsize=(4.2, 5.75), layout="constrained")
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3.0, 1.0))
-        _scatter(upper, pairs, _main_label(datasets, reported))
-        _difference(lower, pairs.main)
+        _scatter(upper, main, moved, counts, _main_label(datasets))
+        _remarks(upper, counts, _drawn(frame, points, datasets))
+        _difference(lower, main)
         upper.set_title(title)
         lower.set_xlabel("EP: variance of the latent function")
         return style.save(figure, path_stem)
 
 
-def share(points: Points) -> str:
+def share(n_not_above: int, n: int) -> str:
     """Points with QP <= EP as text; rounded down, so that 100 % means all of them."""
-    floor = np.floor(10000 * points.n_not_above / points.n) / 100
-    percent = "100" if points.n_not_above == points.n else f"{floor:.2f}"
-    return rf"QP $\leq$ EP at {percent} % of n = {points.n:,}"
+    percent = "100" if n_not_above == n else f"{np.floor(10000 * n_not_above / n) / 100:.2f}"
+    return rf"QP $\leq$ EP at {percent} % of n = {n:,}"
 
 
-def _scatter(axes, pairs: VariancePairs, main_label: str) -> None:
-    main, moved = pairs.main, pairs.moved
-    every = np.concatenate([main.ep, main.qp, moved.ep, moved.qp])
+def _scatter(axes, main: pd.DataFrame, moved: pd.DataFrame, counts: pairs.Counts, label: str) -> None:
+    every = np.concatenate([part[name] for part in (main, moved) for name in ("v_ep", "v_qp")])
     ends = np.array([every.min() / 1.5, every.max() * 1.5])
-    if main.n:
-        label = f"{main_label} ({main.n_folds:,} folds)\n{share(main)}"
-        axes.plot(main.ep, main.qp, label=label, **_dots(main.n))
-    if moved.n:
-        label = f"EP tuned again, as reported ({moved.n_folds:,} folds)"
-        axes.plot(moved.ep, moved.qp, label=f"{label}\n{share(moved)}", **_light())
+    if len(main):
+        label = f"{label} ({counts.n_folds:,} folds)\n{share(counts.n_not_above, counts.n_points)}"
+        axes.plot(main["v_ep"], main["v_qp"], label=label, **_dots(len(main)))
+    if len(moved):
+        label = f"EP tuned again, as reported ({counts.n_moved:,} folds)"
+        axes.plot(moved["v_ep"], moved["v_qp"], label=label, **_light())
     axes.plot(ends, ends, color="black", linestyle=(0, (5, 3)), linewidth=0.8, label="QP = EP")
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
     axes.set_ylabel("QP: variance of the latent function")
     legend = axes.legend(loc="upper left", handlelength=1.6, borderaxespad=0.2, labelspacing=0.6)
     for handle in legend.legend_handles:
         handle.set(alpha=1.0)
+
+
+def _remarks(axes, counts: pairs.Counts, drawn: str) -> None:
+    """Corner text: what is drawn, what has no pair, what did not converge."""
     remarks = [
         f"{count:,} folds {what}"
         for count, what in (
-            (pairs.n_unpaired, "without a pair"),
-            (pairs.n_unconverged, "with a fit not converged"),
+            (counts.n_unpaired, "without a pair"),
+            (counts.n_unconverged, "with a fit not converged"),
         )
         if count
     ]
-    axes.text(0.99, 0.02, "\n".join(remarks), transform=axes.transAxes, ha="right", va="bottom",
-              fontsize=style.SMALL, color=style.GREY)  # fmt: skip
+    axes.text(0.99, 0.02, "\n".join([*remarks, drawn]).strip(), transform=axes.transAxes, ha="right",
+              va="bottom", fontsize=style.SMALL, color=style.GREY)  # fmt: skip
 
 
-def _difference(axes, main: Points) -> None:
+def _drawn(frame: pd.DataFrame, points: pd.DataFrame, datasets: Sequence[str]) -> str:
+    """Which seeds the points are of, where these are not all."""
+    seeds = set(frame.loc[frame["dataset"].isin(datasets), "seed"])
+    drawn = set(points["seed"])
+    return "" if drawn == seeds else f"points of seeds {spans(drawn)} are drawn, {spans(seeds)} counted"
+
+
+def _difference(axes, main: pd.DataFrame) -> None:
     """Panel beneath the scatter: by how many per cent QP's variance lies below EP's."""
     axes.axhline(0.0, color="black", linestyle=(0, (5, 3)), linewidth=0.8)
-    axes.plot(main.ep, 100 * (main.qp / main.ep - 1), **_dots(main.n))
+    axes.plot(main["v_ep"], 100 * (main["v_qp"] / main["v_ep"] - 1), **_dots(len(main)))
     axes.set_ylabel("QP / EP $-$ 1 (%)")
     axes.margins(y=0.12)
 
@@ -135,7 +148,8 @@ def _light() -> dict:
     }  # fmt: skip
 
 
-def _main_label(datasets: Sequence[str], reported: Sequence[str]) -> str:
+def _main_label(datasets: Sequence[str]) -> str:
+    reported = [name for name in datasets if name in pairs.AS_REPORTED]
     if not reported:
         return "Equal hyperparameters"
     if len(reported) == len(datasets):
@@ -150,7 +164,7 @@ def figure_table1(
 
     A dot is the difference of the means, its line our standard deviation over seeds, the grey
     bar behind it the published one; a dot inside its bar agrees within the paper's own spread.
-    The axis is linear within ±1 unit and logarithmic beyond.
+    The axis is linear within ±1 unit and logarithmic beyond. A row with fewer seeds than the paper's says so.
 
     Parameters
     ----------
@@ -180,7 +194,7 @@ def figure_table1(
         for axes, metric in zip(panels, METRICS, strict=True):
             _differences(axes, shown[shown["metric"] == metric], rows, methods)
             axes.set_xlabel(AXIS_LABELS[metric])
-        panels[0].set_yticks(range(len(rows)), rows)
+        panels[0].set_yticks(range(len(rows)), [_row_label(shown, row) for row in rows])
         panels[0].set_ylim(len(rows) - 0.4, -0.6)
         figure.suptitle(title, fontsize=9.0)
         figure.legend(handles=_method_handles(methods), loc="outside lower center", ncols=5)
@@ -207,6 +221,14 @@ def _differences(axes, part: pd.DataFrame, rows: Sequence[str], methods: Sequenc
     axes.tick_params(axis="y", length=0)
     for k in range(1, len(rows)):
         axes.axhline(k - 0.5, color=style.LIGHT, linewidth=0.5, zorder=0)
+
+
+def _row_label(shown: pd.DataFrame, row: str) -> str:
+    """Row with its numbers of seeds, method by method, where these are not the paper's."""
+    lines = shown[shown["row"] == row].drop_duplicates("method")
+    counts = lines["n_seeds"].tolist()
+    complete = bool(counts) and min(counts) >= n_seeds(row)
+    return row if complete else f"{row}\n({seeds_text(counts or [0])} seeds)"
 
 
 def _method_handles(methods: Sequence[str]) -> list:

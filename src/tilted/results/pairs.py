@@ -1,97 +1,92 @@
-"""Latent predictive variances of EP and QP, matched test point by test point.
+"""Which EP fit stands beside a QP fit: predictive variances matched fold by fold.
 
 Figure 1 of the Quantile Propagation paper compares the two variances. EP as reported is tuned a
 second time, which QP is not, so on some folds the reported pair compares two models. The *main*
-pairs are therefore at equal hyperparameters: EP at its first tuning (``ep-tune``) where that
-record's hyperparameters are QP's, else EP as reported where it has not moved. Folds whose
-reported EP moved away from QP's hyperparameters are kept apart as *moved* pairs. Data sets to be
-compared as reported (the coal series, whose QP is tuned again as well) have main pairs only.
+pair is therefore at equal hyperparameters: EP at its first tuning (``ep-tune``) where that
+record's hyperparameters are QP's, else EP as reported where it has not moved. Where the
+reported EP moved away from QP's hyperparameters, the reported pair is kept as the *moved* one. Data
+sets compared as reported (the coal series, whose QP is tuned again as well) have main pairs only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from tilted.results.compact import FAILED, OK, lengthscales
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SAME = 1e-12
 MOVED = 1e-6
 SLACK = 1e-9
 """Relative: equal hyperparameters, moved hyperparameters, and rounding allowed in QP <= EP."""
 
-
-@dataclass(frozen=True)
-class Points:
-    """Matched variances, arrays [n] in squared latent units, from `n_folds` folds."""
-
-    ep: np.ndarray
-    qp: np.ndarray
-    n_folds: int
-
-    @property
-    def n(self) -> int:
-        return len(self.ep)
-
-    @property
-    def n_not_above(self) -> int:
-        """Points where QP's variance does not exceed EP's, up to rounding."""
-        return int(np.sum(self.qp <= self.ep * (1 + SLACK)))
+AS_REPORTED = frozenset({"coal"})
+EP_METHODS = ("ep-tune", "ep")
+FOLD = ["dataset", "seed", "fold"]
 
 
-@dataclass(frozen=True)
-class VariancePairs:
-    """Main and moved points; `n_unpaired` folds have no pair, since a fit failed or is absent.
+class Fit(NamedTuple):
+    """Hyperparameters of a fit that succeeded and its latent predictive variances [n_test]."""
 
-    `n_unconverged` folds of the main points have an EP or QP fit that did not converge.
-    """
-
-    main: Points
-    moved: Points
-    n_unpaired: int
-    n_unconverged: int
+    hyperparameters: dict
+    variances: np.ndarray
 
 
-def variance_pairs(
-    records: Iterable[dict],
-    datasets: Sequence[str],
-    as_reported: Collection[str] = ("coal",),
-) -> VariancePairs:
-    """Match the records of methods ``ep-tune``, ``ep`` and ``qp``.
+def reference(dataset: str, fits: Mapping[str, Fit]) -> str:
+    """The EP record of the main pair: ``ep-tune``, ``ep``, or empty if there is no such pair.
 
     Parameters
     ----------
-    records : iterable of dict
-        Single fits; other methods and data sets are passed over.
-    datasets : sequence of str
-        Names as in the records.
-    as_reported : collection of str
-        Data sets compared at their reported hyperparameters, whatever these are.
+    dataset : str
+        Name as in the records.
+    fits : mapping
+        Method -> fit of one fold; failed fits are absent.
+    """
+    if "qp" not in fits:
+        return ""
+    if dataset in AS_REPORTED:
+        return "ep" if "ep" in fits else ""
+    for method, tolerance in (("ep-tune", SAME), ("ep", MOVED)):
+        if method in fits and _distance(fits, method) <= tolerance:
+            return method
+    return ""
 
-    Returns
-    -------
-    pairs : VariancePairs
-        In the order of `datasets`, seeds and folds, whatever the order of the records.
+
+def has_moved(dataset: str, fits: Mapping[str, Fit]) -> bool:
+    """Whether there is a moved pair: EP as reported, away from QP's hyperparameters."""
+    return dataset not in AS_REPORTED and {"ep", "qp"} <= fits.keys() and _distance(fits, "ep") > MOVED
+
+
+def matched(ep: Fit, qp: Fit, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Variances of the same test points under EP and QP.
 
     Raises
     ------
     ValueError
-        More than one protocol, two records of one fit, different numbers of test points in a
-        pair, or a variance that is not positive.
+        Different numbers of test points, or a variance that is not positive.
     """
-    fits = _index(records, datasets)
-    main, moved, n_unpaired, n_unconverged = [], [], 0, 0
-    for (dataset, *_), methods in sorted(fits.items(), key=lambda f: _order(f[0], datasets)):
-        reference = _reference(methods, reported=dataset in as_reported)
-        has_moved = dataset not in as_reported and _has_moved(methods)
-        if reference is not None:
-            main.append(_matched(methods[reference], methods["qp"]))
-            converged = [methods[m]["status"]["converged"] for m in (reference, "qp")]
-            n_unconverged += not all(converged)
-        if has_moved:
-            moved.append(_matched(methods["ep"], methods["qp"]))
-        n_unpaired += reference is None and not has_moved
-    return VariancePairs(_points(main), _points(moved), n_unpaired, n_unconverged)
+    if ep.variances.shape != qp.variances.shape:
+        raise ValueError(f"{where}: EP and QP have different test points")
+    if not (np.all(ep.variances > 0) and np.all(qp.variances > 0)):
+        raise ValueError(f"{where}: a variance is not positive")
+    return ep.variances, qp.variances
+
+
+def comparison(ep: np.ndarray, qp: np.ndarray) -> dict:
+    """What a compact record keeps of a main pair."""
+    ratio = qp / ep
+    return {
+        "n_above": int(np.sum(qp > ep * (1 + SLACK))),
+        "ratio_min": float(ratio.min()),
+        "ratio_median": float(np.median(ratio)),
+        "ratio_max": float(ratio.max()),
+    }
 
 
 def relative_difference(first: dict, second: dict) -> float:
@@ -111,68 +106,79 @@ def relative_difference(first: dict, second: dict) -> float:
     return largest
 
 
-def _index(records: Iterable[dict], datasets: Sequence[str]) -> dict[tuple, dict[str, dict]]:
-    """(data set, seed, fold) -> method -> record."""
-    fits: dict[tuple, dict[str, dict]] = {}
-    protocols = set()
-    for record in records:
-        if record["dataset"] not in datasets or record["method"] not in ("ep-tune", "ep", "qp"):
-            continue
-        protocols.add(record["protocol"])
-        key = (record["dataset"], record["seed"], record["fold"])
-        methods = fits.setdefault(key, {})
-        if len(protocols) > 1:
-            raise ValueError(f"records of several protocols: {', '.join(sorted(protocols))}")
-        if record["method"] in methods:
-            raise ValueError(f"two records of {record['method']} for {_name(record)}")
-        methods[record["method"]] = record
-    return fits
+def _distance(fits: Mapping[str, Fit], method: str) -> float:
+    return relative_difference(fits[method].hyperparameters, fits["qp"].hyperparameters)
 
 
-def _reference(methods: dict[str, dict], reported: bool) -> str | None:
-    """Which EP record stands beside QP in the main points, if any."""
-    if not _usable(methods, "qp"):
-        return None
-    if reported:
-        return "ep" if _usable(methods, "ep") else None
-    for method, tolerance in (("ep-tune", SAME), ("ep", MOVED)):
-        if _usable(methods, method) and _difference(methods, method) <= tolerance:
-            return method
-    return None
+@dataclass(frozen=True)
+class Counts:
+    """Folds and test points behind a figure, over every seed.
+
+    Attributes
+    ----------
+    n_folds, n_points : int
+        With a main pair.
+    n_not_above : int
+        Of these points, where QP's variance does not exceed EP's, up to rounding.
+    n_moved : int
+        Folds with a moved pair.
+    n_unpaired : int
+        Folds with neither, since a fit failed or is absent.
+    n_unconverged : int
+        Folds of the main pairs whose EP or QP fit did not converge.
+    """
+
+    n_folds: int
+    n_points: int
+    n_not_above: int
+    n_moved: int
+    n_unpaired: int
+    n_unconverged: int
 
 
-def _has_moved(methods: dict[str, dict]) -> bool:
-    usable = _usable(methods, "ep") and _usable(methods, "qp")
-    return usable and _difference(methods, "ep") > MOVED
+def counts(frame: pd.DataFrame, datasets: Collection[str]) -> Counts:
+    """Count pairs in the compact records of one protocol.
+
+    Raises
+    ------
+    ValueError
+        Several protocols.
+    """
+    if frame["protocol"].nunique() > 1:
+        raise ValueError("one protocol a figure; select it before")
+    wanted = frame["dataset"].isin(datasets) & frame["method"].isin((*EP_METHODS, "qp"))
+    fits = {name: part.set_index(FOLD) for name, part in frame[wanted].groupby("method")}
+    every = frame[wanted].set_index(FOLD).index.unique()
+    qp = fits.get("qp", frame.iloc[:0].set_index(FOLD))
+    paired = qp[qp["pair"] != ""]
+    moved = _moved_folds(fits["ep"], qp) if "ep" in fits else every[:0]
+    unconverged = paired["outcome"] != OK
+    for method, part in paired.groupby("pair"):
+        unconverged.loc[part.index] |= fits[method].loc[part.index, "outcome"] != OK
+    n_points = int(paired["n_test"].sum())
+    return Counts(
+        n_folds=len(paired),
+        n_points=n_points,
+        n_not_above=n_points - int(paired["n_above"].sum()),
+        n_moved=len(moved),
+        n_unpaired=len(every) - len(paired.index.union(moved)),
+        n_unconverged=int(unconverged.sum()),
+    )
 
 
-def _usable(methods: dict[str, dict], method: str) -> bool:
-    return method in methods and methods[method]["latent_variance"] is not None
+def _moved_folds(ep: pd.DataFrame, qp: pd.DataFrame) -> pd.Index:
+    """Folds whose reported EP has other hyperparameters than QP."""
+    both = ep.merge(qp, left_index=True, right_index=True, suffixes=("", "_qp"))
+    both = both[(both["outcome"] != FAILED) & (both["outcome_qp"] != FAILED)]
+    moved = [
+        index[0] not in AS_REPORTED and relative_difference(first, second) > MOVED
+        for index, first, second in zip(both.index, _kernels(both), _kernels(both, "_qp"), strict=True)
+    ]
+    return both.index[moved]
 
 
-def _difference(methods: dict[str, dict], method: str) -> float:
-    return relative_difference(methods[method]["hyperparameters"], methods["qp"]["hyperparameters"])
-
-
-def _matched(ep: dict, qp: dict) -> np.ndarray:
-    """Variances [2, n_test] of one fold, EP first."""
-    pair = [np.asarray(record["latent_variance"], dtype=float) for record in (ep, qp)]
-    if pair[0].shape != pair[1].shape:
-        raise ValueError(f"{_name(qp)}: {ep['method']} and qp have different test points")
-    for record, values in zip((ep, qp), pair, strict=True):
-        if not np.all(values > 0):
-            raise ValueError(f"{_name(record)}, {record['method']}: a variance is not positive")
-    return np.stack(pair)
-
-
-def _points(folds: Sequence[np.ndarray]) -> Points:
-    ep, qp = np.concatenate(folds, axis=1) if folds else np.empty((2, 0))
-    return Points(ep, qp, len(folds))
-
-
-def _order(key: tuple, datasets: Sequence[str]) -> tuple:
-    return (list(datasets).index(key[0]), *key[1:])
-
-
-def _name(record: dict) -> str:
-    return f"{record['dataset']}, seed {record['seed']}, fold {record['fold']}"
+def _kernels(lines: pd.DataFrame, suffix: str = "") -> list[dict]:
+    return [
+        {"variance": variance, "lengthscale": lengthscales(text)}
+        for variance, text in zip(lines[f"variance{suffix}"], lines[f"lengthscale{suffix}"], strict=True)
+    ]

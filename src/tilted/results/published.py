@@ -11,7 +11,7 @@ nothing and is left empty.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,13 @@ PUBLISHED_COLUMNS = {"ep": "EP", "qp": "QP", "vb-joint": "VB"}
 """Method of a record -> printed column. The printed VB is what the released code does, a joint
 optimisation (``vb-joint``); every other method has no published value."""
 
+SEEDS = {"Mining": 200}
+"""Seeds of the rows that do not have 100."""
+
 METRICS = ("TE", "NTLL")
+
+UNITS = {"TE": ("Test error", "10^-2"), "NTLL": ("Negative test log-likelihood", "10^-3")}
+"""Metric -> (name, printed unit)."""
 
 SUMMARY_COLUMNS = tuple("row metric method protocol mean sd n_seeds n_converged n_attempted".split())
 """Columns of a summary over seeds."""
@@ -50,6 +56,11 @@ def method_order(methods: Sequence[str]) -> list[str]:
     present = set(methods)
     known = [method for method in PUBLISHED_COLUMNS if method in present]
     return known + sorted(present.difference(known))
+
+
+def paper_methods(methods: Iterable[str]) -> list[str]:
+    """Methods under the paper's columns EP, QP and VB; VB is ``vb`` only where no ``vb-joint`` was run."""
+    return ["ep", "qp", "vb" if "vb-joint" not in set(methods) else "vb-joint"]
 
 
 def load(path: str | Path) -> pd.DataFrame:
@@ -100,6 +111,20 @@ def sizes(path: str | Path) -> dict[str, tuple[int, int]]:
 
     wide = pd.read_csv(path).drop_duplicates("row")
     return {str(r): (int(m), int(n)) for r, m, n in zip(wide["row"], wide["m"], wide["n"], strict=True)}
+
+
+def asterisks(path: str | Path) -> dict[str, bool]:
+    """Row -> whether the paper prints an asterisk beside its NTLL, in the table's order."""
+    import pandas as pd
+
+    wide = pd.read_csv(path)
+    wide = wide[wide["metric"] == "NTLL"]
+    return {str(row): mark == "yes" for row, mark in zip(wide["row"], wide["asterisk"], strict=True)}
+
+
+def n_seeds(row: str) -> int:
+    """Seeds behind a row of the printed table."""
+    return SEEDS.get(row, 100)
 
 
 def compare(summary: pd.DataFrame, path: str | Path) -> pd.DataFrame:

@@ -7,20 +7,21 @@ script. Nothing but the arguments enters the page, so equal arguments give equal
 from __future__ import annotations
 
 import base64
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilted.results.aggregate import LeftOutSeed, Runtime, TroubledFit
-from tilted.results.published import method_order
+from tilted.results import runs
+from tilted.results.grid import deviation, number
+from tilted.results.published import UNITS, method_order
 from tilted.results.store import write_text
-from tilted.results.tables import UNITS, deviation, number
 from tilted.results.troubles import left_out_entries, trouble_entries
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from tilted.results.summary import Summary
 
 TEMPLATE = "report.html.j2"
 MEDIA = {".png": "image/png", ".svg": "image/svg+xml", ".jpg": "image/jpeg"}
@@ -39,12 +40,8 @@ def write_html(
     *,
     title: str,
     introduction: str,
-    table: pd.DataFrame,
+    summary: Summary,
     figures: Sequence[FigureFile] = (),
-    troubles: Sequence[TroubledFit] = (),
-    missing: Sequence[LeftOutSeed] = (),
-    runtimes: Sequence[Runtime] = (),
-    provenance: Mapping[str, object] | None = None,
 ) -> Path:
     """Write the report of a run as one self-contained HTML file.
 
@@ -54,14 +51,10 @@ def write_html(
     title : str
     introduction : str
         What this is; plain text, paragraphs separated by an empty line.
-    table : pandas.DataFrame
-        As `published.compare` returns it.
+    summary : Summary
+        As `summary.summarise` returns it.
     figures : sequence of FigureFile
         PNG, SVG or JPEG files, embedded as they are.
-    troubles, missing, runtimes : sequences
-        As `aggregate.troubled`, `aggregate.left_out` and `aggregate.runtimes` return them.
-    provenance : mapping, optional
-        Name -> text, number, or a nested JSON value: versions, protocol, content hashes, ….
 
     Raises
     ------
@@ -83,13 +76,15 @@ def write_html(
     page = environment.get_template(TEMPLATE).render(
         title=title,
         paragraphs=[part for part in introduction.split("\n\n") if part.strip()],
-        sections=_sections(table),
+        sections=_sections(summary.table),
         figures=[(_embedded(Path(f.path)), f.caption) for f in figures],
-        troubles=trouble_entries(troubles),
-        missing=left_out_entries(missing),
-        runtimes=runtimes,
+        troubles=trouble_entries(summary.troubled),
+        missing=left_out_entries(summary.left_out),
+        runtimes=list(summary.runtimes.itertuples(index=False)),
         duration=_duration,
-        provenance=[(name, _text(value)) for name, value in (provenance or {}).items()],
+        outdated=runs.outdated(summary.runs),
+        environments=[list(environment.items()) for environment in summary.environments.values()],
+        dates=sorted({entry["date"] for entry in summary.runs if entry["date"]}),
     )
     return write_text(path, page)
 
@@ -137,14 +132,8 @@ def _embedded(path: Path) -> str:
     return f"data:{MEDIA[path.suffix]};base64,{content}"
 
 
-def _duration(seconds: float | None) -> str:
+def _duration(seconds: float) -> str:
     """Seconds as a person says them: 0.31 s, 12 s, 4.2 min, 3.1 h."""
-    if seconds is None:
-        return "-"
     if seconds < 120:
         return f"{seconds:.3g} s"
     return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False)

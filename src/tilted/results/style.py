@@ -24,7 +24,7 @@ GREY, LIGHT = "#595959", "#E3E3E3"
 CYCLE = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (PURPLE, "D"), (SKY, "v"))
 """Colour and marker of the first, second, … method of a figure."""
 
-DPI = 200
+DPI = 160
 SMALL = 7.0
 
 RC = {

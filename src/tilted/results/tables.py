@@ -1,42 +1,44 @@
-"""A comparison as files: CSV for machines, Markdown for eyes, LaTeX for the paper.
+"""Table 1 as files: CSV for machines, Markdown for eyes (LaTeX: `latex`).
 
-All three are functions of the table handed in and of nothing else, so writing twice gives the
-same bytes. Means are printed with one decimal, as the paper prints them; the CSV has every digit.
+Both are functions of the summary handed in and of nothing else, so writing twice gives the same
+bytes. The CSV has six decimals of the printed units, far below any spread and far above rounding.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilted.results.aggregate import LeftOutSeed, TroubledFit
-from tilted.results.published import COLUMNS, METRICS, PUBLISHED_COLUMNS, method_order
+from tilted.results import published, runs
+from tilted.results.gaps import EQUAL, REPORTED, has_asterisk
+from tilted.results.grid import deviation, grid, items, number, seeds_text
+from tilted.results.published import COLUMNS, METRICS, UNITS, paper_methods
 from tilted.results.store import write_text
-from tilted.results.troubles import left_out_lines, trouble_lines
+from tilted.results.troubles import left_out_entries, trouble_entries
 
 if TYPE_CHECKING:
     import pandas as pd
 
-UNITS = {"TE": ("Test error", "10^-2"), "NTLL": ("Negative test log-likelihood", "10^-3")}
-
-HEADER = ("Data", "Method", "Ours", "Published", "Dev.", "Seeds", "Converged", "Note")
-ALIGN = "llrrrrrl"
+    from tilted.results.summary import Summary
 
 LEGEND = """\
-Mean and population standard deviation over seeds ("± -": a single seed). Dev.: ours minus published
-in units of the published standard deviation (note "sd 0": that is 0.0, there is no such ratio).
-Converged: fits that met their convergence test, of those attempted; "unconv." counts the others,
-failed ones included. A mean uses every seed all of whose folds gave finite numbers, whether or not
-each fit converged; a seed with a failed or absent fold is left out whole."""
+Mean ± population standard deviation over seeds ("± -": a single seed), the mean over the folds within a
+seed. A mean uses every seed all of whose folds gave numbers, whether or not each fit converged; a seed
+with a failed or absent fold is left out whole. Seeds: how many entered, where EP, QP and VB differ one after
+the other. Asterisk: QP's NTLL is strictly below EP's in more than 90 % of the experiments, by folds and by
+seeds; *f by folds only, *s by seeds only (the paper prints one asterisk and does not say which)."""
+
+LONG_LEGEND = """\
+Dev.: ours minus published in units of the published standard deviation (note "sd 0": that is 0.0, there is
+no such ratio). Converged: fits that met their convergence test, of those attempted; "unconv." counts the
+others, failed ones included."""
 
 
 def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
     """Write a comparison (`published.compare`) as CSV with exactly `published.COLUMNS`.
 
-    Floats are written so that they read back exactly; an empty cell is a number that does not
-    exist.
+    An empty cell is a number that does not exist.
 
     Raises
     ------
@@ -45,69 +47,32 @@ def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
     """
     if tuple(table.columns) != COLUMNS:
         raise ValueError(f"columns {list(table.columns)} are not {list(COLUMNS)}")
-    return write_text(path, table.to_csv(index=False, lineterminator="\n"))
+    floats = table.select_dtypes("float").columns
+    rounded = table.assign(**{name: table[name].round(6) + 0.0 for name in floats})  # no -0.0
+    return write_text(path, rounded.to_csv(index=False, lineterminator="\n"))
 
 
-def markdown(
-    table: pd.DataFrame,
-    troubles: Sequence[TroubledFit] = (),
-    missing: Sequence[LeftOutSeed] = (),
-    title: str = "Table 1: ours against published",
-) -> str:
-    """A comparison as Markdown that is also legible as plain text.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        As `published.compare` returns it.
-    troubles : sequence of TroubledFit
-        As `aggregate.troubled` returns them; listed below the table.
-    missing : sequence of LeftOutSeed
-        As `aggregate.left_out` returns them; listed below the table.
-    title : str
-        First heading.
-
-    Returns
-    -------
-    text : str
-        Ends with a line feed.
-    """
+def markdown(summary: Summary, title: str) -> str:
+    """Table 1 as Markdown that is also legible as plain text; ends with a line feed."""
     lines = [f"# {title}", "", *LEGEND.splitlines(), ""]
-    for (protocol, metric), part in table.groupby(["protocol", "metric"], sort=False):
+    if runs.outdated(summary.runs):
+        lines += ["**Some records are NOT BY TODAY'S SOURCE: see Provenance below.**", ""]
+    for protocol in summary.protocols:
+        lines += [*_paper_table(summary, protocol), ""]
+    lines += ["## QP's NTLL against EP's", "", *_gap_lines(summary.gaps), ""]
+    lines += ["## Every method", "", *LONG_LEGEND.splitlines(), ""]
+    for (protocol, metric), part in summary.table.groupby(["protocol", "metric"], sort=False):
         name, unit = UNITS[metric]
-        lines += [f"## {name} ({metric}, x {unit}), protocol {protocol}", ""]
-        lines += [*_grid(list(part.itertuples(index=False))), ""]
-    lines += ["## Seeds left out of the means", "", *left_out_lines(missing), ""]
-    lines += ["## Fits that failed or did not converge", "", *trouble_lines(troubles)]
+        lines += [f"### {name} ({metric}, x {unit}), protocol {protocol}", "", *_long_table(part), ""]
+    troubles = [f"{heading} (seeds/folds: {fits})" for heading, fits in trouble_entries(summary.troubled)]
+    lines += ["## Seeds left out of the means", "", *items(left_out_entries(summary.left_out)), ""]
+    lines += ["## Fits that failed or did not converge", "", *items(troubles), ""]
+    lines += ["## Provenance", "", *runs.summary_lines(summary.runs, summary.environments)]
     return "\n".join(lines) + "\n"
 
 
-def write_markdown(
-    table: pd.DataFrame,
-    path: str | Path,
-    troubles: Sequence[TroubledFit] = (),
-    missing: Sequence[LeftOutSeed] = (),
-    title: str = "Table 1: ours against published",
-) -> Path:
-    """Write `markdown` to a file."""
-    return write_text(path, markdown(table, troubles, missing, title))
-
-
-def number(mean: float, sd: float, n_seeds: int | None = None) -> str:
-    """``mean ± sd`` with one decimal; ``-`` where there is no mean, ``± -`` for one seed."""
-    if math.isnan(mean):
-        return "-"
-    spread = f"{sd:.1f}" if n_seeds != 1 else "-"
-    return f"{mean:.1f} ± {spread:>4}"
-
-
-def deviation(value: float) -> str:
-    """A deviation in standard deviations, signed, two decimals; empty when there is none."""
-    return "" if math.isnan(value) else f"{value:+z.2f}"
-
-
 def notes(line) -> str:
-    """What a reader of one line of the table has to know, or an empty string."""
+    """What a reader of one line of the long table has to know, or an empty string."""
     parts = []
     if line.published_sd == 0:
         parts.append("sd 0, no dev.")
@@ -118,118 +83,90 @@ def notes(line) -> str:
     return "; ".join(parts)
 
 
-def _grid(lines: Sequence) -> list[str]:
-    """Aligned pipe table; a data set is named on its first line only."""
-    cells, previous = [HEADER], None
-    for line in lines:
-        shown = "" if line.row == previous else line.row
-        previous = line.row
+def marks(gaps: pd.DataFrame, protocol: str) -> dict[str, str]:
+    """Row -> asterisk of QP against EP as reported: ``*``, ``*f`` (by folds only), ``*s``, or empty."""
+    lines = gaps[(gaps["protocol"] == protocol) & (gaps["against"] == REPORTED)]
+    found = {}
+    for line in lines.itertuples(index=False):
+        by_folds = has_asterisk(line.n_below, line.n_folds)
+        by_seeds = has_asterisk(line.n_seeds_below, line.n_seeds)
+        found[line.row] = {(1, 1): "*", (1, 0): "*f", (0, 1): "*s", (0, 0): ""}[by_folds, by_seeds]
+    return found
+
+
+def _paper_table(summary: Summary, protocol: str) -> Iterator[str]:
+    """A protocol in the paper's arrangement, ours above the published values."""
+    part = summary.table[summary.table["protocol"] == protocol]
+    methods = paper_methods(part["method"])
+    starred, printed = marks(summary.gaps, protocol), summary.asterisks
+    labels = [f"{metric} {column}" for metric in METRICS for column in ("EP", "QP", "VB")]
+    yield from [f"## Protocol {protocol} (TE x 10^-2, NTLL x 10^-3; VB is {methods[-1]})", ""]
+    cells = []
+    for row, lines in part.groupby("row", sort=False):
+        found = {(line.metric, line.method): line for line in lines.itertuples(index=False)}
+        pairs = [found.get((metric, method)) for metric in METRICS for method in methods]
+        seeds = seeds_text([line.n_seeds if line else 0 for line in pairs[:3]])
+        ours = [number(line.mean, line.sd, line.n_seeds) if line else "-" for line in pairs]
+        theirs = [number(line.published_mean, line.published_sd) if line else "-" for line in pairs]
+        cells.append((row, "ours", *_starred(ours, starred.get(row, "")), seeds))
+        star = "*" if printed.get(row) else ""
+        cells.append(("", "published", *_starred(theirs, star), str(published.n_seeds(row))))
+    yield from grid(("Data", "", *labels, "Seeds"), "llrrrrrrr", cells)
+
+
+def _starred(cells: Sequence[str], star: str) -> list[str]:
+    """The cells with an asterisk, or its space, behind QP's NTLL."""
+    return [f"{text} {star:<2}" if k == 4 else text for k, text in enumerate(cells)]
+
+
+def _gap_lines(gaps: pd.DataFrame) -> Iterator[str]:
+    """Shares of experiments with QP's NTLL below EP's, and the mean gap."""
+    yield from GAP_LEGEND.splitlines()
+    yield ""
+    header = ("Protocol", "Data", "Gap", "Folds", "Seeds", "Gap (equal)", "Folds (equal)", "Seeds (equal)")
+    cells = []
+    for (protocol, row), part in gaps.groupby(["protocol", "row"], sort=False):
+        lines = part.set_index("against")
+        shown = [text for name in (REPORTED, EQUAL) for text in _gap_cells(lines, name)]
+        cells.append((protocol, row, *shown))
+    yield from grid(header, "llrrrrrr", cells)
+
+
+GAP_LEGEND = """\
+Gap: mean of EP - QP (NTLL x 10^-3) over the seeds complete for both; then the experiments in which QP's
+NTLL is strictly below EP's. First against EP as reported, then against the EP record with QP's
+hyperparameters (they differ where a protocol tunes EP twice)."""
+
+
+def _gap_cells(lines: pd.DataFrame, against: str) -> tuple[str, str, str]:
+    if against not in lines.index:
+        return "-", "-", "-"
+    line = lines.loc[against]
+    gap = f"{line['gap']:+z.3f}" if line["gap"] == line["gap"] else "-"
+    return gap, share(line["n_below"], line["n_folds"]), share(line["n_seeds_below"], line["n_seeds"])
+
+
+def share(count: int, n: int) -> str:
+    """``count/n`` with its per cent; ``-`` of none."""
+    return f"{count}/{n} {100 * count / n:5.1f} %" if n else "-"
+
+
+def _long_table(part: pd.DataFrame) -> list[str]:
+    """A line a (row, method); a data set is named on its first line only."""
+    header = ("Data", "Method", "Ours", "Published", "Dev.", "Seeds", "Converged", "Note")
+    cells, previous = [], None
+    for line in part.itertuples(index=False):
         cells.append(
             (
-                shown,
+                "" if line.row == previous else line.row,
                 line.method,
                 number(line.mean, line.sd, line.n_seeds),
                 number(line.published_mean, line.published_sd),
                 deviation(line.deviation_sd),
-                str(line.n_seeds),
+                f"{line.n_seeds}/{published.n_seeds(line.row)}",
                 f"{line.n_converged}/{line.n_attempted}",
                 notes(line),
             )
         )
-    widths = [max(len(row[k]) for row in cells) for k in range(len(HEADER))]
-    rules = ["-" * w if side == "l" else "-" * (w - 1) + ":" for w, side in zip(widths, ALIGN, strict=True)]
-    return [_row(row, widths) for row in (cells[0], rules, *cells[1:])]
-
-
-def _row(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [
-        text.ljust(width) if side == "l" else text.rjust(width)
-        for text, width, side in zip(row, widths, ALIGN, strict=True)
-    ]
-    return f"| {' | '.join(cells)} |"
-
-
-def write_tex(
-    table: pd.DataFrame,
-    path: str | Path,
-    sizes: dict[str, tuple[int, int]] | None = None,
-    methods: Sequence[str] | None = None,
-) -> Path:
-    """Write a comparison as LaTeX (booktabs) in the paper's arrangement.
-
-    Data sets are rows, TE and NTLL groups of columns; the published value stands in grey
-    beneath ours. One ``table`` environment a protocol; needs packages booktabs and xcolor.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        As `published.compare` returns it.
-    path : str or Path
-    sizes : dict, optional
-        Row -> (m, n), see `published.sizes`; without it the two columns are left out.
-    methods : sequence of str, optional
-        Columns of each group; default: the methods of the table that have a published column,
-        in the paper's order. The caption names the methods of the table left out.
-    """
-    chosen = list(methods or [m for m in PUBLISHED_COLUMNS if m in set(table["method"])])
-    parts = [
-        "\n".join(_tex_table(str(protocol), part, sizes, chosen))
-        for protocol, part in table.groupby("protocol", sort=False)
-    ]
-    return write_text(path, "% Needs \\usepackage{booktabs,xcolor}.\n" + "\n\n".join(parts) + "\n")
-
-
-def _tex_table(protocol: str, part, sizes, methods: Sequence[str]) -> list[str]:
-    cells = {(line.row, line.metric, line.method): line for line in part.itertuples(index=False)}
-    first, width = (3 if sizes else 1), len(methods)
-    spans = [(first + 1 + k * width, first + (k + 1) * width) for k in range(len(METRICS))]
-    groups = [rf"\multicolumn{{{width}}}{{c}}{{{m} ($\times {_tex_unit(m)}$)}}" for m in METRICS]
-    labels = [PUBLISHED_COLUMNS.get(m, m.upper()) for m in methods] * len(METRICS)
-    names = ["Data", "$m$", "$n$"][:first]
-    return [
-        r"\begin{table}", r"\centering", r"\small", _tex_caption(protocol, part, methods),
-        rf"\begin{{tabular}}{{l{'r' * (first - 1)}{'c' * width * len(METRICS)}}}", r"\toprule",
-        " & ".join([*[""] * first, *groups]).lstrip() + r" \\",
-        " ".join(rf"\cmidrule(lr){{{a}-{b}}}" for a, b in spans),
-        " & ".join([*names, *labels]) + r" \\", r"\midrule",
-        *_tex_body(cells, list(dict.fromkeys(part["row"])), sizes, methods),
-        r"\bottomrule", r"\end{tabular}", r"\end{table}",
-    ]  # fmt: skip
-
-
-def _tex_body(cells: dict, rows: Sequence[str], sizes, methods: Sequence[str]) -> list[str]:
-    lines = []
-    for row in rows:
-        found = [cells.get((row, metric, method)) for metric in METRICS for method in methods]
-        size = list(map(str, sizes.get(row, ("--", "--")))) if sizes else []
-        ours = [_tex_number(c.mean, c.sd, c.n_seeds) if c else "--" for c in found]
-        theirs = [_tex_number(c.published_mean, c.published_sd) if c else "--" for c in found]
-        grey = [rf"\textcolor{{gray}}{{{text}}}" for text in theirs]
-        lines.append(" & ".join([row, *size, *ours]) + r" \\")
-        lines.append(" & ".join([*[""] * (1 + len(size)), *grey]).lstrip() + r" \\[2pt]")
-    return lines
-
-
-def _tex_caption(protocol: str, part, methods: Sequence[str]) -> str:
-    once = part[part["method"].isin(methods)].drop_duplicates(["row", "method"])
-    text = (
-        f"Ours, protocol {protocol}, with the published values beneath in grey: mean and "
-        "population standard deviation over seeds (a dash for a single seed). "
-        f"{once['n_converged'].sum()} of {once['n_attempted'].sum()} fits converged; a seed with "
-        "a failed or absent fold is left out whole."
-    )
-    others = method_order([m for m in part["method"] if m not in methods])
-    if others:
-        text += f" Not shown: {', '.join(others)}."
-    return rf"\caption{{{text}}}"
-
-
-def _tex_number(mean: float, sd: float, n_seeds: int | None = None) -> str:
-    if math.isnan(mean):
-        return "--"
-    return rf"${mean:.1f}_{{\pm {f'{sd:.1f}' if n_seeds != 1 else '-'}}}$"
-
-
-def _tex_unit(metric: str) -> str:
-    base, power = UNITS[metric][1].split("^")
-    return f"{base}^{{{power}}}"
+        previous = line.row
+    return grid(header, "llrrrrrl", cells)

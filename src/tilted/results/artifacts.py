@@ -1,0 +1,120 @@
+"""Compact records to every table, figure and the report: the one path of `make paper` and `make tables`.
+
+Nothing but the compact records, the published table and today's source (which tells what is out of
+date) enters the artifacts, so the same checkout gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilted.results import (
+    captions,
+    compact,
+    fidelity,
+    figures,
+    latex,
+    pairs,
+    published,
+    report,
+    runs,
+    store,
+    summary,
+    tables,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VARIANCE_FIGURES = {"figure1a": "Classification", "figure1b": "Poisson regression"}
+
+
+def write_all(
+    records: str | Path,
+    tables_folder: str | Path,
+    figures_folder: str | Path,
+    published_table: str | Path,
+    protocols: Sequence[str] | None = None,
+) -> list[str]:
+    """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, ``report.html`` and all figures.
+
+    Parameters
+    ----------
+    records : str or Path
+        Folder of compact records (`collect.fold_in`).
+    tables_folder, figures_folder : str or Path
+        Figures go into a folder a protocol.
+    published_table : str or Path
+        The published Table 1.
+    protocols : sequence of str, optional
+        Which of the protocols in the folder; default: every one.
+
+    Returns
+    -------
+    outdated : list of str
+        `runs.outdated`: what was not made by today's source.
+
+    Raises
+    ------
+    RecordError
+        Damaged records; the message names the file.
+    FileNotFoundError
+        The folder has no records.
+    """
+    files = [
+        path
+        for path in compact.protocol_files(records)
+        if protocols is None or path.name.removesuffix(compact.SUFFIX) in protocols
+    ]
+    if not files:
+        raise FileNotFoundError(f"{records}: no compact records of a known protocol")
+    frame = compact.read_all(files)
+    variances = compact.read_variances(Path(records, f"{compact.VARIANCES}{compact.SUFFIX}"))
+    whole = summary.summarise(frame, runs.read(records), published_table)
+    drawn = _write_figures(whole.table, frame, variances, Path(figures_folder))
+    _write_tables(whole, Path(tables_folder), published_table)
+    report.write_html(
+        Path(tables_folder, "report.html"),
+        title=captions.TITLE,
+        introduction=captions.INTRODUCTION,
+        summary=whole,
+        figures=[report.FigureFile(path, captions.of_figure(path)) for path in drawn],
+    )
+    return runs.outdated(whole.runs)
+
+
+def _write_tables(whole: summary.Summary, folder: Path, published_table: str | Path) -> None:
+    tables.write_csv(whole.table, folder / "qp_table1.csv")
+    store.write_text(folder / "qp_table1.md", tables.markdown(whole, captions.TABLE_TITLE))
+    latex.write(whole, folder / "qp_table1.tex")
+    checked = fidelity.check(whole.table, whole.gaps, published_table)
+    fidelity.write_csv(checked, folder / "qp_fidelity.csv")
+    store.write_text(folder / "qp_fidelity.md", fidelity.markdown(checked))
+
+
+def _write_figures(
+    table: pd.DataFrame, frame: pd.DataFrame, variances: pd.DataFrame, folder: Path
+) -> list[Path]:
+    """Figures of every protocol that has something to draw; the PNG files."""
+    written = []
+    for protocol, fits in frame.groupby("protocol", sort=False):
+        points = variances[variances["protocol"] == protocol]
+        for name, datasets in _figure_datasets(points).items():
+            title = f"{VARIANCE_FIGURES[name]}, {protocol}"
+            files = figures.predictive_variances(fits, points, datasets, folder / protocol / name, title)
+            written.append(files[1])
+        part = table[table["protocol"] == protocol]
+        if part[["mean", "published_mean"]].notna().all(axis=1).any():
+            title = f"Ours minus published, {protocol}"
+            written.append(figures.figure_table1(part, folder / protocol / "published", title)[1])
+    return written
+
+
+def _figure_datasets(points: pd.DataFrame) -> dict[str, list[str]]:
+    """Figure -> data sets with matched variances, in the table's order; figures with none are absent."""
+    present = [name for name in published.ROWS if name in set(points["dataset"])]
+    counts = [name for name in present if name in pairs.AS_REPORTED]
+    rest = [name for name in present if name not in counts]
+    return {name: found for name, found in zip(VARIANCE_FIGURES, (rest, counts), strict=True) if found}

@@ -1,0 +1,82 @@
+"""QP's test log-likelihood against EP's, experiment by experiment: the asterisks of Table 1.
+
+The paper marks a row where QP's NTLL is below EP's in more than 90 % of the experiments [Zhang 2020,
+table 1] and does not say whether an experiment is a fold or a seed; both shares are given. EP stands
+there ``reported`` (tuned twice where the protocol does) and at ``equal`` hyperparameters (the record
+named in QP's ``pair``, see `pairs`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilted.results.aggregate import FIELDS
+from tilted.results.compact import FAILED, FOLDS, n_folds, ordered
+from tilted.results.published import ROWS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ASTERISK = 0.9
+AGAINST = REPORTED, EQUAL = ("reported", "equal")
+FIT = ["protocol", "dataset", "seed", "fold"]
+COLUMNS = ("protocol", "row", "against", "n_folds", "n_below", "n_seeds", "n_seeds_below", "gap")
+
+
+def ntll_gaps(frame: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
+    """How often, and by how much, QP's NTLL is below EP's.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Compact records (`compact.read`), in any order.
+    folds : int
+        Folds that make a seed complete (coal always has 1).
+
+    Returns
+    -------
+    gaps : pandas.DataFrame
+        `COLUMNS`, a line a (protocol, row, against): folds where both fits have numbers and in how many
+        QP's NTLL is strictly below; the same for the means of seeds complete for both; and the mean
+        over these seeds of EP - QP in printed units (NaN without such a seed).
+    """
+    import pandas as pd
+
+    lines = ordered(frame[frame["outcome"] != FAILED])
+    qp = lines[lines["method"] == "qp"]
+    ep = lines[["method", *FIT, "ntll"]]
+    parts = []
+    for against in AGAINST:
+        partner = "ep" if against == REPORTED else qp["pair"]
+        both = qp.assign(partner=partner).merge(
+            ep, left_on=["partner", *FIT], right_on=["method", *FIT], suffixes=("_qp", "_ep")
+        )
+        parts.append(_shares(both, folds).assign(against=against))
+    gaps = pd.concat(parts, ignore_index=True)
+    gaps["row"] = gaps["dataset"].map(ROWS)
+    order = {
+        name: k for k, name in enumerate(dict.fromkeys(zip(lines["protocol"], lines["dataset"], strict=True)))
+    }
+    place = [order[key] for key in zip(gaps["protocol"], gaps["dataset"], strict=True)]
+    return gaps.assign(place=place).sort_values("place", kind="stable")[list(COLUMNS)].reset_index(drop=True)
+
+
+def has_asterisk(n_below: int, n: int) -> bool:
+    """Whether QP is below EP in more than 90 % of n experiments."""
+    return n > 0 and n_below > ASTERISK * n
+
+
+def _shares(both: pd.DataFrame, folds: int) -> pd.DataFrame:
+    """A line a (protocol, dataset) from matched folds."""
+    row = ["protocol", "dataset"]
+    by_seed = both.groupby([*row, "seed"], sort=False)
+    seeds = by_seed.agg(qp=("ntll_qp", "mean"), ep=("ntll_ep", "mean"), n=("fold", "size")).reset_index()
+    seeds = seeds[seeds["n"] == seeds["dataset"].map(lambda name: n_folds(name, folds))]
+    seeds = seeds.assign(below=seeds["qp"] < seeds["ep"], gap=FIELDS["NTLL"][1] * (seeds["ep"] - seeds["qp"]))
+    below = both.assign(below=both["ntll_qp"] < both["ntll_ep"]).groupby(row, sort=False)
+    shares = below.agg(n_folds=("below", "size"), n_below=("below", "sum"))
+    over_seeds = seeds.groupby(row, sort=False).agg(
+        n_seeds=("below", "size"), n_seeds_below=("below", "sum"), gap=("gap", "mean")
+    )
+    whole = shares.join(over_seeds).reset_index()
+    return whole.fillna({"n_seeds": 0, "n_seeds_below": 0}).astype({"n_seeds": int, "n_seeds_below": int})

@@ -1,0 +1,189 @@
+"""Provenance of compact records: which code, protocol, packages and processor made each seed.
+
+Every fit record carries a stamp (`tilted.provenance.stamp`). ``provenance.json`` gathers the stamps of
+a folder of compact records: one entry a (protocol, data set, method, stamp) with the seeds it covers,
+how many fits these are, how many converged, and the processor seconds they took.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilted.provenance import content_hash
+from tilted.results import spans
+from tilted.results.compact import OK
+from tilted.results.grid import grid, items
+from tilted.results.published import ROWS
+from tilted.results.store import RecordError, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FILE = "provenance.json"
+SEED = ("protocol", "dataset", "method", "seed")
+STAMP = ("source", "choices", "environment", "date")
+UNKNOWN = dict.fromkeys(STAMP, "")
+"""Stamp of a record that has none."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Stamps of seeds.
+
+    Attributes
+    ----------
+    seeds : dict
+        (protocol, data set, method, seed) -> stamp, its environment named by a hash.
+    environments : dict
+        Hash -> package versions and processor.
+    """
+
+    seeds: dict[tuple, dict[str, str]] = field(default_factory=dict)
+    environments: dict[str, dict] = field(default_factory=dict)
+
+    def add(self, key: tuple, stamp: dict) -> None:
+        """Note the stamp of a seed as its records have it (`tilted.provenance.stamp`)."""
+        name = content_hash(stamp["environment"]) if stamp["environment"] else ""
+        if name:
+            self.environments[name] = stamp["environment"]
+        self.seeds[key] = {**stamp, "environment": name}
+
+    def date(self, key: tuple) -> str:
+        """Day of the run that made a seed, ISO; empty if unknown."""
+        return self.seeds.get(key, UNKNOWN)["date"]
+
+
+def read(folder: str | Path) -> Runs:
+    """Stamps of the compact records in a folder; none if it has no ``provenance.json``.
+
+    Raises
+    ------
+    RecordError
+        The file is damaged; the message names it.
+    """
+    path = Path(folder, FILE)
+    if not path.is_file():
+        return Runs()
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        runs = Runs(environments=content["environments"])
+        for entry in content["runs"]:
+            name = (entry["protocol"], entry["dataset"], entry["method"])
+            stamp = {part: entry[part] for part in STAMP}
+            for seed in spans.numbers(entry["seeds"]):
+                runs.seeds[*name, seed] = stamp
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordError(f"{path}: damaged ({error!r})") from error
+    return runs
+
+
+def write(runs: Runs, frame: pd.DataFrame, folder: str | Path) -> Path:
+    """Write the stamps of the seeds in a frame, with counts and times taken from the frame."""
+    listed = list(entries(runs, frame))
+    used = {entry["environment"] for entry in listed}
+    environments = {name: runs.environments[name] for name in sorted(used) if name}
+    lines = ",\n".join(f"  {json.dumps(entry)}" for entry in listed)
+    packages = json.dumps(environments, indent=1, sort_keys=True)
+    return write_text(Path(folder, FILE), f'{{"environments": {packages},\n"runs": [\n{lines}\n]}}\n')
+
+
+def entries(runs: Runs, frame: pd.DataFrame) -> Iterator[dict]:
+    """One dictionary a (protocol, data set, method, stamp), in the frame's order."""
+    import pandas as pd
+
+    keys = list(zip(*(frame[name] for name in SEED), strict=True))
+    stamps = pd.DataFrame([runs.seeds.get(key, UNKNOWN) for key in keys], columns=list(STAMP))
+    lines = pd.concat([frame.reset_index(drop=True), stamps], axis=1)
+    for name, part in lines.groupby([*SEED[:3], *STAMP], sort=False):
+        yield {
+            **dict(zip([*SEED[:3], *STAMP], name, strict=True)),
+            "seeds": spans.spans(set(part["seed"].tolist())),
+            "n_attempted": len(part),
+            "n_converged": int((part["outcome"] == OK).sum()),
+            "core_seconds": round(float(part["seconds"].sum()), 3),
+        }
+
+
+@lru_cache(maxsize=1024)
+def todays(protocol: str, dataset: str, method: str) -> tuple[str, str] | None:
+    """Source and choices hash that a fit would be stamped with today; None if there is no such fit."""
+    from tilted import protocols
+    from tilted.experiments import qp
+    from tilted.provenance import closure_hash
+
+    try:
+        choices = protocols.choices(protocol, qp.task_of(dataset), method)
+        return closure_hash(*qp.modules_of(protocol, dataset, method)), content_hash(choices)
+    except ValueError:
+        return None
+
+
+def outdated(listed: Iterable[dict]) -> list[str]:
+    """What was not made by today's source under today's protocol, a line a (protocol, method, why)."""
+    found: dict[tuple, list[dict]] = {}
+    for entry in listed:
+        why = _difference(entry)
+        if why:
+            found.setdefault((entry["protocol"], entry["method"], why), []).append(entry)
+    lines = []
+    for (protocol, method, why), parts in found.items():
+        rows = ", ".join(dict.fromkeys(ROWS[entry["dataset"]] for entry in parts))
+        fits = sum(entry["n_attempted"] for entry in parts)
+        lines.append(f"{protocol} {method}, {fits} fits of {rows}: {why}")
+    return lines
+
+
+def _difference(entry: dict) -> str:
+    """Why an entry's fits are not today's; empty if they are."""
+    if not entry["source"]:
+        return "made by unknown source"
+    today = todays(*(entry[name] for name in SEED[:3]))
+    if today is None:
+        return "not a method of this protocol any more"
+    source, choices = today
+    parts = []
+    if entry["source"] != source:
+        parts.append(f"source {entry['source']} of {entry['date']}, today's differs")
+    if entry["choices"] != choices:
+        parts.append(f"protocol {entry['choices']} of {entry['date']}, today's differs")
+    return "; ".join(parts)
+
+
+def summary_lines(listed: Sequence[dict], environments: dict[str, dict]) -> list[str]:
+    """Provenance as Markdown: fits and core-hours a method, machines, and what is not today's."""
+    found: dict[tuple, list[dict]] = {}
+    for entry in listed:
+        found.setdefault((entry["protocol"], entry["method"]), []).append(entry)
+    cells = [
+        (
+            *name,
+            str(sum(entry["n_attempted"] for entry in parts)),
+            str(sum(entry["n_converged"] for entry in parts)),
+            f"{sum(entry['core_seconds'] for entry in parts) / 3600:.3f}",
+            _days([entry["date"] for entry in parts]),
+        )
+        for name, parts in found.items()
+    ]
+    header = ("Protocol", "Method", "Fits", "Converged", "Core-hours", "Run on")
+    machines = (
+        ", ".join(f"{name} {value}" for name, value in environment.items())
+        for environment in environments.values()
+    )
+    old = outdated(listed)
+    verdict = ["### NOT BY TODAY'S SOURCE" if old else "Every fit was made by today's source and protocols."]
+    lines = [*grid(header, "llrrrl", cells), ""]
+    if environments:
+        lines += [*items(machines), ""]
+    return [*lines, *verdict, *(["", *items(old)] if old else [])]
+
+
+def _days(dates: Iterable[str]) -> str:
+    known = sorted({date for date in dates if date})
+    if not known:
+        return "unknown"
+    return known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}"
