@@ -93,7 +93,7 @@ def _log_ratios(part: pd.DataFrame | None, dataset: str, method: str) -> dict[st
         return {"seconds": np.empty(0), "sweeps": np.empty(0)}
     wide = part[part["dataset"] == dataset].set_index(["seed", "fold"])
     values = wide.loc[wide["method"] == method, ["seconds", "sweeps"]].join(
-        wide.loc[wide["method"] == "ep", ["seconds", "sweeps"]], rsuffix="_ep", how="inner"
+        wide.loc[wide["method"] == "ep", ["seconds", "sweeps"]].add_suffix("_ep"), how="inner"
     )
     values = values.dropna()
     return {name: np.log((values[name] / values[f"{name}_ep"]).to_numpy()) for name in ("seconds", "sweeps")}
@@ -145,7 +145,7 @@ def _spoiled(part: pd.DataFrame | None, dataset: str, projection: str) -> Line:
     wide = part[part["dataset"] == dataset].set_index(["seed", "fold"])
     names = ["converged", "ntll", "outside_box"]
     both = wide.loc[wide["projection"] == projection, names].join(
-        wide.loc[wide["projection"] == "quadrature", names], rsuffix="_exact", how="inner"
+        wide.loc[wide["projection"] == "quadrature", names].add_suffix("_exact"), how="inner"
     )
     both = both[both["converged_exact"]]
     if both.empty:

@@ -70,7 +70,8 @@ def _unmoved(fits: pd.DataFrame) -> tuple[Line, ...]:
     kernels = {name: part.set_index("seed") for name, part in coal.groupby("method")}
     if not {"ep", "qp"} <= kernels.keys():
         return ()
-    both = kernels["qp"].join(kernels["ep"][["variance", "lengthscale"]], rsuffix="_ep", how="inner")
+    ep = kernels["ep"][["variance", "lengthscale"]].add_suffix("_ep")
+    both = kernels["qp"].join(ep, how="inner")
     same = np.isclose(both["variance"], both["variance_ep"], rtol=ACCURACY, atol=0.0)
     same &= np.isclose(_number(both["lengthscale"]), _number(both["lengthscale_ep"]), rtol=ACCURACY, atol=0.0)
     if same.all() or not same.any():
