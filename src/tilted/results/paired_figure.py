@@ -2,7 +2,8 @@
 
 A marker is the mean difference, its bar one standard deviation over seeds to either side (this sample), its
 line the 95 % interval for another data set of the same kind (`statistics.corrected_resampled_t`). The band is
-the smallest effect that matters. Right of zero the other method has the lower NTLL.
+the smallest effect that matters. Right of zero the other method has the lower NTLL. Comparisons with fewer
+than two complete seeds have neither a spread nor an interval and are not drawn.
 """
 
 from __future__ import annotations
@@ -105,8 +106,9 @@ def _panel(axes, series: list[Series], rows: list[str]) -> None:
     axes.axvline(0.0, color="black", linewidth=0.7, zorder=1)
     for k, one in enumerate(series):
         offset = (k - (len(series) - 1) / 2) * step
-        for name, scores in one.scores.items():
-            _difference(axes, scores, rows.index(name) + offset, 0.62 * step, one)
+        for height, name in enumerate(rows):
+            if name in one.scores:
+                _difference(axes, one.scores[name], height + offset, 0.62 * step, one)
     axes.set_xscale("symlog", linthresh=reach, linscale=1.0)
     _symmetric(axes, reach)
     axes.tick_params(axis="y", length=0)

@@ -12,6 +12,8 @@ SEEDS = 8
 
 def spread(mean, sd, n):
     """n values whose mean and sample sd are exactly these."""
+    if sd == 0:
+        return np.full(n, mean)
     values = np.linspace(-1.0, 1.0, n)
     return mean + sd * values / np.std(values, ddof=1)
 
