@@ -1,6 +1,7 @@
-"""Command line: one cell of an experiment, the list of data sets, records and tables of the full runs.
+"""Command line: one cell, times, data sets, records and tables of the full runs.
 
 python -m tilted fit --dataset wine12 --protocol as-released --seed 0 --fold 3 --method ep --json
+python -m tilted timing --seeds 3
 python -m tilted datasets
 python -m tilted records
 python -m tilted tables
@@ -46,6 +47,15 @@ def _parser() -> argparse.ArgumentParser:
     fit.add_argument("--mirror", help="folder or base URL tried first for raw data")
     fit.add_argument("--json", action="store_true", help="print the whole record as JSON")
     fit.set_defaults(run=_fit)
+
+    timing = commands.add_parser("timing", help="time EP's and QP's inference at equal hyperparameters")
+    timing.add_argument("--datasets", nargs="+", help="default: every classification data set")
+    timing.add_argument("--protocols", nargs="+", default=["as-released"], help="default: as-released")
+    timing.add_argument("--seeds", type=int, default=3, help="fold 0 of seeds 0, 1, ... (%(default)s)")
+    timing.add_argument("--repeats", type=int, default=3, help="a time is the best of these (%(default)s)")
+    timing.add_argument("--mirror", help="folder or base URL tried first for raw data")
+    timing.add_argument("--output", default="results/qp/timing.csv", help="(%(default)s)")
+    timing.set_defaults(run=_timing)
 
     datasets = commands.add_parser("datasets", help="list the data sets")
     datasets.add_argument("--json", action="store_true", help="print as JSON")
@@ -144,6 +154,28 @@ def _summary(record: dict) -> str:
         f"  seconds           {record['seconds']:.2f}",
     ]
     return "\n".join(lines)
+
+
+def _timing(arguments) -> int:
+    import pandas as pd
+
+    from tilted import data, protocols
+    from tilted.experiments import qp, timing
+    from tilted.results.store import write_text
+
+    names = arguments.datasets or [n for n in data.names() if qp.task_of(n) == timing.TASK]
+    cells = [(seed, 0) for seed in range(arguments.seeds)]
+    lines = []
+    for protocol in arguments.protocols:
+        variant = protocols.block(protocol, timing.TASK)["variant"]
+        for name in names:
+            dataset = data.load(name, variant, mirror=arguments.mirror)
+            lines += timing.measure(dataset, protocol, cells, repeats=arguments.repeats)
+            print(f"  {protocol} {name}: {len(cells)} folds timed", file=sys.stderr, flush=True)
+    table = pd.DataFrame(lines, columns=list(timing.COLUMNS)).astype({"sweeps": "Int64"})
+    write_text(arguments.output, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+    print(f"{len(table)} times of {', '.join(timing.rules())}: {arguments.output}")
+    return 0
 
 
 def _datasets(arguments) -> int:

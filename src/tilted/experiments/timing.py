@@ -1,0 +1,96 @@
+"""How long one inference takes: EP against QP at the same hyperparameters, each from flat sites.
+
+The paper says that with lookup tables both take almost the same time [Zhang 2020, appendix J]. The records
+of the full runs cannot tell, since EP's times include its search for hyperparameters. Here EP is tuned
+once a fold and then every method infers at these hyperparameters alone, to the protocol's own tolerance.
+Times are processor seconds, the best of a few repeats; run it on an otherwise idle machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from tilted import api, protocols
+from tilted.data import Dataset, split
+from tilted.experiments import qp
+from tilted.inference import RULES
+from tilted.inference.engine import Options
+from tilted.kernels import SquaredExponential
+
+LOOKUP = "qp-lookup"
+"""Rule of QP with a lookup table of its projection; ``qp`` is by direct quadrature."""
+
+COLUMNS = tuple("dataset protocol seed fold method sweeps seconds N".split())
+TASK = "classification"
+REPEATS = 3
+
+
+def rules() -> list[str]:
+    """The rules that are compared, of those there are."""
+    return [name for name in ("ep", "qp", LOOKUP) if name in RULES]
+
+
+def measure(
+    dataset: Dataset,
+    protocol: str,
+    cells: Iterable[tuple[int, int]],
+    methods: Sequence[str] | None = None,
+    repeats: int = REPEATS,
+) -> Iterator[dict]:
+    """Time one cold inference of each method on some folds of a classification data set.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        In the variant of the protocol.
+    protocol : str
+    cells : iterable of (seed, fold)
+    methods : sequence of str, optional
+        Names of rules (`tilted.inference.RULES`); `rules` by default.
+    repeats : int
+        Inferences a time is the best of.
+
+    Yields
+    ------
+    record : dict
+        `COLUMNS`; ``seconds`` and ``sweeps`` are None where EP could not be tuned, or where the
+        inference failed or did not converge: such a time compares with nothing.
+
+    Raises
+    ------
+    ValueError
+        Not a classification data set, unknown names, or fewer than one repeat.
+    """
+    if qp.task_of(dataset.name) != TASK:
+        raise ValueError(f"'{dataset.name}' is not a classification data set")
+    if repeats < 1:
+        raise ValueError(f"need at least one repeat, got {repeats}")
+    for seed, fold in cells:
+        tuned = qp.run_cell(dataset, protocol, "ep", seed, fold)[0]
+        for method in methods or rules():
+            sweeps, seconds = _timed(dataset, protocol, tuned, method, repeats)
+            values = (dataset.name, protocol, seed, fold, method, sweeps, seconds, tuned["n_train"])
+            yield dict(zip(COLUMNS, values, strict=True))
+
+
+def _timed(dataset, protocol, tuned, method, repeats) -> tuple[int | None, float | None]:
+    """Sweeps and the least processor seconds of ``repeats`` inferences at EP's hyperparameters."""
+    if tuned["hyperparameters"] is None:
+        return None, None
+    block, spec = protocols.block(protocol, TASK), protocols.method(protocol, TASK, "ep")
+    part = split(dataset, block["split"], tuned["seed"], tuned["fold"], standardise=block["standardise"])
+    kernel = SquaredExponential(tuned["hyperparameters"]["variance"], tuned["hyperparameters"]["lengthscale"])
+    options = Options(**block["sites"], min_precision=spec.get("min_precision", -np.inf))
+    arguments = (part.X_train, part.y_train, block["likelihood"], method, kernel)
+    seconds = np.inf
+    for _ in range(repeats):
+        began = time.process_time()
+        try:
+            fitted = api.fit(*arguments, mean=block["mean"], optimise=False, options=options)
+        except ArithmeticError:  # an improper posterior
+            return None, None
+        seconds = min(seconds, time.process_time() - began)
+    return (fitted.status.sweeps, seconds) if fitted.status.converged else (None, None)

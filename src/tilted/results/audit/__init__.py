@@ -1,0 +1,107 @@
+"""The audit: which claims of the paper hold, under each protocol, and what says so.
+
+``statistics`` and ``paired`` (one room up) estimate; here
+
+``verdicts``    lines, blocks, findings, and the rule from rows to a verdict
+``rows``        paired scores tested as one family
+``scores``      QP1 to QP4
+``variances``   QP5, QP6
+``projection``  QP7
+``lookup``      QP8, QP9
+``text``        audit.csv, audit_rows.csv, audit.md
+
+``docs/audit-method.md`` explains the choices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tilted import protocols
+from tilted.results.audit import lookup, projection, scores, text, variances
+from tilted.results.audit.verdicts import Block, Finding
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAPER = "QP"
+
+
+class Studies(NamedTuple):
+    """The small studies beside the records; None where one was not made (`lookup.read`)."""
+
+    timing: pd.DataFrame | None = None
+    lookup_effect: pd.DataFrame | None = None
+
+
+Judge = Callable[["pd.DataFrame", Studies, str], "list[Block]"]
+
+CLAIMS: dict[str, Judge] = {
+    "QP1": lambda fits, studies, protocol: scores.similar_errors(fits, protocol),
+    "QP2": lambda fits, studies, protocol: scores.no_higher_ntll(fits, protocol),
+    "QP3": lambda fits, studies, protocol: scores.asterisks(fits, protocol),
+    "QP4": lambda fits, studies, protocol: scores.worse_vb(fits, protocol),
+    "QP5": lambda fits, studies, protocol: variances.never_above(fits, protocol),
+    "QP6": lambda fits, studies, protocol: variances.poisson(fits, protocol),
+    "QP7": lambda fits, studies, protocol: projection.one_tilted(protocol),
+    "QP8": lambda fits, studies, protocol: lookup.same_time(studies.timing, protocol),
+    "QP9": lambda fits, studies, protocol: lookup.unstable(studies.lookup_effect, protocol),
+}
+
+
+def judge(frame: pd.DataFrame, studies: Studies | None = None) -> list[Finding]:
+    """Every claim under every protocol.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Compact records with their column ``protocol``, in any order; protocols that are absent
+        leave the claims about fits not testable.
+    studies : Studies, optional
+
+    Returns
+    -------
+    findings : list of Finding
+        By claim, then by protocol.
+    """
+    parts = {name: frame[frame["protocol"] == name] for name in protocols.names()}
+    return [
+        Finding(claim, name, tuple(judged(fits, studies or Studies(), name)))
+        for claim, judged in CLAIMS.items()
+        for name, fits in parts.items()
+    ]
+
+
+def write_audit(
+    frame: pd.DataFrame, folder: str | Path, claims: str | Path, studies: str | Path | None = None
+) -> list[Path]:
+    """Write ``audit.csv``, ``audit_rows.csv`` and ``audit.md``.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Compact records of all protocols.
+    folder : str or Path
+        Where the tables go.
+    claims : str or Path
+        The published claims, a CSV with columns id, paper, where, claim.
+    studies : str or Path, optional
+        Folder in which `lookup.TIMING` and `lookup.EFFECT` are looked for.
+
+    Returns
+    -------
+    paths : list of Path
+
+    Raises
+    ------
+    ValueError
+        A claim of this paper is not in the list, or a study is damaged (`lookup.read`).
+    """
+    published = text.read_claims(claims, CLAIMS)
+    made = Studies(lookup.read(studies, lookup.TIMING), lookup.read(studies, lookup.EFFECT))
+    return text.write(judge(frame, made), published, Path(folder))
+
+
+__all__: Sequence[str] = ("CLAIMS", "Studies", "judge", "write_audit")

@@ -1,0 +1,161 @@
+"""Claims about lookup tables: QP8 (time) and QP9 (instability), from two small studies beside the records.
+
+``timing.csv`` (`tilted.experiments.timing`): one inference a line, columns dataset, protocol, seed, fold,
+method, sweeps, seconds, N. ``lookup_effect.csv``: one fit at fixed hyperparameters a line, columns dataset,
+protocol, seed, fold, projection (``quadrature``, ``certified`` or ``as-described``), converged, ntll,
+outside_box (share of the sites whose cavity lies outside the table).
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted.experiments.timing import LOOKUP
+from tilted.results import statistics
+from tilted.results.audit.rows import NTLL, shown, similar
+from tilted.results.audit.scores import CLASSIFICATION
+from tilted.results.audit.verdicts import NO, YES, Block, Inference, Line
+from tilted.results.published import ROWS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TIMING, EFFECT = "timing.csv", "lookup_effect.csv"
+_NEEDED = {
+    TIMING: {"dataset", "protocol", "seed", "fold", "method", "sweeps", "seconds", "N"},
+    EFFECT: {"dataset", "protocol", "seed", "fold", "projection", "converged", "ntll", "outside_box"},
+}
+
+SAME_TIME = 1.25
+"""Times whose ratio lies within this factor of 1 are almost the same."""
+
+HIGH_DIMENSIONAL = ("ionosphere", "sonar")
+"""The rows with more than 30 features (34 and 60); the others have at most 13."""
+
+
+def read(folder: str | Path | None, name: str) -> pd.DataFrame | None:
+    """One of the two studies, or None if it was not made.
+
+    Raises
+    ------
+    ValueError
+        The file lacks a column, has two lines of one fit, or a fit that may or may not have converged.
+    """
+    import pandas as pd
+
+    if folder is None or not Path(folder, name).is_file():
+        return None
+    table = pd.read_csv(Path(folder, name))
+    missing = _NEEDED[name] - set(table.columns)
+    if missing:
+        raise ValueError(f"{Path(folder, name)}: no column {', '.join(sorted(missing))}")
+    kind = "method" if name == TIMING else "projection"
+    if table.duplicated(["dataset", "protocol", "seed", "fold", kind]).any():
+        raise ValueError(f"{Path(folder, name)}: two lines of one fit")
+    if name == EFFECT and table["converged"].dtype != bool:
+        raise ValueError(f"{Path(folder, name)}: 'converged' is True or False on every line")
+    return table
+
+
+def same_time(timing: pd.DataFrame | None, protocol: str) -> list[Block]:
+    """QP8: seconds of one inference, QP with a lookup table against EP; direct quadrature beside it."""
+    made = timing is not None and (timing["protocol"] == protocol).any()
+    part = timing[timing["protocol"] == protocol] if made else None
+    return [_times(part, LOOKUP, "lookup table"), _times(part, "qp", "direct quadrature")]
+
+
+def _times(part: pd.DataFrame | None, method: str, name: str) -> Block:
+    test = f"two one-sided t tests of the log ratio against a factor of {SAME_TIME:g}, Holm over rows"
+    ratios = [_log_ratios(part, dataset, method) for dataset in CLASSIFICATION]
+    estimates = [statistics.paired_t(r["seconds"]) if len(r["seconds"]) >= 2 else None for r in ratios]
+    margin = math.log(SAME_TIME)
+    p = iter(statistics.holm([e.p_equivalent(margin) for e in estimates if e]).tolist())
+    lines = tuple(
+        _time_line(ROWS[dataset], method, found, estimate, next(p) if estimate else math.nan)
+        for dataset, found, estimate in zip(CLASSIFICATION, ratios, estimates, strict=True)
+    )
+    missing = all(estimate is None for estimate in estimates)
+    remark = f"{TIMING} has no times of {method} under this protocol" if missing else ""
+    return Block(name, test, lines, _nearness, remark)
+
+
+def _nearness(ratio: float) -> float:
+    return -abs(math.log(ratio))
+
+
+def _log_ratios(part: pd.DataFrame | None, dataset: str, method: str) -> dict[str, np.ndarray]:
+    """Logarithms of seconds and of sweeps, method over EP, of the folds that have both."""
+    if part is None:
+        return {"seconds": np.empty(0), "sweeps": np.empty(0)}
+    wide = part[part["dataset"] == dataset].set_index(["seed", "fold"])
+    values = wide.loc[wide["method"] == method, ["seconds", "sweeps"]].join(
+        wide.loc[wide["method"] == "ep", ["seconds", "sweeps"]].add_suffix("_ep"), how="inner"
+    )
+    values = values.dropna()
+    return {name: np.log((values[name] / values[f"{name}_ep"]).to_numpy()) for name in ("seconds", "sweeps")}
+
+
+def _time_line(row: str, method: str, found, estimate, p_equivalent: float) -> Line:
+    quantity = f"seconds of {method} / seconds of ep"
+    if estimate is None:
+        return Line(row, quantity, "factor", note=f"{len(found['seconds'])} folds timed")
+    status = similar(estimate, math.nan, p_equivalent, math.log(SAME_TIME))
+    low, high = (math.exp(end) for end in estimate.interval())
+    sample = Inference(status, low, high, p_equivalent=p_equivalent)
+    note = f"sweeps in the ratio {math.exp(found['sweeps'].mean()):.2f}"
+    return Line(row, quantity, "factor", math.exp(estimate.mean), sample=sample, n=estimate.n, note=note)
+
+
+def unstable(effect: pd.DataFrame | None, protocol: str) -> list[Block]:
+    """QP9: fits that the paper's table spoils, on the rows with many features; the others beside them."""
+    made = effect is not None and (effect["protocol"] == protocol).any()
+    part = effect[effect["protocol"] == protocol] if made else None
+    rest = [name for name in CLASSIFICATION if name not in HIGH_DIMENSIONAL]
+    blocks = []
+    for projection in ("as-described", "certified"):
+        lines = [_spoiled(part, dataset, projection) for dataset in HIGH_DIMENSIONAL]
+        others = [_spoiled(part, dataset, projection) for dataset in rest]
+        remark = "" if any(line.n for line in lines) else _why_not(effect, protocol, projection)
+        test = (
+            "some fit, converged by quadrature, does not converge with the table or moves by more than "
+            f"{NTLL.margin:g} nats; exact binomial interval"
+        )
+        blocks.append(Block(f"table {projection}", test, (*lines, *shown(others)), float, remark))
+    return blocks
+
+
+def _why_not(effect: pd.DataFrame | None, protocol: str, projection: str) -> str:
+    if effect is None:
+        return (
+            f"needs {EFFECT}: the same folds at the same hyperparameters by quadrature and with the "
+            f"{projection} table"
+        )
+    return f"{EFFECT} has no fits with the {projection} table under {protocol} on the rows with many features"
+
+
+def _spoiled(part: pd.DataFrame | None, dataset: str, projection: str) -> Line:
+    """Share of the folds that quadrature solves and the table does not, or not the same."""
+    row, quantity = ROWS[dataset], "fits spoiled by the table"
+    if part is None:
+        return Line(row, quantity, "share", note="no fits")
+    wide = part[part["dataset"] == dataset].set_index(["seed", "fold"])
+    names = ["converged", "ntll", "outside_box"]
+    both = wide.loc[wide["projection"] == projection, names].join(
+        wide.loc[wide["projection"] == "quadrature", names].add_suffix("_exact"), how="inner"
+    )
+    both = both[both["converged_exact"]]
+    if both.empty:
+        return Line(row, quantity, "share", note="no fits")
+    lost = ~both["converged"]
+    moved = ~lost & ~((both["ntll"] - both["ntll_exact"]).abs() <= NTLL.margin)
+    spoiled, n = int((lost | moved).sum()), len(both)
+    sample = Inference(YES if spoiled else NO, *statistics.share_interval(spoiled, n))
+    note = (
+        f"{lost.sum()} not converged, {moved.sum()} moved; "
+        f"{100 * both['outside_box'].mean():.2g} % of sites outside the box"
+    )
+    return Line(row, quantity, "share", spoiled / n, sample=sample, n=n, note=note)

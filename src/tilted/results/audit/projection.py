@@ -1,0 +1,103 @@
+"""The claim about single tilted distributions: QP7 [Zhang 2020, theorem 2], tested by computing.
+
+Random cavities N(m, v) and labels or counts; for each tilted distribution the ratio R of the Wasserstein
+and the KL projection's standard deviations, by quadrature to about 1e-13. A row is yes if no R exceeds 1
+and if R < 1 wherever the distribution is not Gaussian. How far below 1 it should be is known for
+nearly Gaussian ones: expanding the quantile function [Cornish and Fisher 1938],
+
+    1 - R = skewness^2 / 36 + (excess kurtosis)^2 / 192 + ... ,
+
+so points where this is below `VISIBLE` are Gaussian as far as double precision can tell; they are counted.
+A Gaussian likelihood, whose tilted distributions are Gaussian, has to give R = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from tilted import likelihoods, protocols
+from tilted.projections import kl, wasserstein, wasserstein_table
+from tilted.quadrature import integrate
+from tilted.results.audit.verdicts import NO, YES, Block, Inference, Line
+
+SEED = 2020
+N = 1000
+ROUNDING = 1e-11
+VISIBLE = 1e-9
+TABLE_RULE = "qp-table"
+MU, LOG10_SIGMA = 10.0, 1.0
+"""The box of the paper's lookup tables: |mu| <= 10, 0.1 <= sigma <= 10 [Zhang 2020, appendix J]."""
+
+MOST_EVENTS = 20
+QUANTITY = "largest sigma_QP / sigma_EP - 1"
+
+
+@dataclass(frozen=True)
+class Population:
+    """Tilted distributions of one row: a likelihood and how to draw its labels; ``gaussian``: R is 1."""
+
+    row: str
+    likelihood: str
+    labels: Callable[[np.random.Generator, int], np.ndarray]
+    gaussian: bool = False
+
+
+POPULATIONS = (
+    Population("probit, y = +1", "probit", lambda rng, n: np.ones(n)),
+    Population("probit, y = -1", "probit", lambda rng, n: -np.ones(n)),
+    Population("Poisson", "poisson-square", lambda rng, n: rng.integers(0, MOST_EVENTS + 1, n).astype(float)),
+    Population("Gaussian", "gaussian", lambda rng, n: rng.uniform(-MU, MU, n), gaussian=True),
+)
+
+
+def one_tilted(protocol: str) -> list[Block]:
+    """QP7 for the projection that the protocol's QP uses; the exact one is always shown.
+
+    Under a protocol with the paper's lookup tables the tables decide.
+    """
+    exact = _block("exact quadrature", wasserstein, POPULATIONS)
+    if protocols.method(protocol, "classification", "qp")["rule"] != TABLE_RULE:
+        return [exact]
+    curved = [population for population in POPULATIONS if not population.gaussian]
+    return [_block("the paper's lookup tables", wasserstein_table, curved), exact]
+
+
+def _block(name: str, projection: Callable, populations) -> Block:
+    test = f"every one of {N} random tilted distributions; interval: smallest and largest"
+    return Block(name, test, tuple(_line(p, projection) for p in populations), _smallness)
+
+
+def _smallness(effect: float) -> float:
+    return -effect
+
+
+@cache
+def _line(population: Population, projection: Callable) -> Line:
+    rng = np.random.default_rng(SEED)
+    y, m = population.labels(rng, N), rng.uniform(-MU, MU, N)
+    v = 10.0 ** (2.0 * rng.uniform(-LOG10_SIGMA, LOG10_SIGMA, N))
+    likelihood = likelihoods.get(population.likelihood)
+    ratio = np.sqrt(projection(likelihood, y, m, v).variance / kl(likelihood, y, m, v).variance)
+    visible = departure(likelihood, y, m, v) > VISIBLE
+    above = ratio > 1 + ROUNDING
+    equal = visible & (ratio >= 1) & ~above
+    unlike = population.gaussian & (np.abs(ratio - 1) > ROUNDING)
+    bad = above | equal | unlike
+    note = f"{np.sum(above)} of {N} above 1 by more than {ROUNDING:g}"
+    if not population.gaussian:
+        note += f"; {np.sum(visible)} not Gaussian to {VISIBLE:g}, of these {np.sum(equal)} at 1"
+    low, high = float(ratio.min() - 1), float(ratio.max() - 1)
+    sample = Inference(NO if bad.any() else YES, low, high)
+    return Line(population.row, QUANTITY, "excess", high, sample=sample, n=N, note=note)
+
+
+def departure(likelihood, y, m, v) -> np.ndarray:
+    """Leading terms of 1 - R [N] from skewness and excess kurtosis of the tilted distributions."""
+    panels = integrate(likelihood.tilted_density(y, m, v))
+    offset = panels.offsets - panels.expectation(panels.offsets)[:, None, None]
+    variance, third, fourth = (panels.expectation(offset**k) for k in (2, 3, 4))
+    return third**2 / variance**3 / 36.0 + (fourth / variance**2 - 3.0) ** 2 / 192.0

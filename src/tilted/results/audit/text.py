@@ -1,0 +1,226 @@
+"""Findings as files: ``audit.csv`` (a line a claim and protocol), ``audit_rows.csv``, ``audit.md``."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tilted.results.audit.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Line
+from tilted.results.audit.wording import MEANINGS, TITLES
+from tilted.results.grid import WIDTH, grid
+from tilted.results.store import write_text
+
+COLUMNS = tuple("id paper protocol verdict effect interval test n note".split())
+SAMPLE = ("low", "high", "p", "p_holm", "p_equivalent", "status")
+ROW_COLUMNS = (
+    "id", "protocol", "block", "row", "quantity", "unit", "effect", "sd", *SAMPLE,
+    "p_sign", "p_signed_rank", *(f"general_{name}" for name in SAMPLE), "n", "n_folds", "note",
+)  # fmt: skip
+
+UNITS = {
+    "nats": (1000.0, "10^-3 nats", "+.3f"),
+    "error": (100.0, "percentage points", "+.3f"),
+    "share": (100.0, "%", ".1f"),
+    "excess": (1.0, "", ".3g"),
+    "factor": (1.0, "ratio", ".2f"),
+}
+"""Unit of a line -> (factor, printed unit, format)."""
+
+SCORED = ["sd", "On sample, 95 %", "p", "Equiv. p", "Generalising, 95 %", "p"]
+
+LEGEND = """\
+A verdict comes from rows, by a rule fixed before the runs. Holds: every row is yes; in part: the majority;
+does not hold: no majority even if every undecided or missing row were yes; not testable: these rows would
+decide. In brackets: rows that are yes, of all. The verdict is about this sample (the data sets as they
+are; chance is in the splits, seeds are independent); what a new data set of the same kind would be
+expected to show, the generalising estimate, stands beside it in the row tables and is much less certain.
+The smallest effects that matter are 10^-3 nats (NTLL) and 0.05 percentage points (test error). Tests,
+margins and the rule are explained in `docs/audit-method.md`, every number is in `audit_rows.csv`."""
+
+
+def read_claims(path: str | Path, needed: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The published claims, id -> line.
+
+    Raises
+    ------
+    ValueError
+        One of the needed claims is absent.
+    """
+    import pandas as pd
+
+    found = {line["id"]: line for line in pd.read_csv(path, dtype=str).to_dict("records")}
+    missing = [name for name in needed if name not in found]
+    if missing:
+        raise ValueError(f"{path}: no claim {', '.join(missing)}")
+    return found
+
+
+def write(findings: Sequence[Finding], claims: dict[str, dict[str, str]], folder: Path) -> list[Path]:
+    """Write the three files."""
+    return [
+        write_text(folder / "audit.csv", _csv(COLUMNS, (_summary(f, claims) for f in findings))),
+        write_text(folder / "audit_rows.csv", _csv(ROW_COLUMNS, _rows(findings))),
+        write_text(folder / "audit.md", markdown(findings, claims)),
+    ]
+
+
+def _csv(columns: Sequence[str], lines: Iterable[Sequence]) -> str:
+    import pandas as pd
+
+    cells = [[_cell(value) for value in line] for line in lines]
+    return pd.DataFrame(cells, columns=list(columns)).to_csv(index=False, lineterminator="\n")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.8g}"
+    return str(value)
+
+
+def _summary(finding: Finding, claims: dict[str, dict[str, str]]) -> tuple:
+    """A line of audit.csv: the numbers are of the row on which the claim is worst off."""
+    block, line = finding.blocks[0], finding.blocks[0].decisive
+    paper = claims[finding.id]["paper"]
+    note = _note(finding)
+    if line is None:
+        return (finding.id, paper, finding.protocol, finding.verdict, "", "", block.test, 0, note)
+    interval = f"[{line.sample.low:.6g}, {line.sample.high:.6g}]"
+    effect = f"{line.effect:.6g}"
+    return (finding.id, paper, finding.protocol, finding.verdict, effect, interval, block.test, line.n, note)
+
+
+def _note(finding: Finding) -> str:
+    block, line = finding.blocks[0], finding.blocks[0].decisive
+    parts = [f"{block.name}: {_counts(block)}"]
+    if line is not None:
+        parts.append(f"numbers of the worst row, {line.row} ({line.quantity}, {line.unit})")
+    parts += [block.remark] if block.remark else []
+    parts += [f"generalising: {block.general_verdict}"] if block.has_general else []
+    parts += [f"{other.name}: {other.verdict}" for other in finding.blocks[1:]]
+    return "; ".join(parts)
+
+
+def _counts(block: Block) -> str:
+    """Such as ``yes on 3 of 9 rows, undecided on 1, no data on 5``."""
+    statuses = list(block.rows().values())
+    others = [f"{name} on {n}" for name in (NO, UNDECIDED, MISSING) if (n := statuses.count(name))]
+    return ", ".join([f"{YES} on {statuses.count(YES)} of {len(statuses)} rows", *others])
+
+
+def _rows(findings: Iterable[Finding]) -> Iterable[tuple]:
+    for finding in findings:
+        for block in finding.blocks:
+            for line in block.lines:
+                sample = [getattr(line.sample, name) for name in SAMPLE]
+                general = [getattr(line.general, name) for name in SAMPLE]
+                yield (
+                    finding.id, finding.protocol, block.name, line.row, line.quantity, line.unit,
+                    line.effect, line.sd, *sample, line.p_sign, line.p_signed_rank, *general,
+                    line.n, line.n_folds, line.note,
+                )  # fmt: skip
+
+
+def markdown(findings: Sequence[Finding], claims: dict[str, dict[str, str]]) -> str:
+    """The audit to read: a summary of one screen, then every claim with its rows."""
+    by_claim: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_claim.setdefault(finding.id, []).append(finding)
+    protocols = list(dict.fromkeys(finding.protocol for finding in findings))
+    lines = ["# Which claims of the QP paper hold", ""]
+    lines += grid(
+        ("", "Claim", *protocols),
+        "l" * (2 + len(protocols)),
+        [(name, TITLES[name], *map(_short, part)) for name, part in by_claim.items()],
+    )
+    lines += ["", *LEGEND.splitlines(), ""]
+    for name, part in by_claim.items():
+        claim = claims[name]
+        lines += [f"## {name}: {TITLES[name]}", ""]
+        lines += _wrapped(f"The paper ({claim['where']}): {claim['claim']}.") + [""]
+        lines += _wrapped(MEANINGS[name]) + [""]
+        for finding in part:
+            lines += _section(finding)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _short(finding: Finding) -> str:
+    statuses = list(finding.blocks[0].rows().values())
+    return f"{finding.verdict} ({statuses.count(YES)}/{len(statuses)})"
+
+
+def _section(finding: Finding) -> list[str]:
+    lines = [f"### {finding.id}, {finding.protocol}: {finding.verdict}", ""]
+    for k, block in enumerate(finding.blocks):
+        tested = [line for line in block.lines if line.sample.status != MISSING]
+        absent = [line for line in block.lines if line.sample.status == MISSING]
+        if k and not tested:
+            continue
+        lines += _wrapped(_paragraph(block)) + [""]
+        for unit in dict.fromkeys(line.unit for line in tested):
+            lines += [*_table([line for line in tested if line.unit == unit], unit), ""]
+        for note in dict.fromkeys(line.note for line in absent):
+            rows = dict.fromkeys(line.row for line in absent if line.note == note)
+            lines += _wrapped(f"No data ({note}): {', '.join(rows)}.") + [""]
+    return lines
+
+
+def _paragraph(block: Block) -> str:
+    line = block.decisive
+    parts = [f"**{block.name}: {block.verdict}**, {_counts(block)}"]
+    if line is not None:
+        numbers = f"{_number(line.effect, line.unit)} {_interval(line.sample, line)} {UNITS[line.unit][1]}"
+        parts.append(f"worst off on {line.row}: {line.quantity}, {numbers.rstrip()}")
+    parts += [block.remark] if block.remark else []
+    parts += [f"generalising: {block.general_verdict}"] if block.has_general else []
+    return f"{'; '.join(parts)}. Test: {block.test}."
+
+
+def _table(lines: Sequence[Line], unit: str) -> list[str]:
+    """Rows of one unit; estimates of scores have a spread and a second estimand, others have not."""
+    several = len({line.quantity for line in lines}) > 1
+    scored = any(not math.isnan(line.sd) for line in lines)
+    header = ["Data", *(["Quantity"] if several else []), _heading(lines[0], several, unit)]
+    header += SCORED if scored else ["Interval"]
+    header += ["n", "Status", "Note"]
+    align = "l" * (1 + several) + "r" * (len(header) - 3 - several) + "ll"
+    return grid(header, align, [_table_row(line, several, scored) for line in lines])
+
+
+def _heading(line: Line, several: bool, unit: str) -> str:
+    name, printed = "Effect" if several else line.quantity, UNITS[unit][1]
+    return f"{name} ({printed})" if printed else name
+
+
+def _table_row(line: Line, several: bool, scored: bool) -> list[str]:
+    cells = [line.row, *([line.quantity] if several else []), _number(line.effect, line.unit)]
+    if scored:
+        cells += [
+            _number(line.sd, line.unit).lstrip("+"), _interval(line.sample, line), _p(line.sample.p_holm),
+            _p(line.sample.p_equivalent), _interval(line.general, line), _p(line.general.p_holm),
+        ]  # fmt: skip
+    else:
+        cells.append(_interval(line.sample, line))
+    return [*cells, f"{line.n}", line.sample.status, line.note]
+
+
+def _number(value: float, unit: str) -> str:
+    factor, _, form = UNITS[unit]
+    return "" if math.isnan(value) else f"{factor * value:{form}}"
+
+
+def _interval(inference, line: Line) -> str:
+    if math.isnan(inference.low):
+        return ""
+    return f"[{_number(inference.low, line.unit)}, {_number(inference.high, line.unit)}]"
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return ""
+    return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, break_on_hyphens=False, break_long_words=False)

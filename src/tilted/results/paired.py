@@ -1,0 +1,123 @@
+"""Scores of two methods on the same folds, and what may be averaged of them.
+
+A seed enters when every one of its folds has a number from both methods, whether or not the fits met
+their convergence test; other seeds are counted, not repaired. EP stands beside QP ``ep`` as
+reported or, as `EQUAL`, in the record at QP's own hyperparameters (column ``pair`` of the compact records).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EQUAL = "at QP's hyperparameters"
+"""In place of a method: the EP record named in QP's ``pair``."""
+
+FOLDS = 10
+SINGLE_FOLD = frozenset({"coal"})
+FAILED, OK = "failed", "ok"
+FIT = ["dataset", "seed", "fold"]
+
+
+@dataclass(frozen=True)
+class Paired:
+    """One score under two methods; arrays [S, F] over complete seeds and their folds.
+
+    Attributes
+    ----------
+    first, second : array [S, F]
+        In natural units.
+    seeds : array [S]
+    n_train, n_test : float
+        Mean sizes of the folds.
+    n_incomplete : int
+        Seeds run with both methods that have a failed, absent or unpaired fold.
+    n_unconverged : int
+        Folds [of S times F] where at least one of the two fits did not converge.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    seeds: np.ndarray
+    n_train: float
+    n_test: float
+    n_incomplete: int
+    n_unconverged: int
+
+    @property
+    def n_seeds(self) -> int:
+        return len(self.seeds)
+
+    @property
+    def differences(self) -> np.ndarray:
+        """first - second of every fold [S, F]."""
+        return self.first - self.second
+
+    @property
+    def seed_differences(self) -> np.ndarray:
+        """Differences of the means of each seed [S]."""
+        return self.differences.mean(axis=1)
+
+
+def paired(fits: pd.DataFrame, first: str, second: str, score: str, folds: int = FOLDS) -> dict[str, Paired]:
+    """Match the fits of two methods.
+
+    Parameters
+    ----------
+    fits : pandas.DataFrame
+        Compact records of one protocol, in any order.
+    first, second : str
+        Methods; ``first`` may be `EQUAL` if ``second`` is ``qp``.
+    score : str
+        ``ntll`` or ``test_error``.
+    folds : int
+        Folds that make a seed complete (coal always has 1).
+
+    Returns
+    -------
+    found : dict
+        Data set -> scores; data sets with no seed run with both methods are absent.
+
+    Raises
+    ------
+    ValueError
+        Several protocols, or two records of one fit.
+    """
+    if fits["protocol"].nunique() > 1:
+        raise ValueError("one protocol a comparison; select it before")
+    if fits.duplicated([*FIT, "method"]).any():
+        raise ValueError("two records of one fit")
+    right = fits[fits["method"] == second]
+    right = right.assign(partner=right["pair"] if first == EQUAL else first)
+    left = fits[[*FIT, "method", "outcome", score]].rename(columns={"method": "partner"})
+    both = right.merge(
+        left, on=[*FIT, "partner"], how="left" if first == EQUAL else "inner", suffixes=("", "_first")
+    ).sort_values(FIT)
+    usable = (both["outcome"] != FAILED) & (both["outcome_first"] != FAILED)
+    both["usable"] = usable & both[[score, f"{score}_first"]].notna().all(axis=1)
+    return {
+        str(dataset): _complete(part, score, 1 if dataset in SINGLE_FOLD else folds)
+        for dataset, part in both.groupby("dataset", sort=False)
+    }
+
+
+def _complete(part: pd.DataFrame, score: str, folds: int) -> Paired:
+    """Scores of the seeds of one data set whose ``folds`` folds are all usable."""
+    counts = part.groupby("seed")["usable"].agg(["sum", "size"])
+    seeds = counts.index[(counts["sum"] == folds) & (counts["size"] == folds)]
+    kept = part[part["seed"].isin(seeds)]
+    converged = (kept["outcome"] == OK) & (kept["outcome_first"] == OK)
+    return Paired(
+        first=kept[f"{score}_first"].to_numpy(float).reshape(len(seeds), folds),
+        second=kept[score].to_numpy(float).reshape(len(seeds), folds),
+        seeds=seeds.to_numpy(),
+        n_train=float(kept["n_train"].mean()),
+        n_test=float(kept["n_test"].mean()),
+        n_incomplete=len(counts) - len(seeds),
+        n_unconverged=int((~converged).sum()),
+    )

@@ -1,0 +1,158 @@
+"""Figure: paired differences of test log-likelihoods, EP against QP and EP against VB, a row a data set.
+
+A marker is the mean difference, its bar one standard deviation over seeds to either side (this sample), its
+line the 95 % interval for another data set of the same kind (`statistics.corrected_resampled_t`). The band is
+the smallest effect that matters. Right of zero the other method has the lower NTLL. Comparisons with fewer
+than two complete seeds have neither a spread nor an interval and are not drawn.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilted.results import statistics, style
+from tilted.results.audit.rows import NTLL
+from tilted.results.audit.scores import tunings
+from tilted.results.paired import Paired, paired
+from tilted.results.published import ROWS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MILLI = 1000.0
+VB = (("vb-joint", "VB, joint search (vb-joint)"), ("vb", "VB, bound maximised (vb)"))
+QP_STYLES = ((style.BLUE, "o"), (style.SKY, "D"))
+VB_STYLES = ((style.GREEN, "^"), (style.ORANGE, "s"))
+
+
+class Series(NamedTuple):
+    """One comparison of a panel: data set -> matched scores, and how it is drawn."""
+
+    label: str
+    scores: dict[str, Paired]
+    colour: str
+    marker: str
+
+
+def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) -> tuple[Path, Path]:
+    """Draw EP - QP (at both tunings where there are two) and EP - VB (both kinds where run).
+
+    Parameters
+    ----------
+    fits : pandas.DataFrame
+        Compact records of one protocol.
+    path_stem : str or Path
+        Files are ``<path_stem>.pdf`` and ``<path_stem>.png``.
+    title : str
+
+    Returns
+    -------
+    pdf, png : Path
+
+    Raises
+    ------
+    ValueError
+        Several protocols, or no comparison with two complete seeds.
+    """
+    from matplotlib.figure import Figure
+
+    panels = {"QP": _against_qp(fits), "VB": _against_vb(fits)}
+    present = {name for series in panels.values() for one in series for name in one.scores}
+    rows = [name for name in ROWS if name in present]
+    if not rows:
+        raise ValueError("nothing to draw: no comparison has two complete seeds")
+    with style.applied():
+        figure = Figure(figsize=(6.9, 1.5 + 0.36 * len(rows)), layout="constrained")
+        for axes, (other, series) in zip(figure.subplots(1, 2, sharey=True), panels.items(), strict=True):
+            _panel(axes, series, rows)
+            axes.set_xlabel(f"EP $-$ {other}: NTLL ($10^{{-3}}$ nats)")
+            axes.set_title(f"$\\leftarrow$ EP better        {other} better $\\rightarrow$", fontsize=8.0)
+            if other == "QP":
+                axes.set_yticks(range(len(rows)), [ROWS[name] for name in rows])
+                axes.set_ylim(len(rows) - 0.4, -0.6)
+        figure.suptitle(title, fontsize=9.0)
+        figure.legend(handles=_handles(panels), loc="outside lower center", ncols=3)
+        return style.save(figure, path_stem)
+
+
+def _against_qp(fits: pd.DataFrame) -> list[Series]:
+    return [
+        Series(f"QP, {name}", _drawable(fits, first, "qp"), *look)
+        for (name, first), look in zip(tunings(fits), QP_STYLES, strict=False)
+    ]
+
+
+def _against_vb(fits: pd.DataFrame) -> list[Series]:
+    run = set(fits["method"])
+    return [
+        Series(label, _drawable(fits, "ep", method), *look)
+        for (method, label), look in zip(VB, VB_STYLES, strict=True)
+        if method in run
+    ]
+
+
+def _drawable(fits: pd.DataFrame, first: str, second: str) -> dict[str, Paired]:
+    found = paired(fits, first, second, NTLL.column)
+    return {name: scores for name, scores in found.items() if scores.n_seeds >= 2}
+
+
+def _panel(axes, series: list[Series], rows: list[str]) -> None:
+    step = 0.7 / max(len(series), 1)
+    reach = MILLI * NTLL.margin
+    axes.axvspan(-reach, reach, color=style.LIGHT, linewidth=0, zorder=0)
+    axes.axvline(0.0, color="black", linewidth=0.7, zorder=1)
+    for k, one in enumerate(series):
+        offset = (k - (len(series) - 1) / 2) * step
+        for height, name in enumerate(rows):
+            if name in one.scores:
+                _difference(axes, one.scores[name], height + offset, 0.62 * step, one)
+    axes.set_xscale("symlog", linthresh=reach, linscale=1.0)
+    _symmetric(axes, reach)
+    axes.tick_params(axis="y", length=0)
+    for k in range(1, len(rows)):
+        axes.axhline(k - 0.5, color=style.LIGHT, linewidth=0.5, zorder=0)
+
+
+def _difference(axes, scores: Paired, height: float, thickness: float, look: Series) -> None:
+    """Mean, spread over seeds, and the interval of the generalising estimate."""
+    mean, sd = (MILLI * float(f(scores.seed_differences)) for f in (np.mean, np.std))
+    general = statistics.corrected_resampled_t(scores.differences.ravel(), scores.n_train, scores.n_test)
+    low, high = (MILLI * end for end in general.interval())
+    axes.barh(height, 2 * sd, left=mean - sd, height=thickness, color=look.colour, alpha=0.35, linewidth=0,
+              zorder=2)  # fmt: skip
+    axes.errorbar(mean, height, xerr=[[mean - low], [high - mean]], color=look.colour, marker=look.marker,
+                  markersize=3.4, elinewidth=0.8, capsize=1.6, capthick=0.8, zorder=3)  # fmt: skip
+
+
+def _symmetric(axes, smallest: float) -> None:
+    """Limits symmetric about zero, with a tick at zero and at each power of ten."""
+    reach = max(2.0 * smallest, *(abs(end) for end in axes.get_xlim()))
+    axes.set_xlim(-reach, reach)
+    powers = range(int(np.floor(np.log10(reach))) + 1)
+    ticks = {0.0: "0"} | {sign * 10.0**k: _power(sign, k) for k in powers for sign in (-1, 1)}
+    axes.set_xticks(list(ticks), list(ticks.values()))
+
+
+def _power(sign: int, k: int) -> str:
+    """Tick of ± 10^k, in full up to ten."""
+    text = f"{10**k}" if k < 2 else f"10^{k}"
+    return f"${'-' if sign < 0 else ''}{text}$"
+
+
+def _handles(panels: dict[str, list[Series]]) -> list:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    dots = [
+        Line2D([], [], color=one.colour, marker=one.marker, markersize=4, linewidth=0.8, label=one.label)
+        for series in panels.values()
+        for one in series
+        if one.scores
+    ]
+    bar = Patch(color=style.GREY, alpha=0.35, linewidth=0, label="± 1 sd over seeds")
+    line = Line2D([], [], color=style.GREY, linewidth=0.8, label="95 % interval, another data set")
+    band = Patch(color=style.LIGHT, label=r"± $10^{-3}$ nats")
+    return [*dots, bar, line, band]

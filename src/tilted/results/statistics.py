@@ -1,0 +1,171 @@
+"""Paired comparisons: two estimands, equivalence, multiplicity.
+
+*On this sample*: the data set is given, chance is in the splits. Seeds are independent, so the paired
+differences of seed means get a t interval (`paired_t`), with the sign and the signed-rank test beside it.
+
+*Generalising*: chance is in the data set too. Folds of one data set share training rows, so the variance
+over folds says too little. In the corrected resampled t-test [Nadeau and Bengio 2003] the mean of J
+differences with sample variance S^2 has variance (1/J + n_test / n_train) S^2, and J - 1 degrees of
+freedom (`corrected_resampled_t`); for r repeats of k folds J = r k [Bouckaert and Frank 2004].
+
+*Equivalence* is shown, not assumed, by two one-sided tests [Schuirmann 1987] against the smallest effect
+that matters (`Estimate.p_equivalent`). *Holm*'s step-down adjustment [Holm 1979] keeps the chance of any
+false rejection within a family of tests.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+LEVEL = 0.95
+ALPHA = 1.0 - LEVEL
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean difference whose error, divided by ``standard_error``, is t-distributed.
+
+    Attributes
+    ----------
+    mean, sd : float
+        Of the ``n`` differences (sd with n - 1), in their unit.
+    standard_error : float
+        0 if the differences are all equal; then every test is decided by the mean alone.
+    df : int
+        Degrees of freedom.
+    """
+
+    mean: float
+    sd: float
+    standard_error: float
+    df: int
+    n: int
+
+    def interval(self, level: float = LEVEL) -> tuple[float, float]:
+        """Two-sided confidence interval of the mean difference."""
+        from scipy import stats
+
+        half = float(stats.t.ppf(0.5 + 0.5 * level, self.df)) * self.standard_error
+        return self.mean - half, self.mean + half
+
+    def p_different(self) -> float:
+        """Two-sided p-value of no difference."""
+        from scipy import stats
+
+        return float(2.0 * stats.t.sf(abs(self._t(0.0)), self.df))
+
+    def p_above(self, bound: float) -> float:
+        """One-sided p-value of "the difference is at most ``bound``"."""
+        from scipy import stats
+
+        return float(stats.t.sf(self._t(bound), self.df))
+
+    def p_equivalent(self, margin: float) -> float:
+        """p-value of "the difference is at least ``margin`` in size": two one-sided tests.
+
+        Raises
+        ------
+        ValueError
+            The margin is not positive.
+        """
+        if not margin > 0:
+            raise ValueError(f"an equivalence margin is positive, got {margin}")
+        from scipy import stats
+
+        below = float(stats.t.cdf(self._t(margin), self.df))
+        return max(self.p_above(-margin), below)
+
+    def _t(self, bound: float) -> float:
+        distance = self.mean - bound
+        if self.standard_error > 0:
+            return distance / self.standard_error
+        return math.copysign(math.inf, distance) if distance else 0.0
+
+
+def paired_t(differences) -> Estimate:
+    """The t estimate of independent paired differences [n], n >= 2.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two differences, or one that is not finite.
+    """
+    return _estimate(differences, 0.0)
+
+
+def corrected_resampled_t(differences, n_train: float, n_test: float) -> Estimate:
+    """The corrected resampled t estimate [Nadeau and Bengio 2003].
+
+    Parameters
+    ----------
+    differences : array [J]
+        One a (seed, fold), J >= 2.
+    n_train, n_test : float
+        Training and test points of a fold; means where folds differ in size.
+
+    Raises
+    ------
+    ValueError
+        As `paired_t`, or sizes that are not positive.
+    """
+    if not (n_train > 0 and n_test > 0):
+        raise ValueError(f"need training and test points, got {n_train} and {n_test}")
+    return _estimate(differences, n_test / n_train)
+
+
+def _estimate(differences, shared: float) -> Estimate:
+    """Estimate with variance (1/n + shared) S^2."""
+    values = np.asarray(differences, dtype=float)
+    if values.ndim != 1 or len(values) < 2:
+        raise ValueError(f"need at least two differences, got shape {values.shape}")
+    if not np.all(np.isfinite(values)):
+        raise ValueError("a difference is not finite")
+    n = len(values)
+    sd = float(np.std(values, ddof=1)) if np.ptp(values) > 0 else 0.0
+    return Estimate(float(np.mean(values)), sd, sd * math.sqrt(1.0 / n + shared), n - 1, n)
+
+
+def p_sign(differences) -> float:
+    """Two-sided exact sign test of a median of zero; zeros are left out, 1 if all are."""
+    from scipy import stats
+
+    values = np.asarray(differences, dtype=float)
+    above, below = int(np.sum(values > 0)), int(np.sum(values < 0))
+    return float(stats.binomtest(above, above + below).pvalue) if above + below else 1.0
+
+
+def p_signed_rank(differences) -> float:
+    """Two-sided Wilcoxon signed-rank test of symmetry about zero; zeros are left out, 1 if all are."""
+    from scipy import stats
+
+    values = np.asarray(differences, dtype=float)
+    return float(stats.wilcoxon(values[values != 0]).pvalue) if np.any(values) else 1.0
+
+
+def holm(p_values) -> np.ndarray:
+    """Holm's adjusted p-values [m] of a family of m tests, in the order given.
+
+    Raises
+    ------
+    ValueError
+        A value outside [0, 1] or not a number.
+    """
+    p = np.asarray(p_values, dtype=float)
+    if not np.all((p >= 0) & (p <= 1)):
+        raise ValueError("p-values lie in [0, 1]")
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return adjusted
+
+
+def share_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float, float]:
+    """Exact (Clopper-Pearson) interval of a probability from ``successes`` in ``n`` independent trials."""
+    from scipy import stats
+
+    found = stats.binomtest(int(successes), int(n)).proportion_ci(level, method="exact")
+    return float(found.low), float(found.high)

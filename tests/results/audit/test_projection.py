@@ -1,0 +1,65 @@
+"""QP7: the computed check of theorem 2 can fail, and does for the paper's table."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tilted import likelihoods
+from tilted.projections import kl, wasserstein
+from tilted.results.audit import projection
+from tilted.results.audit.verdicts import FAILS, HOLDS
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """A hundred distributions a row; results are kept between calls, so the memory starts empty."""
+    monkeypatch.setattr(projection, "N", 100)
+    projection._line.cache_clear()
+    yield
+    projection._line.cache_clear()
+
+
+def statuses(block):
+    return {line.row: line.sample.status for line in block.lines}
+
+
+def test_the_exact_projection_holds(few):
+    for protocol in ("as-released", "corrected"):
+        (block,) = projection.one_tilted(protocol)
+        assert block.verdict == HOLDS and len(block.lines) == 4
+    assert all(line.effect < 1e-11 for line in block.lines)
+    assert min(line.sample.low for line in block.lines) < -0.01
+
+
+def test_the_papers_table_does_not(few):
+    table, exact = projection.one_tilted("as-described")
+    assert (table.verdict, exact.verdict) == (FAILS, HOLDS)
+    assert 1e-7 < table.decisive.effect < 1e-5
+
+
+def scaled(factor):
+    """A projection whose standard deviation is the KL projection's times ``factor``."""
+    return lambda *a: replace(kl(*a), variance=factor**2 * kl(*a).variance)
+
+
+@pytest.mark.parametrize(
+    "wrong, expected",
+    [
+        (scaled(1 + 1e-9), ["no", "no", "no", "no"]),
+        (kl, ["no", "no", "no", "yes"]),  # equality where the distribution is not Gaussian
+        (scaled(1 - 1e-9), ["yes", "yes", "yes", "no"]),  # inequality where it is
+    ],
+)
+def test_wrong_projections_are_found(few, wrong, expected):
+    block = projection._block("wrong", wrong, projection.POPULATIONS)
+    assert list(statuses(block).values()) == expected
+
+
+def test_departure_from_gaussian_is_the_leading_term():
+    y, m, v = np.ones(4), np.array([0.0, 1.0, -2.0, 3.0]), np.full(4, 0.02)
+    likelihood = likelihoods.get("probit")
+    gap = 1 - np.sqrt(wasserstein(likelihood, y, m, v).variance / kl(likelihood, y, m, v).variance)
+    np.testing.assert_allclose(projection.departure(likelihood, y, m, v), gap, rtol=0.05)
+    gaussian = projection.departure(likelihoods.get("gaussian"), y, m, v)
+    assert np.all(np.abs(gaussian) < 1e-20)

@@ -1,0 +1,86 @@
+"""Scores matched fold by fold."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tilted.results.paired import EQUAL, paired
+
+
+def fit(
+    dataset="wine12", method="qp", seed=0, fold=0, ntll=0.5, outcome="ok", pair="", protocol="as-released"
+):
+    return {
+        "protocol": protocol, "dataset": dataset, "method": method, "seed": seed, "fold": fold,
+        "n_train": 100 + fold, "n_test": 10 + fold, "outcome": outcome, "ntll": ntll, "pair": pair,
+    }  # fmt: skip
+
+
+def frame(*lines):
+    return pd.DataFrame(lines).sample(frac=1.0, random_state=np.random.RandomState(0))
+
+
+TWO = [
+    fit(method=method, seed=seed, fold=fold, ntll=ntll + 0.1 * seed + 0.01 * fold)
+    for method, ntll in (("ep", 0.7), ("qp", 0.5))
+    for seed in (0, 1)
+    for fold in (0, 1)
+]
+
+
+def test_differences_in_order_of_seeds_and_folds():
+    lines = [dict(x) for x in TWO]
+    lines[3]["ntll"] += 0.4  # ep, seed 1, fold 1
+    found = paired(frame(*lines), "ep", "qp", "ntll", folds=2)["wine12"]
+    np.testing.assert_allclose(found.differences, [[0.2, 0.2], [0.2, 0.6]])
+    np.testing.assert_allclose(found.seed_differences, [0.2, 0.4])
+    np.testing.assert_allclose(found.second, [[0.5, 0.51], [0.6, 0.61]])
+    assert found.seeds.tolist() == [0, 1]
+    assert (found.n_train, found.n_test) == (100.5, 10.5)
+    assert (found.n_incomplete, found.n_unconverged) == (0, 0)
+
+
+def test_a_seed_with_a_failed_or_absent_fold_is_left_out_whole():
+    lines = [dict(x) for x in TWO] + [fit(method=m, seed=2) for m in ("ep", "qp")]  # seed 2: fold 1 absent
+    lines[1] |= {"outcome": "failed", "ntll": np.nan}  # ep, seed 0, fold 1
+    found = paired(frame(*lines), "ep", "qp", "ntll", folds=2)["wine12"]
+    assert found.seeds.tolist() == [1] and found.n_incomplete == 2
+    np.testing.assert_allclose(found.differences, [[0.2, 0.2]])
+
+
+def test_unconverged_fits_count_and_are_counted():
+    lines = [dict(x) for x in TWO]
+    lines[0]["outcome"] = "not converged"
+    lines[7]["outcome"] = "not converged"
+    found = paired(frame(*lines), "ep", "qp", "ntll", folds=2)["wine12"]
+    assert found.n_seeds == 2 and found.n_unconverged == 2
+
+
+def test_seeds_run_with_one_method_only_are_not_missed():
+    lines = [*TWO, fit(method="qp", seed=5), fit(method="qp", seed=5, fold=1)]
+    assert paired(frame(*lines), "ep", "qp", "ntll", folds=2)["wine12"].n_incomplete == 0
+
+
+def test_the_coal_series_has_one_fold():
+    lines = [
+        fit("coal", method, seed, 0, ntll) for method, ntll in (("ep", 1.6), ("qp", 1.5)) for seed in (0, 1)
+    ]
+    assert paired(frame(*lines), "ep", "qp", "ntll")["coal"].differences.shape == (2, 1)
+
+
+def test_equal_hyperparameters_follow_the_pair():
+    lines = [fit(method="ep-tune", fold=k, ntll=0.9 + k) for k in (0, 1)]
+    lines += [fit(method="ep", fold=k, ntll=0.7 + k) for k in (0, 1)]
+    lines += [fit(fold=0, ntll=0.5, pair="ep-tune"), fit(fold=1, ntll=1.5, pair="ep")]
+    found = paired(frame(*lines), EQUAL, "qp", "ntll", folds=2)["wine12"]
+    np.testing.assert_allclose(found.differences, [[0.4, 0.2]])
+    lines[-1]["pair"] = ""
+    found = paired(frame(*lines), EQUAL, "qp", "ntll", folds=2)["wine12"]
+    assert found.n_seeds == 0 and found.n_incomplete == 1
+
+
+def test_what_cannot_be_matched_is_refused():
+    with pytest.raises(ValueError, match="two records"):
+        paired(frame(*TWO, TWO[0]), "ep", "qp", "ntll")
+    with pytest.raises(ValueError, match="one protocol"):
+        paired(frame(*TWO, fit(protocol="corrected")), "ep", "qp", "ntll")
