@@ -9,6 +9,7 @@ The lock holds ``name==version ; markers`` and hashes, nothing else.
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -18,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LOCK, ENVIRONMENT = ROOT / "requirements.lock", ROOT / "environment.yml"
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # without a GUI toolkit
 UV = (
-    "uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes "
-    "--no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet"
+    "uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --fork-strategy fewest "
+    "--generate-hashes --no-config --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet"
 )
 
 
@@ -58,11 +59,20 @@ def environment_text(lock: str) -> str:
     return "\n".join([*lines, ""])
 
 
+def resolve() -> str:
+    """The lock file's text; one version of a package for every Python where that is possible."""
+    if shutil.which("uv") is None:
+        sys.exit("`make lock` needs uv on the path: python3 -m pip install uv")
+    done = subprocess.run(UV.split(), cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"uv could not resolve pyproject.toml:\n{done.stderr}")
+    return done.stdout
+
+
 def main(check: bool) -> int:
     """Write both files, or compare."""
     if not check:
-        done = subprocess.run(UV.split(), cwd=ROOT, check=True, capture_output=True, text=True)
-        LOCK.write_text(done.stdout, encoding="utf-8")
+        LOCK.write_text(resolve(), encoding="utf-8")
     wanted = environment_text(LOCK.read_text(encoding="utf-8"))
     if check:
         return int(ENVIRONMENT.read_text(encoding="utf-8") != wanted)

@@ -2,11 +2,14 @@
 
 import importlib.util
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
+
+import tilted
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -20,12 +23,13 @@ def lock():
 
 
 def unmet(lock, requirements, text):
-    """Requirements that no pinned version satisfies."""
+    """Requirements that are not pinned, or pinned somewhere outside their bounds."""
     versions = lock.locked_versions(text)
     return [
         requirement
         for requirement in map(Requirement, requirements)
-        if not any(v in requirement.specifier for v in versions.get(lock.name_of(requirement.name), []))
+        if not (pins := versions.get(lock.name_of(requirement.name)))
+        or not all(pin in requirement.specifier for pin in pins)
     ]
 
 
@@ -33,6 +37,25 @@ def test_every_dependency_is_locked_within_its_bounds(lock):
     text = lock.LOCK.read_text(encoding="utf-8")
     assert unmet(lock, lock.direct_dependencies(), text) == []
     assert unmet(lock, ["numpy>=99"], text) and unmet(lock, ["nonesuch"], text)
+    assert unmet(lock, ["a>=2"], "a==1.0 ; python_full_version < '3.12' \\\na==2.0 \\\n")
+
+
+def test_direct_dependencies_have_one_version_for_every_python(lock):
+    versions = lock.locked_versions(lock.LOCK.read_text(encoding="utf-8"))
+    assert {r: v for r in map(lock.name_of, lock.direct_dependencies()) if len(v := versions[r]) > 1} == {}
+
+
+def test_without_uv_the_lock_says_what_is_missing(lock, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit, match="needs uv"):
+        lock.main(check=False)
+
+
+def test_the_citation_names_the_version_of_the_package():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "tilted.__version__"}
+    assert citation["version"] == tilted.__version__
 
 
 def test_every_pin_has_hashes_and_no_address():
