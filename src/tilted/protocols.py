@@ -1,4 +1,9 @@
-"""Named protocols: every choice an experiment makes, as data (``protocols.yaml``)."""
+"""Named protocols: every choice an experiment makes, as data (``protocols.yaml``).
+
+A *derived* protocol, ``BASE+NAME`` such as ``as-released+ard``, is the protocol BASE with the one change that
+``differences.yaml`` gives for NAME, so that every difference between a paper and its code can be measured
+by itself.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +12,33 @@ from importlib import resources
 
 TASKS = ("classification", "counts")
 TUNE = "-tune"
+PLUS = "+"
 
 
-@lru_cache(maxsize=1)
-def _all() -> dict:
+@lru_cache(maxsize=2)
+def _load(file: str) -> dict:
     import yaml
 
-    return yaml.safe_load(resources.files("tilted").joinpath("protocols.yaml").read_text("utf-8"))
+    return yaml.safe_load(resources.files("tilted").joinpath(file).read_text("utf-8"))
+
+
+def _all() -> dict:
+    return _load("protocols.yaml")
 
 
 def names() -> list[str]:
-    """Names of the protocols."""
+    """Names of the protocols (without derived ones)."""
     return list(_all())
+
+
+def differences() -> dict[str, dict]:
+    """Differences by name, as ``differences.yaml`` has them."""
+    return _load("differences.yaml")
+
+
+def derived() -> list[str]:
+    """Names of the derived protocols."""
+    return [entry["base"] + PLUS + name for name, entry in differences().items() if "change" in entry]
 
 
 def block(protocol: str, task: str) -> dict:
@@ -27,13 +47,32 @@ def block(protocol: str, task: str) -> dict:
     Raises
     ------
     ValueError
-        For an unknown protocol or task; the message lists the known ones.
+        For an unknown protocol or task, or a derived protocol that changes nothing for the task; the
+        message lists the known ones.
     """
-    if protocol not in _all():
+    base, plus, name = protocol.partition(PLUS)
+    if base not in _all():
         raise ValueError(f"unknown protocol '{protocol}'; known: {', '.join(names())}")
+    if plus and protocol not in derived():
+        known = [d.partition(PLUS)[2] for d in derived() if d.startswith(base + PLUS)]
+        raise ValueError(f"unknown protocol '{protocol}'; '{base}' has the differences: {', '.join(known)}")
     if task not in TASKS:
         raise ValueError(f"unknown task '{task}'; known: {', '.join(TASKS)}")
-    return _all()[protocol][task]
+    if not plus:
+        return _all()[base][task]
+    change = differences()[name]["change"]
+    if task not in change:
+        raise ValueError(f"'{name}' changes nothing for {task}, only for {', '.join(change)}")
+    return merged(_all()[base][task], change[task])
+
+
+def merged(base: dict, change: dict) -> dict:
+    """``base`` with the entries of ``change``, which may be nested; neither is altered."""
+    out = dict(base)
+    for key, value in change.items():
+        both = isinstance(value, dict) and isinstance(out.get(key), dict)
+        out[key] = merged(out[key], value) if both else value
+    return out
 
 
 def method(protocol: str, task: str, name: str) -> dict:

@@ -49,7 +49,7 @@ def test_refusals_name_what_is_allowed():
         data.split(data.load("wine12"), "thinned-events", 0)
     with pytest.raises(ValueError, match="known: legacy-shuffle, ten-folds"):
         data.folds("five-folds")
-    assert [data.folds(scheme) for scheme in FOLDS] == [10, 10, 10, 1, 1]
+    assert [data.folds(scheme) for scheme in FOLDS] == [10, 10, 10, 10, 10, 1, 1]
 
 
 def test_numpy_integers_are_integers():
@@ -97,6 +97,31 @@ def test_the_rows_the_released_code_never_tests(loaded, name, never):
     assert len(set(tested)) == len(tested) == len(dataset.y) - never
     for part in parts:
         assert sorted([*part.train_rows, *part.test_rows]) == list(range(len(dataset.y)))
+
+
+def test_legacy_seed_i_is_the_released_shuffle_with_the_texts_seeds():
+    wine = data.load("wine23")
+    for seed, fold in [(0, 0), (3, 9)]:
+        rows = data.split(wine, "legacy-seed-i", 10 * seed, fold).test_rows
+        np.testing.assert_array_equal(rows, data.split(wine, "legacy-shuffle", seed, fold).test_rows)
+    ours = data.split(wine, "legacy-seed-i", 3, 0).test_rows
+    assert set(ours) != set(data.split(wine, "legacy-shuffle", 3, 0).test_rows)
+
+
+@pytest.mark.parametrize("name, never", [("wine12", 0), ("wine13", 7), ("wine23", 9)])
+def test_legacy_every_row_adds_the_remainder_and_nothing_else(name, never):
+    wine = data.load(name)
+    tested, added = [], []
+    for fold in range(10):
+        base = data.split(wine, "legacy-shuffle", 2, fold)
+        part = data.split(wine, "legacy-every-row", 2, fold)
+        assert set(base.test_rows) <= set(part.test_rows)
+        added.extend(set(part.test_rows) - set(base.test_rows))
+        assert len(part.test_rows) - len(base.test_rows) == (fold < never)
+        assert sorted([*part.train_rows, *part.test_rows]) == list(range(len(wine.y)))
+        tested.extend(part.test_rows)
+    assert sorted(tested) == list(range(len(wine.y)))  # every row once
+    assert len(added) == never
 
 
 @pytest.mark.parametrize("name", ["ionosphere", "cancer", "glass"])  # those with repeated rows

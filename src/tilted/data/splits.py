@@ -4,6 +4,8 @@ legacy-shuffle        the released code: ``numpy.random.seed(10 i)``, shuffle, f
                       remainder is never tested
 ten-folds             a permutation from seed i, ten folds that cover every row
 stratified-ten-folds  the same, stratified by label, exact duplicate rows kept in one fold
+legacy-seed-i         legacy-shuffle with ``numpy.random.seed(i)``, as the text numbers its seeds
+legacy-every-row      legacy-shuffle whose remainder is tested too: its rows join folds 0, 1, ..., one each
 half-of-years         coal, released code: ``numpy.random.seed(i)``, a year trains when rand() > 0.5
 thinned-events        coal, the text: every event goes to train or test with probability 1/2, which gives
                       two series of counts on the same years
@@ -21,6 +23,8 @@ FOLDS = {
     "legacy-shuffle": 10,
     "ten-folds": 10,
     "stratified-ten-folds": 10,
+    "legacy-seed-i": 10,
+    "legacy-every-row": 10,
     "half-of-years": 1,
     "thinned-events": 1,
 }
@@ -115,12 +119,22 @@ class _Mask:
 
 
 def _legacy_shuffle(dataset, seed, fold) -> _Mask:
+    return _legacy_seed_i(dataset, 10 * seed, fold)
+
+
+def _legacy_seed_i(dataset, seed, fold) -> _Mask:
     # the released code shuffles the table itself; shuffling row numbers takes the same permutation
     order = np.arange(len(dataset.y)).reshape(-1, 1)
-    np.random.RandomState(10 * seed).shuffle(order)
+    np.random.RandomState(seed).shuffle(order)
     size = len(order) // 10
     place = np.arange(len(order))
     return _Mask(order[:, 0], (place >= fold * size) & (place < (fold + 1) * size))
+
+
+def _legacy_every_row(dataset, seed, fold) -> _Mask:
+    mask = _legacy_shuffle(dataset, seed, fold)
+    left = 10 * (len(mask.order) // 10) + fold  # place of the remainder's row that this fold tests
+    return _Mask(mask.order, mask.test | (np.arange(len(mask.order)) == left))
 
 
 def _ten_folds(dataset, seed, fold) -> _Mask:
@@ -148,6 +162,8 @@ _SCHEMES = {
     "legacy-shuffle": _legacy_shuffle,
     "ten-folds": _ten_folds,
     "stratified-ten-folds": _stratified,
+    "legacy-seed-i": _legacy_seed_i,
+    "legacy-every-row": _legacy_every_row,
     "half-of-years": _half_of_years,
 }
 

@@ -135,7 +135,7 @@ def _starting_kernel(block, spec, part, start) -> SquaredExponential | None:
             return None
         given = start["hyperparameters"]
         return SquaredExponential(given["variance"], given["lengthscale"])
-    ard = block["kernel"] == "ard"
+    ard = spec.get("kernel", block["kernel"]) == "ard"
     return SquaredExponential(1.0, (1.0,) * part.X_train.shape[1] if ard else 1.0)
 
 
@@ -232,6 +232,7 @@ def _fit_joint(block, spec, part, kernel, likelihood):
         released=spec["released"],
         max_evaluations=block["search"]["max_iterations"],
         alpha=spec.get("alpha", 0.0),
+        released_link=spec.get("released_link"),
     )
 
 

@@ -50,7 +50,7 @@ class JointFit:
         return cross @ self.alpha, self.kernel.diagonal(X) - np.einsum("ij,ij->j", part, part)
 
 
-def probit_terms(y, m, v, released: bool):
+def probit_terms(y, m, v, released_link: bool):
     """E[log Phi(y f)] and its derivatives [N] by 20 Gauss-Hermite nodes, Phi clipped at 1e-9."""
     x, w = gauss_hermite(NODES)
     u = (y * m)[:, None] + np.sqrt(v)[:, None] * x
@@ -59,7 +59,7 @@ def probit_terms(y, m, v, released: bool):
     return np.log(p) @ w, y * (ratio @ w), -0.5 * ((ratio**2 + ratio * u) @ w)
 
 
-def poisson_terms(y, m, v, released: bool):
+def poisson_terms(y, m, v, released_link: bool):
     """E[log Poisson(y; f^2)] and its derivatives [N] by 20 Gauss-Hermite nodes.
 
     E[d^2 log p / df^2] does not exist, and the released code's link curvature 2|f| is wrong besides; the
@@ -72,7 +72,7 @@ def poisson_terms(y, m, v, released: bool):
     by_rate = counts / rate - 1.0
     by_f = by_rate * 2.0 * f
     value = counts * np.log(rate) - rate - gammaln(counts + 1.0)
-    if released:
+    if released_link:
         by_variance = 0.5 * (-4.0 * counts / rate + by_rate * 2.0 * np.abs(f))
     else:
         by_variance = by_f * x / (2.0 * sd)
@@ -82,7 +82,7 @@ def poisson_terms(y, m, v, released: bool):
 TERMS = {"probit": probit_terms, "poisson-square": poisson_terms}
 
 
-def elbo_and_gradient(X, y, kernel, alpha, beta, terms, released: bool):
+def elbo_and_gradient(X, y, kernel, alpha, beta, terms, released: bool, released_link: bool | None = None):
     """ELBO, and its gradients in alpha [N], beta [N] and the kernel's parameters.
 
     Raises
@@ -101,7 +101,8 @@ def elbo_and_gradient(X, y, kernel, alpha, beta, terms, released: bool):
     variance = np.diagonal(Sigma)
     if not np.all(variance > 0):
         raise NotPositiveDefinite("Sigma", int(np.argmin(variance)), len(y))
-    value, d_mean, d_variance = terms(y, m, variance, released)
+    link = released if released_link is None else released_link
+    value, d_mean, d_variance = terms(y, m, variance, link)
     A_A2 = inverse - inverse @ inverse
     kl = 0.5 * (linalg.log_determinant(L) + np.trace(inverse) - len(y) + m @ alpha)
     by_alpha = K @ d_mean - m
@@ -121,6 +122,7 @@ def fit(
     released: bool = True,
     max_evaluations: int = 1000,
     alpha: float = 0.0,
+    released_link: bool | None = None,
 ) -> JointFit:
     """Optimise alpha, beta and the kernel's parameters jointly.
 
@@ -138,6 +140,8 @@ def fit(
         Limit on iterations and evaluations.
     alpha : float
         Start of every alpha_i; 0 is a symmetric stationary point for the squared link.
+    released_link : bool, optional
+        Replay the wrong second derivative of the squared link; as ``released`` by default.
 
     Returns
     -------
@@ -160,7 +164,9 @@ def fit(
     def objective(x):
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
-                value, *gradient = elbo_and_gradient(X, y, *unpack(x), terms, released)
+                value, *gradient = elbo_and_gradient(
+                    X, y, *unpack(x), terms, released, released_link
+                )
         except (ArithmeticError, ValueError) as error:
             failures.append(str(error))
             return np.inf, np.zeros_like(x)
