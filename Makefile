@@ -5,6 +5,10 @@ PYTHON ?= python3
 CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 BIN := .venv/bin
 STAMP := .venv/.stamp
+# pip would compile every module of every package, near half of the processor time of the set-up; what is imported
+# is compiled on first use instead, unless an inherited PYTHONDONTWRITEBYTECODE forbids it.
+PIP := $(BIN)/python -m pip install --quiet --progress-bar off --no-compile
+unexport PYTHONDONTWRITEBYTECODE
 
 # One BLAS thread a worker: two make these fits three times slower.
 export OMP_NUM_THREADS := 1
@@ -21,6 +25,8 @@ help: ## this list
 
 setup: $(STAMP) ## .venv with the pinned requirements
 
+# The pinned build backend goes first: one dependency has no wheel, and pip would otherwise build it with
+# whatever setuptools the registry has today.
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "tilted needs Python >= 3.11; set PYTHON=/path/to/python3.11"; exit 1; }
@@ -30,8 +36,10 @@ $(STAMP): requirements.lock pyproject.toml
 	  echo "Snakemake cannot run scripts from a path with a space: clone to another folder"; exit 1;; esac
 	@rm -f "$@"
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --progress-bar off --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock > .venv/backend.lock
+	$(PIP) --require-hashes -r .venv/backend.lock
+	$(PIP) --require-hashes --no-build-isolation -r requirements.lock
+	$(PIP) --no-deps --no-build-isolation -e .
 	@touch "$@"
 
 preview: setup ## four rows of Table 1, without network
