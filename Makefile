@@ -64,5 +64,5 @@ lock: ## requirements.lock and environment.yml from pyproject.toml (needs uv)
 	$(PYTHON) tools/lock.py
 
 clean: ## remove products and caches (not .venv, not raw data)
-	rm -rf .snakemake logs data/standard data/lookup data/fits tables/preview figures/preview \
+	rm -rf .snakemake logs data/standard data/lookup data/fits data/truth tables/preview figures/preview \
 	  tables/paper figures/paper .pytest_cache .ruff_cache .hypothesis build dist

@@ -19,6 +19,7 @@ if not {"name", "qp"} & set(config):
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/fits.smk"
+include: "workflow/rules/truth.smk"
 include: "workflow/rules/results.smk"
 
 
@@ -26,6 +27,7 @@ rule all:
     default_target: True
     input:
         qp_artifacts(),
+        truth_artifacts(),
 
 
 onsuccess:

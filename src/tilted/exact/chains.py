@@ -99,7 +99,7 @@ class _Sums:
     first: np.ndarray
     second: np.ndarray
     density: np.ndarray
-    kept: list = field(default_factory=list)
+    kept: np.ndarray
     count: int = 0
 
 
@@ -144,26 +144,29 @@ def sample(
     walkers = Walkers.start(reference, D)
     for _ in range(length.warmup):
         iterate(rng, reference, walkers, moves)
-    sums, began = _empty(reference, conditional, walkers), walkers.evaluations
     recorded = length.iterations // length.thin
-    keep = np.unique(np.linspace(0, recorded - 1, min(KEPT, recorded)).astype(int))
+    stride = -(-recorded // KEPT)
+    sums, began = _empty(D, conditional, recorded // stride), walkers.evaluations
     for t in range(recorded):
         for _ in range(length.thin):
             iterate(rng, reference, walkers, moves)
-        _record(sums, reference, conditional, labels, walkers.D, t in keep)
+        values = _record(sums, reference, conditional, labels, walkers.D)
+        if (t + 1) % stride == 0:
+            sums.kept[:, :, t // stride] = values
     evaluations = (walkers.evaluations - began) / (D.size * recorded * length.thin)
     return _summary(sums, reference, conditional, walkers, evaluations)
 
 
-def _empty(reference, conditional, walkers) -> _Sums:
-    n, chains = walkers.D.shape
+def _empty(D, conditional, kept: int) -> _Sums:
+    n, chains = D.shape
     others = 0 if conditional is None else len(conditional.variance)
     zeros = np.zeros((n + others, chains))
-    return _Sums(zeros, zeros.copy(), np.zeros((others, chains)))
+    draws = np.empty((n + others, chains, kept), dtype=np.float32)
+    return _Sums(zeros, zeros.copy(), np.zeros((others, chains)), draws)
 
 
-def _record(sums: _Sums, reference, conditional, labels, D, keep: bool) -> None:
-    """Add the present draws to the sums; rows are deviations from the reference's prediction."""
+def _record(sums: _Sums, reference, conditional, labels, D) -> np.ndarray:
+    """Add the present draws to the sums and return them, as deviations from the reference's prediction."""
     values = D
     if conditional is not None:
         others = conditional.weights @ D
@@ -176,8 +179,7 @@ def _record(sums: _Sums, reference, conditional, labels, D, keep: bool) -> None:
     sums.first += values
     sums.second += values**2
     sums.count += 1
-    if keep:
-        sums.kept.append(values.astype(np.float32))
+    return values
 
 
 def _predicted(reference, conditional) -> np.ndarray:
@@ -188,8 +190,7 @@ def _predicted(reference, conditional) -> np.ndarray:
 
 def _summary(sums: _Sums, reference, conditional, walkers, evaluations) -> Sample:
     n = len(reference.mean)
-    draws = np.stack(sums.kept, axis=-1)
-    r_hat, bulk = diagnostics.split_r_hat(draws), diagnostics.bulk_size(draws)
+    r_hat, bulk = diagnostics.split_r_hat(sums.kept), diagnostics.bulk_size(sums.kept)
     first, second = sums.first / sums.count, sums.second / sums.count
     latents = _moments(first[:n], second[:n], reference.mean, 0.0, r_hat[:n], bulk[:n])
     others = log_density = se = None

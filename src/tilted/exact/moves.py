@@ -70,7 +70,7 @@ class Walkers:
 def iterate(
     rng: np.random.Generator, reference: Reference, walkers: Walkers, moves: Moves, power: float = 1.0
 ) -> None:
-    """One iteration in place; ``power`` 0 is the reference itself, 1 the posterior.
+    """One iteration in place, 0 < ``power`` <= 1; at 1 the posterior is invariant.
 
     Raises
     ------
@@ -142,20 +142,20 @@ def slice_angles(rng, value, present: np.ndarray, power: float):
     """
     chains = len(present)
     level = power * present - rng.standard_exponential(chains)
-    angle = rng.uniform(0.0, 2.0 * np.pi, chains)
+    angle = 2.0 * np.pi * rng.random(chains)
     low, high = angle - 2.0 * np.pi, angle.copy()
     values, active = present.copy(), np.arange(chains)
     for _ in range(ROUNDS):
         found = value(active, angle[active])
-        with np.errstate(invalid="ignore"):  # 0 x -inf at power 0 is outside
-            inside = power * found > level[active]
+        inside = power * found > level[active]
         values[active[inside]] = found[inside]
         active = active[~inside]
         if not len(active):
             return angle, values, 0
         rejected = angle[active]
-        low[active] = np.where(rejected < 0.0, rejected, low[active])
-        high[active] = np.where(rejected < 0.0, high[active], rejected)
-        angle[active] = rng.uniform(low[active], high[active])
+        below = np.where(rejected < 0.0, rejected, low[active])
+        above = np.where(rejected < 0.0, high[active], rejected)
+        low[active], high[active] = below, above
+        angle[active] = below + (above - below) * rng.random(len(active))
     angle[active] = 0.0
     return angle, values, len(active)
