@@ -157,7 +157,9 @@ def truth_artifacts():
 
 
 def show_results():
-    """The table in the terminal, and where everything is."""
+    """The table in the terminal, and where everything is; nothing when only other targets were asked for."""
+    if not Path(TABLES, "qp_table1.md").is_file():
+        return
     print(Path(TABLES, "qp_table1.md").read_text(encoding="utf-8"))
     print(f"Tables:  {Path(TABLES).resolve()}")
     print(f"Figures: {Path(FIGURES).resolve()}")
