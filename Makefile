@@ -78,5 +78,5 @@ lock: ## requirements.lock and environment.yml from pyproject.toml (needs uv)
 	$(PYTHON) tools/lock.py
 
 clean: ## remove products and caches (not .venv, not raw data)
-	rm -rf .snakemake logs data/standard data/lookup data/fits results/preview tables/preview \
+	rm -rf .snakemake logs data/standard data/lookup data/fits data/truth results/preview tables/preview \
 	  figures/preview .pytest_cache .ruff_cache .hypothesis build dist

@@ -20,6 +20,7 @@ if not {"name", "qp"} & set(config):
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/fits.smk"
+include: "workflow/rules/truth.smk"
 include: "workflow/rules/results.smk"
 
 
@@ -29,6 +30,7 @@ rule all:
         # named here too: beside committed records and tables, missing fits would look done
         fit_paths(),
         artifact_paths(),
+        truth_artifacts(),
 
 
 onsuccess:

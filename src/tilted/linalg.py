@@ -114,7 +114,16 @@ def semidefinite_root(K: np.ndarray, name: str) -> np.ndarray:
     """
     if not np.all(np.isfinite(K)) or not np.all(np.diagonal(K) > 0):
         raise NotPositiveDefinite(name, 0, len(K))
+    return pivoted_cholesky(K)[0]
+
+
+def pivoted_cholesky(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The root [N, R] of :func:`semidefinite_root` and its pivots [R].
+
+    ``root[pivots]`` is lower triangular: these R values of a Gaussian with covariance K determine all
+    others to rounding.
+    """
     factor, pivots, rank, _ = lapack.dpstrf(K, lower=1)
     root = np.zeros((len(K), rank), order="F")
     root[pivots - 1] = np.tril(factor)[:, :rank]
-    return root
+    return root, pivots[:rank] - 1

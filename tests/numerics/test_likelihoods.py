@@ -119,6 +119,32 @@ def log_likelihood(name, y, f):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
+def test_log_likelihood_broadcasts_and_integrates_to_the_predictive(name):
+    likelihood, y = EXAMPLES[name]
+    f = np.array([-2.1, 0.4, 1.7])
+    direct = [[log_likelihood(name, label, value) for value in f] for label in y]
+    np.testing.assert_allclose(likelihood.log_likelihood(y[:, None], f), direct, rtol=1e-13)
+    for i in range(len(y)):
+        sd = np.sqrt(V[i])
+        integral, _ = quad(
+            lambda f, i=i, sd=sd: np.exp(likelihood.log_likelihood(y[i], f)) * norm.pdf(f, M[i], sd),
+            M[i] - 12 * sd,
+            M[i] + 12 * sd,
+            epsabs=1e-13,
+            limit=500,
+        )
+        predictive = likelihood.log_predictive(y[[i]], M[[i]], V[[i]])[0]
+        assert predictive == pytest.approx(np.log(integral), abs=1e-9)
+
+
+def test_log_likelihood_at_the_ends():
+    assert Probit().log_likelihood(1.0, -1e3) == pytest.approx(-500007.826694812, rel=1e-12)
+    assert Probit().log_likelihood(-1.0, -40.0) == pytest.approx(0.0, abs=1e-300)
+    at_zero = PoissonSquare().log_likelihood(np.array([0.0, 2.0]), np.zeros(2))
+    np.testing.assert_array_equal(at_zero, [0.0, -np.inf])
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_expected_log_equals_quadrature(name):
     likelihood, y = EXAMPLES[name]
     value, d_mean, d_variance = likelihood.expected_log(y, M, V)

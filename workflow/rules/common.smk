@@ -5,7 +5,7 @@ import sys
 
 try:
     from tilted import data, protocols
-    from tilted.experiments import qp
+    from tilted.experiments import qp, truth
     from tilted.provenance import closure_hash
 except ImportError as error:
     sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
@@ -154,8 +154,27 @@ def artifact_paths():
     ]
 
 
+TRUTH = config.get("truth", {})
+TRUTH_RECORDS = "results/qp/truth"
+
+
+def truth_paths():
+    """Sampled ground truth, one file a data set of the configuration."""
+    return [f"data/truth/{dataset}.json.gz" for dataset in TRUTH]
+
+
+def truth_artifacts():
+    """What is made of it, if the configuration asks for any; the samples are named first, because
+    beside committed records they would look done."""
+    tables = [f"{TABLES}/qp_truth.{kind}" for kind in ("csv", "md")]
+    figures = [f"{FIGURES}/qp_truth.{kind}" for kind in FIGURE_KINDS]
+    return [*truth_paths(), *tables, *figures] if TRUTH else []
+
+
 def show_results():
-    """The table in the terminal, and where everything is."""
+    """The table in the terminal, and where everything is; nothing when only other targets were asked for."""
+    if not Path(TABLES, "qp_table1.md").is_file():
+        return
     text = Path(TABLES, "qp_table1.md").read_text(encoding="utf-8")
     print(text.split("\n## QP's NTLL")[0])
     print(f"Tables:  {Path(TABLES).resolve()}")

@@ -49,6 +49,9 @@ class Likelihood(Protocol):
     def log_predictive(self, y, m, v) -> np.ndarray:
         """log of the integral of N(f; m, v) p(y|f) over f."""
 
+    def log_likelihood(self, y, f) -> np.ndarray:
+        """log p(y|f) itself; y and f are arrays of any shapes that broadcast."""
+
 
 def require_finite(y, what: str = "y") -> np.ndarray:
     """``y`` as a float vector; ValueError if it is not one-dimensional or not finite."""

@@ -56,6 +56,10 @@ class GaussianNoise:
         total = v + self.noise
         return -0.5 * (np.log(2.0 * np.pi * total) + (y - m) ** 2 / total)
 
+    def log_likelihood(self, y, f) -> np.ndarray:
+        """log N(y; f, noise), broadcast."""
+        return -0.5 * (np.log(2.0 * np.pi * self.noise) + (y - f) ** 2 / self.noise)
+
     def errors(self, y, m, v) -> np.ndarray:
         """Absolute error of the predictive mean [N]."""
         return np.abs(y - m)

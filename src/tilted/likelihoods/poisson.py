@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import dawsn, gammaln
+from scipy.special import dawsn, gammaln, xlogy
 
 from tilted.likelihoods.contract import Tilted, require_finite
 from tilted.quadrature import TiltedDensity, bisect, gauss_legendre, panel_edges
@@ -112,6 +112,11 @@ class PoissonSquare:
             + y * np.log(scale)
             - (shape + y) * np.log1p(scale)
         )
+
+    def log_likelihood(self, y, f) -> np.ndarray:
+        """log Poisson(y; f^2), broadcast; -inf for a positive count at f = 0."""
+        with np.errstate(divide="ignore"):
+            return xlogy(2.0 * y, np.abs(f)) - f**2 - gammaln(y + 1.0)
 
     def predicted_count(self, m, v) -> np.ndarray:
         """Mode of the negative binomial of appendix H: floor(c (k - 1)), or 0 when k <= 1."""

@@ -118,6 +118,10 @@ class Probit:
         """log Phi(y m / sqrt(1 + v)), arrays [N]."""
         return log_ndtr(y * m / np.sqrt(1.0 + v))
 
+    def log_likelihood(self, y, f) -> np.ndarray:
+        """log Phi(y f), broadcast."""
+        return log_ndtr(y * f)
+
     def errors(self, y, m, v) -> np.ndarray:
         """1 where p(y) < 1/2, else 0 (ties count as right) [N]."""
         return (y * m < 0).astype(float)

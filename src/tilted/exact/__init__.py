@@ -1,0 +1,19 @@
+"""Ground truth: the exact posterior p(f | y) and evidence at fixed hyperparameters, by sampling.
+
+The rooms, in reading order:
+
+``target``
+    the posterior over distinct inputs, and a **reference** Gaussian times a residual that equals it;
+``moves``
+    Markov moves that leave reference x exp(power x residual) invariant: elliptical slice sampling of
+    all latents at once, and of one latent at a time;
+``chains``
+    many chains side by side, moments in constant memory, Monte-Carlo standard errors;
+``diagnostics``
+    R-hat and effective sample size;
+``annealing``
+    the evidence by annealed importance sampling from the reference to the posterior.
+
+Nothing here is an approximation with a fixed point: errors shrink as the chains grow, and every estimate
+comes with its standard error.
+"""

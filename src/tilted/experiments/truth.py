@@ -1,0 +1,250 @@
+"""EP, QP and VB beside the exact posterior on one fold of a data set, all at the same hyperparameters.
+
+The hyperparameters are those of EP's (first) tuning, as in the QP paper. The exact posterior and evidence
+are sampled (``tilted.exact``) from the reference Gaussian of EP's sites raised to the power ``FRACTION``,
+which is wider than EP's posterior because the exact one has heavier tails on separable data.
+
+Numbers in the record are rounded: estimates to 7 significant digits, standard errors and diagnostics to 3.
+Training latents are those of the distinct inputs: equal rows share one. Times are processor seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilted import api, likelihoods, protocols, provenance
+from tilted.data import Dataset, Split, split
+from tilted.exact.annealing import Annealed, anneal, schedule
+from tilted.exact.chains import Length, Moments, Sample, sample
+from tilted.exact.moves import Moves, suited
+from tilted.exact.target import Reference, Target
+from tilted.experiments import qp
+from tilted.gaussian import Sites
+from tilted.inference import RULES
+from tilted.inference.engine import Options
+from tilted.kernels import SquaredExponential
+
+PROTOCOL = "as-released"
+METHODS = ("ep", "qp", "vb")
+FRACTION = 0.7
+JOINT_STEPS = 4  # at each power of the annealing; with fewer, runs caught in a tail dominate the weights
+DIGITS, ERROR_DIGITS = 7, 3
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to sample: chains of ``iterations`` after a warm-up of a fifth more, then annealed runs.
+
+    ``share`` sets how fine the annealing is (``annealing.schedule``).
+    """
+
+    chains: int
+    iterations: int
+    runs: int
+    share: float = 0.997
+
+    @property
+    def length(self) -> Length:
+        """Of the chains."""
+        return Length(self.chains, self.iterations // 5, self.iterations)
+
+
+def modules_of(dataset: str) -> list[str]:
+    """Modules whose closures a job depends on (some are imported by name at run time)."""
+    block = protocols.block(PROTOCOL, qp.task_of(dataset))
+    return [__name__, *(RULES[method] for method in METHODS), likelihoods.module_of(block["likelihood"])]
+
+
+def run(
+    dataset: Dataset,
+    effort: Effort,
+    kernel: SquaredExponential | None = None,
+    seed: int = 0,
+    fold: int = 0,
+) -> dict:
+    """Compare the methods with the exact posterior on one fold.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        In the variant of the protocol as-released.
+    effort : Effort
+    kernel : SquaredExponential, optional
+        Hyperparameters; those of EP's first tuning on this fold by default.
+    seed, fold : int
+        The split; the seed also starts the random numbers of the sampler.
+
+    Returns
+    -------
+    record : dict
+        Hyperparameters; for each method its log evidence, status, latent means and variances at training
+        and test inputs and test log densities; the same for the truth with standard errors and diagnostics.
+
+    Raises
+    ------
+    ArithmeticError
+        If EP's tuning or a method's inference fails: there is nothing to compare.
+    """
+    block = protocols.block(PROTOCOL, qp.task_of(dataset.name))
+    part = split(dataset, block["split"], seed, fold, standardise=block["standardise"])
+    kernel = kernel or tuned_kernel(dataset, seed, fold)
+    fits = {method: _fit(block, method, part, kernel, dataset.name) for method in METHODS}
+    likelihood, mean = fits["ep"].problem.likelihood, fits["ep"].problem.mean
+    target = Target.build(kernel, part.X_train, part.y_train, likelihood, mean)
+    distinct = np.unique(target.latent, return_index=True)[1]
+    truth = _truth(Reference.build(target, fits["ep"].inference.sites, FRACTION), part, effort, seed)
+    if likelihood.name == "poisson-square":
+        truth["mirror"] = _mirror(target, fits["ep"].inference.sites, effort, seed, truth["log_evidence"])
+    return {
+        "paper": qp.PAPER,
+        "dataset": dataset.name,
+        "protocol": PROTOCOL,
+        "seed": seed,
+        "fold": fold,
+        "n_train": len(part.y_train),
+        "n_latents": len(target),
+        "n_test": len(part.y_test),
+        "hyperparameters": {"variance": kernel.variance, "lengthscale": kernel.lengthscale},
+        "methods": {name: _approximation(fit, part, distinct) for name, fit in fits.items()},
+        "truth": truth,
+        "source": provenance.closure_hash(*modules_of(dataset.name)),
+        "environment": provenance.environment(),
+    }
+
+
+def tuned_kernel(dataset: Dataset, seed: int, fold: int) -> SquaredExponential:
+    """Hyperparameters of EP's first tuning; ArithmeticError if it failed."""
+    first = qp.run_cell(dataset, PROTOCOL, "ep", seed, fold)[0]
+    if first["hyperparameters"] is None:
+        raise ArithmeticError(f"EP's tuning on {dataset.name} failed: {first['status']['message']}")
+    return SquaredExponential(**first["hyperparameters"])
+
+
+def _fit(block, method, part: Split, kernel, name: str) -> api.Fit:
+    """One method at fixed hyperparameters, with the protocol's options and EP's prior mean."""
+    spec = protocols.method(PROTOCOL, qp.task_of(name), method)
+    options = Options(**block["sites"], min_precision=spec.get("min_precision", -np.inf))
+    fit = api.fit(
+        part.X_train,
+        part.y_train,
+        block["likelihood"],
+        spec["rule"],
+        kernel,
+        mean=block["mean"],
+        optimise=False,
+        options=options,
+    )
+    if not fit.status.converged:
+        raise ArithmeticError(f"{method} on {name}: {fit.status.message}")
+    return fit
+
+
+def _approximation(fit: api.Fit, part: Split, distinct) -> dict:
+    """What a method says, in the same terms as the truth."""
+    mean, variance = fit.predict_latent(part.X_test)
+    marginals = fit.inference.state.marginals
+    return {
+        "log_evidence": fit.log_evidence,
+        "status": fit.status.as_dict(),
+        "train": {
+            "mean": _rounded(marginals.mean[distinct]),
+            "variance": _rounded(marginals.variance[distinct]),
+        },
+        "test": {"mean": _rounded(mean), "variance": _rounded(variance)},
+        "log_density": _rounded(fit.problem.likelihood.log_predictive(part.y_test, mean, variance)),
+    }
+
+
+def _truth(reference: Reference, part: Split, effort: Effort, seed: int) -> dict:
+    """Sampled moments, predictions and evidence, with standard errors and diagnostics."""
+    rng, rng_annealing = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
+    began = time.process_time()
+    found = sample(reference, rng, effort.length, inputs=part.X_test, labels=part.y_test)
+    sampled = time.process_time()
+    moves = _annealing_moves(reference)
+    powers = schedule(reference, rng_annealing, effort.share, moves)
+    annealed = anneal(reference, rng_annealing, powers, effort.runs, moves)
+    return {
+        "log_evidence": annealed.log_evidence,
+        "se_log_evidence": float(annealed.standard_error),
+        "train": _moments(found.latents),
+        "test": _moments(found.others),
+        "log_density": _rounded(found.log_density),
+        "se_log_density": _rounded(found.se_log_density, ERROR_DIGITS),
+        "sampler": _sampler(found, effort, reference),
+        "annealing": _annealing(annealed, powers, moves),
+        "seconds": {"sampling": sampled - began, "annealing": time.process_time() - sampled},
+    }
+
+
+def _moments(moments: Moments) -> dict:
+    return {
+        "mean": _rounded(moments.mean),
+        "variance": _rounded(moments.variance),
+        "se_mean": _rounded(moments.se_mean, ERROR_DIGITS),
+        "se_variance": _rounded(moments.se_variance, ERROR_DIGITS),
+        "effective_size": _rounded(moments.effective_size, ERROR_DIGITS),
+        "r_hat_max": float(moments.r_hat.max()),
+        "bulk_size_min": float(moments.bulk_size.min()),
+    }
+
+
+def _sampler(found: Sample, effort: Effort, reference: Reference) -> dict:
+    moves = suited(reference)
+    return {
+        "chains": effort.chains,
+        "warmup": effort.length.warmup,
+        "iterations": effort.iterations,
+        "joint_steps": moves.joint,
+        "sweeps": moves.sweeps,
+        "fraction": FRACTION,
+        "evaluations": found.evaluations,
+        "stuck": found.stuck,
+        "floored": found.floored,
+    }
+
+
+def _annealing_moves(reference: Reference) -> Moves:
+    sweeps = suited(reference).sweeps
+    return Moves(joint=1 if sweeps else JOINT_STEPS, sweeps=sweeps)
+
+
+def _annealing(annealed: Annealed, powers: np.ndarray, moves: Moves) -> dict:
+    return {
+        "runs": len(annealed.log_weights),
+        "steps": len(powers) - 1,
+        "joint_steps": moves.joint,
+        "sweeps": moves.sweeps,
+        "effective": annealed.effective,
+        "share_of_heaviest": annealed.share_of_heaviest,
+        "sd_log_weights": float(annealed.log_weights.std()),
+        "stuck": annealed.stuck,
+    }
+
+
+def _mirror(target: Target, sites: Sites, effort: Effort, seed: int, log_evidence: float) -> dict:
+    """The mode at -f, which the likelihood of f^2 cannot tell from the one at f: how much mass it has.
+
+    ``log_odds``: evidence annealed from the mirrored reference, minus the evidence. ``r_hat`` is of
+    chains started at draws of both references; large where the two modes do not communicate.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
+    reference = Reference.build(target, sites, FRACTION)
+    mirrored = Reference.build(target, Sites(sites.tau, -sites.nu), FRACTION)
+    annealed = anneal(mirrored, rng, schedule(mirrored, rng, effort.share), min(effort.runs, 2048))
+    starts = [r.mean[:, None] + r.draw(rng, 16) for r in (reference, mirrored)]
+    both = sample(reference, rng, Length(32, 200, 1000), start=np.concatenate(starts, axis=1))
+    return {
+        "log_odds": annealed.log_evidence - log_evidence,
+        "se_log_odds": annealed.standard_error,
+        "r_hat_both_signs": float(both.latents.r_hat.max()),
+        "ended_at_other_sign": int(np.sum(both.ends.mean(axis=0) < 0)),
+    }
+
+
+def _rounded(values: np.ndarray, digits: int = DIGITS) -> list[float]:
+    """Values to so many significant digits."""
+    return [float(f"{value:.{digits}g}") for value in values]

@@ -1,0 +1,288 @@
+"""Are QP's smaller variances closer to the exact posterior's, or merely smaller? Records to tables.
+
+A record (``experiments.truth``) holds the latent means and variances of EP, QP and VB at the training and
+test inputs of one fold, and the exact ones with their Monte-Carlo standard errors. Errors of variances are
+those of their logarithms: 0.01 is one per cent.
+
+Monte-Carlo errors of different latents come from the same chains and are correlated. The error of a mean
+over latents is therefore taken as the mean of their errors, its value under full correlation and an upper
+bound under any.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted.results.published import ROWS
+from tilted.results.store import read_records, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METHODS = ("ep", "qp", "vb")
+PARTS = ("train", "test")
+DECIDED = 2.0
+"""Standard errors beyond which a comparison counts as decided."""
+
+COLUMNS = tuple(
+    "row dataset method part n mean_rms mean_noise log_variance_bias log_variance_bias_se log_variance_rms "
+    "log_variance_noise closer_than_ep closer_low closer_high excess_over_ep excess_se ntll_difference "
+    "ntll_se evidence_error evidence_se r_hat_max effective_size_min".split()
+)
+"""Columns of the summary. ``closer_than_ep``: share of latents whose variance is closer to the exact one
+than EP's, and the same counting only what is decided (low) or adding all that is not (high);
+``excess_over_ep``: mean squared log-variance error minus EP's; ``ntll_difference`` (test rows) and
+``evidence_error`` (train rows): the method's minus the exact, nats."""
+
+
+def load(paths: Iterable[str | Path]) -> list[dict]:
+    """Records of all files, in the order of the paper's table.
+
+    Raises
+    ------
+    ValueError
+        Two records of one data set, or a data set the table does not have.
+    """
+    records = [record for path in paths for record in read_records(path)]
+    names = [record["dataset"] for record in records]
+    if len(set(names)) < len(names) or not set(names) <= set(ROWS):
+        raise ValueError(f"need one record for each of some of {', '.join(ROWS)}, got {', '.join(names)}")
+    return sorted(records, key=lambda record: list(ROWS).index(record["dataset"]))
+
+
+def summary(records: Sequence[dict]) -> pd.DataFrame:
+    """One line for each data set, method and part, with `COLUMNS`; a number that does not exist is NaN."""
+    import pandas as pd
+
+    lines = [_line(record, m, part) for record in records for m in METHODS for part in PARTS]
+    return pd.DataFrame(lines, columns=COLUMNS)
+
+
+def log_ratios(record: dict, method: str, part: str) -> np.ndarray:
+    """log of a method's variance over the exact one, for each latent of a part."""
+    variance = np.asarray(record["methods"][method][part]["variance"])
+    return np.log(variance / np.asarray(record["truth"][part]["variance"]))
+
+
+def log_variance_errors(record: dict, part: str) -> np.ndarray:
+    """Monte-Carlo standard errors of the logarithms of the exact variances."""
+    truth = record["truth"][part]
+    return np.asarray(truth["se_variance"]) / np.asarray(truth["variance"])
+
+
+def mean_errors(record: dict, method: str, part: str) -> np.ndarray:
+    """Errors of the latent means, in exact posterior standard deviations."""
+    truth = record["truth"][part]
+    difference = np.asarray(record["methods"][method][part]["mean"]) - np.asarray(truth["mean"])
+    return difference / np.sqrt(truth["variance"])
+
+
+def _line(record: dict, method: str, part: str) -> dict:
+    truth = record["truth"][part]
+    ratios, noise = log_ratios(record, method, part), log_variance_errors(record, part)
+    line = {
+        "row": ROWS[record["dataset"]],
+        "dataset": record["dataset"],
+        "method": method,
+        "part": part,
+        "n": len(ratios),
+        "mean_rms": _rms(mean_errors(record, method, part)),
+        "mean_noise": _rms(np.asarray(truth["se_mean"]) / np.sqrt(truth["variance"])),
+        "log_variance_bias": ratios.mean(),
+        "log_variance_bias_se": noise.mean(),
+        "log_variance_rms": _rms(ratios),
+        "log_variance_noise": _rms(noise),
+        "r_hat_max": truth["r_hat_max"],
+        "effective_size_min": min(truth["effective_size"]),
+    }
+    if method != "ep":
+        line |= _against_ep(ratios, log_ratios(record, "ep", part), noise)
+    return line | (_evidence(record, method) if part == "train" else _density(record, method))
+
+
+def _against_ep(ratios, ep, noise) -> dict:
+    """Whose variance is closer to the exact one, latent by latent and in the mean square."""
+    # the exact log variance lies on the method's side of the midpoint by so many standard errors
+    side = np.sign(ep - ratios) * (ratios + ep) / 2.0 / noise
+    gap = ratios - ep
+    return {
+        "closer_than_ep": np.mean(side > 0),
+        "closer_low": np.mean(side > DECIDED),
+        "closer_high": np.mean(side > -DECIDED),
+        "excess_over_ep": np.mean(gap * (ratios + ep)),
+        "excess_se": np.mean(2.0 * np.abs(gap) * noise),
+    }
+
+
+def _density(record: dict, method: str) -> dict:
+    truth = record["truth"]
+    difference = np.asarray(truth["log_density"]) - np.asarray(record["methods"][method]["log_density"])
+    return {"ntll_difference": difference.mean(), "ntll_se": np.mean(truth["se_log_density"])}
+
+
+def _evidence(record: dict, method: str) -> dict:
+    error = record["methods"][method]["log_evidence"] - record["truth"]["log_evidence"]
+    return {"evidence_error": error, "evidence_se": record["truth"]["se_log_evidence"]}
+
+
+def _rms(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
+    """The summary as CSV, 6 significant digits; an empty cell is a number that does not exist."""
+    return write_text(path, table.to_csv(index=False, lineterminator="\n", float_format="%.6g"))
+
+
+def write_markdown(records: Sequence[dict], table: pd.DataFrame, path: str | Path) -> Path:
+    """The summary as Markdown that is legible as plain text, with the sampler's diagnostics."""
+    lines = [f"# {TITLE}", "", *LEGEND.splitlines(), ""]
+    for part, name in (("test", "Test latents"), ("train", "Training latents")):
+        lines += [f"## {name}: variance over exact variance", ""]
+        lines += [*_grid(VARIANCE_HEADER, _variances(table, part)), ""]
+        lines += [f"## {name}: error of the mean, in exact posterior standard deviations", ""]
+        lines += [*_grid(MEAN_HEADER, _means(table, part)), ""]
+    lines += ["## Test log density: NTLL minus the exact, x 10^-3 nats", ""]
+    lines += [*_grid(SCORE_HEADER, _scores(table, "test", "ntll_difference", "ntll_se", 1e3)), ""]
+    lines += ["## Log evidence minus the exact, nats", ""]
+    lines += [*_grid(SCORE_HEADER, _scores(table, "train", "evidence_error", "evidence_se", 1.0)), ""]
+    lines += ["## How it was sampled", "", *_grid(SAMPLER_HEADER, _samplers(records)), ""]
+    lines += [*(line for record in records for line in _mirror(record))]
+    return write_text(path, "\n".join(lines).rstrip() + "\n")
+
+
+TITLE = "The exact posterior beside EP, QP and VB"
+
+LEGEND = """\
+One fold a data set (as-released, seed 0, fold 0); every method and the exact posterior at the same
+hyperparameters, those of EP's first tuning. The exact posterior is sampled by elliptical slice sampling, its
+evidence by annealed importance sampling. Ratios: geometric mean over the latents; rms: of the log ratio.
+"±" and "noise" are Monte-Carlo standard errors of the exact values (upper bounds for means over latents).
+"QP closer": share of latents where QP's variance is closer to the exact one than EP's, in brackets the share
+that is decided by two standard errors, and that share with all undecided latents added.
+"Verdict" compares EP and QP by mean squared log error: undecided within two standard errors."""
+
+VARIANCE_HEADER = ("Data", "n", "EP", "QP", "VB", "±", "rms EP", "rms QP", "rms VB", "noise") + (
+    "QP closer",
+    "Verdict",
+)
+MEAN_HEADER = ("Data", "rms EP", "rms QP", "rms VB", "noise")
+SCORE_HEADER = ("Data", "EP", "QP", "VB", "±")
+SAMPLER_HEADER = ("Data", "Chains", "Iterations", "Sweeps", "R-hat", "Min. size", "Steps", "Runs") + (
+    "Eff. runs",
+    "Heaviest",
+    "Log evidence",
+    "Core-seconds",
+)
+
+
+def _lines_of(table: pd.DataFrame, part: str) -> Iterable[tuple[str, dict]]:
+    """Row of the paper's table -> the lines of its methods."""
+    for row, lines in table[table["part"] == part].groupby("row", sort=False):
+        yield row, {line.method: line for line in lines.itertuples(index=False)}
+
+
+def _variances(table: pd.DataFrame, part: str) -> list[tuple]:
+    cells = []
+    for row, of in _lines_of(table, part):
+        qp, ratios = of["qp"], [np.exp(of[m].log_variance_bias) for m in METHODS]
+        closer = f"{qp.closer_than_ep:.2f} ({qp.closer_low:.2f}-{qp.closer_high:.2f})"
+        rms = [f"{of[m].log_variance_rms:.4f}" for m in METHODS]
+        spread = f"{qp.log_variance_bias_se:.4f}", *rms, f"{qp.log_variance_noise:.4f}"
+        cells.append((row, str(qp.n), *(f"{r:.4f}" for r in ratios), *spread, closer, verdict(qp)))
+    return cells
+
+
+def verdict(qp) -> str:
+    """Which of EP and QP has the smaller mean squared log-variance error."""
+    if abs(qp.excess_over_ep) <= DECIDED * qp.excess_se:
+        return "undecided"
+    return "EP closer" if qp.excess_over_ep > 0 else "QP closer"
+
+
+def _means(table: pd.DataFrame, part: str) -> list[tuple]:
+    return [
+        (row, *(f"{of[m].mean_rms:.4f}" for m in METHODS), f"{of['ep'].mean_noise:.4f}")
+        for row, of in _lines_of(table, part)
+    ]
+
+
+def _scores(table: pd.DataFrame, part: str, value: str, error: str, scale: float) -> list[tuple]:
+    return [
+        (
+            row,
+            *(f"{scale * getattr(of[m], value):+z.3f}" for m in METHODS),
+            f"{scale * getattr(of['ep'], error):.3f}",
+        )
+        for row, of in _lines_of(table, part)
+    ]
+
+
+def _samplers(records: Sequence[dict]) -> list[tuple]:
+    cells = []
+    for record in records:
+        truth = record["truth"]
+        sampler, annealing = truth["sampler"], truth["annealing"]
+        worst = max(truth[part]["r_hat_max"] for part in PARTS)
+        smallest = min(min(truth[part]["effective_size"]) for part in PARTS)
+        cells.append(
+            (
+                ROWS[record["dataset"]],
+                str(sampler["chains"]),
+                f"{sampler['iterations']:,}",
+                "yes" if sampler["sweeps"] else "no",
+                f"{worst:.3f}",
+                f"{smallest:,.0f}",
+                str(annealing["steps"]),
+                f"{annealing['runs']:,}",
+                f"{annealing['effective']:,.0f}",
+                f"{annealing['share_of_heaviest']:.4f}",
+                f"{truth['log_evidence']:.3f} ± {truth['se_log_evidence']:.3f}",
+                f"{sum(truth['seconds'].values()):.0f}",
+            )
+        )
+    return cells
+
+
+def _mirror(record: dict) -> list[str]:
+    """What the sign symmetry of f^2 does to a data set of counts."""
+    mirror = record["truth"].get("mirror")
+    if mirror is None:
+        return []
+    odds = f"{mirror['log_odds']:+.2f} ± {mirror['se_log_odds']:.2f}"
+    text = (
+        f"{ROWS[record['dataset']]}: the likelihood cannot tell f from -f. The mode at negative f, which is "
+        f"not sampled, has a log evidence of {odds} relative to the other. Of 32 chains started in the two "
+        f"modes in equal parts, {mirror['ended_at_other_sign']} ended at negative f "
+        f"(R-hat {mirror['r_hat_both_signs']:.2f})."
+    )
+    return textwrap.wrap(text, 108)
+
+
+def write(paths: Iterable[str | Path], tables: str | Path, figures: str | Path) -> list[Path]:
+    """Everything made of the records: ``qp_truth`` as CSV and Markdown, and as figure (PDF, PNG).
+
+    Errors as :func:`load`, and ValueError without any record.
+    """
+    from tilted.results.truth_figure import figure_truth
+
+    records = load(paths)
+    table = summary(records)
+    csv = write_csv(table, Path(tables, "qp_truth.csv"))
+    markdown = write_markdown(records, table, Path(tables, "qp_truth.md"))
+    return [csv, markdown, *figure_truth(records, table, Path(figures, "qp_truth"))]
+
+
+def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Aligned pipe table, first column left, the others right."""
+    widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
+    rules = ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])]
+    return [
+        "| " + " | ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) + " |"
+        for row in (header, rules, *rows)
+    ]

@@ -1,0 +1,125 @@
+"""Figure: how far EP, QP and VB are from the exact posterior, a row a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted.results import style
+from tilted.results.published import ROWS
+from tilted.results.truth import METHODS, log_ratios, log_variance_errors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STEP = 0.25
+TITLES = ("Latent variances", "Latent means", "Log evidence")
+AXIS_LABELS = ("method / exact, test inputs", "rms error (exact sd)", "exact $-$ method (nats)")
+LABELS = {"ep": "EP", "qp": "QP", "vb": "VB"}
+
+
+def figure_truth(records: Sequence[dict], table: pd.DataFrame, path_stem: str | Path) -> tuple[Path, Path]:
+    """Variances, means and evidence against the exact ones.
+
+    Left: variance over exact variance at every test input (dots) and its geometric mean (bar); the grey
+    band is two standard errors of the exact variances. Middle: root mean square error of the test
+    latents' means in exact standard deviations. Right: exact log evidence minus the method's. In both,
+    grey covers what two Monte-Carlo standard errors could explain.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        As `truth.load` returns them.
+    table : pandas.DataFrame
+        As `truth.summary` returns it.
+    path_stem : str or Path
+        Files are ``<path_stem>.pdf`` and ``<path_stem>.png``.
+
+    Returns
+    -------
+    pdf, png : Path
+
+    Raises
+    ------
+    ValueError
+        No record.
+    """
+    from matplotlib.figure import Figure
+
+    if not records:
+        raise ValueError("nothing to draw: no record of ground truth")
+    rows = [ROWS[record["dataset"]] for record in records]
+    with style.applied():
+        figure = Figure(figsize=(7.0, 1.25 + 0.46 * len(rows)), layout="constrained")
+        panels = figure.subplots(1, 3, sharey=True, width_ratios=(2.2, 1.0, 1.0))
+        _variances(panels[0], records)
+        _errors(panels[1], table, rows, "test", "mean_rms", "mean_noise")
+        _errors(panels[2], table, rows, "train", "evidence_error", "evidence_se")
+        for axes, title, label in zip(panels, TITLES, AXIS_LABELS, strict=True):
+            axes.set_title(title)
+            axes.set_xlabel(label)
+        panels[0].set_yticks(range(len(rows)), rows)
+        panels[0].set_ylim(len(rows) - 0.5, -0.5)
+        for axes in panels:
+            axes.tick_params(axis="y", length=0)
+            for k in range(1, len(rows)):
+                axes.axhline(k - 0.5, color=style.LIGHT, linewidth=0.5, zorder=0)
+        figure.legend(handles=_handles(), loc="outside lower center", ncols=4)
+        return style.save(figure, path_stem)
+
+
+def _height(row: int, method: str) -> float:
+    return row + (METHODS.index(method) - 1) * STEP
+
+
+def _look(method: str) -> dict:
+    colour, marker = style.CYCLE[METHODS.index(method)]
+    return {"color": colour, "marker": marker}
+
+
+def _variances(axes, records: Sequence[dict]) -> None:
+    for row, record in enumerate(records):
+        noise = 2.0 * np.sqrt(np.mean(log_variance_errors(record, "test") ** 2))
+        axes.fill_betweenx([row - 0.5, row + 0.5], np.exp(-noise), np.exp(noise),
+                           color=style.LIGHT, linewidth=0, zorder=1)  # fmt: skip
+        for method in METHODS:
+            ratios, height, look = log_ratios(record, method, "test"), _height(row, method), _look(method)
+            opacity = float(np.clip(3.0 / np.sqrt(len(ratios)), 0.25, 0.7))
+            axes.plot(np.exp(ratios), np.full(len(ratios), height), linestyle="", markersize=2.6,
+                      markeredgewidth=0, alpha=opacity, zorder=3, **look)  # fmt: skip
+            axes.plot([np.exp(ratios.mean())] * 2, [height - 0.11, height + 0.11], color="black",
+                      linewidth=1.1, solid_capstyle="butt", zorder=4)  # fmt: skip
+    axes.axvline(1.0, color="black", linewidth=0.7, zorder=2)
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    ticks = [t for t in (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0) if low <= t <= high]
+    axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
+    axes.minorticks_off()
+
+
+def _errors(axes, table: pd.DataFrame, rows: Sequence[str], part: str, value: str, noise: str) -> None:
+    """Absolute errors on a logarithmic axis, with what the Monte-Carlo error may explain in grey."""
+    shown = table[table["part"] == part]
+    smallest = min(shown[value].abs().min(), 2.0 * shown[noise].min()) / 1.6
+    axes.set_xscale("log")
+    for line in shown.itertuples(index=False):
+        row, error, spread = rows.index(line.row), getattr(line, value), getattr(line, noise)
+        if line.method == METHODS[0]:
+            axes.barh(row, 2.0 * spread - smallest, left=smallest, height=1.0, color=style.LIGHT,
+                      linewidth=0, zorder=1)  # fmt: skip
+        # hollow: on the other side of the exact value than the axis says
+        face = {} if value == "mean_rms" or error < 0 else {"markerfacecolor": "white"}
+        axes.plot(abs(error), _height(row, line.method), linestyle="", markersize=4.2, zorder=3,
+                  **_look(line.method), **face)  # fmt: skip
+    axes.set_xlim(left=smallest)
+
+
+def _handles() -> list:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    dots = [Line2D([], [], linestyle="", markersize=4.5, label=LABELS[m], **_look(m)) for m in METHODS]
+    return [*dots, Patch(color=style.LIGHT, label="within 2 Monte-Carlo standard errors")]

@@ -1,0 +1,98 @@
+"""Ground truth in the workflow: made when asked for, from committed records to the same artifacts."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = """\
+name: small
+results: results/preview
+tables: tables/preview
+figures: figures/preview
+truth:
+  wine13: {chains: 8, iterations: 40, runs: 16, share: 0.9}
+qp:
+  as-released:
+    methods: [ep]
+    rows:
+      wine13: {seeds: 1, block: 1}
+"""
+
+
+def snakemake(folder, *arguments, config="small.yaml", code=0):
+    """Run snakemake in a copy of the repository; its output, both streams."""
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
+    environment.pop("TILTED_DATA", None)
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", "1", *arguments, "--configfile", f"config/{config}"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode == 0) == (code == 0), done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A copy of the repository in which the ground truth of one data set was made."""
+    folder = tmp_path_factory.mktemp("truth")
+    for name in ["Snakefile", "environment.yml", "src", "workflow", "config", "profiles"]:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, folder / name)
+    for name in ["data/sources.yaml", "data/coal_counts.csv", "data/published/qp_table1.csv"]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    (folder / "config" / "small.yaml").write_text(SMALL, encoding="utf-8")
+    snakemake(folder, "tables/preview/qp_truth.csv")
+    return folder
+
+
+def test_records_table_and_figure_are_made(run):
+    for name in ("qp_truth.csv", "qp_truth.md"):
+        assert "Wine2" in (run / "tables/preview" / name).read_text(encoding="utf-8")
+    for kind in ("pdf", "png"):
+        assert (run / f"figures/preview/qp_truth.{kind}").stat().st_size > 1000
+    sampled, committed = run / "data/truth/wine13.json.gz", run / "results/qp/truth/wine13.json.gz"
+    assert sampled.read_bytes() == committed.read_bytes()
+
+
+def test_edits_rerun_what_they_touch(run):
+    out = {}
+    for name in ("exact/moves.py", "results/truth_figure.py", "results/tables.py"):
+        module = run / "src" / "tilted" / name
+        before = module.read_text(encoding="utf-8")
+        module.write_text(before + "\n# edited\n", encoding="utf-8")
+        plan = snakemake(run, "--dry-run", "tables/preview/qp_truth.csv")
+        out[name] = {rule for rule in ("truth", "truth_tables") if f"rule {rule}:" in plan}
+        module.write_text(before, encoding="utf-8")
+    assert out == {
+        "exact/moves.py": {"truth", "truth_tables"},
+        "results/truth_figure.py": {"truth_tables"},
+        "results/tables.py": set(),
+    }
+
+
+@pytest.mark.parametrize(
+    "old, new", [("wine13: {chains", "iris: {chains"), ("chains: 8", "chains: 1"), ("0.9", "1.0")]
+)
+def test_wrong_configurations_are_refused(run, old, new):
+    (run / "config" / "wrong.yaml").write_text(SMALL.replace(old, new, 1), encoding="utf-8")
+    out = snakemake(run, "--dry-run", config="wrong.yaml", code=1)
+    assert "validat" in out.lower() and "rule truth" not in out
+
+
+def test_committed_records_do_not_make_a_run_look_done(run):
+    """In a fresh clone the records are there and the samples are not."""
+    (run / "data/truth/wine13.json.gz").unlink()
+    shutil.rmtree(run / ".snakemake")
+    plan = snakemake(run, "--dry-run")
+    assert "rule truth:" in plan
