@@ -130,6 +130,9 @@ def figure_names(part):
     yield from (name for name, task in VARIANCE_FIGURES.items() if has_pairs(part, task))
     if {"ep", "qp", "vb-joint"} & set(part["methods"]):
         yield "published"
+    compared = "ep" in part["methods"] and {"qp", "vb", "vb-joint"} & set(part["methods"])
+    if compared and any(row["seeds"] > 1 for row in part["rows"].values()):
+        yield "paired"
 
 
 # Figure name -> task of the data sets it shows
@@ -144,6 +147,9 @@ def artifact_paths():
         "qp_table1.tex",
         "qp_fidelity.csv",
         "qp_fidelity.md",
+        "audit.csv",
+        "audit_rows.csv",
+        "audit.md",
         "report.html",
     ]
     return [f"{TABLES}/{name}" for name in names] + [

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilted.results import (
+    audit,
     captions,
     compact,
     fidelity,
     figures,
     latex,
+    paired_figure,
     pairs,
     published,
     report,
@@ -23,6 +25,7 @@ from tilted.results import (
     store,
     summary,
     tables,
+    truth,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +41,8 @@ def write_all(
     published_table: str | Path,
     protocols: Sequence[str] | None = None,
 ) -> list[str]:
-    """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, ``report.html`` and all figures.
+    """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, the audit, the ground truth, the report
+    and all figures.
 
     Parameters
     ----------
@@ -47,7 +51,7 @@ def write_all(
     tables_folder, figures_folder : str or Path
         Figures go into a folder a protocol.
     published_table : str or Path
-        The published Table 1.
+        The published Table 1; the claims are in ``claims.csv`` beside it.
     protocols : sequence of str, optional
         Which of the protocols in the folder; default: every one.
 
@@ -75,6 +79,10 @@ def write_all(
     whole = summary.summarise(frame, runs.read(records), published_table)
     drawn = _write_figures(whole.table, frame, variances, Path(figures_folder))
     _write_tables(whole, Path(tables_folder), published_table)
+    audit.write_audit(frame, tables_folder, Path(published_table).with_name("claims.csv"), records)
+    sampled = sorted(Path(records, "truth").glob("*.json.gz"))
+    if sampled:
+        truth.write(sampled, tables_folder, figures_folder)
     report.write_html(
         Path(tables_folder, "report.html"),
         title=captions.TITLE,
@@ -105,6 +113,9 @@ def _write_figures(
             title = f"{VARIANCE_FIGURES[name]}, {protocol}"
             files = figures.predictive_variances(fits, points, datasets, folder / protocol / name, title)
             written.append(files[1])
+        if paired_figure.drawable(fits):
+            title = f"Paired differences, {protocol}"
+            written.append(paired_figure.paired_differences(fits, folder / protocol / "paired", title)[1])
         part = table[table["protocol"] == protocol]
         if part[["mean", "published_mean"]].notna().all(axis=1).any():
             title = f"Ours minus published, {protocol}"

@@ -78,6 +78,11 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
         return style.save(figure, path_stem)
 
 
+def drawable(fits: pd.DataFrame) -> bool:
+    """Whether any comparison of one protocol has two complete seeds."""
+    return any(one.scores for one in [*_against_qp(fits), *_against_vb(fits)])
+
+
 def _against_qp(fits: pd.DataFrame) -> list[Series]:
     return [
         Series(f"QP, {name}", _drawable(fits, first, "qp"), *look)
