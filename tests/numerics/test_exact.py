@@ -147,6 +147,17 @@ def test_a_reference_that_is_the_posterior_has_equal_weights(regression):
     assert found.evaluations == pytest.approx(1.0)  # every first proposal is accepted
 
 
+def test_variances_and_their_errors_are_unbiased_however_few_the_draws(regression):
+    """Four chains of four draws, from the posterior itself, many times over."""
+    target = regression[-1]
+    reference, rng = Reference.build(target, sites_of(target)), np.random.default_rng(9)
+    found = [sample(reference, rng, Length(4, 1, 4)).latents for _ in range(200)]
+    variances, claimed = (np.array([getattr(f, name) for f in found]) for name in ("variance", "se_mean"))
+    exact, spread = reference.variance, np.array([f.mean for f in found]).std(axis=0)
+    assert np.mean(variances / exact) == pytest.approx(1.0, abs=0.04)
+    assert np.sqrt(np.mean(claimed**2 / spread**2)) == pytest.approx(1.0, abs=0.07)
+
+
 @pytest.mark.parametrize("moves", [Moves(1, 0), Moves(0, 1)])
 def test_moves_leave_every_power_invariant(moves, regression):
     """At power p a Gaussian likelihood's posterior is that of noise / p."""
