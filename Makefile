@@ -5,7 +5,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 BIN := .venv/bin
 STAMP := .venv/.stamp
-# pip would compile every module of every package, near half of the processor time of the set-up; what is imported
+# pip would compile every module of every package, near half of the set-up's processor time; what is imported
 # is compiled on first use instead, unless an inherited PYTHONDONTWRITEBYTECODE forbids it.
 PIP := $(BIN)/python -m pip install --quiet --progress-bar off --no-compile
 unexport PYTHONDONTWRITEBYTECODE

@@ -20,9 +20,10 @@ def sha(content):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """/good, /wrong, /short (fewer bytes than promised), /slow, /stall (silent midway), /flaky, /moved.
+    """/good, /wrong, /short (fewer bytes than promised), /slow, /stall (silent midway), /flaky, /moved,
+    /drip (a byte now and then), /drip-head (the same before any content), /endless (and no length said).
 
-    Anything else is a 404; /flaky answers 500 once.
+    Anything else is a 404; /flaky answers 500 once, /broken breaks off once.
     """
 
     tries = 0
@@ -49,6 +50,14 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Location", "/good")
             self.end_headers()
             return
+        if name == "drip-head":
+            self.wfile.write(b"HTTP/1.0 200 OK\r\nX-Padding: ")
+            self.drip(b"x", 0.05)
+        if name in ("drip", "endless"):
+            self.send_response(200)
+            self.end_headers()
+            self.drip(*((b"x", 0.05) if name == "drip" else (CONTENT, 0.0)))
+            return
         Handler.tries += 1
         if name == "flaky" and Handler.tries == 1:
             self.send_error(500)
@@ -58,6 +67,7 @@ class Handler(BaseHTTPRequestHandler):
             "flaky": CONTENT,
             "wrong": CONTENT[:-1] + b"x",
             "short": CONTENT,
+            "broken": CONTENT,
             "cut": CONTENT[:99],
         }
         if name not in bodies:
@@ -67,7 +77,13 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body[:100] if name == "short" else body)
+        broken = name == "short" or (name == "broken" and Handler.tries == 1)
+        self.wfile.write(body[:3000] if broken else body)
+
+    def drip(self, piece, pause):
+        for _ in range(1000):
+            self.wfile.write(piece)
+            time.sleep(pause)
 
     def log_message(self, *_):
         pass
@@ -101,7 +117,7 @@ def leftovers(home):
     return [p.name for p in (home / "raw").rglob("*") if p.is_file() and p.name != "toy.data"]
 
 
-@pytest.mark.parametrize("name", ["good", "flaky", "moved"])
+@pytest.mark.parametrize("name", ["good", "flaky", "broken", "moved"])
 def test_downloads(server, home, name):
     path = fetch(entry(f"{server}/{name}"), home)
     assert path == home / "raw" / "sub" / "toy.data"
@@ -128,6 +144,27 @@ def test_failures_say_what_was_tried_and_leave_nothing(server, home, name, reaso
     assert str(home / "raw" / "sub" / "toy.data") in message  # where to place it by hand
     assert sha(CONTENT) in message and MIRROR_VARIABLE in message
     assert leftovers(home) == [] and not (home / "raw" / "sub" / "toy.data").exists()
+
+
+@pytest.mark.parametrize("name", ["drip", "drip-head"])
+def test_a_server_that_drips_is_left_at_the_deadline(server, home, name):
+    began = time.monotonic()
+    with pytest.raises(DownloadError, match=f"{name}: TimeoutError: not complete after 0.7 s"):
+        fetch(entry(f"{server}/{name}"), home, timeout=0.5, deadline=0.7)
+    assert time.monotonic() - began < 5
+    assert leftovers(home) == []
+
+
+def test_no_more_bytes_are_taken_than_expected(server, home):
+    with pytest.raises(DownloadError, match=f"more than the {len(CONTENT)} bytes expected"):
+        fetch(entry(f"{server}/endless"), home)
+    assert leftovers(home) == []
+    packed = gzip.compress(CONTENT)
+    plain_is_larger = {
+        **entry(path="good.gz"), "sha256": sha(packed), "bytes": len(packed), "plain_sha256": sha(CONTENT),
+        "plain_bytes": len(CONTENT),
+    }  # fmt: skip
+    assert gzip.decompress(fetch(plain_is_larger, home, mirror=server).read_bytes()) == CONTENT
 
 
 def test_no_network(home):

@@ -1,7 +1,8 @@
 """Raw files: a local copy, a mirror, or the sources, always with checksums.
 
 A file appears under its name only when its checksum is right: downloads go to a uniquely named temporary
-file in the target folder, which is synced and renamed, or removed on any failure.
+file in the target folder, which is synced and renamed, or removed on any failure. A place has a time limit
+altogether and may send no more bytes than the registry expects, so that no server can hold a run.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ import hashlib
 import os
 import shutil
 import sys
+import threading
 import uuid
 import zlib
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from pathlib import Path
+from typing import BinaryIO
 
 from tilted.data.registry import DataError, data_home
 
 MIRROR_VARIABLE = "TILTED_DATA_MIRROR"
 TIMEOUT = 30.0
+DEADLINE = 300.0
 RETRIES = 2
 
 
@@ -32,6 +38,7 @@ def fetch(
     mirror: str | None = None,
     timeout: float = TIMEOUT,
     progress: bool | None = None,
+    deadline: float = DEADLINE,
 ) -> Path:
     """The local path of a raw file, downloaded if it is not there yet.
 
@@ -48,6 +55,8 @@ def fetch(
         Seconds without an answer after which a try counts as failed.
     progress : bool, optional
         Whether to show a progress bar; by default only where stderr is a terminal.
+    deadline : float
+        Seconds that one URL may take altogether, its retries included.
 
     Raises
     ------
@@ -66,7 +75,7 @@ def fetch(
     progress = sys.stderr.isatty() if progress is None else progress
     mirror = mirror or os.environ.get(MIRROR_VARIABLE) or ""
     for place, how in _places(file, mirror):
-        reason = _try(place, how, file, target, timeout, progress)
+        reason = _try(place, how, file, target, timeout, deadline, progress)
         if reason is None:
             return target
         tried.append(f"  {place}: {reason}")
@@ -113,7 +122,9 @@ def _places(file: dict, mirror: str):
         yield url, "url"
 
 
-def _try(place: str, how: str, file: dict, target: Path, timeout: float, progress: bool) -> str | None:
+def _try(
+    place: str, how: str, file: dict, target: Path, timeout: float, deadline: float, progress: bool
+) -> str | None:
     """Bring one place's bytes to ``target``; the reason if that failed, else None."""
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
@@ -123,23 +134,63 @@ def _try(place: str, how: str, file: dict, target: Path, timeout: float, progres
                 return "no such file"
             shutil.copyfile(place, partial)
         else:
-            _download(place, partial, timeout, progress)
+            with partial.open("wb") as stream:
+                sink = _Capped(stream, max(file["bytes"], file.get("plain_bytes", 0)))
+                _within(deadline, _download, place, sink, timeout, progress)
         return _accept(partial, file, target)
-    except OSError as error:  # connection, time-out, HTTP status, disk
+    except OSError as error:  # connection, time-out, HTTP status, too many bytes, disk
         return f"{type(error).__name__}: {_reason(error)}"
     finally:
         partial.unlink(missing_ok=True)
 
 
-def _download(url: str, partial: Path, timeout: float, progress: bool) -> None:
+class _Capped:
+    """A file opened for writing that takes ``limit`` bytes and no more."""
+
+    def __init__(self, stream: BinaryIO, limit: int):
+        self.stream, self.limit, self.flush = stream, limit, stream.flush
+
+    def write(self, chunk: bytes) -> int:
+        if self.stream.tell() + len(chunk) > self.limit:
+            raise OSError(f"wrong content: more than the {self.limit} bytes expected")
+        return self.stream.write(chunk)
+
+    def restart(self) -> None:
+        """Forget what was written."""
+        self.stream.seek(0)
+        self.stream.truncate()
+
+
+def _within(seconds: float, work: Callable[..., None], *arguments) -> None:
+    """Call ``work`` in a thread; TimeoutError if it is not done in time.
+
+    A read's own time-out bounds the wait for the next byte only. A late thread is left behind: it does not
+    keep the interpreter alive, and it ends at its next write, since its file is closed by then.
+    """
+    outcome: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work(*arguments))
+        except BaseException as error:  # raised again where the result is asked for
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    if not wait([outcome], seconds).done:
+        raise TimeoutError(f"not complete after {seconds:g} s")
+    outcome.result()
+
+
+def _download(url: str, sink: _Capped, timeout: float, progress: bool) -> None:
     """Download with pooch, with a progress bar if wanted and a few retries of passing faults."""
     import pooch
     import requests
 
     downloader = pooch.HTTPDownloader(progressbar=progress, timeout=timeout)
     for attempt in range(RETRIES + 1):
+        sink.restart()
         try:
-            downloader(url, str(partial), None)
+            downloader(url, sink, None)
             return
         except requests.HTTPError as error:
             if error.response.status_code < 500 or attempt == RETRIES:
