@@ -77,6 +77,8 @@ def test_equal_hyperparameters_follow_the_pair():
     lines[-1]["pair"] = ""
     found = paired(frame(*lines), EQUAL, "qp", "ntll", folds=2)["wine12"]
     assert found.n_seeds == 0 and found.n_incomplete == 1
+    lines[-2]["pair"] = ""
+    assert paired(frame(*lines), EQUAL, "qp", "ntll", folds=2)["wine12"].n_incomplete == 1
 
 
 def test_what_cannot_be_matched_is_refused():
