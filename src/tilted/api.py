@@ -101,7 +101,7 @@ def check_inputs(X, columns: int | None = None) -> np.ndarray:
     return X
 
 
-def make_problem(X, y, likelihood, method, mean=0.0, options=None) -> Problem:
+def make_problem(X, y, likelihood, method, mean=0.0, options=None, projection=None) -> Problem:
     """Checked data and model; ``ValueError`` for anything :func:`fit` documents."""
     X = check_inputs(X)
     likelihood = likelihoods.get(likelihood)
@@ -112,8 +112,9 @@ def make_problem(X, y, likelihood, method, mean=0.0, options=None) -> Problem:
         raise ValueError(f"need at least 2 training points, got {len(y)}")
     if not np.isfinite(mean):
         raise ValueError(f"the prior mean must be finite, got {mean}")
-    hyperparameters.get_rule(method)
-    return Problem(X, y, likelihood, method, float(mean), options or Options())
+    problem = Problem(X, y, likelihood, method, float(mean), options or Options(), projection)
+    problem.rule()
+    return problem
 
 
 def fit(
@@ -127,6 +128,7 @@ def fit(
     search: Search | None = None,
     options: Options | None = None,
     start: Sites | None = None,
+    projection=None,
 ) -> Fit:
     """Fit a Gaussian-process model.
 
@@ -139,7 +141,7 @@ def fit(
     likelihood : str or Likelihood
         A name from ``tilted.likelihoods.names()`` or a likelihood object.
     method : str
-        "ep", "qp", "qp-table" (the QP paper's lookup table) or "vb".
+        "ep", "qp" or "vb".
     kernel : SquaredExponential, optional
         Start of the optimisation, or the hyperparameters to use; (1, 1) by default. A tuple of
         lengthscales makes it ARD.
@@ -153,6 +155,9 @@ def fit(
         How to iterate the sites.
     start : Sites, optional
         Warm start.
+    projection : object, optional
+        How "qp" projects; by quadrature if not given. ``tilted.lookup.build()`` (probit) gives the same
+        to 1e-10 and is faster; ``tilted.projections.TableGrid()`` is the QP paper's own table.
 
     Returns
     -------
@@ -177,7 +182,7 @@ def fit(
     True
     """
     began = time.perf_counter()
-    problem = make_problem(X, y, likelihood, method, mean, options)
+    problem = make_problem(X, y, likelihood, method, mean, options, projection)
     kernel = kernel or SquaredExponential()
     if optimise:
         tuned = hyperparameters.maximise(problem, kernel, search, start)

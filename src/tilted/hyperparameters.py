@@ -46,7 +46,10 @@ class Search:
 
 @dataclass(frozen=True)
 class Problem:
-    """Data and model without hyperparameters: X [N, D], y [N], likelihood, prior mean, method, options."""
+    """Data and model without hyperparameters: X [N, D], y [N], likelihood, prior mean, method, options.
+
+    ``projection`` replaces QP's quadrature (``inference.get_rule``).
+    """
 
     X: np.ndarray
     y: np.ndarray
@@ -54,10 +57,15 @@ class Problem:
     method: str
     mean: float = 0.0
     options: Options = Options()
+    projection: object = None
 
     def posterior(self, kernel) -> Dense:
         """The prior over the training points under ``kernel``."""
         return Dense.build(kernel.matrix(self.X), self.mean)
+
+    def rule(self):
+        """The local rule of the method."""
+        return get_rule(self.method, self.projection)
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,7 @@ def infer_at(problem: Problem, kernel, start: Sites | None = None) -> Inference:
         problem.posterior(kernel),
         problem.likelihood,
         problem.y,
-        get_rule(problem.method),
+        problem.rule(),
         problem.options,
         start,
     )
@@ -89,9 +97,9 @@ def evidence_and_gradient(problem: Problem, kernel, start=None, gradient: str = 
     NotPositiveDefinite
         If the posterior is improper at the starting sites.
     """
-    rule = get_rule(problem.method)
-    if gradient == "exact" and rule.sensitivity is None and problem.method == "qp-table":
-        raise ValueError("the lookup table has no exact evidence gradient; use 'sites-fixed'")
+    rule = problem.rule()
+    if gradient == "exact" and rule.sensitivity is None and problem.projection is not None:
+        raise ValueError("this projection has no exact evidence gradient; use 'sites-fixed'")
     posterior = problem.posterior(kernel)
     found = infer(posterior, problem.likelihood, problem.y, rule, problem.options, start)
     if gradient == "exact" and rule.sensitivity is not None:

@@ -122,11 +122,20 @@ def _scored_panels(likelihood, y, m, v):
 
 @dataclass(frozen=True)
 class TableGrid:
-    """Grid of the paper's lookup table [Zhang 2020, appendix J]: mu linear, sigma in log10."""
+    """Grid of the paper's lookup table [Zhang 2020, appendix J]: mu linear, sigma in log10.
+
+    A projection for ``tilted.fit(..., method="qp", projection=TableGrid())``, without exact gradient.
+    """
 
     mu_limit: float = 10.0
     log10_sigma_limit: float = 1.0
     step: float = 1e-3
+
+    sensitivity = None
+
+    def project(self, likelihood, y, m, v) -> Projection:
+        """:func:`wasserstein_table` on this grid."""
+        return wasserstein_table(likelihood, y, m, v, self)
 
 
 def wasserstein_table(likelihood, y, m, v, grid: TableGrid | None = None) -> Projection:

@@ -11,6 +11,7 @@ from tilted.hyperparameters import Search
 from tilted.inference.engine import Options
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.linalg import NotPositiveDefinite
+from tilted.projections import TableGrid
 
 GRID = np.linspace(-2, 2, 12)[:, None]
 LABELS = np.array([-1, -1, 1, -1, -1, 1, -1, 1, 1, 1, -1, 1.0])
@@ -193,4 +194,4 @@ def test_search_is_checked(bad):
 
 def test_table_has_no_exact_gradient(toy):
     with pytest.raises(ValueError, match="sites-fixed"):
-        tilted.fit(*toy, method="qp-table")
+        tilted.fit(*toy, method="qp", projection=TableGrid())

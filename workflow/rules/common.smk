@@ -109,6 +109,12 @@ def start_records(wildcards):
     return [fit_path(wildcards.protocol, wildcards.dataset, job, *block)]
 
 
+def lookup_table(wildcards):
+    """The certified table, where the protocol gives it to this method."""
+    used = qp.uses_table(wildcards.protocol, wildcards.dataset, wildcards.method)
+    return ["data/lookup/probit.h5"] if used else []
+
+
 def standard_data(wildcards):
     variant = fit_block(wildcards.protocol, wildcards.dataset)["variant"]
     return f"data/standard/{variant}/{wildcards.dataset}.h5"

@@ -1,10 +1,28 @@
-# One job fits one method on one data set for a block of seeds, all folds inside.
+# The certified lookup table; then one job fits one method on one data set for a block of seeds, all folds inside.
+
+
+rule lookup:
+    output:
+        "data/lookup/probit.h5",
+    log:
+        "logs/lookup.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=10,
+    params:
+        source=closure_hash("tilted.lookup"),
+    script:
+        "../scripts/lookup.py"
 
 
 rule fit:
     input:
         data=standard_data,
         start=start_records,
+        table=lookup_table,
     output:
         "data/fits/qp/{protocol}/{dataset}/{method}-{first}-{last}.jsonl.gz",
     log:

@@ -23,10 +23,12 @@ from tilted.inference import RULES
 from tilted.inference.engine import Options
 from tilted.inference.result import Status
 from tilted.kernels import SquaredExponential
+from tilted.projections import TableGrid
 
 PAPER = "qp"
 COUNTS = ("coal",)
 JOINT = "tilted.inference.vb_joint"
+LOOKUP = "tilted.lookup"
 
 
 def task_of(dataset: str) -> str:
@@ -38,11 +40,17 @@ def modules_of(protocol: str, dataset: str, method: str) -> list[str]:
     """Modules whose closures a job of ``method`` depends on (some are imported by name at run time)."""
     block = protocols.block(protocol, task_of(dataset))
     rule = protocols.method(protocol, task_of(dataset), method)["rule"]
-    return [__name__, RULES.get(rule, JOINT), likelihoods.module_of(block["likelihood"])]
+    table = [LOOKUP] if uses_table(protocol, dataset, method) else []
+    return [__name__, RULES.get(rule, JOINT), likelihoods.module_of(block["likelihood"]), *table]
+
+
+def uses_table(protocol: str, dataset: str, method: str) -> bool:
+    """Whether the protocol gives a method the certified lookup table."""
+    return protocols.method(protocol, task_of(dataset), method).get("lookup") == "certified"
 
 
 def run_job(
-    dataset: Dataset, protocol: str, method: str, seeds, starts: dict | None = None
+    dataset: Dataset, protocol: str, method: str, seeds, starts: dict | None = None, table=None
 ) -> Iterator[dict]:
     """Records of all folds of a block of seeds, one after the other.
 
@@ -56,12 +64,14 @@ def run_job(
         Seed indices; the protocol's split maps them to its generator's seeds.
     starts : dict, optional
         (seed, fold) -> record whose hyperparameters start the search, for methods that ask for one.
+    table : lookup.RatioTable, optional
+        See :func:`run_cell`.
     """
     scheme = protocols.block(protocol, task_of(dataset.name))["split"]
     for seed in seeds:
         for fold in range(folds(scheme)):
             start = None if starts is None else starts.get((seed, fold))
-            yield from run_cell(dataset, protocol, method, seed, fold, start)
+            yield from run_cell(dataset, protocol, method, seed, fold, start, table=table)
 
 
 def run_cell(
@@ -72,6 +82,7 @@ def run_cell(
     fold: int,
     start: dict | None = None,
     fixed: SquaredExponential | None = None,
+    table=None,
 ) -> list[dict]:
     """Fit and test one fold.
 
@@ -81,6 +92,9 @@ def run_cell(
         Record whose hyperparameters start the search.
     fixed : SquaredExponential, optional
         Use these hyperparameters and infer only.
+    table : lookup.RatioTable, optional
+        For methods whose protocol says ``lookup: certified``. Without it they project by quadrature, which
+        gives the same sigma to 1e-10 and takes longer.
 
     Returns
     -------
@@ -116,7 +130,7 @@ def run_cell(
             failed = Status(False, 0, message=f"failed: no start, '{_source(spec, name)}' failed")
             record = _failed_record(failed, 0.0)
         else:
-            record, kernel = _attempt(block, spec, part, kernel, optimise)
+            record, kernel = _attempt(block, spec, part, kernel, optimise, table)
         records.append({**identity, "method": name, **record})
     return records
 
@@ -139,11 +153,11 @@ def _starting_kernel(block, spec, part, start) -> SquaredExponential | None:
     return SquaredExponential(1.0, (1.0,) * part.X_train.shape[1] if ard else 1.0)
 
 
-def _attempt(block, spec, part, kernel, optimise):
+def _attempt(block, spec, part, kernel, optimise, table):
     """Record of one fit (without its identity), and its kernel (None if the fit failed)."""
     began = time.process_time()
     try:
-        fitted = _fit(block, spec, part, kernel, optimise)
+        fitted = _fit(block, spec, part, kernel, optimise, table)
         likelihood = _likelihood(block)
         mean, variance = fitted.predict_latent(part.X_test)
         density = likelihood.log_predictive(part.y_test, mean, variance)
@@ -193,7 +207,7 @@ def _likelihood(block):
     return likelihoods.get(block["likelihood"], **options)
 
 
-def _fit(block, spec, part, kernel, optimise):
+def _fit(block, spec, part, kernel, optimise, table):
     """The fit that a method's spec asks for."""
     likelihood = _likelihood(block)
     if spec["rule"] == "vb-joint":
@@ -214,7 +228,14 @@ def _fit(block, spec, part, kernel, optimise):
         search=search,
         options=options,
         start=start,
+        projection=_projection(spec, table),
     )
+
+
+def _projection(spec, table):
+    """How QP projects: None is quadrature."""
+    ways = {"quadrature": None, "certified": table, "as-described": TableGrid()}
+    return ways[spec.get("lookup", "quadrature")]
 
 
 def _fit_joint(block, spec, part, kernel, likelihood):

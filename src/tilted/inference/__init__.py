@@ -11,19 +11,31 @@ from importlib import import_module
 RULES = {
     "ep": "tilted.inference.ep",
     "qp": "tilted.inference.qp",
-    "qp-table": "tilted.inference.qp",
     "vb": "tilted.inference.vb",
 }
 
 
-def get_rule(method: str):
-    """The rule of ``method``.
+def get_rule(method: str, projection=None):
+    """The rule of ``method``, with another projection than its own if one is given (QP only).
+
+    Parameters
+    ----------
+    method : str
+    projection : object, optional
+        With ``project(likelihood, y, m, v) -> Projection`` and ``sensitivity`` (callable or None), such as
+        ``lookup.RatioTable`` or ``projections.TableGrid``.
 
     Raises
     ------
     ValueError
-        For an unknown name; the message lists the known ones.
+        For an unknown name (the message lists the known ones), and for a projection where the method has
+        its own.
     """
     if method not in RULES:
         raise ValueError(f"unknown method '{method}'; known: {', '.join(RULES)}")
-    return import_module(RULES[method]).rules()[method]
+    rules = import_module(RULES[method]).rules
+    if projection is None:
+        return rules()[method]
+    if method != "qp":
+        raise ValueError(f"only 'qp' takes a projection, not '{method}'")
+    return rules(projection)[method]

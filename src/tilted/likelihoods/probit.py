@@ -18,7 +18,9 @@ from tilted.quadrature import TiltedDensity, bisect, gaussian_trapezoid, panel_e
 LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 STRIP = 2.7  # the zeros of Phi nearest to the real line have imaginary part 2.81
 DROP = 50.0  # panels reach down to exp(-DROP) of the mode
-BREAKS = np.concatenate([[0.0], 2.0 ** np.arange(9), -(2.0 ** np.arange(9))])
+# panel ends around the step of Phi at zero, where the distribution function has a logarithmic kink
+BREAKS = np.concatenate([[0.0, 1.0, 2.0, 4.0], 8.0 * 4.0 ** np.arange(12), [-1.0, -2.0, -4.0, -8.0]])
+REACH, HALVINGS = 60.0, 12  # the support is searched within REACH sd of the mode
 
 
 def hazard(z):
@@ -142,13 +144,18 @@ def _log_density_u(t, mu, v, shrunk, origin):
 
 
 def _support(log_u, mean, sd):
-    """Offsets [N] on both sides where a log-concave density has dropped by DROP from its mode."""
+    """Offsets [N] on both sides where a log-concave density has dropped by DROP from its mode.
+
+    The ends are moved outwards by what the bisection leaves open: for a wide cavity that is many times
+    the width of the step at zero, and an end inside it would cut mass off.
+    """
     slope_step = 1e-3 * sd
     mode = bisect(lambda t: log_u(t + slope_step) - log_u(t - slope_step), mean - 2 * sd, mean + 2 * sd, 12)
     floor = log_u(mode) - DROP
-    high = bisect(lambda t: log_u(t) - floor, mode, mode + 60 * sd, 12)
-    low = -bisect(lambda t: log_u(-t) - floor, -mode, -mode + 60 * sd, 12)
-    return low, high
+    reach, left_open = REACH * sd, REACH * sd * 0.5 ** (HALVINGS + 1)
+    high = bisect(lambda t: log_u(t) - floor, mode, mode + reach, HALVINGS)
+    low = -bisect(lambda t: log_u(-t) - floor, -mode, -mode + reach, HALVINGS)
+    return low - left_open, high + left_open
 
 
 def _groups_by_size(sd):

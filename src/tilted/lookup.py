@@ -1,0 +1,270 @@
+"""A compact certified table of the probit's Wasserstein projection.
+
+Stored is the ratio R = sigma_QP / sigma_EP [Zhang 2020, eq. 5 over eq. 3] of label +1; label -1 follows by
+sigma(mu, s, -y) = sigma(-mu, s, y). With z = mu / sqrt(1 + s^2) the tilted f is (up to shift and scale)
+s U + V, U a standard normal truncated at -z and V an independent standard normal. U's spread is about
+p = (sqrt(z^2 + 4) - z) / 2 to the power -1 for z << 0 and one for z >> 0, so that in
+
+    zeta = 1 / (1 + p),    t = log(s / p)
+
+the ratio is smooth up to both ends: towards zeta = 0 U is an exponential, towards t = oo V vanishes, and
+towards t = -oo and zeta = 1 the tilted distribution is Gaussian. Two Chebyshev patches cover
+-1022 <= z <= 6.5, -4 <= t <= 11.1 (every s up to 1e4); R = 1 to 1e-11 at greater z or smaller t, and the
+rest is integrated by quadrature. There is no fallback to EP.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from tilted.likelihoods.probit import Probit
+from tilted.projections import Projection, wasserstein_sd, wasserstein_sensitivity
+
+FORMAT = 1
+Z_MAX, T_MIN = 6.5, -4.0
+ZETA_MIN = 1.0 / 1024.0
+SEAM, SIGMA_MAX = 2.0, 1e4
+NODES = ((56, 48), (56, 28))
+BLOCK = 256  # points integrated at once: the quadrature holds about 10 kB a point
+
+
+class TableError(ValueError):
+    """A table file that cannot be trusted."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """Chebyshev coefficients [n, m] on the rectangle from ``low`` to ``high`` in (zeta, t)."""
+
+    low: tuple[float, float]
+    high: tuple[float, float]
+    coefficients: np.ndarray
+
+    def __call__(self, zeta: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """Values [N] at points of the rectangle."""
+        x, w = (
+            (2.0 * a - (lo + hi)) / (hi - lo)
+            for a, lo, hi in zip((zeta, t), self.low, self.high, strict=True)
+        )
+        n, m = self.coefficients.shape
+        return np.einsum("kn,kn->n", _polynomials(x, n), self.coefficients @ _polynomials(w, m))
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a table comes from.
+
+    ``error_box`` and ``error_plane`` are the largest relative errors of sigma_QP found against quadrature
+    at ``points`` random points in |mu| <= 10, 0.1 <= sigma <= 10 and in |mu| <= 1e3, 1e-3 <= sigma <= 1e3.
+    """
+
+    source: str = ""
+    versions: dict = field(default_factory=dict)
+    points: int = 0
+    error_box: float = np.nan
+    error_plane: float = np.nan
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """R [N] and the number of points that were integrated because no patch covers them."""
+
+    values: np.ndarray
+    n_integrated: int
+
+
+@dataclass(frozen=True)
+class RatioTable:
+    """R of the probit as Chebyshev patches; hand it to ``tilted.fit(..., projection=table)``."""
+
+    patches: tuple[Patch, ...]
+    origin: Origin = Origin()
+
+    @property
+    def sensitivity(self):
+        """Derivatives of the projection, by quadrature (needed at converged sites only)."""
+        return wasserstein_sensitivity
+
+    def ratio(self, mu, sigma) -> Ratio:
+        """R for label +1 and cavities N(mu, sigma^2), arrays [N]; no limits on either."""
+        z, zeta, t = coordinates(mu, sigma)
+        values = np.ones_like(z)
+        left = (z < Z_MAX) & (t > T_MIN)
+        for patch in self.patches:
+            inside = left & (zeta >= patch.low[0]) & (t <= patch.high[1])
+            if np.any(inside):
+                values[inside] = patch(zeta[inside], t[inside])
+                left &= ~inside
+        if np.any(left):
+            values[left] = exact_ratio(mu[left], sigma[left])
+        return Ratio(values, int(np.sum(left)))
+
+    def project(self, likelihood, y, m, v) -> Projection:
+        """The L2 Wasserstein projection [Zhang 2020, eq. 5]; y, m, v are arrays [N].
+
+        Raises
+        ------
+        ValueError
+            If the likelihood is not the probit.
+        """
+        if likelihood.name != "probit":
+            raise ValueError(f"the lookup table is the probit's, not that of '{likelihood.name}'")
+        t = likelihood.tilted(y, m, v)
+        square = self.ratio(y * m, np.sqrt(v)).values ** 2
+        return Projection(t.log_z, t.mean, t.variance * square, t.d1, t.d2 * square + (square - 1.0) / v)
+
+
+def coordinates(mu, sigma):
+    """z, zeta and t (module docstring) of cavities N(mu, sigma^2), arrays [N]."""
+    z = mu / np.hypot(1.0, sigma)
+    q = 0.5 * (np.hypot(z, 2.0) + np.abs(z))
+    p = np.where(z < 0, q, 1.0 / q)
+    return z, 1.0 / (1.0 + p), np.log(sigma / p)
+
+
+def exact_ratio(mu, sigma) -> np.ndarray:
+    """R [N] of label +1 by panel quadrature."""
+    mu, sigma = np.asarray(mu, dtype=float), np.asarray(sigma, dtype=float)
+    likelihood, values = Probit(), np.empty(len(mu))
+    for first in range(0, len(mu), BLOCK):
+        part = slice(first, first + BLOCK)
+        arguments = np.ones(len(mu[part])), mu[part], sigma[part] ** 2
+        sd_ep = np.sqrt(likelihood.tilted(*arguments).variance)
+        values[part] = wasserstein_sd(likelihood.tilted_density(*arguments)) / sd_ep
+    return values
+
+
+def build(source: str = "", points: int = 4000) -> RatioTable:
+    """The table, from quadrature at Chebyshev nodes (about a second).
+
+    Parameters
+    ----------
+    source : str
+        Hash of the source code, kept as metadata.
+    points : int
+        Random points at which the error is measured, in the box and in the plane.
+    """
+    import h5py
+    import scipy
+
+    _, (zeta_max,), (t_max,) = coordinates(Z_MAX * np.hypot(1.0, [SIGMA_MAX]), np.array([SIGMA_MAX]))
+    ends = (T_MIN, SEAM, float(t_max))
+    patches = tuple(
+        _fit((ZETA_MIN, low), (float(zeta_max), high), nodes)
+        for low, high, nodes in zip(ends[:-1], ends[1:], NODES, strict=True)
+    )
+    table = RatioTable(patches)
+    versions = {m.__name__: m.__version__ for m in (np, scipy, h5py)}
+    errors = [measured_error(table, *region, points) for region in ((10.0, 0.1, 10.0), (1e3, 1e-3, 1e3))]
+    return RatioTable(patches, Origin(source, versions, points, *errors))
+
+
+def measured_error(table: RatioTable, mu_limit, sigma_low, sigma_high, points: int, seed: int = 0) -> float:
+    """Largest relative error of sigma_QP against quadrature at random points of a rectangle.
+
+    sigma is log-uniform; mu is uniform for one half of the points, and z = mu / sqrt(1 + sigma^2) uniform
+    in [-8, 8] as far as the rectangle allows for the other: there the fits are.
+    """
+    rng = np.random.default_rng(seed)
+    sigma = np.exp(rng.uniform(np.log(sigma_low), np.log(sigma_high), points))
+    mu = rng.uniform(-mu_limit, mu_limit, points)
+    half = slice(0, points // 2)
+    mu[half] = np.clip(rng.uniform(-8, 8, points // 2) * np.hypot(1.0, sigma[half]), -mu_limit, mu_limit)
+    return float(np.max(np.abs(table.ratio(mu, sigma).values / exact_ratio(mu, sigma) - 1.0)))
+
+
+def encode(table: RatioTable) -> bytes:
+    """The table as an HDF5 file, the same bytes every time."""
+    import h5py
+
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w", track_order=False) as file:
+        for i, patch in enumerate(table.patches):
+            stored = file.create_dataset(
+                f"patch{i}", data=patch.coefficients.astype("<f8"), track_times=False
+            )
+            stored.attrs["low"], stored.attrs["high"] = patch.low, patch.high
+        file.attrs["format"], file.attrs["likelihood"], file.attrs["label"] = FORMAT, "probit", 1
+        file.attrs["quantity"] = "sigma_QP / sigma_EP, Chebyshev coefficients in (zeta, t)"
+        file.attrs["coordinates"] = (
+            "z = mu / sqrt(1 + sigma^2); p = (sqrt(z^2 + 4) - z) / 2; zeta = 1 / (1 + p); "
+            f"t = log(sigma / p); 1 where z >= {Z_MAX:g} or t <= {T_MIN:g}"
+        )
+        file.attrs["origin"] = json.dumps(asdict(table.origin), sort_keys=True)
+        file.attrs["content"] = _content_hash(table)
+    return buffer.getvalue()
+
+
+def read(path: str | Path) -> RatioTable:
+    """The table in an HDF5 file that :func:`encode` made.
+
+    Raises
+    ------
+    TableError
+        If the file cannot be read, is of another format, or its numbers do not have the recorded hash.
+    """
+    import h5py
+
+    try:
+        with h5py.File(io.BytesIO(Path(path).read_bytes()), "r") as file:
+            if file.attrs["format"] != FORMAT:
+                raise TableError(f"{path} has format {file.attrs['format']}, not {FORMAT}; build it again")
+            stored = [file[f"patch{i}"] for i in range(len(file))]
+            patches = tuple(
+                Patch(tuple(d.attrs["low"].tolist()), tuple(d.attrs["high"].tolist()), d[()]) for d in stored
+            )
+            table = RatioTable(patches, Origin(**json.loads(file.attrs["origin"])))
+            intact = file.attrs["content"] == _content_hash(table)
+    except (OSError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+        raise TableError(f"{path} is no lookup table or damaged ({error}); build it again") from None
+    if not intact:
+        raise TableError(f"{path} is damaged (content hash differs); build it again")
+    return table
+
+
+def _content_hash(table: RatioTable) -> str:
+    """sha256 of all numbers and of the origin."""
+    digest = hashlib.sha256(json.dumps(asdict(table.origin), sort_keys=True).encode())
+    for patch in table.patches:
+        digest.update(repr((patch.low, patch.high, patch.coefficients.shape)).encode())
+        digest.update(np.ascontiguousarray(patch.coefficients, dtype="<f8").tobytes())
+    return digest.hexdigest()
+
+
+def _fit(low, high, nodes) -> Patch:
+    """Chebyshev interpolant of the exact ratio on a rectangle."""
+    n, m = nodes
+    x, w = chebyshev.chebpts1(n), chebyshev.chebpts1(m)
+    zeta = low[0] + 0.5 * (high[0] - low[0]) * (x + 1.0)
+    t = low[1] + 0.5 * (high[1] - low[1]) * (w + 1.0)
+    p = 1.0 / zeta - 1.0
+    sigma = np.multiply.outer(p, np.exp(t))
+    mu = (1.0 / p - p)[:, None] * np.hypot(1.0, sigma)
+    values = exact_ratio(mu.ravel(), sigma.ravel()).reshape(n, m)
+    # discrete orthogonality at the nodes: each sum over nodes is a coefficient
+    by_zeta = _scaled(chebyshev.chebvander(x, n - 1)) @ values
+    return Patch(low, high, by_zeta @ _scaled(chebyshev.chebvander(w, m - 1)).T)
+
+
+def _scaled(vandermonde):
+    """The transposed Vandermonde matrix [n, n] over the squared norms of its columns."""
+    return (vandermonde / np.sum(vandermonde**2, axis=0)).T
+
+
+def _polynomials(x: np.ndarray, n: int) -> np.ndarray:
+    """T_0 ... T_{n-1} at x, [n, N], by doubling: T_{a+k} = 2 T_a T_k - T_{a-k}."""
+    T = np.empty((n, len(x)))
+    T[0], T[1] = 1.0, x
+    a = 1
+    while a < n - 1:
+        k = min(a, n - 1 - a)
+        T[a + 1 : a + k + 1] = 2.0 * T[a] * T[1 : k + 1] - T[a - k : a][::-1]
+        a *= 2
+    return T
