@@ -164,9 +164,7 @@ def fit(
     def objective(x):
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
-                value, *gradient = elbo_and_gradient(
-                    X, y, *unpack(x), terms, released, released_link
-                )
+                value, *gradient = elbo_and_gradient(X, y, *unpack(x), terms, released, released_link)
         except (ArithmeticError, ValueError) as error:
             failures.append(str(error))
             return np.inf, np.zeros_like(x)
