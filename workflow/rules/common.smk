@@ -76,6 +76,14 @@ def seed_blocks(row):
     ]
 
 
+def difference_paths():
+    """Records of the jobs of derived protocols."""
+    try:
+        return [fit_path(*job) for job in differences.jobs(**config["differences"])]
+    except ValueError as error:
+        raise WorkflowError(f"in the configuration: {error}") from None
+
+
 def fit_path(protocol, dataset, method, first, last):
     """Records of one job."""
     return f"data/fits/qp/{protocol}/{dataset}/{method}-{first:03d}-{last:03d}.jsonl.gz"
@@ -92,14 +100,6 @@ def fit_paths(datasets=None, methods=None):
         if methods is None or method in methods
         for first, last in seed_blocks(row)
     ]
-
-
-def difference_paths():
-    """Records of the jobs of derived protocols."""
-    try:
-        return [fit_path(*job) for job in differences.jobs(**config["differences"])]
-    except ValueError as error:
-        raise WorkflowError(f"in the configuration: {error}") from None
 
 
 def raw_paths(wildcards):
