@@ -2,6 +2,7 @@
 #
 #   snakemake --cores 2                                     the preview (config/preview.yaml)
 #   snakemake --cores 2 --configfile config/paper.yaml      everything
+#   snakemake --cores 2 --configfile config/differences.yaml    differences of text and code, one at a time
 #
 # raw data -> one standard file a data set -> fits (a job is a block of seeds) -> compact records
 # -> tables, figures, report
@@ -35,3 +36,8 @@ rule all:
 
 onsuccess:
     show_results()
+
+
+if "differences" in config:
+
+    include: "workflow/rules/differences.smk"

@@ -7,6 +7,7 @@ try:
     from tilted import data, protocols
     from tilted.experiments import qp, truth
     from tilted.provenance import closure_hash
+    from tilted.results import differences
 except ImportError as error:
     sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
 
@@ -24,6 +25,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 validate(config, "../schemas/config.schema.json")
+config.setdefault("qp", {})
 
 RECORDS, TABLES, FIGURES = f"{config['results']}/qp", config["tables"], config["figures"]
 FIGURE_KINDS = ("pdf", "png")
@@ -31,16 +33,24 @@ FIGURE_KINDS = ("pdf", "png")
 
 wildcard_constraints:
     variant="as-released|as-described|corrected",
-    protocol="as-released|as-described|corrected",
+    protocol=r"(as-released|as-described|corrected)(\+[a-z0-9-]+)?",
     dataset="[a-z0-9]+",
     method="[a-z-]+",
     first=r"\d+",
     last=r"\d+",
 
 
+def parts():
+    """Each protocol with each of its grids of rows and methods."""
+    for protocol, part in config["qp"].items():
+        yield protocol, part
+        for further in part.get("also", []):
+            yield protocol, further
+
+
 def check_methods():
     """Every method asked for exists in its protocol, with the method it starts from."""
-    for protocol, part in config["qp"].items():
+    for protocol, part in parts():
         for dataset in part["rows"]:
             task = qp.task_of(dataset)
             methods = protocols.block(protocol, task)["methods"]
@@ -66,6 +76,14 @@ def seed_blocks(row):
     ]
 
 
+def difference_paths():
+    """Records of the jobs of derived protocols."""
+    try:
+        return [fit_path(*job) for job in differences.jobs(**config["differences"])]
+    except ValueError as error:
+        raise WorkflowError(f"in the configuration: {error}") from None
+
+
 def fit_path(protocol, dataset, method, first, last):
     """Records of one job."""
     return f"data/fits/qp/{protocol}/{dataset}/{method}-{first:03d}-{last:03d}.jsonl.gz"
@@ -75,7 +93,7 @@ def fit_paths():
     """Records of all jobs of the configuration."""
     return [
         fit_path(protocol, dataset, method, first, last)
-        for protocol, part in config["qp"].items()
+        for protocol, part in parts()
         for dataset, row in part["rows"].items()
         for method in part["methods"]
         for first, last in seed_blocks(row)

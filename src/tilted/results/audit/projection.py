@@ -28,7 +28,7 @@ SEED = 2020
 N = 1000
 ROUNDING = 1e-11
 VISIBLE = 1e-9
-TABLE_RULE = "qp-table"
+PAPERS_TABLE = "as-described"
 MU, LOG10_SIGMA = 10.0, 1.0
 """The box of the paper's lookup tables: |mu| <= 10, 0.1 <= sigma <= 10 [Zhang 2020, appendix J]."""
 
@@ -60,7 +60,7 @@ def one_tilted(protocol: str) -> list[Block]:
     Under a protocol with the paper's lookup tables the tables decide.
     """
     exact = _block("exact quadrature", wasserstein, POPULATIONS)
-    if protocols.method(protocol, "classification", "qp")["rule"] != TABLE_RULE:
+    if protocols.method(protocol, "classification", "qp").get("lookup") != PAPERS_TABLE:
         return [exact]
     curved = [population for population in POPULATIONS if not population.gaussian]
     return [_block("the paper's lookup tables", wasserstein_table, curved), exact]
