@@ -1,8 +1,8 @@
 """Where a result comes from: source hashes, package versions, machine.
 
-Snakemake does not notice a changed imported module. ``closure_hash`` is the content hash of everything a
-module of this package imports, directly or not; rules carry it in their parameters, so that an edit
-reruns what it touches and nothing else. Rules, likelihoods and figures are imported by name at run time
+Snakemake does not notice a changed imported module. ``closure_hash`` is the hash of the code of everything
+a module of this package imports, directly or not; rules carry it in their parameters, so that an edit
+reruns what it touches and nothing else. Comments, docstrings and layout do not count. Rules, likelihoods and figures are imported by name at run time
 (``importlib``), so a closure holds only the modules named to it.
 """
 
@@ -44,12 +44,27 @@ def closure(*modules: str) -> list[str]:
 
 
 def closure_hash(*modules: str) -> str:
-    """Short content hash of :func:`closure`."""
-    digest = hashlib.sha256()
-    for name in closure(*modules):
-        digest.update(name.encode())
-        digest.update(_path(name).read_bytes())
-    return digest.hexdigest()[:16]
+    """Short hash of the code of :func:`closure`, without comments and docstrings."""
+    return content_hash({name: _code(_path(name).read_bytes()) for name in closure(*modules)})
+
+
+@lru_cache(maxsize=256)
+def _code(source: bytes) -> str:
+    """Hash of the syntax tree of a module, the same for every version of Python."""
+    return content_hash(_outline(ast.parse(source)))
+
+
+def _outline(node) -> object:
+    """A syntax tree as JSON, without docstrings and empty fields (which ones exist varies by version)."""
+    if isinstance(node, list):
+        return [_outline(item) for item in node]
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = {name: value for name, value in ast.iter_fields(node) if value not in (None, [])}
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+        fields["body"] = node.body[1:]
+    return [type(node).__name__, {name: _outline(value) for name, value in fields.items()}]
 
 
 def content_hash(value: object) -> str:

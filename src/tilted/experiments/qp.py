@@ -124,13 +124,16 @@ def run_cell(
     tunings = spec.get("tunings", 1) if optimise else 1
     names = [method + protocols.TUNE] * (tunings - 1) + [method]
     kernel = fixed or _starting_kernel(block, spec, part, start)
-    records = []
+    records, sites = [], _starting_sites(block, part)
     for name in names:
         if kernel is None:
             failed = Status(False, 0, message=f"failed: no start, '{_source(spec, name)}' failed")
             record = _failed_record(failed, 0.0)
         else:
-            record, kernel = _attempt(block, spec, part, kernel, optimise, table)
+            record, fitted = _attempt(block, spec, part, kernel, sites, optimise, table)
+            kernel = None if fitted is None else fitted.kernel
+            if fitted is not None and tunings > 1:
+                sites = fitted.inference.sites
         records.append({**identity, "method": name, **record})
     return records
 
@@ -153,11 +156,18 @@ def _starting_kernel(block, spec, part, start) -> SquaredExponential | None:
     return SquaredExponential(1.0, (1.0,) * part.X_train.shape[1] if ard else 1.0)
 
 
-def _attempt(block, spec, part, kernel, optimise, table):
-    """Record of one fit (without its identity), and its kernel (None if the fit failed)."""
+def _starting_sites(block, part) -> Sites | None:
+    """Sites at which the first inference starts; None for flat ones."""
+    if block.get("start_sites") != "positive":
+        return None
+    return Sites(np.ones(len(part.y_train)), np.sqrt(part.y_train + 0.5))
+
+
+def _attempt(block, spec, part, kernel, sites, optimise, table):
+    """Record of one fit (without its identity), and the fit (None if it failed)."""
     began = time.process_time()
     try:
-        fitted = _fit(block, spec, part, kernel, optimise, table)
+        fitted = _fit(block, spec, part, kernel, sites, optimise, table)
         likelihood = _likelihood(block)
         mean, variance = fitted.predict_latent(part.X_test)
         density = likelihood.log_predictive(part.y_test, mean, variance)
@@ -184,7 +194,7 @@ def _attempt(block, spec, part, kernel, optimise, table):
         "latent_variance": variance.tolist(),
         "seconds": time.process_time() - began,
     }
-    return record, fitted.kernel
+    return record, fitted
 
 
 def _failed_record(status: Status, seconds: float) -> dict:
@@ -207,16 +217,13 @@ def _likelihood(block):
     return likelihoods.get(block["likelihood"], **options)
 
 
-def _fit(block, spec, part, kernel, optimise, table):
+def _fit(block, spec, part, kernel, sites, optimise, table):
     """The fit that a method's spec asks for."""
     likelihood = _likelihood(block)
     if spec["rule"] == "vb-joint":
         return _fit_joint(block, spec, part, kernel, likelihood)
     options = Options(**block["sites"], min_precision=spec.get("min_precision", -np.inf))
     search = Search(**block["search"], gradient=spec.get("gradient", "exact"))
-    start = None
-    if block.get("start_sites") == "positive":
-        start = Sites(np.ones(len(part.y_train)), np.sqrt(part.y_train + 0.5))
     return api.fit(
         part.X_train,
         part.y_train,
@@ -227,7 +234,7 @@ def _fit(block, spec, part, kernel, optimise, table):
         optimise=optimise,
         search=search,
         options=options,
-        start=start,
+        start=sites,
         projection=_projection(spec, table),
     )
 
