@@ -174,7 +174,7 @@ def _timing(arguments) -> int:
             print(f"  {protocol} {name}: {len(cells)} folds timed", file=sys.stderr, flush=True)
     table = pd.DataFrame(lines, columns=list(timing.COLUMNS)).astype({"sweeps": "Int64"})
     write_text(arguments.output, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
-    print(f"{len(table)} times of {', '.join(timing.rules())}: {arguments.output}")
+    print(f"{len(table)} times of {', '.join(timing.METHODS)}: {arguments.output}")
     return 0
 
 

@@ -19,16 +19,18 @@ def test_every_method_infers_at_eps_first_tuning(wine, monkeypatch):
     calls = []
     fit = api.fit
     monkeypatch.setattr(timing.api, "fit", lambda *a, **k: calls.append((a, k)) or fit(*a, **k))
-    (ep, other) = timing.measure(wine, "as-released", [(1, 4)], repeats=2)
+    ep, other, quick = timing.measure(wine, "as-released", [(1, 4)], repeats=2)
     timed = [call for call in calls if call[1]["optimise"] is False]
     tuned = qp.run_cell(wine, "as-released", "ep", 1, 4)[0]
-    assert [a[3] for a, _ in timed] == ["ep", "ep", "qp", "qp"]
+    assert [a[3] for a, _ in timed] == ["ep"] * 2 + ["qp"] * 4
+    assert [k["projection"] is None for _, k in timed] == [True] * 4 + [False] * 2
     assert {(a[4].variance, a[4].lengthscale) for a, _ in timed} == {
         (tuned["hyperparameters"]["variance"], tuned["hyperparameters"]["lengthscale"])
     }
     assert all(k.get("start") is None for _, k in timed)
     assert tuple(ep) == timing.COLUMNS and (ep["seed"], ep["fold"], ep["N"]) == (1, 4, tuned["n_train"])
-    assert (ep["method"], other["method"]) == ("ep", "qp")
+    assert (ep["method"], other["method"], quick["method"]) == timing.METHODS
+    assert other["sweeps"] == quick["sweeps"]
     assert ep["sweeps"] > 1 and 0 < ep["seconds"] < other["seconds"]
 
 
@@ -48,7 +50,7 @@ def test_a_time_of_what_did_not_converge_compares_with_nothing(wine, monkeypatch
         return found if done else replace(found, status=replace(found.status, converged=False))
 
     monkeypatch.setattr(timing.api, "fit", unfinished)
-    ep, other = timing.measure(wine, "as-released", [(0, 0)], repeats=1)
+    ep, other, _ = timing.measure(wine, "as-released", [(0, 0)], repeats=1)
     assert ep["seconds"] > 0 and (other["seconds"], other["sweeps"]) == (None, None)
     failed = {"hyperparameters": None, "n_train": 96, "seed": 0, "fold": 0}
     monkeypatch.setattr(timing.qp, "run_cell", lambda *a: [failed])
@@ -68,6 +70,6 @@ def test_command_line_writes_the_table(tmp_path, capsys):
     assert main(arguments) == 0
     table = pd.read_csv(path)
     assert tuple(table.columns) == timing.COLUMNS
-    assert table["method"].tolist() == timing.rules() and (table["seconds"] > 0).all()
+    assert table["method"].tolist() == list(timing.METHODS) and (table["seconds"] > 0).all()
     assert str(path) in capsys.readouterr().out
     assert main(["timing", "--datasets", "coal", "--output", str(path)]) == 2

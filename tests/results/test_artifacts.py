@@ -14,10 +14,10 @@ from tilted.results.store import RecordError
 
 NAMES = {
     "tables": {"qp_table1.csv", "qp_table1.md", "qp_table1.tex", "qp_fidelity.csv", "qp_fidelity.md"}
-    | {"report.html"},
+    | {"report.html", "audit.csv", "audit_rows.csv", "audit.md"},
     "figures": {
         f"as-released/{name}.{kind}"
-        for name in ("figure1a", "figure1b", "published")
+        for name in ("figure1a", "figure1b", "published", "paired")
         for kind in ("pdf", "png")
     },
 }

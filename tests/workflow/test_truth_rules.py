@@ -70,7 +70,7 @@ def test_edits_rerun_what_they_touch(run):
     for name in ("exact/moves.py", "results/truth_figure.py", "results/tables.py"):
         module = run / "src" / "tilted" / name
         before = module.read_text(encoding="utf-8")
-        module.write_text(before + "\n# edited\n", encoding="utf-8")
+        module.write_text(before + "\nEDITED = True\n", encoding="utf-8")
         plan = snakemake(run, "--dry-run", "tables/preview/qp_truth.csv")
         out[name] = {rule for rule in ("truth", "truth_tables") if f"rule {rule}:" in plan}
         module.write_text(before, encoding="utf-8")

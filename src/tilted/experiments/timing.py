@@ -13,31 +13,25 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from tilted import api, protocols
+from tilted import api, lookup, protocols
 from tilted.data import Dataset, split
 from tilted.experiments import qp
-from tilted.inference import RULES
 from tilted.inference.engine import Options
 from tilted.kernels import SquaredExponential
 
-LOOKUP = "qp-lookup"
-"""Rule of QP with a lookup table of its projection; ``qp`` is by direct quadrature."""
+METHODS = ("ep", "qp", "qp-lookup")
+"""EP, QP by direct quadrature, QP with the certified lookup table."""
 
 COLUMNS = tuple("dataset protocol seed fold method sweeps seconds N".split())
 TASK = "classification"
 REPEATS = 3
 
 
-def rules() -> list[str]:
-    """The rules that are compared, of those there are."""
-    return [name for name in ("ep", "qp", LOOKUP) if name in RULES]
-
-
 def measure(
     dataset: Dataset,
     protocol: str,
     cells: Iterable[tuple[int, int]],
-    methods: Sequence[str] | None = None,
+    methods: Sequence[str] = METHODS,
     repeats: int = REPEATS,
 ) -> Iterator[dict]:
     """Time one cold inference of each method on some folds of a classification data set.
@@ -49,7 +43,7 @@ def measure(
     protocol : str
     cells : iterable of (seed, fold)
     methods : sequence of str, optional
-        Names of rules (`tilted.inference.RULES`); `rules` by default.
+        Of `METHODS`.
     repeats : int
         Inferences a time is the best of.
 
@@ -68,15 +62,17 @@ def measure(
         raise ValueError(f"'{dataset.name}' is not a classification data set")
     if repeats < 1:
         raise ValueError(f"need at least one repeat, got {repeats}")
+    table = lookup.build()
     for seed, fold in cells:
         tuned = qp.run_cell(dataset, protocol, "ep", seed, fold)[0]
-        for method in methods or rules():
-            sweeps, seconds = _timed(dataset, protocol, tuned, method, repeats)
+        for method in methods:
+            name, projection = ("qp", table) if method == "qp-lookup" else (method, None)
+            sweeps, seconds = _timed(dataset, protocol, tuned, name, repeats, projection)
             values = (dataset.name, protocol, seed, fold, method, sweeps, seconds, tuned["n_train"])
             yield dict(zip(COLUMNS, values, strict=True))
 
 
-def _timed(dataset, protocol, tuned, method, repeats) -> tuple[int | None, float | None]:
+def _timed(dataset, protocol, tuned, method, repeats, projection=None) -> tuple[int | None, float | None]:
     """Sweeps and the least processor seconds of ``repeats`` inferences at EP's hyperparameters."""
     if tuned["hyperparameters"] is None:
         return None, None
@@ -89,7 +85,9 @@ def _timed(dataset, protocol, tuned, method, repeats) -> tuple[int | None, float
     for _ in range(repeats):
         began = time.process_time()
         try:
-            fitted = api.fit(*arguments, mean=block["mean"], optimise=False, options=options)
+            fitted = api.fit(
+                *arguments, mean=block["mean"], optimise=False, options=options, projection=projection
+            )
         except ArithmeticError:  # an improper posterior
             return None, None
         seconds = min(seconds, time.process_time() - began)

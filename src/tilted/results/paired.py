@@ -98,7 +98,8 @@ def paired(fits: pd.DataFrame, first: str, second: str, score: str, folds: int =
     both = right.merge(
         left, on=[*FIT, "partner"], how="left" if first == EQUAL else "inner", suffixes=("", "_first")
     ).sort_values(FIT)
-    both["usable"] = both[[score, f"{score}_first"]].notna().all(axis=1)
+    usable = (both["outcome"] != FAILED) & (both["outcome_first"] != FAILED)
+    both["usable"] = usable & both[[score, f"{score}_first"]].notna().all(axis=1)
     return {
         str(dataset): _complete(part, score, 1 if dataset in SINGLE_FOLD else folds)
         for dataset, part in both.groupby("dataset", sort=False)
@@ -107,8 +108,8 @@ def paired(fits: pd.DataFrame, first: str, second: str, score: str, folds: int =
 
 def _complete(part: pd.DataFrame, score: str, folds: int) -> Paired:
     """Scores of the seeds of one data set whose ``folds`` folds are all usable."""
-    counts = part.groupby("seed")["usable"].sum()
-    seeds = counts.index[counts == folds]
+    counts = part.groupby("seed")["usable"].agg(["sum", "size"])
+    seeds = counts.index[(counts["sum"] == folds) & (counts["size"] == folds)]
     kept = part[part["seed"].isin(seeds)]
     converged = (kept["outcome"] == OK) & (kept["outcome_first"] == OK)
     return Paired(

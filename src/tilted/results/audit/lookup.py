@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.experiments.timing import LOOKUP
 from tilted.results import statistics
 from tilted.results.audit.rows import NTLL, shown, similar
 from tilted.results.audit.scores import CLASSIFICATION
@@ -65,7 +64,7 @@ def same_time(timing: pd.DataFrame | None, protocol: str) -> list[Block]:
     """QP8: seconds of one inference, QP with a lookup table against EP; direct quadrature beside it."""
     made = timing is not None and (timing["protocol"] == protocol).any()
     part = timing[timing["protocol"] == protocol] if made else None
-    return [_times(part, LOOKUP, "lookup table"), _times(part, "qp", "direct quadrature")]
+    return [_times(part, "qp-lookup", "lookup table"), _times(part, "qp", "direct quadrature")]
 
 
 def _times(part: pd.DataFrame | None, method: str, name: str) -> Block:
