@@ -2,8 +2,8 @@
 
 Snakemake does not notice a changed imported module. ``closure_hash`` is the hash of the code of everything
 a module of this package imports, directly or not; rules carry it in their parameters, so that an edit
-reruns what it touches and nothing else. Comments, docstrings and layout do not count. Rules, likelihoods and figures are imported by name at run time
-(``importlib``), so a closure holds only the modules named to it.
+reruns what it touches and nothing else. Comments, docstrings and layout do not count. Rules, likelihoods and
+figures are imported by name at run time (``importlib``), so a closure holds only the modules named to it.
 """
 
 from __future__ import annotations

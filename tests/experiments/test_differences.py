@@ -72,7 +72,8 @@ def test_entries_are_complete(name, entry):
 
 
 METHOD_KEYS = set(
-    "rule lookup start optimise tunings gradient min_precision mean kernel released released_link alpha".split()
+    "rule lookup start optimise tunings gradient min_precision mean kernel released".split()
+    + ["released_link", "alpha"]
 )
 BLOCK_KEYS = set(
     "variant split standardise likelihood predictive mean start_sites kernel sites search methods".split()
