@@ -85,6 +85,9 @@ TERMS = {"probit": probit_terms, "poisson-square": poisson_terms}
 def elbo_and_gradient(X, y, kernel, alpha, beta, terms, released: bool, released_link: bool | None = None):
     """ELBO, and its gradients in alpha [N], beta [N] and the kernel's parameters.
 
+    With B = diag(beta) and A = I + B K B the posterior covariance is B^-1 (I - A^-1) B^-1. Products of a
+    matrix with its own transpose cost half of others.
+
     Raises
     ------
     NotPositiveDefinite
@@ -96,20 +99,27 @@ def elbo_and_gradient(X, y, kernel, alpha, beta, terms, released: bool, released
     A.flat[:: len(A) + 1] += 1.0
     L = linalg.cholesky(A, "I + B K B")
     inverse = linalg.inverse_from_cholesky(L)
-    Sigma = -inverse / beta[:, None] / beta
-    Sigma.flat[:: len(A) + 1] += beta**-2.0
-    variance = np.diagonal(Sigma)
+    kept, precision = np.diagonal(inverse), beta**2
+    variance = (1.0 - kept) / precision
     if not np.all(variance > 0):
         raise NotPositiveDefinite("Sigma", int(np.argmin(variance)), len(y))
     link = released if released_link is None else released_link
     value, d_mean, d_variance = terms(y, m, variance, link)
-    A_A2 = inverse - inverse @ inverse
-    kl = 0.5 * (linalg.log_determinant(L) + np.trace(inverse) - len(y) + m @ alpha)
+    kl = 0.5 * (linalg.log_determinant(L) + np.sum(kept) - len(y) + m @ alpha)
     by_alpha = K @ d_mean - m
-    by_beta = -2.0 * beta * (d_variance @ Sigma**2) - np.einsum("ij,ij->j", beta[:, None] * K, A_A2)
-    T = inverse * beta[:, None] / beta
-    scaled = (T * d_variance[:, None]) @ T.T if released else (T * d_variance) @ T.T
-    G = np.multiply.outer(alpha, d_mean - 0.5 * alpha) + scaled - 0.5 * np.outer(beta, beta) * A_A2
+    square = inverse @ inverse.T
+    # sum_i d_i Sigma_ij^2, and diag(B K (A^-1 - A^-2))_j
+    spread = (d_variance / precision) @ inverse**2 / precision
+    spread += d_variance * (variance**2 - (kept / precision) ** 2)
+    by_beta = -2.0 * beta * spread - (1.0 - 2.0 * kept + np.diagonal(square)) / beta
+    half = inverse / beta
+    G = d_variance[:, None] * (half @ half.T) if released else (half * d_variance) @ half.T
+    square -= inverse
+    square *= 0.5
+    G += square
+    G *= beta[:, None]
+    G *= beta
+    G += np.multiply.outer(alpha, d_mean - 0.5 * alpha)
     by_kernel = kernel.contract_gradient(X, K, G)
     return float(np.sum(value) - kl), by_alpha, by_beta, by_kernel
 
