@@ -28,10 +28,7 @@ include: "workflow/rules/results.smk"
 rule all:
     default_target: True
     input:
-        # named here too: beside committed records and tables, missing fits would look done
-        fit_paths(),
-        artifact_paths(),
-        truth_artifacts(),
+        everything(),
 
 
 onsuccess:

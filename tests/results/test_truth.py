@@ -109,8 +109,10 @@ def test_a_method_above_ep_is_treated_alike():
 
 def test_files_are_complete_and_reproducible(records, tmp_path):
     paths = [store.write_records(tmp_path / f"{r['dataset']}.json.gz", [r]) for r in records]
-    first = [path.read_bytes() for path in truth.write(paths, tmp_path / "a", tmp_path / "a")]
-    second = [path.read_bytes() for path in truth.write(paths[::-1], tmp_path / "b", tmp_path / "b")]
+    first = [path.read_bytes() for path in truth.write(truth.load(paths), tmp_path / "a", tmp_path / "a")]
+    second = [
+        path.read_bytes() for path in truth.write(truth.load(paths[::-1]), tmp_path / "b", tmp_path / "b")
+    ]
     assert first == second  # in the order of the paper's table, whatever the order of the files
     table = pd.read_csv(tmp_path / "a" / "qp_truth.csv")
     assert list(table.columns) == list(truth.COLUMNS) and list(table.row.unique()) == ["Wine1", "Mining"]

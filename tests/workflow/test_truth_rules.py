@@ -48,7 +48,12 @@ def run(tmp_path_factory):
     for name in ["Snakefile", "environment.yml", "src", "workflow", "config", "profiles"]:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, folder / name)
-    for name in ["data/sources.yaml", "data/coal_counts.csv", "data/published/qp_table1.csv"]:
+    for name in [
+        "data/sources.yaml",
+        "data/coal_counts.csv",
+        "data/published/qp_table1.csv",
+        "data/published/claims.csv",
+    ]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     (folder / "config" / "small.yaml").write_text(SMALL, encoding="utf-8")
@@ -61,23 +66,23 @@ def test_records_table_and_figure_are_made(run):
         assert "Wine2" in (run / "tables/preview" / name).read_text(encoding="utf-8")
     for kind in ("pdf", "png"):
         assert (run / f"figures/preview/qp_truth.{kind}").stat().st_size > 1000
-    sampled, committed = run / "data/truth/wine13.json.gz", run / "results/qp/truth/wine13.json.gz"
+    sampled, committed = run / "data/truth/wine13.json.gz", run / "results/preview/qp/truth/wine13.json.gz"
     assert sampled.read_bytes() == committed.read_bytes()
 
 
 def test_edits_rerun_what_they_touch(run):
     out = {}
-    for name in ("exact/moves.py", "results/truth_figure.py", "results/tables.py"):
+    for name in ("exact/moves.py", "results/truth_figure.py", "results/merge.py"):
         module = run / "src" / "tilted" / name
         before = module.read_text(encoding="utf-8")
         module.write_text(before + "\nEDITED = True\n", encoding="utf-8")
         plan = snakemake(run, "--dry-run", "tables/preview/qp_truth.csv")
-        out[name] = {rule for rule in ("truth", "truth_tables") if f"rule {rule}:" in plan}
+        out[name] = {rule for rule in ("truth", "artifacts") if f"rule {rule}:" in plan}
         module.write_text(before, encoding="utf-8")
     assert out == {
-        "exact/moves.py": {"truth", "truth_tables"},
-        "results/truth_figure.py": {"truth_tables"},
-        "results/tables.py": set(),
+        "exact/moves.py": {"truth", "artifacts"},
+        "results/truth_figure.py": {"artifacts"},
+        "results/merge.py": {"artifacts"},  # in whose records the table stands too
     }
 
 

@@ -176,16 +176,16 @@ def artifact_paths():
         "audit.md",
         "report.html",
     ]
+    drawn = [f"{protocol}/{name}" for protocol, part in config["qp"].items() for name in figure_names(part)]
+    if TRUTH:
+        names += ["qp_truth.csv", "qp_truth.md"]
+        drawn.append("qp_truth")
     return [f"{TABLES}/{name}" for name in names] + [
-        f"{FIGURES}/{protocol}/{name}.{kind}"
-        for protocol, part in config["qp"].items()
-        for name in figure_names(part)
-        for kind in FIGURE_KINDS
+        f"{FIGURES}/{name}.{kind}" for name in drawn for kind in FIGURE_KINDS
     ]
 
 
 TRUTH = config.get("truth", {})
-TRUTH_RECORDS = "results/qp/truth"
 
 
 def truth_paths():
@@ -193,12 +193,18 @@ def truth_paths():
     return [f"data/truth/{dataset}.json.gz" for dataset in TRUTH]
 
 
-def truth_artifacts():
-    """What is made of it, if the configuration asks for any; the samples are named first, because
-    beside committed records they would look done."""
-    tables = [f"{TABLES}/qp_truth.{kind}" for kind in ("csv", "md")]
-    figures = [f"{FIGURES}/qp_truth.{kind}" for kind in FIGURE_KINDS]
-    return [*truth_paths(), *tables, *figures] if TRUTH else []
+def truth_records():
+    """The same, where they are committed."""
+    return [f"{RECORDS}/truth/{dataset}.json.gz" for dataset in TRUTH]
+
+
+def everything():
+    """What the configuration asks for. Fits and samples are named beside what is made of them: beside
+    committed records and tables, missing ones would look done."""
+    wanted = [*fit_paths(), *truth_paths(), *artifact_paths()] if config["qp"] else truth_records()
+    if "differences" in config:
+        wanted.append(f"{TABLES}/differences.csv")
+    return wanted
 
 
 def show_results():

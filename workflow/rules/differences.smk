@@ -23,7 +23,6 @@ rule differences:
 
 
 rule effects:
-    default_target: True
     input:
         expand(f"{RESULTS}/{{base}}.csv.gz", base=differences.bases()),
         rules.differences.output,

@@ -24,7 +24,9 @@ rule compact:
 rule artifacts:
     input:
         records=compact_paths(),
+        truth=truth_records(),
         published="data/published/qp_table1.csv",
+        claims="data/published/claims.csv",
     output:
         artifact_paths(),
     log:

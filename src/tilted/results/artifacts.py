@@ -79,10 +79,11 @@ def write_all(
     whole = summary.summarise(frame, runs.read(records), published_table)
     drawn = _write_figures(whole.table, frame, variances, Path(figures_folder))
     _write_tables(whole, Path(tables_folder), published_table)
-    audit.write_audit(frame, tables_folder, Path(published_table).with_name("claims.csv"), records)
-    sampled = sorted(Path(records, "truth").glob("*.json.gz"))
+    sampled = truth.load(sorted(Path(records, "truth").glob("*.json.gz")))
     if sampled:
-        truth.write(sampled, tables_folder, figures_folder)
+        drawn.append(truth.write(sampled, tables_folder, figures_folder)[-1])
+    claims = Path(published_table).with_name("claims.csv")
+    audit.write_audit(frame, tables_folder, claims, records, truth.overview(sampled) if sampled else "")
     report.write_html(
         Path(tables_folder, "report.html"),
         title=captions.TITLE,

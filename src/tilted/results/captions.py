@@ -33,10 +33,16 @@ CAPTIONS = {
         "Ours minus published in printed units (TE in percent, NTLL in 0.001 nats): dot and line are the "
         "mean and spread over our seeds, the grey bar is the published spread."
     ),
+    "qp_truth": (
+        "EP, QP and VB against the exact posterior on one fold a data set: predictive variance over the "
+        "exact one (each dot a test point, bars their geometric mean), and errors of the test density and of "
+        "the log evidence; grey is what the Monte-Carlo error may explain."
+    ),
 }
 
 
 def of_figure(path: str | Path) -> str:
-    """Caption of a figure file ``<protocol>/<figure>.png``."""
+    """Caption of a figure file ``<protocol>/<figure>.png``, or of ``qp_truth.png``."""
     path = Path(path)
-    return f"{CAPTIONS[path.stem]} Protocol {path.parent.name}."
+    protocol = "" if path.stem == "qp_truth" else f" Protocol {path.parent.name}."
+    return CAPTIONS[path.stem] + protocol

@@ -75,7 +75,11 @@ def judge(frame: pd.DataFrame, studies: Studies | None = None) -> list[Finding]:
 
 
 def write_audit(
-    frame: pd.DataFrame, folder: str | Path, claims: str | Path, studies: str | Path | None = None
+    frame: pd.DataFrame,
+    folder: str | Path,
+    claims: str | Path,
+    studies: str | Path | None = None,
+    appendix: str = "",
 ) -> list[Path]:
     """Write ``audit.csv``, ``audit_rows.csv`` and ``audit.md``.
 
@@ -89,6 +93,8 @@ def write_audit(
         The published claims, a CSV with columns id, paper, where, claim.
     studies : str or Path, optional
         Folder in which `lookup.TIMING` and `lookup.EFFECT` are looked for.
+    appendix : str
+        Markdown that ends ``audit.md``.
 
     Returns
     -------
@@ -101,7 +107,7 @@ def write_audit(
     """
     published = text.read_claims(claims, CLAIMS)
     made = Studies(lookup.read(studies, lookup.TIMING), lookup.read(studies, lookup.EFFECT))
-    return text.write(judge(frame, made), published, Path(folder))
+    return text.write(judge(frame, made), published, Path(folder), appendix)
 
 
 __all__: Sequence[str] = ("CLAIMS", "Studies", "judge", "write_audit")

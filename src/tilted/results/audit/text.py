@@ -57,12 +57,14 @@ def read_claims(path: str | Path, needed: Iterable[str]) -> dict[str, dict[str, 
     return found
 
 
-def write(findings: Sequence[Finding], claims: dict[str, dict[str, str]], folder: Path) -> list[Path]:
-    """Write the three files."""
+def write(
+    findings: Sequence[Finding], claims: dict[str, dict[str, str]], folder: Path, appendix: str = ""
+) -> list[Path]:
+    """Write the three files; ``appendix`` ends ``audit.md``."""
     return [
         write_text(folder / "audit.csv", _csv(COLUMNS, (_summary(f, claims) for f in findings))),
         write_text(folder / "audit_rows.csv", _csv(ROW_COLUMNS, _rows(findings))),
-        write_text(folder / "audit.md", markdown(findings, claims)),
+        write_text(folder / "audit.md", markdown(findings, claims) + appendix),
     ]
 
 
