@@ -1,4 +1,4 @@
-"""Are QP's smaller variances closer to the exact posterior's, or merely smaller? Records to tables.
+"""Are QP's smaller variances closer to the exact ones, or merely smaller? Records to tables.
 
 A record (``experiments.truth``) holds the latent means and variances of EP, QP and VB at the training and
 test inputs of one fold, and the exact ones with their Monte-Carlo standard errors. Errors of variances are
@@ -188,7 +188,7 @@ def overview(records: Sequence[dict]) -> str:
     """What the ground truth says about variances, as a section of the audit."""
     table = summary(records)
     lines = [
-        "## Ground truth: are QP's smaller variances closer to the exact posterior's, or merely smaller?",
+        "## Ground truth: are QP's smaller variances closer to the exact ones, or merely smaller?",
         "",
     ]
     lines += textwrap.wrap(
@@ -297,7 +297,7 @@ def _mirror(record: dict) -> list[str]:
 
 
 def write(records: Sequence[dict], tables: str | Path, figures: str | Path) -> list[Path]:
-    """Everything made of records (:func:`load`): ``qp_truth`` as CSV and Markdown, and as figure (PDF, PNG)."""
+    """Everything made of records (:func:`load`): ``qp_truth.{csv,md}`` and the figure (PDF, PNG)."""
     from tilted.results.truth_figure import figure_truth
 
     table = summary(records)
