@@ -52,7 +52,7 @@ records: setup ## fold new fits (data/fits) into the committed records (results/
 	$(BIN)/python -m tilted records
 
 tables: setup ## every table and figure from the committed records, in seconds, without fitting
-	$(BIN)/python -m tilted tables
+	$(BIN)/python -m tilted tables --documents
 
 plan: setup ## what `make paper` would run
 	$(BIN)/python -m snakemake --cores $(CORES) --configfile config/paper.yaml --dry-run --quiet rules

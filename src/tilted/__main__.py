@@ -71,7 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     tables.add_argument("--tables", default="tables", help="where tables go (%(default)s)")
     tables.add_argument("--figures", default="figures", help="where figures go (%(default)s)")
     tables.add_argument("--published", default="data/published/qp_table1.csv", help="(%(default)s)")
-    tables.add_argument("--document", default="docs/differences.md", help="(%(default)s)")
+    tables.add_argument(
+        "--documents", action="store_true", help="bring the tables in README.md and docs/ up to date too"
+    )
     tables.set_defaults(run=_tables)
     return parser
 
@@ -208,13 +210,15 @@ def _records(arguments) -> int:
 def _tables(arguments) -> int:
     from pathlib import Path
 
-    from tilted.results import artifacts, differences, differences_document
+    from tilted.results import artifacts, differences, differences_document, excerpt
 
     folders = (arguments.records, arguments.tables, arguments.figures)
     outdated = artifacts.write_all(*folders, arguments.published)
-    if Path(arguments.records, differences.FILE).is_file() and Path(arguments.document).is_file():
-        effects = Path(arguments.tables, "differences.csv")
-        differences_document.write_all(arguments.records, effects, arguments.document)
+    if arguments.documents:
+        if Path(arguments.records, differences.FILE).is_file():
+            effects = Path(arguments.tables, "differences.csv")
+            differences_document.write_all(arguments.records, effects, "docs/differences.md")
+        excerpt.refresh("README.md", arguments.tables)
     for line in outdated:
         print(f"tilted: NOT BY TODAY'S SOURCE: {line}", file=sys.stderr)
     print(f"Tables: {arguments.tables}, figures: {arguments.figures}")

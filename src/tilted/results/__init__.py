@@ -16,7 +16,9 @@ The rooms, in reading order:
 ``tables``, ``latex``, ``figures``, ``report``
     the artifacts (``grid``, ``spans``, ``troubles``, ``style``, ``captions`` hold their look and words);
 ``artifacts``
-    compact records to all of them.
+    compact records to all of them;
+``excerpt``
+    their tables where a document quotes them.
 
 Nothing here repairs a record. A fit that failed is counted and listed, never averaged over.
 """
