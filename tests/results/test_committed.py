@@ -1,0 +1,46 @@
+"""The committed artifacts are what `make tables` makes of the committed records, byte for byte."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = ("README.md", "docs/differences.md")
+IGNORED = "report.html"  # with every figure inside; not committed
+
+
+def committed(folder):
+    listed = subprocess.run(
+        ["git", "ls-files", folder], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    return {name for name in listed if (ROOT / name).is_file()}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with the committed records and documents in which `tilted tables` ran."""
+    folder = tmp_path_factory.mktemp("made")
+    shutil.copytree(ROOT / "results", folder / "results", ignore=shutil.ignore_patterns("preview"))
+    shutil.copytree(ROOT / "data" / "published", folder / "data" / "published")
+    for name in DOCUMENTS:
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    command = [sys.executable, "-m", "tilted", "tables", "--documents"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["tables", "figures"])
+def test_artifacts(made, kind):
+    again = {str(p.relative_to(made)) for p in (made / kind).rglob("*") if p.is_file() and p.name != IGNORED}
+    assert again == committed(kind)
+    for name in again:
+        assert (made / name).read_bytes() == (ROOT / name).read_bytes(), f"{name}: run `make tables`"
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents(made, name):
+    assert (made / name).read_bytes() == (ROOT / name).read_bytes(), "run `make tables`"
