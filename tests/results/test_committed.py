@@ -12,6 +12,9 @@ DOCUMENTS = ("README.md", "docs/differences.md")
 IGNORED = "report.html"  # with every figure inside; not committed
 
 
+pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a clone")
+
+
 def committed(folder):
     listed = subprocess.run(
         ["git", "ls-files", folder], cwd=ROOT, capture_output=True, text=True, check=True
