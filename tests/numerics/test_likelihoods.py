@@ -167,15 +167,32 @@ def test_expected_log_equals_quadrature(name):
     np.testing.assert_allclose((by_variance[0] - by_variance[1]) / (2 * h), d_variance, atol=1e-6)
 
 
-@pytest.mark.parametrize("m, v", [(0.0, 1e4), (-300.0, 1e4), (50.0, 9.0), (-8.0, 1e-4), (3.0, 400.0)])
+FAR_OUT = [(0.0, 1e4), (-300.0, 1e4), (900.0, 1e4), (-8.0, 1e-4), (3.0, 400.0)]
+EDGES = [(0.0, 0.65), (-8.0, 0.65), (8.0, 0.65), (-99.0, 100.0), (99.0, 100.0)]  # of the wide marginals
+
+
+@pytest.mark.parametrize("m, v", FAR_OUT + EDGES)
 def test_probit_expected_log_far_out(m, v):
+    def hazard(f):
+        return mpmath.npdf(f) / (mpmath.erfc(-f / mpmath.sqrt(2)) / 2)
+
+    functions = (
+        lambda f: mpmath.log(mpmath.erfc(-f / mpmath.sqrt(2)) / 2),
+        hazard,
+        lambda f: -hazard(f) * (f + hazard(f)) / 2,
+    )
     with mpmath.workdps(30):
         sd = mpmath.sqrt(v)
-        ends = sorted({mpmath.mpf(m) + k * sd for k in (-14, -6, -2, 0, 2, 6, 14)} | {mpmath.mpf(0)})
-        ends = [e for e in ends if abs(e - m) <= 14 * sd]
-        exact = mpmath.quad(lambda f: mpmath.log(mpmath.ncdf(f)) * mpmath.npdf(f, m, sd), ends, maxdegree=10)
-    value = Probit().expected_log(np.ones(1), np.array([m]), np.array([v]))[0]
-    assert value[0] == pytest.approx(float(exact), rel=1e-11)
+        ends = {mpmath.mpf(m) + k * sd for k in (-14, -6, -2, 0, 2, 6, 14)} | {
+            *map(mpmath.mpf, (-8, -2, 0, 2, 8))
+        }
+        ends = sorted(e for e in ends if abs(e - m) <= 14 * sd)
+        exact = [
+            float(mpmath.quad(lambda f, g=g: g(f) * mpmath.npdf(f, m, sd), ends, maxdegree=10))
+            for g in functions
+        ]
+    value = Probit().expected_log(np.ones(3), np.array([m, 0.5, 7.0]), np.array([v, 30.0, 1e-3]))
+    np.testing.assert_allclose([part[0] for part in value], exact, rtol=1e-11)
 
 
 @pytest.mark.parametrize("m, v", [(0.0, 1.0), (1e3, 1.0), (30.0, 0.5), (9.9, 1.0), (-4.0, 1e-2)])

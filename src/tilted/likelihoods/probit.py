@@ -20,6 +20,8 @@ STRIP = 2.7  # the zeros of Phi nearest to the real line have imaginary part 2.8
 DROP = 50.0  # panels reach down to exp(-DROP) of the mode
 # panel ends around the step of Phi at zero, where the distribution function has a logarithmic kink
 BREAKS = np.concatenate([[0.0, 1.0, 2.0, 4.0], 8.0 * 4.0 ** np.arange(12), [-1.0, -2.0, -4.0, -8.0]])
+# wide marginals: smallest sd, largest |mean| in sd, nodes KNEE sinh(k STEP) for |k| <= HALF
+WIDE, SPAN, KNEE, STEP, HALF = 0.8, 10.0, 7.3, 0.055, 900
 REACH, HALVINGS = 60.0, 12  # the support is searched within REACH sd of the mode
 
 
@@ -108,12 +110,16 @@ class Probit:
     def expected_log(self, y, m, v):
         """E[log Phi(y f)] under N(m, v) and its derivatives in m and v, arrays [N].
 
-        Trapezoidal rule: log Phi is analytic in a strip of half width 2.8.
+        Trapezoidal rule: log Phi is analytic in a strip of half width 2.8. Wide marginals use nodes that
+        crowd around the step.
         """
-        sd = np.sqrt(v)
+        mu, sd = y * m, np.sqrt(v)
+        wide = (sd > WIDE) & (np.abs(mu) <= SPAN * sd)
         out = np.empty((3, len(m)))
-        for group in _groups_by_size(sd):
-            out[:, group] = _expected_log(y[group] * m[group], sd[group])
+        if np.any(wide):
+            out[:, wide] = _expected_log_wide(mu[wide], sd[wide])
+        for group in _groups_by_size(sd, np.flatnonzero(~wide)):
+            out[:, group] = _expected_log(mu[group], sd[group])
         return out[0], y * out[1], out[2]
 
     def log_predictive(self, y, m, v) -> np.ndarray:
@@ -158,10 +164,10 @@ def _support(log_u, mean, sd):
     return low - left_open, high + left_open
 
 
-def _groups_by_size(sd):
-    """Index arrays of sites whose standard deviations are of like size (they share nodes)."""
-    size = np.where(sd <= 0.6, 0, np.ceil(np.log2(sd / 0.6))).astype(int)
-    return [np.flatnonzero(size == s) for s in np.unique(size)]
+def _groups_by_size(sd, index):
+    """Parts of an array of indices whose standard deviations are of like size (they share nodes)."""
+    size = np.where(sd[index] <= 0.6, 0, np.ceil(np.log2(sd[index] / 0.6))).astype(int)
+    return [index[size == s] for s in np.unique(size)]
 
 
 def _expected_log(mu, sd):
@@ -170,3 +176,28 @@ def _expected_log(mu, sd):
     u = mu[:, None] + sd[:, None] * x
     r = hazard(u)
     return np.stack([log_ndtr(u) @ w, r @ w, -0.5 * ((r * (u + r)) @ w)])
+
+
+def _nodes_around_step():
+    """Nodes u = KNEE sinh(w) [K], and log Phi, r and -r (u + r) / 2 there, times du [3, K]."""
+    w = STEP * np.arange(-HALF, HALF + 1)
+    u = KNEE * np.sinh(w)
+    r = hazard(u)
+    curvature = np.where(u < -4.0, 1.0 - remaining_curvature(u, r), r * (u + r))
+    functions = np.stack([log_ndtr(u), r, -0.5 * curvature])
+    return u, functions * (STEP * KNEE * np.cosh(w) / np.sqrt(2.0 * np.pi))
+
+
+NODES, FUNCTIONS = _nodes_around_step()
+
+
+def _expected_log_wide(mu, sd):
+    """The same by the trapezoidal rule in w, u = KNEE sinh(w): all sites share the nodes u.
+
+    Nodes are KNEE * STEP = 0.4 apart at the step and in proportion to |u| far from it, so that their number
+    grows with log sd only. At |u| = SPAN sd they are two thirds of an sd apart.
+    """
+    reach = np.max(np.abs(mu) + 8.5 * sd)
+    near = slice(*np.searchsorted(NODES, [-reach, reach]))
+    weights = np.exp(-0.5 * ((NODES[near, None] - mu) / sd) ** 2) / sd
+    return FUNCTIONS[:, near] @ weights
