@@ -110,7 +110,7 @@ def kernel_of(line: dict) -> SquaredExponential:
 
 
 def start_record(line: dict) -> dict:
-    """What a search takes from the record it starts from (no hyperparameters if that fit failed)."""
+    """What a search takes from the record it starts from: hyperparameters, None if that fit failed."""
     if line["outcome"] == FAILED:
         return {"hyperparameters": None}
     kernel = kernel_of(line)
@@ -184,6 +184,8 @@ def _by_search(bench: Bench, line: dict) -> tuple[dict, str, str]:
     if line["outcome"] == FAILED:
         return {}, PASSED, f"fails again: {line['reason']}"
     differences = _differences(line, today) | _pair_differences(line, record, bench, bench.search)
+    recorded = start_record(line)["hyperparameters"]
+    differences["hyperparameters"] = pairs.relative_difference(record["hyperparameters"], recorded)
     if bench.spec(line["method"])["rule"] == CHAOTIC:
         same = all(abs(value) <= TOLERANCE for value in differences.values())
         return differences, *((PASSED, "") if same else (REPORTED, "another end of a chaotic search"))

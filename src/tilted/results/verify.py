@@ -43,8 +43,10 @@ class Selection:
         Raises
         ------
         ValueError
-            For a name that no record has.
+            For a name that no record has, or no folds.
         """
+        if self.folds is not None and self.folds < 1:
+            raise ValueError(f"need at least one fold, got {self.folds}")
         for column in ("protocol", "dataset", "method"):
             wanted = getattr(self, f"{column}s")
             if wanted is None:
@@ -174,22 +176,23 @@ def summary_lines(found: Verification) -> list[str]:
     groups: dict[tuple, list[Check]] = {}
     for check in found.checks:
         groups.setdefault((check.protocol, check.method, check.how), []).append(check)
-    header = ("Protocol", "Method", "Rerun", "Folds", "Passed", "Difference", "Evidence", "NTLL")
-    lines = grid(header, "lllrrrrr", [(*name, *_cells(checks)) for name, checks in groups.items()])
+    header = ("Protocol", "Method", "Rerun", "Folds", "Passed", "By search", "Difference", "Evidence", "NTLL")
+    lines = grid(header, "lllrrrrrr", [(*name, *_cells(checks)) for name, checks in groups.items()])
     skipped = ", ".join(dict.fromkeys(found.skipped))
     trouble = [f"DIFFERS: {_named(check)}" for check in found.differing]
     trouble += [f"NOT VERIFIED: {text}" for text in dict.fromkeys(found.missing)]
-    for verdict in (BY_SEARCH, REPORTED):
-        trouble += [f"{verdict}: {_named(check)}" for check in found.checks if check.passed == verdict]
+    trouble += [*_gathered(found.checks, BY_SEARCH), *_gathered(found.checks, REPORTED)]
     trouble += [f"only with --from-scratch: {skipped}"] if skipped else []
-    return [*lines, "", *(items(trouble) if trouble else [])]
+    return [*lines, *([""] if trouble else []), *(items(trouble) if trouble else [])]
 
 
 def _cells(checks: list[Check]) -> tuple[str, ...]:
-    """Folds, folds passed, largest difference, smallest evidence gain, largest NTLL difference."""
+    """Folds, passed, by search; largest difference, smallest evidence gain, largest NTLL difference."""
+    verdicts = [check.passed for check in checks]
     return (
         str(len(checks)),
-        str(sum(check.passed == PASSED for check in checks)),
+        str(verdicts.count(PASSED)),
+        str(verdicts.count(BY_SEARCH)),
         _extreme(max, [check.largest_difference for check in checks]),
         _extreme(min, [check.evidence_gain for check in checks]),
         _extreme(max, [abs(check.ntll_difference) for check in checks]),
@@ -206,3 +209,15 @@ def _named(check: Check) -> str:
     evidence, ntll = check.evidence_gain, check.ntll_difference
     numbers = f" (evidence {evidence:+.2g}, NTLL {ntll:+.2g})" if evidence == evidence else ""
     return f"{name}: {check.note}{numbers}"
+
+
+def _gathered(checks: list[Check], verdict: str) -> list[str]:
+    """Checks of one verdict, a line a (protocol, data set, method, way); each fold as seed/fold."""
+    groups: dict[tuple, list[Check]] = {}
+    for check in checks:
+        if check.passed == verdict:
+            groups.setdefault((*check[:3], check.how), []).append(check)
+    return [
+        f"{verdict}: {' '.join(name)}, seed/fold {' '.join(f'{c.seed}/{c.fold}' for c in part)}"
+        for name, part in groups.items()
+    ]
