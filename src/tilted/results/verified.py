@@ -35,7 +35,7 @@ class Check(NamedTuple):
     how : str
         One of `HOWS`.
     largest_difference : float
-        Largest difference of the recorded numbers: absolute; of a search also of the hyperparameters, relative.
+        Largest absolute difference of the recorded numbers; of a search also the hyperparameters' relative one.
     evidence_gain, ntll_difference : float
         Today's minus recorded, nats; NaN for a failed fit, like the largest difference.
     passed : str
