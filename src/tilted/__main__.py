@@ -225,7 +225,8 @@ def _tables(arguments) -> int:
     from tilted.results import artifacts
 
     folders = (arguments.records, arguments.tables, arguments.figures)
-    for line in artifacts.write_all(*folders, arguments.published):
+    outdated = artifacts.write_all(*folders, arguments.published)
+    for line in outdated:
         print(f"tilted: {line}", file=sys.stderr)
     print(f"Tables: {arguments.tables}, figures: {arguments.figures}")
     return 0

@@ -35,7 +35,7 @@ class Check(NamedTuple):
     how : str
         One of `HOWS`.
     largest_difference : float
-        Largest absolute difference of the recorded numbers; of a search also the hyperparameters' relative one.
+        Largest absolute difference of the recorded numbers (of hyperparameters, after a search: relative).
     evidence_gain, ntll_difference : float
         Today's minus recorded, nats; NaN for a failed fit, like the largest difference.
     passed : str
