@@ -18,7 +18,7 @@ export MKL_NUM_THREADS := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := preview
-.PHONY: setup preview paper records tables plan test test-full lint format lock clean help
+.PHONY: setup preview paper records tables verify plan test test-full lint format lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,9 @@ records: setup ## fold new fits (data/fits) into the committed records (results/
 
 tables: setup ## every table and figure from the committed records, in seconds, without fitting
 	$(BIN)/python -m tilted tables --documents
+
+verify: setup ## rerun a sample of the committed records and compare (minutes; VERIFY="--from-scratch --folds 1")
+	$(BIN)/python -m tilted verify $(VERIFY)
 
 plan: setup ## what `make paper` would run
 	$(BIN)/python -m snakemake --cores $(CORES) --configfile config/paper.yaml --dry-run --quiet rules

@@ -1,10 +1,11 @@
-"""Command line: one cell, times, data sets, records and tables of the full runs.
+"""Command line: one cell, times, data sets; records of the full runs, their tables and verification.
 
 python -m tilted fit --dataset wine12 --protocol as-released --seed 0 --fold 3 --method ep --json
 python -m tilted timing --seeds 3
 python -m tilted datasets
 python -m tilted records
 python -m tilted tables
+python -m tilted verify --datasets wine13 --from-scratch
 """
 
 from __future__ import annotations
@@ -75,7 +76,23 @@ def _parser() -> argparse.ArgumentParser:
         "--documents", action="store_true", help="bring the tables in README.md and docs/ up to date too"
     )
     tables.set_defaults(run=_tables)
+    _add_verify(commands)
     return parser
+
+
+def _add_verify(commands) -> None:
+    verify = commands.add_parser("verify", help="rerun a sample of the compact records and compare")
+    verify.add_argument("--records", default="results/qp", help="folder of compact records (%(default)s)")
+    verify.add_argument("--output", help="what was found (verified.csv in the folder of records)")
+    for name in ("protocols", "datasets", "methods"):
+        verify.add_argument(f"--{name}", nargs="+", help="default: every one there are records of")
+    number = verify.add_mutually_exclusive_group()
+    number.add_argument("--folds", type=int, help="of each outcome of a protocol, data set and method (3)")
+    number.add_argument("--all", action="store_true", help="every fold")
+    verify.add_argument("--seed", type=int, default=0, help="of the draw (%(default)s)")
+    verify.add_argument("--from-scratch", action="store_true", help="repeat the whole search too")
+    verify.add_argument("--mirror", help="folder or base URL tried first for raw data")
+    verify.set_defaults(run=_verify)
 
 
 def parse_hyperparameters(text: str):
@@ -220,9 +237,26 @@ def _tables(arguments) -> int:
             differences_document.write_all(arguments.records, effects, "docs/differences.md")
         excerpt.refresh("README.md", arguments.tables)
     for line in outdated:
-        print(f"tilted: NOT BY TODAY'S SOURCE: {line}", file=sys.stderr)
+        print(f"tilted: {line}", file=sys.stderr)
     print(f"Tables: {arguments.tables}, figures: {arguments.figures}")
     return 0
+
+
+def _verify(arguments) -> int:
+    from tilted.results import verify
+
+    chosen = {name: getattr(arguments, name) for name in ("protocols", "datasets", "methods", "seed")}
+    folds = None if arguments.all else verify.FOLDS if arguments.folds is None else arguments.folds
+    selection = verify.Selection(**chosen, folds=folds, scratch=arguments.from_scratch)
+    found = verify.verify(
+        arguments.records,
+        selection,
+        mirror=arguments.mirror,
+        tell=lambda line: print(f"  {line}", file=sys.stderr, flush=True),
+        output=arguments.output,
+    )
+    print("\n".join(verify.summary_lines(found)))
+    return 1 if found.differing or found.missing else 0
 
 
 if __name__ == "__main__":

@@ -57,13 +57,6 @@ def test_no_file_is_no_provenance_but_a_damaged_one_is_named(tmp_path):
             runs.read(tmp_path)
 
 
-def entry(**changes):
-    source, choices = runs.todays(*EP)
-    names = dict(zip(("protocol", "dataset", "method"), EP, strict=True))
-    today = {**names, "source": source, "choices": choices, "environment": "e", "date": "2026-01-01"}
-    return {**today, "seeds": "0", "n_attempted": 10, "n_converged": 9, "core_seconds": 3600.0} | changes
-
-
 def test_todays_stamp_is_the_one_fits_get():
     source, choices = runs.todays(*EP)
     stamp = provenance.stamp(source, {"a": 1})
@@ -71,26 +64,6 @@ def test_todays_stamp_is_the_one_fits_get():
     assert runs.todays("as-released", "wine12", "ep-tune") == (source, choices)  # one job writes both
     assert runs.todays("as-released", "coal", "ep")[1] != choices
     assert runs.todays("as-released", "wine12", "laplace") is None
-
-
-def test_what_is_not_todays_is_listed_with_its_reason():
-    assert runs.outdated([entry()]) == []
-    listed = [entry(source="old"), entry(source="old", dataset="wine13", choices=runs.todays(*EP)[1])]
-    (text,) = runs.outdated(listed)
-    assert text == "as-released ep, 20 fits of Wine1, Wine2: source old of 2026-01-01, today's differs"
-    (text,) = runs.outdated([entry(choices="old")])
-    assert text.endswith("protocol old of 2026-01-01, today's differs")
-    assert "unknown source" in runs.outdated([entry(source="")])[0]
-    assert "not a method" in runs.outdated([entry(method="laplace")])[0]
-
-
-def test_lines_of_the_table_are_loud_about_it():
-    machines = {"e": {"numpy": "2", "cpu": "fast"}}
-    good = "\n".join(runs.summary_lines([entry(), entry(date="2026-01-03")], machines))
-    assert "| as-released | ep     |   20 |        18 |      2.000 | 2026-01-01 to 2026-01-03 |" in good
-    assert "- numpy 2, cpu fast" in good and "by today's source and protocols" in good
-    bad = "\n".join(runs.summary_lines([entry(source="old")], machines))
-    assert "NOT BY TODAY'S SOURCE" in bad and "source old" in bad
 
 
 def test_content_hash_depends_on_the_content_alone():

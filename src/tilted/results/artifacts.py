@@ -22,10 +22,12 @@ from tilted.results import (
     published,
     report,
     runs,
+    standing,
     store,
     summary,
     tables,
     truth,
+    verified,
 )
 
 if TYPE_CHECKING:
@@ -57,8 +59,8 @@ def write_all(
 
     Returns
     -------
-    outdated : list of str
-        `runs.outdated`: what was not made by today's source.
+    loud : list of str
+        `standing.Notes.loud`: what was not made by today's source, or is not reproduced by it.
 
     Raises
     ------
@@ -76,7 +78,8 @@ def write_all(
         raise FileNotFoundError(f"{records}: no compact records of a known protocol")
     frame = compact.read_all(files)
     variances = compact.read_variances(Path(records, f"{compact.VARIANCES}{compact.SUFFIX}"))
-    whole = summary.summarise(frame, runs.read(records), published_table)
+    checks = verified.read(Path(records, verified.FILE))
+    whole = summary.summarise(frame, runs.read(records), published_table, checks=checks)
     drawn = _write_figures(whole.table, frame, variances, Path(figures_folder))
     _write_tables(whole, Path(tables_folder), published_table)
     sampled = truth.load(sorted(Path(records, "truth").glob("*.json.gz")))
@@ -91,7 +94,7 @@ def write_all(
         summary=whole,
         figures=[report.FigureFile(path, captions.of_figure(path)) for path in drawn],
     )
-    return runs.outdated(whole.runs)
+    return standing.notes(whole.runs, whole.checks).loud
 
 
 def _write_tables(whole: summary.Summary, folder: Path, published_table: str | Path) -> None:

@@ -106,15 +106,15 @@ def _seeds_of(path: Path) -> dict[tuple, _Seed]:
             raise store.RecordError(f"{where}: two records of one fit")
         if stamp != seed.stamp:
             raise store.RecordError(f"{where}: folds of different runs in one seed")
-        seed.lines[fold] = _line(record)
+        seed.lines[fold] = line_of(record)
         if record["method"] in (*pairs.EP_METHODS, "qp") and record["latent_variance"] is not None:
             variances = np.asarray(record["latent_variance"], dtype=float)
             seed.fits[fold] = pairs.Fit(record["hyperparameters"], variances)
     return found
 
 
-def _line(record: dict) -> dict:
-    """Line of a frame, without a pair."""
+def line_of(record: dict) -> dict:
+    """Line of a frame from a fit record, without a pair."""
     status, kernel = record["status"], record["hyperparameters"] or {}
     failed = record["test_error"] is None or record["ntll"] is None
     outcome = FAILED if failed else OK if status["converged"] else UNCONVERGED

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilted.results import runs
+from tilted.results import standing
 from tilted.results.grid import deviation, number
 from tilted.results.published import UNITS, method_order
 from tilted.results.store import write_text
@@ -82,11 +82,22 @@ def write_html(
         missing=left_out_entries(summary.left_out),
         runtimes=list(summary.runtimes.itertuples(index=False)),
         duration=_duration,
-        outdated=runs.outdated(summary.runs),
+        standing=_standing(summary),
         environments=[list(environment.items()) for environment in summary.environments.values()],
         dates=sorted({entry["date"] for entry in summary.runs if entry["date"]}),
     )
     return write_text(path, page)
+
+
+def _standing(summary: Summary) -> list[tuple[str, bool, list[str]]]:
+    """Records of other source, or not reproduced: heading, whether it is loud, lines."""
+    found = standing.notes(summary.runs, summary.checks)
+    parts = (
+        ("Not made by today's source", True, found.outdated),
+        ("Not reproduced by today's source", True, found.differing),
+        (standing.VERIFIED, False, found.verified),
+    )
+    return [part for part in parts if part[2]]
 
 
 def _sections(table: pd.DataFrame) -> list[dict]:

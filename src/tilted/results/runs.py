@@ -8,7 +8,7 @@ how many fits these are, how many converged, and the processor seconds they took
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING
 from tilted.provenance import content_hash
 from tilted.results import spans
 from tilted.results.compact import OK
-from tilted.results.grid import grid, items
-from tilted.results.published import ROWS
 from tilted.results.store import RecordError, write_text
 
 if TYPE_CHECKING:
@@ -121,69 +119,3 @@ def todays(protocol: str, dataset: str, method: str) -> tuple[str, str] | None:
         return closure_hash(*qp.modules_of(protocol, dataset, method)), content_hash(choices)
     except ValueError:
         return None
-
-
-def outdated(listed: Iterable[dict]) -> list[str]:
-    """What was not made by today's source under today's protocol, a line a (protocol, method, why)."""
-    found: dict[tuple, list[dict]] = {}
-    for entry in listed:
-        why = _difference(entry)
-        if why:
-            found.setdefault((entry["protocol"], entry["method"], why), []).append(entry)
-    lines = []
-    for (protocol, method, why), parts in found.items():
-        rows = ", ".join(dict.fromkeys(ROWS[entry["dataset"]] for entry in parts))
-        fits = sum(entry["n_attempted"] for entry in parts)
-        lines.append(f"{protocol} {method}, {fits} fits of {rows}: {why}")
-    return lines
-
-
-def _difference(entry: dict) -> str:
-    """Why an entry's fits are not today's; empty if they are."""
-    if not entry["source"]:
-        return "made by unknown source"
-    today = todays(*(entry[name] for name in SEED[:3]))
-    if today is None:
-        return "not a method of this protocol any more"
-    source, choices = today
-    parts = []
-    if entry["source"] != source:
-        parts.append(f"source {entry['source']} of {entry['date']}, today's differs")
-    if entry["choices"] != choices:
-        parts.append(f"protocol {entry['choices']} of {entry['date']}, today's differs")
-    return "; ".join(parts)
-
-
-def summary_lines(listed: Sequence[dict], environments: dict[str, dict]) -> list[str]:
-    """Provenance as Markdown: fits and core-hours a method, machines, and what is not today's."""
-    found: dict[tuple, list[dict]] = {}
-    for entry in listed:
-        found.setdefault((entry["protocol"], entry["method"]), []).append(entry)
-    cells = [
-        (
-            *name,
-            str(sum(entry["n_attempted"] for entry in parts)),
-            str(sum(entry["n_converged"] for entry in parts)),
-            f"{sum(entry['core_seconds'] for entry in parts) / 3600:.3f}",
-            _days([entry["date"] for entry in parts]),
-        )
-        for name, parts in found.items()
-    ]
-    header = ("Protocol", "Method", "Fits", "Converged", "Core-hours", "Run on")
-    machines = (
-        ", ".join(f"{name} {value}" for name, value in environment.items())
-        for environment in environments.values()
-    )
-    old = outdated(listed)
-    verdict = ["### NOT BY TODAY'S SOURCE" if old else "Every fit was made by today's source and protocols."]
-    lines = [*grid(header, "llrrrl", cells), ""]
-    if environments:
-        lines += [*items(machines), ""]
-    return [*lines, *verdict, *(["", *items(old)] if old else [])]
-
-
-def _days(dates: Iterable[str]) -> str:
-    known = sorted({date for date in dates if date})
-    if not known:
-        return "unknown"
-    return known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}"

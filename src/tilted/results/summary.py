@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilted.results import aggregate, gaps, published, runs
+from tilted.results import aggregate, gaps, published, runs, verified
 from tilted.results.compact import FOLDS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from tilted.results.verified import Check
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Summary:
         Hash -> packages and processor.
     sizes, asterisks : dict
         Row -> printed (instances, features); row -> whether the paper prints an asterisk.
+    checks : list of Check
+        Reruns that count (`verified.counting`).
     """
 
     table: pd.DataFrame
@@ -43,6 +47,7 @@ class Summary:
     environments: dict[str, dict]
     sizes: dict[str, tuple[int, int]]
     asterisks: dict[str, bool]
+    checks: Sequence[Check] = ()
 
     @property
     def protocols(self) -> list[str]:
@@ -50,8 +55,14 @@ class Summary:
         return list(dict.fromkeys(self.table["protocol"]))
 
 
-def summarise(frame: pd.DataFrame, stamps: runs.Runs, path: str | Path, folds: int = FOLDS) -> Summary:
-    """Summary of a frame (`compact.read`), its stamps, and the published table at ``path``."""
+def summarise(
+    frame: pd.DataFrame,
+    stamps: runs.Runs,
+    path: str | Path,
+    folds: int = FOLDS,
+    checks: Sequence[Check] = (),
+) -> Summary:
+    """Summary of a frame (`compact.read`), its stamps, the published table at ``path``, and reruns."""
     return Summary(
         table=published.compare(aggregate.summarise(frame, folds), path),
         gaps=gaps.ntll_gaps(frame, folds),
@@ -62,4 +73,5 @@ def summarise(frame: pd.DataFrame, stamps: runs.Runs, path: str | Path, folds: i
         environments={name: stamps.environments[name] for e in entries if (name := e["environment"])},
         sizes=published.sizes(path),
         asterisks=published.asterisks(path),
+        checks=verified.counting(checks, frame),
     )

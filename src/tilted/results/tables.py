@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilted.results import published, runs
+from tilted.results import published, standing
 from tilted.results.gaps import EQUAL, REPORTED, has_asterisk
 from tilted.results.grid import deviation, grid, items, number, seeds_text
 from tilted.results.published import COLUMNS, METRICS, UNITS, paper_methods
@@ -55,8 +55,9 @@ def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
 def markdown(summary: Summary, title: str) -> str:
     """Table 1 as Markdown that is also legible as plain text; ends with a line feed."""
     lines = [f"# {title}", "", *LEGEND.splitlines(), ""]
-    if runs.outdated(summary.runs):
-        lines += ["**Some records are NOT BY TODAY'S SOURCE: see Provenance below.**", ""]
+    found = standing.notes(summary.runs, summary.checks)
+    for what, texts in (("BY TODAY'S SOURCE", found.outdated), ("REPRODUCED", found.differing)):
+        lines += [f"**Some records are NOT {what}: see Provenance below.**", ""] if texts else []
     for protocol in summary.protocols:
         lines += [*_paper_table(summary, protocol), ""]
     lines += ["## QP's NTLL against EP's", "", *_gap_lines(summary.gaps), ""]
@@ -67,8 +68,12 @@ def markdown(summary: Summary, title: str) -> str:
     troubles = [f"{heading} (seeds/folds: {fits})" for heading, fits in trouble_entries(summary.troubled)]
     lines += ["## Seeds left out of the means", "", *items(left_out_entries(summary.left_out)), ""]
     lines += ["## Fits that failed or did not converge", "", *items(troubles), ""]
-    lines += ["## Provenance", "", *runs.summary_lines(summary.runs, summary.environments)]
+    lines += ["## Provenance", "", *_provenance(summary)]
     return "\n".join(lines) + "\n"
+
+
+def _provenance(summary: Summary) -> list[str]:
+    return standing.summary_lines(summary.runs, summary.environments, summary.checks)
 
 
 def notes(line) -> str:
