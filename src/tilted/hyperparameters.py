@@ -1,7 +1,8 @@
 """Maximise the log evidence over kernel parameters by L-BFGS-B with analytic gradients.
 
-Sites are warm-started from one evaluation to the next; the sites of the best evaluation come back with
-the result, so that a caller can pass them on. Nothing is kept between calls.
+Sites are warm-started from one evaluation to the next, and from the caller's start again where they lead
+nowhere; the sites of the best evaluation come back with the result, so that a caller can pass them on.
+Nothing is kept between calls.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tilted.optimise import TRANSFORMS, lbfgs
 from tilted.posteriors.dense import Dense
 
 GRADIENTS = ("exact", "sites-fixed")
+SAME_FIXED_POINT = 1e-9  # relative difference of the evidence
 SMALLEST = 1e-15  # lower bound of a parameter; an upper one would change L-BFGS-B's first step
 
 
@@ -119,6 +121,8 @@ class _Trace:
     evaluations: int = 0
     sweeps: int = 0
     unconverged: int = 0
+    restarted: int = 0
+    worst: float = 0.0
 
 
 class _Abandoned(Exception):
@@ -141,7 +145,8 @@ def maximise(problem: Problem, kernel, search: Search | None = None, start: Site
     -------
     Tuned
         The best evaluation; ``status.message`` tells how the search ended, of evaluations that did not
-        converge, of a parameter at its bound, and of a flat ridge.
+        converge or had to start again, of a parameter at its bound, and of a flat ridge. Where the sites may
+        have several fixed points, the caller's start is tried once more at the end.
 
     Raises
     ------
@@ -155,10 +160,13 @@ def maximise(problem: Problem, kernel, search: Search | None = None, start: Site
     def objective(x):
         try:
             at = kernel.with_parameters(transform.forward(x))
-            found, gradient = evidence_and_gradient(problem, at, trace.start, search.gradient)
+            found, gradient = _evaluate(problem, at, trace, start, search.gradient)
         except (NotPositiveDefinite, ValueError) as error:
             raise _Abandoned(str(error)) from error
         _note(trace, found, at)
+        if not np.isfinite(found.log_evidence):  # a wall from which the line search steps back
+            return trace.worst + 10.0 * (1.0 + abs(trace.worst)), np.zeros_like(x)
+        trace.worst = max(trace.worst, -found.log_evidence)
         return -found.log_evidence, -gradient * transform.slope(x)
 
     x0 = transform.inverse(kernel.parameters())
@@ -177,7 +185,36 @@ def maximise(problem: Problem, kernel, search: Search | None = None, start: Site
         if trace.best is None:
             raise error.__cause__ from None
         ended, message = False, f"search abandoned: {error}"
-    return _tuned(problem, trace, ended, message)
+    notes = [message]
+    if not problem.likelihood.log_concave:
+        notes += _try_start(problem, trace, start)
+    return _tuned(problem, trace, ended, notes)
+
+
+def _evaluate(problem: Problem, kernel, trace: _Trace, start: Sites | None, gradient: str):
+    """Inference and gradient from the last sites, or from ``start`` where these do not converge."""
+    warm = trace.start is not start
+    try:
+        found = evidence_and_gradient(problem, kernel, trace.start, gradient)
+        if found[0].status.converged or not warm:
+            return found
+        trace.sweeps += found[0].status.sweeps
+    except NotPositiveDefinite:
+        if not warm:
+            raise
+    trace.restarted += 1
+    return evidence_and_gradient(problem, kernel, start, gradient)
+
+
+def _try_start(problem: Problem, trace: _Trace, start: Sites | None) -> list[str]:
+    """Infer from ``start`` at the best kernel and keep that if its evidence is higher; a note if so."""
+    again, best = infer_at(problem, trace.best_kernel, start), trace.best
+    trace.sweeps += again.status.sweeps
+    gain = again.log_evidence - best.log_evidence
+    if not (again.status.converged and gain > SAME_FIXED_POINT * (1.0 + abs(best.log_evidence))):
+        return []
+    trace.best = again
+    return [f"the first sites lead to another fixed point, whose log evidence is {gain:.2g} higher"]
 
 
 def _note(trace: _Trace, found: Inference, kernel) -> None:
@@ -185,16 +222,18 @@ def _note(trace: _Trace, found: Inference, kernel) -> None:
     trace.evaluations += 1
     trace.sweeps += found.status.sweeps
     trace.unconverged += not found.status.converged
-    trace.start = found.sites
+    if found.status.converged:
+        trace.start = found.sites
     usable = found.status.converged and np.isfinite(found.log_evidence)
     best = trace.best
     if best is None or (usable and not (best.status.converged and best.log_evidence >= found.log_evidence)):
         trace.best, trace.best_kernel = found, kernel
 
 
-def _tuned(problem, trace: _Trace, ended: bool, message: str) -> Tuned:
+def _tuned(problem, trace: _Trace, ended: bool, notes: list[str]) -> Tuned:
     """The best point as a value, with everything worth knowing in its status."""
-    notes = [message]
+    if trace.restarted:
+        notes.append(f"{trace.restarted} evaluations started again from the first sites")
     if trace.unconverged:
         notes.append(f"{trace.unconverged} evaluations with unconverged sites")
     if np.any(trace.best_kernel.parameters() <= 1.01 * SMALLEST):

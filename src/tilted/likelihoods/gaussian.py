@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ class GaussianNoise:
 
     noise: float = 1.0
     name: str = "gaussian"
+    log_concave: ClassVar[bool] = True
 
     def domain(self, y) -> np.ndarray:
         """Targets as floats; ValueError if one is not finite."""

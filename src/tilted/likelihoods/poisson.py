@@ -11,6 +11,7 @@ f and -f have the same likelihood: with a zero prior mean and flat sites f = 0 i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import dawsn, gammaln, xlogy
@@ -36,6 +37,7 @@ class PoissonSquare:
 
     predictive: str = "exact"
     name: str = "poisson-square"
+    log_concave: ClassVar[bool] = False
 
     def __post_init__(self):
         if self.predictive not in FORMS:

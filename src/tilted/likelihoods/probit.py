@@ -8,6 +8,7 @@ H = 1 - r (z + r) from a continued fraction below z = -4.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr
@@ -50,6 +51,7 @@ class Probit:
     """Binary labels y in {-1, +1} with p(y | f) = Phi(y f)."""
 
     name: str = "probit"
+    log_concave: ClassVar[bool] = True
 
     def domain(self, y) -> np.ndarray:
         """Labels as floats; ValueError if one is not -1 or +1."""
