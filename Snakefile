@@ -3,6 +3,7 @@
 #   snakemake --cores 2                                     the preview (config/preview.yaml)
 #   snakemake --cores 2 --configfile config/paper.yaml      everything
 #   snakemake --cores 2 --configfile config/differences.yaml    differences of text and code, one at a time
+#   snakemake --cores 2 --configfile config/lookup.yaml     what lookup tables cost and do
 #
 # raw data -> one standard file a data set -> fits (a job is a block of seeds) -> compact records
 # -> tables, figures, report
@@ -30,8 +31,9 @@ rule all:
     input:
         # named here too: beside committed records and tables, missing fits would look done
         fit_paths(),
-        artifact_paths(),
+        artifact_paths() if config["qp"] else [],
         truth_artifacts(),
+        study_artifacts(),
 
 
 onsuccess:
@@ -41,3 +43,8 @@ onsuccess:
 if "differences" in config:
 
     include: "workflow/rules/differences.smk"
+
+
+if "lookup" in config:
+
+    include: "workflow/rules/lookup_study.smk"
