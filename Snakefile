@@ -3,6 +3,7 @@
 #   snakemake --cores 2                                     the preview (config/preview.yaml)
 #   snakemake --cores 2 --configfile config/paper.yaml      everything
 #   snakemake --cores 2 --configfile config/differences.yaml    differences of text and code, one at a time
+#   snakemake --cores 2 --configfile config/lookup.yaml     what lookup tables cost and do
 #
 # raw data -> one standard file a data set -> fits (a job is a block of seeds) -> compact records
 # -> tables, figures, report
@@ -38,3 +39,8 @@ onsuccess:
 if "differences" in config:
 
     include: "workflow/rules/differences.smk"
+
+
+if "lookup" in config:
+
+    include: "workflow/rules/lookup_study.smk"

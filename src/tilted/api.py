@@ -157,7 +157,9 @@ def fit(
         Warm start.
     projection : object, optional
         How "qp" projects; by quadrature if not given. ``tilted.lookup.build()`` (probit) gives the same
-        to 1e-10 and is faster; ``tilted.projections.TableGrid()`` is the QP paper's own table.
+        to 1e-10 and is faster; ``tilted.projections.TableGrid()`` is the QP paper's own table;
+        ``tilted.lp.LpProjection(p)`` minimises the L_p distance instead (fixed hyperparameters, or
+        ``search=Search(gradient="sites-fixed")``).
 
     Returns
     -------

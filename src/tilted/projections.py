@@ -54,11 +54,11 @@ def wasserstein(likelihood, y, m, v) -> Projection:
 def wasserstein_sd(density: TiltedDensity) -> np.ndarray:
     """Standard deviation [N] of the L2 Wasserstein projection of each density."""
     panels = integrate(density)
-    z, _ = _normal_scores(panels)
+    z, _ = normal_scores(panels)
     return panels.integral(np.exp(-0.5 * z**2) / SQRT_2PI)
 
 
-def _normal_scores(panels):
+def normal_scores(panels):
     """Phi^-1(F) at the nodes [N, P, K] (infinite where F underflows), and where F < 1/2."""
     left = panels.cumulative(panels.density)
     right = panels.cumulative(panels.density, from_right=True)
@@ -99,7 +99,7 @@ def wasserstein_sensitivity(likelihood, y, m, v) -> Sensitivity:
     so d sigma / dtheta = - integral of Phi^-1(F) dF/dtheta.
     """
     panels, offset, scores = _scored_panels(likelihood, y, m, v)
-    z, lower = _normal_scores(panels)
+    z, lower = normal_scores(panels)
     sd = panels.integral(np.exp(-0.5 * z**2) / SQRT_2PI)
     z = np.where(np.isfinite(z), z, 0.0)
     means, variances = [], []

@@ -7,6 +7,7 @@ from sklearn.datasets import load_wine
 from tilted.gaussian import Sites
 from tilted.inference import get_rule
 from tilted.inference.engine import Options, infer
+from tilted.inference.rule import Rule, Update
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
@@ -157,3 +158,14 @@ def test_factorisations_report_and_never_repair():
     np.testing.assert_allclose(root @ root.T, K, atol=1e-12)
     with pytest.raises(NotPositiveDefinite):
         semidefinite_root(np.full((2, 2), np.nan), "K")
+
+
+def test_sites_that_cannot_be_updated_are_no_fixed_point(toy):
+    """Nothing moves, and nothing has converged."""
+    X, y = toy
+
+    def stuck(marginals, sites, likelihood, y):
+        return Update(sites, np.zeros(len(y)), skipped=len(y))
+
+    found = infer(Dense.build(SquaredExponential().matrix(X)), Probit(), y, Rule(stuck))
+    assert not found.status.converged and f"{len(y)} sites with an improper cavity" in found.status.message

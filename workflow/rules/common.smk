@@ -5,7 +5,8 @@ import sys
 
 try:
     from tilted import data, protocols
-    from tilted.experiments import qp, truth
+    from tilted.experiments import paper_table, qp, truth
+    from tilted.projections import TableGrid
     from tilted.provenance import closure_hash
     from tilted.results import differences
 except ImportError as error:
@@ -133,6 +134,29 @@ def lookup_table(wildcards):
     return ["data/lookup/probit.h5"] if used else []
 
 
+LOOKUP = config.get("lookup", {})
+
+
+def paper_table_paths():
+    """Blocks of the paper's lookup table, for every label and count of the configuration."""
+    table = LOOKUP["table"]
+    kinds = [("probit", y) for y in table["labels"]] + [("poisson-square", y) for y in table["counts"]]
+    return [
+        f"data/lookup/as-described/{likelihood}/{y}/{first}-{last}.h5"
+        for likelihood, y in kinds
+        for first, last in paper_table.blocks(TableGrid(**table["grid"]), table["rows"])
+    ]
+
+
+def lookup_effect_paths():
+    """Effects of the lookup tables, one file a protocol and data set."""
+    return [
+        f"data/lookup/effect/{protocol}/{dataset}.jsonl.gz"
+        for protocol, datasets in LOOKUP["study"]["protocols"].items()
+        for dataset in datasets
+    ]
+
+
 def standard_data(wildcards):
     variant = fit_block(wildcards.protocol, wildcards.dataset)["variant"]
     return f"data/standard/{variant}/{wildcards.dataset}.h5"
@@ -202,9 +226,7 @@ def everything():
     """What the configuration asks for. Fits and samples are named beside what is made of them: beside
     committed records and tables, missing ones would look done."""
     wanted = [*fit_paths(), *truth_paths(), *artifact_paths()] if config["qp"] else truth_records()
-    if "differences" in config:
-        wanted.append(f"{TABLES}/differences.csv")
-    return wanted
+    return wanted + [f"{TABLES}/{study}.csv" for study in ("differences", "lookup") if study in config]
 
 
 def show_results():

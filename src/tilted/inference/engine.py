@@ -274,7 +274,8 @@ def _adapt(run: _Run, previous: float) -> None:
 def _finish(run: _Run, point: _Point) -> Inference:
     """Evidence and status at the last point."""
     evidence = point.evidence
-    converged = bool(run.residual <= run.options.tolerance and np.isfinite(evidence))
+    arrived = run.residual <= run.options.tolerance and point.update.skipped == 0
+    converged = bool(arrived and np.isfinite(evidence))
     status = Status(
         converged=converged,
         sweeps=run.sweeps,

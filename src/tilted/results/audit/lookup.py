@@ -155,6 +155,6 @@ def _spoiled(part: pd.DataFrame | None, dataset: str, projection: str) -> Line:
     sample = Inference(YES if spoiled else NO, *statistics.share_interval(spoiled, n))
     note = (
         f"{lost.sum()} not converged, {moved.sum()} moved; "
-        f"{100 * both['outside_box'].mean():.2g} % of sites outside the box"
+        f"{100 * both['outside_box'].mean():.0f} % of sites outside the box"
     )
     return Line(row, quantity, "share", spoiled / n, sample=sample, n=n, note=note)

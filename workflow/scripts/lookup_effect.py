@@ -1,0 +1,10 @@
+"""QP with and without tables at the hyperparameters of EP's records."""
+
+from tilted import data, lookup
+from tilted.experiments import lookup_study
+from tilted.results import store
+
+job = snakemake  # noqa: F821
+dataset, records = data.read_standard(job.input.data), store.read_records(job.input.records)
+effects = lookup_study.effects(dataset, job.wildcards.protocol, records, lookup.read(job.input.table))
+store.write_records(job.output[0], effects)
