@@ -47,11 +47,9 @@ class Anderson:
         damping : float
             Mixing of the residual.
         scale : callable
-            Residual vector to the units in which its norm is meaningful.
+            Residuals, along the last axis, to the units in which their norms are meaningful.
         """
-        dX = np.diff(np.stack(self.points, axis=1))
-        dF = np.diff(np.stack(self.residuals, axis=1))
-        f = self.residuals[-1]
-        scaled = np.stack([scale(column) for column in dF.T], axis=1)
-        combination = np.linalg.lstsq(scaled, scale(f), rcond=1e-10)[0]
-        return damping * f - (dX + damping * dF) @ combination
+        X, F = np.array(self.points), np.array(self.residuals)
+        dX, dF, f = X[1:] - X[:-1], F[1:] - F[:-1], F[-1]
+        combination = np.linalg.lstsq(scale(dF).T, scale(f), rcond=1e-10)[0]
+        return damping * f - combination @ (dX + damping * dF)

@@ -231,13 +231,14 @@ def _sequential(run: _Run, point: _Point) -> _Point | None:
 
 
 def _sites(x: np.ndarray) -> Sites:
-    return Sites(*np.split(x, 2))
+    half = len(x) // 2
+    return Sites(x[:half], x[half:])
 
 
 def _scaled(change: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """A change of (tau, nu) in units of the marginals: relative variance and mean in sd."""
-    d_tau, d_nu = np.split(change, 2)
-    return np.concatenate([d_tau * v, (d_nu - d_tau * m) * np.sqrt(v)])
+    """Changes of (tau, nu), along the last axis, in units of the marginals: relative variance, mean in sd."""
+    d_tau, d_nu = change[..., : len(m)], change[..., len(m) :]
+    return np.concatenate([d_tau * v, (d_nu - d_tau * m) * np.sqrt(v)], axis=-1)
 
 
 def _acceptable(run: _Run, old: _Point, new: _Point) -> bool:
