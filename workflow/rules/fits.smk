@@ -38,3 +38,9 @@ rule fit:
         choices=choices,
     script:
         "../scripts/fit.py"
+
+
+# `snakemake fits --configfile ...`: fits alone, as on a machine that only computes
+rule fits:
+    input:
+        fit_paths(),
