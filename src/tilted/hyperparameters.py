@@ -3,6 +3,9 @@
 Sites are warm-started from one evaluation to the next, and from the caller's start again where they lead
 nowhere; the sites of the best evaluation come back with the result, so that a caller can pass them on.
 Nothing is kept between calls.
+
+Where the sites have several fixed points (likelihoods that are not log-concave) a warm start makes the
+evidence depend on the path. ``Search(warm=False)`` starts every inference at the caller's sites instead.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from tilted.optimise import TRANSFORMS, lbfgs
 from tilted.posteriors.dense import Dense
 
 GRADIENTS = ("exact", "sites-fixed")
-SAME_FIXED_POINT = 1e-9  # relative difference of the evidence
+GAIN = 1e-6  # of the log evidence, relatively, that makes another round worth while
 SMALLEST = 1e-15  # lower bound of a parameter; an upper one would change L-BFGS-B's first step
 
 
@@ -29,8 +32,10 @@ SMALLEST = 1e-15  # lower bound of a parameter; an upper one would change L-BFGS
 class Search:
     """How to search: transform, gradient and the stopping rules of L-BFGS-B.
 
-    ``gradient`` is "exact" (implicit differentiation where the rule needs it) or "sites-fixed" (EP's
-    formula whatever the rule, as the QP paper's code does; inconsistent for QP).
+    ``gradient`` is "exact" (implicit differentiation where the rule needs it; with sites clipped at their
+    smallest precision it is approximate) or "sites-fixed" (EP's formula whatever the rule, as the QP
+    paper's code does; inconsistent for QP). ``warm``: whether an inference starts at the sites of the last.
+    A search is repeated from its end while that gains, at most ``rounds`` times in all.
     """
 
     transform: str = "softplus"
@@ -38,12 +43,16 @@ class Search:
     max_iterations: int = 1000
     relative_tolerance: float = 1e-9
     gradient_tolerance: float = 1e-5
+    warm: bool = True
+    rounds: int = 1
 
     def __post_init__(self):
         if self.transform not in TRANSFORMS:
             raise ValueError(f"transform must be one of {', '.join(TRANSFORMS)}")
         if self.gradient not in GRADIENTS:
             raise ValueError(f"gradient must be one of {', '.join(GRADIENTS)}")
+        if self.rounds < 1:
+            raise ValueError(f"need at least one round, got {self.rounds}")
 
 
 @dataclass(frozen=True)
@@ -122,6 +131,8 @@ class _Trace:
     sweeps: int = 0
     unconverged: int = 0
     restarted: int = 0
+    improper: int = 0
+    message: str = ""
     worst: float = 0.0
 
 
@@ -145,8 +156,7 @@ def maximise(problem: Problem, kernel, search: Search | None = None, start: Site
     -------
     Tuned
         The best evaluation; ``status.message`` tells how the search ended, of evaluations that did not
-        converge or had to start again, of a parameter at its bound, and of a flat ridge. Where the sites may
-        have several fixed points, the caller's start is tried once more at the end.
+        converge, had to start again or had no posterior, of a parameter at its bound, and of a flat ridge.
 
     Raises
     ------
@@ -154,67 +164,75 @@ def maximise(problem: Problem, kernel, search: Search | None = None, start: Site
         If the very first evaluation fails.
     """
     search = search or Search()
-    transform = TRANSFORMS[search.transform]
     trace = _Trace(start)
+    for _ in range(search.rounds):
+        before = trace.best
+        ended, message = _climb(problem, kernel, search, trace, start)
+        if not np.isfinite(trace.best.log_evidence) or (before and not _gained(before, trace.best)):
+            break
+        kernel = trace.best_kernel
+    return _tuned(problem, trace, ended, message)
+
+
+def _climb(problem: Problem, kernel, search: Search, trace: _Trace, start: Sites | None) -> tuple[bool, str]:
+    """One run of L-BFGS-B from ``kernel``; whether it met its tolerance, and how it ended."""
+    transform = TRANSFORMS[search.transform]
 
     def objective(x):
         try:
             at = kernel.with_parameters(transform.forward(x))
-            found, gradient = _evaluate(problem, at, trace, start, search.gradient)
-        except (NotPositiveDefinite, ValueError) as error:
+            found, gradient = _evaluate(problem, at, trace, start, search)
+        except NotPositiveDefinite as error:
+            if trace.best is None:
+                raise
+            trace.improper += 1
+            trace.message = str(error)
+            return _wall(trace), np.zeros_like(x)
+        except ValueError as error:
             raise _Abandoned(str(error)) from error
         _note(trace, found, at)
-        if not np.isfinite(found.log_evidence):  # a wall from which the line search steps back
-            return trace.worst + 10.0 * (1.0 + abs(trace.worst)), np.zeros_like(x)
+        if not np.isfinite(found.log_evidence):
+            if trace.evaluations == 1:
+                raise _Abandoned(f"no evidence at the starting point ({found.status.message})")
+            return _wall(trace), np.zeros_like(x)
         trace.worst = max(trace.worst, -found.log_evidence)
         return -found.log_evidence, -gradient * transform.slope(x)
 
     x0 = transform.inverse(kernel.parameters())
     bounds = [(float(transform.inverse(np.array(SMALLEST))), None)] * len(x0)
+    tolerances = search.max_iterations, search.relative_tolerance, search.gradient_tolerance
     try:
-        outcome = lbfgs(
-            objective,
-            x0,
-            search.max_iterations,
-            search.relative_tolerance,
-            search.gradient_tolerance,
-            bounds,
-        )
-        ended, message = outcome.success, outcome.message
+        outcome = lbfgs(objective, x0, *tolerances, bounds)
     except _Abandoned as error:
         if trace.best is None:
             raise error.__cause__ from None
-        ended, message = False, f"search abandoned: {error}"
-    notes = [message]
-    if not problem.likelihood.log_concave:
-        notes += _try_start(problem, trace, start)
-    return _tuned(problem, trace, ended, notes)
+        return False, f"search abandoned: {error}"
+    return outcome.success, outcome.message
 
 
-def _evaluate(problem: Problem, kernel, trace: _Trace, start: Sites | None, gradient: str):
+def _wall(trace: _Trace) -> float:
+    """A value from which the line search steps back."""
+    return trace.worst + 10.0 * (1.0 + abs(trace.worst))
+
+
+def _gained(before: Inference, after: Inference) -> bool:
+    """Whether the evidence rose by more than rounding and tolerances explain."""
+    return after.log_evidence - before.log_evidence > GAIN * (1.0 + abs(before.log_evidence))
+
+
+def _evaluate(problem: Problem, kernel, trace: _Trace, start: Sites | None, search: Search):
     """Inference and gradient from the last sites, or from ``start`` where these do not converge."""
-    warm = trace.start is not start
-    try:
-        found = evidence_and_gradient(problem, kernel, trace.start, gradient)
-        if found[0].status.converged or not warm:
-            return found
-        trace.sweeps += found[0].status.sweeps
-    except NotPositiveDefinite:
-        if not warm:
-            raise
-    trace.restarted += 1
-    return evidence_and_gradient(problem, kernel, start, gradient)
-
-
-def _try_start(problem: Problem, trace: _Trace, start: Sites | None) -> list[str]:
-    """Infer from ``start`` at the best kernel and keep that if its evidence is higher; a note if so."""
-    again, best = infer_at(problem, trace.best_kernel, start), trace.best
-    trace.sweeps += again.status.sweeps
-    gain = again.log_evidence - best.log_evidence
-    if not (again.status.converged and gain > SAME_FIXED_POINT * (1.0 + abs(best.log_evidence))):
-        return []
-    trace.best = again
-    return [f"the first sites lead to another fixed point, whose log evidence is {gain:.2g} higher"]
+    warm = search.warm and trace.start is not start
+    if warm:
+        try:
+            found = evidence_and_gradient(problem, kernel, trace.start, search.gradient)
+            if found[0].status.converged:
+                return found
+            trace.sweeps += found[0].status.sweeps
+        except NotPositiveDefinite:
+            pass  # the last sites, not necessarily the first, are improper here
+        trace.restarted += 1
+    return evidence_and_gradient(problem, kernel, start, search.gradient)
 
 
 def _note(trace: _Trace, found: Inference, kernel) -> None:
@@ -230,8 +248,11 @@ def _note(trace: _Trace, found: Inference, kernel) -> None:
         trace.best, trace.best_kernel = found, kernel
 
 
-def _tuned(problem, trace: _Trace, ended: bool, notes: list[str]) -> Tuned:
+def _tuned(problem, trace: _Trace, ended: bool, message: str) -> Tuned:
     """The best point as a value, with everything worth knowing in its status."""
+    notes = [message]
+    if trace.improper:
+        notes.append(f"{trace.improper} evaluations without a posterior ({trace.message})")
     if trace.restarted:
         notes.append(f"{trace.restarted} evaluations started again from the first sites")
     if trace.unconverged:

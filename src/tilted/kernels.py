@@ -90,7 +90,7 @@ class SquaredExponential:
         """
         weights = G * K
         by_variance = weights.sum() / self.variance
-        A = self._scaled(X)
+        A = self._scaled(X - X.mean(axis=0))  # a common offset would cancel, with the digits after it
         rows, columns = weights.sum(axis=1), weights.sum(axis=0)
         spread = rows @ A**2 + columns @ A**2 - 2.0 * np.einsum("nd,nd->d", A, weights @ A)
         scales = np.asarray(self.lengthscale)

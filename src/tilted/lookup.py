@@ -32,6 +32,7 @@ Z_MAX, T_MIN = 6.5, -4.0
 ZETA_MIN = 1.0 / 1024.0
 SEAM, SIGMA_MAX = 2.0, 1e4
 NODES = ((56, 48), (56, 28))
+BOX_LIMIT, PLANE_LIMIT = 1e-10, 1e-8  # largest relative errors of sigma that a table may have
 BLOCK = 256  # points integrated at once: the quadrature holds about 10 kB a point
 
 
@@ -150,6 +151,11 @@ def build(source: str = "", points: int = 4000) -> RatioTable:
         Hash of the source code, kept as metadata.
     points : int
         Random points at which the error is measured, in the box and in the plane.
+
+    Raises
+    ------
+    TableError
+        If an error is above its limit.
     """
     import h5py
     import scipy
@@ -163,6 +169,10 @@ def build(source: str = "", points: int = 4000) -> RatioTable:
     table = RatioTable(patches)
     versions = {m.__name__: m.__version__ for m in (np, scipy, h5py)}
     errors = [measured_error(table, *region, points) for region in ((10.0, 0.1, 10.0), (1e3, 1e-3, 1e3))]
+    if not (errors[0] <= BOX_LIMIT and errors[1] <= PLANE_LIMIT):
+        raise TableError(
+            f"relative errors {errors[0]:.1e} in the box and {errors[1]:.1e} in the plane are too large"
+        )
     return RatioTable(patches, Origin(source, versions, points, *errors))
 
 

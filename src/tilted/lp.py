@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilted.projections import Projection, wasserstein
-from tilted.projections import normal_scores as normal_scores
+from tilted.projections import Projection, normal_scores, wasserstein
 from tilted.quadrature import TiltedDensity, integrate
 
 P_MIN, P_MAX = 1.2, 6.0

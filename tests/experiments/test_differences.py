@@ -76,7 +76,8 @@ METHOD_KEYS = set(
     + ["released_link", "alpha"]
 )
 BLOCK_KEYS = set(
-    "variant split standardise likelihood predictive mean start_sites kernel sites search methods".split()
+    "variant split standardise likelihood predictive mean start_kernel start_sites kernel sites search".split()
+    + ["methods"]
 )
 
 

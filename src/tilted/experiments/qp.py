@@ -153,7 +153,9 @@ def _starting_kernel(block, spec, part, start) -> SquaredExponential | None:
         given = start["hyperparameters"]
         return SquaredExponential(given["variance"], given["lengthscale"])
     ard = spec.get("kernel", block["kernel"]) == "ard"
-    return SquaredExponential(1.0, (1.0,) * part.X_train.shape[1] if ard else 1.0)
+    first = block.get("start_kernel", {"variance": 1.0, "lengthscale": 1.0})
+    scale = first["lengthscale"]
+    return SquaredExponential(first["variance"], (scale,) * part.X_train.shape[1] if ard else scale)
 
 
 def _starting_sites(block, part) -> Sites | None:
@@ -174,7 +176,7 @@ def _attempt(block, spec, part, kernel, sites, optimise, table):
         if not np.all(variance > 0):
             raise ArithmeticError("a predictive variance is lost to rounding")
         if not (np.isfinite(fitted.log_evidence) and np.all(np.isfinite(density))):
-            raise ArithmeticError("the log evidence or a test log density is not finite")
+            raise ArithmeticError(f"no finite evidence or test density ({fitted.status.message})")
         errors = likelihood.errors(part.y_test, mean, variance)
     except (ArithmeticError, ValueError) as error:  # an improper posterior, one class only, ...
         failed = Status(converged=False, sweeps=0, message=f"failed: {error}")
@@ -259,6 +261,8 @@ def _fit_joint(block, spec, part, kernel, likelihood):
         kernel,
         released=spec["released"],
         max_evaluations=block["search"]["max_iterations"],
+        relative_tolerance=block["search"]["relative_tolerance"],
+        gradient_tolerance=block["search"]["gradient_tolerance"],
         alpha=spec.get("alpha", 0.0),
         released_link=spec.get("released_link"),
     )

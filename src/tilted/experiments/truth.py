@@ -97,7 +97,7 @@ def run(
     distinct = np.unique(target.latent, return_index=True)[1]
     truth = _truth(Reference.build(target, fits["ep"].inference.sites, FRACTION), part, effort, seed)
     if likelihood.name == "poisson-square":
-        truth["mirror"] = _mirror(target, fits["ep"].inference.sites, effort, seed, truth["log_evidence"])
+        truth["mirror"] = _mirror(target, fits["ep"].inference.sites, effort, seed, truth)
     return {
         "paper": qp.PAPER,
         "dataset": dataset.name,
@@ -225,7 +225,7 @@ def _annealing(annealed: Annealed, powers: np.ndarray, moves: Moves) -> dict:
     }
 
 
-def _mirror(target: Target, sites: Sites, effort: Effort, seed: int, log_evidence: float) -> dict:
+def _mirror(target: Target, sites: Sites, effort: Effort, seed: int, truth: dict) -> dict:
     """The mode at -f, which the likelihood of f^2 cannot tell from the one at f: how much mass it has.
 
     ``log_odds``: evidence annealed from the mirrored reference, minus the evidence. ``r_hat`` is of
@@ -234,12 +234,16 @@ def _mirror(target: Target, sites: Sites, effort: Effort, seed: int, log_evidenc
     rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
     reference = Reference.build(target, sites, FRACTION)
     mirrored = Reference.build(target, Sites(sites.tau, -sites.nu), FRACTION)
-    annealed = anneal(mirrored, rng, schedule(mirrored, rng, effort.share), min(effort.runs, 2048))
+    moves = _annealing_moves(mirrored)
+    powers = schedule(mirrored, rng, effort.share, moves)
+    annealed = anneal(mirrored, rng, powers, min(effort.runs, 2048), moves)
     starts = [r.mean[:, None] + r.draw(rng, 16) for r in (reference, mirrored)]
     both = sample(reference, rng, Length(32, 200, 1000), start=np.concatenate(starts, axis=1))
     return {
-        "log_odds": annealed.log_evidence - log_evidence,
-        "se_log_odds": annealed.standard_error,
+        "log_odds": annealed.log_evidence - truth["log_evidence"],
+        "se_log_odds": float(np.hypot(annealed.standard_error, truth["se_log_evidence"])),
+        "effective": annealed.effective,
+        "stuck": annealed.stuck,
         "r_hat_both_signs": float(both.latents.r_hat.max()),
         "ended_at_other_sign": int(np.sum(both.ends.mean(axis=0) < 0)),
     }

@@ -297,7 +297,7 @@ def _message(run: _Run, point: _Point, converged: bool) -> str:
         return f"converged in {run.sweeps} sweeps{how}"
     cause = f"not converged: residual {run.residual:.1e} after {run.sweeps} sweeps"
     if point.update.skipped:
-        cause += f", {point.update.skipped} sites with an improper cavity"
+        return f"{cause}, {point.update.skipped} sites with an improper cavity or projection"
     if run.step < run.options.min_damping:
         return f"{cause}; no step of at least {run.options.min_damping:g} is acceptable here"
     return f"{cause}; raise max_sweeps or lower damping"

@@ -40,8 +40,8 @@ class Rule:
     update : callable
         (marginals of h, current sites, likelihood, y [N]) -> Update.
     ascends : bool
-        Whether small steps towards the new sites increase the evidence (VB: the ELBO); the engine then
-        accepts no step that lowers it.
+        Whether small steps towards the new sites increase the evidence (VB: the ELBO); parallel sweeps
+        then accept no step that lowers it.
     sensitivity : callable or None
         Derivatives of the projection in its cavity, for rules whose evidence is not stationary in the
         sites (``inference.implicit``); None where the gradient may hold the sites fixed.

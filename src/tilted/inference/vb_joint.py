@@ -91,7 +91,7 @@ def elbo_and_gradient(X, y, kernel, alpha, beta, terms, released: bool, released
     Raises
     ------
     NotPositiveDefinite
-        If I + diag(beta) K diag(beta) cannot be factored, or a variance is lost to rounding (large beta).
+        If I + diag(beta) K diag(beta) cannot be factored, or a variance is lost to rounding (small beta).
     """
     K = kernel.matrix(X)
     m = K @ alpha
@@ -133,6 +133,8 @@ def fit(
     max_evaluations: int = 1000,
     alpha: float = 0.0,
     released_link: bool | None = None,
+    relative_tolerance: float = FACTR,
+    gradient_tolerance: float = PGTOL,
 ) -> JointFit:
     """Optimise alpha, beta and the kernel's parameters jointly.
 
@@ -145,13 +147,15 @@ def fit(
     kernel : SquaredExponential
         Starting point.
     released : bool
-        Replay the released code's wrong gradients.
+        Replay the released code's wrong gradient in the kernel and, for counts, of the link.
     max_evaluations : int
         Limit on iterations and evaluations.
     alpha : float
         Start of every alpha_i; 0 is a symmetric stationary point for the squared link.
     released_link : bool, optional
         Replay the wrong second derivative of the squared link; as ``released`` by default.
+    relative_tolerance, gradient_tolerance : float
+        Of L-BFGS-B; the released code's by default.
 
     Returns
     -------
@@ -183,7 +187,7 @@ def fit(
 
     start = softplus.inverse(kernel.parameters())
     x0 = np.concatenate([np.full(n, alpha), np.ones(n), start])
-    outcome = lbfgs(objective, x0, max_evaluations, FACTR, PGTOL)
+    outcome = lbfgs(objective, x0, max_evaluations, relative_tolerance, gradient_tolerance)
     if not np.isfinite(outcome.value):
         raise ArithmeticError(f"no point of the search could be evaluated ({failures[0]})")
     at, final_alpha, final_beta = unpack(outcome.x)

@@ -120,8 +120,11 @@ class Probit:
         out = np.empty((3, len(m)))
         if np.any(wide):
             out[:, wide] = _expected_log_wide(mu[wide], sd[wide])
-        for group in _groups_by_size(sd, np.flatnonzero(~wide)):
-            out[:, group] = _expected_log(mu[group], sd[group])
+        far = (sd > WIDE) & ~wide  # the zeros of Phi are SPAN sd away, or nothing is left but exp(-SPAN^2/2)
+        if np.any(far):
+            out[:, far] = _expected_log(mu[far], sd[far], np.inf)
+        for group in _groups_by_size(sd, np.flatnonzero(sd <= WIDE)):
+            out[:, group] = _expected_log(mu[group], sd[group], STRIP)
         return out[0], y * out[1], out[2]
 
     def log_predictive(self, y, m, v) -> np.ndarray:
@@ -172,9 +175,9 @@ def _groups_by_size(sd, index):
     return [index[size == s] for s in np.unique(size)]
 
 
-def _expected_log(mu, sd):
+def _expected_log(mu, sd, strip):
     """E[log Phi(u)], and derivatives in mean and variance, for u ~ N(mu, sd^2): array [3, N]."""
-    x, w = gaussian_trapezoid(sd, STRIP)
+    x, w = gaussian_trapezoid(sd, strip)
     u = mu[:, None] + sd[:, None] * x
     r = hazard(u)
     return np.stack([log_ndtr(u) @ w, r @ w, -0.5 * ((r * (u + r)) @ w)])
