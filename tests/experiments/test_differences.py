@@ -76,8 +76,8 @@ METHOD_KEYS = set(
     + ["released_link", "alpha"]
 )
 BLOCK_KEYS = set(
-    "variant split standardise likelihood predictive mean start_kernel start_sites kernel sites search".split()
-    + ["methods"]
+    "variant split standardise likelihood predictive mean start_kernel start_sites kernel sites".split()
+    + ["search", "methods"]
 )
 
 
