@@ -87,7 +87,7 @@ def _add_verify(commands) -> None:
     for name in ("protocols", "datasets", "methods"):
         verify.add_argument(f"--{name}", nargs="+", help="default: every one there are records of")
     number = verify.add_mutually_exclusive_group()
-    number.add_argument("--folds", type=int, help="of each outcome of a protocol, data set and method (3)")
+    number.add_argument("--folds", type=int, help="of each outcome of a protocol, data set and method (30)")
     number.add_argument("--all", action="store_true", help="every fold")
     verify.add_argument("--seed", type=int, default=0, help="of the draw (%(default)s)")
     verify.add_argument("--from-scratch", action="store_true", help="repeat the whole search too")
@@ -215,9 +215,12 @@ def _datasets(arguments) -> int:
 def _records(arguments) -> int:
     from pathlib import Path
 
+    from tilted import protocols
     from tilted.results import merge
 
-    paths = list(Path(arguments.fits).rglob("*.jsonl.gz"))
+    everything = Path(arguments.fits).rglob("*.jsonl.gz")
+    # derived protocols have a record of their own (rule differences)
+    paths = [p for p in everything if protocols.PLUS not in str(p.relative_to(arguments.fits))]
     if not paths:
         raise ValueError(f"no fit records (*.jsonl.gz) in {arguments.fits}")
     print(f"{arguments.records}: {merge.fold_in(paths, arguments.records)}")

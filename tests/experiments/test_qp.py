@@ -79,7 +79,9 @@ def test_an_infinite_density_is_a_failure_not_a_number(monkeypatch):
 
     monkeypatch.setattr(Probit, "log_predictive", lambda *_: np.array([-np.inf]))
     records = run("wine12", "as-released", "ep")
-    assert "no finite evidence or test density" in records[0]["status"]["message"] and records[0]["ntll"] is None
+    assert (
+        "no finite evidence or test density" in records[0]["status"]["message"] and records[0]["ntll"] is None
+    )
 
 
 def test_fixed_hyperparameters_only_infer():

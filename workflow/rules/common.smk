@@ -225,6 +225,12 @@ def truth_records():
     return [f"{RECORDS}/truth/{dataset}.json.gz" for dataset in TRUTH]
 
 
+def studies_made():
+    """Small studies beside the records that the artifacts show where they exist."""
+    paths = [Path(RECORDS, name) for name in ("verified.csv", "timing.csv", "lookup_effect.csv")]
+    return [str(path) for path in paths if path.is_file()]
+
+
 def everything():
     """What the configuration asks for. Fits and samples are named beside what is made of them: beside
     committed records and tables, missing ones would look done."""

@@ -25,6 +25,7 @@ rule artifacts:
     input:
         records=compact_paths(),
         truth=truth_records(),
+        studies=studies_made(),
         published="data/published/qp_table1.csv",
         claims="data/published/claims.csv",
     output:

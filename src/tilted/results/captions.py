@@ -20,7 +20,7 @@ are counted and listed, never dropped."""
 CAPTIONS = {
     "figure1a": (
         "Predictive variances of the latent function on the test points of the classification rows, EP "
-        "against QP at equal hyperparameters; below the diagonal QP's is smaller. Lighter points: folds "
+        "against QP at equal hyperparameters; below the diagonal QP's is smaller. Open circles: folds "
         "whose reported EP moved in its second tuning."
     ),
     "figure1b": "The same for Poisson regression on the coal-mining counts, as reported.",
@@ -35,8 +35,8 @@ CAPTIONS = {
     ),
     "qp_truth": (
         "EP, QP and VB against the exact posterior on one fold a data set: predictive variance over the "
-        "exact one (each dot a test point, bars their geometric mean), and errors of the test density and of "
-        "the log evidence; grey is what the Monte-Carlo error may explain."
+        "exact one (each dot a test point, bars their geometric mean), and errors of the latent means and of "
+        "the log evidence; grey, and hollow markers, are what the Monte-Carlo error may explain."
     ),
 }
 

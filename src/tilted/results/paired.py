@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilted.results import pairs
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -94,12 +96,16 @@ def paired(fits: pd.DataFrame, first: str, second: str, score: str, folds: int =
         raise ValueError("two records of one fit")
     right = fits[fits["method"] == second]
     right = right.assign(partner=right["pair"] if first == EQUAL else first)
-    left = fits[[*FIT, "method", "outcome", score]].rename(columns={"method": "partner"})
+    left = fits[[*FIT, "method", "outcome", "variance", "lengthscale", score]].rename(
+        columns={"method": "partner"}
+    )
     both = right.merge(
         left, on=[*FIT, "partner"], how="left" if first == EQUAL else "inner", suffixes=("", "_first")
     ).sort_values(FIT)
     usable = (both["outcome"] != FAILED) & (both["outcome_first"] != FAILED)
     both["usable"] = usable & both[[score, f"{score}_first"]].notna().all(axis=1)
+    if first == EQUAL:  # on the counts QP's own search moves some
+        both["usable"] &= pairs.unmoved(both, ("", "_first"))
     return {
         str(dataset): _complete(part, score, 1 if dataset in SINGLE_FOLD else folds)
         for dataset, part in both.groupby("dataset", sort=False)

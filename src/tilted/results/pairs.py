@@ -38,6 +38,17 @@ class Fit(NamedTuple):
     variances: np.ndarray
 
 
+def unmoved(lines: pd.DataFrame, suffixes: tuple[str, str]) -> np.ndarray:
+    """Whether the two fits of each line [N] of a merged frame have the same hyperparameters (to `MOVED`)."""
+    first, second = ([f"{name}{end}" for name in ("variance", "lengthscale")] for end in suffixes)
+    same = np.abs(lines[first[0]] / lines[second[0]] - 1.0).to_numpy() <= MOVED
+    scales = zip(lines[first[1]].fillna(""), lines[second[1]].fillna(""), strict=True)
+    close = [
+        a == b or (a and b and np.allclose(lengthscales(a), lengthscales(b), MOVED, 0.0)) for a, b in scales
+    ]
+    return same & np.array(close, dtype=bool)
+
+
 def reference(dataset: str, fits: Mapping[str, Fit]) -> str:
     """The EP record of the main pair: ``ep-tune``, ``ep``, or empty if there is no such pair.
 

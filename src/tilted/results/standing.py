@@ -17,7 +17,7 @@ from tilted.results.published import ROWS
 from tilted.results.runs import SEED, todays
 from tilted.results.verified import BY_SEARCH, DIFFERS, PASSED, SCRATCH, Check
 
-ENOUGH = 3
+ENOUGH = 30
 VERIFIED = "Made by other source, a sample verified with today's"
 GROUP = (*SEED[:3], "source", "choices")
 

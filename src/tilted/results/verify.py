@@ -20,7 +20,7 @@ from tilted.results.verified import BY_SEARCH, DIFFERS, PASSED, REPORTED, Check
 if TYPE_CHECKING:
     import pandas as pd
 
-FOLDS = 3
+FOLDS = 30
 """Folds drawn of each outcome of a (protocol, data set, method, source)."""
 TABLE_POINTS = 2
 """Points at which a lookup table built here measures its own error; the tests do it properly."""

@@ -9,6 +9,7 @@ outside_box (share of the sites whose cavity lies outside the table).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import numpy as np
 from tilted.results import statistics
 from tilted.results.audit.rows import NTLL, shown, similar
 from tilted.results.audit.scores import CLASSIFICATION
-from tilted.results.audit.verdicts import NO, YES, Block, Inference, Line
+from tilted.results.audit.verdicts import MISSING, NO, YES, Block, Inference, Line
 from tilted.results.published import ROWS
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ _NEEDED = {
 
 SAME_TIME = 1.25
 """Times whose ratio lies within this factor of 1 are almost the same."""
+
+RARE = 0.05
+"""Largest share of spoiled fits that passes for none."""
 
 HIGH_DIMENSIONAL = ("ionosphere", "sonar")
 """The rows with more than 30 features (34 and 60); the others have at most 13."""
@@ -116,8 +120,8 @@ def unstable(effect: pd.DataFrame | None, protocol: str) -> list[Block]:
     rest = [name for name in CLASSIFICATION if name not in HIGH_DIMENSIONAL]
     blocks = []
     for projection in ("as-described", "certified"):
-        lines = [_spoiled(part, dataset, projection) for dataset in HIGH_DIMENSIONAL]
-        others = [_spoiled(part, dataset, projection) for dataset in rest]
+        lines = [_spoiled(part, HIGH_DIMENSIONAL, projection)]
+        others = [_spoiled(part, (dataset,), projection) for dataset in (*HIGH_DIMENSIONAL, *rest)]
         remark = "" if any(line.n for line in lines) else _why_not(effect, protocol, projection)
         test = (
             "some fit, converged by quadrature, does not converge with the table or moves by more than "
@@ -136,12 +140,12 @@ def _why_not(effect: pd.DataFrame | None, protocol: str, projection: str) -> str
     return f"{EFFECT} has no fits with the {projection} table under {protocol} on the rows with many features"
 
 
-def _spoiled(part: pd.DataFrame | None, dataset: str, projection: str) -> Line:
+def _spoiled(part: pd.DataFrame | None, datasets: Sequence[str], projection: str) -> Line:
     """Share of the folds that quadrature solves and the table does not, or not the same."""
-    row, quantity = ROWS[dataset], "fits spoiled by the table"
+    row, quantity = " and ".join(ROWS[name] for name in datasets), "fits spoiled by the table"
     if part is None:
         return Line(row, quantity, "share", note="no fits")
-    wide = part[part["dataset"] == dataset].set_index(["seed", "fold"])
+    wide = part[part["dataset"].isin(datasets)].set_index(["dataset", "seed", "fold"])
     names = ["converged", "ntll", "outside_box"]
     both = wide.loc[wide["projection"] == projection, names].join(
         wide.loc[wide["projection"] == "quadrature", names].add_suffix("_exact"), how="inner"
@@ -152,9 +156,12 @@ def _spoiled(part: pd.DataFrame | None, dataset: str, projection: str) -> Line:
     lost = ~both["converged"]
     moved = ~lost & ~((both["ntll"] - both["ntll_exact"]).abs() <= NTLL.margin)
     spoiled, n = int((lost | moved).sum()), len(both)
-    sample = Inference(YES if spoiled else NO, *statistics.share_interval(spoiled, n))
+    interval = statistics.share_interval(spoiled, n)
+    status = YES if spoiled else NO if interval[1] < RARE else MISSING
+    sample = Inference(status, *interval)
     note = (
-        f"{lost.sum()} not converged, {moved.sum()} moved; "
+        f"{both.index.get_level_values('seed').nunique()} seeds; {lost.sum()} not converged, "
+        f"{moved.sum()} moved; "
         f"{100 * both['outside_box'].mean():.0f} % of sites outside the box"
     )
     return Line(row, quantity, "share", spoiled / n, sample=sample, n=n, note=note)

@@ -57,13 +57,13 @@ POPULATIONS = (
 def one_tilted(protocol: str) -> list[Block]:
     """QP7 for the projection that the protocol's QP uses; the exact one is always shown.
 
-    Under a protocol with the paper's lookup tables the tables decide.
+    Under a protocol with the paper's lookup tables these stand beside it.
     """
     exact = _block("exact quadrature", wasserstein, POPULATIONS)
     if protocols.method(protocol, "classification", "qp").get("lookup") != PAPERS_TABLE:
         return [exact]
     curved = [population for population in POPULATIONS if not population.gaussian]
-    return [_block("the paper's lookup tables", wasserstein_table, curved), exact]
+    return [exact, _block("the paper's lookup tables", wasserstein_table, curved)]
 
 
 def _block(name: str, projection: Callable, populations) -> Block:

@@ -56,10 +56,11 @@ def similar(estimate: Estimate, p: float, p_equivalent: float, margin: float) ->
 
 
 def not_lower(estimate: Estimate, p: float, p_equivalent: float, margin: float) -> str:
-    """Status of a row whose effect is said not to be below 0."""
-    if p < ALPHA:
-        return YES if estimate.mean > 0 else NO
-    return YES if estimate.interval()[0] >= -margin else UNDECIDED
+    """Status of a row whose effect is said not to be below 0, by more than matters."""
+    low, high = estimate.interval()
+    if low >= -margin:
+        return YES
+    return NO if high < -margin else UNDECIDED
 
 
 def higher(estimate: Estimate, p: float, p_equivalent: float, margin: float) -> str:

@@ -24,10 +24,10 @@ _STRONGEST = (NO, MISSING, UNDECIDED, YES)
 
 
 def verdict(statuses: Iterable[str]) -> str:
-    """The verdict on a claim from the statuses of its rows."""
+    """The verdict on a claim from the statuses of its rows; an undecided row does not count for it."""
     found = list(statuses)
     yes, total = found.count(YES), len(found)
-    open_rows = found.count(UNDECIDED) + found.count(MISSING)
+    open_rows = found.count(MISSING)
     if total and yes == total:
         return HOLDS
     if 2 * yes > total:
