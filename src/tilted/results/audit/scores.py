@@ -105,10 +105,12 @@ def _what_matters(lines: Sequence[Line]) -> str:
         return ""
     small = sum(line.sample.p_equivalent < ALPHA for line in found)
     large = sum(line.sample.low > NTLL.margin for line in found)
-    return (
+    higher_qp = [line.row for line in found if line.sample.p_holm < ALPHA and line.effect < 0]
+    text = (
         f"shown to differ by less than {NTLL.margin:g} nats on {small} of {len(found)} rows, "
         f"QP lower by more on {large}"
     )
+    return f"{text}, QP significantly higher on {', '.join(higher_qp)}" if higher_qp else text
 
 
 def asterisks(fits: pd.DataFrame, protocol: str) -> list[Block]:
