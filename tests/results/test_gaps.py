@@ -43,6 +43,17 @@ def test_a_fold_without_a_pair_counts_only_as_reported(seed_of, frame):
     assert list(found["against"]) == ["reported"]
 
 
+@pytest.mark.parametrize("moved", [{"variance": 1.001}, {"lengthscale": "2.002"}])
+def test_equal_hyperparameters_drop_a_coal_seed_whose_hyperparameters_moved(seed_of, frame, moved):
+    lines = ep_and_qp(seed_of, [1.6], [1.5], dataset="coal")
+    lines += ep_and_qp(seed_of, [1.6], [1.2], dataset="coal", seed=1)
+    lines[-1] |= moved
+    found = gaps.ntll_gaps(frame(lines))
+    reported, equal = only(found, "reported", "Mining"), only(found, "equal", "Mining")
+    assert (reported.n_folds, reported.n_seeds, reported.gap) == (2, 2, pytest.approx(250.0))
+    assert (equal.n_folds, equal.n_seeds, equal.gap) == (1, 1, pytest.approx(100.0))
+
+
 def test_failed_folds_leave_their_seed_out_of_the_gap(seed_of, failed, frame):
     lines = ep_and_qp(seed_of, [0.3, 0.3], [0.2, 0.2]) + ep_and_qp(seed_of, [0.3], [0.1], seed=1)
     lines += [failed(method="ep", seed=1, fold=1)]

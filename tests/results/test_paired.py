@@ -8,11 +8,13 @@ from tilted.results.paired import EQUAL, paired
 
 
 def fit(
-    dataset="wine12", method="qp", seed=0, fold=0, ntll=0.5, outcome="ok", pair="", protocol="as-released"
-):
+    dataset="wine12", method="qp", seed=0, fold=0, ntll=0.5, outcome="ok", pair="", protocol="as-released",
+    variance=1.5, lengthscale="2.5",
+):  # fmt: skip
     return {
         "protocol": protocol, "dataset": dataset, "method": method, "seed": seed, "fold": fold,
         "n_train": 100 + fold, "n_test": 10 + fold, "outcome": outcome, "ntll": ntll, "pair": pair,
+        "variance": variance, "lengthscale": lengthscale,
     }  # fmt: skip
 
 
@@ -79,6 +81,25 @@ def test_equal_hyperparameters_follow_the_pair():
     assert found.n_seeds == 0 and found.n_incomplete == 1
     lines[-2]["pair"] = ""
     assert paired(frame(*lines), EQUAL, "qp", "ntll", folds=2)["wine12"].n_incomplete == 1
+
+
+@pytest.mark.parametrize(
+    "moved, n_seeds",
+    [
+        ({"variance": 1.5 * 1.001}, 1),
+        ({"lengthscale": "2.5025"}, 1),
+        ({"lengthscale": "2.5:2.5"}, 1),
+        ({"variance": 1.5 * (1 + 1e-7), "lengthscale": "2.50000025"}, 2),  # rounding
+    ],
+)
+def test_equal_hyperparameters_drop_a_seed_whose_hyperparameters_moved(moved, n_seeds):
+    """On the coal series QP's own search may move them after the pair was made."""
+    lines = [fit("coal", "ep", seed, ntll=1.6) for seed in (0, 1)]
+    lines += [fit("coal", "qp", 0, ntll=1.5, pair="ep"), fit("coal", "qp", 1, ntll=1.2, pair="ep", **moved)]
+    found = paired(frame(*lines), EQUAL, "qp", "ntll")["coal"]
+    assert (found.n_seeds, found.n_incomplete) == (n_seeds, 2 - n_seeds)
+    np.testing.assert_allclose(found.differences, [[0.1], [0.4]][:n_seeds])
+    assert paired(frame(*lines), "ep", "qp", "ntll")["coal"].n_seeds == 2
 
 
 def test_what_cannot_be_matched_is_refused():

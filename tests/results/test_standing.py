@@ -22,6 +22,16 @@ def made(*folds, seed=0, how="fixed", passed="yes", name=EP):
     ]
 
 
+def many(**changes):
+    """Ten seeds of ten folds."""
+    return entry(**({"source": "old", "seeds": "0-9", "n_attempted": 100} | changes))
+
+
+def sample(n=standing.ENOUGH, first_seed=0, **how):
+    """Checks of n folds, ten a seed."""
+    return [check for k in range(n) for check in made(k % 10, seed=first_seed + k // 10, **how)]
+
+
 def test_what_is_not_todays_is_listed_with_its_reason():
     assert standing.notes([entry()]) == standing.Notes([], [], [])
     listed = [entry(source="old"), entry(source="old", dataset="wine13", choices=runs.todays(*EP)[1])]
@@ -35,30 +45,30 @@ def test_what_is_not_todays_is_listed_with_its_reason():
     assert "not a method" in standing.notes([entry(method="laplace")]).outdated[0]
 
 
-def test_three_verified_folds_make_the_note_quiet():
-    checks = made(0, 3, 7) + made(3, how="scratch")
-    found = standing.notes([entry(source="old")], checks)
+def test_thirty_verified_folds_make_the_note_quiet():
+    checks = sample(30) + made(3, how="scratch")
+    found = standing.notes([many()], checks)
     assert not found.outdated and not found.loud
     assert found.verified == [
-        "as-released ep, 10 fits of Wine1: made by other source (old, 2026-01-01), "
-        "3 folds verified with today's (1 from scratch)"
+        "as-released ep, 100 fits of Wine1: made by other source (old, 2026-01-01), "
+        "30 folds verified with today's (1 from scratch)"
     ]
 
 
 @pytest.mark.parametrize(
     "checks",
     [
-        made(0, 3),  # too few
-        made(0, 3, 3),  # two folds
-        made(0, 3, 7, seed=1),  # seeds of another run
-        made(0, 3, 7, name=("as-released", "wine12", "qp")),
-        made(0, 3, 7, passed="reported"),
-        made(0, 3, 7) + made(8, passed="no"),
-        made(0, 3, 7) + made(7, how="scratch", passed="no"),
+        sample(29),  # too few
+        sample(29) + made(3),  # twenty-nine folds
+        sample(30, first_seed=10),  # seeds of another run
+        sample(30, name=("as-released", "wine12", "qp")),
+        sample(30, passed="reported"),
+        sample(30) + made(8, seed=9, passed="no"),
+        sample(30) + made(7, how="scratch", passed="no"),
     ],
 )
 def test_less_than_that_stays_loud(checks):
-    found = standing.notes([entry(source="old")], checks)
+    found = standing.notes([many()], checks)
     assert len(found.outdated) == 1 and not found.verified
 
 
@@ -69,15 +79,14 @@ def test_a_group_smaller_than_the_sample_is_verified_whole():
 
 
 def test_each_row_needs_its_own_sample():
-    listed = [entry(source="old"), entry(source="old", dataset="wine13")]
-    found = standing.notes(listed, made(0, 3, 7))
+    found = standing.notes([many(), many(dataset="wine13")], sample())
     assert "Wine1:" in found.verified[0] and "Wine2:" in found.outdated[0]
 
 
 def test_a_sample_does_not_excuse_another_protocol_or_an_unknown_source():
-    checks = made(0, 3, 7)
-    assert standing.notes([entry(source="old", choices="old")], checks).outdated
-    assert standing.notes([entry(source="")], checks).outdated
+    assert standing.notes([many()], sample()).verified
+    assert standing.notes([many(choices="old")], sample()).outdated
+    assert standing.notes([many(source="")], sample()).outdated
 
 
 def test_todays_source_that_differs_is_loud():
@@ -92,8 +101,8 @@ def test_lines_of_the_table_are_loud_about_it():
     assert "- numpy 2, cpu fast" in good and "by today's source and protocols" in good
     bad = "\n".join(standing.summary_lines([entry(source="old")], machines))
     assert "NOT BY TODAY'S SOURCE" in bad and "source old" in bad
-    quiet = "\n".join(standing.summary_lines([entry(source="old")], machines, made(0, 3, 7)))
-    assert "NOT" not in quiet and "3 folds verified with today's" in quiet
+    quiet = "\n".join(standing.summary_lines([many()], machines, sample()))
+    assert "NOT" not in quiet and "30 folds verified with today's" in quiet
     assert "Every fit was made by today's" not in quiet
     differs = "\n".join(standing.summary_lines([entry()], machines, made(0, passed="no")))
     assert "### NOT REPRODUCED" in differs

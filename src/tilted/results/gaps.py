@@ -3,7 +3,7 @@
 The paper marks a row where QP's NTLL is below EP's in more than 90 % of the experiments [Zhang 2020,
 table 1] and does not say whether an experiment is a fold or a seed; both shares are given. EP stands
 there ``reported`` (tuned twice where the protocol does) and at ``equal`` hyperparameters (the record
-named in QP's ``pair``, see `pairs`).
+named in QP's ``pair``, where its hyperparameters are QP's, see `pairs.unmoved`).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Paired:
     n_train, n_test : float
         Mean sizes of the folds.
     n_incomplete : int
-        Seeds run with both methods that have a failed, absent or unpaired fold.
+        Seeds run with both methods that have a failed, absent, unpaired or, at `EQUAL`, moved fold.
     n_unconverged : int
         Folds [of S times F] where at least one of the two fits did not converge.
     """

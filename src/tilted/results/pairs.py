@@ -43,10 +43,13 @@ def unmoved(lines: pd.DataFrame, suffixes: tuple[str, str]) -> np.ndarray:
     first, second = ([f"{name}{end}" for name in ("variance", "lengthscale")] for end in suffixes)
     same = np.abs(lines[first[0]] / lines[second[0]] - 1.0).to_numpy() <= MOVED
     scales = zip(lines[first[1]].fillna(""), lines[second[1]].fillna(""), strict=True)
-    close = [
-        a == b or (a and b and np.allclose(lengthscales(a), lengthscales(b), MOVED, 0.0)) for a, b in scales
-    ]
-    return same & np.array(close, dtype=bool)
+    return same & np.array(
+        [a == b or _close(lengthscales(a), lengthscales(b)) for a, b in scales], dtype=bool
+    )
+
+
+def _close(first: np.ndarray, second: np.ndarray) -> bool:
+    return first.shape == second.shape and np.allclose(first, second, MOVED, 0.0)
 
 
 def reference(dataset: str, fits: Mapping[str, Fit]) -> str:

@@ -3,13 +3,16 @@
 import pytest
 
 from tilted.results.audit import lookup
-from tilted.results.audit.verdicts import FAILS, HOLDS, IN_PART, SHOWN, UNTESTABLE
+from tilted.results.audit.verdicts import FAILS, HOLDS, IN_PART, MISSING, NO, SHOWN, UNTESTABLE
+from tilted.results.published import ROWS
+
+OTHERS = [name for name in ROWS if name not in (*lookup.HIGH_DIMENSIONAL, "coal")]
 
 
 @pytest.mark.parametrize(
     "ratio, jitter, expected",
     [(1.0, 0.02, HOLDS), (1.2, 0.01, HOLDS), (1 / 1.2, 0.01, HOLDS), (1.3, 0.01, FAILS), (20.0, 0.01, FAILS),
-     (1 / 1.3, 0.01, FAILS), (1.0, 0.5, UNTESTABLE)],
+     (1 / 1.3, 0.01, FAILS), (1.0, 0.5, FAILS)],
 )  # fmt: skip
 def test_same_time(studies, ratio, jitter, expected):
     table, quadrature = lookup.same_time(studies["timing"](ratio, jitter), "as-released")
@@ -48,30 +51,50 @@ def test_times_are_missing(studies):
     [
         (["ionosphere"], ["sonar"], HOLDS),
         (["ionosphere", "sonar"], [], HOLDS),
-        (["ionosphere"], [], FAILS),  # one of two is no majority
+        (["ionosphere"], [], HOLDS),  # one fit is enough, on either row
+        ([], ["sonar"], HOLDS),
         ([], ["pima", "crabs"], FAILS),  # not high-dimensional
         ([], [], FAILS),
     ],
 )
 def test_unstable(studies, lost, moved, expected):
-    described, certified = lookup.unstable(studies["effect"](lost, moved), "as-described")
+    effect = studies["effect"](lost, moved, cells=100)
+    described, certified = lookup.unstable(effect, "as-described")
     assert (described.verdict, certified.verdict) == (expected, FAILS)
-    spoiled = [line.row for line in described.lines if line.effect > 0]
-    assert len(spoiled) == len(lost) + len(moved)
-    assert {line.row for line in described.lines if line.sample.status != SHOWN} == {"IonoS", "Sonar"}
+    pooled, *apart = described.lines
+    high = len({"ionosphere", "sonar"} & {*lost, *moved})
+    assert (pooled.row, pooled.n) == ("IonoS and Sonar", 200)
+    assert pooled.effect == pytest.approx(high / 200)
+    assert [line.row for line in apart] == [ROWS[x] for x in (*lookup.HIGH_DIMENSIONAL, *OTHERS)]
+    assert {line.sample.status for line in apart} == {SHOWN}
+    assert sum(line.effect > 0 for line in apart) == len(lost) + len(moved)
+
+
+@pytest.mark.parametrize(
+    "cells, expected",
+    [(10, UNTESTABLE), (35, UNTESTABLE), (36, FAILS), (100, FAILS)],  # 5.1 % of 70, 4.99 % of 72
+)
+def test_none_spoiled_of_too_few_is_no_data(studies, cells, expected):
+    """0 of 20 may be 17 %, 0 of 200 at most 1.8 %."""
+    block = lookup.unstable(studies["effect"](cells=cells), "as-described")[0]
+    pooled, *apart = block.lines
+    assert (pooled.n, pooled.effect, block.verdict) == (2 * cells, 0.0, expected)
+    assert pooled.sample.status == (MISSING if expected == UNTESTABLE else NO)
+    assert pooled.sample.high == pytest.approx(1 - 0.025 ** (1 / pooled.n))
+    assert len(apart) == 9  # shown, however few
 
 
 def test_a_spoiled_fit_is_one_that_quadrature_solves(studies):
     effect = studies["effect"](lost=["ionosphere", "sonar"])
-    assert lookup.unstable(effect, "as-described")[0].lines[0].effect == pytest.approx(1 / 20)
+    assert lookup.unstable(effect, "as-described")[0].lines[0].effect == pytest.approx(2 / 40)
     effect.loc[(effect["projection"] == "quadrature") & (effect["seed"] == 3), "converged"] = False
     line = lookup.unstable(effect, "as-described")[0].lines[0]
-    assert (line.effect, line.n) == (0.0, 19)
-    assert line.note == "0 not converged, 0 moved; 5 % of sites outside the box"
+    assert (line.effect, line.n) == (0.0, 38)
+    assert line.note == "19 seeds; 0 not converged, 0 moved; 5 % of sites outside the box"
 
 
 def test_moves_below_the_margin_do_not_count(studies):
-    effect = studies["effect"]()
+    effect = studies["effect"](cells=100)
     table = effect["projection"] == "as-described"
     effect.loc[table, "ntll"] += 0.9e-3
     assert lookup.unstable(effect, "as-described")[0].verdict == FAILS

@@ -26,8 +26,10 @@ def test_similar(mean, se, expected):
 
 @pytest.mark.parametrize(
     "mean, se, expected",
-    [(0.5, 0.1, YES), (3.0, 1.0, YES), (-0.5, 0.1, NO), (-0.02, 0.001, NO), (0.0, 0.1, YES), (-0.1, 0.1, YES),
-     (0.0, 1.0, UNDECIDED), (1.0, 1.5, UNDECIDED)],
+    [(0.5, 0.1, YES), (3.0, 1.0, YES), (0.0, 0.1, YES), (-0.1, 0.1, YES), (1.0, 1.5, UNDECIDED),
+     (-0.02, 0.001, YES), (-0.5, 0.1, YES), (-0.79, 0.1, YES),  # significantly below 0 by less than 1
+     (-0.81, 0.1, UNDECIDED), (-1.1, 0.1, UNDECIDED), (-1.19, 0.1, UNDECIDED), (0.0, 1.0, UNDECIDED),
+     (-1.21, 0.1, NO), (-3.0, 1.0, NO), (-1.01, 0.001, NO), (-3.0, 1.1, UNDECIDED)],
 )  # fmt: skip
 def test_not_lower(mean, se, expected):
     assert status(rows.not_lower, mean, se) == expected
@@ -42,11 +44,13 @@ def test_higher(mean, se, expected):
     assert status(rows.higher, mean, se) == expected
 
 
-def test_statuses_rest_on_the_adjusted_p():
+def test_directions_rest_on_the_adjusted_p_and_non_inferiority_on_the_interval():
     assert status(rows.higher, 0.21, 0.1) == YES  # p 0.036
     assert status(rows.higher, 0.21, 0.1, p=0.06) == NO
-    assert status(rows.not_lower, -0.21, 0.1) == NO
-    assert status(rows.not_lower, -0.21, 0.1, p=0.06) == YES
+    for p in (0.0, 0.06, 1.0):
+        assert status(rows.not_lower, -0.5, 0.1, p) == YES
+        assert status(rows.not_lower, -1.0, 0.1, p) == UNDECIDED
+        assert status(rows.not_lower, -1.5, 0.1, p) == NO
 
 
 def test_a_family_is_adjusted_together(fits):

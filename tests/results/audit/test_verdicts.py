@@ -32,7 +32,11 @@ from tilted.results.audit.verdicts import (
         (5, 5, 0, 0, FAILS),  # half is no majority
         (4, 5, 0, 0, FAILS),
         (0, 9, 0, 0, FAILS),
-        (4, 4, 1, 0, UNTESTABLE),  # the undecided row could give a majority
+        (4, 4, 1, 0, FAILS),  # an undecided row does not count for the claim
+        (4, 0, 5, 0, FAILS),
+        (0, 0, 9, 0, FAILS),
+        (4, 0, 4, 1, UNTESTABLE),  # the row without data could give a majority
+        (4, 0, 5, 1, FAILS),
         (4, 4, 0, 1, UNTESTABLE),
         (4, 5, 1, 0, FAILS),  # 5 of 10 would be no majority
         (0, 0, 0, 9, UNTESTABLE),
@@ -82,5 +86,6 @@ def test_the_decisive_line_is_the_worst_off():
 
 def test_both_estimands_have_their_verdict():
     one = block(line("A", YES, general=UNDECIDED, low=-1.0))
-    assert one.has_general and (one.verdict, one.general_verdict) == (HOLDS, UNTESTABLE)
+    assert one.has_general and (one.verdict, one.general_verdict) == (HOLDS, FAILS)
+    assert block(line("A", YES, low=-1.0)).general_verdict == UNTESTABLE
     assert not block(line("A", YES)).has_general

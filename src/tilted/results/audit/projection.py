@@ -55,9 +55,9 @@ POPULATIONS = (
 
 
 def one_tilted(protocol: str) -> list[Block]:
-    """QP7 for the projection that the protocol's QP uses; the exact one is always shown.
+    """QP7: the exact projection, which the theorem is about, decides.
 
-    Under a protocol with the paper's lookup tables these stand beside it.
+    Where the protocol's QP uses the paper's lookup tables, these stand beside it.
     """
     exact = _block("exact quadrature", wasserstein, POPULATIONS)
     if protocols.method(protocol, "classification", "qp").get("lookup") != PAPERS_TABLE:

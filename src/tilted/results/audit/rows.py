@@ -4,8 +4,8 @@ The status of a row, from the estimate of its effect and the smallest effect m t
 
 ``similar``    yes: two one-sided tests show that the effect is within ±m (Holm); no: the interval lies
                outside ±m
-``not_lower``  the effect is not below 0. Where it differs from 0 (Holm): yes if above, no if below.
-               Elsewhere: yes if the interval stays above -m
+``not_lower``  the effect is not below 0 by more than m: yes if the 95 % interval lies above -m, no if it
+               lies below; whether it differs from 0 does not matter
 ``higher``     where the effect differs from 0 (Holm): yes if above, no if below. Elsewhere: no if it is shown
                to be within ±m (Holm)
 
@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilted.results import statistics
-from tilted.results.audit.verdicts import MISSING, NO, SHOWN, UNDECIDED, YES, Inference, Line
+from tilted.results.audit.verdicts import NO, SHOWN, UNDECIDED, YES, Inference, Line
 from tilted.results.paired import Paired, paired
 from tilted.results.published import ROWS
 from tilted.results.statistics import ALPHA, Estimate
@@ -106,7 +106,7 @@ def shown(lines: Iterable[Line]) -> tuple[Line, ...]:
     return tuple(
         replace(x, sample=replace(x.sample, status=SHOWN), general=replace(x.general, status=SHOWN))
         for x in lines
-        if x.sample.status != MISSING
+        if x.n
     )
 
 

@@ -32,12 +32,12 @@ SCORED = ["sd", "On sample, 95 %", "p", "Equiv. p", "Generalising, 95 %", "p"]
 
 LEGEND = """\
 A verdict comes from rows. Holds: every row is yes; in part: the majority; does not hold: no majority even
-if every row without data were yes; not testable: rows without data would decide. In brackets: rows that
-are yes, of all. The verdict is about this sample (the data sets as they are; chance is in the splits,
-seeds are independent); what a new data set of the same kind would be expected to show, the generalising
-estimate, stands beside it in the row tables and is much less certain. The smallest effects that matter are
-10^-3 nats (NTLL) and 0.05 percentage points (test error). Tests, margins and the rule are explained in
-`docs/audit-method.md`, every number is in `audit_rows.csv`."""
+if every row without data were yes; not testable: rows without data would decide. An undecided row does not
+count for the claim. In brackets: rows that are yes, of all. The verdict is about this sample (the data
+sets as they are; chance is in the splits, seeds are independent); what a new data set of the same kind
+would be expected to show, the generalising estimate, stands beside it in the row tables and is much less
+certain. The smallest effects that matter are 10^-3 nats (NTLL) and 0.05 percentage points (test error).
+Tests, margins and the rule are explained in `docs/audit-method.md`, every number is in `audit_rows.csv`."""
 
 
 def read_claims(path: str | Path, needed: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -1,13 +1,14 @@
-"""From rows to a verdict, by a rule fixed beforehand.
+"""From rows to a verdict, by a rule.
 
 Each row of a claim is ``yes`` (the numbers show what the claim says), ``no`` (they show the contrary),
-``undecided`` (they are too few to tell) or ``no data``. Of all rows the claim speaks of:
+``undecided`` (they show neither, which does not count for the claim) or ``no data``. Of all rows the claim
+speaks of:
 
 ============== ==================================================================
 holds          every row is yes
 holds in part  the majority is yes
-does not hold  no majority, even if every undecided and missing row were yes
-not testable   otherwise: undecided and missing rows would decide
+does not hold  no majority, even if every row without data were yes
+not testable   otherwise: rows without data would decide
 ============== ==================================================================
 """
 
