@@ -1,4 +1,4 @@
-"""From rows to a verdict, by a rule.
+"""From rows to a verdict.
 
 Each row of a claim is ``yes`` (the numbers show what the claim says), ``no`` (they show the contrary),
 ``undecided`` (they show neither, which does not count for the claim) or ``no data``. Of all rows the claim
