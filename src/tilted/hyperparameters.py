@@ -134,6 +134,46 @@ class _Trace:
     improper: int = 0
     message: str = ""
     worst: float = 0.0
+    path: object = None
+
+
+class _Path:
+    """Sites along the path of one search, to start the next inference from.
+
+    In the coordinates log tau and nu / sqrt(tau), as functions of the log parameters, sites change smoothly;
+    Broyden's rank-one updates collect their slope. The prediction starts at the nearest earlier point.
+    """
+
+    def __init__(self):
+        self.at: list[np.ndarray] = []
+        self.values: list[np.ndarray] = []
+        self.slope = None
+
+    def predict(self, parameters) -> Sites | None:
+        if not self.at:
+            return None
+        to = np.log(parameters)
+        i = int(np.argmin([np.sum((to - a) ** 2) for a in self.at]))
+        change = self.slope @ (to - self.at[i])
+        x = self.values[i] + np.clip(change, -1, 1)
+        half = len(x) // 2
+        tau = np.exp(x[:half])
+        return Sites(tau, x[half:] * np.sqrt(tau))
+
+    def record(self, parameters, sites) -> None:
+        if not np.all(sites.tau > 0):
+            return
+        to, root = np.log(parameters), np.sqrt(sites.tau)
+        x = np.concatenate([np.log(sites.tau), sites.nu / root])
+        if not self.at:
+            self.slope = np.zeros((len(x), len(to)))
+        else:
+            i = int(np.argmin([np.sum((to - a) ** 2) for a in self.at]))
+            d = to - self.at[i]
+            if d @ d > 1e-16:
+                self.slope += np.multiply.outer(x - self.values[i] - self.slope @ d, d / (d @ d))
+        self.at.append(to)
+        self.values.append(x)
 
 
 class _Abandoned(Exception):
@@ -165,6 +205,7 @@ def maximise(problem: Problem, kernel, search: Search | None = None, start: Site
     """
     search = search or Search()
     trace = _Trace(start)
+    trace.path = _Path()
     for _ in range(search.rounds):
         before = trace.best
         ended, message = _climb(problem, kernel, search, trace, start)
@@ -225,7 +266,8 @@ def _evaluate(problem: Problem, kernel, trace: _Trace, start: Sites | None, sear
     warm = search.warm and trace.start is not start
     if warm:
         try:
-            found = evidence_and_gradient(problem, kernel, trace.start, search.gradient)
+            guess = trace.path.predict(kernel.parameters()) or trace.start
+            found = evidence_and_gradient(problem, kernel, guess, search.gradient)
             if found[0].status.converged:
                 return found
             trace.sweeps += found[0].status.sweeps
@@ -242,6 +284,7 @@ def _note(trace: _Trace, found: Inference, kernel) -> None:
     trace.unconverged += not found.status.converged
     if found.status.converged:
         trace.start = found.sites
+        trace.path.record(kernel.parameters(), found.sites)
     usable = found.status.converged and np.isfinite(found.log_evidence)
     best = trace.best
     if best is None or (usable and not (best.status.converged and best.log_evidence >= found.log_evidence)):

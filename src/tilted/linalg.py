@@ -79,6 +79,12 @@ def _invert_halves(L, out) -> None:
     out[second, first] = -(out[second, second] @ (L[second, first] @ out[first, first]))
 
 
+def gram_lower(L: np.ndarray) -> np.ndarray:
+    """Lower triangle of L^T L [N, N] for a lower triangular L."""
+    product, _ = lapack.dlauum(L, lower=1)
+    return product
+
+
 def inverse_from_cholesky(L: np.ndarray) -> np.ndarray:
     """(L L^T)^-1 as a full symmetric array [N, N], from the lower factor L."""
     inverse, info = lapack.dpotri(L, lower=1)

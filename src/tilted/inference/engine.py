@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tilted.gaussian import Sites
+from tilted.inference import newton
 from tilted.inference.acceleration import Anderson
 from tilted.inference.result import Inference, Status
 from tilted.inference.rule import Rule, Update
@@ -56,6 +57,7 @@ class Options:
     damping: float = 1.0
     min_damping: float = 1e-4
     memory: int = 5
+    newton: bool = True
     stop: str = "marginals"
     min_precision: float = -np.inf
 
@@ -189,6 +191,10 @@ def _iterate(posterior, likelihood, y, rule, options, start):
 def _parallel(run: _Run, point: _Point) -> _Point | None:
     """One parallel sweep; None when no step, however small, is acceptable."""
     sites, target = point.state.sites, point.update.sites
+    if run.options.newton:
+        following = _newton(run, point)
+        if following is not None:
+            return following
     x = np.concatenate([sites.tau, sites.nu])
     f = np.concatenate([target.tau, target.nu]) - x
     run.memory.record(x, f)
@@ -207,6 +213,20 @@ def _parallel(run: _Run, point: _Point) -> _Point | None:
             return following
         run.retries += 1
         run.shrink()
+    return None
+
+
+def _newton(run: _Run, point: _Point) -> _Point | None:
+    """A Newton step for all sites; None where there is none or it leads away from the fixed point."""
+    change = newton.step(run.posterior, point, run.rule, run.likelihood, run.y, run.residual)
+    if change is None:
+        return None
+    sites = point.state.sites
+    following = run.visit(Sites(sites.tau + change[0], sites.nu + change[1]))
+    if following is not None and _acceptable(run, point, following):
+        if _residual(following, run.options.stop) < run.residual:
+            return following
+    run.retries += 1
     return None
 
 

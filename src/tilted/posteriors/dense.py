@@ -127,6 +127,21 @@ class Dense:
         half = linalg.solve_lower(L, root.T)
         return np.einsum("ij,ij->j", half, half), linalg.log_determinant(L), L, root
 
+    def correlations(self, state: DenseState):
+        """Posterior correlations between points, for Newton steps; None where a site is not positive.
+
+        Returns
+        -------
+        weight, off, off_square : array [N], arrays [N, N] (lower triangles)
+            P_ij = -weight_i off_ij weight_j for i != j, zeros on the diagonal of ``off``, and its squares.
+        """
+        if state.negative_sites or not np.all(state.sites.tau > 0):
+            return None
+        off = linalg.gram_lower(state.projector)
+        off.flat[:: len(off) + 1] = 0.0
+        weight = 1.0 / np.sqrt(state.sites.tau * state.marginals.variance)
+        return weight, off, off * off
+
     def covariance(self, state: DenseState) -> np.ndarray:
         """Posterior covariance of h, [N, N]."""
         if state.negative_sites:
