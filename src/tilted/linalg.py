@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.linalg.blas import dtrsm
+from scipy.linalg.blas import dtrmm, dtrsm
 
-LEAF, SPLIT = 64, 400  # rows: invert directly up to LEAF and above SPLIT, by halves between
+LEAF = 64  # rows: triangles are inverted directly up to this size, by halves above
+BLOCK = 128  # rows mirrored at once
 
 
 class NotPositiveDefinite(ArithmeticError):
@@ -52,37 +53,45 @@ def cholesky(A: np.ndarray, name: str, overwrite: bool = False) -> np.ndarray:
 def inverse_lower(L: np.ndarray) -> np.ndarray:
     """Inverse [N, N] of a lower triangular matrix with a non-zero diagonal, in Fortran order.
 
-    LAPACK's trtri is slow for small matrices; up to ``SPLIT`` rows the inverse is assembled from
-    halves with matrix products, [[A, 0], [C, B]]^-1 = [[A^-1, 0], [-B^-1 C A^-1, B^-1]].
+    LAPACK's trtri is slow for small matrices; the inverse is assembled from halves by triangular matrix
+    products, [[A, 0], [C, B]]^-1 = [[A^-1, 0], [-B^-1 C A^-1, B^-1]].
     """
-    n = len(L)
-    if LEAF < n <= SPLIT:
-        out = np.zeros((n, n), order="F")
-        _invert_halves(L, out)
-        return out
-    inverse, info = lapack.dtrtri(L, lower=1)
-    if info != 0:
-        raise NotPositiveDefinite("triangular factor", info, n)
-    return inverse
+    out = np.zeros(L.shape, order="F")
+    _invert_halves(L, out)
+    return out
 
 
 def _invert_halves(L, out) -> None:
     """Write the inverse of ``L`` into the lower triangle of ``out``."""
     n = len(L)
     if n <= LEAF:
-        out[...] = inverse_lower(L)
+        inverse, info = lapack.dtrtri(L, lower=1)
+        if info != 0:
+            raise NotPositiveDefinite("triangular factor", info, n)
+        out[...] = inverse
         return
     half = -(-n // 16) * 8
     first, second = slice(0, half), slice(half, n)
     _invert_halves(L[first, first], out[first, first])
     _invert_halves(L[second, second], out[second, second])
-    out[second, first] = -(out[second, second] @ (L[second, first] @ out[first, first]))
+    corner = dtrmm(1.0, out[first, first], L[second, first].copy("F"), side=1, lower=1, overwrite_b=1)
+    out[second, first] = dtrmm(-1.0, out[second, second], corner, lower=1, overwrite_b=1)
 
 
 def gram_lower(L: np.ndarray) -> np.ndarray:
-    """Lower triangle of L^T L [N, N] for a lower triangular L."""
-    product, _ = lapack.dlauum(L, lower=1)
-    return product
+    """L^T L [N, N] of a lower triangular L, Fortran order; only the lower triangle is meaningful."""
+    return lapack.dlauum(L, lower=1)[0]
+
+
+def mirror_lower(A: np.ndarray) -> np.ndarray:
+    """Copy the lower triangle of ``A`` [N, N] over the upper one, in place, block by block; returns ``A``."""
+    n = len(A)
+    for first in range(0, n, BLOCK):
+        rows = slice(first, min(first + BLOCK, n))
+        corner = A[rows, rows]
+        corner[...] = np.tril(corner) + np.tril(corner, -1).T
+        A[rows, rows.stop :] = A[rows.stop :, rows].T
+    return A
 
 
 def inverse_from_cholesky(L: np.ndarray) -> np.ndarray:
@@ -90,8 +99,7 @@ def inverse_from_cholesky(L: np.ndarray) -> np.ndarray:
     inverse, info = lapack.dpotri(L, lower=1)
     if info != 0:
         raise NotPositiveDefinite("triangular factor", info, len(L))
-    lower = np.tril(inverse, -1)
-    return lower + lower.T + np.diag(np.diagonal(inverse))
+    return mirror_lower(inverse)
 
 
 def solve_lower(L: np.ndarray, B: np.ndarray, transpose: bool = False) -> np.ndarray:

@@ -1,7 +1,8 @@
 """The one loop: sweep, damp, test convergence, report.
 
-A parallel sweep asks the rule for new sites at all marginals at once, moves the sites towards them and
-conditions the posterior again. Undamped parallel EP oscillates at large prior variances, so the step is
+A parallel sweep asks the rule for new sites at all marginals at once, moves the sites and conditions the
+posterior again. It takes a Newton step (``newton``) where that brings the fixed point nearer. Otherwise it
+moves towards the new sites: undamped parallel EP oscillates at large prior variances, so the step is
 accelerated (``acceleration``), its damping adapts to the residual, and a step that would make the
 posterior improper, or lower the evidence of a rule that ascends, is repeated with half the damping.
 A sequential sweep updates one site after the other by rank-one steps, as in the textbooks; where no
@@ -15,8 +16,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tilted.gaussian import Sites
-from tilted.inference import newton
 from tilted.inference.acceleration import Anderson
+from tilted.inference.newton import newton_sites
 from tilted.inference.result import Inference, Status
 from tilted.inference.rule import Rule, Update
 from tilted.linalg import NotPositiveDefinite
@@ -49,6 +50,8 @@ class Options:
     min_precision : float
         Site precisions are clipped from below to this, and clippings counted. -inf (negative
         precisions are legitimate) unless a protocol replays code that clips.
+    newton : bool
+        Try a Newton step first in every sweep of the parallel schedule (log-concave likelihoods).
     """
 
     tolerance: float = 1e-8
@@ -57,9 +60,9 @@ class Options:
     damping: float = 1.0
     min_damping: float = 1e-4
     memory: int = 5
-    newton: bool = True
     stop: str = "marginals"
     min_precision: float = -np.inf
+    newton: bool = True
 
     def __post_init__(self):
         if self.schedule not in SCHEDULES:
@@ -102,12 +105,16 @@ class _Run:
     fallback: bool = False
     memory: Anderson = field(default=None)
 
+    def clip(self, sites: Sites) -> Sites:
+        """Sites held at the smallest precision."""
+        if not np.isfinite(self.options.min_precision):
+            return sites
+        return Sites(np.maximum(sites.tau, self.options.min_precision), sites.nu)
+
     def visit(self, sites: Sites) -> _Point | None:
         """Condition on ``sites`` (held at the smallest precision); None if the posterior is improper."""
-        if np.isfinite(self.options.min_precision):
-            sites = Sites(np.maximum(sites.tau, self.options.min_precision), sites.nu)
         try:
-            state = self.posterior.condition(sites)
+            state = self.posterior.condition(self.clip(sites))
         except NotPositiveDefinite:
             return None
         if not np.all(state.marginals.variance > 0):
@@ -117,13 +124,8 @@ class _Run:
     def answer(self, state) -> _Point:
         """The rule's new sites at a state, clipped where the options say so."""
         update = self.rule.update(state.marginals, state.sites, self.likelihood, self.y)
-        floor = self.options.min_precision
-        low = update.sites.tau < floor
-        self.clipped = int(np.sum(low))
-        if self.clipped:
-            sites = Sites(np.where(low, floor, update.sites.tau), update.sites.nu)
-            update = Update(sites, update.log_terms, update.skipped)
-        return _Point(state, update)
+        self.clipped = int(np.sum(update.sites.tau < self.options.min_precision))
+        return _Point(state, replace(update, sites=self.clip(update.sites)))
 
     def shrink(self) -> None:
         self.step *= 0.5
@@ -217,17 +219,24 @@ def _parallel(run: _Run, point: _Point) -> _Point | None:
 
 
 def _newton(run: _Run, point: _Point) -> _Point | None:
-    """A Newton step for all sites; None where there is none or it leads away from the fixed point."""
-    change = newton.step(run.posterior, point, run.rule, run.likelihood, run.y, run.residual)
-    if change is None:
+    """A Newton step; None where there is none, or where it leads away from the fixed point."""
+    if not (run.likelihood.log_concave and point.update.skipped == 0):
         return None
-    sites = point.state.sites
-    following = run.visit(Sites(sites.tau + change[0], sites.nu + change[1]))
-    if following is not None and _acceptable(run, point, following):
-        if _residual(following, run.options.stop) < run.residual:
-            return following
-    run.retries += 1
-    return None
+
+    def respond(marginals):
+        return run.clip(run.rule.update(marginals, point.state.sites, run.likelihood, run.y).sites)
+
+    target, residual = point.update.sites, run.residual
+    sites = newton_sites(run.posterior, point.state, target, respond, run.rule.cavity, residual)
+    if sites is None:
+        return None
+    following = run.visit(sites)
+    if following is None or not _acceptable(run, point, following):
+        better = False
+    else:
+        better = run.rule.ascends or _residual(following, run.options.stop) < residual
+    run.retries += not better
+    return following if better else None
 
 
 def _sequential(run: _Run, point: _Point) -> _Point | None:

@@ -1,73 +1,82 @@
-"""A Newton step towards the fixed point of all sites at once.
+"""Newton's method for the fixed point of all sites at once.
 
-With the marginals' response to a change of sites, dv = -(Sigma o Sigma) dtau, dm = Sigma (dnu - m dtau), and
-the rule's response to its marginals (two more evaluations of the rule give it by differences), the fixed
-point equation is linearised. The linear system needs products with Sigma and Sigma o Sigma only, so that
-GMRES solves it in a few multiples of N^2 operations.
+At small changes dtau, dnu of the sites the marginals answer by dv = -(Sigma o Sigma) dtau and
+dm = Sigma (dnu - m dtau) [Rasmussen & Williams 2006, eq. 3.53, to first order], and the rule answers to its
+marginals site by site, found by two more evaluations of the rule. The system that results needs products
+with Sigma and Sigma o Sigma only, so that GMRES solves it in a few multiples of N^2 operations, a fraction
+of what conditioning the posterior costs.
 
-Everything is in the units of the marginals, p = v dtau and q = sqrt(v) (dnu - m dtau), in which Sigma is the
-posterior correlation P. A rule that sees sites and marginals only through its cavities answers to
-(P - I) q and (P o P - I) p; a variational rule to P q and (P o P) p.
+The equations are those of log tau and of the sites' means mu = nu / tau: log tau_new = log tau, mu_new = mu.
+Where a point is far on its side of the boundary tau falls exponentially, and on separable data it is
+inversely proportional to the prior variance: in these coordinates both are close to linear, and precisions
+stay positive. Unknowns are p = v dtau and q = sqrt(v) (dnu - m dtau), for which Sigma is the correlation
+matrix P. A rule that sees its sites through the cavities answers to (P - I) q and (P o P - I) p, one that
+sees the marginals themselves to P q and (P o P) p.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.blas import dsymv
 from scipy.sparse.linalg import LinearOperator, gmres
 
-from tilted.gaussian import Marginals
+from tilted.gaussian import Marginals, Sites
 
 DIFFERENCE = 1e-6  # of a marginal's sd and variance, for the rule's derivatives
-PRECISE = 0.01  # largest relative residual of the linear system; less near the fixed point
-VECTORS = 25
+FORCING = 1e-2, 1e-6  # largest and smallest relative residual of the linear system
+VECTORS = 25  # products of one linear solve, at most
+REACH = 4.0  # largest change of log tau
 
 
-def scaled(tau, nu, marginals: Marginals):
-    """Changes of sites [N] in units of the marginals: p = v dtau, q = sqrt(v) (dnu - m dtau)."""
-    return tau * marginals.variance, (nu - tau * marginals.mean) * np.sqrt(marginals.variance)
+def newton_sites(posterior, state, target: Sites, respond, cavity: bool, residual: float) -> Sites | None:
+    """The sites that a Newton step leads to.
 
+    Parameters
+    ----------
+    posterior : Dense or another posterior
+    state : DenseState
+        Conditioned on the present sites.
+    target : Sites
+        The rule's new sites there.
+    respond : callable
+        The rule's new sites at other marginals and the present sites.
+    cavity : bool
+        Whether the rule sees sites and marginals through the cavity only.
+    residual : float
+        How far the present sites are from the fixed point; the linear system is solved the more precisely.
 
-def step(posterior, point, rule, likelihood, y, residual: float):
-    """Changes (dtau, dnu) [N] of the sites, or None where the posterior offers no correlations."""
-    state, update = point.state, point.update
-    others = posterior.correlations(state)
-    if others is None:
+    Returns
+    -------
+    Sites or None
+        None where a precision is not positive, so that the coordinates do not exist.
+    """
+    sites, marginals = state.sites, state.marginals
+    correlations = posterior.correlations(state) if np.all(target.tau > 0) else None
+    if correlations is None:
         return None
-    weight, off, off_square = others
-    marginals, sites = state.marginals, state.sites
-    n, m, v = len(y), marginals.mean, marginals.variance
-    s = np.sqrt(v)
+    n, m, v, s = len(sites.tau), marginals.mean, marginals.variance, np.sqrt(marginals.variance)
+    mu, mu_new = sites.nu / sites.tau, target.nu / target.tau
+    rise = np.clip(np.log(target.tau / sites.tau), -REACH, REACH)
+    relative, shift = np.exp(-rise), (mu_new - mu) / s
 
-    def response(moved):
-        new = rule.update(moved, sites, likelihood, y).sites
-        p, q = scaled(new.tau - update.sites.tau, new.nu - update.sites.nu, marginals)
-        return p / DIFFERENCE, q / DIFFERENCE
+    def response(mean, variance):
+        new = respond(Marginals(mean, variance, marginals.extra))
+        d_tau, d_nu = (new.tau - target.tau) / DIFFERENCE, (new.nu - target.nu) / DIFFERENCE
+        by_p = relative * v * d_tau
+        return by_p, relative * s * (d_nu - m * d_tau) - shift * by_p
 
-    p_mean, q_mean = response(Marginals(m + DIFFERENCE * s, v, marginals.extra))
-    p_var, q_var = response(Marginals(m, v * (1.0 + DIFFERENCE), marginals.extra))
-    own = 0.0 if rule.cavity else 1.0
-    target = update.sites
-    if not np.all(target.tau > 0):
-        return None
-    rise = np.clip(np.log(target.tau / sites.tau), -4.0, 4.0)
-    back = np.exp(-rise)
-    mu, mu_t = sites.nu / sites.tau, target.nu / target.tau
-    shift = (mu_t - mu) / s
+    (p_mean, q_mean), (p_var, q_var) = response(m + DIFFERENCE * s, v), response(m, v * (1.0 + DIFFERENCE))
+    own = 0.0 if cavity else 1.0
 
-    def apply(u):
+    def system(u):
         p, q = u[:n], u[n:]
-        mean = own * q - weight * dsymv(1.0, off, weight * q, lower=1)
-        var = -own * p - weight**2 * dsymv(1.0, off_square, weight**2 * p, lower=1)
-        by_p = p_mean * mean + p_var * var
-        by_q = q_mean * mean + q_var * var
-        return np.concatenate([p - back * by_p, q - back * (by_q - shift * by_p)])
+        mean = correlations.product(q) + own * q
+        variance = -correlations.square_product(p) - own * p
+        return np.concatenate([p - p_mean * mean - p_var * variance, q - q_mean * mean - q_var * variance])
 
-    right = np.concatenate([v * sites.tau * rise, s * sites.tau * (mu_t - mu + (mu - m) * rise)])
-    tolerance = min(PRECISE, residual)
-    u, _ = gmres(LinearOperator((2 * n, 2 * n), apply), right, rtol=max(tolerance, 1e-6), restart=VECTORS, maxiter=1)
-    p, q = u[:n], u[n:]
-    x = p / (v * sites.tau)
-    tau = sites.tau * np.exp(np.clip(x, -4.0, 4.0))
-    nu = tau * (mu + q / (s * sites.tau) - (mu - m) * x)
-    return tau - sites.tau, nu - sites.nu
+    weight = v * sites.tau
+    right = np.concatenate([weight * rise, weight * (shift + (mu - m) / s * rise)])
+    precision = float(np.clip(residual, FORCING[1], FORCING[0]))
+    u, _ = gmres(LinearOperator((2 * n, 2 * n), system), right, rtol=precision, restart=VECTORS, maxiter=1)
+    change, d_mu = u[:n] / weight, s * u[n:] / weight
+    tau = sites.tau * np.exp(np.clip(change, -REACH, REACH))
+    return Sites(tau, tau * (mu + d_mu - (mu - m) * change))

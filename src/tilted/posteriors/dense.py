@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.linalg.blas import dsymv
 
 from tilted import linalg
 from tilted.gaussian import Marginals, Sites
@@ -42,6 +43,32 @@ class DenseState:
     factor: np.ndarray = field(repr=False)
     projector: np.ndarray = field(repr=False)
     negative_sites: int = 0
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Products with the posterior correlation matrix P of all points, as Newton's method needs them.
+
+    P_ij = -scale_i others_ij scale_j for i != j.
+
+    Attributes
+    ----------
+    scale : array [N]
+    others, squares : arrays [N, N]
+        Lower triangles, zeros on the diagonal; ``squares`` are those of ``others``.
+    """
+
+    scale: np.ndarray
+    others: np.ndarray = field(repr=False)
+    squares: np.ndarray = field(repr=False)
+
+    def product(self, x: np.ndarray) -> np.ndarray:
+        """(P - I) x, [N]."""
+        return -self.scale * dsymv(1.0, self.others, self.scale * x, lower=1)
+
+    def square_product(self, x: np.ndarray) -> np.ndarray:
+        """(P o P - I) x, [N], with the squares of the correlations."""
+        return self.scale**2 * dsymv(1.0, self.squares, self.scale**2 * x, lower=1)
 
 
 @dataclass(frozen=True)
@@ -127,20 +154,17 @@ class Dense:
         half = linalg.solve_lower(L, root.T)
         return np.einsum("ij,ij->j", half, half), linalg.log_determinant(L), L, root
 
-    def correlations(self, state: DenseState):
-        """Posterior correlations between points, for Newton steps; None where a site is not positive.
+    def correlations(self, state: DenseState) -> Correlations | None:
+        """Posterior correlations between the points; None where a site precision is not positive.
 
-        Returns
-        -------
-        weight, off, off_square : array [N], arrays [N, N] (lower triangles)
-            P_ij = -weight_i off_ij weight_j for i != j, zeros on the diagonal of ``off``, and its squares.
+        By Sigma = S^-1/2 (I - B^-1) S^-1/2 they are entries of B^-1.
         """
         if state.negative_sites or not np.all(state.sites.tau > 0):
             return None
-        off = linalg.gram_lower(state.projector)
-        off.flat[:: len(off) + 1] = 0.0
-        weight = 1.0 / np.sqrt(state.sites.tau * state.marginals.variance)
-        return weight, off, off * off
+        others = linalg.gram_lower(state.projector)
+        others.flat[:: len(others) + 1] = 0.0
+        scale = 1.0 / np.sqrt(state.sites.tau * state.marginals.variance)
+        return Correlations(scale, others, others * others)
 
     def covariance(self, state: DenseState) -> np.ndarray:
         """Posterior covariance of h, [N, N]."""
@@ -167,13 +191,18 @@ class Dense:
         tau = state.sites.tau
         if state.negative_sites:
             return np.diag(tau) - tau[:, None] * self.covariance(state) * tau
-        part = state.projector * np.sqrt(tau)
-        return part.T @ part
+        root = np.sqrt(tau)
+        W = linalg.mirror_lower(linalg.gram_lower(state.projector))
+        W *= root
+        W *= root[:, None]
+        return W
 
     def evidence_derivative(self, state: DenseState) -> np.ndarray:
         """d log_normaliser / dK with the sites held fixed, [N, N]: (a a^T - W) / 2."""
         W = self.inner_precision(state)
-        return 0.5 * (np.multiply.outer(state.weights, state.weights) - W)
+        W *= -0.5
+        W += np.multiply.outer(0.5 * state.weights, state.weights)
+        return W
 
     def predict(self, state: DenseState, cross: np.ndarray, prior_variance, prior_mean=0.0):
         """Latent mean and variance [N*] at new points, from the cross covariance [N*, N]."""
