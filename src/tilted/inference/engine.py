@@ -111,15 +111,20 @@ class _Run:
             return sites
         return Sites(np.maximum(sites.tau, self.options.min_precision), sites.nu)
 
+    def first(self, sites: Sites) -> _Point:
+        """Condition on ``sites``; NotPositiveDefinite if the posterior is improper, if only by rounding."""
+        state = self.posterior.condition(sites)
+        proper = state.marginals.variance > 0
+        if not np.all(proper):
+            raise NotPositiveDefinite("Sigma", int(np.argmin(proper)) + 1, len(self.y))
+        return self.answer(state)
+
     def visit(self, sites: Sites) -> _Point | None:
         """Condition on ``sites`` (held at the smallest precision); None if the posterior is improper."""
         try:
-            state = self.posterior.condition(self.clip(sites))
+            return self.first(self.clip(sites))
         except NotPositiveDefinite:
             return None
-        if not np.all(state.marginals.variance > 0):
-            return None
-        return self.answer(state)
 
     def answer(self, state) -> _Point:
         """The rule's new sites at a state, clipped where the options say so."""
@@ -174,7 +179,7 @@ def _iterate(posterior, likelihood, y, rule, options, start):
     """Sweep until converged, out of sweeps, or stuck."""
     run = _Run(posterior, likelihood, y, rule, options, options.damping, options.damping)
     run.memory = Anderson(options.memory)
-    point = run.answer(posterior.condition(start))
+    point = run.first(start)
     advance = _parallel if options.schedule == "parallel" else _sequential
     while True:
         previous, run.residual = run.residual, _residual(point, options.stop)
