@@ -42,6 +42,16 @@ def test_newton_and_plain_iteration_have_the_same_fixed_point(method, variance, 
     assert newton.status.sweeps < other.status.sweeps
 
 
+def answers(rule, sites, y):
+    """The rule's new sites [2N] at two sets of marginals [2N]."""
+    twice = Sites(np.tile(sites.tau, 2), np.tile(sites.nu, 2))
+
+    def respond(marginals):
+        return rule.update(marginals, twice, Probit(), np.tile(y, 2)).sites
+
+    return respond
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_convergence_is_quadratic(method, wine):
     """A site error of 1e-3 becomes one of the order of 1e-6 in one step (1e-4 if it were linear)."""
@@ -55,10 +65,9 @@ def test_convergence_is_quadratic(method, wine):
     )
     state = posterior.condition(bent)
 
-    def respond(marginals):
-        return rule.update(marginals, bent, Probit(), y).sites
-
-    found = newton_sites(posterior, state, respond(state.marginals), respond, rule.cavity, residual=1e-6)
+    respond = answers(rule, bent, y)
+    target = rule.update(state.marginals, state.sites, Probit(), y).sites
+    found = newton_sites(posterior, state, target, respond, rule.cavity, residual=1e-6)
     assert np.max(np.abs(found.tau / exact.tau - 1)) < 2e-5
     assert np.max(np.abs(found.nu / exact.nu - 1)) < 2e-5
 
@@ -84,10 +93,9 @@ def test_the_step_is_newtons_far_from_the_fixed_point(method, toy):
     expected = sites(x + np.linalg.solve(np.eye(2 * n) - jacobian, new(x) - x))
     state = posterior.condition(sites(x))
 
-    def respond(marginals):
-        return rule.update(marginals, state.sites, Probit(), y).sites
-
-    found = newton_sites(posterior, state, respond(state.marginals), respond, rule.cavity, residual=1e-6)
+    respond = answers(rule, state.sites, y)
+    target = rule.update(state.marginals, state.sites, Probit(), y).sites
+    found = newton_sites(posterior, state, target, respond, rule.cavity, residual=1e-6)
     np.testing.assert_allclose(found.tau, expected.tau, rtol=1e-4)
     np.testing.assert_allclose(found.nu, expected.nu, rtol=1e-4, atol=1e-5)
 
@@ -122,11 +130,34 @@ def test_correlations_are_those_of_the_posterior_covariance(wine):
     np.fill_diagonal(P, 0.0)
     x = rng.standard_normal(len(y))
     correlations = posterior.correlations(state)
-    np.testing.assert_allclose(correlations.product(x), P @ x, atol=1e-12)
-    np.testing.assert_allclose(correlations.square_product(x), P**2 @ x, atol=1e-12)
+    np.testing.assert_allclose(correlations.product(x), P @ x, atol=1e-5)  # single precision
+    np.testing.assert_allclose(correlations.square_product(x), P**2 @ x, atol=1e-5)
 
 
-@pytest.mark.parametrize("n", [1, 7, 64, 65, 130, 300])
+def test_gmres():
+    rng = np.random.default_rng(5)
+    A, b = np.eye(40) + 0.1 * rng.standard_normal((40, 40)), rng.standard_normal(40)
+    exact = np.linalg.solve(A, b)
+    np.testing.assert_allclose(linalg.gmres(lambda x: A @ x, b, 1e-14, 40), exact, atol=1e-11)
+    for tolerance in (1e-1, 1e-4):
+        count = []
+        found = linalg.gmres(lambda x: count.append(1) or A @ x, b, tolerance, 40)  # noqa: B023
+        assert np.linalg.norm(A @ found - b) <= tolerance * np.linalg.norm(b)
+        assert len(count) < 30
+    few = linalg.gmres(lambda x: A @ x, b, 1e-14, 3)
+    krylov = np.column_stack([b, A @ b, A @ A @ b])
+    best = krylov @ np.linalg.lstsq(A @ krylov, b, rcond=None)[0]
+    np.testing.assert_allclose(few, best, atol=1e-11)
+
+
+def test_gmres_ends_early_where_the_krylov_space_does():
+    b = np.array([2.0, 0.0, 0.0])
+    np.testing.assert_allclose(linalg.gmres(lambda x: 4.0 * x, b, 1e-14, 3), b / 4.0)
+    np.testing.assert_array_equal(linalg.gmres(lambda x: x, np.zeros(3), 1e-8, 3), np.zeros(3))
+    np.testing.assert_array_equal(linalg.gmres(lambda x: 0.0 * x, b, 1e-8, 3), np.zeros(3))
+
+
+@pytest.mark.parametrize("n", [1, 7, 64, 65, 130, 300, 1600])
 def test_triangles(n):
     rng = np.random.default_rng(n)
     L = linalg.cholesky(np.cov(rng.standard_normal((n, 3 * n + 5))).reshape(n, n) + np.eye(n), "A")
@@ -136,6 +167,9 @@ def test_triangles(n):
     full = linalg.mirror_lower(linalg.gram_lower(inverse))
     np.testing.assert_array_equal(full, full.T)
     np.testing.assert_allclose(full, inverse.T @ inverse, atol=1e-13)
+    replaced = L.copy("F")
+    assert linalg.inverse_lower(replaced, overwrite=True) is replaced
+    np.testing.assert_array_equal(np.tril(replaced), np.tril(inverse))
 
 
 # What a fit costs, in sweeps and evaluations. Limits a quarter above what was measured; times are not tested.

@@ -24,6 +24,7 @@ from tilted.linalg import NotPositiveDefinite
 
 SCHEDULES = ("parallel", "sequential")
 STOPS = ("marginals", "site-rms")
+NEARER = 0.9  # a Newton step has to bring the residual below this multiple
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ class _Run:
     smallest: float = 1.0
     sweeps: int = 0
     retries: int = 0
+    refused: int = 0
+    pause: int = 0
     clipped: int = 0
     residual: float = np.inf
     fallback: bool = False
@@ -198,7 +201,7 @@ def _iterate(posterior, likelihood, y, rule, options, start):
 def _parallel(run: _Run, point: _Point) -> _Point | None:
     """One parallel sweep; None when no step, however small, is acceptable."""
     sites, target = point.state.sites, point.update.sites
-    if run.options.newton:
+    if run.options.newton and run.sweeps >= run.pause:
         following = _newton(run, point)
         if following is not None:
             return following
@@ -224,12 +227,18 @@ def _parallel(run: _Run, point: _Point) -> _Point | None:
 
 
 def _newton(run: _Run, point: _Point) -> _Point | None:
-    """A Newton step; None where there is none, or where it leads away from the fixed point."""
+    """A Newton step; None where there is none, or where it leads no nearer to the fixed point.
+
+    After the k-th refusal in a row the next 2^k - 1 sweeps do not try again.
+    """
     if not (run.likelihood.log_concave and point.update.skipped == 0):
         return None
 
+    sites, y = point.state.sites, np.tile(run.y, 2)
+    twice = Sites(np.tile(sites.tau, 2), np.tile(sites.nu, 2))
+
     def respond(marginals):
-        return run.clip(run.rule.update(marginals, point.state.sites, run.likelihood, run.y).sites)
+        return run.clip(run.rule.update(marginals, twice, run.likelihood, y).sites)
 
     target, residual = point.update.sites, run.residual
     sites = newton_sites(run.posterior, point.state, target, respond, run.rule.cavity, residual)
@@ -239,9 +248,14 @@ def _newton(run: _Run, point: _Point) -> _Point | None:
     if following is None or not _acceptable(run, point, following):
         better = False
     else:
-        better = run.rule.ascends or _residual(following, run.options.stop) < residual
-    run.retries += not better
-    return following if better else None
+        better = run.rule.ascends or _residual(following, run.options.stop) < NEARER * residual
+    if better:
+        run.refused = 0
+        return following
+    run.retries += 1
+    run.refused += 1
+    run.pause = run.sweeps + 2**run.refused
+    return None
 
 
 def _sequential(run: _Run, point: _Point) -> _Point | None:

@@ -17,8 +17,8 @@ sees the marginals themselves to P q and (P o P) p.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, gmres
 
+from tilted import linalg
 from tilted.gaussian import Marginals, Sites
 
 DIFFERENCE = 1e-6  # of a marginal's sd and variance, for the rule's derivatives
@@ -38,7 +38,7 @@ def newton_sites(posterior, state, target: Sites, respond, cavity: bool, residua
     target : Sites
         The rule's new sites there.
     respond : callable
-        The rule's new sites at other marginals and the present sites.
+        The rule's new sites [2N] at two sets of marginals [2N], one after the other, and the present sites.
     cavity : bool
         Whether the rule sees sites and marginals through the cavity only.
     residual : float
@@ -58,13 +58,12 @@ def newton_sites(posterior, state, target: Sites, respond, cavity: bool, residua
     rise = np.clip(np.log(target.tau / sites.tau), -REACH, REACH)
     relative, shift = np.exp(-rise), (mu_new - mu) / s
 
-    def response(mean, variance):
-        new = respond(Marginals(mean, variance, marginals.extra))
-        d_tau, d_nu = (new.tau - target.tau) / DIFFERENCE, (new.nu - target.nu) / DIFFERENCE
-        by_p = relative * v * d_tau
-        return by_p, relative * s * (d_nu - m * d_tau) - shift * by_p
-
-    (p_mean, q_mean), (p_var, q_var) = response(m + DIFFERENCE * s, v), response(m, v * (1.0 + DIFFERENCE))
+    moved = np.concatenate([m + DIFFERENCE * s, m]), np.concatenate([v, v * (1.0 + DIFFERENCE)])
+    new = respond(Marginals(*moved, np.tile(marginals.extra, 2)))
+    d_tau = (new.tau.reshape(2, n) - target.tau) / DIFFERENCE
+    d_nu = (new.nu.reshape(2, n) - target.nu) / DIFFERENCE
+    p_mean, p_var = by_p = relative * v * d_tau
+    q_mean, q_var = relative * s * (d_nu - m * d_tau) - shift * by_p
     own = 0.0 if cavity else 1.0
 
     def system(u):
@@ -76,7 +75,7 @@ def newton_sites(posterior, state, target: Sites, respond, cavity: bool, residua
     weight = v * sites.tau
     right = np.concatenate([weight * rise, weight * (shift + (mu - m) / s * rise)])
     precision = float(np.clip(residual, FORCING[1], FORCING[0]))
-    u, _ = gmres(LinearOperator((2 * n, 2 * n), system), right, rtol=precision, restart=VECTORS, maxiter=1)
+    u = linalg.gmres(system, right, precision, VECTORS)
     change, d_mu = u[:n] / weight, s * u[n:] / weight
     tau = sites.tau * np.exp(np.clip(change, -REACH, REACH))
     return Sites(tau, tau * (mu + d_mu - (mu - m) * change))

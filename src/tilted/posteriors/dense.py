@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg.blas import dsymv
+from scipy.linalg.blas import ssymv
 
 from tilted import linalg
 from tilted.gaussian import Marginals, Sites
@@ -30,8 +30,10 @@ class DenseState:
         a with mean = prior mean + K a.
     log_normaliser : float
         log of the integral of N(h; mean, K) prod_i exp(-tau_i h_i^2/2 + nu_i h_i).
-    factor, projector : arrays
-        What the conditioning left behind: L and L^-1 of B, or the factor and Lambda of the other form.
+    factor : array
+        What the conditioning left behind: L^-1 of B, or L of the other form.
+    root : array or None
+        Lambda of the other form.
     negative_sites : int
         Number of sites with negative precision.
     """
@@ -41,7 +43,7 @@ class DenseState:
     weights: np.ndarray
     log_normaliser: float
     factor: np.ndarray = field(repr=False)
-    projector: np.ndarray = field(repr=False)
+    root: np.ndarray | None = field(repr=False)
     negative_sites: int = 0
 
 
@@ -49,6 +51,7 @@ class DenseState:
 class Correlations:
     """Products with the posterior correlation matrix P of all points, as Newton's method needs them.
 
+    Kept in single precision: the products only steer towards a fixed point that is tested in double.
     P_ij = -scale_i others_ij scale_j for i != j.
 
     Attributes
@@ -64,11 +67,11 @@ class Correlations:
 
     def product(self, x: np.ndarray) -> np.ndarray:
         """(P - I) x, [N]."""
-        return -self.scale * dsymv(1.0, self.others, self.scale * x, lower=1)
+        return -self.scale * ssymv(1.0, self.others, self.scale * x, lower=1)
 
     def square_product(self, x: np.ndarray) -> np.ndarray:
         """(P o P - I) x, [N], with the squares of the correlations."""
-        return self.scale**2 * dsymv(1.0, self.squares, self.scale**2 * x, lower=1)
+        return self.scale**2 * ssymv(1.0, self.squares, self.scale**2 * x, lower=1)
 
 
 @dataclass(frozen=True)
@@ -108,33 +111,32 @@ class Dense:
         """
         negative = int(np.sum(sites.tau < 0))
         condition = self._with_root if negative else self._with_sites
-        variance, log_det, factor, projector = condition(sites.tau)
+        variance, log_det, factor, root = condition(sites.tau)
         shift = sites.nu - sites.tau * self.mean
         if negative:
-            inner = projector @ linalg.solve_lower(
-                factor, linalg.solve_lower(factor, projector.T @ shift), transpose=True
-            )
-            weights = shift - sites.tau * inner
+            inner = linalg.solve_lower(factor, linalg.solve_lower(factor, root.T @ shift), transpose=True)
+            weights = shift - sites.tau * (root @ inner)
         else:
-            root = np.sqrt(sites.tau)
-            inner = projector @ (root * (self.K @ shift))
-            weights = shift - root * (projector.T @ inner)
+            scale = np.sqrt(sites.tau)
+            weights = shift - scale * (factor.T @ (factor @ (scale * (self.K @ shift))))
         mean = self.mean + self.K @ weights
         log_normaliser = -0.5 * log_det + 0.5 * float(
             shift @ (mean - self.mean) + self.mean @ (2.0 * sites.nu - sites.tau * self.mean)
         )
         marginals = Marginals(mean, variance, self.extra)
-        return DenseState(sites, marginals, weights, log_normaliser, factor, projector, negative)
+        return DenseState(sites, marginals, weights, log_normaliser, factor, root, negative)
 
     def _with_sites(self, tau):
-        """Variances, log det, L and L^-1 for B = I + S^1/2 K S^1/2 = L L^T."""
+        """Variances, log det, L^-1 (and None) for B = I + S^1/2 K S^1/2 = L L^T."""
+        if not np.any(tau):
+            return np.diagonal(self.K).copy(), 0.0, np.eye(len(tau), order="F"), None
         root = np.sqrt(tau)
         B = self.K * root
         B *= root[:, None]
         B.flat[:: len(B) + 1] += 1.0
         L = linalg.cholesky(B.T, "I + S^1/2 K S^1/2", overwrite=True)
         log_det = linalg.log_determinant(L)
-        inverse = linalg.inverse_lower(L)
+        inverse = linalg.inverse_lower(L, overwrite=True)
         # Sigma_ii = (1 - (B^-1)_ii) / tau_i; for weak sites, where this cancels, from K directly.
         explained = 1.0 - np.einsum("ij,ij->j", inverse, inverse)
         weak = explained < 1e-3
@@ -143,7 +145,7 @@ class Dense:
         if np.any(weak):
             part = inverse @ (root[:, None] * self.K[:, weak])
             variance[weak] = np.diagonal(self.K)[weak] - np.einsum("ij,ij->j", part, part)
-        return variance, log_det, L, inverse
+        return variance, log_det, inverse, None
 
     def _with_root(self, tau):
         """Variances, log det, factor and Lambda for I + Lambda^T T Lambda."""
@@ -161,7 +163,7 @@ class Dense:
         """
         if state.negative_sites or not np.all(state.sites.tau > 0):
             return None
-        others = linalg.gram_lower(state.projector)
+        others = linalg.gram_lower(state.factor.astype(np.float32))
         others.flat[:: len(others) + 1] = 0.0
         scale = 1.0 / np.sqrt(state.sites.tau * state.marginals.variance)
         return Correlations(scale, others, others * others)
@@ -169,9 +171,9 @@ class Dense:
     def covariance(self, state: DenseState) -> np.ndarray:
         """Posterior covariance of h, [N, N]."""
         if state.negative_sites:
-            half = linalg.solve_lower(state.factor, state.projector.T)
+            half = linalg.solve_lower(state.factor, state.root.T)
             return half.T @ half
-        part = state.projector @ (np.sqrt(state.sites.tau)[:, None] * self.K)
+        part = state.factor @ (np.sqrt(state.sites.tau)[:, None] * self.K)
         return self.K - part.T @ part
 
     def marginal(self, mean: np.ndarray, covariance: np.ndarray, i: int) -> Marginals:
@@ -192,7 +194,7 @@ class Dense:
         if state.negative_sites:
             return np.diag(tau) - tau[:, None] * self.covariance(state) * tau
         root = np.sqrt(tau)
-        W = linalg.mirror_lower(linalg.gram_lower(state.projector))
+        W = linalg.mirror_lower(linalg.gram_lower(state.factor))
         W *= root
         W *= root[:, None]
         return W
@@ -210,5 +212,5 @@ class Dense:
         if state.negative_sites:
             W = self.inner_precision(state)
             return mean, prior_variance - np.einsum("ij,ij->i", cross @ W, cross)
-        part = (cross * np.sqrt(state.sites.tau)) @ state.projector.T
+        part = (cross * np.sqrt(state.sites.tau)) @ state.factor.T
         return mean, prior_variance - np.einsum("ij,ij->i", part, part)
