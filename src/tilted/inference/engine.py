@@ -233,7 +233,6 @@ def _newton(run: _Run, point: _Point) -> _Point | None:
     """
     if not (run.likelihood.log_concave and point.update.skipped == 0):
         return None
-
     sites, y = point.state.sites, np.tile(run.y, 2)
     twice = Sites(np.tile(sites.tau, 2), np.tile(sites.nu, 2))
 
