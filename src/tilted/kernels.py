@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 
 @dataclass(frozen=True)
@@ -131,10 +132,7 @@ def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     product on centred data, whose rounding (about 1e-15 of the largest norm) may not go below zero.
     """
     if A.shape[1] <= 8:
-        out = np.zeros((len(A), len(B)))
-        for a, b in zip(A.T, B.T, strict=True):
-            out += np.subtract.outer(a, b) ** 2
-        return out
+        return cdist(A, B, "sqeuclidean")
     centre = A.mean(axis=0)
     same = A is B
     A = A - centre
