@@ -1,8 +1,8 @@
 """Maximise the log evidence over kernel parameters by L-BFGS-B with analytic gradients.
 
-Sites are warm-started from one evaluation to the next, and from the caller's start again where they lead
-nowhere; the sites of the best evaluation come back with the result, so that a caller can pass them on.
-Nothing is kept between calls.
+Sites are warm-started from one evaluation to the next (``warmstarts``), and from the caller's start again
+where these lead nowhere; the sites of the best evaluation come back with the result, so that a caller can
+pass them on. Nothing is kept between calls.
 
 Where the sites have several fixed points (likelihoods that are not log-concave) a warm start makes the
 evidence depend on the path. ``Search(warm=False)`` starts every inference at the caller's sites instead.
@@ -22,6 +22,7 @@ from tilted.inference.result import Inference, Status
 from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import TRANSFORMS, lbfgs
 from tilted.posteriors.dense import Dense
+from tilted.warmstarts import WarmStarts
 
 GRADIENTS = ("exact", "sites-fixed")
 GAIN = 1e-6  # of the log evidence, relatively, that makes another round worth while
@@ -34,8 +35,8 @@ class Search:
 
     ``gradient`` is "exact" (implicit differentiation where the rule needs it; with sites clipped at their
     smallest precision it is approximate) or "sites-fixed" (EP's formula whatever the rule, as the QP
-    paper's code does; inconsistent for QP). ``warm``: whether an inference starts at the sites of the last.
-    A search is repeated from its end while that gains, at most ``rounds`` times in all.
+    paper's code does; inconsistent for QP). ``warm``: whether an inference starts from earlier ones' sites. A
+    search is repeated from its end while that gains, at most ``rounds`` times in all.
     """
 
     transform: str = "softplus"
@@ -60,6 +61,7 @@ class Problem:
     """Data and model without hyperparameters: X [N, D], y [N], likelihood, prior mean, method, options.
 
     ``projection`` replaces QP's quadrature (``inference.get_rule``).
+    ``distances`` are those of ``kernel.distances(X)``, for a caller who infers at many hyperparameters.
     """
 
     X: np.ndarray
@@ -69,10 +71,11 @@ class Problem:
     mean: float = 0.0
     options: Options = Options()
     projection: object = None
+    distances: np.ndarray | None = None
 
     def posterior(self, kernel) -> Dense:
         """The prior over the training points under ``kernel``."""
-        return Dense.build(kernel.matrix(self.X), self.mean)
+        return Dense.build(kernel.matrix(self.X, distances=self.distances), self.mean)
 
     def rule(self):
         """The local rule of the method."""
@@ -117,14 +120,14 @@ def evidence_and_gradient(problem: Problem, kernel, start=None, gradient: str = 
         G = evidence_derivative(posterior, found.state, problem.likelihood, problem.y, rule.sensitivity)
     else:
         G = posterior.evidence_derivative(found.state)
-    return found, kernel.contract_gradient(problem.X, posterior.K, G)
+    return found, kernel.contract_gradient(problem.X, posterior.K, G, problem.distances)
 
 
 @dataclass
 class _Trace:
     """What the objective of one search remembers."""
 
-    start: Sites | None
+    starts: WarmStarts
     best: Inference | None = None
     best_kernel: object = None
     evaluations: int = 0
@@ -164,7 +167,8 @@ def maximise(problem: Problem, kernel, search: Search | None = None, start: Site
         If the very first evaluation fails.
     """
     search = search or Search()
-    trace = _Trace(start)
+    problem = replace(problem, distances=kernel.distances(problem.X))
+    trace = _Trace(WarmStarts(extrapolate=problem.likelihood.log_concave))
     for _ in range(search.rounds):
         before = trace.best
         ended, message = _climb(problem, kernel, search, trace, start)
@@ -221,16 +225,16 @@ def _gained(before: Inference, after: Inference) -> bool:
 
 
 def _evaluate(problem: Problem, kernel, trace: _Trace, start: Sites | None, search: Search):
-    """Inference and gradient from the last sites, or from ``start`` where these do not converge."""
-    warm = search.warm and trace.start is not start
-    if warm:
+    """Inference and gradient from a warm start, or from ``start`` where that does not converge."""
+    warm = trace.starts.sites(kernel.parameters()) if search.warm else None
+    if warm is not None:
         try:
-            found = evidence_and_gradient(problem, kernel, trace.start, search.gradient)
+            found = evidence_and_gradient(problem, kernel, warm, search.gradient)
             if found[0].status.converged:
                 return found
             trace.sweeps += found[0].status.sweeps
         except NotPositiveDefinite:
-            pass  # the last sites, not necessarily the first, are improper here
+            pass  # the warm start, not necessarily the first sites, is improper here
         trace.restarted += 1
     return evidence_and_gradient(problem, kernel, start, search.gradient)
 
@@ -241,7 +245,7 @@ def _note(trace: _Trace, found: Inference, kernel) -> None:
     trace.sweeps += found.status.sweeps
     trace.unconverged += not found.status.converged
     if found.status.converged:
-        trace.start = found.sites
+        trace.starts.record(kernel.parameters(), found.sites)
     usable = found.status.converged and np.isfinite(found.log_evidence)
     best = trace.best
     if best is None or (usable and not (best.status.converged and best.log_evidence >= found.log_evidence)):

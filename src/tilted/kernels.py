@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,23 @@ class SquaredExponential:
             raise ValueError(f"{len(self.lengthscale)} lengthscales for inputs of dimension {X.shape[1]}")
         return X / np.asarray(self.lengthscale)
 
-    def matrix(self, X: np.ndarray, X2: np.ndarray | None = None) -> np.ndarray:
-        """Covariance matrix [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D]."""
-        A = self._scaled(X)
-        K = squared_distances(A, A if X2 is None else self._scaled(X2))
-        K *= -0.5
+    def distances(self, X: np.ndarray) -> np.ndarray | None:
+        """What matrices at the same ``X`` share: squared distances [N, N] if isotropic, None for ARD."""
+        return None if self.ard else squared_distances(X, X)
+
+    def matrix(
+        self, X: np.ndarray, X2: np.ndarray | None = None, distances: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Covariance matrix [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D].
+
+        ``distances`` may be :meth:`distances` of ``X``, to save their computation (without ``X2``).
+        """
+        if distances is not None:
+            K = distances * (-0.5 / self.lengthscale**2)
+        else:
+            A = self._scaled(X)
+            K = squared_distances(A, A if X2 is None else self._scaled(X2))
+            K *= -0.5
         np.exp(K, out=K)
         K *= self.variance
         return K
@@ -77,7 +90,9 @@ class SquaredExponential:
         """Prior variances [N] at the rows of ``X`` [N, D]."""
         return np.full(len(X), self.variance)
 
-    def contract_gradient(self, X: np.ndarray, K: np.ndarray, G: np.ndarray) -> np.ndarray:
+    def contract_gradient(
+        self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: np.ndarray | None = None
+    ) -> np.ndarray:
         """sum_ij G_ij dK_ij/dtheta for each parameter, ordered as in :meth:`parameters`.
 
         Parameters
@@ -87,9 +102,13 @@ class SquaredExponential:
             This kernel's matrix at ``X``.
         G : array [N, N]
             Weights, such as the derivative of the evidence with respect to K; need not be symmetric.
+        distances : array [N, N], optional
+            :meth:`distances` of ``X``.
         """
         weights = G * K
         by_variance = weights.sum() / self.variance
+        if distances is not None:
+            return np.array([by_variance, np.vdot(weights, distances) / self.lengthscale**3])
         A = self._scaled(X - X.mean(axis=0))  # a common offset would cancel, with the digits after it
         rows, columns = weights.sum(axis=1), weights.sum(axis=0)
         spread = rows @ A**2 + columns @ A**2 - 2.0 * np.einsum("nd,nd->d", A, weights @ A)
@@ -113,10 +132,7 @@ def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     product on centred data, whose rounding (about 1e-15 of the largest norm) may not go below zero.
     """
     if A.shape[1] <= 8:
-        out = np.zeros((len(A), len(B)))
-        for a, b in zip(A.T, B.T, strict=True):
-            out += np.subtract.outer(a, b) ** 2
-        return out
+        return cdist(A, B, "sqeuclidean")
     centre = A.mean(axis=0)
     same = A is B
     A = A - centre

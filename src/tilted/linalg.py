@@ -6,11 +6,14 @@ upper triangles, and ``np.linalg.cholesky`` copies besides.
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.linalg import lapack
-from scipy.linalg.blas import dtrsm
+import math
 
-LEAF, SPLIT = 64, 400  # rows: invert directly up to LEAF and above SPLIT, by halves between
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+from scipy.linalg.blas import dtrmm, dtrsm
+
+LEAF, SPLIT = 64, 1500  # rows: triangles are inverted directly up to LEAF and above SPLIT, by halves between
+BLOCK = 128  # rows mirrored at once
 
 
 class NotPositiveDefinite(ArithmeticError):
@@ -49,34 +52,63 @@ def cholesky(A: np.ndarray, name: str, overwrite: bool = False) -> np.ndarray:
     return L
 
 
-def inverse_lower(L: np.ndarray) -> np.ndarray:
+def inverse_lower(L: np.ndarray, overwrite: bool = False) -> np.ndarray:
     """Inverse [N, N] of a lower triangular matrix with a non-zero diagonal, in Fortran order.
 
-    LAPACK's trtri is slow for small matrices; up to ``SPLIT`` rows the inverse is assembled from
-    halves with matrix products, [[A, 0], [C, B]]^-1 = [[A^-1, 0], [-B^-1 C A^-1, B^-1]].
+    LAPACK's trtri is slow for small matrices; up to ``SPLIT`` rows the inverse is assembled from halves by
+    triangular products, [[A, 0], [C, B]]^-1 = [[A^-1, 0], [-B^-1 C A^-1, B^-1]].
+
+    Parameters
+    ----------
+    L : array [N, N]
+        Fortran order.
+    overwrite : bool
+        Whether the inverse replaces ``L``.
     """
-    n = len(L)
-    if LEAF < n <= SPLIT:
-        out = np.zeros((n, n), order="F")
-        _invert_halves(L, out)
-        return out
-    inverse, info = lapack.dtrtri(L, lower=1)
-    if info != 0:
-        raise NotPositiveDefinite("triangular factor", info, n)
+    inverse = L if overwrite else L.copy("F")
+    if len(L) > SPLIT:
+        return _inverse_directly(inverse)
+    _invert_halves(inverse)
     return inverse
 
 
-def _invert_halves(L, out) -> None:
-    """Write the inverse of ``L`` into the lower triangle of ``out``."""
+def _inverse_directly(L: np.ndarray) -> np.ndarray:
+    inverse, info = lapack.dtrtri(L, lower=1, overwrite_c=1)
+    if info != 0:
+        raise NotPositiveDefinite("triangular factor", info, len(L))
+    return inverse
+
+
+def _invert_halves(L: np.ndarray) -> None:
+    """Replace the lower triangle of ``L`` by its inverse."""
     n = len(L)
     if n <= LEAF:
-        out[...] = inverse_lower(L)
+        L[...] = _inverse_directly(L)
         return
     half = -(-n // 16) * 8
-    first, second = slice(0, half), slice(half, n)
-    _invert_halves(L[first, first], out[first, first])
-    _invert_halves(L[second, second], out[second, second])
-    out[second, first] = -(out[second, second] @ (L[second, first] @ out[first, first]))
+    A, B, C = L[:half, :half], L[half:, half:], L[half:, :half]
+    _invert_halves(A)
+    _invert_halves(B)
+    C[...] = dtrmm(
+        -1.0, B, dtrmm(1.0, A, C.copy("F"), side=1, lower=1, overwrite_b=1), lower=1, overwrite_b=1
+    )
+
+
+def gram_lower(L: np.ndarray) -> np.ndarray:
+    """L^T L [N, N] of a lower triangular L, Fortran order, in the precision of L; only the lower triangle."""
+    (lauum,) = lapack.get_lapack_funcs(["lauum"], [L])
+    return lauum(L, lower=1)[0]
+
+
+def mirror_lower(A: np.ndarray) -> np.ndarray:
+    """Copy the lower triangle of ``A`` [N, N] over the upper one, in place, block by block; returns ``A``."""
+    n = len(A)
+    for first in range(0, n, BLOCK):
+        rows = slice(first, min(first + BLOCK, n))
+        corner = A[rows, rows]
+        corner[...] = np.tril(corner) + np.tril(corner, -1).T
+        A[rows, rows.stop :] = A[rows.stop :, rows].T
+    return A
 
 
 def inverse_from_cholesky(L: np.ndarray) -> np.ndarray:
@@ -84,8 +116,7 @@ def inverse_from_cholesky(L: np.ndarray) -> np.ndarray:
     inverse, info = lapack.dpotri(L, lower=1)
     if info != 0:
         raise NotPositiveDefinite("triangular factor", info, len(L))
-    lower = np.tril(inverse, -1)
-    return lower + lower.T + np.diag(np.diagonal(inverse))
+    return mirror_lower(inverse)
 
 
 def solve_lower(L: np.ndarray, B: np.ndarray, transpose: bool = False) -> np.ndarray:
@@ -93,6 +124,48 @@ def solve_lower(L: np.ndarray, B: np.ndarray, transpose: bool = False) -> np.nda
     columns = B[:, None] if B.ndim == 1 else B
     solution = dtrsm(1.0, L, columns, lower=1, trans_a=int(transpose))
     return solution[:, 0] if B.ndim == 1 else solution
+
+
+def gmres(product, b: np.ndarray, tolerance: float, vectors: int) -> np.ndarray:
+    """An x [N] with |A x - b| <= tolerance |b|, or the best of so many Krylov vectors [Saad & Schultz 1986].
+
+    Parameters
+    ----------
+    product : callable
+        x [N] -> A x [N].
+    b : array [N]
+    tolerance : float
+    vectors : int
+        Products with A, at most.
+    """
+    size = float(np.linalg.norm(b))
+    if size == 0.0:
+        return np.zeros_like(b)
+    basis = np.empty((vectors + 1, len(b)))
+    basis[0] = b / size
+    H, turns, right = np.zeros((vectors + 1, vectors)), [], [size]
+    for k in range(vectors):
+        known, w = basis[: k + 1], product(basis[k])
+        column = known @ w
+        w -= column @ known
+        again = known @ w  # the second pass makes the basis orthogonal to rounding
+        w -= again @ known
+        column, rest = (column + again).tolist(), float(np.linalg.norm(w))
+        for i, (c, s) in enumerate(turns):
+            column[i], column[i + 1] = c * column[i] + s * column[i + 1], c * column[i + 1] - s * column[i]
+        radius = math.hypot(column[k], rest)
+        if not 0.0 < radius < math.inf:
+            break
+        c, s = column[k] / radius, rest / radius
+        column[k] = radius
+        H[: k + 1, k] = column
+        turns.append((c, s))
+        right[k:] = [c * right[k], -s * right[k]]
+        if rest == 0.0 or abs(right[-1]) <= tolerance * size:
+            break
+        basis[k + 1] = w / rest
+    n = len(turns)
+    return solve_triangular(H[:n, :n], right[:n]) @ basis[:n]
 
 
 def log_determinant(L: np.ndarray) -> float:

@@ -1,7 +1,8 @@
 """The one loop: sweep, damp, test convergence, report.
 
-A parallel sweep asks the rule for new sites at all marginals at once, moves the sites towards them and
-conditions the posterior again. Undamped parallel EP oscillates at large prior variances, so the step is
+A parallel sweep asks the rule for new sites at all marginals at once, moves the sites and conditions the
+posterior again. It takes a Newton step (``newton``) where that brings the fixed point nearer. Otherwise it
+moves towards the new sites: undamped parallel EP oscillates at large prior variances, so the step is
 accelerated (``acceleration``), its damping adapts to the residual, and a step that would make the
 posterior improper, or lower the evidence of a rule that ascends, is repeated with half the damping.
 A sequential sweep updates one site after the other by rank-one steps, as in the textbooks; where no
@@ -16,12 +17,14 @@ import numpy as np
 
 from tilted.gaussian import Sites
 from tilted.inference.acceleration import Anderson
+from tilted.inference.newton import newton_sites
 from tilted.inference.result import Inference, Status
 from tilted.inference.rule import Rule, Update
 from tilted.linalg import NotPositiveDefinite
 
 SCHEDULES = ("parallel", "sequential")
 STOPS = ("marginals", "site-rms")
+NEARER = 0.9  # a Newton step has to bring the residual below this multiple
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Options:
     min_precision : float
         Site precisions are clipped from below to this, and clippings counted. -inf (negative
         precisions are legitimate) unless a protocol replays code that clips.
+    newton : bool
+        Try a Newton step first in every sweep of the parallel schedule (log-concave likelihoods).
     """
 
     tolerance: float = 1e-8
@@ -58,6 +63,7 @@ class Options:
     memory: int = 5
     stop: str = "marginals"
     min_precision: float = -np.inf
+    newton: bool = True
 
     def __post_init__(self):
         if self.schedule not in SCHEDULES:
@@ -95,33 +101,39 @@ class _Run:
     smallest: float = 1.0
     sweeps: int = 0
     retries: int = 0
+    refused: int = 0
+    pause: int = 0
     clipped: int = 0
     residual: float = np.inf
     fallback: bool = False
     memory: Anderson = field(default=None)
 
+    def clip(self, sites: Sites) -> Sites:
+        """Sites held at the smallest precision."""
+        if not np.isfinite(self.options.min_precision):
+            return sites
+        return Sites(np.maximum(sites.tau, self.options.min_precision), sites.nu)
+
+    def first(self, sites: Sites) -> _Point:
+        """Condition on ``sites``; NotPositiveDefinite if the posterior is improper, if only by rounding."""
+        state = self.posterior.condition(sites)
+        proper = state.marginals.variance > 0
+        if not np.all(proper):
+            raise NotPositiveDefinite("Sigma", int(np.argmin(proper)) + 1, len(self.y))
+        return self.answer(state)
+
     def visit(self, sites: Sites) -> _Point | None:
         """Condition on ``sites`` (held at the smallest precision); None if the posterior is improper."""
-        if np.isfinite(self.options.min_precision):
-            sites = Sites(np.maximum(sites.tau, self.options.min_precision), sites.nu)
         try:
-            state = self.posterior.condition(sites)
+            return self.first(self.clip(sites))
         except NotPositiveDefinite:
             return None
-        if not np.all(state.marginals.variance > 0):
-            return None
-        return self.answer(state)
 
     def answer(self, state) -> _Point:
         """The rule's new sites at a state, clipped where the options say so."""
         update = self.rule.update(state.marginals, state.sites, self.likelihood, self.y)
-        floor = self.options.min_precision
-        low = update.sites.tau < floor
-        self.clipped = int(np.sum(low))
-        if self.clipped:
-            sites = Sites(np.where(low, floor, update.sites.tau), update.sites.nu)
-            update = Update(sites, update.log_terms, update.skipped)
-        return _Point(state, update)
+        self.clipped = int(np.sum(update.sites.tau < self.options.min_precision))
+        return _Point(state, replace(update, sites=self.clip(update.sites)))
 
     def shrink(self) -> None:
         self.step *= 0.5
@@ -170,7 +182,7 @@ def _iterate(posterior, likelihood, y, rule, options, start):
     """Sweep until converged, out of sweeps, or stuck."""
     run = _Run(posterior, likelihood, y, rule, options, options.damping, options.damping)
     run.memory = Anderson(options.memory)
-    point = run.answer(posterior.condition(start))
+    point = run.first(start)
     advance = _parallel if options.schedule == "parallel" else _sequential
     while True:
         previous, run.residual = run.residual, _residual(point, options.stop)
@@ -189,6 +201,10 @@ def _iterate(posterior, likelihood, y, rule, options, start):
 def _parallel(run: _Run, point: _Point) -> _Point | None:
     """One parallel sweep; None when no step, however small, is acceptable."""
     sites, target = point.state.sites, point.update.sites
+    if run.options.newton and run.sweeps >= run.pause:
+        following = _newton(run, point)
+        if following is not None:
+            return following
     x = np.concatenate([sites.tau, sites.nu])
     f = np.concatenate([target.tau, target.nu]) - x
     run.memory.record(x, f)
@@ -207,6 +223,37 @@ def _parallel(run: _Run, point: _Point) -> _Point | None:
             return following
         run.retries += 1
         run.shrink()
+    return None
+
+
+def _newton(run: _Run, point: _Point) -> _Point | None:
+    """A Newton step; None where there is none, or where it leads no nearer to the fixed point.
+
+    After the k-th refusal in a row the next 2^k - 1 sweeps do not try again.
+    """
+    if not (run.likelihood.log_concave and point.update.skipped == 0):
+        return None
+    sites, y = point.state.sites, np.tile(run.y, 2)
+    twice = Sites(np.tile(sites.tau, 2), np.tile(sites.nu, 2))
+
+    def respond(marginals):
+        return run.clip(run.rule.update(marginals, twice, run.likelihood, y).sites)
+
+    target, residual = point.update.sites, run.residual
+    sites = newton_sites(run.posterior, point.state, target, respond, run.rule.cavity, residual)
+    if sites is None:
+        return None
+    following = run.visit(sites)
+    if following is None or not _acceptable(run, point, following):
+        better = False
+    else:
+        better = run.rule.ascends or _residual(following, run.options.stop) < NEARER * residual
+    if better:
+        run.refused = 0
+        return following
+    run.retries += 1
+    run.refused += 1
+    run.pause = run.sweeps + 2**run.refused
     return None
 
 

@@ -42,6 +42,8 @@ class Rule:
     ascends : bool
         Whether small steps towards the new sites increase the evidence (VB: the ELBO); parallel sweeps
         then accept no step that lowers it.
+    cavity : bool
+        Whether marginals and sites matter through the cavity only (EP, QP), or the marginals do (VB).
     sensitivity : callable or None
         Derivatives of the projection in its cavity, for rules whose evidence is not stationary in the
         sites (``inference.implicit``); None where the gradient may hold the sites fixed.
@@ -49,4 +51,5 @@ class Rule:
 
     update: Callable[[Marginals, Sites, object, np.ndarray], Update]
     ascends: bool = False
+    cavity: bool = True
     sensitivity: Callable | None = None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.linalg.blas import ssymv
 
 from tilted import linalg
 from tilted.gaussian import Marginals, Sites
@@ -29,8 +30,10 @@ class DenseState:
         a with mean = prior mean + K a.
     log_normaliser : float
         log of the integral of N(h; mean, K) prod_i exp(-tau_i h_i^2/2 + nu_i h_i).
-    factor, projector : arrays
-        What the conditioning left behind: L and L^-1 of B, or the factor and Lambda of the other form.
+    factor : array
+        What the conditioning left behind: L^-1 of B, or L of the other form.
+    root : array or None
+        Lambda of the other form.
     negative_sites : int
         Number of sites with negative precision.
     """
@@ -40,8 +43,35 @@ class DenseState:
     weights: np.ndarray
     log_normaliser: float
     factor: np.ndarray = field(repr=False)
-    projector: np.ndarray = field(repr=False)
+    root: np.ndarray | None = field(repr=False)
     negative_sites: int = 0
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Products with the posterior correlation matrix P of all points, as Newton's method needs them.
+
+    Kept in single precision: the products only steer towards a fixed point that is tested in double.
+    P_ij = -scale_i others_ij scale_j for i != j.
+
+    Attributes
+    ----------
+    scale : array [N]
+    others, squares : arrays [N, N]
+        Lower triangles, zeros on the diagonal; ``squares`` are those of ``others``.
+    """
+
+    scale: np.ndarray
+    others: np.ndarray = field(repr=False)
+    squares: np.ndarray = field(repr=False)
+
+    def product(self, x: np.ndarray) -> np.ndarray:
+        """(P - I) x, [N]."""
+        return -self.scale * ssymv(1.0, self.others, self.scale * x, lower=1)
+
+    def square_product(self, x: np.ndarray) -> np.ndarray:
+        """(P o P - I) x, [N], with the squares of the correlations."""
+        return self.scale**2 * ssymv(1.0, self.squares, self.scale**2 * x, lower=1)
 
 
 @dataclass(frozen=True)
@@ -81,33 +111,32 @@ class Dense:
         """
         negative = int(np.sum(sites.tau < 0))
         condition = self._with_root if negative else self._with_sites
-        variance, log_det, factor, projector = condition(sites.tau)
+        variance, log_det, factor, root = condition(sites.tau)
         shift = sites.nu - sites.tau * self.mean
         if negative:
-            inner = projector @ linalg.solve_lower(
-                factor, linalg.solve_lower(factor, projector.T @ shift), transpose=True
-            )
-            weights = shift - sites.tau * inner
+            inner = linalg.solve_lower(factor, linalg.solve_lower(factor, root.T @ shift), transpose=True)
+            weights = shift - sites.tau * (root @ inner)
         else:
-            root = np.sqrt(sites.tau)
-            inner = projector @ (root * (self.K @ shift))
-            weights = shift - root * (projector.T @ inner)
+            scale = np.sqrt(sites.tau)
+            weights = shift - scale * (factor.T @ (factor @ (scale * (self.K @ shift))))
         mean = self.mean + self.K @ weights
         log_normaliser = -0.5 * log_det + 0.5 * float(
             shift @ (mean - self.mean) + self.mean @ (2.0 * sites.nu - sites.tau * self.mean)
         )
         marginals = Marginals(mean, variance, self.extra)
-        return DenseState(sites, marginals, weights, log_normaliser, factor, projector, negative)
+        return DenseState(sites, marginals, weights, log_normaliser, factor, root, negative)
 
     def _with_sites(self, tau):
-        """Variances, log det, L and L^-1 for B = I + S^1/2 K S^1/2 = L L^T."""
+        """Variances, log det, L^-1 (and None) for B = I + S^1/2 K S^1/2 = L L^T."""
+        if not np.any(tau):
+            return np.diagonal(self.K).copy(), 0.0, np.eye(len(tau), order="F"), None
         root = np.sqrt(tau)
         B = self.K * root
         B *= root[:, None]
         B.flat[:: len(B) + 1] += 1.0
         L = linalg.cholesky(B.T, "I + S^1/2 K S^1/2", overwrite=True)
         log_det = linalg.log_determinant(L)
-        inverse = linalg.inverse_lower(L)
+        inverse = linalg.inverse_lower(L, overwrite=True)
         # Sigma_ii = (1 - (B^-1)_ii) / tau_i; for weak sites, where this cancels, from K directly.
         explained = 1.0 - np.einsum("ij,ij->j", inverse, inverse)
         weak = explained < 1e-3
@@ -116,7 +145,7 @@ class Dense:
         if np.any(weak):
             part = inverse @ (root[:, None] * self.K[:, weak])
             variance[weak] = np.diagonal(self.K)[weak] - np.einsum("ij,ij->j", part, part)
-        return variance, log_det, L, inverse
+        return variance, log_det, inverse, None
 
     def _with_root(self, tau):
         """Variances, log det, factor and Lambda for I + Lambda^T T Lambda."""
@@ -127,12 +156,24 @@ class Dense:
         half = linalg.solve_lower(L, root.T)
         return np.einsum("ij,ij->j", half, half), linalg.log_determinant(L), L, root
 
+    def correlations(self, state: DenseState) -> Correlations | None:
+        """Posterior correlations between the points; None where a site precision is not positive.
+
+        By Sigma = S^-1/2 (I - B^-1) S^-1/2 they are entries of B^-1.
+        """
+        if state.negative_sites or not np.all(state.sites.tau > 0):
+            return None
+        others = linalg.gram_lower(state.factor.astype(np.float32))
+        others.flat[:: len(others) + 1] = 0.0
+        scale = 1.0 / np.sqrt(state.sites.tau * state.marginals.variance)
+        return Correlations(scale, others, others * others)
+
     def covariance(self, state: DenseState) -> np.ndarray:
         """Posterior covariance of h, [N, N]."""
         if state.negative_sites:
-            half = linalg.solve_lower(state.factor, state.projector.T)
+            half = linalg.solve_lower(state.factor, state.root.T)
             return half.T @ half
-        part = state.projector @ (np.sqrt(state.sites.tau)[:, None] * self.K)
+        part = state.factor @ (np.sqrt(state.sites.tau)[:, None] * self.K)
         return self.K - part.T @ part
 
     def marginal(self, mean: np.ndarray, covariance: np.ndarray, i: int) -> Marginals:
@@ -152,13 +193,18 @@ class Dense:
         tau = state.sites.tau
         if state.negative_sites:
             return np.diag(tau) - tau[:, None] * self.covariance(state) * tau
-        part = state.projector * np.sqrt(tau)
-        return part.T @ part
+        root = np.sqrt(tau)
+        W = linalg.mirror_lower(linalg.gram_lower(state.factor))
+        W *= root
+        W *= root[:, None]
+        return W
 
     def evidence_derivative(self, state: DenseState) -> np.ndarray:
         """d log_normaliser / dK with the sites held fixed, [N, N]: (a a^T - W) / 2."""
         W = self.inner_precision(state)
-        return 0.5 * (np.multiply.outer(state.weights, state.weights) - W)
+        W *= -0.5
+        W += np.multiply.outer(0.5 * state.weights, state.weights)
+        return W
 
     def predict(self, state: DenseState, cross: np.ndarray, prior_variance, prior_mean=0.0):
         """Latent mean and variance [N*] at new points, from the cross covariance [N*, N]."""
@@ -166,5 +212,5 @@ class Dense:
         if state.negative_sites:
             W = self.inner_precision(state)
             return mean, prior_variance - np.einsum("ij,ij->i", cross @ W, cross)
-        part = (cross * np.sqrt(state.sites.tau)) @ state.projector.T
+        part = (cross * np.sqrt(state.sites.tau)) @ state.factor.T
         return mean, prior_variance - np.einsum("ij,ij->i", part, part)

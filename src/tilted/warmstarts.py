@@ -1,0 +1,67 @@
+"""Where to start an inference: sites extrapolated from earlier ones of the same search.
+
+In log tau and nu / sqrt(tau), as functions of the logarithms of the hyperparameters, the sites of a
+log-concave likelihood are smooth (on separable data, where the variance grows without bound, they become
+linear). Broyden's rank-one updates [Broyden 1965, Math. Comp. 19] collect their slope; the prediction is
+made from the nearest earlier point. It is a start only: an inference iterates to its own fixed point.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilted.gaussian import Sites
+
+REACH = 1.0  # largest change of a coordinate that is extrapolated
+NEAR = 1e-8, 2.0  # distances in log parameters between which two points teach something about the slope
+KEPT = 100  # points
+
+
+class WarmStarts:
+    """Converged sites along the path of one search.
+
+    Parameters
+    ----------
+    extrapolate : bool
+        False starts at the last sites: where the sites have several fixed points, an extrapolation may lead
+        from one to another.
+    """
+
+    def __init__(self, extrapolate: bool):
+        self.extrapolate = extrapolate
+        self.last: Sites | None = None
+        self.where: list[np.ndarray] = []
+        self.coordinates: list[np.ndarray] = []
+        self.slope: np.ndarray | None = None
+
+    def sites(self, parameters: np.ndarray) -> Sites | None:
+        """Sites at which to start for positive ``parameters`` [P]; None if there is nothing to go by."""
+        if not self.where:
+            return self.last
+        to = np.log(parameters)
+        i = self._nearest(to)
+        change = np.clip(self.slope @ (to - self.where[i]), -REACH, REACH)
+        log_tau, ratio = np.split(self.coordinates[i] + change, 2)
+        tau = np.exp(log_tau)
+        return Sites(tau, ratio * np.sqrt(tau))
+
+    def record(self, parameters: np.ndarray, sites: Sites) -> None:
+        """Learn from the converged sites of an inference at ``parameters`` [P]."""
+        self.last = sites
+        if not (self.extrapolate and np.all(sites.tau > 0)):
+            return
+        at = np.log(parameters)
+        x = np.concatenate([np.log(sites.tau), sites.nu / np.sqrt(sites.tau)])
+        if self.slope is None:
+            self.slope = np.zeros((len(x), len(at)))
+        else:
+            i = self._nearest(at)
+            d = at - self.where[i]
+            if NEAR[0] < np.linalg.norm(d) < NEAR[1]:
+                missed = x - self.coordinates[i] - self.slope @ d
+                self.slope += np.multiply.outer(missed, d / (d @ d))
+        self.where = [*self.where[1 - KEPT :], at]
+        self.coordinates = [*self.coordinates[1 - KEPT :], x]
+
+    def _nearest(self, at: np.ndarray) -> int:
+        return int(np.argmin(np.linalg.norm(np.array(self.where) - at, axis=1)))
