@@ -13,7 +13,7 @@ import numpy as np
 from tilted import hyperparameters, likelihoods
 from tilted.gaussian import Sites
 from tilted.hyperparameters import Problem, Search
-from tilted.inference.engine import Options
+from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
 from tilted.kernels import SquaredExponential
 

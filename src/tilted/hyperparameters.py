@@ -16,8 +16,9 @@ import numpy as np
 
 from tilted.gaussian import Sites
 from tilted.inference import get_rule
-from tilted.inference.engine import Options, infer
+from tilted.inference.engine import infer
 from tilted.inference.implicit import evidence_derivative
+from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
 from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import TRANSFORMS, lbfgs

@@ -8,7 +8,7 @@ import pytest
 
 import tilted
 from tilted.hyperparameters import Search
-from tilted.inference.engine import Options
+from tilted.inference.options import Options
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.linalg import NotPositiveDefinite
 from tilted.projections import TableGrid

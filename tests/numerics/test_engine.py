@@ -6,7 +6,8 @@ from sklearn.datasets import load_wine
 
 from tilted.gaussian import Sites
 from tilted.inference import get_rule
-from tilted.inference.engine import Options, infer
+from tilted.inference.engine import infer
+from tilted.inference.options import Options
 from tilted.inference.rule import Rule, Update
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.poisson import PoissonSquare

@@ -9,8 +9,9 @@ from tilted import likelihoods
 from tilted.gaussian import Sites
 from tilted.hyperparameters import Problem, evidence_and_gradient, infer_at
 from tilted.inference import RULES, get_rule
-from tilted.inference.engine import Options, infer
+from tilted.inference.engine import infer
 from tilted.inference.implicit import evidence_derivative
+from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare

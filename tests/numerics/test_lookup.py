@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import tilted
 from tilted import lookup
-from tilted.inference.engine import Options
+from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit

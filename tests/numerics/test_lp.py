@@ -9,7 +9,7 @@ from scipy import integrate, optimize, special
 import tilted
 from tilted import lp
 from tilted.hyperparameters import Search
-from tilted.inference.engine import Options
+from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare

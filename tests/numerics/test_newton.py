@@ -10,8 +10,9 @@ from tilted import linalg
 from tilted.gaussian import Sites
 from tilted.hyperparameters import Problem, maximise
 from tilted.inference import get_rule
-from tilted.inference.engine import Options, infer
+from tilted.inference.engine import infer
 from tilted.inference.newton import newton_sites
+from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit

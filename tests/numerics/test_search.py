@@ -8,7 +8,7 @@ import pytest
 from tilted import data, hyperparameters
 from tilted.gaussian import Sites
 from tilted.hyperparameters import Problem, Search, evidence_and_gradient, infer_at, maximise
-from tilted.inference.engine import Options
+from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit

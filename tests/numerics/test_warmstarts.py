@@ -5,7 +5,7 @@ import pytest
 
 from tilted.gaussian import Sites
 from tilted.hyperparameters import Problem, infer_at, maximise
-from tilted.inference.engine import Options
+from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.probit import Probit
 from tilted.warmstarts import WarmStarts

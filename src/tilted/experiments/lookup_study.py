@@ -16,7 +16,7 @@ from tilted import api, likelihoods, lookup, metrics, protocols
 from tilted.data import Dataset, split
 from tilted.experiments import paper_table, qp
 from tilted.gaussian import cavity
-from tilted.inference.engine import Options
+from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 from tilted.projections import TableGrid, kl, wasserstein
 

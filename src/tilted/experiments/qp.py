@@ -20,7 +20,7 @@ from tilted.data import Dataset, folds, split
 from tilted.gaussian import Sites
 from tilted.hyperparameters import Search
 from tilted.inference import RULES
-from tilted.inference.engine import Options
+from tilted.inference.options import Options
 from tilted.inference.result import Status
 from tilted.kernels import SquaredExponential
 from tilted.projections import TableGrid

@@ -16,7 +16,7 @@ import numpy as np
 from tilted import api, lookup, protocols
 from tilted.data import Dataset, split
 from tilted.experiments import qp
-from tilted.inference.engine import Options
+from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 
 METHODS = ("ep", "qp", "qp-lookup")

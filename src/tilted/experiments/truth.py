@@ -24,7 +24,7 @@ from tilted.exact.target import Reference, Target
 from tilted.experiments import qp
 from tilted.gaussian import Sites
 from tilted.inference import RULES
-from tilted.inference.engine import Options
+from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 
 PROTOCOL = "as-released"

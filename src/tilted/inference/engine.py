@@ -18,62 +18,12 @@ import numpy as np
 from tilted.gaussian import Sites
 from tilted.inference.acceleration import Anderson
 from tilted.inference.newton import newton_sites
+from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
 from tilted.inference.rule import Rule, Update
 from tilted.linalg import NotPositiveDefinite
 
-SCHEDULES = ("parallel", "sequential")
-STOPS = ("marginals", "site-rms")
 NEARER = 0.9  # a Newton step has to bring the residual below this multiple
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to iterate.
-
-    Parameters
-    ----------
-    tolerance : float
-        Stop when the residual is at most this.
-    max_sweeps : int
-        Bound on the sweeps; reaching it is reported as not converged.
-    schedule : "parallel" or "sequential"
-    damping : float in (0, 1]
-        First and largest step.
-    min_damping : float
-        Smallest step the adaptation may choose.
-    memory : int
-        Depth of the acceleration (parallel schedule); 0 switches it off.
-    stop : "marginals" or "site-rms"
-        The residual: by how much each marginal would change if its own site took its undamped new
-        value, max of |dm| / sqrt(v) and |d log v| (free of scale); or the papers' own, the larger root
-        mean square change of tau and of nu.
-    min_precision : float
-        Site precisions are clipped from below to this, and clippings counted. -inf (negative
-        precisions are legitimate) unless a protocol replays code that clips.
-    newton : bool
-        Try a Newton step first in every sweep of the parallel schedule (log-concave likelihoods).
-    """
-
-    tolerance: float = 1e-8
-    max_sweeps: int = 1000
-    schedule: str = "parallel"
-    damping: float = 1.0
-    min_damping: float = 1e-4
-    memory: int = 5
-    stop: str = "marginals"
-    min_precision: float = -np.inf
-    newton: bool = True
-
-    def __post_init__(self):
-        if self.schedule not in SCHEDULES:
-            raise ValueError(f"schedule must be one of {SCHEDULES}, got '{self.schedule}'")
-        if self.stop not in STOPS:
-            raise ValueError(f"stop must be one of {STOPS}, got '{self.stop}'")
-        if not 0 < self.min_damping <= self.damping <= 1:
-            raise ValueError("need 0 < min_damping <= damping <= 1")
-        if self.tolerance <= 0 or self.max_sweeps < 1 or self.memory < 0:
-            raise ValueError("need tolerance > 0, max_sweeps >= 1 and memory >= 0")
 
 
 @dataclass(frozen=True)
@@ -210,7 +160,10 @@ def _parallel(run: _Run, point: _Point) -> _Point | None:
     run.memory.record(x, f)
     if run.memory.active:
         v, m = point.state.marginals.variance, point.state.marginals.mean
-        following = run.visit(_sites(x + run.memory.step(run.step, lambda r: _scaled(r, m, v))))
+        ahead = _sites(x + run.memory.step(run.step, lambda r: _scaled(r, m, v)))
+        # extrapolation may overshoot to precisions that no log-concave site can have
+        sound = not (run.likelihood.log_concave and np.any(ahead.tau < 0))
+        following = run.visit(ahead) if sound else None
         if following is not None and _acceptable(run, point, following):
             return following
         run.memory.restart()

@@ -16,6 +16,8 @@ from scipy.linalg.blas import ssymv
 from tilted import linalg
 from tilted.gaussian import Marginals, Sites
 
+COLUMNS = 128  # handled at once where a part of K is copied
+
 
 @dataclass(frozen=True)
 class DenseState:
@@ -142,9 +144,9 @@ class Dense:
         weak = explained < 1e-3
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = explained / tau
-        if np.any(weak):
-            part = inverse @ (root[:, None] * self.K[:, weak])
-            variance[weak] = np.diagonal(self.K)[weak] - np.einsum("ij,ij->j", part, part)
+        for columns in _blocks(np.flatnonzero(weak)):
+            part = inverse @ (root[:, None] * self.K[:, columns])
+            variance[columns] = np.diagonal(self.K)[columns] - np.einsum("ij,ij->j", part, part)
         return variance, log_det, inverse, None
 
     def _with_root(self, tau):
@@ -214,3 +216,8 @@ class Dense:
             return mean, prior_variance - np.einsum("ij,ij->i", cross @ W, cross)
         part = (cross * np.sqrt(state.sites.tau)) @ state.factor.T
         return mean, prior_variance - np.einsum("ij,ij->i", part, part)
+
+
+def _blocks(index: np.ndarray) -> list[np.ndarray]:
+    """Parts of an array of indices, small enough that N x len(part) is little memory."""
+    return np.array_split(index, range(COLUMNS, len(index), COLUMNS)) if len(index) else []
