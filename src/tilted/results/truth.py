@@ -198,8 +198,8 @@ SAMPLER_HEADER = (
 )  # fmt: skip
 SAMPLER_LEGEND = (
     "R-hat: the largest of any latent; min. size: the smallest effective sample. Steps, runs: of the "
-    "annealing; eff. runs: how many equally weighted ones the weights are worth; heaviest: the largest weight's "
-    "share. Where eff. runs are few the standard error of the log evidence is itself uncertain."
+    "annealing; eff. runs: how many equally weighted ones the weights are worth; heaviest: the largest "
+    "weight's share. Where eff. runs are few the standard error of the log evidence is itself uncertain."
 )
 OVERVIEW_HEADER = ("Data", "EP", "QP", "VB", "rms EP", "rms QP", "rms VB", "Verdict")
 
@@ -231,8 +231,8 @@ OVERVIEW_LEGEND = (
     "hyperparameters. Variance over exact variance, geometric mean over the latents, and the rms of the "
     "log ratio; the verdict compares EP and QP by the latter. NTLL is the mean over the fold's test "
     "points; one below the exact posterior's does better on these points but is no nearer to what the model "
-    "says. ± and noise: Monte-Carlo standard errors of the exact numbers, upper bounds for means over points. The sampler's "
-    "diagnostics are in `qp_truth.md`."
+    "says. ± and noise: Monte-Carlo standard errors of the exact numbers, upper bounds for "
+    "means over points. The sampler's diagnostics are in `qp_truth.md`."
 )
 
 
