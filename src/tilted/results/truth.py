@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilted.results import stamps
 from tilted.results.grid import WIDTH, grid
 from tilted.results.published import ROWS
+from tilted.results.stamps import Made
 from tilted.results.store import read_records, write_text
 
 if TYPE_CHECKING:
@@ -149,9 +151,14 @@ def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
     return write_text(path, table.to_csv(index=False, lineterminator="\n", float_format="%.6g"))
 
 
-def write_markdown(records: Sequence[dict], table: pd.DataFrame, path: str | Path) -> Path:
-    """The summary as Markdown that is legible as plain text, with the sampler's diagnostics."""
-    lines = [f"# {TITLE}", "", *LEGEND.splitlines(), ""]
+def write_markdown(
+    records: Sequence[dict], table: pd.DataFrame, path: str | Path, made: Sequence[Made] = ()
+) -> Path:
+    """The summary as Markdown that is legible as plain text, with the sampler's diagnostics.
+
+    ``made`` says by which source the records were made (`truth_check.made`).
+    """
+    lines = [f"# {TITLE}", "", *LEGEND.splitlines(), "", *_made(made)]
     for part, name in (("test", "Test latents"), ("train", "Training latents")):
         lines += [f"## {name}: variance over exact variance", ""]
         lines += [*grid(VARIANCE_HEADER, _aligned(VARIANCE_HEADER), _variances(table, part)), ""]
@@ -204,11 +211,16 @@ SAMPLER_LEGEND = (
 OVERVIEW_HEADER = ("Data", "EP", "QP", "VB", "rms EP", "rms QP", "rms VB", "Verdict")
 
 
-def overview(records: Sequence[dict]) -> str:
+def _made(made: Sequence[Made]) -> list[str]:
+    return [*stamps.note(made, "EP, QP and VB"), ""] if made else []
+
+
+def overview(records: Sequence[dict], made: Sequence[Made] = ()) -> str:
     """What the ground truth says: variances, means, test log densities, evidence; a section of the audit."""
     table = summary(records)
     lines = ["## Ground truth: are QP's smaller variances closer to the exact ones, or merely smaller?", ""]
-    lines += textwrap.wrap(OVERVIEW_LEGEND, WIDTH)
+    lines += [*textwrap.wrap(OVERVIEW_LEGEND, WIDTH), "", *_made(made)]
+    lines.pop()
     for part, name in (("test", "test"), ("train", "training")):
         verdicts, cells = [], []
         for row, of in _lines_of(table, part):
@@ -326,11 +338,13 @@ def _mirror(record: dict) -> list[str]:
     return textwrap.wrap(text, WIDTH)
 
 
-def write(records: Sequence[dict], tables: str | Path, figures: str | Path) -> list[Path]:
+def write(
+    records: Sequence[dict], tables: str | Path, figures: str | Path, made: Sequence[Made] = ()
+) -> list[Path]:
     """Everything made of records (:func:`load`): ``qp_truth.{csv,md}`` and the figure (PDF, PNG)."""
     from tilted.results.truth_figure import figure_truth
 
     table = summary(records)
     csv = write_csv(table, Path(tables, "qp_truth.csv"))
-    markdown = write_markdown(records, table, Path(tables, "qp_truth.md"))
+    markdown = write_markdown(records, table, Path(tables, "qp_truth.md"), made)
     return [csv, markdown, *figure_truth(records, table, Path(figures, "qp_truth"))]
