@@ -71,9 +71,8 @@ def test_files(compared, effects, tmp_path):
     assert len(effect) == len(lines) and (~effect["converged"]).sum() == 2
     assert list(dict.fromkeys(effect["dataset"])) == ["coal", "wine13"]  # as-described comes first
     csv, markdown = lookup_tables.write(errors, effect, tmp_path / "tables")
-    assert list(pd.read_csv(csv).columns) == list(lookup_study.COLUMNS) and len(pd.read_csv(csv)) == len(
-        compared
-    )
+    shown = pd.read_csv(csv)
+    assert tuple(shown.columns) == lookup_study.COLUMNS and len(shown) == len(compared)
     text = markdown.read_text(encoding="utf-8")
     cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in text.splitlines()]
     (mining,) = (row for row in cells if row[:3] == ["as-described", "Mining", "as-described"])

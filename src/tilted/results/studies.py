@@ -69,7 +69,7 @@ def read(folder: str | Path | None, name: str) -> pd.DataFrame | None:
     if folder is None or not Path(folder, name).is_file():
         return None
     path, study = Path(folder, name), STUDIES[name]
-    table = pd.read_csv(path)
+    table = pd.read_csv(path, dtype=dict.fromkeys(stamps.COLUMNS, "str"))  # a hash can look like a number
     missing = [column for column in study.columns if column not in table]
     if missing:
         raise ValueError(f"{path}: no column {', '.join(missing)}")
