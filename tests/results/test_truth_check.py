@@ -7,7 +7,7 @@ import pytest
 from tilted import data
 from tilted.__main__ import main
 from tilted.experiments import truth as experiment
-from tilted.results import store, truth, truth_check
+from tilted.results import store, truth_check, verify
 
 RECORDS = Path(__file__).resolve().parents[2] / "results" / "qp" / "truth"
 
@@ -75,15 +75,14 @@ def test_checks_survive_their_file(record, wine, tmp_path):
         truth_check.read(path)
 
 
-def test_verify_checks_the_ground_truth_too(record, tmp_path, line, frame, capsys):
-    from tilted.results import compact
-
-    compact.write(frame([line(dataset="wine12")]), tmp_path / "as-released.csv.gz")
-    record["methods"]["ep"]["log_evidence"] += 1.0
+@pytest.mark.parametrize(("error", "code", "said"), [(0.0, 0, "no method"), (1.0, 1, "ep by 1.0e+00")])
+def test_verify_checks_the_ground_truth_too(record, tmp_path, monkeypatch, capsys, error, code, said):
+    monkeypatch.setattr(verify, "verify", lambda *arguments, **options: verify.Verification())
+    record["methods"]["ep"]["log_evidence"] += error
     store.write_records(tmp_path / "truth" / "wine13.json.gz", [record])
-    arguments = ["verify", "--records", str(tmp_path), "--folds", "1"]
-    assert main(arguments) == 1
-    assert "ground truth wine13: ep by 1.0e+00 differs" in capsys.readouterr().err
-    (made,) = truth_check.made(truth.load([tmp_path / "truth" / "wine13.json.gz"]),
-                               truth_check.read(tmp_path / truth_check.FILE))  # fmt: skip
-    assert not made.verified
+    arguments = ["verify", "--records", str(tmp_path)]
+    assert main([*arguments, "--protocols", "corrected"]) == 0  # the records are of another protocol
+    assert not (tmp_path / truth_check.FILE).exists()
+    assert main(arguments) == code
+    assert f"ground truth wine13: {said} differs" in capsys.readouterr().err
+    assert len(truth_check.read(tmp_path / truth_check.FILE)) == 3

@@ -22,7 +22,7 @@ from tilted import protocols
 from tilted.results import compact, runs, standing
 from tilted.results.compact import COLUMNS, DIGITS, FAILED, FOLDS, OK, TYPES, n_folds
 from tilted.results.published import ROWS
-from tilted.results.store import RecordError, write_text
+from tilted.results.store import RecordError, write_bytes, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,7 +127,8 @@ def write(records: Collected, folder: str | Path) -> list[Path]:
     frame = compact.ordered(frame).sort_values(
         "protocol", key=lambda column: column.map(order), kind="stable", ignore_index=True
     )
-    return [compact._write(frame, path, DIGITS), runs.write(records.runs, frame, folder, PROVENANCE)]
+    content, provenance = compact.packed(frame, DIGITS), runs.encode(records.runs, frame)
+    return [write_bytes(path, content), write_text(Path(folder, PROVENANCE), provenance)]
 
 
 def standings(folder: str | Path) -> standing.Notes:

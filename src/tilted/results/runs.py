@@ -82,12 +82,17 @@ def read(folder: str | Path, name: str = FILE) -> Runs:
 
 def write(runs: Runs, frame: pd.DataFrame, folder: str | Path, name: str = FILE) -> Path:
     """Write the stamps of the seeds in a frame, with counts and times taken from the frame."""
+    return write_text(Path(folder, name), encode(runs, frame))
+
+
+def encode(runs: Runs, frame: pd.DataFrame) -> str:
+    """What `write` writes."""
     listed = list(entries(runs, frame))
     used = {entry["environment"] for entry in listed}
     environments = {name: runs.environments[name] for name in sorted(used) if name}
     lines = ",\n".join(f"  {json.dumps(entry)}" for entry in listed)
     packages = json.dumps(environments, indent=1, sort_keys=True)
-    return write_text(Path(folder, name), f'{{"environments": {packages},\n"runs": [\n{lines}\n]}}\n')
+    return f'{{"environments": {packages},\n"runs": [\n{lines}\n]}}\n'
 
 
 def entries(runs: Runs, frame: pd.DataFrame) -> Iterator[dict]:

@@ -151,8 +151,8 @@ def _gap_lines(gaps: pd.DataFrame) -> Iterator[str]:
 
 
 GAP_LEGEND = """\
-Gap: mean of EP - QP (NTLL x 10^-3) over the seeds complete for both; then the experiments in which QP's
-NTLL is strictly below EP's. First against EP as reported, then against the EP record with QP's
+Gap: mean of EP - QP (NTLL x 10^-3); then the experiments in which QP's NTLL is strictly below EP's. All over
+the seeds complete for both. First against EP as reported, then against the EP record with QP's
 hyperparameters (they differ where a protocol tunes EP twice)."""
 
 

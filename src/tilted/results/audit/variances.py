@@ -10,7 +10,7 @@ import numpy as np
 from tilted.results.audit.rows import NTLL, PAIRED_TEST, drafts, higher, shown, tested
 from tilted.results.audit.scores import CLASSIFICATION, variational
 from tilted.results.audit.verdicts import NO, YES, Block, Inference, Line
-from tilted.results.paired import FAILED, OK
+from tilted.results.compact import FAILED, OK
 from tilted.results.published import ROWS
 
 if TYPE_CHECKING:
