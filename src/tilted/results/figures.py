@@ -49,9 +49,8 @@ def predictive_variances(
         Matched variances (`compact.read_variances`) of that protocol.
     datasets : sequence of str
         Data sets to draw, names as in the records.
-    path_stem : str or Path
-        Given to `style.save`, whose files are returned.
-    title : str
+    path_stem, title : str
+        Of `style.save`, whose files are returned; above the figure.
 
     Raises
     ------
@@ -174,9 +173,8 @@ def figure_table1(
     ----------
     table : pandas.DataFrame
         As `published.compare` returns it, one protocol only.
-    path_stem : str or Path
-        Given to `style.save`, whose files are returned.
-    title : str
+    path_stem, title : str
+        Of `style.save`, whose files are returned; above the figure.
 
     Raises
     ------

@@ -57,9 +57,8 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
     ----------
     fits : pandas.DataFrame
         Compact records of one protocol.
-    path_stem : str or Path
-        Given to `style.save`, whose files are returned.
-    title : str
+    path_stem, title : str
+        Of `style.save`, whose files are returned; above the figure.
 
     Raises
     ------

@@ -16,10 +16,10 @@ from tilted import data, protocols
 from tilted.experiments import qp, truth
 from tilted.kernels import SquaredExponential
 from tilted.provenance import closure_hash, content_hash
-from tilted.results import stamps
+from tilted.results import stamps, verified
 from tilted.results.published import ROWS
 from tilted.results.stamps import Made
-from tilted.results.store import RecordError, write_text
+from tilted.results.store import write_text
 
 FILE = "verified_truth.csv"
 TOLERANCE = 1e-6
@@ -154,22 +154,10 @@ def write(checks: Iterable[Check], path: str | Path) -> Path:
 
 
 def read(path: str | Path) -> list[Check]:
-    """Checks of a file; none if there is no such file.
+    """Checks of a file (`verified.lines`)."""
+    return verified.lines(path, Check._fields, _check)
 
-    Raises
-    ------
-    RecordError
-        The file is damaged; the message names it.
-    """
-    import pandas as pd
 
-    if not Path(path).is_file():
-        return []
-    types = dict.fromkeys(Check._fields, "str") | {"largest_difference": "float", "passed": "bool"}
-    try:
-        table = pd.read_csv(path, dtype=types)
-    except ValueError as error:
-        raise RecordError(f"{path}: damaged ({error})") from error
-    if tuple(table.columns) != Check._fields or table.isna().any(axis=None):
-        raise RecordError(f"{path}: damaged (other columns than {', '.join(Check._fields)}, or empty cells)")
-    return [Check(*line) for line in table.itertuples(index=False, name=None)]
+def _check(line: dict[str, str]) -> Check:
+    passed = {"True": True, "False": False}[line["passed"]]
+    return Check(**{**line, "largest_difference": float(line["largest_difference"]), "passed": passed})
