@@ -149,7 +149,7 @@ def test_moved_points_are_seen_beneath_and_beside_the_others(line, frame, monkey
 def test_rows_with_fewer_seeds_than_the_papers_say_so(table, monkeypatch, tmp_path):
     found = texts(monkeypatch)
     figures.figure_table1(table, tmp_path / "t")
-    assert {"Wine1\n(2/1/2 seeds)", "Wine2\n(2 seeds)", "Mining\n(1 seeds)"} <= set(found)
+    assert {"Wine1\n(seeds: 2/1/2)", "Wine2\n(seeds: 2)", "Mining\n(seeds: 1)"} <= set(found)
     found.clear()
     figures.figure_table1(table.assign(n_seeds=200), tmp_path / "t")
     assert {"Wine1", "Wine2", "Mining"} <= set(found)

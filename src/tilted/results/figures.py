@@ -226,7 +226,7 @@ def _row_label(shown: pd.DataFrame, row: str) -> str:
     lines = shown[shown["row"] == row].drop_duplicates("method")
     counts = lines["n_seeds"].tolist()
     complete = bool(counts) and min(counts) >= n_seeds(row)
-    return row if complete else f"{row}\n({seeds_text(counts or [0])} seeds)"
+    return row if complete else f"{row}\n(seeds: {seeds_text(counts or [0])})"
 
 
 def _method_handles(methods: Sequence[str]) -> list:

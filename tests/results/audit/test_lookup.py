@@ -44,7 +44,7 @@ def test_times_are_missing(studies):
         (timing["dataset"] == "glass") & (timing["method"] == "ep") & (timing["seed"] > 0), "seconds"
     ] = None
     line = next(x for x in lookup.same_time(timing, "as-released")[0].lines if x.row == "Glass")
-    assert (line.sample.status, line.note) == ("no data", "1 folds timed")
+    assert (line.sample.status, line.note) == ("no data", "1 fold timed")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,10 @@ def test_a_spoiled_fit_is_one_that_quadrature_solves(studies):
     effect.loc[(effect["projection"] == "quadrature") & (effect["seed"] == 3), "converged"] = False
     line = lookup.unstable(effect, "as-described")[0].lines[0]
     assert (line.effect, line.n) == (0.0, 38)
-    assert line.note == "19 seeds; 0 not converged, 0 moved; 5 % of sites outside the box"
+    assert (
+        line.note
+        == "38 fits, too few to tell; 19 seeds; 0 not converged, 0 moved; 5 % of sites outside the box"
+    )
 
 
 def test_moves_below_the_margin_do_not_count(studies):

@@ -12,6 +12,7 @@ from tilted.results import statistics
 from tilted.results.audit.rows import NTLL, shown, similar
 from tilted.results.audit.scores import CLASSIFICATION
 from tilted.results.audit.verdicts import MISSING, NO, YES, Block, Inference, Line
+from tilted.results.grid import counted
 from tilted.results.published import ROWS
 from tilted.results.studies import EFFECT, TIMING
 
@@ -69,7 +70,7 @@ def _log_ratios(part: pd.DataFrame | None, dataset: str, method: str) -> dict[st
 def _time_line(row: str, method: str, found, estimate, p_equivalent: float) -> Line:
     quantity = f"seconds of {method} / seconds of ep"
     if estimate is None:
-        return Line(row, quantity, "factor", note=f"{len(found['seconds'])} folds timed")
+        return Line(row, quantity, "factor", note=f"{counted(len(found['seconds']), 'fold')} timed")
     status = similar(estimate, math.nan, p_equivalent, math.log(SAME_TIME))
     low, high = (math.exp(end) for end in estimate.interval())
     sample = Inference(status, low, high, p_equivalent=p_equivalent)
@@ -124,8 +125,10 @@ def _spoiled(part: pd.DataFrame | None, datasets: Sequence[str], projection: str
     status = YES if spoiled else NO if interval[1] < RARE else MISSING
     sample = Inference(status, *interval)
     note = (
-        f"{both.index.get_level_values('seed').nunique()} seeds; {lost.sum()} not converged, "
+        f"{counted(both.index.get_level_values('seed').nunique(), 'seed')}; {lost.sum()} not converged, "
         f"{moved.sum()} moved; "
         f"{100 * both['outside_box'].mean():.0f} % of sites outside the box"
     )
+    if status == MISSING:
+        note = f"{counted(n, 'fit')}, too few to tell; {note}"
     return Line(row, quantity, "share", spoiled / n, sample=sample, n=n, note=note)
