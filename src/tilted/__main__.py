@@ -181,6 +181,8 @@ def _timing(arguments) -> int:
 
     from tilted import data, protocols
     from tilted.experiments import qp, timing
+    from tilted.provenance import closure_hash
+    from tilted.results import stamps
     from tilted.results.store import write_text
 
     names = arguments.datasets or [n for n in data.names() if qp.task_of(n) == timing.TASK]
@@ -190,9 +192,12 @@ def _timing(arguments) -> int:
         variant = protocols.block(protocol, timing.TASK)["variant"]
         for name in names:
             dataset = data.load(name, variant, mirror=arguments.mirror)
-            lines += timing.measure(dataset, protocol, cells, repeats=arguments.repeats)
+            stamp = stamps.columns(closure_hash(*timing.modules_of(protocol, name)))
+            times = timing.measure(dataset, protocol, cells, repeats=arguments.repeats)
+            lines += [{**line, **stamp} for line in times]
             print(f"  {protocol} {name}: {len(cells)} folds timed", file=sys.stderr, flush=True)
-    table = pd.DataFrame(lines, columns=list(timing.COLUMNS)).astype({"sweeps": "Int64"})
+    columns = [*timing.COLUMNS, *stamps.COLUMNS]
+    table = pd.DataFrame(lines, columns=columns).astype({"sweeps": "Int64"})
     write_text(arguments.output, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
     print(f"{len(table)} times of {', '.join(timing.METHODS)}: {arguments.output}")
     return 0
@@ -246,7 +251,13 @@ def _tables(arguments) -> int:
 
 
 def _verify(arguments) -> int:
-    from tilted.results import verify
+    from pathlib import Path
+
+    from tilted.experiments.truth import PROTOCOL
+    from tilted.results import truth, truth_check, verify
+
+    def tell(line: str) -> None:
+        print(f"  {line}", file=sys.stderr, flush=True)
 
     chosen = {name: getattr(arguments, name) for name in ("protocols", "datasets", "methods", "seed")}
     folds = None if arguments.all else verify.FOLDS if arguments.folds is None else arguments.folds
@@ -255,11 +266,15 @@ def _verify(arguments) -> int:
         arguments.records,
         selection,
         mirror=arguments.mirror,
-        tell=lambda line: print(f"  {line}", file=sys.stderr, flush=True),
+        tell=tell,
         output=arguments.output,
     )
+    sampled = truth.load(sorted(Path(arguments.records, "truth").glob("*.json.gz")))
+    kept = Path(arguments.output or Path(arguments.records, "verified.csv")).with_name(truth_check.FILE)
+    wanted = PROTOCOL in (arguments.protocols or [PROTOCOL])
+    checks = truth_check.verify(sampled, kept, arguments.datasets, arguments.mirror, tell) if wanted else []
     print("\n".join(verify.summary_lines(found)))
-    return 1 if found.differing or found.missing else 0
+    return 1 if found.differing or found.missing or not all(c.passed for c in checks) else 0
 
 
 if __name__ == "__main__":

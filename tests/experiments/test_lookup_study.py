@@ -6,7 +6,7 @@ import pytest
 
 from tilted import data, lookup, protocols
 from tilted.experiments import lookup_study, qp
-from tilted.results import lookup_tables
+from tilted.results import lookup_tables, stamps, studies
 from tilted.results.audit import lookup as audit
 
 
@@ -61,13 +61,24 @@ def test_effects_are_those_of_the_protocols_qp(effects):
 
 
 def test_files(compared, effects, tmp_path):
-    lost = {**effects[-1], "seed": 5, "converged": False, "ntll": None, "outside_box": None}
-    csv, markdown, effect = tmp_path / "lookup.csv", tmp_path / "lookup.md", tmp_path / audit.EFFECT
-    lookup_tables.write(compared.to_dict("records"), [*effects, lost], csv, markdown, effect)
-    read = audit.read(tmp_path, audit.EFFECT)
-    assert len(read) == len(effects) + 1 and read["converged"].sum() == len(effects)
-    assert len(pd.read_csv(csv)) == len(compared)
+    stamp = stamps.columns("0123")
+    lost = {**effects[-1], "seed": 5, "converged": False, "ntll": 99.0, "outside_box": None}
+    none = {**lost, "seed": 6, "ntll": None}
+    exact = [{**effects[-2], "seed": seed} for seed in (5, 6)]
+    lines = [{**line, **stamp} for line in [*effects, *exact, lost, none]]
+    lookup_tables.record(compared.to_dict("records"), lines, tmp_path)
+    errors, effect = (studies.read(tmp_path, name) for name in (studies.ERRORS, studies.EFFECT))
+    assert len(effect) == len(lines) and (~effect["converged"]).sum() == 2
+    assert list(dict.fromkeys(effect["dataset"])) == ["coal", "wine13"]  # as-described comes first
+    csv, markdown = lookup_tables.write(errors, effect, tmp_path / "tables")
+    shown = pd.read_csv(csv)
+    assert tuple(shown.columns) == lookup_study.COLUMNS and len(shown) == len(compared)
     text = markdown.read_text(encoding="utf-8")
-    assert "| as-described | Mining | as-described | 1 of 2 " in " ".join(text.split()).replace(" |", " |")
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in text.splitlines()]
+    (mining,) = (row for row in cells if row[:3] == ["as-described", "Mining", "as-described"])
+    assert mining[3:5] == ["1 of 3", "1 of 3"] and float(mining[5]) < 1e-3  # the unconverged 99 is left out
+    (wine,) = (row for row in cells if row[:3] == ["as-released", "Wine2", "certified"])
+    assert wine[3:5] == ["2 of 2", "2 of 2"] and (wine[5] == "< 1e-11" or float(wine[5]) < 1e-9)
     assert "320 MB" in text and "41 kB" in text
-    assert audit.unstable(read, "as-released")[0].lines[0].note == "no fits"
+    assert text.count("Made by today's source") == 1 and "source 0123" in text
+    assert audit.unstable(effect, "as-released")[0].lines[0].note == "no fits"

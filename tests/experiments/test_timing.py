@@ -8,6 +8,8 @@ import pytest
 from tilted import api, data
 from tilted.__main__ import main
 from tilted.experiments import qp, timing
+from tilted.provenance import closure_hash
+from tilted.results import stamps
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +71,8 @@ def test_command_line_writes_the_table(tmp_path, capsys):
     arguments = ["timing", "--datasets", "wine13", "--seeds", "1", "--repeats", "1", "--output", str(path)]
     assert main(arguments) == 0
     table = pd.read_csv(path)
-    assert tuple(table.columns) == timing.COLUMNS
+    assert tuple(table.columns) == (*timing.COLUMNS, *stamps.COLUMNS)
+    assert set(table["source"]) == {closure_hash(*timing.modules_of("as-released", "wine13"))}
     assert table["method"].tolist() == list(timing.METHODS) and (table["seconds"] > 0).all()
     assert str(path) in capsys.readouterr().out
     assert main(["timing", "--datasets", "coal", "--output", str(path)]) == 2

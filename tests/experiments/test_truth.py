@@ -8,6 +8,7 @@ import pytest
 from tilted import data
 from tilted.experiments import qp, truth
 from tilted.kernels import SquaredExponential
+from tilted.provenance import closure_hash
 
 SMALL = truth.Effort(chains=32, iterations=400, runs=128, share=0.97)
 KERNELS = {"wine13": SquaredExponential(30.0, 5.0), "coal": SquaredExponential(0.26, 18.0)}
@@ -20,7 +21,7 @@ def case(request):
 
 
 def without_times(record):
-    return {**record, "truth": {**record["truth"], "seconds": None}}
+    return {**record, "date": None, "truth": {**record["truth"], "seconds": None}}
 
 
 def test_a_record_is_complete_and_has_no_nan(case):
@@ -35,6 +36,7 @@ def test_a_record_is_complete_and_has_no_nan(case):
         for method in truth.METHODS:
             assert len(record["methods"][method][name]["variance"]) == n
     assert record["truth"]["sampler"]["stuck"] == record["truth"]["annealing"]["stuck"] == 0
+    assert record["source"] == closure_hash(*truth.modules_of(dataset.name)) and len(record["date"]) == 10
     assert ("mirror" in record["truth"]) == (dataset.name == "coal")
 
 
@@ -49,6 +51,11 @@ def test_methods_are_those_of_the_table(case):
         np.testing.assert_allclose(ours["test"]["mean"], cell["latent_mean"], rtol=1e-6)
         np.testing.assert_allclose(ours["test"]["variance"], cell["latent_variance"], rtol=1e-6)
         np.testing.assert_allclose(ours["log_density"], cell["test_log_density"], rtol=1e-6)
+
+
+def test_approximations_are_those_of_the_record(case):
+    dataset, record = case
+    assert truth.approximations(dataset, KERNELS[dataset.name]) == record["methods"]
 
 
 def test_truth_and_ep_agree_roughly(case):

@@ -132,10 +132,24 @@ def test_shares_are_of_every_seed_and_the_figure_says_what_it_draws(line, frame,
     assert "drawn" not in "\n".join(found)
 
 
+def test_moved_points_are_seen_beneath_and_beside_the_others(line, frame, monkeypatch):
+    kept = []
+    monkeypatch.setattr(style, "save", lambda figure, stem: kept.append(figure) or (stem, stem))
+    points = points_of(("main", 1.0, 0.9), ("main", 4.0, 3.0), ("moved", 5.0, 3.0))
+    figures.predictive_variances(frame(trio(line, 0, ep="2")), points, ["wine12"], "x", "Title")
+    upper, main, moved = kept[0].axes
+    dots, rings = upper.lines[:2]
+    assert rings.get_markersize() > dots.get_markersize() and rings.get_zorder() < dots.get_zorder()
+    assert rings.get_markerfacecolor() == "none"
+    np.testing.assert_allclose(main.lines[1].get_ydata(), [-10, -25])
+    np.testing.assert_allclose(moved.lines[1].get_ydata(), [-40])
+    assert main.get_ylim() == moved.get_ylim() and main.get_ylim()[0] < -40
+
+
 def test_rows_with_fewer_seeds_than_the_papers_say_so(table, monkeypatch, tmp_path):
     found = texts(monkeypatch)
     figures.figure_table1(table, tmp_path / "t")
-    assert {"Wine1\n(2/1/2 seeds)", "Wine2\n(2 seeds)", "Mining\n(1 seeds)"} <= set(found)
+    assert {"Wine1\n(seeds: 2/1/2)", "Wine2\n(seeds: 2)", "Mining\n(seeds: 1)"} <= set(found)
     found.clear()
     figures.figure_table1(table.assign(n_seeds=200), tmp_path / "t")
     assert {"Wine1", "Wine2", "Mining"} <= set(found)

@@ -54,14 +54,15 @@ def test_equal_hyperparameters_drop_a_coal_seed_whose_hyperparameters_moved(seed
     assert (equal.n_folds, equal.n_seeds, equal.gap) == (1, 1, pytest.approx(100.0))
 
 
-def test_failed_folds_leave_their_seed_out_of_the_gap(seed_of, failed, frame):
+def test_failed_folds_leave_their_seed_out_of_gap_and_shares(seed_of, failed, frame):
     lines = ep_and_qp(seed_of, [0.3, 0.3], [0.2, 0.2]) + ep_and_qp(seed_of, [0.3], [0.1], seed=1)
     lines += [failed(method="ep", seed=1, fold=1)]
     line = only(gaps.ntll_gaps(frame(lines), folds=2), "reported")
-    assert (line.n_folds, line.n_below, line.n_seeds, line.n_seeds_below) == (3, 3, 1, 1)
+    assert (line.n_folds, line.n_below, line.n_seeds, line.n_seeds_below) == (2, 2, 1, 1)
     assert line.gap == pytest.approx(100.0)
     none = only(gaps.ntll_gaps(frame(lines), folds=3), "reported")
-    assert (none.n_seeds, none.n_seeds_below) == (0, 0) and none.gap != none.gap
+    assert (none.n_folds, none.n_below, none.n_seeds, none.n_seeds_below) == (0, 0, 0, 0)
+    assert none.gap != none.gap
 
 
 def test_rows_come_in_the_tables_order_and_protocols_apart(seed_of, frame):

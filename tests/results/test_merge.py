@@ -1,5 +1,8 @@
 """New fits into old records: what is replaced, what is kept, and never a mixture."""
 
+import dataclasses
+
+import pandas as pd
 import pytest
 
 from tilted.results import compact, merge, runs
@@ -169,4 +172,20 @@ def test_damaged_records_are_named_and_nothing_is_written(fold, results, name):
     before = content(results)
     with pytest.raises(RecordError, match=name):
         fold(["ep"], [1], 0.2)
+    assert content(results) == before
+
+
+@pytest.mark.parametrize("spoil", ["protocol", "variance"])
+def test_everything_is_checked_before_the_first_write(fold, results, spoil):
+    """The first protocol of the records is sound, what would be written after it is not."""
+    fold(["ep", "qp"], [0], 0.1)
+    before, records = content(results), merge.load(results)
+    records.frame["ntll"] = 0.7
+    if spoil == "protocol":
+        second = records.frame.assign(protocol="corrected", outcome="unheard of")
+        records = dataclasses.replace(records, frame=pd.concat([records.frame, second], ignore_index=True))
+    else:
+        records.variances["v_qp"] = -1.0
+    with pytest.raises(RecordError, match="unknown outcome" if spoil == "protocol" else "not positive"):
+        merge.save(records, results)
     assert content(results) == before

@@ -100,10 +100,22 @@ def test_asterisks_say_what_they_count(seed_of, summary_of):
 def test_protocols_without_vb_joint_show_vb(line, summary_of):
     lines = [line(dataset="coal", method=m, protocol="corrected", test_error=1.0) for m in ("ep", "qp", "vb")]
     text = tables.markdown(summary_of(lines), "T")
-    assert "VB is vb)" in text
+    assert "our VB is vb, the published one vb-joint)" in text
     section = text.split("## Protocol corrected")[1]
     assert cells_of(section, "Mining", 1, "ours")[4] == "100.0 ±    -"
-    assert cells_of(section, "Mining", 1, "published")[4] == "-"  # the printed VB is another method's
+    assert cells_of(section, "Mining", 1, "published")[4] == "170.3 ± 15.9"
+
+
+def test_published_values_do_not_wait_for_our_runs(line, summary_of, tmp_path):
+    """Only EP was run: QP's and VB's published values stand there all the same."""
+    whole = summary_of([line(dataset="coal", method="ep")])
+    text = tables.markdown(whole, "T")
+    assert paper_line(text, "Mining", "ours")[2:5] == ["10.0 ±    -", "-", "-"]
+    assert paper_line(text, "Mining", "published")[2:] == [
+        "118.6 ± 27.0", "118.6 ± 27.0", "170.3 ± 15.9",
+        "1606.8 ± 116.3", "1606.5 ± 116.3", "2007.3 ± 119.8", "200",
+    ]  # fmt: skip
+    assert r"$170.3_{\pm 15.9}$" in latex.write(whole, tmp_path / "t.tex").read_text()
 
 
 def test_markdown_sets_ours_beside_published(text):
@@ -164,7 +176,7 @@ def test_tex_keeps_the_papers_arrangement(whole, tmp_path):
     assert r"\textcolor{gray}{$190.0_{\pm 50.0}$\rlap{$^{*}$}}" in lines[where + 1]
     for line in lines[where : where + 2]:
         assert line.count("&") == 8
-    assert "Not shown: vb." in text and "VB is vb-joint." in text
+    assert "Not shown: vb." in text and "Column VB: VB is vb-joint." in text
     assert "25 of 27 fits converged" in text  # vb is not shown, nor counted
     assert "fewer than the paper's: Wine1 2/1/2, Wine2 2, Mining 1." in text
 

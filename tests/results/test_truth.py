@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tilted.results import store, truth
+from tilted.results import store, style, truth, truth_figure
 
 
 def part(mean, variance, **more):
@@ -70,11 +70,11 @@ def test_the_numbers_of_a_line(records):
     assert qp.log_variance_bias_se == qp.log_variance_noise == pytest.approx(0.01)
     assert (qp.closer_than_ep, qp.closer_low, qp.closer_high) == (0, 0, 0)
     assert qp.excess_over_ep == pytest.approx(np.log(0.8) ** 2 - np.log(0.9) ** 2)
-    assert qp.ntll_difference == pytest.approx(0.0)
+    assert qp.ntll_difference == pytest.approx(0.0) and qp.ntll_exact == pytest.approx(0.3)
     assert qp.ntll_se == pytest.approx(0.002)
     assert np.isnan(qp.evidence_error)
     ep = table[(table.row == "Wine1") & (table.method == "ep") & (table.part == "train")].iloc[0]
-    assert ep.evidence_error == pytest.approx(-0.2) and ep.evidence_se == 0.01
+    assert ep.evidence_error == pytest.approx(-0.2) and ep.evidence_se == 0.01 and ep.evidence_exact == -5.0
     assert np.isnan(ep.closer_than_ep) and np.isnan(ep.ntll_difference)
 
 
@@ -120,6 +120,25 @@ def test_files_are_complete_and_reproducible(records, tmp_path):
     assert "EP closer" in text and "0.9000 | 0.8000 | 0.3000" in text
     assert "-28.70 ± 0.02" in text and "in equal parts, 16" in text
     assert (tmp_path / "a" / "qp_truth.png").stat().st_size > 5000
+
+
+def test_the_overview_has_means_variances_densities_and_evidence(records):
+    text = truth.overview(records)
+    assert "0.9000 | 0.8000 | 0.3000" in text  # variances
+    assert "| Wine1  | 0.0707 | 0.0354 | 0.4243 | 0.0100 |" in text  # means
+    assert "| Wine1  | 300.000 | 2.000 |    -50.000 |     +0.000 |   -150.000 |" in text  # densities
+    assert "| Wine1  | -5.000 | 0.010 |     -0.200 |     -0.300 |     -4.000 |" in text  # evidence
+
+
+def test_the_figure_shows_test_log_densities(records, monkeypatch):
+    kept = []
+    monkeypatch.setattr(style, "save", lambda figure, stem: kept.append(figure) or (stem, stem))
+    truth_figure.figure_truth(records, truth.summary(records), "x")
+    panel = kept[0].axes[truth_figure.TITLES.index("Test log density")]
+    dots = [line.get_xdata()[0] for line in panel.lines if line.get_marker() in "os^"]
+    assert dots == pytest.approx(2 * [-50.0, 0.0, -150.0])
+    band = panel.patches[0]
+    assert (band.get_x(), band.get_width()) == pytest.approx((-4.0, 8.0))  # two standard errors
 
 
 def test_bad_record_files_are_refused(records, tmp_path):

@@ -5,7 +5,7 @@ import sys
 
 try:
     from tilted import data, protocols
-    from tilted.experiments import paper_table, qp, truth
+    from tilted.experiments import lookup_study, paper_table, qp, truth
     from tilted.projections import TableGrid
     from tilted.provenance import closure_hash
     from tilted.results import differences
@@ -227,8 +227,8 @@ def truth_records():
 
 def studies_made():
     """Small studies beside the records that the artifacts show where they exist."""
-    paths = [Path(RECORDS, name) for name in ("verified.csv", "timing.csv", "lookup_effect.csv")]
-    return [str(path) for path in paths if path.is_file()]
+    names = ("verified.csv", "verified_truth.csv", "timing.csv", "lookup.csv", "lookup_effect.csv")
+    return [str(path) for name in names if (path := Path(RECORDS, name)).is_file()]
 
 
 def everything():

@@ -8,6 +8,7 @@ rule differences:
         difference_paths(),
     output:
         f"{RESULTS}/{differences.FILE}",
+        f"{RESULTS}/{differences.PROVENANCE}",
     log:
         f"logs/{config['name']}/differences.log",
     conda:

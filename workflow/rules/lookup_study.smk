@@ -45,9 +45,7 @@ rule lookup_effect:
         mem_mb=1000,
         runtime=30,
     params:
-        source=lambda w: closure_hash(
-            "tilted.experiments.lookup_study", *qp.modules_of(w.protocol, w.dataset, "qp")
-        ),
+        source=lambda w: closure_hash(*lookup_study.modules_of(w.protocol, w.dataset)),
     script:
         "../scripts/lookup_effect.py"
 
@@ -56,9 +54,10 @@ rule lookup_study:
     input:
         lookup_effect_paths(),
     output:
+        f"{config['results']}/qp/lookup.csv",
+        f"{config['results']}/qp/lookup_effect.csv",
         f"{config['tables']}/lookup.csv",
         f"{config['tables']}/lookup.md",
-        f"{config['results']}/qp/lookup_effect.csv",
     log:
         f"logs/{config['name']}/lookup.log",
     conda:

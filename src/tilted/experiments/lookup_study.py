@@ -32,6 +32,18 @@ off by more than EP's sigma^2 is; ``build_seconds``: for the paper's table proje
 EFFECT_COLUMNS = tuple("dataset protocol seed fold projection converged ntll outside_box".split())
 
 
+def modules_of_comparison(likelihood: str) -> list[str]:
+    """Modules whose closures a line of `compare` depends on."""
+    return [__name__, likelihoods.module_of(likelihood)]
+
+
+def modules_of(protocol: str, dataset: str) -> list[str]:
+    """Modules whose closures a line of `effects` depends on, the search for its hyperparameters included."""
+    start = protocols.method(protocol, qp.task_of(dataset), "qp")["start"]
+    job = protocols.job_of(protocols.block(protocol, qp.task_of(dataset))["methods"], start)
+    return [__name__, *(name for method in (job, "qp") for name in qp.modules_of(protocol, dataset, method))]
+
+
 def compare(counts: Sequence[int], points: int, rows: int, seed: int = 0) -> Iterator[dict]:
     """Lines with `COLUMNS` for the probit (label +1), then for each count.
 

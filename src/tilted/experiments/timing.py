@@ -16,6 +16,7 @@ import numpy as np
 from tilted import api, lookup, protocols
 from tilted.data import Dataset, split
 from tilted.experiments import qp
+from tilted.inference import RULES
 from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 
@@ -25,6 +26,11 @@ METHODS = ("ep", "qp", "qp-lookup")
 COLUMNS = tuple("dataset protocol seed fold method sweeps seconds N".split())
 TASK = "classification"
 REPEATS = 3
+
+
+def modules_of(protocol: str, dataset: str) -> list[str]:
+    """Modules whose closures the times depend on (some are imported by name at run time)."""
+    return [__name__, *qp.modules_of(protocol, dataset, "ep"), RULES["qp"]]
 
 
 def measure(

@@ -81,23 +81,22 @@ def run(
     -------
     record : dict
         Hyperparameters; for each method its log evidence, status, latent means and variances at training
-        and test inputs and test log densities; the same for the truth with standard errors and diagnostics.
+        and test inputs and test log densities; the same for the truth with standard errors and diagnostics;
+        source, day and environment.
 
     Raises
     ------
     ArithmeticError
         If EP's tuning or a method's inference fails: there is nothing to compare.
     """
-    block = protocols.block(PROTOCOL, qp.task_of(dataset.name))
-    part = split(dataset, block["split"], seed, fold, standardise=block["standardise"])
     kernel = kernel or tuned_kernel(dataset, seed, fold)
-    fits = {method: _fit(block, method, part, kernel, dataset.name) for method in METHODS}
-    likelihood, mean = fits["ep"].problem.likelihood, fits["ep"].problem.mean
-    target = Target.build(kernel, part.X_train, part.y_train, likelihood, mean)
+    part, fits = _fits(dataset, kernel, seed, fold)
+    target = _target(fits, part, kernel)
     distinct = np.unique(target.latent, return_index=True)[1]
     truth = _truth(Reference.build(target, fits["ep"].inference.sites, FRACTION), part, effort, seed)
-    if likelihood.name == "poisson-square":
+    if fits["ep"].problem.likelihood.name == "poisson-square":
         truth["mirror"] = _mirror(target, fits["ep"].inference.sites, effort, seed, truth)
+    stamp = provenance.stamp(provenance.closure_hash(*modules_of(dataset.name)), {})
     return {
         "paper": qp.PAPER,
         "dataset": dataset.name,
@@ -110,9 +109,36 @@ def run(
         "hyperparameters": {"variance": kernel.variance, "lengthscale": kernel.lengthscale},
         "methods": {name: _approximation(fit, part, distinct) for name, fit in fits.items()},
         "truth": truth,
-        "source": provenance.closure_hash(*modules_of(dataset.name)),
-        "environment": provenance.environment(),
+        "source": stamp["source"],
+        "date": stamp["date"],
+        "environment": stamp["environment"],
     }
+
+
+def approximations(dataset: Dataset, kernel: SquaredExponential, seed: int = 0, fold: int = 0) -> dict:
+    """What a record says of each method at these hyperparameters, without sampling anything.
+
+    Raises
+    ------
+    ArithmeticError
+        If a method's inference fails.
+    """
+    part, fits = _fits(dataset, kernel, seed, fold)
+    distinct = np.unique(_target(fits, part, kernel).latent, return_index=True)[1]
+    return {name: _approximation(fit, part, distinct) for name, fit in fits.items()}
+
+
+def _fits(dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int) -> tuple[Split, dict]:
+    """The fold, and each method on it."""
+    block = protocols.block(PROTOCOL, qp.task_of(dataset.name))
+    part = split(dataset, block["split"], seed, fold, standardise=block["standardise"])
+    return part, {method: _fit(block, method, part, kernel, dataset.name) for method in METHODS}
+
+
+def _target(fits: dict, part: Split, kernel: SquaredExponential) -> Target:
+    """The exact posterior of the model that the methods approximate."""
+    problem = fits["ep"].problem
+    return Target.build(kernel, part.X_train, part.y_train, problem.likelihood, problem.mean)
 
 
 def tuned_kernel(dataset: Dataset, seed: int, fold: int) -> SquaredExponential:

@@ -17,16 +17,20 @@ from tilted.results import (
     fidelity,
     figures,
     latex,
+    lookup_tables,
     paired_figure,
     pairs,
     published,
     report,
     runs,
+    stamps,
     standing,
     store,
+    studies,
     summary,
     tables,
     truth,
+    truth_check,
     verified,
 )
 
@@ -43,8 +47,8 @@ def write_all(
     published_table: str | Path,
     protocols: Sequence[str] | None = None,
 ) -> list[str]:
-    """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, the audit, the ground truth, the report
-    and all figures.
+    """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, the audit, the ground truth, the study of
+    lookup tables, the report and all figures.
 
     Parameters
     ----------
@@ -60,7 +64,7 @@ def write_all(
     Returns
     -------
     loud : list of str
-        `standing.Notes.loud`: what was not made by today's source, or is not reproduced by it.
+        `standing.Notes.loud` and `stamps.loud`: what was not made by today's source, or is not reproduced.
 
     Raises
     ------
@@ -83,10 +87,15 @@ def write_all(
     drawn = _write_figures(whole.table, frame, variances, Path(figures_folder))
     _write_tables(whole, Path(tables_folder), published_table)
     sampled = truth.load(sorted(Path(records, "truth").glob("*.json.gz")))
+    made = truth_check.made(sampled, truth_check.read(Path(records, truth_check.FILE)))
     if sampled:
-        drawn.append(truth.write(sampled, tables_folder, figures_folder)[-1])
+        drawn.append(truth.write(sampled, tables_folder, figures_folder, made)[-1])
     claims = Path(published_table).with_name("claims.csv")
-    audit.write_audit(frame, tables_folder, claims, records, truth.overview(sampled) if sampled else "")
+    appendix = truth.overview(sampled, made) if sampled else ""
+    audit.write_audit(frame, tables_folder, claims, records, appendix)
+    found = {name: studies.read(records, name) for name in studies.STUDIES}
+    if found[studies.ERRORS] is not None and found[studies.EFFECT] is not None:
+        lookup_tables.write(found[studies.ERRORS], found[studies.EFFECT], tables_folder)
     report.write_html(
         Path(tables_folder, "report.html"),
         title=captions.TITLE,
@@ -94,7 +103,10 @@ def write_all(
         summary=whole,
         figures=[report.FigureFile(path, captions.of_figure(path)) for path in drawn],
     )
-    return standing.notes(whole.runs, whole.checks).loud
+    loud = standing.notes(whole.runs, whole.checks).loud + stamps.loud("ground truth", made)
+    return loud + [
+        line for name, table in found.items() for line in stamps.loud(name, studies.made(name, table))
+    ]
 
 
 def _write_tables(whole: summary.Summary, folder: Path, published_table: str | Path) -> None:

@@ -20,14 +20,16 @@ are counted and listed, never dropped."""
 CAPTIONS = {
     "figure1a": (
         "Predictive variances of the latent function on the test points of the classification rows, EP "
-        "against QP at equal hyperparameters; below the diagonal QP's is smaller. Open circles: folds "
-        "whose reported EP moved in its second tuning."
+        "against QP at equal hyperparameters; below the diagonal QP's is smaller. Open circles and the "
+        "lowest panel: folds whose reported EP moved in its second tuning."
     ),
     "figure1b": "The same for Poisson regression on the coal-mining counts, as reported.",
     "paired": (
         "Differences of NTLL between methods on the same folds, row by row: the mean over seeds, its spread "
         "over seeds, and the interval of the corrected resampled t test; the band is 0.001 nats wide on "
-        "either side, the smallest effect that matters."
+        "either side, the smallest effect that matters. At the right of a panel what a point rests on: seeds "
+        "times folds a seed, over the seeds complete for both methods; a comparison with fewer than two is "
+        "not drawn."
     ),
     "published": (
         "Ours minus published in printed units (TE in percent, NTLL in 0.001 nats): dot and line are the "
@@ -35,8 +37,9 @@ CAPTIONS = {
     ),
     "qp_truth": (
         "EP, QP and VB against the exact posterior on one fold a data set: predictive variance over the "
-        "exact one (each dot a test point, bars their geometric mean), and errors of the latent means and of "
-        "the log evidence; grey, and hollow markers, are what the Monte-Carlo error may explain."
+        "exact one (each dot a test point, bars their geometric mean), error of the latent means, mean test "
+        "log density (NTLL) and log evidence minus the exact ones; grey is what two Monte-Carlo standard "
+        "errors may explain, a hollow marker an evidence above the exact one."
     ),
 }
 

@@ -140,7 +140,18 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
     Raises
     ------
     RecordError
-        As `read`; also if the protocol is unknown or the frame's is not the file's. The file stays as it was.
+        As `encode`. The file stays as it was.
+    """
+    return write_bytes(path, encode(frame, path))
+
+
+def encode(frame: pd.DataFrame, path: str | Path) -> bytes:
+    """What `write` writes.
+
+    Raises
+    ------
+    RecordError
+        As `read`; also if the protocol is unknown or the frame's is not the file's.
     """
     from tilted import protocols
 
@@ -153,7 +164,7 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
         raise RecordError(f"{path}: records of {', '.join(sorted(other))} do not belong here")
     frame = frame.drop(columns="protocol")
     check(frame, path)
-    return _write(ordered(frame), path, DIGITS)
+    return packed(ordered(frame), DIGITS)
 
 
 def ordered(frame: pd.DataFrame) -> pd.DataFrame:
@@ -207,8 +218,29 @@ def check(frame: pd.DataFrame, where: object) -> None:
 
 
 def write_variances(variances: pd.DataFrame, path: str | Path) -> Path:
-    """Write matched predictive variances (`VARIANCE_COLUMNS`), as `write` does."""
-    return _write(ordered(variances)[list(VARIANCE_COLUMNS)], Path(path), VARIANCE_DIGITS)
+    """Write matched variances (`VARIANCE_COLUMNS`), as `write` does (errors as `encode_variances`)."""
+    return write_bytes(path, encode_variances(variances, path))
+
+
+def encode_variances(variances: pd.DataFrame, path: str | Path) -> bytes:
+    """What `write_variances` writes.
+
+    Raises
+    ------
+    RecordError
+        A variance that is not positive, or an unknown reference.
+    """
+    check_variances(variances, path)
+    return packed(ordered(variances)[list(VARIANCE_COLUMNS)], VARIANCE_DIGITS)
+
+
+def check_variances(variances: pd.DataFrame, where: object) -> None:
+    """Refuse matched variances that cannot be (`RecordError`)."""
+    values = variances[list(VARIANCE_DIGITS)]
+    if not (np.isfinite(values) & (values > 0)).all(axis=None):
+        raise RecordError(f"{where}: a variance is not positive")
+    if not variances["reference"].isin(REFERENCES).all():
+        raise RecordError(f"{where}: unknown reference")
 
 
 def read_variances(path: str | Path) -> pd.DataFrame:
@@ -227,11 +259,7 @@ def read_variances(path: str | Path) -> pd.DataFrame:
     """
     path = Path(path)
     variances = _parsed(path, VARIANCE_COLUMNS, tuple(VARIANCE_DIGITS))
-    values = variances[list(VARIANCE_DIGITS)]
-    if not (np.isfinite(values) & (values > 0)).all(axis=None):
-        raise RecordError(f"{path}: a variance is not positive")
-    if not variances["reference"].isin(REFERENCES).all():
-        raise RecordError(f"{path}: unknown reference")
+    check_variances(variances, path)
     return variances
 
 
@@ -255,12 +283,13 @@ def _parsed(path: Path, columns: Sequence[str], floats: Sequence[str]) -> pd.Dat
         raise RecordError(f"{path}: {error}") from error
 
 
-def _write(frame: pd.DataFrame, path: Path, digits: dict[str, int]) -> Path:
+def packed(frame: pd.DataFrame, digits: dict[str, int]) -> bytes:
+    """A frame as a gzipped CSV with so many significant digits; its bytes depend on the frame alone."""
     shown = frame.copy()
     for name, count in digits.items():
         shown[name] = [f"{value:.{count}g}" if value == value else "" for value in frame[name]]
     text = shown.to_csv(index=False, lineterminator="\n")
-    packed = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=packed, mtime=0) as file:
+    buffer = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=buffer, mtime=0) as file:
         file.write(text.encode("utf-8"))
-    return write_bytes(path, packed.getvalue())
+    return buffer.getvalue()

@@ -5,8 +5,8 @@ protocol are compared with the base's on the same seeds, or two records of the b
 effect is the mean over seeds of change minus base, in the printed units of Table 1 (TE times 100, NTLL
 times 1000), with its standard error over seeds. Besides single methods the gap ``qp - ep`` is compared.
 
-Compact records of all derived protocols share one file, ``differences.csv.gz``; the base's are those of
-`tilted.results.compact`.
+Compact records of all derived protocols share one file, ``differences.csv.gz``, and their provenance
+(`runs`) another; the base's are those of `tilted.results.compact`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted import protocols
-from tilted.results import compact
+from tilted.results import compact, runs, standing
 from tilted.results.compact import COLUMNS, DIGITS, FAILED, FOLDS, OK, TYPES, n_folds
 from tilted.results.published import ROWS
-from tilted.results.store import RecordError, write_text
+from tilted.results.store import RecordError, write_bytes, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FILE = "differences.csv.gz"
+    from tilted.results.collect import Collected
+
+FILE, PROVENANCE = "differences.csv.gz", "differences.json"
 FIELDS = {"TE": ("test_error", 100.0), "NTLL": ("ntll", 1000.0)}
 GAP = "qp - ep"
 EFFECT_COLUMNS = tuple(
@@ -108,14 +110,15 @@ def jobs(names: Sequence[str] = (), seeds: int | None = None, block: int = 5) ->
     return out
 
 
-def write(frame: pd.DataFrame, path: str | Path) -> Path:
-    """Write compact records of derived protocols, sorted, atomically and byte for byte reproducibly.
+def write(records: Collected, folder: str | Path) -> list[Path]:
+    """Write compact records of derived protocols, sorted, and their provenance; byte for byte reproducibly.
 
     Raises
     ------
     RecordError
         A protocol is not derived, or its records contradict themselves (`compact.check`).
     """
+    frame, path = records.frame, Path(folder, FILE)
     order = {name: k for k, name in enumerate(protocols.derived())}
     for protocol, part in frame.groupby("protocol", sort=False):
         if protocol not in order:
@@ -124,7 +127,14 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
     frame = compact.ordered(frame).sort_values(
         "protocol", key=lambda column: column.map(order), kind="stable", ignore_index=True
     )
-    return compact._write(frame, Path(path), DIGITS)
+    content, provenance = compact.packed(frame, DIGITS), runs.encode(records.runs, frame)
+    return [write_bytes(path, content), write_text(Path(folder, PROVENANCE), provenance)]
+
+
+def standings(folder: str | Path) -> standing.Notes:
+    """What today's source says about the records of derived protocols in a folder."""
+    frame = read(Path(folder, FILE))
+    return standing.notes(runs.entries(runs.read(folder, PROVENANCE), frame))
 
 
 def read(path: str | Path) -> pd.DataFrame:

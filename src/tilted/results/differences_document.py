@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.results.differences import FIELDS, GAP, effects, load, read_with_bases, write_csv
+from tilted.results.differences import FIELDS, GAP, effects, load, read_with_bases, standings, write_csv
 from tilted.results.grid import grid, items
 from tilted.results.store import write_text
 
@@ -18,35 +18,49 @@ if TYPE_CHECKING:
 
 NAMES = {"ep": "EP", "qp": "QP", "vb": "VB", "vb-joint": "VB (joint)", GAP: "QP − EP"}
 SECTION = re.compile(r"(<!-- effects: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.S)
+MADE = re.compile(r"(<!-- made -->\n).*?(<!-- end -->)", re.S)
 
 
 def write_all(records: str | Path, table_path: str | Path, document: str | Path) -> None:
     """Write the table of effects and fill the document from a folder of compact records."""
     table = effects(read_with_bases(records))
     write_csv(table, table_path)
-    write_text(document, fill(Path(document).read_text(encoding="utf-8"), table))
+    text = fill(Path(document).read_text(encoding="utf-8"), table, standings(records).loud)
+    write_text(document, text)
 
 
-def fill(text: str, table: pd.DataFrame) -> str:
+def fill(text: str, table: pd.DataFrame, loud: Sequence[str] = ()) -> str:
     """A document with the effects in its generated sections.
 
     Parameters
     ----------
     text : str
-        With a section ``<!-- effects: NAME -->`` to ``<!-- end -->`` for every difference.
+        With a section ``<!-- effects: NAME -->`` to ``<!-- end -->`` for every difference, and one
+        ``<!-- made -->`` for what was not made by today's source.
     table : pandas.DataFrame
         As `effects` returns it.
+    loud : sequence of str
+        `standing.Notes.loud` of the derived protocols' records.
 
     Raises
     ------
     ValueError
-        The sections are not those of the differences, each once.
+        The sections are not those of the differences, each once, or there is not one for the provenance.
     """
     present, known = [match[2] for match in SECTION.finditer(text)], [d.name for d in load()]
     if sorted(present) != sorted(known):
         odd = sorted(set(known) ^ set(present)) or sorted({n for n in present if present.count(n) > 1})
         raise ValueError(f"generated sections and differences do not agree: {', '.join(odd)}")
+    text, n = MADE.subn(lambda match: f"{match[1]}{_made(loud)}\n{match[2]}", text)
+    if n != 1:
+        raise ValueError(f"{n} generated sections about provenance")
     return SECTION.sub(lambda match: f"{match[1]}{_section(table, match[2])}\n{match[3]}", text)
+
+
+def _made(loud: Sequence[str]) -> str:
+    """By which source the fits of derived protocols were made."""
+    lines = items(loud) if loud else ["Every fit behind these effects was made by today's source."]
+    return "\n".join(["", *lines, ""])
 
 
 def _section(table: pd.DataFrame, name: str) -> str:

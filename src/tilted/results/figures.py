@@ -2,7 +2,8 @@
 
 Figure 1 of the paper is a scatter of the latent predictive variances at test points, EP against
 QP. The two lie so close together that the scatter alone cannot show a difference of a per cent,
-so a panel beneath it shows the relative difference.
+so a panel beneath it shows the relative difference, and another that of the folds whose reported EP
+moved in its second tuning.
 """
 
 from __future__ import annotations
@@ -48,13 +49,8 @@ def predictive_variances(
         Matched variances (`compact.read_variances`) of that protocol.
     datasets : sequence of str
         Data sets to draw, names as in the records.
-    path_stem : str or Path
-        Files are ``<path_stem>.pdf`` and ``<path_stem>.png``.
-    title : str
-
-    Returns
-    -------
-    pdf, png : Path
+    path_stem, title : str
+        Of `style.save`, whose files are returned; above the figure.
 
     Raises
     ------
@@ -68,14 +64,19 @@ def predictive_variances(
     if points.empty:
         raise ValueError(f"no fold of {', '.join(datasets)} has both an EP and a QP variance")
     main, moved = (points[points["reference"] == name] for name in REFERENCES)
+    parts = [(part, look(len(part))) for part, look in ((main, _dots), (moved, _rings)) if len(part)]
     with style.applied():
-        figure = Figure(figsize=(4.2, 5.75), layout="constrained")
-        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3.0, 1.0))
+        figure = Figure(figsize=(4.2, 4.4 + 1.35 * len(parts)), layout="constrained")
+        upper, *lower = figure.subplots(
+            1 + len(parts), 1, sharex=True, height_ratios=(3.0, *[1.0] * len(parts))
+        )
         _scatter(upper, main, moved, counts, _main_label(datasets))
         _remarks(upper, counts, _drawn(frame, points, datasets))
-        _difference(lower, main)
+        for axes, (part, look) in zip(lower, parts, strict=True):
+            _difference(axes, part, look | {"markersize": 2.6})
+            axes.sharey(lower[0])
         upper.set_title(title)
-        lower.set_xlabel("EP: variance of the latent function")
+        lower[-1].set_xlabel("EP: variance of the latent function")
         return style.save(figure, path_stem)
 
 
@@ -93,7 +94,7 @@ def _scatter(axes, main: pd.DataFrame, moved: pd.DataFrame, counts: pairs.Counts
         axes.plot(main["v_ep"], main["v_qp"], label=label, **_dots(len(main)))
     if len(moved):
         label = f"EP tuned again, as reported ({counts.n_moved:,} folds)"
-        axes.plot(moved["v_ep"], moved["v_qp"], label=label, **_light())
+        axes.plot(moved["v_ep"], moved["v_qp"], label=label, **_rings(len(moved)))
     axes.plot(ends, ends, color="black", linestyle=(0, (5, 3)), linewidth=0.8, label="QP = EP")
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
     axes.set_ylabel("QP: variance of the latent function")
@@ -123,10 +124,10 @@ def _drawn(frame: pd.DataFrame, points: pd.DataFrame, datasets: Sequence[str]) -
     return "" if drawn == seeds else f"points of seeds {spans(drawn)} are drawn, {spans(seeds)} counted"
 
 
-def _difference(axes, main: pd.DataFrame) -> None:
+def _difference(axes, points: pd.DataFrame, look: dict) -> None:
     """Panel beneath the scatter: by how many per cent QP's variance lies below EP's."""
     axes.axhline(0.0, color="black", linestyle=(0, (5, 3)), linewidth=0.8)
-    axes.plot(main["v_ep"], 100 * (main["v_qp"] / main["v_ep"] - 1), **_dots(len(main)))
+    axes.plot(points["v_ep"], 100 * (points["v_qp"] / points["v_ep"] - 1), **look)
     axes.set_ylabel("QP / EP $-$ 1 (%)")
     axes.margins(y=0.12)
 
@@ -140,10 +141,12 @@ def _dots(n: int) -> dict:
     }  # fmt: skip
 
 
-def _light() -> dict:
+def _rings(n: int) -> dict:
+    """Open circles beneath the dots and wider than these, so that both are seen."""
+    opacity = float(np.clip(12 / np.sqrt(max(n, 1)), 0.2, 0.7))
     return {
-        "linestyle": "", "marker": "o", "markersize": 2.6, "markeredgewidth": 0.5,
-        "markerfacecolor": "none", "markeredgecolor": style.AMBER, "alpha": 0.35,
+        "linestyle": "", "marker": "o", "markersize": 4.6, "markeredgewidth": 0.5,
+        "markerfacecolor": "none", "markeredgecolor": style.ORANGE, "alpha": opacity,
         "rasterized": True, "zorder": 2,
     }  # fmt: skip
 
@@ -170,9 +173,8 @@ def figure_table1(
     ----------
     table : pandas.DataFrame
         As `published.compare` returns it, one protocol only.
-    path_stem : str or Path
-        Files are ``<path_stem>.pdf`` and ``<path_stem>.png``.
-    title : str
+    path_stem, title : str
+        Of `style.save`, whose files are returned; above the figure.
 
     Raises
     ------
@@ -194,8 +196,7 @@ def figure_table1(
         for axes, metric in zip(panels, METRICS, strict=True):
             _differences(axes, shown[shown["metric"] == metric], rows, methods)
             axes.set_xlabel(AXIS_LABELS[metric])
-        panels[0].set_yticks(range(len(rows)), [_row_label(shown, row) for row in rows])
-        panels[0].set_ylim(len(rows) - 0.4, -0.6)
+        style.row_axis(panels, [_row_label(shown, row) for row in rows])
         figure.suptitle(title, fontsize=9.0)
         figure.legend(handles=_method_handles(methods), loc="outside lower center", ncols=5)
         return style.save(figure, path_stem)
@@ -218,9 +219,6 @@ def _differences(axes, part: pd.DataFrame, rows: Sequence[str], methods: Sequenc
     powers = 10 ** np.arange(0, int(np.floor(np.log10(max(reach, 1.0)))) + 1)
     ticks = [*(-powers[::-1]), 0, *powers]
     axes.set_xticks(ticks, [f"{t:d}".replace("-", "\N{MINUS SIGN}") for t in ticks])
-    axes.tick_params(axis="y", length=0)
-    for k in range(1, len(rows)):
-        axes.axhline(k - 0.5, color=style.LIGHT, linewidth=0.5, zorder=0)
 
 
 def _row_label(shown: pd.DataFrame, row: str) -> str:
@@ -228,7 +226,7 @@ def _row_label(shown: pd.DataFrame, row: str) -> str:
     lines = shown[shown["row"] == row].drop_duplicates("method")
     counts = lines["n_seeds"].tolist()
     complete = bool(counts) and min(counts) >= n_seeds(row)
-    return row if complete else f"{row}\n({seeds_text(counts or [0])} seeds)"
+    return row if complete else f"{row}\n(seeds: {seeds_text(counts or [0])})"
 
 
 def _method_handles(methods: Sequence[str]) -> list:

@@ -37,9 +37,9 @@ def ntll_gaps(frame: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
     Returns
     -------
     gaps : pandas.DataFrame
-        `COLUMNS`, a line a (protocol, row, against): folds where both fits have numbers and in how many
-        QP's NTLL is strictly below; the same for the means of seeds complete for both; and the mean
-        over these seeds of EP - QP in printed units (NaN without such a seed).
+        `COLUMNS`, a line a (protocol, row, against). Everything is over the seeds all of whose folds have
+        numbers from both: their folds, and in how many QP's NTLL is strictly below; the seeds, and in how
+        many the mean is; and the mean of EP - QP in printed units (NaN without such a seed).
     """
     import pandas as pd
 
@@ -70,16 +70,19 @@ def has_asterisk(n_below: int, n: int) -> bool:
 
 
 def _shares(both: pd.DataFrame, folds: int) -> pd.DataFrame:
-    """A line a (protocol, dataset) from matched folds."""
+    """A line a (protocol, dataset) from matched folds; only complete seeds count."""
     row = ["protocol", "dataset"]
+    rows = both[row].drop_duplicates()
+    sizes = both.groupby([*row, "seed"])["fold"].transform("size")
+    both = both[sizes == both["dataset"].map(lambda name: n_folds(name, folds))]
+    both = both.assign(below=both["ntll_qp"] < both["ntll_ep"])
     by_seed = both.groupby([*row, "seed"], sort=False)
-    seeds = by_seed.agg(qp=("ntll_qp", "mean"), ep=("ntll_ep", "mean"), n=("fold", "size")).reset_index()
-    seeds = seeds[seeds["n"] == seeds["dataset"].map(lambda name: n_folds(name, folds))]
+    seeds = by_seed.agg(qp=("ntll_qp", "mean"), ep=("ntll_ep", "mean")).reset_index()
     seeds = seeds.assign(below=seeds["qp"] < seeds["ep"], gap=FIELDS["NTLL"][1] * (seeds["ep"] - seeds["qp"]))
-    below = both.assign(below=both["ntll_qp"] < both["ntll_ep"]).groupby(row, sort=False)
-    shares = below.agg(n_folds=("below", "size"), n_below=("below", "sum"))
-    over_seeds = seeds.groupby(row, sort=False).agg(
+    shares = both.groupby(row).agg(n_folds=("below", "size"), n_below=("below", "sum"))
+    over_seeds = seeds.groupby(row).agg(
         n_seeds=("below", "size"), n_seeds_below=("below", "sum"), gap=("gap", "mean")
     )
-    whole = shares.join(over_seeds).reset_index()
-    return whole.fillna({"n_seeds": 0, "n_seeds_below": 0}).astype({"n_seeds": int, "n_seeds_below": int})
+    whole = rows.merge(shares.join(over_seeds).reset_index(), on=row, how="left")
+    counts = ["n_folds", "n_below", "n_seeds", "n_seeds_below"]
+    return whole.fillna(dict.fromkeys(counts, 0)).astype(dict.fromkeys(counts, int))

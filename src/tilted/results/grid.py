@@ -45,6 +45,12 @@ def deviation(value: float) -> str:
     return "" if math.isnan(value) else f"{value:+z.2f}"
 
 
+def counted(n: int, noun: str) -> str:
+    """A number and its noun, of which the first word has a plural in s."""
+    first, *rest = noun.split(" ")
+    return " ".join([f"{n}", first if n == 1 else f"{first}s", *rest])
+
+
 def seeds_text(counts: Sequence[int]) -> str:
     """Numbers of seeds as text: one if they agree, else all, in the order given."""
     return str(counts[0]) if len(set(counts)) == 1 else "/".join(map(str, counts))

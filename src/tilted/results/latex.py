@@ -11,7 +11,7 @@ from tilted.results import published
 from tilted.results.grid import seeds_text
 from tilted.results.published import METRICS, UNITS, method_order, paper_methods
 from tilted.results.store import write_text
-from tilted.results.tables import marks
+from tilted.results.tables import marks, published_cells, vb_is
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ def _body(summary: Summary, protocol: str, part: pd.DataFrame, methods: Sequence
         found = {(line.metric, line.method): line for line in cells.itertuples(index=False)}
         pairs = [found.get((metric, method)) for metric in METRICS for method in methods]
         ours = [_number(c.mean, c.sd, c.n_seeds) if c else "--" for c in pairs]
-        theirs = [_number(c.published_mean, c.published_sd) if c else "--" for c in pairs]
+        theirs = [_number(mean, sd) for mean, sd in published_cells(summary, row)]
         ours[4] += _star(starred.get(row, ""))
         theirs[4] += _star("*" if summary.asterisks.get(row) else "")
         grey = [rf"\textcolor{{gray}}{{{text}}}" for text in theirs]
@@ -65,7 +65,8 @@ def _caption(protocol: str, part: pd.DataFrame, methods: Sequence[str]) -> str:
     text = (
         f"Ours, protocol {protocol}, with the published values beneath in grey: mean and "
         "population standard deviation over seeds (a dash for a single seed). "
-        f"VB is {methods[-1]}. An asterisk: QP's NTLL is below EP's in more than 90\\,\\% of the experiments "
+        f"Column VB: {vb_is(methods[-1])}. "
+        "An asterisk: QP's NTLL is below EP's in more than 90\\,\\% of the experiments "
         "(f, s: only counting folds, seeds). "
         f"{shown['n_converged'].sum()} of {shown['n_attempted'].sum()} fits converged; a seed with "
         "a failed or absent fold is left out whole."

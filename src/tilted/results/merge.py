@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.results import compact, runs
+from tilted.results import compact, runs, store
 from tilted.results.collect import NO_PAIR, Collected, collect, joined, no_variances
 from tilted.results.compact import MAIN
 from tilted.results.runs import SEED, Runs
@@ -106,13 +106,24 @@ def load(folder: str | Path) -> Collected:
 
 
 def save(records: Collected, folder: str | Path) -> None:
-    """Write compact records into a folder, the provenance last."""
+    """Write compact records into a folder, the provenance last; all are checked before the first is written.
+
+    Raises
+    ------
+    RecordError
+        As `compact.encode` and `compact.encode_variances`; every file stays as it was.
+    """
     folder = Path(folder)
     frame = compact.ordered(records.frame)
+    contents = {}
     for protocol, part in frame.groupby("protocol", sort=False):
-        compact.write(part, folder / f"{protocol}{compact.SUFFIX}")
-    compact.write_variances(records.variances, folder / f"{compact.VARIANCES}{compact.SUFFIX}")
-    runs.write(records.runs, frame, folder)
+        path = folder / f"{protocol}{compact.SUFFIX}"
+        contents[path] = compact.encode(part, path)
+    path = folder / f"{compact.VARIANCES}{compact.SUFFIX}"
+    contents[path] = compact.encode_variances(records.variances, path)
+    contents[folder / runs.FILE] = runs.encode(records.runs, frame).encode("utf-8")
+    for path, content in contents.items():
+        store.write_bytes(path, content)
 
 
 def _without_broken_pairs(frame: pd.DataFrame, origin: dict[tuple, str]) -> tuple[pd.DataFrame, int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted.results import pairs
+from tilted.results.compact import FAILED, FOLDS, OK, n_folds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 EQUAL = "at QP's hyperparameters"
 """In place of a method: the EP record named in QP's ``pair``."""
 
-FOLDS = 10
-SINGLE_FOLD = frozenset({"coal"})
-FAILED, OK = "failed", "ok"
 FIT = ["dataset", "seed", "fold"]
 
 
@@ -107,7 +105,7 @@ def paired(fits: pd.DataFrame, first: str, second: str, score: str, folds: int =
     if first == EQUAL:  # on the counts QP's own search moves some
         both["usable"] &= pairs.unmoved(both, ("", "_first"))
     return {
-        str(dataset): _complete(part, score, 1 if dataset in SINGLE_FOLD else folds)
+        str(dataset): _complete(part, score, n_folds(str(dataset), folds))
         for dataset, part in both.groupby("dataset", sort=False)
     }
 

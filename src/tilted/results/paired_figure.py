@@ -2,8 +2,9 @@
 
 A marker is the mean difference, its bar one standard deviation over seeds to either side (this sample), its
 line the 95 % interval for another data set of the same kind (`statistics.corrected_resampled_t`). The band is
-the smallest effect that matters. Right of zero the other method has the lower NTLL. Comparisons with fewer
-than two complete seeds have neither a spread nor an interval and are not drawn.
+the smallest effect that matters. Right of zero the other method has the lower NTLL. At the right edge stands
+what a point rests on, seeds times folds a seed. Comparisons with fewer than two complete seeds have neither
+a spread nor an interval and are not drawn.
 """
 
 from __future__ import annotations
@@ -36,6 +37,18 @@ class Series(NamedTuple):
     colour: str
     marker: str
 
+    @property
+    def drawn(self) -> list[str]:
+        """Data sets with at least two complete seeds."""
+        return [name for name, scores in self.scores.items() if scores.n_seeds >= 2]
+
+    def rests_on(self, dataset: str) -> str:
+        """Seeds times folds behind a point, such as ``100 × 10``; ``0`` where no seed is complete."""
+        scores = self.scores.get(dataset)
+        if scores is None or not scores.n_seeds:
+            return "0"
+        return "{} × {}".format(*scores.differences.shape)
+
 
 def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) -> tuple[Path, Path]:
     """Draw EP - QP (at both tunings where there are two) and EP - VB (both kinds where run).
@@ -44,13 +57,8 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
     ----------
     fits : pandas.DataFrame
         Compact records of one protocol.
-    path_stem : str or Path
-        Files are ``<path_stem>.pdf`` and ``<path_stem>.png``.
-    title : str
-
-    Returns
-    -------
-    pdf, png : Path
+    path_stem, title : str
+        Of `style.save`, whose files are returned; above the figure.
 
     Raises
     ------
@@ -60,19 +68,18 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
     from matplotlib.figure import Figure
 
     panels = {"QP": _against_qp(fits), "VB": _against_vb(fits)}
-    present = {name for series in panels.values() for one in series for name in one.scores}
+    present = {name for series in panels.values() for one in series for name in one.drawn}
     rows = [name for name in ROWS if name in present]
     if not rows:
         raise ValueError("nothing to draw: no comparison has two complete seeds")
     with style.applied():
         figure = Figure(figsize=(6.9, 1.5 + 0.36 * len(rows)), layout="constrained")
-        for axes, (other, series) in zip(figure.subplots(1, 2, sharey=True), panels.items(), strict=True):
+        both = figure.subplots(1, 2, sharey=True)
+        for axes, (other, series) in zip(both, panels.items(), strict=True):
             _panel(axes, series, rows)
             axes.set_xlabel(f"EP $-$ {other}: NTLL ($10^{{-3}}$ nats)")
             axes.set_title(f"$\\leftarrow$ EP better        {other} better $\\rightarrow$", fontsize=8.0)
-            if other == "QP":
-                axes.set_yticks(range(len(rows)), [ROWS[name] for name in rows])
-                axes.set_ylim(len(rows) - 0.4, -0.6)
+        style.row_axis(both, [ROWS[name] for name in rows])
         figure.suptitle(title, fontsize=9.0)
         figure.legend(handles=_handles(panels), loc="outside lower center", ncols=3)
         return style.save(figure, path_stem)
@@ -80,12 +87,12 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
 
 def drawable(fits: pd.DataFrame) -> bool:
     """Whether any comparison of one protocol has two complete seeds."""
-    return any(one.scores for one in [*_against_qp(fits), *_against_vb(fits)])
+    return any(one.drawn for one in [*_against_qp(fits), *_against_vb(fits)])
 
 
 def _against_qp(fits: pd.DataFrame) -> list[Series]:
     return [
-        Series(f"QP, {name}", _drawable(fits, first, "qp"), *look)
+        Series(f"QP, {name}", paired(fits, first, "qp", NTLL.column), *look)
         for (name, first), look in zip(tunings(fits), QP_STYLES, strict=False)
     ]
 
@@ -93,15 +100,10 @@ def _against_qp(fits: pd.DataFrame) -> list[Series]:
 def _against_vb(fits: pd.DataFrame) -> list[Series]:
     run = set(fits["method"])
     return [
-        Series(label, _drawable(fits, "ep", method), *look)
+        Series(label, paired(fits, "ep", method, NTLL.column), *look)
         for (method, label), look in zip(VB, VB_STYLES, strict=True)
         if method in run
     ]
-
-
-def _drawable(fits: pd.DataFrame, first: str, second: str) -> dict[str, Paired]:
-    found = paired(fits, first, second, NTLL.column)
-    return {name: scores for name, scores in found.items() if scores.n_seeds >= 2}
 
 
 def _panel(axes, series: list[Series], rows: list[str]) -> None:
@@ -112,13 +114,19 @@ def _panel(axes, series: list[Series], rows: list[str]) -> None:
     for k, one in enumerate(series):
         offset = (k - (len(series) - 1) / 2) * step
         for height, name in enumerate(rows):
-            if name in one.scores:
+            if name in one.drawn:
                 _difference(axes, one.scores[name], height + offset, 0.62 * step, one)
+            _beside(axes, height + offset, one.rests_on(name))
+    if series:
+        _beside(axes, -0.5, "seeds × folds", va="bottom")
     axes.set_xscale("symlog", linthresh=reach, linscale=1.0)
     _symmetric(axes, reach)
-    axes.tick_params(axis="y", length=0)
-    for k in range(1, len(rows)):
-        axes.axhline(k - 0.5, color=style.LIGHT, linewidth=0.5, zorder=0)
+
+
+def _beside(axes, height: float, text: str, va: str = "center_baseline") -> None:
+    """Text at the right edge of a panel, at a height in its rows."""
+    axes.text(1.01, height, text, transform=axes.get_yaxis_transform(), fontsize=style.SMALL,
+              color=style.GREY, va=va)  # fmt: skip
 
 
 def _difference(axes, scores: Paired, height: float, thickness: float, look: Series) -> None:
@@ -155,7 +163,7 @@ def _handles(panels: dict[str, list[Series]]) -> list:
         Line2D([], [], color=one.colour, marker=one.marker, markersize=4, linewidth=0.8, label=one.label)
         for series in panels.values()
         for one in series
-        if one.scores
+        if one.drawn
     ]
     bar = Patch(color=style.GREY, alpha=0.35, linewidth=0, label="± 1 sd over seeds")
     line = Line2D([], [], color=style.GREY, linewidth=0.8, label="95 % interval, another data set")

@@ -105,6 +105,12 @@ def load(path: str | Path) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def printed(path: str | Path) -> dict[tuple[str, str, str], tuple[float, float]]:
+    """(row, metric, method) -> printed mean and standard deviation (errors as `load`)."""
+    lines = load(path).itertuples(index=False)
+    return {(line.row, line.metric, line.method): (line.published_mean, line.published_sd) for line in lines}
+
+
 def sizes(path: str | Path) -> dict[str, tuple[int, int]]:
     """Printed size of each data set: row -> (instances m, features n)."""
     import pandas as pd

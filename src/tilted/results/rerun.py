@@ -150,8 +150,11 @@ def check(bench: Bench, line: dict, how: str) -> Check:
     MissingRecord
         The record it starts from, or is paired with, is not there.
     """
-    compare = {FIXED: _at_the_record, SCRATCH: _by_search}[how]
-    differences, passed, note = compare(bench, line)
+    rerun, compare = {FIXED: (bench.infer, _at_the_record), SCRATCH: (bench.search, _by_search)}[how]
+    record = rerun(line)
+    today = collect.line_of(record)
+    note = _contradiction(line, today)
+    differences, passed, note = ({}, DIFFERS, note) if note else compare(bench, line, record, today)
     name = (line["protocol"], *(line[part] for part in compact.KEY))
     largest = max((abs(value) for value in differences.values()), default=math.nan)
     gains = (differences.get(number, math.nan) for number in ("log_evidence", "ntll"))
@@ -159,13 +162,8 @@ def check(bench: Bench, line: dict, how: str) -> Check:
     return Check(*name, how, largest, *gains, passed, note, *stamp)
 
 
-def _at_the_record(bench: Bench, line: dict) -> tuple[dict, str, str]:
+def _at_the_record(bench: Bench, line: dict, record: dict, today: dict) -> tuple[dict, str, str]:
     """Today's inference at the recorded hyperparameters: differences, verdict, note."""
-    record = bench.infer(line)
-    today = collect.line_of(record)
-    note = _contradiction(line, today)
-    if note:
-        return {}, DIFFERS, note
     differences = _differences(line, today) | _pair_differences(line, record, bench, bench.infer)
     beyond = [name for name, value in differences.items() if not abs(value) <= TOLERANCE]
     notes = [f"{', '.join(beyond)} beyond {TOLERANCE:g}"] if beyond else []
@@ -174,13 +172,8 @@ def _at_the_record(bench: Bench, line: dict) -> tuple[dict, str, str]:
     return differences, DIFFERS if notes else PASSED, "; ".join(notes)
 
 
-def _by_search(bench: Bench, line: dict) -> tuple[dict, str, str]:
+def _by_search(bench: Bench, line: dict, record: dict, today: dict) -> tuple[dict, str, str]:
     """Today's whole search: differences, verdict, note."""
-    record = bench.search(line)
-    today = collect.line_of(record)
-    note = _contradiction(line, today)
-    if note:
-        return {}, DIFFERS, note
     if line["outcome"] == FAILED:
         return {}, PASSED, f"fails again: {line['reason']}"
     differences = _differences(line, today) | _pair_differences(line, record, bench, bench.search)

@@ -56,38 +56,43 @@ class Runs:
         return self.seeds.get(key, UNKNOWN)["date"]
 
 
-def read(folder: str | Path) -> Runs:
-    """Stamps of the compact records in a folder; none if it has no ``provenance.json``.
+def read(folder: str | Path, name: str = FILE) -> Runs:
+    """Stamps of the compact records in a folder; none if it has no such file.
 
     Raises
     ------
     RecordError
         The file is damaged; the message names it.
     """
-    path = Path(folder, FILE)
+    path = Path(folder, name)
     if not path.is_file():
         return Runs()
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         runs = Runs(environments=content["environments"])
         for entry in content["runs"]:
-            name = (entry["protocol"], entry["dataset"], entry["method"])
+            fit = (entry["protocol"], entry["dataset"], entry["method"])
             stamp = {part: entry[part] for part in STAMP}
             for seed in spans.numbers(entry["seeds"]):
-                runs.seeds[*name, seed] = stamp
+                runs.seeds[*fit, seed] = stamp
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"{path}: damaged ({error!r})") from error
     return runs
 
 
-def write(runs: Runs, frame: pd.DataFrame, folder: str | Path) -> Path:
+def write(runs: Runs, frame: pd.DataFrame, folder: str | Path, name: str = FILE) -> Path:
     """Write the stamps of the seeds in a frame, with counts and times taken from the frame."""
+    return write_text(Path(folder, name), encode(runs, frame))
+
+
+def encode(runs: Runs, frame: pd.DataFrame) -> str:
+    """What `write` writes."""
     listed = list(entries(runs, frame))
     used = {entry["environment"] for entry in listed}
     environments = {name: runs.environments[name] for name in sorted(used) if name}
     lines = ",\n".join(f"  {json.dumps(entry)}" for entry in listed)
     packages = json.dumps(environments, indent=1, sort_keys=True)
-    return write_text(Path(folder, FILE), f'{{"environments": {packages},\n"runs": [\n{lines}\n]}}\n')
+    return f'{{"environments": {packages},\n"runs": [\n{lines}\n]}}\n'
 
 
 def entries(runs: Runs, frame: pd.DataFrame) -> Iterator[dict]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tilted.results import spans
-from tilted.results.grid import grid, items
+from tilted.results.grid import counted, grid, items
 from tilted.results.published import ROWS
 from tilted.results.runs import SEED, todays
 from tilted.results.verified import BY_SEARCH, DIFFERS, PASSED, SCRATCH, Check
@@ -153,7 +153,8 @@ def _line(name: tuple, groups: list[Group]) -> str:
         parts.append(f"{tally.differing} of {tally.verified + tally.differing} folds rerun differ")
     elif tally.verified:
         parts.append(f"{tally.verified} folds verified with today's ({tally.scratch} from scratch)")
-    return f"{protocol} {method}, {sum(group.fits for group in groups)} fits of {rows}: {', '.join(parts)}"
+    fits = counted(sum(group.fits for group in groups), "fit")
+    return f"{protocol} {method}, {fits} of {rows}: {', '.join(parts)}"
 
 
 def summary_lines(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREEN, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"
-AMBER = "#E69F00"
 GREY, LIGHT = "#595959", "#E3E3E3"
 CYCLE = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (PURPLE, "D"), (SKY, "v"))
 """Colour and marker of the first, second, … method of a figure."""
@@ -63,6 +62,16 @@ def applied() -> Iterator[None]:
         yield
 
 
+def row_axis(panels: Sequence, labels: Sequence[str]) -> None:
+    """Rows 0, 1, ... from the top of panels that share their y axis, named at the left, a line between."""
+    panels[0].set_yticks(range(len(labels)), labels)
+    panels[0].set_ylim(len(labels) - 0.5, -0.5)
+    for axes in panels:
+        axes.tick_params(axis="y", length=0)
+        for k in range(1, len(labels)):
+            axes.axhline(k - 0.5, color=LIGHT, linewidth=0.5, zorder=0)
+
+
 def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:
     """Save a figure as ``<path_stem>.pdf`` and ``<path_stem>.png``, each atomically.
 
@@ -72,6 +81,7 @@ def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:
     Returns
     -------
     pdf, png : Path
+        The files.
     """
     bare = {"CreationDate": None, "Creator": None, "Producer": None}
     paths = []

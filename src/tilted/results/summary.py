@@ -32,6 +32,8 @@ class Summary:
         `runs.entries`.
     environments : dict
         Hash -> packages and processor.
+    printed : dict
+        `published.printed`: every published cell, whether its method was run or not.
     sizes, asterisks : dict
         Row -> printed (instances, features); row -> whether the paper prints an asterisk.
     checks : list of Check
@@ -45,6 +47,7 @@ class Summary:
     runtimes: pd.DataFrame
     runs: Sequence[dict]
     environments: dict[str, dict]
+    printed: dict[tuple[str, str, str], tuple[float, float]]
     sizes: dict[str, tuple[int, int]]
     asterisks: dict[str, bool]
     checks: Sequence[Check] = ()
@@ -71,6 +74,7 @@ def summarise(
         runtimes=aggregate.runtimes(frame),
         runs=(entries := list(runs.entries(stamps, frame))),
         environments={name: stamps.environments[name] for e in entries if (name := e["environment"])},
+        printed=published.printed(path),
         sizes=published.sizes(path),
         asterisks=published.asterisks(path),
         checks=verified.counting(checks, frame),

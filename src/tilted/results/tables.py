@@ -6,6 +6,7 @@ bytes. The CSV has six decimals of the printed units, far below any spread and f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from tilted.results import published, standing
 from tilted.results.gaps import EQUAL, REPORTED, has_asterisk
 from tilted.results.grid import deviation, grid, items, number, seeds_text
-from tilted.results.published import COLUMNS, METRICS, UNITS, paper_methods
+from tilted.results.published import COLUMNS, METRICS, PUBLISHED_COLUMNS, UNITS, paper_methods
 from tilted.results.store import write_text
 from tilted.results.troubles import left_out_entries, trouble_entries
 
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 LEGEND = """\
 Mean ± population standard deviation over seeds ("± -": a single seed), the mean over the folds within a
 seed. A mean uses every seed all of whose folds gave numbers, whether or not each fit converged; a seed
-with a failed or absent fold is left out whole. Seeds: how many entered, where EP, QP and VB differ one after
-the other. Asterisk: QP's NTLL is strictly below EP's in more than 90 % of the experiments, by folds and by
-seeds; *f by folds only, *s by seeds only (the paper prints one asterisk and does not say which)."""
+with a failed or absent fold is left out whole. Seeds: how many our means rest on, EP/QP/VB (one number where
+all three rest on as many), and below it the paper's. Asterisk: QP's NTLL is strictly below EP's in more than
+90 % of the experiments, by folds and by seeds; *f by folds only, *s by seeds only (the paper prints one
+asterisk and does not say which)."""
 
 LONG_LEGEND = """\
 Dev.: ours minus published in units of the published standard deviation (note "sd 0": that is 0.0, there is
@@ -105,18 +107,29 @@ def _paper_table(summary: Summary, protocol: str) -> Iterator[str]:
     methods = paper_methods(part["method"])
     starred, printed = marks(summary.gaps, protocol), summary.asterisks
     labels = [f"{metric} {column}" for metric in METRICS for column in ("EP", "QP", "VB")]
-    yield from [f"## Protocol {protocol} (TE x 10^-2, NTLL x 10^-3; VB is {methods[-1]})", ""]
+    yield from [f"## Protocol {protocol} (TE x 10^-2, NTLL x 10^-3; {vb_is(methods[-1])})", ""]
     cells = []
     for row, lines in part.groupby("row", sort=False):
         found = {(line.metric, line.method): line for line in lines.itertuples(index=False)}
         pairs = [found.get((metric, method)) for metric in METRICS for method in methods]
         seeds = seeds_text([line.n_seeds if line else 0 for line in pairs[:3]])
         ours = [number(line.mean, line.sd, line.n_seeds) if line else "-" for line in pairs]
-        theirs = [number(line.published_mean, line.published_sd) if line else "-" for line in pairs]
+        theirs = [number(mean, sd) for mean, sd in published_cells(summary, row)]
         cells.append((row, "ours", *_starred(ours, starred.get(row, "")), seeds))
         star = "*" if printed.get(row) else ""
         cells.append(("", "published", *_starred(theirs, star), str(published.n_seeds(row))))
     yield from grid(("Data", "", *labels, "Seeds"), "llrrrrrrr", cells)
+
+
+def vb_is(method: str) -> str:
+    """Which method stands in the column VB; the published column is always the joint search."""
+    return "VB is vb-joint" if method == "vb-joint" else f"our VB is {method}, the published one vb-joint"
+
+
+def published_cells(summary: Summary, row: str) -> list[tuple[float, float]]:
+    """Printed mean and sd of EP, QP and VB, metric by metric, whichever were run; NaN where not printed."""
+    cells = [(row, metric, name) for metric in METRICS for name in PUBLISHED_COLUMNS]
+    return [summary.printed.get(cell, (math.nan, math.nan)) for cell in cells]
 
 
 def _starred(cells: Sequence[str], star: str) -> list[str]:
@@ -138,8 +151,8 @@ def _gap_lines(gaps: pd.DataFrame) -> Iterator[str]:
 
 
 GAP_LEGEND = """\
-Gap: mean of EP - QP (NTLL x 10^-3) over the seeds complete for both; then the experiments in which QP's
-NTLL is strictly below EP's. First against EP as reported, then against the EP record with QP's
+Gap: mean of EP - QP (NTLL x 10^-3); then the experiments in which QP's NTLL is strictly below EP's. All over
+the seeds complete for both. First against EP as reported, then against the EP record with QP's
 hyperparameters (they differ where a protocol tunes EP twice)."""
 
 

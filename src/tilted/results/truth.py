@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilted.results import stamps
+from tilted.results.grid import WIDTH, grid
 from tilted.results.published import ROWS
+from tilted.results.stamps import Made
 from tilted.results.store import read_records, write_text
 
 if TYPE_CHECKING:
@@ -31,13 +34,14 @@ DECIDED = 2.0
 
 COLUMNS = tuple(
     "row dataset method part n mean_rms mean_noise log_variance_bias log_variance_bias_se log_variance_rms "
-    "log_variance_noise closer_than_ep closer_low closer_high excess_over_ep excess_se ntll_difference "
-    "ntll_se evidence_error evidence_se r_hat_max effective_size_min".split()
+    "log_variance_noise closer_than_ep closer_low closer_high excess_over_ep excess_se ntll_exact "
+    "ntll_difference ntll_se evidence_exact evidence_error evidence_se r_hat_max effective_size_min".split()
 )
 """Columns of the summary. ``closer_than_ep``: share of latents whose variance is closer to the exact one
 than EP's, and the same counting only what is decided (low) or adding all that is not (high);
-``excess_over_ep``: mean squared log-variance error minus EP's; ``ntll_difference`` (test rows) and
-``evidence_error`` (train rows): the method's minus the exact, nats."""
+``excess_over_ep``: mean squared log-variance error minus EP's; ``ntll_exact`` (test rows) and
+``evidence_exact`` (train rows): under the exact posterior, nats; ``ntll_difference`` and ``evidence_error``:
+the method's minus these."""
 
 
 def load(paths: Iterable[str | Path]) -> list[dict]:
@@ -122,12 +126,20 @@ def _against_ep(ratios, ep, noise) -> dict:
 def _density(record: dict, method: str) -> dict:
     truth = record["truth"]
     difference = np.asarray(truth["log_density"]) - np.asarray(record["methods"][method]["log_density"])
-    return {"ntll_difference": difference.mean(), "ntll_se": np.mean(truth["se_log_density"])}
+    return {
+        "ntll_exact": -np.mean(truth["log_density"]),
+        "ntll_difference": difference.mean(),
+        "ntll_se": np.mean(truth["se_log_density"]),
+    }
 
 
 def _evidence(record: dict, method: str) -> dict:
-    error = record["methods"][method]["log_evidence"] - record["truth"]["log_evidence"]
-    return {"evidence_error": error, "evidence_se": record["truth"]["se_log_evidence"]}
+    exact = record["truth"]["log_evidence"]
+    return {
+        "evidence_exact": exact,
+        "evidence_error": record["methods"][method]["log_evidence"] - exact,
+        "evidence_se": record["truth"]["se_log_evidence"],
+    }
 
 
 def _rms(values: np.ndarray) -> float:
@@ -139,21 +151,30 @@ def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
     return write_text(path, table.to_csv(index=False, lineterminator="\n", float_format="%.6g"))
 
 
-def write_markdown(records: Sequence[dict], table: pd.DataFrame, path: str | Path) -> Path:
-    """The summary as Markdown that is legible as plain text, with the sampler's diagnostics."""
-    lines = [f"# {TITLE}", "", *LEGEND.splitlines(), ""]
+def write_markdown(
+    records: Sequence[dict], table: pd.DataFrame, path: str | Path, made: Sequence[Made] = ()
+) -> Path:
+    """The summary as Markdown that is legible as plain text, with the sampler's diagnostics.
+
+    ``made`` says by which source the records were made (`truth_check.made`).
+    """
+    lines = [f"# {TITLE}", "", *LEGEND.splitlines(), "", *_made(made)]
     for part, name in (("test", "Test latents"), ("train", "Training latents")):
         lines += [f"## {name}: variance over exact variance", ""]
-        lines += [*_grid(VARIANCE_HEADER, _variances(table, part)), ""]
+        lines += [*grid(VARIANCE_HEADER, _aligned(VARIANCE_HEADER), _variances(table, part)), ""]
         lines += [f"## {name}: error of the mean, in exact posterior standard deviations", ""]
-        lines += [*_grid(MEAN_HEADER, _means(table, part)), ""]
-    lines += ["## Test log density: NTLL minus the exact, x 10^-3 nats", ""]
-    lines += [*_grid(SCORE_HEADER, _scores(table, "test", "ntll_difference", "ntll_se", 1e3)), ""]
-    lines += ["## Log evidence minus the exact, nats", ""]
-    lines += [*_grid(SCORE_HEADER, _scores(table, "train", "evidence_error", "evidence_se", 1.0)), ""]
-    lines += ["## How it was sampled", "", *_grid(SAMPLER_HEADER, _samplers(records)), ""]
+        lines += [*grid(MEAN_HEADER, _aligned(MEAN_HEADER), _means(table, part)), ""]
+    lines += [f"## {SCORES['density']}", "", *_score_table(table, "density"), ""]
+    lines += [f"## {SCORES['evidence']}", "", *_score_table(table, "evidence"), ""]
+    lines += ["## How it was sampled", "", *textwrap.wrap(SAMPLER_LEGEND, WIDTH), ""]
+    lines += [*grid(SAMPLER_HEADER, _aligned(SAMPLER_HEADER), _samplers(records)), ""]
     lines += [*(line for record in records for line in _mirror(record))]
     return write_text(path, "\n".join(lines).rstrip() + "\n")
+
+
+def _aligned(header: Sequence[str]) -> str:
+    """First column left, the others right."""
+    return "l" + "r" * (len(header) - 1)
 
 
 TITLE = "The exact posterior beside EP, QP and VB"
@@ -163,41 +184,43 @@ One fold a data set (as-released, seed 0, fold 0); every method and the exact po
 hyperparameters, those of EP's first tuning. The exact posterior is sampled by elliptical slice sampling, its
 evidence by annealed importance sampling. Ratios: geometric mean over the latents; rms: of the log ratio.
 "±" and "noise" are Monte-Carlo standard errors of the exact values (upper bounds for means over latents).
+NTLL: mean over the fold's test points; one below the exact posterior's does better on these points but is no
+nearer to what the model says.
 "QP closer": share of latents where QP's variance is closer to the exact one than EP's, in brackets the share
 that is decided by two standard errors, and that share with all undecided latents added.
 "Verdict" compares EP and QP by mean squared log error: undecided within two standard errors."""
 
-VARIANCE_HEADER = ("Data", "n", "EP", "QP", "VB", "±", "rms EP", "rms QP", "rms VB", "noise") + (
-    "QP closer",
-    "Verdict",
-)
+VARIANCE_HEADER = (
+    "Data", "n", "EP", "QP", "VB", "±", "rms EP", "rms QP", "rms VB", "noise", "QP closer", "Verdict",
+)  # fmt: skip
 MEAN_HEADER = ("Data", "rms EP", "rms QP", "rms VB", "noise")
-SCORE_HEADER = ("Data", "EP", "QP", "VB", "±")
-SAMPLER_HEADER = ("Data", "Chains", "Iterations", "Sweeps", "R-hat", "Min. size", "Steps", "Runs") + (
-    "Eff. runs",
-    "Heaviest",
-    "Log evidence",
+SCORE_HEADER = ("Data", "Exact", "±", "EP - exact", "QP - exact", "VB - exact")
+SCORES = {
+    "density": "Test log density: NTLL, x 10^-3 nats",
+    "evidence": "Log evidence, nats",
+}
+SAMPLER_HEADER = (
+    "Data", "Chains", "Iterations", "Sweeps", "R-hat", "Min. size", "Steps", "Runs", "Eff. runs", "Heaviest",
     "Core-seconds",
+)  # fmt: skip
+SAMPLER_LEGEND = (
+    "R-hat: the largest of any latent; min. size: the smallest effective sample. Steps, runs: of the "
+    "annealing; eff. runs: how many equally weighted ones the weights are worth; heaviest: the largest "
+    "weight's share. Where eff. runs are few the standard error of the log evidence is itself uncertain."
 )
-
-
 OVERVIEW_HEADER = ("Data", "EP", "QP", "VB", "rms EP", "rms QP", "rms VB", "Verdict")
 
 
-def overview(records: Sequence[dict]) -> str:
-    """What the ground truth says about variances, as a section of the audit."""
+def _made(made: Sequence[Made]) -> list[str]:
+    return [*stamps.note(made, "EP, QP and VB"), ""] if made else []
+
+
+def overview(records: Sequence[dict], made: Sequence[Made] = ()) -> str:
+    """What the ground truth says: variances, means, test log densities, evidence; a section of the audit."""
     table = summary(records)
-    lines = [
-        "## Ground truth: are QP's smaller variances closer to the exact ones, or merely smaller?",
-        "",
-    ]
-    lines += textwrap.wrap(
-        "One fold a data set, EP, QP, VB and the exact posterior (elliptical slice sampling) at the same "
-        "hyperparameters. Variance over exact variance, geometric mean over the latents, and the rms of the "
-        "log ratio; the verdict compares EP and QP by the latter. Means, test densities, evidence and the "
-        "sampler's diagnostics are in `qp_truth.md`.",
-        108,
-    )
+    lines = ["## Ground truth: are QP's smaller variances closer to the exact ones, or merely smaller?", ""]
+    lines += [*textwrap.wrap(OVERVIEW_LEGEND, WIDTH), "", *_made(made)]
+    lines.pop()
     for part, name in (("test", "test"), ("train", "training")):
         verdicts, cells = [], []
         for row, of in _lines_of(table, part):
@@ -205,9 +228,24 @@ def overview(records: Sequence[dict]) -> str:
             ratios = [f"{np.exp(of[m].log_variance_bias):.4f}" for m in METHODS]
             cells.append((row, *ratios, *(f"{of[m].log_variance_rms:.4f}" for m in METHODS), verdicts[-1]))
         counted = ", ".join(f"{v} on {verdicts.count(v)}" for v in VERDICTS)
-        lines += ["", f"**Latents at {name} inputs**: {counted} of {len(verdicts)} rows.", ""]
-        lines += _grid(OVERVIEW_HEADER, cells)
+        lines += ["", f"**Variances at {name} inputs**: {counted} of {len(verdicts)} rows.", ""]
+        lines += grid(OVERVIEW_HEADER, _aligned(OVERVIEW_HEADER), cells)
+    lines += ["", "**Means at test inputs**: rms error, in exact posterior standard deviations.", ""]
+    lines += grid(MEAN_HEADER, _aligned(MEAN_HEADER), _means(table, "test"))
+    for name, title in SCORES.items():
+        lines += ["", f"**{title}**: of the exact posterior, then each method's minus it.", ""]
+        lines += _score_table(table, name)
     return "\n".join(["", *lines, ""])
+
+
+OVERVIEW_LEGEND = (
+    "One fold a data set, EP, QP, VB and the exact posterior (elliptical slice sampling) at the same "
+    "hyperparameters. Variance over exact variance, geometric mean over the latents, and the rms of the "
+    "log ratio; the verdict compares EP and QP by the latter. NTLL is the mean over the fold's test "
+    "points; one below the exact posterior's does better on these points but is no nearer to what the model "
+    "says. ± and noise: Monte-Carlo standard errors of the exact numbers, upper bounds for "
+    "means over points. The sampler's diagnostics are in `qp_truth.md`."
+)
 
 
 def _lines_of(table: pd.DataFrame, part: str) -> Iterable[tuple[str, dict]]:
@@ -244,15 +282,20 @@ def _means(table: pd.DataFrame, part: str) -> list[tuple]:
     ]
 
 
-def _scores(table: pd.DataFrame, part: str, value: str, error: str, scale: float) -> list[tuple]:
-    return [
+def _score_table(table: pd.DataFrame, name: str) -> list[str]:
+    """The exact NTLL or log evidence, and each method's minus it."""
+    part, stem, scale = {"density": ("test", "ntll", 1e3), "evidence": ("train", "evidence", 1.0)}[name]
+    difference = {"density": "ntll_difference", "evidence": "evidence_error"}[name]
+    cells = [
         (
             row,
-            *(f"{scale * getattr(of[m], value):+z.3f}" for m in METHODS),
-            f"{scale * getattr(of['ep'], error):.3f}",
+            f"{scale * getattr(of['ep'], f'{stem}_exact'):.3f}",
+            f"{scale * getattr(of['ep'], f'{stem}_se'):.3f}",
+            *(f"{scale * getattr(of[m], difference):+z.3f}" for m in METHODS),
         )
         for row, of in _lines_of(table, part)
     ]
+    return grid(SCORE_HEADER, _aligned(SCORE_HEADER), cells)
 
 
 def _samplers(records: Sequence[dict]) -> list[tuple]:
@@ -274,7 +317,6 @@ def _samplers(records: Sequence[dict]) -> list[tuple]:
                 f"{annealing['runs']:,}",
                 f"{annealing['effective']:,.0f}",
                 f"{annealing['share_of_heaviest']:.4f}",
-                f"{truth['log_evidence']:.3f} ± {truth['se_log_evidence']:.3f}",
                 f"{sum(truth['seconds'].values()):.0f}",
             )
         )
@@ -293,24 +335,16 @@ def _mirror(record: dict) -> list[str]:
         f"modes in equal parts, {mirror['ended_at_other_sign']} ended at negative f "
         f"(R-hat {mirror['r_hat_both_signs']:.2f})."
     )
-    return textwrap.wrap(text, 108)
+    return textwrap.wrap(text, WIDTH)
 
 
-def write(records: Sequence[dict], tables: str | Path, figures: str | Path) -> list[Path]:
+def write(
+    records: Sequence[dict], tables: str | Path, figures: str | Path, made: Sequence[Made] = ()
+) -> list[Path]:
     """Everything made of records (:func:`load`): ``qp_truth.{csv,md}`` and the figure (PDF, PNG)."""
     from tilted.results.truth_figure import figure_truth
 
     table = summary(records)
     csv = write_csv(table, Path(tables, "qp_truth.csv"))
-    markdown = write_markdown(records, table, Path(tables, "qp_truth.md"))
+    markdown = write_markdown(records, table, Path(tables, "qp_truth.md"), made)
     return [csv, markdown, *figure_truth(records, table, Path(figures, "qp_truth"))]
-
-
-def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Aligned pipe table, first column left, the others right."""
-    widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
-    rules = ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])]
-    return [
-        "| " + " | ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) + " |"
-        for row in (header, rules, *rows)
-    ]

@@ -16,18 +16,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STEP = 0.25
-TITLES = ("Latent variances", "Latent means", "Log evidence")
-AXIS_LABELS = ("method / exact, test inputs", "rms error (exact sd)", "exact $-$ method (nats)")
+MILLI = 1000.0
+TITLES = ("Latent variances", "Latent means", "Test log density", "Log evidence")
+AXIS_LABELS = (
+    "method / exact, test inputs",
+    "rms error (exact sd)",
+    "NTLL: method $-$ exact\n($10^{-3}$ nats)",
+    "exact $-$ method (nats)",
+)
 LABELS = {"ep": "EP", "qp": "QP", "vb": "VB"}
 
 
 def figure_truth(records: Sequence[dict], table: pd.DataFrame, path_stem: str | Path) -> tuple[Path, Path]:
-    """Variances, means and evidence against the exact ones.
+    """Variances, means, test log densities and evidence against the exact ones.
 
-    Left: variance over exact variance at every test input (dots) and its geometric mean (bar); the grey
-    band is two standard errors of the exact variances. Middle: root mean square error of the test
-    latents' means in exact standard deviations. Right: exact log evidence minus the method's. In both,
-    grey covers what two Monte-Carlo standard errors could explain.
+    From the left: variance over exact variance at every test input (dots) and its geometric mean (bar);
+    root mean square error of the test latents' means in exact standard deviations; mean negative test log
+    density minus that of the exact posterior (right of zero: worse); exact log evidence minus the method's.
+    Grey covers what two Monte-Carlo standard errors could explain.
 
     Parameters
     ----------
@@ -36,11 +42,7 @@ def figure_truth(records: Sequence[dict], table: pd.DataFrame, path_stem: str | 
     table : pandas.DataFrame
         As `truth.summary` returns it.
     path_stem : str or Path
-        Files are ``<path_stem>.pdf`` and ``<path_stem>.png``.
-
-    Returns
-    -------
-    pdf, png : Path
+        Given to `style.save`, whose files are returned.
 
     Raises
     ------
@@ -53,20 +55,16 @@ def figure_truth(records: Sequence[dict], table: pd.DataFrame, path_stem: str | 
         raise ValueError("nothing to draw: no record of ground truth")
     rows = [ROWS[record["dataset"]] for record in records]
     with style.applied():
-        figure = Figure(figsize=(7.0, 1.25 + 0.46 * len(rows)), layout="constrained")
-        panels = figure.subplots(1, 3, sharey=True, width_ratios=(2.2, 1.0, 1.0))
+        figure = Figure(figsize=(7.6, 1.35 + 0.46 * len(rows)), layout="constrained")
+        panels = figure.subplots(1, 4, sharey=True, width_ratios=(2.0, 1.0, 1.25, 1.0))
         _variances(panels[0], records)
         _errors(panels[1], table, rows, "test", "mean_rms", "mean_noise")
-        _errors(panels[2], table, rows, "train", "evidence_error", "evidence_se")
+        _densities(panels[2], table, rows)
+        _errors(panels[3], table, rows, "train", "evidence_error", "evidence_se")
         for axes, title, label in zip(panels, TITLES, AXIS_LABELS, strict=True):
             axes.set_title(title)
             axes.set_xlabel(label)
-        panels[0].set_yticks(range(len(rows)), rows)
-        panels[0].set_ylim(len(rows) - 0.5, -0.5)
-        for axes in panels:
-            axes.tick_params(axis="y", length=0)
-            for k in range(1, len(rows)):
-                axes.axhline(k - 0.5, color=style.LIGHT, linewidth=0.5, zorder=0)
+        style.row_axis(panels, rows)
         figure.legend(handles=_handles(), loc="outside lower center", ncols=4)
         return style.save(figure, path_stem)
 
@@ -115,6 +113,23 @@ def _errors(axes, table: pd.DataFrame, rows: Sequence[str], part: str, value: st
         axes.plot(abs(error), _height(row, line.method), linestyle="", markersize=4.2, zorder=3,
                   **_look(line.method), **face)  # fmt: skip
     axes.set_xlim(left=smallest)
+
+
+def _densities(axes, table: pd.DataFrame, rows: Sequence[str]) -> None:
+    """NTLL minus the exact one on an axis linear to 10^-3 nats, logarithmic beyond."""
+    axes.axvline(0.0, color="black", linewidth=0.7, zorder=2)
+    for line in table[table["part"] == "test"].itertuples(index=False):
+        row = rows.index(line.row)
+        if line.method == METHODS[0]:
+            reach = 2.0 * MILLI * line.ntll_se
+            axes.barh(row, 2.0 * reach, left=-reach, height=1.0, color=style.LIGHT, linewidth=0, zorder=1)
+        axes.plot(MILLI * line.ntll_difference, _height(row, line.method), linestyle="", markersize=4.2,
+                  zorder=3, **_look(line.method))  # fmt: skip
+    axes.set_xscale("symlog", linthresh=1.0, linscale=1.0)
+    ends = max(2.0, *(abs(end) for end in axes.get_xlim()))
+    axes.set_xlim(-ends, ends)
+    ticks = [t for t in (-100, -10, -1, 0, 1, 10, 100) if abs(t) <= ends]
+    axes.set_xticks(ticks, [str(t).replace("-", "\N{MINUS SIGN}") for t in ticks])
 
 
 def _handles() -> list:

@@ -7,7 +7,7 @@ of its numbers) and today's source and protocol are those it was rerun with (``s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -87,12 +87,17 @@ def write(checks: Iterable[Check], path: str | Path) -> Path:
 
 
 def read(path: str | Path) -> list[Check]:
-    """Checks of a file; none if there is no such file.
+    """Checks of a file (`lines`)."""
+    return lines(path, Check._fields, _check)
+
+
+def lines(path: str | Path, columns: Sequence[str], parse: Callable[[dict[str, str]], NamedTuple]) -> list:
+    """Lines of a CSV file, each parsed from its cells by column; none if there is no such file.
 
     Raises
     ------
     RecordError
-        The file is damaged; the message names it.
+        The file has other columns, or a line cannot be parsed; the message names it.
     """
     import pandas as pd
 
@@ -100,12 +105,11 @@ def read(path: str | Path) -> list[Check]:
         return []
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
-        if tuple(table.columns) != Check._fields:
-            raise ValueError(f"columns {list(table.columns)} are not {list(Check._fields)}")
-        checks = [_check(line) for line in table.to_dict("records")]
+        if tuple(table.columns) != tuple(columns):
+            raise ValueError(f"columns {list(table.columns)} are not {list(columns)}")
+        return [parse(line) for line in table.to_dict("records")]
     except (KeyError, ValueError) as error:
         raise RecordError(f"{path}: damaged ({error})") from error
-    return checks
 
 
 def _check(line: dict[str, str]) -> Check:

@@ -5,6 +5,7 @@ import pytest
 from tilted.results.audit import lookup
 from tilted.results.audit.verdicts import FAILS, HOLDS, IN_PART, MISSING, NO, SHOWN, UNTESTABLE
 from tilted.results.published import ROWS
+from tilted.results.studies import EFFECT, TIMING, read
 
 OTHERS = [name for name in ROWS if name not in (*lookup.HIGH_DIMENSIONAL, "coal")]
 
@@ -43,7 +44,7 @@ def test_times_are_missing(studies):
         (timing["dataset"] == "glass") & (timing["method"] == "ep") & (timing["seed"] > 0), "seconds"
     ] = None
     line = next(x for x in lookup.same_time(timing, "as-released")[0].lines if x.row == "Glass")
-    assert (line.sample.status, line.note) == ("no data", "1 folds timed")
+    assert (line.sample.status, line.note) == ("no data", "1 fold timed")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,10 @@ def test_a_spoiled_fit_is_one_that_quadrature_solves(studies):
     effect.loc[(effect["projection"] == "quadrature") & (effect["seed"] == 3), "converged"] = False
     line = lookup.unstable(effect, "as-described")[0].lines[0]
     assert (line.effect, line.n) == (0.0, 38)
-    assert line.note == "19 seeds; 0 not converged, 0 moved; 5 % of sites outside the box"
+    assert (
+        line.note
+        == "38 fits, too few to tell; 19 seeds; 0 not converged, 0 moved; 5 % of sites outside the box"
+    )
 
 
 def test_moves_below_the_margin_do_not_count(studies):
@@ -109,19 +113,19 @@ def test_the_effect_is_missing(studies):
 
 
 def test_studies_are_read_and_checked(studies, tmp_path):
-    assert lookup.read(None, lookup.TIMING) is None
-    assert lookup.read(tmp_path, lookup.TIMING) is None
+    assert read(None, TIMING) is None
+    assert read(tmp_path, TIMING) is None
     timing, effect = studies["timing"](), studies["effect"](lost=["sonar"])
-    timing.to_csv(tmp_path / lookup.TIMING, index=False)
-    effect.to_csv(tmp_path / lookup.EFFECT, index=False)
-    assert len(lookup.read(tmp_path, lookup.TIMING)) == len(timing)
-    assert not lookup.read(tmp_path, lookup.EFFECT)["converged"].all()
-    timing.drop(columns="sweeps").to_csv(tmp_path / lookup.TIMING, index=False)
+    timing.to_csv(tmp_path / TIMING, index=False)
+    effect.to_csv(tmp_path / EFFECT, index=False)
+    assert len(read(tmp_path, TIMING)) == len(timing)
+    assert not read(tmp_path, EFFECT)["converged"].all()
+    timing.drop(columns="sweeps").to_csv(tmp_path / TIMING, index=False)
     with pytest.raises(ValueError, match="no column sweeps"):
-        lookup.read(tmp_path, lookup.TIMING)
-    timing.iloc[[0, 0]].to_csv(tmp_path / lookup.TIMING, index=False)
+        read(tmp_path, TIMING)
+    timing.iloc[[0, 0]].to_csv(tmp_path / TIMING, index=False)
     with pytest.raises(ValueError, match="two lines"):
-        lookup.read(tmp_path, lookup.TIMING)
-    effect.assign(converged="maybe").to_csv(tmp_path / lookup.EFFECT, index=False)
+        read(tmp_path, TIMING)
+    effect.assign(converged="maybe").to_csv(tmp_path / EFFECT, index=False)
     with pytest.raises(ValueError, match="converged"):
-        lookup.read(tmp_path, lookup.EFFECT)
+        read(tmp_path, EFFECT)

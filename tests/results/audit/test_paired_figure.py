@@ -47,6 +47,17 @@ def test_methods_not_run_are_not_drawn(fits, drawn):
     assert len([bar for bar in left.containers if hasattr(bar, "has_xerr")]) == 2 and not right.containers
 
 
+def test_every_point_says_what_it_rests_on(fits, drawn):
+    frame = fits(rows=("crabs", "glass", "coal"), ntll=GAPS)
+    fewer = (frame["method"] == "vb") & (frame["dataset"] == "glass") & (frame["seed"] > 2)
+    absent = (frame["method"] == "vb-joint") & (frame["dataset"] == "coal")
+    paired_figure.paired_differences(frame[~fewer & ~absent], "x", "title")
+    left, right = ([text.get_text() for text in axes.texts] for axes in drawn[0].axes)
+    whole = ["8 × 10", "8 × 10", "8 × 1"]
+    assert left == [*whole, *whole, "seeds × folds"]
+    assert right == ["8 × 10", "8 × 10", "0", "8 × 10", "3 × 10", "8 × 1", "seeds × folds"]
+
+
 def test_files_are_reproducible(fits, tmp_path):
     frame = fits(rows=("crabs", "wine12"), ntll=GAPS)
     first = paired_figure.paired_differences(frame, tmp_path / "a", "title")

@@ -94,7 +94,7 @@ def test_one_seed_is_no_data_and_troubles_are_noted(fits):
     )
     assert [line.sample.status for line in lines] == [MISSING, YES, MISSING]
     assert [line.note for line in lines] == [
-        "1 complete seeds; 2 seeds left out", "3 folds not converged", "0 complete seeds",
+        "1 complete seed; 2 seeds left out", "3 folds not converged", "0 complete seeds",
     ]  # fmt: skip
     assert [x.row for x in rows.shown(lines)] == ["Sonar"]
     assert rows.shown(lines)[0].sample.status == SHOWN

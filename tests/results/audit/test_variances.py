@@ -38,7 +38,7 @@ def test_folds_without_a_pair_are_counted(fits):
     frame.loc[(frame["method"] == "qp") & (frame["fold"] == 2), "outcome"] = "not converged"
     block = variances.never_above(frame, "as-released")[0]
     crabs = next(line for line in block.lines if line.row == "Crabs")
-    assert crabs.n == 720 and crabs.note.endswith("8 folds without a pair; 8 QP fits not converged")
+    assert crabs.n == 720 and crabs.note.endswith("8 folds without a pair; 8 fits of QP not converged")
     frame.loc[frame["dataset"].isin(CLASSIFICATION), "pair"] = ""
     assert variances.never_above(frame, "as-released")[0].verdict == UNTESTABLE
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilted import protocols
+from tilted.results import stamps, studies
 from tilted.results.audit import lookup, projection, scores, text, variances
 from tilted.results.audit.verdicts import Block, Finding
 
@@ -30,7 +31,7 @@ PAPER = "QP"
 
 
 class Studies(NamedTuple):
-    """The small studies beside the records; None where one was not made (`lookup.read`)."""
+    """The small studies beside the records; None where one was not made (`studies.read`)."""
 
     timing: pd.DataFrame | None = None
     lookup_effect: pd.DataFrame | None = None
@@ -39,19 +40,22 @@ class Studies(NamedTuple):
 Judge = Callable[["pd.DataFrame", Studies, str], "list[Block]"]
 
 CLAIMS: dict[str, Judge] = {
-    "QP1": lambda fits, studies, protocol: scores.similar_errors(fits, protocol),
-    "QP2": lambda fits, studies, protocol: scores.no_higher_ntll(fits, protocol),
-    "QP3": lambda fits, studies, protocol: scores.asterisks(fits, protocol),
-    "QP4": lambda fits, studies, protocol: scores.worse_vb(fits, protocol),
-    "QP5": lambda fits, studies, protocol: variances.never_above(fits, protocol),
-    "QP6": lambda fits, studies, protocol: variances.poisson(fits, protocol),
-    "QP7": lambda fits, studies, protocol: projection.one_tilted(protocol),
-    "QP8": lambda fits, studies, protocol: lookup.same_time(studies.timing, protocol),
-    "QP9": lambda fits, studies, protocol: lookup.unstable(studies.lookup_effect, protocol),
+    "QP1": lambda fits, made, protocol: scores.similar_errors(fits, protocol),
+    "QP2": lambda fits, made, protocol: scores.no_higher_ntll(fits, protocol),
+    "QP3": lambda fits, made, protocol: scores.asterisks(fits, protocol),
+    "QP4": lambda fits, made, protocol: scores.worse_vb(fits, protocol),
+    "QP5": lambda fits, made, protocol: variances.never_above(fits, protocol),
+    "QP6": lambda fits, made, protocol: variances.poisson(fits, protocol),
+    "QP7": lambda fits, made, protocol: projection.one_tilted(protocol),
+    "QP8": lambda fits, made, protocol: lookup.same_time(made.timing, protocol),
+    "QP9": lambda fits, made, protocol: lookup.unstable(made.lookup_effect, protocol),
 }
 
+STUDIED = {"QP8": studies.TIMING, "QP9": studies.EFFECT}
+"""Claim -> the study behind it, whose source is named beside its numbers."""
 
-def judge(frame: pd.DataFrame, studies: Studies | None = None) -> list[Finding]:
+
+def judge(frame: pd.DataFrame, made: Studies | None = None) -> list[Finding]:
     """Every claim under every protocol.
 
     Parameters
@@ -59,7 +63,7 @@ def judge(frame: pd.DataFrame, studies: Studies | None = None) -> list[Finding]:
     frame : pandas.DataFrame
         Compact records with their column ``protocol``, in any order; protocols that are absent
         leave the claims about fits not testable.
-    studies : Studies, optional
+    made : Studies, optional
 
     Returns
     -------
@@ -68,7 +72,7 @@ def judge(frame: pd.DataFrame, studies: Studies | None = None) -> list[Finding]:
     """
     parts = {name: frame[frame["protocol"] == name] for name in protocols.names()}
     return [
-        Finding(claim, name, tuple(judged(fits, studies or Studies(), name)))
+        Finding(claim, name, tuple(judged(fits, made or Studies(), name)))
         for claim, judged in CLAIMS.items()
         for name, fits in parts.items()
     ]
@@ -78,7 +82,7 @@ def write_audit(
     frame: pd.DataFrame,
     folder: str | Path,
     claims: str | Path,
-    studies: str | Path | None = None,
+    folder_of_studies: str | Path | None = None,
     appendix: str = "",
 ) -> list[Path]:
     """Write ``audit.csv``, ``audit_rows.csv`` and ``audit.md``.
@@ -91,8 +95,8 @@ def write_audit(
         Where the tables go.
     claims : str or Path
         The published claims, a CSV with columns id, paper, where, claim.
-    studies : str or Path, optional
-        Folder in which `lookup.TIMING` and `lookup.EFFECT` are looked for.
+    folder_of_studies : str or Path, optional
+        Folder in which `studies.TIMING` and `studies.EFFECT` are looked for.
     appendix : str
         Markdown that ends ``audit.md``.
 
@@ -103,11 +107,12 @@ def write_audit(
     Raises
     ------
     ValueError
-        A claim of this paper is not in the list, or a study is damaged (`lookup.read`).
+        A claim of this paper is not in the list, or a study is damaged (`studies.read`).
     """
     published = text.read_claims(claims, CLAIMS)
-    made = Studies(lookup.read(studies, lookup.TIMING), lookup.read(studies, lookup.EFFECT))
-    return text.write(judge(frame, made), published, Path(folder), appendix)
+    found = {name: studies.read(folder_of_studies, name) for name in (studies.TIMING, studies.EFFECT)}
+    notes = {claim: stamps.note(studies.made(name, found[name])) for claim, name in STUDIED.items()}
+    return text.write(judge(frame, Studies(*found.values())), published, Path(folder), appendix, notes)
 
 
 __all__: Sequence[str] = ("CLAIMS", "Studies", "judge", "write_audit")

@@ -1,16 +1,9 @@
-"""Claims about lookup tables: QP8 (time) and QP9 (instability), from two small studies beside the records.
-
-``timing.csv`` (`tilted.experiments.timing`): one inference a line, columns dataset, protocol, seed, fold,
-method, sweeps, seconds, N. ``lookup_effect.csv``: one fit at fixed hyperparameters a line, columns dataset,
-protocol, seed, fold, projection (``quadrature``, ``certified`` or ``as-described``), converged, ntll,
-outside_box (share of the sites whose cavity lies outside the table).
-"""
+"""Claims about lookup tables: QP8 (time) and QP9 (instability), from two of the `studies`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,16 +12,12 @@ from tilted.results import statistics
 from tilted.results.audit.rows import NTLL, shown, similar
 from tilted.results.audit.scores import CLASSIFICATION
 from tilted.results.audit.verdicts import MISSING, NO, YES, Block, Inference, Line
+from tilted.results.grid import counted
 from tilted.results.published import ROWS
+from tilted.results.studies import EFFECT, TIMING
 
 if TYPE_CHECKING:
     import pandas as pd
-
-TIMING, EFFECT = "timing.csv", "lookup_effect.csv"
-_NEEDED = {
-    TIMING: {"dataset", "protocol", "seed", "fold", "method", "sweeps", "seconds", "N"},
-    EFFECT: {"dataset", "protocol", "seed", "fold", "projection", "converged", "ntll", "outside_box"},
-}
 
 SAME_TIME = 1.25
 """Times whose ratio lies within this factor of 1 are almost the same."""
@@ -38,30 +27,6 @@ RARE = 0.05
 
 HIGH_DIMENSIONAL = ("ionosphere", "sonar")
 """The rows with more than 30 features (34 and 60); the others have at most 13."""
-
-
-def read(folder: str | Path | None, name: str) -> pd.DataFrame | None:
-    """One of the two studies, or None if it was not made.
-
-    Raises
-    ------
-    ValueError
-        The file lacks a column, has two lines of one fit, or a fit that may or may not have converged.
-    """
-    import pandas as pd
-
-    if folder is None or not Path(folder, name).is_file():
-        return None
-    table = pd.read_csv(Path(folder, name))
-    missing = _NEEDED[name] - set(table.columns)
-    if missing:
-        raise ValueError(f"{Path(folder, name)}: no column {', '.join(sorted(missing))}")
-    kind = "method" if name == TIMING else "projection"
-    if table.duplicated(["dataset", "protocol", "seed", "fold", kind]).any():
-        raise ValueError(f"{Path(folder, name)}: two lines of one fit")
-    if name == EFFECT and table["converged"].dtype != bool:
-        raise ValueError(f"{Path(folder, name)}: 'converged' is True or False on every line")
-    return table
 
 
 def same_time(timing: pd.DataFrame | None, protocol: str) -> list[Block]:
@@ -105,7 +70,7 @@ def _log_ratios(part: pd.DataFrame | None, dataset: str, method: str) -> dict[st
 def _time_line(row: str, method: str, found, estimate, p_equivalent: float) -> Line:
     quantity = f"seconds of {method} / seconds of ep"
     if estimate is None:
-        return Line(row, quantity, "factor", note=f"{len(found['seconds'])} folds timed")
+        return Line(row, quantity, "factor", note=f"{counted(len(found['seconds']), 'fold')} timed")
     status = similar(estimate, math.nan, p_equivalent, math.log(SAME_TIME))
     low, high = (math.exp(end) for end in estimate.interval())
     sample = Inference(status, low, high, p_equivalent=p_equivalent)
@@ -160,8 +125,10 @@ def _spoiled(part: pd.DataFrame | None, datasets: Sequence[str], projection: str
     status = YES if spoiled else NO if interval[1] < RARE else MISSING
     sample = Inference(status, *interval)
     note = (
-        f"{both.index.get_level_values('seed').nunique()} seeds; {lost.sum()} not converged, "
+        f"{counted(both.index.get_level_values('seed').nunique(), 'seed')}; {lost.sum()} not converged, "
         f"{moved.sum()} moved; "
         f"{100 * both['outside_box'].mean():.0f} % of sites outside the box"
     )
+    if status == MISSING:
+        note = f"{counted(n, 'fit')}, too few to tell; {note}"
     return Line(row, quantity, "share", spoiled / n, sample=sample, n=n, note=note)

@@ -27,6 +27,8 @@ from tilted.results.audit.verdicts import NO, YES, Block, Inference, Line
 SEED = 2020
 N = 1000
 ROUNDING = 1e-11
+NOTHING = 1e-12
+"""A ratio counts as above 1 by more than `ROUNDING`; one nearer to 1 than this is given as 1."""
 VISIBLE = 1e-9
 PAPERS_TABLE = "as-described"
 MU, LOG10_SIGMA = 10.0, 1.0
@@ -67,7 +69,10 @@ def one_tilted(protocol: str) -> list[Block]:
 
 
 def _block(name: str, projection: Callable, populations) -> Block:
-    test = f"every one of {N} random tilted distributions; interval: smallest and largest"
+    test = (
+        f"every one of {N} random tilted distributions; interval: smallest and largest; what is within "
+        f"{NOTHING:g} of 0 is rounding and given as 0"
+    )
     return Block(name, test, tuple(_line(p, projection) for p in populations), _smallness)
 
 
@@ -90,9 +95,13 @@ def _line(population: Population, projection: Callable) -> Line:
     note = f"{np.sum(above)} of {N} above 1 by more than {ROUNDING:g}"
     if not population.gaussian:
         note += f"; {np.sum(visible)} not Gaussian to {VISIBLE:g}, of these {np.sum(equal)} at 1"
-    low, high = float(ratio.min() - 1), float(ratio.max() - 1)
+    low, high = (_without_rounding(float(end - 1)) for end in (ratio.min(), ratio.max()))
     sample = Inference(NO if bad.any() else YES, low, high)
     return Line(population.row, QUANTITY, "excess", high, sample=sample, n=N, note=note)
+
+
+def _without_rounding(excess: float) -> float:
+    return excess if abs(excess) > NOTHING else 0.0
 
 
 def departure(likelihood, y, m, v) -> np.ndarray:

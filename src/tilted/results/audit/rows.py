@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tilted.results import statistics
 from tilted.results.audit.verdicts import NO, SHOWN, UNDECIDED, YES, Inference, Line
+from tilted.results.grid import counted
 from tilted.results.paired import Paired, paired
 from tilted.results.published import ROWS
 from tilted.results.statistics import ALPHA, Estimate
@@ -112,8 +113,8 @@ def shown(lines: Iterable[Line]) -> tuple[Line, ...]:
 
 def troubles(scores: Paired) -> list[str]:
     """What a reader has to know about matched scores."""
-    counts = ((scores.n_incomplete, "seeds left out"), (scores.n_unconverged, "folds not converged"))
-    return [f"{count} {what}" for count, what in counts if count]
+    counts = ((scores.n_incomplete, "seed left out"), (scores.n_unconverged, "fold not converged"))
+    return [counted(count, what) for count, what in counts if count]
 
 
 def _judged(estimates: Sequence[Estimate], margin: float, judge: Judge) -> list[Inference]:
@@ -146,5 +147,8 @@ def _line(draft: Draft, score: Score, estimate: Estimate, sample: Inference, gen
 
 def _without_data(draft: Draft, score: Score) -> Line:
     n_seeds = draft.scores.n_seeds if draft.scores else 0
-    notes = [f"{n_seeds} complete seeds", *(troubles(draft.scores) if draft.scores else [])]
+    notes = [
+        f"{n_seeds} complete {'seed' if n_seeds == 1 else 'seeds'}",
+        *(troubles(draft.scores) if draft.scores else []),
+    ]
     return Line(ROWS[draft.dataset], f"{draft.quantity}, {score.name}", score.unit, note="; ".join(notes))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from tilted.results.audit.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Line
 from tilted.results.audit.wording import MEANINGS, TITLES
@@ -58,13 +59,17 @@ def read_claims(path: str | Path, needed: Iterable[str]) -> dict[str, dict[str, 
 
 
 def write(
-    findings: Sequence[Finding], claims: dict[str, dict[str, str]], folder: Path, appendix: str = ""
+    findings: Sequence[Finding],
+    claims: dict[str, dict[str, str]],
+    folder: Path,
+    appendix: str = "",
+    notes: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[Path]:
-    """Write the three files; ``appendix`` ends ``audit.md``."""
+    """Write the three files; ``appendix`` ends ``audit.md``, ``notes`` are lines beside a claim there."""
     return [
         write_text(folder / "audit.csv", _csv(COLUMNS, (_summary(f, claims) for f in findings))),
         write_text(folder / "audit_rows.csv", _csv(ROW_COLUMNS, _rows(findings))),
-        write_text(folder / "audit.md", markdown(findings, claims) + appendix),
+        write_text(folder / "audit.md", markdown(findings, claims, notes) + appendix),
     ]
 
 
@@ -124,7 +129,11 @@ def _rows(findings: Iterable[Finding]) -> Iterable[tuple]:
                 )  # fmt: skip
 
 
-def markdown(findings: Sequence[Finding], claims: dict[str, dict[str, str]]) -> str:
+def markdown(
+    findings: Sequence[Finding],
+    claims: dict[str, dict[str, str]],
+    notes: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> str:
     """The audit to read: a summary of one screen, then every claim with its rows."""
     by_claim: dict[str, list[Finding]] = {}
     for finding in findings:
@@ -142,6 +151,7 @@ def markdown(findings: Sequence[Finding], claims: dict[str, dict[str, str]]) -> 
         lines += [f"## {name}: {TITLES[name]}", ""]
         lines += _wrapped(f"The paper ({claim['where']}): {claim['claim']}.") + [""]
         lines += _wrapped(MEANINGS[name]) + [""]
+        lines += [*notes[name], ""] if notes.get(name) else []
         for finding in part:
             lines += _section(finding)
     return "\n".join(lines).rstrip() + "\n"

@@ -10,7 +10,8 @@ import numpy as np
 from tilted.results.audit.rows import NTLL, PAIRED_TEST, drafts, higher, shown, tested
 from tilted.results.audit.scores import CLASSIFICATION, variational
 from tilted.results.audit.verdicts import NO, YES, Block, Inference, Line
-from tilted.results.paired import FAILED, OK
+from tilted.results.compact import FAILED, OK
+from tilted.results.grid import counted
 from tilted.results.published import ROWS
 
 if TYPE_CHECKING:
@@ -93,8 +94,8 @@ def _largest_ratio(fits: pd.DataFrame, dataset: str) -> Line:
     low, high = float(pairs["ratio_min"].min() - 1), float(pairs["ratio_max"].max() - 1)
     above, n = int(pairs["n_above"].sum()), int(pairs["n_test"].sum())
     unconverged = int((pairs["outcome"] != OK).sum())
-    counts = ((len(qp) - len(pairs), "folds without a pair"), (unconverged, "QP fits not converged"))
+    counts = ((len(qp) - len(pairs), "fold without a pair"), (unconverged, "fit of QP not converged"))
     notes = [f"{above} of {n} points above by more than 1e-9"]
-    notes += [f"{count} {what}" for count, what in counts if count]
+    notes += [counted(count, what) for count, what in counts if count]
     sample = Inference(YES if high <= ACCURACY else NO, low, high)
     return Line(ROWS[dataset], QUANTITY, "excess", high, sample=sample, n=n, note="; ".join(notes))

@@ -1,0 +1,93 @@
+"""The small studies beside the records: read, and by which source they were made.
+
+``timing.csv`` (`tilted.experiments.timing`): one inference a line. ``lookup.csv`` and ``lookup_effect.csv``
+(`tilted.experiments.lookup_study`): errors of a projection at random points a line; one fit at fixed
+hyperparameters a line, ``projection`` being ``quadrature``, ``certified`` or ``as-described``, and
+``outside_box`` the share of the sites whose cavity lies outside the table. A line ends with its stamp
+(`stamps.COLUMNS`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tilted.experiments import lookup_study, timing
+from tilted.provenance import closure_hash
+from tilted.results import stamps
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tilted.results.stamps import Made
+
+TIMING, ERRORS, EFFECT = "timing.csv", "lookup.csv", "lookup_effect.csv"
+FOLD = ("dataset", "protocol", "seed", "fold")
+
+
+class Study(NamedTuple):
+    """A file: its columns without the stamp, those that name a line, those that decide its source (a group
+    of parts, if any, and a part), and the modules that make a part."""
+
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    group: str | None
+    part: str
+    modules: Callable[..., list[str]]
+
+
+STUDIES = {
+    TIMING: Study(timing.COLUMNS, (*FOLD, "method"), "protocol", "dataset", timing.modules_of),
+    ERRORS: Study(
+        lookup_study.COLUMNS,
+        ("projection", "likelihood", "y", "region"),
+        None,
+        "likelihood",
+        lookup_study.modules_of_comparison,
+    ),
+    EFFECT: Study(
+        lookup_study.EFFECT_COLUMNS,
+        (*FOLD, "projection"),
+        "protocol",
+        "dataset",
+        lookup_study.modules_of,
+    ),
+}
+
+
+def read(folder: str | Path | None, name: str) -> pd.DataFrame | None:
+    """One of the studies, or None if it was not made.
+
+    Raises
+    ------
+    ValueError
+        The file lacks a column, has two lines of one fit, or a fit that may or may not have converged.
+    """
+    import pandas as pd
+
+    if folder is None or not Path(folder, name).is_file():
+        return None
+    path, study = Path(folder, name), STUDIES[name]
+    table = pd.read_csv(path, dtype=dict.fromkeys(stamps.COLUMNS, "str"))  # a hash can look like a number
+    missing = [column for column in study.columns if column not in table]
+    if missing:
+        raise ValueError(f"{path}: no column {', '.join(missing)}")
+    if table.duplicated(list(study.key)).any():
+        raise ValueError(f"{path}: two lines of one fit")
+    if name == EFFECT and table["converged"].dtype != bool:
+        raise ValueError(f"{path}: 'converged' is True or False on every line")
+    return table
+
+
+def made(name: str, table: pd.DataFrame | None) -> list[Made]:
+    """By which source the parts of a study were made; nothing of one that was not made."""
+    if table is None:
+        return []
+    study = STUDIES[name]
+    return stamps.of_table(table, study.group, study.part, lambda *part: todays(name, *part))
+
+
+def todays(name: str, *part: str) -> str:
+    """Hash of the source that would make a part of a study today."""
+    return closure_hash(*STUDIES[name].modules(*part))
