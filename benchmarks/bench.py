@@ -191,10 +191,8 @@ def measure_size(n: int, rate: float) -> dict:
 
 def report(record: dict) -> list[str]:
     """What was measured, for the terminal."""
-    lines = [
-        f"{record['environment']['cpu']}, one thread, dgemm {record['dgemm_gflops']:.0f} Gflop/s, {record['date']}",
-        "",
-    ]
+    cpu, rate = record["environment"]["cpu"], record["dgemm_gflops"]
+    lines = [f"{cpu}, one thread, dgemm {rate:.0f} Gflop/s, {record['date']}", ""]
     lines += [
         f"{'':8}{'N':>5} {'':6}{'library':22}{'ms':>9}{'times ours':>12}{'evidence':>12}  evaluations, sweeps"
     ]
