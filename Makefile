@@ -18,7 +18,7 @@ export MKL_NUM_THREADS := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := preview
-.PHONY: setup preview paper records tables verify plan test test-full lint format lock clean help
+.PHONY: setup preview paper records tables verify plan test test-full bench lint format lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -65,6 +65,10 @@ test: setup ## the tests (minutes)
 
 test-full: setup ## all tests, the long ones included
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile -m ""
+
+bench: setup ## ours against GPy and scikit-learn (minutes, on a quiet machine); writes benchmarks/
+	$(PIP) --only-binary :all: 'GPy>=1.15' || echo "GPy could not be installed: its rows will be missing"
+	$(BIN)/python benchmarks/bench.py
 
 lint: setup ## ruff, snakefmt, snakemake --lint
 	$(BIN)/ruff check .

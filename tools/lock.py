@@ -18,17 +18,26 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LOCK, ENVIRONMENT = ROOT / "requirements.lock", ROOT / "environment.yml"
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # without a GUI toolkit
+NOT_LOCKED = ("bench",)  # extras that are installed on request only
 UV = (
-    "uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --fork-strategy fewest "
+    "uv pip compile pyproject.toml {extras} --universal --python-version 3.11 --fork-strategy fewest "
     "--generate-hashes --no-config --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet"
 )
 
 
 def direct_dependencies() -> list[str]:
-    """Requirements of the package and all its extras, as written."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = [r for extra in project["optional-dependencies"].values() for r in extra]
-    return [*project["dependencies"], *extras]
+    """Requirements of the package and its locked extras, as written."""
+    return [*_project()["dependencies"], *(r for extra in locked_extras().values() for r in extra)]
+
+
+def locked_extras() -> dict[str, list[str]]:
+    """Extras by name, without those that are not locked."""
+    extras = _project()["optional-dependencies"]
+    return {name: extras[name] for name in extras if name not in NOT_LOCKED}
+
+
+def _project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def name_of(requirement: str) -> str:
@@ -63,7 +72,8 @@ def resolve() -> str:
     """The lock file's text; one version of a package for every Python where that is possible."""
     if shutil.which("uv") is None:
         sys.exit("`make lock` needs uv on the path: python3 -m pip install uv")
-    done = subprocess.run(UV.split(), cwd=ROOT, capture_output=True, text=True)
+    command = UV.format(extras=" ".join(f"--extra {name}" for name in locked_extras()))
+    done = subprocess.run(command.split(), cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"uv could not resolve pyproject.toml:\n{done.stderr}")
     return done.stdout

@@ -1,0 +1,260 @@
+"""Tilted against what a user would pick, on the same folds, from the same start, with one BLAS thread.
+
+    python benchmarks/bench.py [--output FOLDER] [--repeats 7] [--quick]
+
+writes results.json and bench.png / bench.pdf into FOLDER (this one by default) and prints the ratios. Runs of
+two libraries alternate, and medians are compared. Only what is reached counts: log evidences stand beside
+the seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+import tracemalloc
+import warnings
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import numpy as np  # noqa: E402  # after the number of threads is set
+import peers  # noqa: E402
+
+from tilted import data, lookup, provenance  # noqa: E402
+from tilted.data import split  # noqa: E402
+from tilted.inference import get_rule  # noqa: E402
+from tilted.inference.engine import infer  # noqa: E402
+from tilted.kernels import SquaredExponential  # noqa: E402
+from tilted.likelihoods.probit import Probit  # noqa: E402
+from tilted.posteriors.dense import Dense  # noqa: E402
+
+CASES = {"Wine1": "wine12", "IonoS": "ionosphere", "Cancer": "cancer", "Pima": "pima"}
+SIZES = (117, 200, 316, 659, 1000, 2000, 4000)
+LONG = 1.0  # seconds above which a run is repeated three times only
+
+
+def main(argv=None) -> None:
+    """Measure, write, print."""
+    options = _options(argv)
+    warnings.simplefilter("ignore")
+    record = {
+        "date": date.today().isoformat(),
+        "environment": provenance.environment(),
+        "peers": _versions(),
+        "dgemm_gflops": dgemm_rate(),
+    }
+    record["cases"] = [row for case in CASES for row in measure_case(case, options)]
+    sizes = SIZES[:4] if options.quick else SIZES
+    record["scaling"] = [measure_size(n, record["dgemm_gflops"]) for n in sizes]
+    folder = Path(options.output)
+    (folder / "results.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    draw(record, folder)
+    print("\n".join(report(record)))
+
+
+def _options(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--output", default=str(Path(__file__).parent), help="folder of what is written")
+    parser.add_argument("--repeats", type=int, default=7, help="of short runs; 3 of long ones")
+    parser.add_argument("--quick", action="store_true", help="no fits of the peers, no sizes above 700")
+    return parser.parse_args(argv)
+
+
+def _versions() -> dict:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for package in ("scikit-learn", "GPy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def dgemm_rate(n: int = 2000) -> float:
+    """Gflop/s of a matrix product of size ``n``, median of five."""
+    A = np.random.default_rng(0).standard_normal((n, n))
+    B = A @ A
+    seconds = []
+    for _ in range(5):
+        began = time.perf_counter()
+        np.matmul(A, A, out=B)
+        seconds.append(time.perf_counter() - began)
+    return 2e-9 * n**3 / float(np.median(seconds))
+
+
+def measure_case(case: str, options) -> list[dict]:
+    """Rows of one data set: every library's inference and fit."""
+    try:
+        dataset = data.load(CASES[case], "as-released")
+    except data.DataError as error:
+        print(f"{case} is left out: {error}")
+        return []
+    part = split(dataset, "legacy-shuffle", 0, 0)
+    X, y = part.X_train, part.y_train
+    ours = [peers.Ours("ep"), peers.Ours("qp", lookup.build(points=50)), peers.Ours("vb")]
+    others = peers.installed()
+    rows = []
+    for what in ("infer", "fit"):
+        chosen = [p for p in ours + others if getattr(p, what)]
+        if what == "fit" and options.quick:
+            chosen = ours
+        if what == "fit" and len(y) > 400:  # hours of GPy
+            chosen = [p for p in chosen if not p.name.startswith("GPy")]
+        rows += _alternating(case, what, chosen, X, y, options.repeats)
+    return rows
+
+
+def _alternating(case, what, chosen, X, y, repeats) -> list[dict]:
+    """Seconds of each library's run, taken in turns, and what it reached."""
+    seconds, found, peak = {p.name: [] for p in chosen}, {}, {}
+    for turn in range(repeats + 1):  # the first warms up, and tells memory
+        for p in chosen:
+            if len(seconds[p.name]) >= 3 and np.median(seconds[p.name]) > LONG:
+                continue
+            if turn == 0:
+                tracemalloc.start()
+            began = time.perf_counter()
+            found[p.name] = getattr(p, what)(X, y)
+            taken = time.perf_counter() - began
+            if turn == 0:
+                peak[p.name] = tracemalloc.get_traced_memory()[1]
+                tracemalloc.stop()
+            else:
+                seconds[p.name].append(taken)
+    return [
+        {
+            "case": case,
+            "n": len(y),
+            "what": what,
+            "library": p.name,
+            "seconds": float(np.median(seconds[p.name])),
+            "runs": len(seconds[p.name]),
+            "peak_doubles_per_n2": peak[p.name] / 8 / len(y) ** 2,
+            **asdict(found[p.name]),
+        }
+        for p in chosen
+    ]
+
+
+class Counting(Dense):
+    """A posterior that counts the flops of its factorisations, in units of N^3."""
+
+    flops = 0.0
+
+    def condition(self, sites):
+        """2/3 for factor and inverse; nothing at flat sites."""
+        Counting.flops += 2 / 3 if np.any(sites.tau) else 0.0
+        return super().condition(sites)
+
+    def correlations(self, state):
+        """1/3, in single precision worth half of it."""
+        Counting.flops += 1 / 6
+        return super().correlations(state)
+
+
+def measure_size(n: int, rate: float) -> dict:
+    """One inference on n made-up points: seconds, memory, and seconds over those of its flops at ``rate``."""
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, 4))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    kernel, rule = SquaredExponential(4.0, 1.5), get_rule("ep")
+    tracemalloc.start()
+    found = infer(Counting.build(kernel.matrix(X)), Probit(), y, rule)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    seconds = []
+    for _ in range(3 if n > 1500 else 7):
+        Counting.flops = 0.0
+        began = time.perf_counter()
+        infer(Counting.build(kernel.matrix(X)), Probit(), y, rule)
+        seconds.append(time.perf_counter() - began)
+    median = float(np.median(seconds))
+    return {
+        "n": n,
+        "seconds": median,
+        "sweeps": found.status.sweeps,
+        "converged": found.status.converged,
+        "flops_per_n3": Counting.flops,
+        "limit_ratio": median / (Counting.flops * n**3 / (1e9 * rate)),
+        "peak_doubles_per_n2": peak / 8 / n**2,
+    }
+
+
+def report(record: dict) -> list[str]:
+    """What was measured, for the terminal."""
+    cpu, rate = record["environment"]["cpu"], record["dgemm_gflops"]
+    lines = [f"{cpu}, one thread, dgemm {rate:.0f} Gflop/s, {record['date']}", ""]
+    lines += [
+        f"{'':8}{'N':>5} {'':6}{'library':22}{'ms':>9}{'times ours':>12}{'evidence':>12}  evaluations, sweeps"
+    ]
+    for row in record["cases"]:
+        same = (r for r in record["cases"] if (r["case"], r["what"]) == (row["case"], row["what"]))
+        ours = next(r for r in same if r["library"] == _counterpart(row["library"]))
+        counts = ", ".join("-" if row[k] is None else str(row[k]) for k in ("evaluations", "sweeps"))
+        note = " (not converged)" if row["converged"] is False else ""
+        ratio = row["seconds"] / ours["seconds"]
+        lines.append(
+            f"{row['case']:8}{row['n']:5} {row['what']:6}{row['library']:22}{1e3 * row['seconds']:9.1f}"
+            f"{ratio:12.1f}{row['log_evidence']:12.4f}  {counts}{note}"
+        )
+    lines += ["", f"{'N':>6}{'seconds':>9}{'sweeps':>8}{'limit ratio':>13}{'peak memory / N^2 doubles':>27}"]
+    for row in record["scaling"]:
+        lines.append(
+            f"{row['n']:6}{row['seconds']:9.3f}{row['sweeps']:8}{row['limit_ratio']:13.2f}"
+            f"{row['peak_doubles_per_n2']:27.2f}"
+        )
+    return lines
+
+
+def _counterpart(library: str) -> str:
+    """Ours that a library is compared with."""
+    return "tilted VB" if library == "GPy VB" else "tilted EP"
+
+
+def draw(record: dict, folder: Path) -> None:
+    """Seconds of one inference against N, with the time of its flops at the dgemm rate below."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
+    n = np.array([row["n"] for row in record["scaling"]])
+    seconds = np.array([row["seconds"] for row in record["scaling"]])
+    ratio = np.array([row["limit_ratio"] for row in record["scaling"]])
+    axes.plot(n, seconds, "o-", color="#1f4e79", label="tilted EP, made-up data")
+    axes.plot(n, seconds / ratio, "--", color="#1f4e79", label="its factorisations at the dgemm rate")
+    marks = {"tilted EP": "o", "tilted QP": "^", "GPy EP": "s", "scikit-learn Laplace": "D"}
+    colours = {
+        "tilted EP": "#1f4e79",
+        "tilted QP": "#c0504d",
+        "GPy EP": "#7f7f7f",
+        "scikit-learn Laplace": "#9bbb59",
+    }
+    for library, mark in marks.items():
+        rows = [r for r in record["cases"] if r["what"] == "infer" and r["library"] == library]
+        if rows:
+            at = [r["n"] for r in rows], [r["seconds"] for r in rows]
+            axes.plot(
+                *at, mark, color=colours[library], mec="white", ms=7, label=f"{library}, Table 1's data"
+            )
+    axes.set(xscale="log", yscale="log", xlabel="training points N", ylabel="seconds an inference")
+    axes.legend(frameon=False, fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    for suffix in ("png", "pdf"):
+        metadata = {"CreationDate": None} if suffix == "pdf" else None
+        figure.savefig(folder / f"bench.{suffix}", dpi=150, metadata=metadata)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()
