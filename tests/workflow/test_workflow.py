@@ -2,16 +2,11 @@
 
 import csv
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PARTS = ["Snakefile", "environment.yml", "src", "workflow", "config", "profiles"]
-DATA = ["sources.yaml", "coal_counts.csv", "published"]
 COLUMNS = "row,metric,method,protocol,mean,sd,n_seeds,n_converged,n_attempted".split(",")
 COLUMNS += ["published_mean", "published_sd", "deviation_sd"]
 SMALL = """\
@@ -28,50 +23,15 @@ qp:
 """
 
 
-def snakemake(folder, *arguments, config="config/small.yaml", code=0, **variables):
-    """Run snakemake in a copy of the repository; its output, both streams."""
-    environment = {**os.environ, "PYTHONPATH": str(folder / "src"), **variables}
-    environment.pop("TILTED_DATA", None)
-    command = [sys.executable, "-m", "snakemake", "--cores", "2"]
-    command += [*arguments, *(["--configfile", config] if config else [])]
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-    )
-    assert (done.returncode == 0) == (code == 0), done.stdout
-    return done.stdout
-
-
-def copy_of_repository(folder):
-    for name in PARTS:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-        else:
-            shutil.copy(source, folder / name)
-    (folder / "data").mkdir()
-    for name in DATA:
-        source = ROOT / "data" / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / "data" / name)
-    (folder / "config" / "small.yaml").write_text(SMALL, encoding="utf-8")
-    return folder
-
-
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(tmp_path_factory, copy_of_repository, snakemake):
     """A copy of the repository with a small configuration run in it, and what the run printed."""
-    folder = copy_of_repository(tmp_path_factory.mktemp("a copy"))  # a path with a space
+    folder = copy_of_repository(tmp_path_factory.mktemp("a copy"), SMALL)  # a path with a space
     return folder, snakemake(folder)
 
 
-def jobs_of_dry_run(folder):
-    """Rule and wildcards of the jobs that would run."""
-    out = snakemake(folder, "--dry-run")
+def jobs_of(out):
+    """Rule and wildcards of the jobs that a dry run names."""
     jobs, rule = set(), None
     for line in out.splitlines():
         words = line.split()
@@ -114,11 +74,11 @@ def test_report_is_self_contained(run):
     assert 'src="http' not in html and 'href="http' not in html and "<script src" not in html
 
 
-def test_a_second_run_does_nothing(run):
+def test_a_second_run_does_nothing(run, snakemake):
     assert "Nothing to be done" in snakemake(run[0])
 
 
-def test_edits_rerun_what_they_touch(run):
+def test_edits_rerun_what_they_touch(run, snakemake):
     folder, _ = run
     results = {"compact", "artifacts"}
     source = folder / "src" / "tilted"
@@ -130,13 +90,13 @@ def test_edits_rerun_what_they_touch(run):
     ]:
         before = module.read_text(encoding="utf-8")
         edited(module)
-        assert jobs_of_dry_run(folder) == expected, module.name
+        assert jobs_of(snakemake(folder, "--dry-run")) == expected, module.name
         module.write_text(before, encoding="utf-8")
     edited(source / "gaussian.py", "# a comment")
-    assert jobs_of_dry_run(folder) == set()
+    assert jobs_of(snakemake(folder, "--dry-run")) == set()
 
 
-def test_a_lost_record_is_computed_again_to_the_same_numbers(run):
+def test_a_lost_record_is_computed_again_to_the_same_numbers(run, snakemake):
     folder, _ = run
     table = folder / "tables" / "preview" / "qp_table1.csv"
     before = table.read_bytes()
@@ -167,7 +127,7 @@ def test_records_alone_give_the_same_artifacts(run):
             assert path.read_bytes() == (folder / again / path.relative_to(folder / made)).read_bytes(), path
 
 
-def test_records_of_other_machines_are_kept(run):
+def test_records_of_other_machines_are_kept(run, snakemake):
     """With `keep_records`, a run in a fresh clone replaces its own seeds only."""
     folder, _ = run
     tilted(folder, "records", "--fits", "data/fits/qp", "--records", "results/kept/qp")
@@ -203,7 +163,7 @@ def test_records_of_other_machines_are_kept(run):
         ("name: small", "name: small\ncolour: blue", "colour"),
     ],
 )
-def test_wrong_configurations_are_refused_before_any_job(run, old, new, message):
+def test_wrong_configurations_are_refused_before_any_job(run, snakemake, old, new, message):
     folder, _ = run
     wrong = folder / "config" / "wrong.yaml"
     wrong.write_text(SMALL.replace(old, new, 1), encoding="utf-8")
@@ -212,7 +172,7 @@ def test_wrong_configurations_are_refused_before_any_job(run, old, new, message)
     assert "rule fit" not in out
 
 
-def test_no_network_and_no_mirror(run, tmp_path):
+def test_no_network_and_no_mirror(run, snakemake, tmp_path):
     """The message names the file, what was tried and how to place it by hand; nothing is left behind."""
     folder, _ = run
     registry = folder / "data" / "sources.yaml"
@@ -237,7 +197,7 @@ def test_no_network_and_no_mirror(run, tmp_path):
     assert list((folder / "data" / "raw").glob("*")) == []
 
 
-def test_default_and_full_configurations_are_valid(run):
+def test_default_and_full_configurations_are_valid(run, snakemake):
     """The preview is the default; the full grid resolves to its jobs without running any."""
     folder, _ = run
     preview = snakemake(folder, "--dry-run", "--quiet", "rules", config=None)
