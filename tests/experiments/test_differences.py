@@ -1,7 +1,7 @@
 """Derived protocols: how names resolve, that every choice of a change is seen, and that each one runs."""
 
 import copy
-import os
+import shutil
 from dataclasses import dataclass, field
 
 import pytest
@@ -182,15 +182,23 @@ CHOICES = [
 ]
 
 
-def loaded(dataset, variant):
-    """A data set; those that are not part of the package need the mirror."""
-    if dataset not in (WINE, COAL) and "TILTED_DATA_MIRROR" not in os.environ:
-        pytest.skip("no mirror of the raw data here (TILTED_DATA_MIRROR)")
-    return data.load(dataset, variant)
+@pytest.fixture
+def loaded(request, tmp_path):
+    """Function: a data set; those that are not part of the package need the mirror."""
+
+    def load(dataset, variant):
+        if dataset in (WINE, COAL):
+            return data.load(dataset, variant)
+        home = tmp_path / "data"
+        home.mkdir(exist_ok=True)
+        shutil.copy(request.config.rootpath / "data" / "sources.yaml", home)
+        return data.load(dataset, variant, home, str(request.getfixturevalue("mirror")))
+
+    return load
 
 
 @pytest.fixture
-def seen(monkeypatch):
+def seen(monkeypatch, loaded):
     """Function: what is seen of a cell when a difference makes a change."""
     told = []
 
@@ -235,7 +243,7 @@ def test_every_choice_of_a_change_is_seen(name, task, path, seen):
     )
 
 
-def test_a_constant_column_is_there_and_changes_nothing():
+def test_a_constant_column_is_there_and_changes_nothing(loaded):
     base, changed = "as-released", "as-released+ionosphere-34-columns"
     variants = [protocols.block(name, "classification")["variant"] for name in (base, changed)]
     sets = [loaded("ionosphere", variant) for variant in variants]
