@@ -53,12 +53,17 @@ def test_edits_rerun_what_they_touch(run, snakemake):
 
 
 @pytest.mark.parametrize(
-    "old, new", [("wine13: {chains", "iris: {chains"), ("chains: 8", "chains: 1"), ("0.9", "1.0")]
+    "old, new, message",
+    [
+        ("wine13: {chains", "iris: {chains", "truth: Additional properties are not allowed ('iris'"),
+        ("chains: 8", "chains: 1", "truth.wine13.chains: 1 is less than the minimum of 2"),
+        ("0.9", "1.0", "truth.wine13.share: 1.0 is greater than or equal to the maximum of 1"),
+    ],
 )
-def test_wrong_configurations_are_refused(run, snakemake, old, new):
+def test_wrong_configurations_are_refused(run, snakemake, old, new, message):
     (run / "config" / "wrong.yaml").write_text(SMALL.replace(old, new, 1), encoding="utf-8")
     out = snakemake(run, "--dry-run", config="config/wrong.yaml", code=1)
-    assert "validat" in out.lower() and "rule truth" not in out
+    assert f"In the configuration: {message}" in out and "rule truth" not in out
 
 
 def test_committed_records_do_not_make_a_run_look_done(run, snakemake):

@@ -9,6 +9,8 @@ import pytest
 
 COLUMNS = "row,metric,method,protocol,mean,sd,n_seeds,n_converged,n_attempted".split(",")
 COLUMNS += ["published_mean", "published_sd", "deviation_sd"]
+ROWS = "qp.as-released.rows: Additional properties are not allowed "
+ONE = "differences:\n  block: 1\n  names: "
 SMALL = """\
 name: small
 results: results/preview
@@ -151,25 +153,45 @@ def test_records_of_other_machines_are_kept(run, snakemake):
 @pytest.mark.parametrize(
     "old, new, message",
     [
-        ("wine13: {seeds: 1, block: 1}", "iris: {seeds: 1, block: 1}", "iris"),
-        ("seeds: 1", "seeds: 0", "seeds"),
-        ("seeds: 1", "seeds: many", "many"),
-        ("[ep, qp]", "[ep, laplace]", "laplace"),
-        ("[ep, qp]", "[ep, qp-own]", "no method 'qp-own'"),
-        ("as-released:", "as-dreamt:", "as-dreamt"),
-        ("tables: tables/preview\n", "", "tables"),
-        ("results: results/preview\n", "", "results"),
-        ("name: small", "name: small\nkeep_records: perhaps", "perhaps"),
-        ("name: small", "name: small\ncolour: blue", "colour"),
+        (
+            "wine13: {seeds: 1, block: 1}",
+            "iris: {seeds: 1, block: 1}",
+            ROWS + "('iris' was unexpected); known: ion",
+        ),
+        ("seeds: 1", "seeds: 0", "qp.as-released.rows.wine13.seeds: 0 is less than the minimum of 1"),
+        ("block: 1", "block: 0", "qp.as-released.rows.wine13.block: 0 is less than the minimum of 1"),
+        ("seeds: 1", "seeds: many", "qp.as-released.rows.wine13.seeds: 'many' is not of type 'integer'"),
+        ("[ep, qp]", "[ep, laplace]", "qp.as-released.methods.1: 'laplace' is not one of ['ep', 'qp'"),
+        (
+            "[ep, qp]",
+            "[ep, qp-own]",
+            "protocol 'as-released' has no method 'qp-own' for classification; known:",
+        ),
+        ("as-released:", "as-dreamt:", "known: as-released, as-described, corrected"),
+        ("tables: tables/preview\n", "", "top level: 'tables' is a required property"),
+        ("results: results/preview\n", "", "top level: 'results' is a required property"),
+        (
+            "name: small",
+            "name: small\nkeep_records: perhaps",
+            "keep_records: 'perhaps' is not of type 'boolean'",
+        ),
+        ("name: small", "name: small\ncolour: blue", "('colour' was unexpected); known: name, results"),
+        (
+            "qp:\n",
+            ONE + "[vb, vib]\nqp:\n",
+            "differences.names: no difference 'vb' to run; known: ard, loose",
+        ),
+        ("qp:\n", ONE + "[]\nqp:\n", "differences.names: [] should be non-empty"),
     ],
 )
 def test_wrong_configurations_are_refused_before_any_job(run, snakemake, old, new, message):
+    """In one line that says where and what is known there."""
     folder, _ = run
     wrong = folder / "config" / "wrong.yaml"
     wrong.write_text(SMALL.replace(old, new, 1), encoding="utf-8")
     out = snakemake(folder, config="config/wrong.yaml", code=1)
-    assert message in out
-    assert "rule fit" not in out
+    (line,) = [line for line in out.splitlines() if not line.startswith("Using workflow specific profile")]
+    assert line.startswith("In the configuration: ") and message in line
 
 
 def test_no_network_and_no_mirror(run, snakemake, tmp_path):
