@@ -40,10 +40,12 @@ def check_schema():
     error = best_match(Draft202012Validator(schema).iter_errors(config))
     if error is None:
         return
-    hint = ""
+    what = error.message
     if error.validator == "additionalProperties":
-        hint = f"; known: {', '.join(error.schema['properties'])}"
-    refuse(f"{'.'.join(map(str, error.absolute_path)) or 'top level'}: {error.message}{hint}")
+        what += f"; known: {', '.join(error.schema['properties'])}"
+    elif error.validator == "anyOf":
+        what = "qp, differences or lookup must say what to run"
+    refuse(f"{'.'.join(map(str, error.absolute_path)) or 'top level'}: {what}")
 
 
 check_schema()
@@ -109,6 +111,16 @@ def difference_paths():
         return [fit_path(*job) for job in differences.jobs(**config["differences"])]
     except ValueError as error:
         refuse(f"differences.names: {error}")
+
+
+def base_records():
+    """Compact records of the protocols that the differences change."""
+    names = config["differences"].get("names", ())
+    paths = {base: f"{RECORDS}/{base}.csv.gz" for base in differences.bases(names)}
+    for base, path in paths.items():
+        if base not in config["qp"] and not Path(path).is_file():
+            refuse(f"differences: there is no {path} to compare with; run '{base}' first, or set names")
+    return list(paths.values())
 
 
 def fit_path(protocol, dataset, method, first, last):
