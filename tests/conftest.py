@@ -1,6 +1,7 @@
 """Fixtures shared by all tests."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,15 @@ def values():
 def cells():
     """Cells computed by the released code of the QP paper."""
     return json.loads((REFERENCE / "reference_cells.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def mirror():
+    """Folder with the raw files, if this machine has one."""
+    folder = os.environ.get("TILTED_DATA_MIRROR")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("no folder with the raw data here (TILTED_DATA_MIRROR)")
+    return Path(folder).resolve()
 
 
 @pytest.fixture

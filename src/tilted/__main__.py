@@ -185,6 +185,8 @@ def _timing(arguments) -> int:
     from tilted.results import stamps
     from tilted.results.store import write_text
 
+    if arguments.seeds < 1:
+        raise ValueError(f"need at least one seed, got {arguments.seeds}")
     names = arguments.datasets or [n for n in data.names() if qp.task_of(n) == timing.TASK]
     cells = [(seed, 0) for seed in range(arguments.seeds)]
     lines = []
@@ -227,7 +229,9 @@ def _records(arguments) -> int:
     # derived protocols have a record of their own (rule differences)
     paths = [p for p in everything if protocols.PLUS not in str(p.relative_to(arguments.fits))]
     if not paths:
-        raise ValueError(f"no fit records (*.jsonl.gz) in {arguments.fits}")
+        raise ValueError(
+            f"no fit records (*.jsonl.gz) in {arguments.fits}; `make paper` makes them, --fits names a folder"
+        )
     print(f"{arguments.records}: {merge.fold_in(paths, arguments.records)}")
     return 0
 

@@ -1,6 +1,5 @@
 """Readers: what is malformed is refused with its file and line, and nothing is dropped silently."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ from tilted.data import readers
 from tilted.data.readers import numbers, rows_of, signs
 
 ROOT = Path(__file__).resolve().parents[2]
-MIRROR = Path(os.environ.get("TILTED_DATA_MIRROR") or ROOT.parent / "shared" / "data" / "raw")
 CRABS = "sp sex index FL RW CL CW BD\nB M 1 8.1 6.7 16.1 19.0 7.0\nO F 2 8.8 7.7 18.1 20.8 7.4\n"
 CANCER = "1,5,1,1,1,2,1,3,1,1,2\n2,5,1,1,1,2,?,3,1,1,2\n3,8,10,10,8,7,10,9,7,1,4\n"
 PIMA = "npreg glu bp skin bmi ped age type\n5 86 68 28 30.2 0.364 24 No\n7 195 70 33 25.1 0.163 55 Yes\n"
@@ -74,23 +72,19 @@ def test_coal_counts_must_be_counts(tmp_path, count):
         readers.read("coal", "corrected", [], tmp_path)
 
 
-def test_rows_keep_file_order():
-    path = MIRROR / "sonar.all-data"
-    if not path.is_file():
-        pytest.skip("no mirror of the raw data here (TILTED_DATA_MIRROR)")
+def test_rows_keep_file_order(mirror):
+    path = mirror / "sonar.all-data"
     rows = rows_of(path, 61)
     table = np.loadtxt(path, delimiter=",", usecols=range(60))
     np.testing.assert_array_equal(numbers(rows, slice(0, 60)), table)
     assert np.all(np.diff(signs(rows, 60, {"R"}, {"M"})) <= 0)  # the file is sorted: R, then M
 
 
-def test_the_optional_wine_file_is_registered_with_its_checksum(tmp_path):
-    if not (MIRROR / "wine.data").is_file():
-        pytest.skip("no mirror of the raw data here (TILTED_DATA_MIRROR)")
+def test_the_optional_wine_file_is_registered_with_its_checksum(tmp_path, mirror):
     home = tmp_path / "data"
     home.mkdir()
     (home / "sources.yaml").write_bytes((ROOT / "data" / "sources.yaml").read_bytes())
-    path = data.fetch(data.file_entry("wine.data", home), home, mirror=str(MIRROR))
+    path = data.fetch(data.file_entry("wine.data", home), home, mirror=str(mirror))
     table = np.loadtxt(path, delimiter=",")
     for name, pair in (("wine12", (1, 2)), ("wine13", (1, 3)), ("wine23", (2, 3))):
         rows = table[np.isin(table[:, 0], pair)]

@@ -1,6 +1,5 @@
 """Splits: arguments that must be refused, constant columns, every real data set."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -11,19 +10,16 @@ from tilted.data.splits import FOLDS
 from tilted.data.standard import Dataset
 
 ROOT = Path(__file__).resolve().parents[2]
-MIRROR = Path(os.environ.get("TILTED_DATA_MIRROR") or ROOT.parent / "shared" / "data" / "raw")
 RAW = ["ionosphere", "cancer", "pima", "crabs", "sonar", "glass"]
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory):
+def loaded(tmp_path_factory, mirror):
     """All classification sets, as released and corrected."""
-    if not MIRROR.is_dir():
-        pytest.skip("no mirror of the raw data here (TILTED_DATA_MIRROR)")
     home = tmp_path_factory.mktemp("home")
     (home / "sources.yaml").write_bytes((ROOT / "data" / "sources.yaml").read_bytes())
     return {
-        (name, variant): data.load(name, variant, home, str(MIRROR))
+        (name, variant): data.load(name, variant, home, str(mirror))
         for name in RAW
         for variant in ("as-released", "corrected")
     }

@@ -67,6 +67,8 @@ def test_plain_output_is_readable(capsys):
         ("fit --dataset coal --hyperparameters variance=1", "needs one variance and a lengthscale"),
         ("fit --dataset coal --hyperparameters variance=-1,lengthscale=2", "positive"),
         ("fit --dataset coal --hyperparameters variance=1,lengthscale=long", "must be a number"),
+        ("timing --seeds 0", "need at least one seed, got 0"),
+        ("records --fits nowhere", "no fit records (*.jsonl.gz) in nowhere; `make paper` makes them"),
         ("fit --dataset coal --hyperparameters noise=1,lengthscale=2", "takes variance=V"),
     ],
 )

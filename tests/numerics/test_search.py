@@ -41,6 +41,23 @@ def test_a_cold_search_ends_where_its_evidence_is_stationary(seed):
     assert qp.log_evidence == pytest.approx(found.inference.log_evidence, abs=1e-3)
 
 
+@pytest.mark.parametrize("steps, rounds, climbs", [(1000, 8, 2), (2, 3, 3), (2, 1, 1)])
+def test_a_search_is_repeated_while_that_gains(toy, monkeypatch, steps, rounds, climbs):
+    """A whole climb once more, in vain; climbs cut short until the rounds are used up."""
+    problem, ends = Problem(*toy, Probit(), "ep"), []
+    climb = hyperparameters._climb
+
+    def counted(problem, kernel, search, trace, start):
+        ended = climb(problem, kernel, search, trace, start)
+        ends.append(trace.best.log_evidence)
+        return ended
+
+    monkeypatch.setattr(hyperparameters, "_climb", counted)
+    search = replace(LOG, max_iterations=steps, rounds=rounds)
+    found = maximise(problem, SquaredExponential(1e-3, 20.0), search)
+    assert len(ends) == climbs and found.inference.log_evidence == max(ends)
+
+
 def test_sites_that_lead_nowhere_are_dropped(toy, monkeypatch):
     """Inference from any sites but the caller's fails; the search ends where it would have."""
     problem = Problem(*toy, Probit(), "ep")

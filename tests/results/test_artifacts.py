@@ -64,6 +64,32 @@ def test_every_artifact_is_written_and_twice_the_same_bytes(results, published_t
         assert first == second
 
 
+def test_each_variance_figure_has_its_own_points(record, fits, published_table, tmp_path, monkeypatch):
+    """Of its protocol and its data sets; twice as many test points under the second protocol."""
+    drawn, paths = [], []
+    for protocol, n_test in (("as-released", 2), ("corrected", 4)):
+        for dataset in ("wine12", "coal"):
+            where = {"dataset": dataset, "protocol": protocol}
+            records = [record(method=m, latent_variance=[1.0] * n_test, **where) for m in ("ep", "qp")]
+            paths.append(fits("all-000-000", records))
+    merge.fold_in(paths, tmp_path / "results")
+
+    def draw(fits, points, datasets, stem, title):
+        shown = points[points["dataset"].isin(datasets)]
+        drawn.append((stem.parent.name, stem.name, datasets, len(shown), title))
+        return stem, stem
+
+    monkeypatch.setattr(artifacts.figures, "predictive_variances", draw)
+    monkeypatch.setattr(artifacts.report, "write_html", lambda *arguments, **named: None)
+    artifacts.write_all(tmp_path / "results", tmp_path / "tables", tmp_path / "figures", published_table)
+    assert drawn == [
+        ("as-released", "figure1a", ["wine12"], 2, "Classification, as-released"),
+        ("as-released", "figure1b", ["coal"], 2, "Poisson regression, as-released"),
+        ("corrected", "figure1a", ["wine12"], 4, "Classification, corrected"),
+        ("corrected", "figure1b", ["coal"], 4, "Poisson regression, corrected"),
+    ]
+
+
 def test_partial_seeds_are_shown_as_such(results, published_table, tmp_path):
     artifacts.write_all(results, tmp_path / "tables", tmp_path / "figures", published_table)
     with (tmp_path / "tables" / "qp_table1.csv").open(newline="") as file:

@@ -1,14 +1,9 @@
 """Ground truth in the workflow: made when asked for, from committed records to the same artifacts."""
 
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = """\
 name: small
 results: results/preview
@@ -24,39 +19,10 @@ qp:
 """
 
 
-def snakemake(folder, *arguments, config="small.yaml", code=0):
-    """Run snakemake in a copy of the repository; its output, both streams."""
-    environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
-    environment.pop("TILTED_DATA", None)
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "1", *arguments, "--configfile", f"config/{config}"],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-    )
-    assert (done.returncode == 0) == (code == 0), done.stdout
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(tmp_path_factory, copy_of_repository, snakemake):
     """A copy of the repository in which the ground truth of one data set was made."""
-    folder = tmp_path_factory.mktemp("truth")
-    for name in ["Snakefile", "environment.yml", "src", "workflow", "config", "profiles"]:
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, folder / name)
-    for name in [
-        "data/sources.yaml",
-        "data/coal_counts.csv",
-        "data/published/qp_table1.csv",
-        "data/published/claims.csv",
-    ]:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, folder / name)
-    (folder / "config" / "small.yaml").write_text(SMALL, encoding="utf-8")
+    folder = copy_of_repository(tmp_path_factory.mktemp("truth"), SMALL)
     snakemake(folder, "tables/preview/qp_truth.csv")
     return folder
 
@@ -70,7 +36,7 @@ def test_records_table_and_figure_are_made(run):
     assert sampled.read_bytes() == committed.read_bytes()
 
 
-def test_edits_rerun_what_they_touch(run):
+def test_edits_rerun_what_they_touch(run, snakemake):
     out = {}
     for name in ("exact/moves.py", "results/truth_figure.py", "results/merge.py"):
         module = run / "src" / "tilted" / name
@@ -87,15 +53,20 @@ def test_edits_rerun_what_they_touch(run):
 
 
 @pytest.mark.parametrize(
-    "old, new", [("wine13: {chains", "iris: {chains"), ("chains: 8", "chains: 1"), ("0.9", "1.0")]
+    "old, new, message",
+    [
+        ("wine13: {chains", "iris: {chains", "truth: Additional properties are not allowed ('iris'"),
+        ("chains: 8", "chains: 1", "truth.wine13.chains: 1 is less than the minimum of 2"),
+        ("0.9", "1.0", "truth.wine13.share: 1.0 is greater than or equal to the maximum of 1"),
+    ],
 )
-def test_wrong_configurations_are_refused(run, old, new):
+def test_wrong_configurations_are_refused(run, snakemake, old, new, message):
     (run / "config" / "wrong.yaml").write_text(SMALL.replace(old, new, 1), encoding="utf-8")
-    out = snakemake(run, "--dry-run", config="wrong.yaml", code=1)
-    assert "validat" in out.lower() and "rule truth" not in out
+    out = snakemake(run, "--dry-run", config="config/wrong.yaml", code=1)
+    assert f"In the configuration: {message}" in out and "rule truth" not in out
 
 
-def test_committed_records_do_not_make_a_run_look_done(run):
+def test_committed_records_do_not_make_a_run_look_done(run, snakemake):
     """In a fresh clone the records are there and the samples are not."""
     (run / "data/truth/wine13.json.gz").unlink()
     shutil.rmtree(run / ".snakemake")

@@ -2,18 +2,15 @@
 
 import csv
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PARTS = ["Snakefile", "environment.yml", "src", "workflow", "config", "profiles"]
-DATA = ["sources.yaml", "coal_counts.csv", "published"]
 COLUMNS = "row,metric,method,protocol,mean,sd,n_seeds,n_converged,n_attempted".split(",")
 COLUMNS += ["published_mean", "published_sd", "deviation_sd"]
+ROWS = "qp.as-released.rows: Additional properties are not allowed "
+ONE = "differences:\n  block: 1\n  names: "
 SMALL = """\
 name: small
 results: results/preview
@@ -28,50 +25,15 @@ qp:
 """
 
 
-def snakemake(folder, *arguments, config="config/small.yaml", code=0, **variables):
-    """Run snakemake in a copy of the repository; its output, both streams."""
-    environment = {**os.environ, "PYTHONPATH": str(folder / "src"), **variables}
-    environment.pop("TILTED_DATA", None)
-    command = [sys.executable, "-m", "snakemake", "--cores", "2"]
-    command += [*arguments, *(["--configfile", config] if config else [])]
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-    )
-    assert (done.returncode == 0) == (code == 0), done.stdout
-    return done.stdout
-
-
-def copy_of_repository(folder):
-    for name in PARTS:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-        else:
-            shutil.copy(source, folder / name)
-    (folder / "data").mkdir()
-    for name in DATA:
-        source = ROOT / "data" / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / "data" / name)
-    (folder / "config" / "small.yaml").write_text(SMALL, encoding="utf-8")
-    return folder
-
-
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(tmp_path_factory, copy_of_repository, snakemake):
     """A copy of the repository with a small configuration run in it, and what the run printed."""
-    folder = copy_of_repository(tmp_path_factory.mktemp("a copy"))  # a path with a space
+    folder = copy_of_repository(tmp_path_factory.mktemp("a copy"), SMALL)  # a path with a space
     return folder, snakemake(folder)
 
 
-def jobs_of_dry_run(folder):
-    """Rule and wildcards of the jobs that would run."""
-    out = snakemake(folder, "--dry-run")
+def jobs_of(out):
+    """Rule and wildcards of the jobs that a dry run names."""
     jobs, rule = set(), None
     for line in out.splitlines():
         words = line.split()
@@ -114,11 +76,11 @@ def test_report_is_self_contained(run):
     assert 'src="http' not in html and 'href="http' not in html and "<script src" not in html
 
 
-def test_a_second_run_does_nothing(run):
+def test_a_second_run_does_nothing(run, snakemake):
     assert "Nothing to be done" in snakemake(run[0])
 
 
-def test_edits_rerun_what_they_touch(run):
+def test_edits_rerun_what_they_touch(run, snakemake):
     folder, _ = run
     results = {"compact", "artifacts"}
     source = folder / "src" / "tilted"
@@ -130,13 +92,13 @@ def test_edits_rerun_what_they_touch(run):
     ]:
         before = module.read_text(encoding="utf-8")
         edited(module)
-        assert jobs_of_dry_run(folder) == expected, module.name
+        assert jobs_of(snakemake(folder, "--dry-run")) == expected, module.name
         module.write_text(before, encoding="utf-8")
     edited(source / "gaussian.py", "# a comment")
-    assert jobs_of_dry_run(folder) == set()
+    assert jobs_of(snakemake(folder, "--dry-run")) == set()
 
 
-def test_a_lost_record_is_computed_again_to_the_same_numbers(run):
+def test_a_lost_record_is_computed_again_to_the_same_numbers(run, snakemake):
     folder, _ = run
     table = folder / "tables" / "preview" / "qp_table1.csv"
     before = table.read_bytes()
@@ -167,7 +129,7 @@ def test_records_alone_give_the_same_artifacts(run):
             assert path.read_bytes() == (folder / again / path.relative_to(folder / made)).read_bytes(), path
 
 
-def test_records_of_other_machines_are_kept(run):
+def test_records_of_other_machines_are_kept(run, snakemake):
     """With `keep_records`, a run in a fresh clone replaces its own seeds only."""
     folder, _ = run
     tilted(folder, "records", "--fits", "data/fits/qp", "--records", "results/kept/qp")
@@ -191,28 +153,50 @@ def test_records_of_other_machines_are_kept(run):
 @pytest.mark.parametrize(
     "old, new, message",
     [
-        ("wine13: {seeds: 1, block: 1}", "iris: {seeds: 1, block: 1}", "iris"),
-        ("seeds: 1", "seeds: 0", "seeds"),
-        ("seeds: 1", "seeds: many", "many"),
-        ("[ep, qp]", "[ep, laplace]", "laplace"),
-        ("[ep, qp]", "[ep, qp-own]", "no method 'qp-own'"),
-        ("as-released:", "as-dreamt:", "as-dreamt"),
-        ("tables: tables/preview\n", "", "tables"),
-        ("results: results/preview\n", "", "results"),
-        ("name: small", "name: small\nkeep_records: perhaps", "perhaps"),
-        ("name: small", "name: small\ncolour: blue", "colour"),
+        (
+            "wine13: {seeds: 1, block: 1}",
+            "iris: {seeds: 1, block: 1}",
+            ROWS + "('iris' was unexpected); known: ion",
+        ),
+        ("seeds: 1", "seeds: 0", "qp.as-released.rows.wine13.seeds: 0 is less than the minimum of 1"),
+        ("block: 1", "block: 0", "qp.as-released.rows.wine13.block: 0 is less than the minimum of 1"),
+        ("seeds: 1", "seeds: many", "qp.as-released.rows.wine13.seeds: 'many' is not of type 'integer'"),
+        ("[ep, qp]", "[ep, laplace]", "qp.as-released.methods.1: 'laplace' is not one of ['ep', 'qp'"),
+        (
+            "[ep, qp]",
+            "[ep, qp-own]",
+            "protocol 'as-released' has no method 'qp-own' for classification; known:",
+        ),
+        ("as-released:", "as-dreamt:", "known: as-released, as-described, corrected"),
+        ("tables: tables/preview\n", "", "top level: 'tables' is a required property"),
+        ("results: results/preview\n", "", "top level: 'results' is a required property"),
+        (
+            "name: small",
+            "name: small\nkeep_records: perhaps",
+            "keep_records: 'perhaps' is not of type 'boolean'",
+        ),
+        ("name: small", "name: small\ncolour: blue", "('colour' was unexpected); known: name, results"),
+        (
+            "qp:\n",
+            ONE + "[vb, vib]\nqp:\n",
+            "differences.names: no difference 'vb' to run; known: ard, loose",
+        ),
+        ("qp:\n", ONE + "[]\nqp:\n", "differences.names: [] should be non-empty"),
+        ("qp:\n", ONE + "[plain-folds]\nqp:\n", "no results/preview/qp/corrected.csv.gz to compare with"),
+        (SMALL, SMALL.partition("qp:")[0], "top level: qp, differences or lookup must say what to run"),
     ],
 )
-def test_wrong_configurations_are_refused_before_any_job(run, old, new, message):
+def test_wrong_configurations_are_refused_before_any_job(run, snakemake, old, new, message):
+    """In one line that says where and what is known there."""
     folder, _ = run
     wrong = folder / "config" / "wrong.yaml"
     wrong.write_text(SMALL.replace(old, new, 1), encoding="utf-8")
     out = snakemake(folder, config="config/wrong.yaml", code=1)
-    assert message in out
-    assert "rule fit" not in out
+    (line,) = [line for line in out.splitlines() if not line.startswith("Using workflow specific profile")]
+    assert line.startswith("In the configuration: ") and message in line
 
 
-def test_no_network_and_no_mirror(run, tmp_path):
+def test_no_network_and_no_mirror(run, snakemake, tmp_path):
     """The message names the file, what was tried and how to place it by hand; nothing is left behind."""
     folder, _ = run
     registry = folder / "data" / "sources.yaml"
@@ -237,7 +221,7 @@ def test_no_network_and_no_mirror(run, tmp_path):
     assert list((folder / "data" / "raw").glob("*")) == []
 
 
-def test_default_and_full_configurations_are_valid(run):
+def test_default_and_full_configurations_are_valid(run, snakemake):
     """The preview is the default; the full grid resolves to its jobs without running any."""
     folder, _ = run
     preview = snakemake(folder, "--dry-run", "--quiet", "rules", config=None)

@@ -1,9 +1,12 @@
 # Configuration, checked before any job starts, and the paths everything else agrees on.
 
+import json
 import os
 import sys
 
 try:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
     from tilted import data, protocols
     from tilted.experiments import lookup_study, paper_table, qp, truth
     from tilted.projections import TableGrid
@@ -11,9 +14,6 @@ try:
     from tilted.results import differences
 except ImportError as error:
     sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
-
-from snakemake.exceptions import WorkflowError
-from snakemake.utils import validate
 
 if " " in sys.executable:
     sys.exit(
@@ -28,7 +28,27 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(2**25))
 os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(2**28))
 
-validate(config, "../schemas/config.schema.json")
+
+def refuse(message):
+    """Leave before anything runs."""
+    sys.exit(f"In the configuration: {message}")
+
+
+def check_schema():
+    """The configuration is what its schema says; if not, where it is not and what is known there."""
+    schema = json.loads(Path(workflow.basedir, "workflow/schemas/config.schema.json").read_text("utf-8"))
+    error = best_match(Draft202012Validator(schema).iter_errors(config))
+    if error is None:
+        return
+    what = error.message
+    if error.validator == "additionalProperties":
+        what += f"; known: {', '.join(error.schema['properties'])}"
+    elif error.validator == "anyOf":
+        what = "qp, differences or lookup must say what to run"
+    refuse(f"{'.'.join(map(str, error.absolute_path)) or 'top level'}: {what}")
+
+
+check_schema()
 config.setdefault("qp", {})
 
 RECORDS, TABLES, FIGURES = f"{config['results']}/qp", config["tables"], config["figures"]
@@ -44,12 +64,17 @@ wildcard_constraints:
     last=r"\d+",
 
 
+def grids(part):
+    """A grid of rows and methods, and those inside it."""
+    yield part
+    for further in part.get("also", []):
+        yield from grids(further)
+
+
 def parts():
     """Each protocol with each of its grids of rows and methods."""
     for protocol, part in config["qp"].items():
-        yield protocol, part
-        for further in part.get("also", []):
-            yield protocol, further
+        yield from ((protocol, grid) for grid in grids(part))
 
 
 def check_methods():
@@ -62,7 +87,7 @@ def check_methods():
                 try:
                     protocols.method(protocol, task, method)
                 except ValueError as error:
-                    raise WorkflowError(f"in the configuration: {error}") from None
+                    refuse(error)
 
 
 check_methods()
@@ -85,7 +110,17 @@ def difference_paths():
     try:
         return [fit_path(*job) for job in differences.jobs(**config["differences"])]
     except ValueError as error:
-        raise WorkflowError(f"in the configuration: {error}") from None
+        refuse(f"differences.names: {error}")
+
+
+def base_records():
+    """Compact records of the protocols that the differences change."""
+    names = config["differences"].get("names", ())
+    paths = {base: f"{RECORDS}/{base}.csv.gz" for base in differences.bases(names)}
+    for base, path in paths.items():
+        if base not in config["qp"] and not Path(path).is_file():
+            refuse(f"differences: there is no {path} to compare with; run '{base}' first, or set names")
+    return list(paths.values())
 
 
 def fit_path(protocol, dataset, method, first, last):

@@ -1,14 +1,12 @@
 # Fits of derived protocols to compact records; these and the base protocols' to the effect of each difference.
 
-RESULTS = f"{config.get('results', 'results')}/qp"
-
 
 rule differences:
     input:
         difference_paths(),
     output:
-        f"{RESULTS}/{differences.FILE}",
-        f"{RESULTS}/{differences.PROVENANCE}",
+        f"{RECORDS}/{differences.FILE}",
+        f"{RECORDS}/{differences.PROVENANCE}",
     log:
         f"logs/{config['name']}/differences.log",
     conda:
@@ -25,7 +23,7 @@ rule differences:
 
 rule effects:
     input:
-        expand(f"{RESULTS}/{{base}}.csv.gz", base=differences.bases()),
+        base_records(),
         rules.differences.output,
     output:
         f"{TABLES}/differences.csv",

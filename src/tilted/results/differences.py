@@ -74,9 +74,9 @@ def load() -> list[Difference]:
     return found
 
 
-def bases() -> list[str]:
-    """Protocols that differences change."""
-    return list(dict.fromkeys(difference.base for difference in load()))
+def bases(names: Sequence[str] = ()) -> list[str]:
+    """Protocols that some differences change; all differences by default."""
+    return list(dict.fromkeys(d.base for d in load() if not names or d.name in names))
 
 
 def jobs(names: Sequence[str] = (), seeds: int | None = None, block: int = 5) -> list[tuple]:

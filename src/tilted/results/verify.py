@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted import data, lookup, protocols
+from tilted.data.fetch import MIRROR_VARIABLE
 from tilted.experiments import qp
 from tilted.results import compact, rerun, runs, verified
 from tilted.results.grid import grid, items
@@ -148,7 +149,9 @@ def _verify_one(drawn: pd.DataFrame, every: pd.DataFrame, scratch: bool, mirror:
     try:
         bench = _bench(first["protocol"], first["dataset"], lines, every, mirror)
     except data.DataError as error:
-        found.missing.append(f"{name}: {error}")
+        reason, tried, _ = str(error).partition("; tried:")
+        remedy = f"; set {MIRROR_VARIABLE} or --mirror to a folder or URL that has it" if tried else ""
+        found.missing.append(f"{name}: {reason}{remedy}")
         return found
     for line in lines:
         try:
@@ -177,13 +180,14 @@ def summary_lines(found: Verification) -> list[str]:
     for check in found.checks:
         groups.setdefault((check.protocol, check.method, check.how), []).append(check)
     header = ("Protocol", "Method", "Rerun", "Folds", "Passed", "By search", "Difference", "Evidence", "NTLL")
-    lines = grid(header, "lllrrrrrr", [(*name, *_cells(checks)) for name, checks in groups.items()])
+    rows = [(*name, *_cells(checks)) for name, checks in groups.items()]
+    lines = grid(header, "lllrrrrrr", rows) if rows else []
     skipped = ", ".join(dict.fromkeys(found.skipped))
     trouble = [f"DIFFERS: {_named(check)}" for check in found.differing]
     trouble += [f"NOT VERIFIED: {text}" for text in dict.fromkeys(found.missing)]
     trouble += [*_gathered(found.checks, BY_SEARCH), *_gathered(found.checks, REPORTED)]
     trouble += [f"only with --from-scratch: {skipped}"] if skipped else []
-    return [*lines, *([""] if trouble else []), *(items(trouble) if trouble else [])]
+    return [*lines, *([""] if lines and trouble else []), *(items(trouble) if trouble else [])]
 
 
 def _cells(checks: list[Check]) -> tuple[str, ...]:

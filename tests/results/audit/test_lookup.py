@@ -110,6 +110,7 @@ def test_the_effect_is_missing(studies):
     for effect in (None, studies["effect"]()):
         block = lookup.unstable(effect, "corrected")[0]
         assert block.verdict == UNTESTABLE and "lookup_effect.csv" in block.remark
+        assert ("has no fits" in block.remark) == (effect is not None)
 
 
 def test_studies_are_read_and_checked(studies, tmp_path):

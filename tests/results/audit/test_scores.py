@@ -42,6 +42,12 @@ def test_similar_errors(fits, wrong, expected):
     assert reported.remark == f"both means print alike on {9 - wrong} of 9 rows"
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_most_dissimilar_error_is_the_worst(fits, sign):
+    gaps = on("ep", ("ionosphere",), (1e-2, 1e-4)) | on("ep", ("sonar",), (sign * 2e-2, 1e-4))
+    assert scores.similar_errors(fits(error=gaps), "as-released")[0].decisive.row == "Sonar"
+
+
 def test_errors_too_noisy_to_be_called_similar(fits):
     block = scores.similar_errors(fits(error={"ep": (0.0, 5e-3)}), "as-released")[0]
     assert set(statuses(block).values()) == {"undecided"} and block.verdict == FAILS

@@ -63,6 +63,19 @@ def test_the_text_leads_with_a_summary_of_every_claim(written):
     assert "nan" not in text
 
 
+def test_the_text_says_which_rows_have_no_data(written):
+    text = written["audit.md"].read_text(encoding="utf-8")
+    described = text.split("### QP2, as-described")[1].split("###")[0]
+    assert "| Crabs |" in described and "| IonoS |" not in described
+    absent = " ".join(described.split("No data (")[1].split())
+    assert absent.startswith(
+        "0 complete seeds): IonoS, Cancer, Pima, Sonar, Glass, Wine1, Wine2, Wine3, Mining."
+    )
+    corrected = text.split("### QP2, corrected")[1].split("###")[0].split("\n## ")[0]
+    assert corrected.count("**") == 2  # the first block though nothing was run, later ones only with rows
+    assert "**equal hyperparameters: holds**" in text
+
+
 def test_the_same_records_give_the_same_bytes(fits, written, folder, tmp_path):
     frame = pd.concat([fits("as-described", rows=("crabs",), ntll=GAPS), fits(ntll=GAPS)])
     again = write_audit(frame.sample(frac=1.0, random_state=3), tmp_path, CLAIMS_CSV, folder)
