@@ -38,7 +38,7 @@ def test_markers_are_means_and_lines_the_generalising_interval(fits, drawn):
     heights = [bar[0].get_ydata()[0] for bar in left.containers if hasattr(bar, "has_xerr")]
     assert heights == pytest.approx([-0.175, 0.825, 0.175, 1.175])  # around 0 and 1, the rows
     assert [p.get_height() for p in left.patches if p.get_width() == spread.get_width()][0] < 0.35
-    assert left.get_ylim() == (1.6, -0.6)  # the table's order from above
+    assert left.get_ylim() == (1.5, -0.5)  # the table's order from above
     ticks = dict(zip(right.get_xticks(), (t.get_text() for t in right.get_xticklabels()), strict=True))
     assert ticks == {0: "0", -10: "$-10$", -1: "$-1$", 1: "$1$", 10: "$10$"}
     assert right.get_xlim()[0] == -right.get_xlim()[1]
