@@ -15,6 +15,7 @@ import json
 import sys
 
 USER_ERRORS = (ValueError, OSError)
+DOCUMENTS = ("README.md", "docs/fidelity.md")  # with tables quoted from the tables' folder
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -247,7 +248,8 @@ def _tables(arguments) -> int:
         if Path(arguments.records, differences.FILE).is_file():
             effects = Path(arguments.tables, "differences.csv")
             differences_document.write_all(arguments.records, effects, "docs/differences.md")
-        excerpt.refresh("README.md", arguments.tables)
+        for document in DOCUMENTS:
+            excerpt.refresh(document, arguments.tables)
     for line in outdated:
         print(f"tilted: {line}", file=sys.stderr)
     print(f"Tables: {arguments.tables}, figures: {arguments.figures}")

@@ -22,6 +22,7 @@ from tilted.results import (
     pairs,
     published,
     report,
+    ridge,
     runs,
     stamps,
     standing,
@@ -85,7 +86,7 @@ def write_all(
     checks = verified.read(Path(records, verified.FILE))
     whole = summary.summarise(frame, runs.read(records), published_table, checks=checks)
     drawn = _write_figures(whole.table, frame, variances, Path(figures_folder))
-    _write_tables(whole, Path(tables_folder), published_table)
+    _write_tables(whole, frame, Path(tables_folder), published_table)
     sampled = truth.load(sorted(Path(records, "truth").glob("*.json.gz")))
     made = truth_check.made(sampled, truth_check.read(Path(records, truth_check.FILE)))
     if sampled:
@@ -109,13 +110,20 @@ def write_all(
     ]
 
 
-def _write_tables(whole: summary.Summary, folder: Path, published_table: str | Path) -> None:
+def _write_tables(
+    whole: summary.Summary, frame: pd.DataFrame, folder: Path, published_table: str | Path
+) -> None:
     tables.write_csv(whole.table, folder / "qp_table1.csv")
     store.write_text(folder / "qp_table1.md", tables.markdown(whole, captions.TABLE_TITLE))
     latex.write(whole, folder / "qp_table1.tex")
     checked = fidelity.check(whole.table, whole.gaps, published_table)
     fidelity.write_csv(checked, folder / "qp_fidelity.csv")
-    store.write_text(folder / "qp_fidelity.md", fidelity.markdown(checked))
+    classes = ridge.by_variance(frame, fidelity.PROTOCOL)
+    sections = [
+        fidelity.markdown(checked),
+        *(ridge.markdown(classes, published_table) if len(classes) else []),
+    ]
+    store.write_text(folder / "qp_fidelity.md", "\n".join(sections).rstrip() + "\n")
 
 
 def _write_figures(
