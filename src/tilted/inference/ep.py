@@ -20,8 +20,8 @@ from tilted.projections import kl
 def tilted_rule(project, sensitivity=None, power=1.0) -> Rule:
     """The rule that projects tilted distributions with ``project(likelihood, y, m, v)``.
 
-    With a ``power`` in (0, 1], a float or an array [N], that fraction of a site makes the cavity, the projection
-    is that of the likelihood to the same power, and its site is taken to the power 1 / power.
+    With a ``power`` in (0, 1], a float or an array [N], that fraction of a site makes the cavity, the
+    projection is that of the likelihood to the same power, and its site is taken to the power 1 / power.
     """
 
     def update(marginals: Marginals, sites: Sites, likelihood, y: np.ndarray) -> Update:

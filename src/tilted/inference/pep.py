@@ -1,8 +1,8 @@
 """Power EP: divide a fraction of the site out, project, take the result to the power 1 / alpha.
 
-[Bui et al. 2017, sections 3.3-3.5 and appendix F]. The new site is the full one, tau = -d2 / (alpha (1 + v d2));
-the paper's procedure F.4 moves only the fraction alpha towards it at a time, with the same fixed points.
-alpha = 1 is EP; towards alpha = 0 it becomes VB, for which ``tilted.inference.vb`` is exact.
+[Bui et al. 2017, sections 3.3-3.5 and appendix F]. The new site is the full one,
+tau = -d2 / (alpha (1 + v d2)); the paper's procedure F.4 moves only the fraction alpha towards it at a time,
+with the same fixed points. alpha = 1 is EP; towards alpha = 0 it becomes VB, for which ``vb`` is exact.
 """
 
 from __future__ import annotations
