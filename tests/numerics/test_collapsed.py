@@ -7,6 +7,7 @@ from scipy.stats import multivariate_normal
 from tilted.kernels import SquaredExponential
 from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.collapsed import Regression, condition, energy_and_gradient
+from tilted.posteriors.features import Points, Windows
 
 NOISE = 0.2
 ARD = SquaredExponential(1.3, (0.8, 1.2, 2.0))
@@ -144,6 +145,59 @@ def test_gradients(power, kernel, data):
     differences = [(energy(x + h * e) - energy(x - h * e)) / (2 * h) for e in np.eye(len(x))]
     found = np.concatenate([gradient.kernel, [gradient.noise], gradient.Z.ravel()])
     np.testing.assert_allclose(found, differences, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("width", [0.4, (0.3, 0.9, 0.0)], ids=["one", "each"])
+@pytest.mark.parametrize("kernel", [ARD, SquaredExponential(0.7, 1.5)], ids=["ARD", "isotropic"])
+def test_gradients_of_windows(kernel, width, data):
+    X, y, Z = data
+    n_parameters, n_width = len(kernel.parameters()), np.size(width)
+    x = np.concatenate([kernel.parameters(), np.atleast_1d(width), [NOISE], Z.ravel()])
+
+    def problem(x):
+        w = x[n_parameters : n_parameters + n_width]
+        return Regression(X, y, 0.4, jitter=1e-3, features=Windows(tuple(w) if n_width > 1 else float(w[0])))
+
+    def arguments(x):
+        rest = x[n_parameters + n_width :]
+        return problem(x), kernel.with_parameters(x[:n_parameters]), rest[1:].reshape(Z.shape), rest[0]
+
+    h, free = 1e-5, np.eye(len(x))[x != 0.0]  # the width 0 is at its bound
+    steps = [(condition(*arguments(x + h * e)), condition(*arguments(x - h * e))) for e in free]
+    differences = [(up.log_evidence - down.log_evidence) / (2 * h) for up, down in steps]
+    g = energy_and_gradient(*arguments(x))[1]
+    found = np.concatenate([g.kernel, g.width, [g.noise], g.Z.ravel()])[x != 0.0]
+    np.testing.assert_allclose(found, differences, rtol=1e-7, atol=1e-7)
+
+
+def test_windows_are_averages_of_the_function(data):
+    """Kuf and Kuu against Monte-Carlo averages of the kernel; without width they are the kernel's."""
+    _, _, Z = data
+    windows, rng = Windows((0.3, 0.9, 0.5)), np.random.default_rng(8)
+    spread = rng.standard_normal((2, 200_000, 3)) * np.array([0.3, 0.9, 0.5])
+    a, b = Z[:1] + spread[0], Z[1:2] + spread[1]
+    np.testing.assert_allclose(
+        windows.between(ARD, 3).matrix(Z[:1], Z[1:2]), np.mean(ARD.matrix(a, Z[1:2])), rtol=0.01
+    )
+    exact = 1.3 * np.exp(-0.5 * np.sum(((a - b) / np.array([0.8, 1.2, 2.0])) ** 2, axis=1))
+    np.testing.assert_allclose(windows.among(ARD, 3).matrix(Z[:1], Z[1:2]), np.mean(exact), rtol=0.01)
+    assert Windows(0.0).among(ARD, 3) == ARD == Points().between(ARD, 3)
+    with pytest.raises(ValueError, match="widths"):
+        Windows(-1.0)
+
+
+def test_predictions_from_windows_are_those_of_the_joint_gaussian(data):
+    X, y, Z = data
+    features, alpha = Windows(0.5), 1.0
+    state = condition(Regression(X, y, alpha, features=features), ARD, Z, NOISE)
+    Kuf, Kuu = features.between(ARD, 3).matrix(Z, X), features.among(ARD, 3).matrix(Z)
+    Q = Kuf.T @ np.linalg.solve(Kuu, Kuf)
+    S = Q + np.diag(1.3 - np.diagonal(Q)) + NOISE * np.eye(40)
+    Kus = features.between(ARD, 3).matrix(Z, X[:3] + 0.2)
+    cross = Kus.T @ np.linalg.solve(Kuu, Kuf)
+    mean, variance = state.predict(X[:3] + 0.2)
+    np.testing.assert_allclose(mean, cross @ np.linalg.solve(S, y), atol=1e-8)
+    np.testing.assert_allclose(variance, 1.3 - np.diagonal(cross @ np.linalg.solve(S, cross.T)), atol=1e-8)
 
 
 def test_small_powers_keep_their_digits(data):

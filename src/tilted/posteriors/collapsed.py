@@ -18,6 +18,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from tilted import linalg
+from tilted.posteriors.features import Points, Windows
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Regression:
         A partition of the data; every datum for itself by default.
     jitter : float
         Added to the diagonal of Kuu, in units of its mean; part of the model.
+    features : Points or Windows
+        What the pseudo-points see of f.
 
     Raises
     ------
@@ -47,6 +50,7 @@ class Regression:
     alpha: float | np.ndarray = 1.0
     blocks: tuple[np.ndarray, ...] | None = None
     jitter: float = 0.0
+    features: Points | Windows = Points()
 
     def __post_init__(self):
         n = len(self.y)
@@ -69,11 +73,13 @@ class Regression:
 
 @dataclass(frozen=True)
 class Gradient:
-    """Derivatives of the energy in the kernel's parameters [P], the noise and the pseudo-inputs [M, D]."""
+    """Derivatives of the energy in the kernel's parameters [P], the noise, the pseudo-inputs [M, D] and the
+    features' widths."""
 
     kernel: np.ndarray
     noise: float
     Z: np.ndarray
+    width: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,8 @@ class Collapsed:
         What it was conditioned with; ``jitter`` is what was added to the diagonal of Kuu.
     root, factor, projected : arrays [M, M], [M, M], [M]
         Luu^-1, LB^-1 and LB^-1 S L^-1 y (`condition`).
+    between : kernel
+        Of Kuf.
     """
 
     log_evidence: float
@@ -98,10 +106,11 @@ class Collapsed:
     root: np.ndarray = field(repr=False)
     factor: np.ndarray = field(repr=False)
     projected: np.ndarray = field(repr=False)
+    between: object = field(repr=False)
 
     def predict(self, Xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of f at ``Xs`` [N*, D], without noise, O(M^2) a point."""
-        V = self.root @ self.kernel.matrix(self.Z, Xs)
+        V = self.root @ self.between.matrix(self.Z, Xs)
         W = self.factor @ V
         variance = self.kernel.diagonal(Xs) - np.einsum("mn,mn->n", V, V) + np.einsum("mn,mn->n", W, W)
         return self.projected @ W, variance
@@ -154,13 +163,14 @@ def energy_and_gradient(problem: Regression, kernel, Z, noise: float) -> tuple[C
     # dE/dKuu = - dE/dKuf T^T / 2, where B^-1 S S^T = I - B^-1
     middle = np.eye(M) - inverse + 2.0 * inner - np.multiply.outer(Vw, Vw)
     by_Kuu = 0.5 * (state.root.T @ middle @ state.root)
-    parameters, by_Z = kernel.contract_cross(Z, problem.X, Kuf, by_Kuf)
-    Kuu = kernel.matrix(Z)
-    among, by_Z_among = kernel.contract_cross(Z, Z, Kuu, by_Kuu)
-    parameters = parameters + among + C.by_parameters(kernel, by_D)
-    scale = problem.jitter * np.mean(kernel.diagonal(Z))
-    parameters[0] += np.trace(by_Kuu) * scale / kernel.variance
-    return state, Gradient(parameters, by_noise, by_Z + 2.0 * by_Z_among)
+    features, dimension = problem.features, Z.shape[1]
+    across, by_Z = state.between.contract_cross(Z, problem.X, Kuf, by_Kuf)
+    kernel_uu = features.among(kernel, dimension)
+    among, by_Z_among = kernel_uu.contract_cross(Z, Z, kernel_uu.matrix(Z), by_Kuu)
+    among[0] += problem.jitter * np.trace(by_Kuu)
+    parameters, by_width = features.pull_back(kernel, dimension, among, across)
+    parameters = parameters + C.by_parameters(kernel, by_D)
+    return state, Gradient(parameters, by_noise, by_Z + 2.0 * by_Z_among, by_width)
 
 
 def _condition(problem, kernel, Z, noise):
@@ -168,11 +178,13 @@ def _condition(problem, kernel, Z, noise):
     if not (np.isfinite(noise) and noise > 0):
         raise ValueError(f"the noise variance must be positive, got {noise}")
     M = len(Z)
-    Kuu = kernel.matrix(Z)
-    jitter = problem.jitter * float(np.mean(kernel.diagonal(Z)))
+    among = problem.features.among(kernel, Z.shape[1])
+    between = problem.features.between(kernel, Z.shape[1])
+    Kuu = among.matrix(Z)
+    jitter = problem.jitter * float(np.mean(among.diagonal(Z)))
     Kuu.flat[:: M + 1] += jitter
     root = linalg.inverse_lower(linalg.cholesky(Kuu, "Kuu of the pseudo-inputs"), overwrite=True)
-    Kuf = kernel.matrix(Z, problem.X)
+    Kuf = between.matrix(Z, problem.X)
     V = root @ Kuf
     C = (_Diagonal if problem.blocks is None else _Blocks)(problem, kernel, V, noise)
     S, white = C.right_solve_transposed(V), C.left_solve(problem.y)
@@ -185,7 +197,9 @@ def _condition(problem, kernel, Z, noise):
     n = len(problem.y)
     quadratic = white @ white - projected @ projected
     log_density = -0.5 * (n * np.log(2.0 * np.pi) + C.log_det + log_det + quadratic)
-    state = Collapsed(float(log_density - C.penalty), kernel, Z, noise, jitter, root, factor, projected)
+    state = Collapsed(
+        float(log_density - C.penalty), kernel, Z, noise, jitter, root, factor, projected, between
+    )
     return state, (Kuf, V, S, C, white)
 
 
