@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
+from scipy.linalg.blas import dger, dsyrk
 
 from tilted import linalg
 from tilted.posteriors.features import Points, Windows
@@ -150,18 +150,14 @@ def energy_and_gradient(problem: Regression, kernel, Z, noise: float) -> tuple[C
     by_D = C.by_D(by_C)
     by_noise = C.by_noise(by_C)
     # dE/dKuf = (T w) w^T - Luu^-T (B^-1 S L^-1 + 2 V dE/dD), with T = Kuu^-1 Kuf
-    BS = C.right_solve(BS)
-    VD = C.times(V, by_D)
+    BS, VD = C.right_solve(BS), C.twice_times(V, by_D)
     inner = VD @ V.T
-    VD *= 2.0
     BS += VD
-    by_Kuf = state.root.T @ BS
     Vw = V @ weights
-    Tw = state.root.T @ Vw
-    np.negative(by_Kuf, out=by_Kuf)
-    by_Kuf += np.multiply.outer(Tw, weights)
+    by_Kuf = -state.root.T @ BS
+    dger(1.0, weights, state.root.T @ Vw, a=by_Kuf.T, overwrite_a=1)
     # dE/dKuu = - dE/dKuf T^T / 2, where B^-1 S S^T = I - B^-1
-    middle = np.eye(M) - inverse + 2.0 * inner - np.multiply.outer(Vw, Vw)
+    middle = np.eye(M) - inverse + inner - np.multiply.outer(Vw, Vw)
     by_Kuu = 0.5 * (state.root.T @ middle @ state.root)
     features, dimension = problem.features, Z.shape[1]
     across, by_Z = state.between.contract_cross(Z, problem.X, Kuf, by_Kuf)
@@ -248,9 +244,9 @@ class _Diagonal:
         """Derivative of the energy in the noise."""
         return float(np.sum(by_C + 0.5 * (1.0 - self.alpha) * self.D / (self.noise * self.C)))
 
-    def times(self, V, by_D):
-        """V dE/dD."""
-        return V * by_D
+    def twice_times(self, V, by_D):
+        """2 V dE/dD."""
+        return V * (2.0 * by_D)
 
     def by_parameters(self, kernel, by_D):
         """Derivative through the prior variances in D."""
@@ -315,9 +311,9 @@ class _Blocks:
         parts = zip(self.alpha, by_C, self.D, self.inverse_C, strict=True)
         return float(sum(np.trace(g) + 0.5 * (1.0 - a) * np.sum(D * R) / self.noise for a, g, D, R in parts))
 
-    def times(self, V, by_D):
-        """V dE/dD."""
-        return self._each(V, by_D)
+    def twice_times(self, V, by_D):
+        """2 V dE/dD."""
+        return self._each(V, [2.0 * g for g in by_D])
 
     def by_parameters(self, kernel, by_D):
         """Derivative through the prior covariances in D."""

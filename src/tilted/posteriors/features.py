@@ -1,7 +1,7 @@
 """What the pseudo-points see of the function: its values, or averages under a Gaussian window (inter-domain).
 
 A feature is u_m = integral of N(x; z_m, diag(width^2)) f(x) dx [Lazaro-Gredilla & Figueiras-Vidal 2009;
-Bui et al. 2017, section 3.7]. For the squared exponential its covariances are squared exponentials again,
+Bui et al. 2017, section 3.7]. For the squared exponential its covariances are squared exponentials again:
 
     lengthscale_d -> sqrt(lengthscale_d^2 + c width_d^2),    variance -> variance prod_d lengthscale_d / that,
 
