@@ -105,16 +105,41 @@ class SquaredExponential:
         distances : array [N, N], optional
             :meth:`distances` of ``X``.
         """
-        weights = G * K
-        by_variance = weights.sum() / self.variance
         if distances is not None:
-            return np.array([by_variance, np.vdot(weights, distances) / self.lengthscale**3])
-        A = self._scaled(X - X.mean(axis=0))  # a common offset would cancel, with the digits after it
-        rows, columns = weights.sum(axis=1), weights.sum(axis=0)
-        spread = rows @ A**2 + columns @ A**2 - 2.0 * np.einsum("nd,nd->d", A, weights @ A)
-        scales = np.asarray(self.lengthscale)
+            weights = G * K
+            by_scale = np.vdot(weights, distances) / self.lengthscale**3
+            return np.array([weights.sum() / self.variance, by_scale])
+        return self.contract_cross(X, X, K, G)[0]
+
+    def contract_cross(
+        self, Z: np.ndarray, X: np.ndarray, K: np.ndarray, G: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """sum_ij G_ij dK_ij/dtheta for a matrix [M, N] between two sets of points.
+
+        Parameters
+        ----------
+        Z, X : arrays [M, D], [N, D]
+        K : array [M, N]
+            This kernel's matrix between them.
+        G : array [M, N]
+
+        Returns
+        -------
+        by_parameters : array [P]
+        by_Z : array [M, D]
+            Derivatives in the points Z, those X held fixed.
+        """
+        weights = G * K
+        centre = X.mean(axis=0)  # a common offset would cancel, with the digits after it
+        A, B, scales = self._scaled(Z - centre), self._scaled(X - centre), np.asarray(self.lengthscale)
+        rows, columns, product = weights.sum(axis=1), weights.sum(axis=0), weights @ B
+        spread = rows @ A**2 + columns @ B**2 - 2.0 * np.einsum("nd,nd->d", A, product)
         by_scale = spread / scales if self.ard else np.atleast_1d(spread.sum() / scales)
-        return np.append(by_variance, by_scale)
+        return np.append(weights.sum() / self.variance, by_scale), (product - rows[:, None] * A) / scales
+
+    def contract_diagonal(self, g: np.ndarray) -> np.ndarray:
+        """sum_i g_i dk(x_i, x_i)/dtheta for each parameter."""
+        return np.append(np.sum(g), np.zeros(np.size(self.lengthscale)))
 
     def derivatives(self, X: np.ndarray, K: np.ndarray) -> list[np.ndarray]:
         """dK/dtheta [N, N] for each parameter, ordered as in :meth:`parameters`."""

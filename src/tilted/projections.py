@@ -38,9 +38,9 @@ class Projection:
     d2: np.ndarray
 
 
-def kl(likelihood, y, m, v) -> Projection:
-    """Moment matching [Zhang 2020, eq. 3]; y, m, v are arrays [N]."""
-    t = likelihood.tilted(y, m, v)
+def kl(likelihood, y, m, v, power=None) -> Projection:
+    """Moment matching [Zhang 2020, eq. 3], of the likelihood to a power if one is given; arrays [N]."""
+    t = likelihood.tilted(y, m, v) if power is None else likelihood.tilted(y, m, v, power)
     return Projection(t.log_z, t.mean, t.variance, t.d1, t.d2)
 
 

@@ -68,7 +68,7 @@ def test_convergence_is_quadratic(method, wine):
 
     respond = answers(rule, bent, y)
     target = rule.update(state.marginals, state.sites, Probit(), y).sites
-    found = newton_sites(posterior, state, target, respond, rule.cavity, residual=1e-6)
+    found = newton_sites(posterior, state, target, respond, rule.power, residual=1e-6)
     assert np.max(np.abs(found.tau / exact.tau - 1)) < 2e-5
     assert np.max(np.abs(found.nu / exact.nu - 1)) < 2e-5
 
@@ -96,7 +96,7 @@ def test_the_step_is_newtons_far_from_the_fixed_point(method, toy):
 
     respond = answers(rule, state.sites, y)
     target = rule.update(state.marginals, state.sites, Probit(), y).sites
-    found = newton_sites(posterior, state, target, respond, rule.cavity, residual=1e-6)
+    found = newton_sites(posterior, state, target, respond, rule.power, residual=1e-6)
     np.testing.assert_allclose(found.tau, expected.tau, rtol=1e-4)
     np.testing.assert_allclose(found.nu, expected.nu, rtol=1e-4, atol=1e-5)
 

@@ -193,7 +193,7 @@ def _newton(run: _Run, point: _Point) -> _Point | None:
         return run.clip(run.rule.update(marginals, twice, run.likelihood, y).sites)
 
     target, residual = point.update.sites, run.residual
-    sites = newton_sites(run.posterior, point.state, target, respond, run.rule.cavity, residual)
+    sites = newton_sites(run.posterior, point.state, target, respond, run.rule.power, residual)
     if sites is None:
         return None
     following = run.visit(sites)

@@ -17,11 +17,17 @@ from tilted.inference.rule import Rule, Update
 from tilted.projections import kl
 
 
-def tilted_rule(project, sensitivity=None) -> Rule:
-    """The rule that projects tilted distributions with ``project(likelihood, y, m, v)``."""
+def tilted_rule(project, sensitivity=None, power=1.0) -> Rule:
+    """The rule that projects tilted distributions with ``project(likelihood, y, m, v)``.
+
+    With a ``power`` in (0, 1], a float or an array [N], that fraction of a site makes the cavity, the
+    projection is that of the likelihood to the same power, and its site is taken to the power 1 / power.
+    """
 
     def update(marginals: Marginals, sites: Sites, likelihood, y: np.ndarray) -> Update:
-        m, v_h = cavity(marginals.mean, marginals.variance, sites.tau, sites.nu)
+        part = of_sites(power, y)
+        removed_tau, removed_nu = part * sites.tau, part * sites.nu
+        m, v_h = cavity(marginals.mean, marginals.variance, removed_tau, removed_nu)
         proper = np.isfinite(v_h) & (v_h > 0)
         m, v_h = np.where(proper, m, 0.0), np.where(proper, v_h, 1.0)
         v = v_h + marginals.extra
@@ -29,15 +35,19 @@ def tilted_rule(project, sensitivity=None) -> Rule:
         # 1 + v_h d2 = variance / v - D d2, without the cancellation for strong sites
         scale = projection.variance / v - marginals.extra * projection.d2
         usable = proper & (scale > 0) & np.isfinite(scale)
-        scale = np.where(usable, scale, 1.0)
+        scale = part * np.where(usable, scale, 1.0)
         tau = np.where(usable, -projection.d2 / scale, sites.tau)
         nu = np.where(usable, (projection.d1 - m * projection.d2) / scale, sites.nu)
-        log_terms = np.where(
-            proper, projection.log_z - log_site_integral(m, v_h, sites.tau, sites.nu), -np.inf
-        )
+        log_z = projection.log_z - log_site_integral(m, v_h, removed_tau, removed_nu)
+        log_terms = np.where(proper, log_z / part, -np.inf)
         return Update(Sites(tau, nu), log_terms, skipped=int(np.sum(~usable)))
 
-    return Rule(update, sensitivity=sensitivity)
+    return Rule(update, power=power, sensitivity=sensitivity)
+
+
+def of_sites(power, y: np.ndarray):
+    """A power for each of ``y``, which holds every site once, or twice (as Newton's method asks)."""
+    return power if np.ndim(power) == 0 else np.resize(power, len(y))
 
 
 def rules():

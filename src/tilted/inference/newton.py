@@ -10,8 +10,8 @@ The equations are those of log tau and of the sites' means mu = nu / tau: log ta
 Where a point is far on its side of the boundary tau falls exponentially, and on separable data it is
 inversely proportional to the prior variance: in these coordinates both are close to linear, and precisions
 stay positive. Unknowns are p = v dtau and q = sqrt(v) (dnu - m dtau), for which Sigma is the correlation
-matrix P. A rule that sees its sites through the cavities answers to (P - I) q and (P o P - I) p, one that
-sees the marginals themselves to P q and (P o P) p.
+matrix P. A rule that divides the power alpha of the site out of the marginal answers to (P - alpha I) q and
+(P o P - alpha I) p: EP has alpha = 1, VB, which sees the marginals themselves, alpha = 0.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ VECTORS = 25  # products of one linear solve, at most
 REACH = 4.0  # largest change of log tau
 
 
-def newton_sites(posterior, state, target: Sites, respond, cavity: bool, residual: float) -> Sites | None:
+def newton_sites(posterior, state, target: Sites, respond, power, residual: float) -> Sites | None:
     """The sites that a Newton step leads to.
 
     Parameters
@@ -39,8 +39,8 @@ def newton_sites(posterior, state, target: Sites, respond, cavity: bool, residua
         The rule's new sites there.
     respond : callable
         The rule's new sites [2N] at two sets of marginals [2N], one after the other, and the present sites.
-    cavity : bool
-        Whether the rule sees sites and marginals through the cavity only.
+    power : float or array [N]
+        How much of its site the rule divides out of a marginal (`Rule.power`).
     residual : float
         How far the present sites are from the fixed point; the linear system is solved the more precisely.
 
@@ -64,7 +64,7 @@ def newton_sites(posterior, state, target: Sites, respond, cavity: bool, residua
     d_nu = (new.nu.reshape(2, n) - target.nu) / DIFFERENCE
     p_mean, p_var = by_p = relative * v * d_tau
     q_mean, q_var = relative * s * (d_nu - m * d_tau) - shift * by_p
-    own = 0.0 if cavity else 1.0
+    own = 1.0 - power
 
     def system(u):
         p, q = u[:n], u[n:]

@@ -42,8 +42,9 @@ class Rule:
     ascends : bool
         Whether small steps towards the new sites increase the evidence (VB: the ELBO); parallel sweeps
         then accept no step that lowers it.
-    cavity : bool
-        Whether marginals and sites matter through the cavity only (EP, QP), or the marginals do (VB).
+    power : float or array [N]
+        How much of its site a rule divides out of the marginal before it looks at it: all (EP, QP), a
+        fraction (Power EP), nothing (VB).
     sensitivity : callable or None
         Derivatives of the projection in its cavity, for rules whose evidence is not stationary in the
         sites (``inference.implicit``); None where the gradient may hold the sites fixed.
@@ -51,5 +52,5 @@ class Rule:
 
     update: Callable[[Marginals, Sites, object, np.ndarray], Update]
     ascends: bool = False
-    cavity: bool = True
+    power: float | np.ndarray = 1.0
     sensitivity: Callable | None = None

@@ -23,4 +23,4 @@ def variational_update(marginals, sites, likelihood, y) -> Update:
 
 def rules():
     """Rules of this module by method name."""
-    return {"vb": Rule(variational_update, ascends=True, cavity=False)}
+    return {"vb": Rule(variational_update, ascends=True, power=0.0)}

@@ -25,16 +25,21 @@ class GaussianNoise:
 
     check = domain
 
-    def tilted(self, y, m, v) -> Tilted:
-        """Moments of N(f; m, v) N(y; f, noise), arrays [N]."""
-        total = v + self.noise
+    def tilted(self, y, m, v, power=1.0) -> Tilted:
+        """Moments of N(f; m, v) N(y; f, noise)^power, arrays [N].
+
+        The power is N(y; f, noise / power) times a constant.
+        """
+        noise = self.noise / power
+        total = v + noise
         d1 = (y - m) / total
+        constant = 0.5 * (1.0 - power) * np.log(2.0 * np.pi * self.noise) - 0.5 * np.log(power)
         return Tilted(
-            log_z=self.log_predictive(y, m, v),
+            log_z=constant - 0.5 * (np.log(2.0 * np.pi * total) + (y - m) ** 2 / total),
             d1=d1,
             d2=-1.0 / total,
             mean=m + v * d1,
-            variance=v * self.noise / total,
+            variance=v * noise / total,
         )
 
     def tilted_density(self, y, m, v) -> TiltedDensity:

@@ -1,0 +1,96 @@
+"""What the pseudo-points see of the function: its values, or averages under a Gaussian window (inter-domain).
+
+A feature is u_m = integral of N(x; z_m, diag(width^2)) f(x) dx [Lazaro-Gredilla & Figueiras-Vidal 2009;
+Bui et al. 2017, section 3.7]. For the squared exponential its covariances are squared exponentials again:
+
+    lengthscale_d -> sqrt(lengthscale_d^2 + c width_d^2),    variance -> variance prod_d lengthscale_d / that,
+
+c = 1 between a feature and f, c = 2 between two features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilted.kernels import SquaredExponential
+
+
+@dataclass(frozen=True)
+class Points:
+    """Values of f at the pseudo-inputs."""
+
+    def among(self, kernel, dimension: int):
+        """Kernel of Kuu."""
+        return kernel
+
+    def between(self, kernel, dimension: int):
+        """Kernel of Kuf."""
+        return kernel
+
+    def pull_back(self, kernel, dimension: int, among, between) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients in the parameters of the two kernels, as gradients in those of f's kernel and of this."""
+        return among + between, np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Averages of f under a Gaussian window around each pseudo-input.
+
+    Parameters
+    ----------
+    width : float > 0, or tuple [D] of such
+        Standard deviations of the window, in the units of the inputs; 0 gives `Points`.
+
+    Raises
+    ------
+    ValueError
+        If a width is negative or not finite.
+    """
+
+    width: float | tuple[float, ...]
+
+    def __post_init__(self):
+        width = np.asarray(self.width, dtype=float)
+        if width.ndim > 1 or not np.all(np.isfinite(width) & (width >= 0)):
+            raise ValueError(f"widths must be finite and not negative, got {self.width}")
+
+    def among(self, kernel, dimension: int) -> SquaredExponential:
+        """Kernel of Kuu."""
+        return self._wider(kernel, 2.0, dimension)
+
+    def between(self, kernel, dimension: int) -> SquaredExponential:
+        """Kernel of Kuf."""
+        return self._wider(kernel, 1.0, dimension)
+
+    def pull_back(self, kernel, dimension: int, among, between) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients in the parameters of the two kernels, as gradients in those of f's kernel and of this."""
+        parts = [self._pull(kernel, c, dimension, g) for c, g in ((2.0, among), (1.0, between))]
+        return parts[0][0] + parts[1][0], parts[0][1] + parts[1][1]
+
+    def _scales(self, kernel, c: float):
+        """Lengthscales, widths and widened lengthscales, scalars or [D]."""
+        scale, width = np.asarray(kernel.lengthscale, dtype=float), np.asarray(self.width, dtype=float)
+        return scale, width, np.sqrt(scale**2 + c * width**2)
+
+    def _wider(self, kernel, c, dimension) -> SquaredExponential:
+        scale, _, wider = self._scales(kernel, c)
+        shrink = np.prod(np.broadcast_to(scale / wider, dimension))
+        return SquaredExponential(kernel.variance * shrink, float(wider) if wider.ndim == 0 else tuple(wider))
+
+    def _pull(self, kernel, c, dimension, gradient):
+        """Gradients in (variance, lengthscale) and in the width of a function of the wider kernel."""
+        scale, width, wider = self._scales(kernel, c)
+        variance = self._wider(kernel, c, dimension).variance
+        times = dimension if wider.ndim == 0 else 1  # equal factors of the variance that an entry stands for
+        by_variance, by_wider = gradient[0], gradient[1:].reshape(wider.shape)
+        by_scale = by_wider * scale / wider + by_variance * variance * times * (
+            1.0 / scale - scale / wider**2
+        )
+        by_width = c * width * (by_wider / wider - by_variance * variance * times / wider**2)
+        reduced = [
+            np.atleast_1d(g if np.ndim(like) else np.sum(g))
+            for g, like in ((by_scale, kernel.lengthscale), (by_width, self.width))
+        ]
+        return np.append(by_variance * variance / kernel.variance, reduced[0]), reduced[1]

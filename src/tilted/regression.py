@@ -1,0 +1,130 @@
+"""Fit a sparse regression: maximise the collapsed Power-EP energy by L-BFGS-B.
+
+Kernel parameters and noise are searched by their logarithms, pseudo-inputs as they are. The best evaluation
+is what comes back, wherever the search ended. FITC likes to move pseudo-inputs onto each other, where Kuu is
+singular: give such a search some jitter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tilted.inference.result import Status
+from tilted.linalg import NotPositiveDefinite
+from tilted.optimise import lbfgs
+from tilted.posteriors.collapsed import Collapsed, Gradient, Regression, energy_and_gradient
+
+
+@dataclass(frozen=True)
+class Search:
+    """How to search: limit on iterations and evaluations, tolerances of L-BFGS-B, what moves."""
+
+    max_evaluations: int = 2000
+    relative_tolerance: float = 1e-9
+    gradient_tolerance: float = 1e-5
+    move_pseudo_inputs: bool = True
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The best evaluation of a search.
+
+    Attributes
+    ----------
+    state : Collapsed
+        With kernel, pseudo-inputs, noise and log evidence; it predicts.
+    gradient : Gradient
+        There.
+    status : Status
+        ``residual`` is the largest entry of the gradient in the coordinates of the search.
+    """
+
+    state: Collapsed
+    gradient: Gradient = field(repr=False)
+    status: Status
+
+
+def maximise(
+    problem: Regression, kernel, Z: np.ndarray, noise: float, search: Search | None = None
+) -> Fitted:
+    """Maximise the energy from given parameters.
+
+    Parameters
+    ----------
+    problem : Regression
+    kernel : SquaredExponential or another kernel
+        Its parameters are the starting point.
+    Z : array [M, D]
+        Pseudo-inputs to start from.
+    noise : float
+        Noise variance to start from.
+    search : Search, optional
+
+    Returns
+    -------
+    Fitted
+
+    Raises
+    ------
+    NotPositiveDefinite, ValueError
+        If the very first evaluation fails.
+    """
+    search = search or Search()
+    P, moving = len(kernel.parameters()), search.move_pseudo_inputs
+    best: list = []
+    trace = {"evaluations": 0, "failed": 0, "reason": "", "worst": 0.0}
+
+    def at(x):
+        parameters = np.exp(x[: P + 1])
+        points = x[P + 1 :].reshape(Z.shape) if moving else Z
+        return kernel.with_parameters(parameters[:P]), points, float(parameters[P])
+
+    def objective(x):
+        trace["evaluations"] += 1
+        try:
+            with np.errstate(over="ignore"):
+                state, gradient = energy_and_gradient(problem, *at(x))
+        except (NotPositiveDefinite, ValueError) as error:
+            if not best:
+                raise
+            trace["failed"] += 1
+            trace["reason"] = trace["reason"] or str(error)
+            return _wall(trace["worst"]), np.zeros_like(x)
+        slope = _slope(state, gradient, moving)
+        if not (np.isfinite(state.log_evidence) and np.all(np.isfinite(slope))):
+            if not best:
+                raise ValueError("the energy or its gradient is not finite at the starting point")
+            trace["failed"] += 1
+            trace["reason"] = trace["reason"] or "the energy or its gradient is not finite"
+            return _wall(trace["worst"]), np.zeros_like(x)
+        trace["worst"] = max(trace["worst"], -state.log_evidence)
+        if not best or state.log_evidence > best[0].log_evidence:
+            best[:] = state, gradient, float(np.max(np.abs(slope)))
+        return -state.log_evidence, -slope
+
+    start = np.log(np.append(kernel.parameters(), noise))
+    x0 = np.concatenate([start, Z.ravel()]) if moving else start
+    limits = search.max_evaluations, search.relative_tolerance, search.gradient_tolerance
+    outcome = lbfgs(objective, x0, *limits)
+    state, gradient, residual = best
+    message = outcome.message
+    if trace["failed"]:
+        message += f"; {trace['failed']} evaluations without an energy ({trace['reason']})"
+    if state.jitter:
+        message += f"; jitter {state.jitter:.1e} on Kuu"
+    status = Status(outcome.success, 0, trace["evaluations"], residual, jitter=state.jitter, message=message)
+    return Fitted(state, gradient, status)
+
+
+def _slope(state: Collapsed, gradient: Gradient, moving: bool) -> np.ndarray:
+    """The gradient in the coordinates of the search."""
+    scales = np.append(state.kernel.parameters(), state.noise)
+    logs = np.append(gradient.kernel, gradient.noise) * scales
+    return np.concatenate([logs, gradient.Z.ravel()]) if moving else logs
+
+
+def _wall(worst: float) -> float:
+    """A value from which the line search steps back."""
+    return worst + 10.0 * (1.0 + abs(worst))

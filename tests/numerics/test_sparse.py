@@ -1,0 +1,108 @@
+"""The sparse posterior and Power EP on the engine: equal to closed forms, to the dense posterior, to VB."""
+
+import numpy as np
+import pytest
+
+from tilted.gaussian import Sites
+from tilted.inference import get_rule
+from tilted.inference.engine import infer
+from tilted.inference.options import Options
+from tilted.inference.pep import power_rule
+from tilted.kernels import SquaredExponential
+from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.likelihoods.poisson import PoissonSquare
+from tilted.likelihoods.probit import Probit
+from tilted.linalg import NotPositiveDefinite
+from tilted.posteriors.collapsed import Regression
+from tilted.posteriors.collapsed import condition as closed_form
+from tilted.posteriors.dense import Dense
+from tilted.posteriors.sparse import Sparse
+
+KERNEL, NOISE = SquaredExponential(1.3, (0.8, 1.2)), 0.15
+
+
+@pytest.fixture(scope="module")
+def data():
+    """X [30, 2], y [30], Z [5, 2], Xs [7, 2]."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((30, 2))
+    return X, np.sin(2 * X[:, 0]) + 0.4 * rng.standard_normal(30), X[:5] + 0.1, rng.standard_normal((7, 2))
+
+
+POWERS = {"1": 1.0, "0.5": 0.5, "0.05": 0.05, "each": np.linspace(0.1, 1.0, 30)}
+
+
+@pytest.mark.parametrize("alpha", POWERS.values(), ids=POWERS)
+def test_the_engine_reaches_the_closed_form_of_regression(alpha, data):
+    X, y, Z, Xs = data
+    posterior = Sparse.build(KERNEL, X, Z)
+    found = infer(posterior, GaussianNoise(NOISE), y, power_rule(alpha))
+    exact = closed_form(Regression(X, y, alpha), KERNEL, Z, NOISE)
+    assert found.status.converged
+    assert found.log_evidence == pytest.approx(exact.log_evidence, abs=1e-7)
+    for ours, theirs in zip(posterior.predict(found.state, Xs), exact.predict(Xs), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-7)
+
+
+def test_the_limit_of_small_powers_is_vb(data):
+    X, y, Z, _ = data
+    posterior = Sparse.build(KERNEL, X, Z)
+    vb = infer(posterior, GaussianNoise(NOISE), y, get_rule("vb"))
+    exact = closed_form(Regression(X, y, 0.0), KERNEL, Z, NOISE)
+    assert vb.log_evidence == pytest.approx(exact.log_evidence, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "method", "mean"),
+    [(Probit(), "ep", 0.0), (Probit(), "vb", 0.3), (PoissonSquare(), "vb", 1.0)],
+)
+def test_all_data_as_pseudo_points_is_the_dense_posterior(likelihood, method, mean, data):
+    X, y, _, Xs = data
+    kernel = SquaredExponential(2.0, 0.6)
+    y = np.where(y > 0, 1.0, -1.0) if likelihood.name == "probit" else np.round(3 * np.abs(y))
+    sparse, dense = Sparse.build(kernel, X, X, mean), Dense.build(kernel.matrix(X), mean)
+    a, b = (infer(p, likelihood, y, get_rule(method), Options(tolerance=1e-10)) for p in (sparse, dense))
+    assert a.status.converged and b.status.converged
+    assert a.log_evidence == pytest.approx(b.log_evidence, abs=1e-7)
+    predicted = sparse.predict(a.state, Xs, mean)
+    expected = dense.predict(b.state, kernel.matrix(Xs, X), kernel.diagonal(Xs), mean)
+    for ours, theirs in zip(predicted, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.7])
+def test_marginals_and_normaliser_are_those_of_the_dense_formulas(mean, data):
+    X, _, Z, _ = data
+    posterior = Sparse.build(KERNEL, X, Z, mean)
+    rng = np.random.default_rng(9)
+    sites = Sites(rng.uniform(-0.1, 2.0, 30), rng.standard_normal(30))
+    state = posterior.condition(sites)
+    assert state.negative_sites == np.sum(sites.tau < 0) > 0
+    Kuf = KERNEL.matrix(Z, X)
+    Q = Kuf.T @ np.linalg.solve(KERNEL.matrix(Z), Kuf)
+    dense = Dense.build(Q + 1e-10 * np.eye(30), mean).condition(sites)
+    np.testing.assert_allclose(state.marginals.mean, dense.marginals.mean, atol=1e-6)
+    np.testing.assert_allclose(state.marginals.variance, dense.marginals.variance, atol=1e-6)
+    np.testing.assert_allclose(state.marginals.extra, 1.3 - np.diagonal(Q), atol=1e-12)
+    assert state.log_normaliser == pytest.approx(dense.log_normaliser, abs=1e-6)
+
+
+def test_power_ep_on_the_dense_posterior_takes_newton_steps_to_exact_regression(data):
+    X, y, _, _ = data
+    posterior = Dense.build(KERNEL.matrix(X))
+    for alpha in (1.0, 0.3, np.linspace(0.1, 1.0, 30)):
+        found = infer(posterior, GaussianNoise(NOISE), y, power_rule(alpha))
+        exact = closed_form(Regression(X, y, alpha), KERNEL, X, NOISE)
+        assert found.log_evidence == pytest.approx(exact.log_evidence, abs=1e-7)
+
+
+def test_bad_input(data):
+    X, _, Z, _ = data
+    with pytest.raises(NotPositiveDefinite, match="pseudo-inputs"):
+        Sparse.build(KERNEL, X, np.vstack([Z, Z]))
+    assert Sparse.build(KERNEL, X, np.vstack([Z, Z]), jitter=1e-6).jitter == pytest.approx(1.3e-6)
+    for alpha in (0.0, -0.5, 1.5, np.nan):
+        with pytest.raises(ValueError, match="powers"):
+            power_rule(alpha)
+    with pytest.raises(NotPositiveDefinite, match="Lambda"):
+        Sparse.build(KERNEL, X, Z).condition(Sites(np.full(30, -5.0), np.zeros(30)))
