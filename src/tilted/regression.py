@@ -1,4 +1,4 @@
-"""Fit a sparse regression: maximise the collapsed Power-EP energy by L-BFGS-B.
+"""Fit a regression, sparse or exact: maximise the (collapsed Power-EP) evidence by L-BFGS-B.
 
 Kernel parameters and noise are searched by their logarithms, pseudo-inputs as they are. The best evaluation
 is what comes back, wherever the search ended. FITC likes to move pseudo-inputs onto each other, where Kuu is
@@ -14,7 +14,8 @@ import numpy as np
 from tilted.inference.result import Status
 from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import lbfgs
-from tilted.posteriors.collapsed import Collapsed, Gradient, Regression, energy_and_gradient
+from tilted.posteriors.collapsed import Collapsed, Gradient, Regression
+from tilted.posteriors.full import Full, FullRegression
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Fitted:
 
     Attributes
     ----------
-    state : Collapsed
+    state : Collapsed or Full
         With kernel, pseudo-inputs, noise and log evidence; it predicts.
     gradient : Gradient
         There.
@@ -41,23 +42,23 @@ class Fitted:
         ``residual`` is the largest entry of the gradient in the coordinates of the search.
     """
 
-    state: Collapsed
+    state: Collapsed | Full
     gradient: Gradient = field(repr=False)
     status: Status
 
 
 def maximise(
-    problem: Regression, kernel, Z: np.ndarray, noise: float, search: Search | None = None
+    problem: Regression | FullRegression, kernel, Z: np.ndarray, noise: float, search: Search | None = None
 ) -> Fitted:
     """Maximise the energy from given parameters.
 
     Parameters
     ----------
-    problem : Regression
+    problem : Regression or FullRegression
     kernel : SquaredExponential or another kernel
         Its parameters are the starting point.
     Z : array [M, D]
-        Pseudo-inputs to start from.
+        Pseudo-inputs to start from; [0, D] for exact regression.
     noise : float
         Noise variance to start from.
     search : Search, optional
@@ -85,7 +86,7 @@ def maximise(
         trace["evaluations"] += 1
         try:
             with np.errstate(over="ignore"):
-                state, gradient = energy_and_gradient(problem, *at(x))
+                state, gradient = problem.evaluate(*at(x))
         except (NotPositiveDefinite, ValueError) as error:
             if not best:
                 raise
@@ -118,7 +119,7 @@ def maximise(
     return Fitted(state, gradient, status)
 
 
-def _slope(state: Collapsed, gradient: Gradient, moving: bool) -> np.ndarray:
+def _slope(state, gradient: Gradient, moving: bool) -> np.ndarray:
     """The gradient in the coordinates of the search."""
     scales = np.append(state.kernel.parameters(), state.noise)
     logs = np.append(gradient.kernel, gradient.noise) * scales

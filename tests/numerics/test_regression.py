@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from tilted import regression
 from tilted.kernels import SquaredExponential
 from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import Outcome
+from tilted.posteriors import collapsed
 from tilted.posteriors.collapsed import Regression, condition
+from tilted.posteriors.full import FullRegression
 from tilted.regression import Search, maximise
 
 
@@ -45,7 +48,7 @@ def test_the_best_point_is_kept_whatever_the_search_does_last(sines, monkeypatch
     X, y, Z = sines
     problem, kernel = Regression(X, y), SquaredExponential()
     seen = []
-    real = regression.energy_and_gradient
+    real = collapsed.energy_and_gradient
 
     def spy(*arguments):
         out = real(*arguments)
@@ -57,7 +60,7 @@ def test_the_best_point_is_kept_whatever_the_search_does_last(sines, monkeypatch
             objective(x0 + shift)
         return Outcome(x0, 0.0, x0, 4, False, "lost")
 
-    monkeypatch.setattr(regression, "energy_and_gradient", spy)
+    monkeypatch.setattr(collapsed, "energy_and_gradient", spy)
     monkeypatch.setattr(regression, "lbfgs", wander)
     found = maximise(problem, kernel, Z, 0.5)
     assert found.state.log_evidence == max(seen) != seen[-1]
@@ -67,7 +70,7 @@ def test_the_best_point_is_kept_whatever_the_search_does_last(sines, monkeypatch
 
 def test_evaluations_that_fail_are_counted_and_the_search_goes_on(sines, monkeypatch):
     X, y, Z = sines
-    real, calls = regression.energy_and_gradient, []
+    real, calls = collapsed.energy_and_gradient, []
 
     def sometimes(*arguments):
         calls.append(1)
@@ -75,7 +78,7 @@ def test_evaluations_that_fail_are_counted_and_the_search_goes_on(sines, monkeyp
             raise NotPositiveDefinite("Kuu of the pseudo-inputs", 2, 6)
         return real(*arguments)
 
-    monkeypatch.setattr(regression, "energy_and_gradient", sometimes)
+    monkeypatch.setattr(collapsed, "energy_and_gradient", sometimes)
     found = maximise(Regression(X, y, jitter=1e-8), SquaredExponential(), Z, 0.5)
     assert "1 evaluations without an energy (Kuu of the pseudo-inputs" in found.status.message
     assert "jitter 2" in found.status.message
@@ -86,3 +89,39 @@ def test_a_start_that_fails_is_an_error(sines):
     X, y, Z = sines
     with pytest.raises(NotPositiveDefinite):
         maximise(Regression(X, y), SquaredExponential(), np.vstack([Z, Z]), 0.5)
+
+
+def test_exact_regression(sines):
+    X, y, _ = sines
+    problem, kernel, none = FullRegression(X, y), SquaredExponential(1.2, 0.9), np.zeros((0, 1))
+    state, gradient = problem.evaluate(kernel, none, 0.3)
+    S = kernel.matrix(X) + 0.3 * np.eye(80)
+    assert state.log_evidence == pytest.approx(multivariate_normal(np.zeros(80), S).logpdf(y), abs=1e-9)
+    mean, variance = state.predict(X[:3] + 0.05)
+    cross = kernel.matrix(X[:3] + 0.05, X)
+    np.testing.assert_allclose(mean, cross @ np.linalg.solve(S, y), atol=1e-10)
+    np.testing.assert_allclose(variance, 1.2 - np.diagonal(cross @ np.linalg.solve(S, cross.T)), atol=1e-10)
+    x, h = np.array([1.2, 0.9, 0.3]), 1e-6
+
+    def evidence(x):
+        return problem.evaluate(kernel.with_parameters(x[:2]), none, x[2])[0].log_evidence
+
+    differences = [(evidence(x + h * e) - evidence(x - h * e)) / (2 * h) for e in np.eye(3)]
+    np.testing.assert_allclose(np.append(gradient.kernel, gradient.noise), differences, rtol=1e-6)
+    with pytest.raises(ValueError, match="noise"):
+        problem.evaluate(kernel, none, 0.0)
+
+
+def test_the_variational_bound_approaches_exact_regression_from_below(sines):
+    X, y, Z = sines
+    exact = maximise(FullRegression(X, y), SquaredExponential(), np.zeros((0, 1)), 0.5)
+    assert exact.status.converged
+    many = np.linspace(-0.2, 6.2, 15)[:, None]
+    few, enough = (
+        maximise(Regression(X, y, 0.0, jitter=1e-8), SquaredExponential(), points, 0.5)
+        for points in (Z, many)
+    )
+    assert few.state.log_evidence < enough.state.log_evidence < exact.state.log_evidence
+    assert enough.state.log_evidence == pytest.approx(exact.state.log_evidence, abs=1e-3)
+    at_its_parameters = FullRegression(X, y).evaluate(few.state.kernel, np.zeros((0, 1)), few.state.noise)[0]
+    assert few.state.log_evidence < at_its_parameters.log_evidence

@@ -70,6 +70,10 @@ class Regression:
             raise ValueError(f"jitter cannot be negative, got {self.jitter:g}")
         object.__setattr__(self, "alpha", np.broadcast_to(alpha, parts))
 
+    def evaluate(self, kernel, Z: np.ndarray, noise: float) -> tuple[Collapsed, Gradient]:
+        """`energy_and_gradient`."""
+        return energy_and_gradient(self, kernel, Z, noise)
+
 
 @dataclass(frozen=True)
 class Gradient:
@@ -155,7 +159,7 @@ def energy_and_gradient(problem: Regression, kernel, Z, noise: float) -> tuple[C
     BS += VD
     Vw = V @ weights
     by_Kuf = -state.root.T @ BS
-    dger(1.0, weights, state.root.T @ Vw, a=by_Kuf.T, overwrite_a=1)
+    by_Kuf = dger(1.0, weights, state.root.T @ Vw, a=by_Kuf.T, overwrite_a=1).T
     # dE/dKuu = - dE/dKuf T^T / 2, where B^-1 S S^T = I - B^-1
     middle = np.eye(M) - inverse + inner - np.multiply.outer(Vw, Vw)
     by_Kuu = 0.5 * (state.root.T @ middle @ state.root)
