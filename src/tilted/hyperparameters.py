@@ -21,7 +21,7 @@ from tilted.inference.implicit import evidence_derivative
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
 from tilted.linalg import NotPositiveDefinite
-from tilted.optimise import TRANSFORMS, lbfgs
+from tilted.optimise import TRANSFORMS, lbfgs, wall
 from tilted.posteriors.dense import Dense
 from tilted.warmstarts import WarmStarts
 
@@ -192,14 +192,14 @@ def _climb(problem: Problem, kernel, search: Search, trace: _Trace, start: Sites
                 raise
             trace.improper += 1
             trace.message = str(error)
-            return _wall(trace), np.zeros_like(x)
+            return wall(trace.worst), np.zeros_like(x)
         except ValueError as error:
             raise _Abandoned(str(error)) from error
         _note(trace, found, at)
         if not np.isfinite(found.log_evidence):
             if trace.evaluations == 1:
                 raise _Abandoned(f"no evidence at the starting point ({found.status.message})")
-            return _wall(trace), np.zeros_like(x)
+            return wall(trace.worst), np.zeros_like(x)
         trace.worst = max(trace.worst, -found.log_evidence)
         return -found.log_evidence, -gradient * transform.slope(x)
 
@@ -213,11 +213,6 @@ def _climb(problem: Problem, kernel, search: Search, trace: _Trace, start: Sites
             raise error.__cause__ from None
         return False, f"search abandoned: {error}"
     return outcome.success, outcome.message
-
-
-def _wall(trace: _Trace) -> float:
-    """A value from which the line search steps back."""
-    return trace.worst + 10.0 * (1.0 + abs(trace.worst))
 
 
 def _gained(before: Inference, after: Inference) -> bool:

@@ -74,9 +74,16 @@ class SquaredExponential:
     ) -> np.ndarray:
         """Covariance matrix [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D].
 
-        ``distances`` may be :meth:`distances` of ``X``, to save their computation (without ``X2``).
+        ``distances`` may be :meth:`distances` of ``X``, to save their computation.
+
+        Raises
+        ------
+        ValueError
+            If distances are given with ``X2`` or to an ARD kernel.
         """
         if distances is not None:
+            if X2 is not None or self.ard:
+                raise ValueError("distances are those among X, of an isotropic kernel")
             K = distances * (-0.5 / self.lengthscale**2)
         else:
             A = self._scaled(X)

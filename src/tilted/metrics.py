@@ -13,3 +13,31 @@ def negative_log_likelihood(log_density) -> float:
 def mean_error(errors) -> float:
     """Mean of the pointwise errors [N*]: wrong labels, or absolute error of the predicted count."""
     return float(np.mean(errors))
+
+
+def standardised_squared_error(y, mean) -> float:
+    """SMSE: mean squared error over the test targets' variance [Rasmussen & Williams 2006, section 2.5]."""
+    y = np.asarray(y, dtype=float)
+    return float(np.mean((y - mean) ** 2) / np.var(y))
+
+
+def standardised_log_loss(y, mean, variance, y_train) -> float:
+    """SMLL: mean log loss minus that of a Gaussian with the training targets' moments [section 2.5].
+
+    Parameters
+    ----------
+    y, mean, variance : arrays [N*]
+        Test targets, and the predictive mean and variance of y (noise included).
+    y_train : array [N]
+
+    Returns
+    -------
+    float
+        In nats; below zero is better than the trivial prediction.
+    """
+    trivial = np.mean(y_train), np.var(y_train)
+    return float(np.mean(_log_loss(y, mean, variance) - _log_loss(y, *trivial)))
+
+
+def _log_loss(y, mean, variance):
+    return 0.5 * (np.log(2.0 * np.pi * variance) + (y - mean) ** 2 / variance)

@@ -40,6 +40,11 @@ class Outcome:
     message: str
 
 
+def wall(worst: float) -> float:
+    """A value from which a line search steps back, ``worst`` being the largest seen."""
+    return worst + 10.0 * (1.0 + abs(worst))
+
+
 def lbfgs(objective, x0, limit: int, relative: float, gradient: float, bounds=None) -> Outcome:
     """Minimise ``objective(x) -> (value, gradient)`` by L-BFGS-B.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tilted.inference.result import Status
 from tilted.linalg import NotPositiveDefinite
-from tilted.optimise import lbfgs
+from tilted.optimise import lbfgs, wall
 from tilted.posteriors.collapsed import Collapsed, Gradient, Regression
 from tilted.posteriors.full import Full, FullRegression
 
@@ -39,7 +39,8 @@ class Fitted:
     gradient : Gradient
         There.
     status : Status
-        ``residual`` is the largest entry of the gradient in the coordinates of the search.
+        Converged if the search met its tolerance, and there; ``residual`` is the largest entry of the
+        gradient in the coordinates of the search.
     """
 
     state: Collapsed | Full
@@ -92,14 +93,14 @@ def maximise(
                 raise
             trace["failed"] += 1
             trace["reason"] = trace["reason"] or str(error)
-            return _wall(trace["worst"]), np.zeros_like(x)
+            return wall(trace["worst"]), np.zeros_like(x)
         slope = _slope(state, gradient, moving)
         if not (np.isfinite(state.log_evidence) and np.all(np.isfinite(slope))):
             if not best:
                 raise ValueError("the energy or its gradient is not finite at the starting point")
             trace["failed"] += 1
             trace["reason"] = trace["reason"] or "the energy or its gradient is not finite"
-            return _wall(trace["worst"]), np.zeros_like(x)
+            return wall(trace["worst"]), np.zeros_like(x)
         trace["worst"] = max(trace["worst"], -state.log_evidence)
         if not best or state.log_evidence > best[0].log_evidence:
             best[:] = state, gradient, float(np.max(np.abs(slope)))
@@ -115,7 +116,9 @@ def maximise(
         message += f"; {trace['failed']} evaluations without an energy ({trace['reason']})"
     if state.jitter:
         message += f"; jitter {state.jitter:.1e} on Kuu"
-    status = Status(outcome.success, 0, trace["evaluations"], residual, jitter=state.jitter, message=message)
+    last = abs(outcome.value + state.log_evidence) <= 1e-9 * (1.0 + abs(outcome.value))
+    converged = outcome.success and last
+    status = Status(converged, 0, trace["evaluations"], residual, jitter=state.jitter, message=message)
     return Fitted(state, gradient, status)
 
 
@@ -124,8 +127,3 @@ def _slope(state, gradient: Gradient, moving: bool) -> np.ndarray:
     scales = np.append(state.kernel.parameters(), state.noise)
     logs = np.append(gradient.kernel, gradient.noise) * scales
     return np.concatenate([logs, gradient.Z.ravel()]) if moving else logs
-
-
-def _wall(worst: float) -> float:
-    """A value from which the line search steps back."""
-    return worst + 10.0 * (1.0 + abs(worst))

@@ -8,6 +8,7 @@ from tilted.kernels import SquaredExponential
 from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.collapsed import Regression, condition, energy_and_gradient
 from tilted.posteriors.features import Points, Windows
+from tilted.posteriors.full import FullRegression
 
 NOISE = 0.2
 ARD = SquaredExponential(1.3, (0.8, 1.2, 2.0))
@@ -220,6 +221,41 @@ class TestBadInput:
         assert state.log_evidence == pytest.approx(
             condition(Regression(X, y), ARD, Z, NOISE).log_evidence, abs=1e-5
         )
+
+    def test_a_bound_is_never_above_the_exact_evidence(self):
+        """Nearly singular Kuu: rather no energy than one that rounding has lifted."""
+        X = np.random.default_rng(0).uniform(0, 3, (60, 1))
+        y, kernel = np.sin(2 * X[:, 0]), SquaredExponential(1.0, 4.02777)
+        problem, refused = Regression(X, y, 0.0), 0
+        exact = FullRegression(X, y).evaluate(kernel, np.zeros((0, 1)), 1e-6)[0].log_evidence
+        for seed in range(60):
+            Z = X[np.random.default_rng(seed).choice(60, 7, False)]
+            try:
+                assert condition(problem, kernel, Z, 1e-6).log_evidence <= exact + 1e-4
+            except NotPositiveDefinite:
+                refused += 1
+        assert 0 < refused < 60
+        jittered = condition(Regression(X, y, 0.0, jitter=1e-6), kernel, Z, 1e-6)
+        assert jittered.log_evidence < exact
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf])
+    def test_data_that_are_not_finite(self, bad, data):
+        X, y, _ = data
+        for arguments in ((np.where(X[3, 1] == X, bad, X), y), (X, np.where(y == y[2], bad, y))):
+            for kind in (Regression, FullRegression):
+                with pytest.raises(ValueError, match="finite"):
+                    kind(*arguments)
+
+    def test_nothing_to_go_by(self, data):
+        X, y, Z = data
+        with pytest.raises(ValueError, match="no pseudo-inputs"):
+            condition(Regression(X, y), ARD, Z[:0], NOISE)
+        with pytest.raises(ValueError, match="without data"):
+            Regression(X, y, blocks=(np.arange(40), np.arange(0)))
+        with pytest.raises(ValueError, match="noise variance"):
+            condition(Regression(X, y), ARD, Z, 1e-320)
+        with pytest.raises(ValueError, match="2 widths"):
+            condition(Regression(X, y, features=Windows((0.1, 0.2))), ARD, Z, NOISE)
 
     def test_more_pseudo_points_than_data(self, data):
         X, y, Z = data

@@ -44,7 +44,7 @@ def test_the_engine_reaches_the_closed_form_of_regression(alpha, data):
         np.testing.assert_allclose(ours, theirs, atol=1e-7)
 
 
-def test_the_limit_of_small_powers_is_vb(data):
+def test_vb_is_the_closed_form_at_power_zero(data):
     X, y, Z, _ = data
     posterior = Sparse.build(KERNEL, X, Z)
     vb = infer(posterior, GaussianNoise(NOISE), y, get_rule("vb"))
@@ -87,7 +87,7 @@ def test_marginals_and_normaliser_are_those_of_the_dense_formulas(mean, data):
     assert state.log_normaliser == pytest.approx(dense.log_normaliser, abs=1e-6)
 
 
-def test_power_ep_on_the_dense_posterior_takes_newton_steps_to_exact_regression(data):
+def test_power_ep_on_the_dense_posterior_is_exact_regression(data):
     X, y, _, _ = data
     posterior = Dense.build(KERNEL.matrix(X))
     for alpha in (1.0, 0.3, np.linspace(0.1, 1.0, 30)):
@@ -96,12 +96,43 @@ def test_power_ep_on_the_dense_posterior_takes_newton_steps_to_exact_regression(
         assert found.log_evidence == pytest.approx(exact.log_evidence, abs=1e-7)
 
 
+@pytest.mark.parametrize("alpha", [1.0, np.linspace(0.2, 1.0, 30)], ids=["1", "each"])
+def test_sequential_sweeps_reach_the_same_fixed_point(alpha, data):
+    X, y, Z, _ = data
+    posterior = Sparse.build(KERNEL, X, Z)
+    found = infer(posterior, GaussianNoise(NOISE), y, power_rule(alpha), Options(schedule="sequential"))
+    exact = closed_form(Regression(X, y, alpha), KERNEL, Z, NOISE)
+    assert found.status.converged
+    assert found.log_evidence == pytest.approx(exact.log_evidence, abs=1e-7)
+
+
+def test_counts_whose_parallel_sweeps_fail_end_with_a_status():
+    """EP on Poisson sites falls back to sequential sweeps; it must not crash."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(0, 5, 40))[:, None]
+    posterior = Sparse.build(SquaredExponential(30.0, 0.4), X, X[::5])
+    found = infer(posterior, PoissonSquare(), rng.poisson(3.0, 40).astype(float), get_rule("ep"))
+    assert found.status.message
+
+
+def test_a_power_for_every_site_or_an_error(data):
+    X, y, Z, _ = data
+    posterior = Sparse.build(KERNEL, X, Z)
+    with pytest.raises(ValueError, match="3 powers for 30 sites"):
+        infer(posterior, GaussianNoise(NOISE), y, power_rule(np.array([0.2, 0.9, 0.5])))
+    labels = np.where(y > 0, 1.0, -1.0)
+    with pytest.raises(ValueError, match="'probit' does not offer"):
+        infer(posterior, Probit(), labels, power_rule(0.5))
+    one, ep = (infer(posterior, Probit(), labels, rule) for rule in (power_rule(1.0), get_rule("ep")))
+    assert one.log_evidence == ep.log_evidence
+
+
 def test_bad_input(data):
     X, _, Z, _ = data
     with pytest.raises(NotPositiveDefinite, match="pseudo-inputs"):
         Sparse.build(KERNEL, X, np.vstack([Z, Z]))
     assert Sparse.build(KERNEL, X, np.vstack([Z, Z]), jitter=1e-6).jitter == pytest.approx(1.3e-6)
-    for alpha in (0.0, -0.5, 1.5, np.nan):
+    for alpha in (0.0, 1e-9, -0.5, 1.5, np.nan):
         with pytest.raises(ValueError, match="powers"):
             power_rule(alpha)
     with pytest.raises(NotPositiveDefinite, match="Lambda"):

@@ -1,10 +1,11 @@
 """The one loop: sweep, damp, test convergence, report.
 
 A parallel sweep asks the rule for new sites at all marginals at once, moves the sites and conditions the
-posterior again. It takes a Newton step (``newton``) where that brings the fixed point nearer. Otherwise it
-moves towards the new sites: undamped parallel EP oscillates at large prior variances, so the step is
-accelerated (``acceleration``), its damping adapts to the residual, and a step that would make the
-posterior improper, or lower the evidence of a rule that ascends, is repeated with half the damping.
+posterior again. It takes a Newton step (``newton``) where that brings the fixed point nearer, or raises the
+evidence of a rule that ascends. Otherwise it moves towards the new sites: undamped parallel EP oscillates
+at large prior variances, so the step is accelerated (``acceleration``), its damping adapts to the residual,
+and a step that would make the posterior improper, or lower the evidence of a rule that ascends, is repeated
+with half the damping.
 A sequential sweep updates one site after the other by rank-one steps, as in the textbooks; where no
 parallel step is acceptable at all the run starts again sequentially, and its status says so.
 """
@@ -32,6 +33,7 @@ class _Point:
 
     state: object
     update: Update
+    clipped: int = 0
 
     @property
     def evidence(self) -> float:
@@ -53,7 +55,6 @@ class _Run:
     retries: int = 0
     refused: int = 0
     pause: int = 0
-    clipped: int = 0
     residual: float = np.inf
     fallback: bool = False
     memory: Anderson = field(default=None)
@@ -82,8 +83,8 @@ class _Run:
     def answer(self, state) -> _Point:
         """The rule's new sites at a state, clipped where the options say so."""
         update = self.rule.update(state.marginals, state.sites, self.likelihood, self.y)
-        self.clipped = int(np.sum(update.sites.tau < self.options.min_precision))
-        return _Point(state, replace(update, sites=self.clip(update.sites)))
+        clipped = int(np.sum(update.sites.tau < self.options.min_precision))
+        return _Point(state, replace(update, sites=self.clip(update.sites)), clipped)
 
     def shrink(self) -> None:
         self.step *= 0.5
@@ -182,7 +183,8 @@ def _parallel(run: _Run, point: _Point) -> _Point | None:
 def _newton(run: _Run, point: _Point) -> _Point | None:
     """A Newton step; None where there is none, or where it leads no nearer to the fixed point.
 
-    After the k-th refusal in a row the next 2^k - 1 sweeps do not try again.
+    Nearer is a residual clearly below the present one or, for a rule that ascends, a higher evidence. After
+    the k-th refusal in a row the next 2^k - 1 sweeps do not try again.
     """
     if not (run.likelihood.log_concave and point.update.skipped == 0):
         return None
@@ -197,10 +199,9 @@ def _newton(run: _Run, point: _Point) -> _Point | None:
     if sites is None:
         return None
     following = run.visit(sites)
-    if following is None or not _acceptable(run, point, following):
-        better = False
-    else:
-        better = run.rule.ascends or _residual(following, run.options.stop) < NEARER * residual
+    better = following is not None and _acceptable(run, point, following)
+    if better and not (run.rule.ascends and following.evidence - point.evidence > _slack(point)):
+        better = _residual(following, run.options.stop) < NEARER * residual
     if better:
         run.refused = 0
         return following
@@ -219,10 +220,10 @@ def _sequential(run: _Run, point: _Point) -> _Point | None:
         one = slice(i, i + 1)
         marginal = run.posterior.marginal(mean, covariance, i)
         old = Sites(sites.tau[one], sites.nu[one])
-        new = run.rule.update(marginal, old, run.likelihood, run.y[one]).sites
+        new = run.rule.at(i).update(marginal, old, run.likelihood, run.y[one]).sites
         d_tau = max(float(new.tau[0]), options.min_precision) - float(old.tau[0])
         d_nu, step = float(new.nu[0] - old.nu[0]), run.step
-        while 1.0 + step * d_tau * covariance[i, i] < 0.1:  # at 0 the posterior is improper
+        while 1.0 + step * d_tau * float(marginal.variance[0]) < 0.1:  # at 0 the posterior is improper
             run.retries += 1
             step *= 0.5
         mean, covariance = run.posterior.update_one(mean, covariance, i, step * d_tau, step * d_nu)
@@ -245,7 +246,12 @@ def _acceptable(run: _Run, old: _Point, new: _Point) -> bool:
     """Finite, and not worse where the rule promises to ascend (up to rounding)."""
     if not (np.isfinite(new.evidence) and np.all(np.isfinite(new.update.sites.tau))):
         return False
-    return not run.rule.ascends or new.evidence >= old.evidence - 1e-10 * (1 + abs(old.evidence))
+    return not run.rule.ascends or new.evidence >= old.evidence - _slack(old)
+
+
+def _slack(point: _Point) -> float:
+    """Difference of the evidence that is taken for rounding."""
+    return 1e-10 * (1.0 + abs(point.evidence))
 
 
 def _residual(point: _Point, stop: str) -> float:
@@ -284,7 +290,7 @@ def _finish(run: _Run, point: _Point) -> Inference:
         damping=run.smallest,
         skipped=point.update.skipped,
         retries=run.retries,
-        clipped=run.clipped,
+        clipped=point.clipped,
         negative_sites=point.state.negative_sites,
         message=_message(run, point, converged),
     )

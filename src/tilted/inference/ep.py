@@ -46,8 +46,18 @@ def tilted_rule(project, sensitivity=None, power=1.0) -> Rule:
 
 
 def of_sites(power, y: np.ndarray):
-    """A power for each of ``y``, which holds every site once, or twice (as Newton's method asks)."""
-    return power if np.ndim(power) == 0 else np.resize(power, len(y))
+    """A power for each of ``y``, which holds every site once, or twice (as Newton's method asks).
+
+    Raises
+    ------
+    ValueError
+        If an array of powers has another length.
+    """
+    if np.ndim(power) == 0:
+        return power
+    if len(y) not in (len(power), 2 * len(power)):
+        raise ValueError(f"{len(power)} powers for {len(y)} sites")
+    return np.resize(power, len(y))
 
 
 def rules():

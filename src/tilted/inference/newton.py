@@ -76,6 +76,6 @@ def newton_sites(posterior, state, target: Sites, respond, power, residual: floa
     right = np.concatenate([weight * rise, weight * (shift + (mu - m) / s * rise)])
     precision = float(np.clip(residual, FORCING[1], FORCING[0]))
     u = linalg.gmres(system, right, precision, VECTORS)
-    change, d_mu = u[:n] / weight, s * u[n:] / weight
-    tau = sites.tau * np.exp(np.clip(change, -REACH, REACH))
+    change, d_mu = np.clip(u[:n] / weight, -REACH, REACH), s * u[n:] / weight
+    tau = sites.tau * np.exp(change)
     return Sites(tau, tau * (mu + d_mu - (mu - m) * change))

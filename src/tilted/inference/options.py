@@ -19,7 +19,8 @@ class Options:
     tolerance : float
         Stop when the residual is at most this.
     max_sweeps : int
-        Bound on the sweeps; reaching it is reported as not converged.
+        Bound on the sweeps; reaching it is reported as not converged. Where no parallel step is possible the
+        sequential sweeps that follow have the same bound.
     schedule : "parallel" or "sequential"
     damping : float in (0, 1]
         First and largest step.
@@ -35,7 +36,8 @@ class Options:
         Site precisions are clipped from below to this, and clippings counted. -inf (negative
         precisions are legitimate) unless a protocol replays code that clips.
     newton : bool
-        Try a Newton step first in every sweep of the parallel schedule (log-concave likelihoods).
+        Try a Newton step first in sweeps of the parallel schedule (log-concave likelihoods), the less often
+        the more of them in a row led no nearer.
     """
 
     tolerance: float = 1e-8

@@ -1,11 +1,14 @@
 """Power EP: divide a fraction of the site out, project, take the result to the power 1 / alpha.
 
 [Bui et al. 2017, sections 3.3-3.5 and appendix F]. The new site is the full one,
-tau = -d2 / (alpha (1 + v d2)); the paper's procedure F.4 moves only the fraction alpha towards it at a time,
-with the same fixed points. alpha = 1 is EP; towards alpha = 0 it becomes VB, for which ``vb`` is exact.
+tau = -d2 / (alpha (1 + v_h d2)); the paper's procedure F.4 moves only the fraction alpha towards it at a
+time, with the same fixed points. alpha = 1 is EP; towards alpha = 0 it becomes VB. The likelihood has to
+offer its powers (`Likelihood.powers`); the probit and the Poisson likelihood do not yet.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,15 +16,31 @@ from tilted.inference.ep import of_sites, tilted_rule
 from tilted.inference.rule import Rule
 from tilted.projections import kl
 
+SMALLEST = 1e-6  # rounding in the evidence grows with 1 / alpha
+
 
 def power_rule(alpha) -> Rule:
-    """The rule of Power EP for powers ``alpha`` in (0, 1], a float or an array [N].
+    """The rule of Power EP for powers ``alpha``, a float or an array [N].
 
     Raises
     ------
     ValueError
-        For a power outside (0, 1].
+        For a power outside [`SMALLEST`, 1]; from its ``update``, for a likelihood without powers.
     """
-    if not np.all((np.asarray(alpha) > 0) & (np.asarray(alpha) <= 1)):
-        raise ValueError("Power EP takes powers in (0, 1]; the limit 0 is VB")
-    return tilted_rule(lambda likelihood, y, m, v: kl(likelihood, y, m, v, of_sites(alpha, y)), power=alpha)
+    powers = np.asarray(alpha, dtype=float)
+    if not np.all((powers >= SMALLEST) & (powers <= 1)):
+        raise ValueError(
+            f"Power EP takes powers from {SMALLEST:g} to 1 (its evidence is divided by them); 0 is VB"
+        )
+
+    def project(likelihood, y, m, v):
+        if np.all(powers == 1.0):
+            return kl(likelihood, y, m, v)
+        if not likelihood.powers:
+            raise ValueError(
+                f"Power EP needs powers of the likelihood, which '{likelihood.name}' does not offer"
+            )
+        return kl(likelihood, y, m, v, of_sites(alpha, y))
+
+    single = None if powers.ndim == 0 else lambda i: power_rule(float(powers[i]))
+    return replace(tilted_rule(project, power=alpha), single=single)

@@ -27,7 +27,8 @@ class Status:
     skipped : int
         Sites left as they were in the last sweep because their cavity was improper.
     retries : int
-        Steps repeated because the posterior was improper or the evidence of an ascending rule fell.
+        Steps refused: the posterior was improper, the evidence of an ascending rule fell, a Newton step led
+        no nearer, or an extrapolation led to negative precisions.
     clipped : int
         Sites held at the smallest precision a protocol allows.
     negative_sites : int

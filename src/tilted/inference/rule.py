@@ -48,9 +48,16 @@ class Rule:
     sensitivity : callable or None
         Derivatives of the projection in its cavity, for rules whose evidence is not stationary in the
         sites (``inference.implicit``); None where the gradient may hold the sites fixed.
+    single : callable or None
+        i -> the rule of one site, where sites have rules of their own (powers).
     """
 
     update: Callable[[Marginals, Sites, object, np.ndarray], Update]
     ascends: bool = False
     power: float | np.ndarray = 1.0
     sensitivity: Callable | None = None
+    single: Callable[[int], Rule] | None = None
+
+    def at(self, i: int) -> Rule:
+        """The rule of site ``i`` by itself, for sequential sweeps."""
+        return self if self.single is None else self.single(i)

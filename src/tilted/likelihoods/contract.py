@@ -31,11 +31,13 @@ class Tilted:
 class Likelihood(Protocol):
     """Contract of ``tilted.likelihoods``; y, m, v are arrays [N], v > 0.
 
-    ``log_concave`` says whether log p(y|f) is concave in f, so that the sites have one fixed point.
+    ``log_concave`` says whether log p(y|f) is concave in f, so that the sites have one fixed point;
+    ``powers`` whether ``tilted`` takes one more argument, the power of the likelihood.
     """
 
     name: str
     log_concave: bool
+    powers: bool
 
     def domain(self, y: np.ndarray) -> np.ndarray:
         """y as floats in the domain; raises ValueError naming the offending value."""

@@ -18,6 +18,7 @@ class GaussianNoise:
     noise: float = 1.0
     name: str = "gaussian"
     log_concave: ClassVar[bool] = True
+    powers: ClassVar[bool] = True
 
     def domain(self, y) -> np.ndarray:
         """Targets as floats; ValueError if one is not finite."""

@@ -38,6 +38,7 @@ class PoissonSquare:
     predictive: str = "exact"
     name: str = "poisson-square"
     log_concave: ClassVar[bool] = False
+    powers: ClassVar[bool] = False
 
     def __post_init__(self):
         if self.predictive not in FORMS:

@@ -52,6 +52,7 @@ class Probit:
 
     name: str = "probit"
     log_concave: ClassVar[bool] = True
+    powers: ClassVar[bool] = False
 
     def domain(self, y) -> np.ndarray:
         """Labels as floats; ValueError if one is not -1 or +1."""

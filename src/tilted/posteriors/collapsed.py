@@ -18,7 +18,10 @@ import numpy as np
 from scipy.linalg.blas import dger, dsyrk
 
 from tilted import linalg
+from tilted.posteriors.conditional import Blocks, Diagonal
 from tilted.posteriors.features import Points, Windows
+
+SMALLEST_NOISE = 1e-100
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,7 @@ class Regression:
 
     def __post_init__(self):
         n = len(self.y)
-        if self.X.ndim != 2 or len(self.X) != n:
-            raise ValueError(f"X [N, D] and y [N] do not fit: {self.X.shape} and {self.y.shape}")
+        check_data(self.X, self.y)
         parts = n if self.blocks is None else len(self.blocks)
         alpha = np.asarray(self.alpha, dtype=float)
         if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) != parts):
@@ -63,6 +65,8 @@ class Regression:
         if not np.all((alpha >= 0) & (alpha <= 1)):
             raise ValueError("powers lie between 0 (variational) and 1 (EP)")
         if self.blocks is not None:
+            if not all(np.size(b) for b in self.blocks) or not self.blocks:
+                raise ValueError("a block without data")
             indices = np.concatenate([np.asarray(b, dtype=int) for b in self.blocks])
             if not np.array_equal(np.sort(indices), np.arange(n)):
                 raise ValueError("blocks must contain every datum exactly once")
@@ -73,6 +77,20 @@ class Regression:
     def evaluate(self, kernel, Z: np.ndarray, noise: float) -> tuple[Collapsed, Gradient]:
         """`energy_and_gradient`."""
         return energy_and_gradient(self, kernel, Z, noise)
+
+
+def check_data(X: np.ndarray, y: np.ndarray) -> None:
+    """ValueError if inputs [N, D] and targets [N] do not fit or are not finite."""
+    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y) or len(y) == 0:
+        raise ValueError(f"X [N, D] and y [N] do not fit: {X.shape} and {y.shape}")
+    if not (np.all(np.isfinite(X)) and np.all(np.isfinite(y))):
+        raise ValueError("X and y must be finite")
+
+
+def check_noise(noise: float) -> None:
+    """ValueError if a noise variance is not positive, or so small that dividing by it may overflow."""
+    if not (np.isfinite(noise) and noise > SMALLEST_NOISE):
+        raise ValueError(f"the noise variance must be positive (above {SMALLEST_NOISE:g}), got {noise}")
 
 
 @dataclass(frozen=True)
@@ -135,9 +153,11 @@ def condition(problem: Regression, kernel, Z: np.ndarray, noise: float) -> Colla
     Raises
     ------
     NotPositiveDefinite
-        If Kuu is singular (pseudo-inputs that coincide: move them, or allow jitter), or a block of C.
+        If Kuu is singular (pseudo-inputs that coincide: move them, or allow jitter), if K - Q has lost its
+        sign to rounding (the same), or a block of C is not positive definite.
     ValueError
-        For a noise variance that is not positive.
+        For a noise variance that is not positive, or so small that there is no finite energy; and without
+        pseudo-inputs.
     """
     return _condition(problem, kernel, Z, noise)[0]
 
@@ -167,7 +187,7 @@ def energy_and_gradient(problem: Regression, kernel, Z, noise: float) -> tuple[C
     across, by_Z = state.between.contract_cross(Z, problem.X, Kuf, by_Kuf)
     kernel_uu = features.among(kernel, dimension)
     among, by_Z_among = kernel_uu.contract_cross(Z, Z, kernel_uu.matrix(Z), by_Kuu)
-    among[0] += problem.jitter * np.trace(by_Kuu)
+    among = among + kernel_uu.contract_diagonal(np.full(M, problem.jitter * np.trace(by_Kuu) / M))
     parameters, by_width = features.pull_back(kernel, dimension, among, across)
     parameters = parameters + C.by_parameters(kernel, by_D)
     return state, Gradient(parameters, by_noise, by_Z + 2.0 * by_Z_among, by_width)
@@ -175,9 +195,10 @@ def energy_and_gradient(problem: Regression, kernel, Z, noise: float) -> tuple[C
 
 def _condition(problem, kernel, Z, noise):
     """The posterior, and Kuf, V = Luu^-1 Kuf, S = V L^-T, C = L L^T and L^-1 y."""
-    if not (np.isfinite(noise) and noise > 0):
-        raise ValueError(f"the noise variance must be positive, got {noise}")
+    check_noise(noise)
     M = len(Z)
+    if M == 0:
+        raise ValueError("no pseudo-inputs")
     among = problem.features.among(kernel, Z.shape[1])
     between = problem.features.between(kernel, Z.shape[1])
     Kuu = among.matrix(Z)
@@ -186,7 +207,7 @@ def _condition(problem, kernel, Z, noise):
     root = linalg.inverse_lower(linalg.cholesky(Kuu, "Kuu of the pseudo-inputs"), overwrite=True)
     Kuf = between.matrix(Z, problem.X)
     V = root @ Kuf
-    C = (_Diagonal if problem.blocks is None else _Blocks)(problem, kernel, V, noise)
+    C = (Diagonal if problem.blocks is None else Blocks)(problem, kernel, V, noise)
     S, white = C.right_solve_transposed(V), C.left_solve(problem.y)
     B = dsyrk(1.0, S.T, trans=1, lower=1) if S.flags.c_contiguous else S @ S.T
     B.flat[:: M + 1] += 1.0
@@ -197,135 +218,9 @@ def _condition(problem, kernel, Z, noise):
     n = len(problem.y)
     quadratic = white @ white - projected @ projected
     log_density = -0.5 * (n * np.log(2.0 * np.pi) + C.log_det + log_det + quadratic)
+    if not np.isfinite(log_density - C.penalty):
+        raise ValueError(f"no finite energy at a noise variance of {noise:g}")
     state = Collapsed(
         float(log_density - C.penalty), kernel, Z, noise, jitter, root, factor, projected, between
     )
     return state, (Kuf, V, S, C, white)
-
-
-class _Diagonal:
-    """C = noise + alpha D for blocks of one datum each; arrays [N]."""
-
-    def __init__(self, problem, kernel, V, noise):
-        self.X, self.alpha, self.noise = problem.X, problem.alpha, noise
-        self.D = kernel.diagonal(problem.X) - np.einsum("mn,mn->n", V, V)
-        self.C = noise + self.alpha * self.D
-        if not np.all(self.C > 0):
-            raise linalg.NotPositiveDefinite("noise + alpha (K - Q)", int(np.argmin(self.C)) + 1, len(self.C))
-        self.L = np.sqrt(self.C)
-
-    @property
-    def log_det(self) -> float:
-        return float(np.sum(np.log(self.C)))
-
-    @property
-    def penalty(self) -> float:
-        """sum_n (1 - alpha) / (2 alpha) log(1 + alpha D / noise), D / (2 noise) at alpha = 0."""
-        x = self.D / self.noise
-        return 0.5 * float(np.sum((1.0 - self.alpha) * _log1p_over(self.alpha, x)))
-
-    def right_solve_transposed(self, V):
-        """V L^-T."""
-        return V / self.L
-
-    right_solve = right_solve_transposed
-
-    def left_solve(self, y):
-        """L^-1 y."""
-        return y / self.L
-
-    left_solve_transposed = left_solve
-
-    def by_C(self, weights, S, BS):
-        """Derivative of the log density in C."""
-        return 0.5 * (weights**2 - (1.0 - np.einsum("mn,mn->n", S, BS)) / self.C)
-
-    def by_D(self, by_C):
-        """Derivative of the energy in D, at fixed Q."""
-        return self.alpha * by_C - 0.5 * (1.0 - self.alpha) / self.C
-
-    def by_noise(self, by_C) -> float:
-        """Derivative of the energy in the noise."""
-        return float(np.sum(by_C + 0.5 * (1.0 - self.alpha) * self.D / (self.noise * self.C)))
-
-    def twice_times(self, V, by_D):
-        """2 V dE/dD."""
-        return V * (2.0 * by_D)
-
-    def by_parameters(self, kernel, by_D):
-        """Derivative through the prior variances in D."""
-        return kernel.contract_diagonal(by_D)
-
-
-class _Blocks:
-    """The same for blocks of several data; lists of matrices."""
-
-    def __init__(self, problem, kernel, V, noise):
-        self.X, self.blocks, self.alpha, self.noise = problem.X, problem.blocks, problem.alpha, noise
-        self.K = [kernel.matrix(problem.X[b]) for b in self.blocks]
-        self.D = [K - V[:, b].T @ V[:, b] for K, b in zip(self.K, self.blocks, strict=True)]
-        C = [a * D + noise * np.eye(len(D)) for a, D in zip(self.alpha, self.D, strict=True)]
-        self.L = [linalg.cholesky(part, "a block of noise + alpha (K - Q)") for part in C]
-        self.inverse_L = [linalg.inverse_lower(L) for L in self.L]
-        self.inverse_C = [R.T @ R for R in self.inverse_L]
-
-    @property
-    def log_det(self) -> float:
-        return sum(linalg.log_determinant(L) for L in self.L)
-
-    @property
-    def penalty(self) -> float:
-        """sum_b (1 - alpha) / (2 alpha) log det(I + alpha D / noise), tr D / (2 noise) at alpha = 0."""
-        x = [np.linalg.eigvalsh(D) / self.noise for D in self.D]
-        return 0.5 * sum(
-            (1.0 - a) * float(np.sum(_log1p_over(a, e))) for a, e in zip(self.alpha, x, strict=True)
-        )
-
-    def _each(self, V, factors):
-        out = np.empty_like(V)
-        for b, factor in zip(self.blocks, factors, strict=True):
-            out[..., b] = V[..., b] @ factor
-        return out
-
-    def right_solve_transposed(self, V):
-        """V L^-T."""
-        return self._each(V, [R.T for R in self.inverse_L])
-
-    def right_solve(self, V):
-        """V L^-1."""
-        return self._each(V, self.inverse_L)
-
-    left_solve, left_solve_transposed = right_solve_transposed, right_solve
-
-    def by_C(self, weights, S, BS):
-        """Derivative of the log density in the blocks of C."""
-        found = []
-        for b, R, inverse in zip(self.blocks, self.inverse_L, self.inverse_C, strict=True):
-            explained = R.T @ (S[:, b].T @ BS[:, b]) @ R
-            found.append(0.5 * (np.multiply.outer(weights[b], weights[b]) - inverse + explained))
-        return found
-
-    def by_D(self, by_C):
-        """Derivative of the energy in the blocks of D, at fixed Q."""
-        parts = zip(self.alpha, by_C, self.inverse_C, strict=True)
-        return [a * g - 0.5 * (1.0 - a) * inverse for a, g, inverse in parts]
-
-    def by_noise(self, by_C) -> float:
-        """Derivative of the energy in the noise."""
-        parts = zip(self.alpha, by_C, self.D, self.inverse_C, strict=True)
-        return float(sum(np.trace(g) + 0.5 * (1.0 - a) * np.sum(D * R) / self.noise for a, g, D, R in parts))
-
-    def twice_times(self, V, by_D):
-        """2 V dE/dD."""
-        return self._each(V, [2.0 * g for g in by_D])
-
-    def by_parameters(self, kernel, by_D):
-        """Derivative through the prior covariances in D."""
-        parts = zip(self.blocks, self.K, by_D, strict=True)
-        return sum(kernel.contract_gradient(self.X[b], K, g) for b, K, g in parts)
-
-
-def _log1p_over(alpha, x):
-    """log(1 + alpha x) / alpha, and its limit x at alpha = 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(alpha > 0, np.log1p(alpha * x) / alpha, x)

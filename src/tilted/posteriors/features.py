@@ -40,7 +40,7 @@ class Windows:
 
     Parameters
     ----------
-    width : float > 0, or tuple [D] of such
+    width : float >= 0, or tuple [D] of such
         Standard deviations of the window, in the units of the inputs; 0 gives `Points`.
 
     Raises
@@ -75,6 +75,8 @@ class Windows:
         return scale, width, np.sqrt(scale**2 + c * width**2)
 
     def _wider(self, kernel, c, dimension) -> SquaredExponential:
+        if np.size(self.width) not in (1, dimension):
+            raise ValueError(f"{np.size(self.width)} widths for inputs of dimension {dimension}")
         scale, _, wider = self._scales(kernel, c)
         shrink = np.prod(np.broadcast_to(scale / wider, dimension))
         return SquaredExponential(kernel.variance * shrink, float(wider) if wider.ndim == 0 else tuple(wider))

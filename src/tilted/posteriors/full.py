@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilted import linalg
-from tilted.posteriors.collapsed import Gradient
+from tilted.posteriors.collapsed import Gradient, check_data, check_noise
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,9 @@ class FullRegression:
     X: np.ndarray
     y: np.ndarray
 
+    def __post_init__(self):
+        check_data(self.X, self.y)
+
     def evaluate(self, kernel, Z, noise: float) -> tuple[Full, Gradient]:
         """Posterior and gradient of the evidence; there are no pseudo-inputs, ``Z`` is [0, D].
 
@@ -55,8 +58,7 @@ class FullRegression:
         ValueError
             For a noise variance that is not positive.
         """
-        if not (np.isfinite(noise) and noise > 0):
-            raise ValueError(f"the noise variance must be positive, got {noise}")
+        check_noise(noise)
         K = kernel.matrix(self.X)
         S = K.copy()
         S.flat[:: len(S) + 1] += noise

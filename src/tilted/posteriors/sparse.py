@@ -14,6 +14,8 @@ import numpy as np
 from tilted import linalg
 from tilted.gaussian import Marginals, Sites
 
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class SparseState:
@@ -71,19 +73,24 @@ class Sparse:
     def build(cls, kernel, X: np.ndarray, Z: np.ndarray, mean=0.0, jitter: float = 0.0) -> Sparse:
         """The prior at ``X`` [N, D] through pseudo-inputs ``Z`` [M, D].
 
-        ``jitter`` is added to the diagonal of Kuu, in units of its mean; it is part of the model.
+        ``jitter`` is added to the diagonal of Kuu, in units of its mean; it is part of the model. Conditional
+        variances below zero by rounding, relatively at most `ROUNDING`, are zero.
 
         Raises
         ------
         NotPositiveDefinite
-            If Kuu is singular: pseudo-inputs coincide.
+            If Kuu is singular (pseudo-inputs coincide), or so near to it that K - Q has lost its sign.
         """
         Kuu = kernel.matrix(Z)
         added = jitter * float(np.mean(kernel.diagonal(Z)))
         Kuu.flat[:: len(Kuu) + 1] += added
         root = linalg.inverse_lower(linalg.cholesky(Kuu, "Kuu of the pseudo-inputs"), overwrite=True)
         V = root @ kernel.matrix(Z, X)
-        extra = np.maximum(kernel.diagonal(X) - np.einsum("mn,mn->n", V, V), 0.0)  # rounding at X = Z
+        prior = kernel.diagonal(X)
+        extra = prior - np.einsum("mn,mn->n", V, V)
+        if not np.all(extra >= -ROUNDING * prior):
+            raise linalg.NotPositiveDefinite("K - Q (allow jitter)", int(np.argmin(extra)) + 1, len(X))
+        extra = np.maximum(extra, 0.0)
         return cls(kernel, Z, root, V, np.broadcast_to(mean, len(X)).astype(float), extra, added)
 
     def __len__(self) -> int:
@@ -116,6 +123,23 @@ class Sparse:
     def correlations(self, state: SparseState) -> None:
         """None: products with their squares would cost as much as conditioning."""
         return
+
+    def covariance(self, state: SparseState) -> np.ndarray:
+        """Covariance [M, M] of z, from which sequential sweeps take what they need."""
+        return state.factor.T @ state.factor
+
+    def marginal(self, mean: np.ndarray, covariance: np.ndarray, i: int) -> Marginals:
+        """Marginal of one point of a running sequential sweep, as arrays of length 1."""
+        one = slice(i, i + 1)
+        v = self.V[:, i]
+        return Marginals(mean[one], np.atleast_1d(v @ covariance @ v), self.extra[one])
+
+    def update_one(self, mean, covariance, i: int, d_tau: float, d_nu: float):
+        """Mean [N] of h and covariance [M, M] of z after site ``i`` changed, in O(N M + M^2)."""
+        column = covariance @ self.V[:, i]
+        scale = 1.0 / (1.0 + d_tau * (self.V[:, i] @ column))
+        moved = mean + (column @ self.V) * (scale * (d_nu - d_tau * mean[i]))
+        return moved, covariance - np.multiply.outer(column * (d_tau * scale), column)
 
     def predict(self, state: SparseState, Xs: np.ndarray, prior_mean=0.0) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of f at ``Xs`` [N*, D], O(M^2) a point."""

@@ -1,0 +1,147 @@
+"""The part C = noise + alpha (K - Q) of the collapsed energy that is not low rank: diagonal, or in blocks.
+
+Both offer the products with C = L L^T and the derivatives that ``tilted.posteriors.collapsed`` combines.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilted import linalg
+
+LOST = 1e-7  # of the noise: how far rounding may take K - Q below zero
+
+
+class Diagonal:
+    """C = noise + alpha D for blocks of one datum each; arrays [N]."""
+
+    def __init__(self, problem, kernel, V, noise):
+        self.X, self.alpha, self.noise = problem.X, problem.alpha, noise
+        self.D = kernel.diagonal(problem.X) - np.einsum("mn,mn->n", V, V)
+        _require_sign(self.D, noise)
+        self.C = noise + self.alpha * self.D
+        self.L = np.sqrt(self.C)
+
+    @property
+    def log_det(self) -> float:
+        return float(np.sum(np.log(self.C)))
+
+    @property
+    def penalty(self) -> float:
+        """sum_n (1 - alpha) / (2 alpha) log(1 + alpha D / noise), D / (2 noise) at alpha = 0."""
+        x = self.D / self.noise
+        return 0.5 * float(np.sum((1.0 - self.alpha) * _log1p_over(self.alpha, x)))
+
+    def right_solve_transposed(self, V):
+        """V L^-T."""
+        return V / self.L
+
+    right_solve = right_solve_transposed
+
+    def left_solve(self, y):
+        """L^-1 y."""
+        return y / self.L
+
+    left_solve_transposed = left_solve
+
+    def by_C(self, weights, S, BS):
+        """Derivative of the log density in C."""
+        return 0.5 * (weights**2 - (1.0 - np.einsum("mn,mn->n", S, BS)) / self.C)
+
+    def by_D(self, by_C):
+        """Derivative of the energy in D, at fixed Q."""
+        return self.alpha * by_C - 0.5 * (1.0 - self.alpha) / self.C
+
+    def by_noise(self, by_C) -> float:
+        """Derivative of the energy in the noise."""
+        return float(np.sum(by_C + 0.5 * (1.0 - self.alpha) * self.D / (self.noise * self.C)))
+
+    def twice_times(self, V, by_D):
+        """2 V dE/dD."""
+        return V * (2.0 * by_D)
+
+    def by_parameters(self, kernel, by_D):
+        """Derivative through the prior variances in D."""
+        return kernel.contract_diagonal(by_D)
+
+
+class Blocks:
+    """The same for blocks of several data; lists of matrices."""
+
+    def __init__(self, problem, kernel, V, noise):
+        self.X, self.blocks, self.alpha, self.noise = problem.X, problem.blocks, problem.alpha, noise
+        self.K = [kernel.matrix(problem.X[b]) for b in self.blocks]
+        self.D = [K - V[:, b].T @ V[:, b] for K, b in zip(self.K, self.blocks, strict=True)]
+        for D in self.D:
+            _require_sign(np.linalg.eigvalsh(D), noise)
+        C = [a * D + noise * np.eye(len(D)) for a, D in zip(self.alpha, self.D, strict=True)]
+        self.L = [linalg.cholesky(part, "a block of noise + alpha (K - Q)") for part in C]
+        self.inverse_L = [linalg.inverse_lower(L) for L in self.L]
+        self.inverse_C = [R.T @ R for R in self.inverse_L]
+
+    @property
+    def log_det(self) -> float:
+        return sum(linalg.log_determinant(L) for L in self.L)
+
+    @property
+    def penalty(self) -> float:
+        """sum_b (1 - alpha) / (2 alpha) log det(I + alpha D / noise), tr D / (2 noise) at alpha = 0."""
+        x = [np.linalg.eigvalsh(D) / self.noise for D in self.D]
+        return 0.5 * sum(
+            (1.0 - a) * float(np.sum(_log1p_over(a, e))) for a, e in zip(self.alpha, x, strict=True)
+        )
+
+    def _each(self, V, factors):
+        out = np.empty_like(V)
+        for b, factor in zip(self.blocks, factors, strict=True):
+            out[..., b] = V[..., b] @ factor
+        return out
+
+    def right_solve_transposed(self, V):
+        """V L^-T."""
+        return self._each(V, [R.T for R in self.inverse_L])
+
+    def right_solve(self, V):
+        """V L^-1."""
+        return self._each(V, self.inverse_L)
+
+    left_solve, left_solve_transposed = right_solve_transposed, right_solve
+
+    def by_C(self, weights, S, BS):
+        """Derivative of the log density in the blocks of C."""
+        found = []
+        for b, R, inverse in zip(self.blocks, self.inverse_L, self.inverse_C, strict=True):
+            explained = R.T @ (S[:, b].T @ BS[:, b]) @ R
+            found.append(0.5 * (np.multiply.outer(weights[b], weights[b]) - inverse + explained))
+        return found
+
+    def by_D(self, by_C):
+        """Derivative of the energy in the blocks of D, at fixed Q."""
+        parts = zip(self.alpha, by_C, self.inverse_C, strict=True)
+        return [a * g - 0.5 * (1.0 - a) * inverse for a, g, inverse in parts]
+
+    def by_noise(self, by_C) -> float:
+        """Derivative of the energy in the noise."""
+        parts = zip(self.alpha, by_C, self.D, self.inverse_C, strict=True)
+        return float(sum(np.trace(g) + 0.5 * (1.0 - a) * np.sum(D * R) / self.noise for a, g, D, R in parts))
+
+    def twice_times(self, V, by_D):
+        """2 V dE/dD."""
+        return self._each(V, [2.0 * g for g in by_D])
+
+    def by_parameters(self, kernel, by_D):
+        """Derivative through the prior covariances in D."""
+        parts = zip(self.blocks, self.K, by_D, strict=True)
+        return sum(kernel.contract_gradient(self.X[b], K, g) for b, K, g in parts)
+
+
+def _require_sign(D, noise: float) -> None:
+    """NotPositiveDefinite if eigenvalues of K - Q are below zero by an amount that the energy would show."""
+    if not np.all(-LOST * noise <= D):
+        raise linalg.NotPositiveDefinite("K - Q (allow jitter)", int(np.argmin(D)) + 1, len(D))
+
+
+def _log1p_over(alpha, x):
+    """log(1 + alpha x) / alpha, and its limit x at alpha = 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(alpha > 0, np.log1p(alpha * x) / alpha, x)
