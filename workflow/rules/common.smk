@@ -8,10 +8,12 @@ try:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
     from tilted import data, protocols
-    from tilted.experiments import lookup_study, paper_table, qp, truth
+    from tilted.data import regression
+    from tilted.experiments import lookup_study, paper_table, pep, qp, truth
     from tilted.projections import TableGrid
     from tilted.provenance import closure_hash
     from tilted.results import differences
+    from tilted.results.pep import records as pep_records
 except ImportError as error:
     sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
 
@@ -44,7 +46,7 @@ def check_schema():
     if error.validator == "additionalProperties":
         what += f"; known: {', '.join(error.schema['properties'])}"
     elif error.validator == "anyOf":
-        what = "qp, differences or lookup must say what to run"
+        what = "qp, pep, differences or lookup must say what to run"
     refuse(f"{'.'.join(map(str, error.absolute_path)) or 'top level'}: {what}")
 
 
@@ -58,10 +60,11 @@ FIGURE_KINDS = ("pdf", "png")
 wildcard_constraints:
     variant="as-released|as-described|corrected",
     protocol=r"(as-released|as-described|corrected)(\+[a-z0-9-]+)?",
-    dataset="[a-z0-9]+",
+    dataset="[a-z0-9_]+",
     method="[a-z-]+",
     first=r"\d+",
     last=r"\d+",
+    grid="[a-z0-9-]+",
 
 
 def grids(part):
@@ -98,11 +101,9 @@ def fit_block(protocol, dataset):
     return protocols.block(protocol, qp.task_of(dataset))
 
 
-def seed_blocks(row):
-    """First and last seed index of each job of a row."""
-    return [
-        (first, min(first + row["block"], row["seeds"]) - 1) for first in range(0, row["seeds"], row["block"])
-    ]
+def blocks(number, size):
+    """First and last index of each job, of so many indices."""
+    return [(first, min(first + size, number) - 1) for first in range(0, number, size)]
 
 
 def difference_paths():
@@ -135,7 +136,7 @@ def fit_paths():
         for protocol, part in parts()
         for dataset, row in part["rows"].items()
         for method in part["methods"]
-        for first, last in seed_blocks(row)
+        for first, last in blocks(row["seeds"], row["block"])
     ]
 
 
@@ -170,6 +171,52 @@ def lookup_table(wildcards):
     """The certified table, where the protocol gives it to this method."""
     used = qp.uses_table(wildcards.protocol, wildcards.dataset, wildcards.method)
     return ["data/lookup/probit.h5"] if used else []
+
+
+PEP, PEP_RECORDS = config.get("pep", {}), f"{config['results']}/pep"
+
+
+def check_regressions():
+    """Every grid of regressions asks for splits and pseudo-points that its data sets have."""
+    for name, grid in PEP.items():
+        try:
+            pep.check(grid)
+        except ValueError as error:
+            refuse(f"pep.{name}: {error}")
+
+
+check_regressions()
+
+
+def regression_paths():
+    """Records of all blocks of regressions."""
+    return [
+        f"data/fits/pep/{name}/{dataset}/{first:02d}-{last:02d}.jsonl.gz"
+        for name, grid in PEP.items()
+        for dataset, row in grid["rows"].items()
+        for first, last in blocks(row["splits"], row["block"])
+    ]
+
+
+def regression_records():
+    """Compact records of the regressions, if the configuration has any."""
+    return [f"{PEP_RECORDS}/{name}" for name in (pep_records.FILE, "provenance.json") if PEP]
+
+
+def regression_data(wildcards):
+    """Standard file of a regression set; the made-up sets have none."""
+    return [] if wildcards.dataset == pep.SYNTHETIC else f"data/standard/regression/{wildcards.dataset}.h5"
+
+
+def regression_raw(wildcards):
+    """Raw file of a regression set."""
+    return f"data/raw/{regression.raw_file(wildcards.dataset, 'data')['path']}"
+
+
+def regression_grid(wildcards):
+    """What a block of regressions does with each split: an edit elsewhere does not rerun it."""
+    grid = PEP[wildcards.grid]
+    return {key: grid[key] for key in ("alphas", "m", "starts") if key in grid}
 
 
 LOOKUP = config.get("lookup", {})
@@ -270,12 +317,15 @@ def everything():
     """What the configuration asks for. Fits and samples are named beside what is made of them: beside
     committed records and tables, missing ones would look done."""
     wanted = [*fit_paths(), *truth_paths(), *artifact_paths()] if config["qp"] else truth_records()
+    wanted += [*regression_paths(), *regression_records()]
     return wanted + [f"{TABLES}/{study}.csv" for study in ("differences", "lookup") if study in config]
 
 
 def show_results():
     """The table in the terminal, and where everything is; nothing when only other targets were asked for."""
-    if not Path(TABLES, "qp_table1.md").is_file():
+    for path in regression_records()[:1]:
+        print(f"Records: {Path(path).resolve()}")
+    if not config["qp"] or not Path(TABLES, "qp_table1.md").is_file():
         return
     text = Path(TABLES, "qp_table1.md").read_text(encoding="utf-8")
     print(text.split("\n## QP's NTLL")[0])
