@@ -25,6 +25,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/fits.smk"
 include: "workflow/rules/truth.smk"
 include: "workflow/rules/results.smk"
+include: "workflow/rules/plan.smk"
 
 
 rule all:

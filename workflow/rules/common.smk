@@ -129,15 +129,25 @@ def fit_path(protocol, dataset, method, first, last):
     return f"data/fits/qp/{protocol}/{dataset}/{method}-{first:03d}-{last:03d}.jsonl.gz"
 
 
-def fit_paths():
-    """Records of all jobs of the configuration."""
+def fit_jobs():
+    """Protocol, data set, method, first and last seed of all jobs of the configuration."""
     return [
-        fit_path(protocol, dataset, method, first, last)
+        (protocol, dataset, method, first, last)
         for protocol, part in parts()
         for dataset, row in part["rows"].items()
         for method in part["methods"]
         for first, last in blocks(row["seeds"], row["block"])
     ]
+
+
+def fit_paths():
+    """Records of all jobs of the configuration."""
+    return [fit_path(*job) for job in fit_jobs()]
+
+
+def planned_fits():
+    """What a plan needs to know of the jobs: record, protocol, data set, method, number of seeds."""
+    return [(fit_path(*job), *job[:3], job[4] - job[3] + 1) for job in fit_jobs()]
 
 
 def compact_paths():
@@ -188,14 +198,24 @@ def check_regressions():
 check_regressions()
 
 
-def regression_paths():
-    """Records of all blocks of regressions."""
+def planned_regressions():
+    """Record, grid, data set and number of splits of all blocks of regressions."""
     return [
-        f"data/fits/pep/{name}/{dataset}/{first:02d}-{last:02d}.jsonl.gz"
+        (
+            f"data/fits/pep/{name}/{dataset}/{first:02d}-{last:02d}.jsonl.gz",
+            name,
+            dataset,
+            last - first + 1,
+        )
         for name, grid in PEP.items()
         for dataset, row in grid["rows"].items()
         for first, last in blocks(row["splits"], row["block"])
     ]
+
+
+def regression_paths():
+    """Records of all blocks of regressions."""
+    return [block[0] for block in planned_regressions()]
 
 
 def regression_records():
@@ -324,7 +344,8 @@ def everything():
 def show_results():
     """The table in the terminal, and where everything is; nothing when only other targets were asked for."""
     for path in regression_records()[:1]:
-        print(f"Records: {Path(path).resolve()}")
+        if Path(path).is_file():
+            print(f"Records: {Path(path).resolve()}")
     if not config["qp"] or not Path(TABLES, "qp_table1.md").is_file():
         return
     text = Path(TABLES, "qp_table1.md").read_text(encoding="utf-8")

@@ -78,7 +78,7 @@ def sizes(dataset: str) -> tuple[int, int]:
 
 
 def cells(grid: dict) -> list[tuple]:
-    """(alpha, m, start) of the fits of one split: every start with every m and alpha, exact ones once a start.
+    """(alpha, m, start) of the fits of a split: every start with every m and alpha, exact ones once a start.
 
     Parameters
     ----------
@@ -94,13 +94,13 @@ def cells(grid: dict) -> list[tuple]:
 
 
 def check(grid: dict) -> None:
-    """Refuse a grid that names splits or numbers of pseudo-points that a data set does not have (ValueError)."""
+    """Refuse a grid (ValueError) with more splits or pseudo-points than a data set can have."""
     for name, row in grid["rows"].items():
         points, splits = sizes(name)
         if row["splits"] > splits:
             raise ValueError(f"{name} has {splits} splits, not {row['splits']}")
         if max(grid["m"]) > points:
-            raise ValueError(f"{name} has {points} training points: too few for {max(grid['m'])} pseudo-points")
+            raise ValueError(f"{max(grid['m'])} pseudo-points for the {points} training points of {name}")
 
 
 def run_block(name: str, splits, grid: dict, dataset: Dataset | None = None) -> Iterator[dict]:

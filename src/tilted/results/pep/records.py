@@ -54,9 +54,13 @@ def line_of(record: dict) -> dict:
     outcome = FAILED if record["nlml"] is None else OK if status["converged"] else STOPPED
     message = "" if outcome == OK else " ".join(status["message"].removeprefix("failed: ").split())
     line = {name: record.get(name) for name in COLUMNS}
-    alpha = record["alpha"] if record["alpha"] == pep.FULL else f"{record['alpha']:g}"
     made = {"evaluations": status["evaluations"], "outcome": outcome, "message": message}
-    return {**line, "alpha": alpha, **made}
+    return {**line, "alpha": power(record["alpha"]), **made}
+
+
+def power(alpha: float | str) -> str:
+    """A power as the records name it."""
+    return alpha if alpha == pep.FULL else f"{alpha:g}"
 
 
 def frame_of(lines: Iterable[dict]) -> pd.DataFrame:
