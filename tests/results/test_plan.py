@@ -26,9 +26,10 @@ def measured():
             evaluations = 20 if m == 0 else int(100 * np.log2(m)) * (3 if alpha == "1" else 1)
             for split in (0, 1):
                 seconds = evaluations * cost(n, m) * (0.9 if split else 1.1)
-                line = dict(dataset=dataset, split=split, alpha=alpha, m=m, start="data", n_train=n)
-                line |= dict(n_test=10, nlml=1.0, smse=0.1, smll=-1.0, evaluations=evaluations)
-                lines.append({**line, "outcome": "ok", "message": "", "seconds": seconds})
+                key = {"dataset": dataset, "split": split, "alpha": alpha, "m": m, "start": "data"}
+                made = {"n_train": n, "n_test": 10, "nlml": 1.0, "smse": 0.1, "smll": -1.0}
+                told = {"evaluations": evaluations, "outcome": "ok", "message": "", "seconds": seconds}
+                lines.append({**key, **made, **told})
     return records.frame_of(lines)
 
 

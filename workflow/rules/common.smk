@@ -14,6 +14,7 @@ try:
     from tilted.provenance import closure_hash
     from tilted.results import differences
     from tilted.results.pep import records as pep_records
+    from tilted.results.pep import starts as pep_starts
 except ImportError as error:
     sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
 
@@ -223,6 +224,12 @@ def regression_records():
     return [f"{PEP_RECORDS}/{name}" for name in (pep_records.FILE, "provenance.json") if PEP]
 
 
+def starts_tables():
+    """Tables about where searches start, if a grid has several starts."""
+    several = any(len(grid.get("starts", [])) > 1 for grid in PEP.values())
+    return [f"{TABLES}/{name}" for name in pep_starts.NAMES if several]
+
+
 def regression_data(wildcards):
     """Standard file of a regression set; the made-up sets have none."""
     return [] if wildcards.dataset == pep.SYNTHETIC else f"data/standard/regression/{wildcards.dataset}.h5"
@@ -337,7 +344,7 @@ def everything():
     """What the configuration asks for. Fits and samples are named beside what is made of them: beside
     committed records and tables, missing ones would look done."""
     wanted = [*fit_paths(), *truth_paths(), *artifact_paths()] if config["qp"] else truth_records()
-    wanted += [*regression_paths(), *regression_records()]
+    wanted += [*regression_paths(), *regression_records(), *starts_tables()]
     return wanted + [f"{TABLES}/{study}.csv" for study in ("differences", "lookup") if study in config]
 
 

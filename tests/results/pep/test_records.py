@@ -195,4 +195,4 @@ def test_the_source_of_a_fit_is_what_it_runs():
     for module in ("posteriors.collapsed", "posteriors.full", "regression", "optimise", "data.regression"):
         assert f"tilted.{module}" in names
     assert not any(name.startswith("tilted.results") for name in names)
-    assert records.MODULE == pep.__name__
+    assert pep.__name__ == records.MODULE
