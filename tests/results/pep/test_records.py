@@ -15,6 +15,11 @@ HERE = {"source": "aa", "choices": "cc", "environment": {"numpy": "2"}, "date": 
 
 
 @pytest.fixture
+def fit(regression_fit):
+    return regression_fit
+
+
+@pytest.fixture
 def frame(fit):
     """A frame of fits."""
 

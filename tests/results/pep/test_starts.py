@@ -7,6 +7,11 @@ from tilted.results.pep import records, starts
 
 
 @pytest.fixture
+def fit(regression_fit):
+    return regression_fit
+
+
+@pytest.fixture
 def frame(fit):
     """Two splits, three starts: `long` 45.5 and 0 nats above `data`, `short` failed once."""
 
