@@ -57,8 +57,10 @@ tables: setup ## every table and figure from the committed records, in seconds, 
 verify: setup ## rerun a sample of the committed records and compare (minutes; VERIFY="--from-scratch --folds 1")
 	$(BIN)/python -m tilted verify $(VERIFY)
 
-plan: setup ## what `make paper` would run
+plan: setup ## what `make paper` would run: jobs, and core-hours estimated from measured fits
 	$(BIN)/python -m snakemake --cores $(CORES) --configfile config/paper.yaml --dry-run --quiet rules
+	@$(BIN)/python -m snakemake plan --cores 1 --configfile config/paper.yaml --quiet all > /dev/null
+	@cat logs/paper/plan.log
 
 test: setup ## the tests (minutes)
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile

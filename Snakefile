@@ -4,6 +4,7 @@
 #   snakemake --cores 2 --configfile config/paper.yaml      everything
 #   snakemake --cores 2 --configfile config/differences.yaml    differences of text and code, one at a time
 #   snakemake --cores 2 --configfile config/lookup.yaml     what lookup tables cost and do
+#   snakemake --cores 2 --configfile config/pep-middle.yaml     part of the Power-EP paper's regressions
 #
 # raw data -> one standard file a data set -> fits (a job is a block of seeds) -> compact records
 # -> tables, figures, report
@@ -24,6 +25,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/fits.smk"
 include: "workflow/rules/truth.smk"
 include: "workflow/rules/results.smk"
+include: "workflow/rules/plan.smk"
 
 
 rule all:
@@ -39,6 +41,11 @@ onsuccess:
 if "differences" in config:
 
     include: "workflow/rules/differences.smk"
+
+
+if "pep" in config:
+
+    include: "workflow/rules/pep.smk"
 
 
 if "lookup" in config:

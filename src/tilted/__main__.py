@@ -207,9 +207,9 @@ def _timing(arguments) -> int:
 
 
 def _datasets(arguments) -> int:
-    from tilted.data import table_of_datasets
+    from tilted.data import regression, table_of_datasets
 
-    rows = table_of_datasets()
+    rows = table_of_datasets() + regression.table_of_regression_sets()
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return 0

@@ -86,7 +86,7 @@ def maximise(
     def objective(x):
         trace["evaluations"] += 1
         try:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is seen below
                 state, gradient = problem.evaluate(*at(x))
         except (NotPositiveDefinite, ValueError) as error:
             if not best:

@@ -8,10 +8,13 @@ try:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
     from tilted import data, protocols
-    from tilted.experiments import lookup_study, paper_table, qp, truth
+    from tilted.data import regression
+    from tilted.experiments import lookup_study, paper_table, pep, qp, truth
     from tilted.projections import TableGrid
     from tilted.provenance import closure_hash
     from tilted.results import differences
+    from tilted.results.pep import records as pep_records
+    from tilted.results.pep import starts as pep_starts
 except ImportError as error:
     sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
 
@@ -44,7 +47,7 @@ def check_schema():
     if error.validator == "additionalProperties":
         what += f"; known: {', '.join(error.schema['properties'])}"
     elif error.validator == "anyOf":
-        what = "qp, differences or lookup must say what to run"
+        what = "qp, pep, differences or lookup must say what to run"
     refuse(f"{'.'.join(map(str, error.absolute_path)) or 'top level'}: {what}")
 
 
@@ -58,10 +61,11 @@ FIGURE_KINDS = ("pdf", "png")
 wildcard_constraints:
     variant="as-released|as-described|corrected",
     protocol=r"(as-released|as-described|corrected)(\+[a-z0-9-]+)?",
-    dataset="[a-z0-9]+",
+    dataset="[a-z0-9_]+",
     method="[a-z-]+",
     first=r"\d+",
     last=r"\d+",
+    grid="[a-z0-9-]+",
 
 
 def grids(part):
@@ -98,11 +102,9 @@ def fit_block(protocol, dataset):
     return protocols.block(protocol, qp.task_of(dataset))
 
 
-def seed_blocks(row):
-    """First and last seed index of each job of a row."""
-    return [
-        (first, min(first + row["block"], row["seeds"]) - 1) for first in range(0, row["seeds"], row["block"])
-    ]
+def blocks(number, size):
+    """First and last index of each job, of so many indices."""
+    return [(first, min(first + size, number) - 1) for first in range(0, number, size)]
 
 
 def difference_paths():
@@ -128,15 +130,25 @@ def fit_path(protocol, dataset, method, first, last):
     return f"data/fits/qp/{protocol}/{dataset}/{method}-{first:03d}-{last:03d}.jsonl.gz"
 
 
-def fit_paths():
-    """Records of all jobs of the configuration."""
+def fit_jobs():
+    """Protocol, data set, method, first and last seed of all jobs of the configuration."""
     return [
-        fit_path(protocol, dataset, method, first, last)
+        (protocol, dataset, method, first, last)
         for protocol, part in parts()
         for dataset, row in part["rows"].items()
         for method in part["methods"]
-        for first, last in seed_blocks(row)
+        for first, last in blocks(row["seeds"], row["block"])
     ]
+
+
+def fit_paths():
+    """Records of all jobs of the configuration."""
+    return [fit_path(*job) for job in fit_jobs()]
+
+
+def planned_fits():
+    """What a plan needs to know of the jobs: record, protocol, data set, method, number of seeds."""
+    return [(fit_path(*job), *job[:3], job[4] - job[3] + 1) for job in fit_jobs()]
 
 
 def compact_paths():
@@ -170,6 +182,68 @@ def lookup_table(wildcards):
     """The certified table, where the protocol gives it to this method."""
     used = qp.uses_table(wildcards.protocol, wildcards.dataset, wildcards.method)
     return ["data/lookup/probit.h5"] if used else []
+
+
+PEP, PEP_RECORDS = config.get("pep", {}), f"{config['results']}/pep"
+
+
+def check_regressions():
+    """Every grid of regressions asks for splits and pseudo-points that its data sets have."""
+    for name, grid in PEP.items():
+        try:
+            pep.check(grid)
+        except ValueError as error:
+            refuse(f"pep.{name}: {error}")
+
+
+check_regressions()
+
+
+def planned_regressions():
+    """Record, grid, data set and number of splits of all blocks of regressions."""
+    return [
+        (
+            f"data/fits/pep/{name}/{dataset}/{first:02d}-{last:02d}.jsonl.gz",
+            name,
+            dataset,
+            last - first + 1,
+        )
+        for name, grid in PEP.items()
+        for dataset, row in grid["rows"].items()
+        for first, last in blocks(row["splits"], row["block"])
+    ]
+
+
+def regression_paths():
+    """Records of all blocks of regressions."""
+    return [block[0] for block in planned_regressions()]
+
+
+def regression_records():
+    """Compact records of the regressions, if the configuration has any."""
+    return [f"{PEP_RECORDS}/{name}" for name in (pep_records.FILE, "provenance.json") if PEP]
+
+
+def starts_tables():
+    """Tables about where searches start, if a grid has several starts."""
+    several = any(len(grid.get("starts", [])) > 1 for grid in PEP.values())
+    return [f"{TABLES}/{name}" for name in pep_starts.NAMES if several]
+
+
+def regression_data(wildcards):
+    """Standard file of a regression set; the made-up sets have none."""
+    return [] if wildcards.dataset == pep.SYNTHETIC else f"data/standard/regression/{wildcards.dataset}.h5"
+
+
+def regression_raw(wildcards):
+    """Raw file of a regression set."""
+    return f"data/raw/{regression.raw_file(wildcards.dataset, 'data')['path']}"
+
+
+def regression_grid(wildcards):
+    """What a block of regressions does with each split: an edit elsewhere does not rerun it."""
+    grid = PEP[wildcards.grid]
+    return {key: grid[key] for key in ("alphas", "m", "starts") if key in grid}
 
 
 LOOKUP = config.get("lookup", {})
@@ -270,12 +344,16 @@ def everything():
     """What the configuration asks for. Fits and samples are named beside what is made of them: beside
     committed records and tables, missing ones would look done."""
     wanted = [*fit_paths(), *truth_paths(), *artifact_paths()] if config["qp"] else truth_records()
+    wanted += [*regression_paths(), *regression_records(), *starts_tables()]
     return wanted + [f"{TABLES}/{study}.csv" for study in ("differences", "lookup") if study in config]
 
 
 def show_results():
     """The table in the terminal, and where everything is; nothing when only other targets were asked for."""
-    if not Path(TABLES, "qp_table1.md").is_file():
+    for path in regression_records()[:1]:
+        if Path(path).is_file():
+            print(f"Records: {Path(path).resolve()}")
+    if not config["qp"] or not Path(TABLES, "qp_table1.md").is_file():
         return
     text = Path(TABLES, "qp_table1.md").read_text(encoding="utf-8")
     print(text.split("\n## QP's NTLL")[0])

@@ -1,17 +1,21 @@
-"""The regression experiments of the Power-EP paper: one record for each (data set, split, alpha, M).
+"""The regression experiments of the Power-EP paper: one record for each (data set, split, alpha, M, start).
 
-What the paper leaves open is decided here and written into every record: inputs and targets standardised by
-the training part, pseudo-inputs starting at training inputs drawn at random, variance 1, lengthscales sqrt(D)
-and noise 0.1, a relative jitter of 1e-6 on Kuu.
+What the paper leaves open is decided here: inputs and targets standardised by the training part, a relative
+jitter of 1e-6 on Kuu, and where a search starts (`STARTS`; by default at training inputs drawn at random,
+variance 1, lengthscales sqrt(D) and noise 0.1).
 """
 
 from __future__ import annotations
 
+import itertools
 import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from tilted import metrics
+from tilted.data import Dataset, regression
 from tilted.experiments import synthetic
 from tilted.kernels import SquaredExponential
 from tilted.linalg import NotPositiveDefinite
@@ -21,14 +25,120 @@ from tilted.regression import Search, maximise
 
 PAPER = "pep"
 FULL = "full"
-VARIANCE, NOISE, JITTER = 1.0, 0.1, 1e-6
+SYNTHETIC, DRAWN = "synthetic", 30
+VARIANCE, JITTER = 1.0, 1e-6
 SEARCH = Search(max_evaluations=2000)
 
 
+@dataclass(frozen=True)
+class Start:
+    """Where a search starts.
+
+    Parameters
+    ----------
+    points : str
+        Pseudo-inputs: "data" (training inputs drawn at random) or "k-means" (centres of their clusters).
+    draw : int
+        Which of several draws of the points.
+    stretch : float
+        Lengthscales are this times sqrt(D).
+    noise : float
+        Noise variance; the targets have variance 1.
+    """
+
+    points: str = "data"
+    draw: int = 0
+    stretch: float = 1.0
+    noise: float = 0.1
+
+
+STARTS = {
+    "data": Start(),
+    "data-2": Start(draw=1),
+    "data-3": Start(draw=2),
+    "k-means": Start("k-means"),
+    "k-means-2": Start("k-means", draw=1),
+    "short": Start(stretch=1 / 3),
+    "long": Start(stretch=3.0),
+    "quiet": Start(noise=0.001),
+}
+DEFAULT = "data"
+
+
+def datasets() -> list[str]:
+    """Names of the data sets, the made-up ones first."""
+    return [SYNTHETIC, *regression.names()]
+
+
+def sizes(dataset: str) -> tuple[int, int]:
+    """Training points and splits of a data set."""
+    if dataset == SYNTHETIC:
+        return synthetic.POINTS // 2, DRAWN
+    return regression.n_train(regression.entry_of(dataset)["shape"][0]), regression.SPLITS
+
+
+def cells(grid: dict) -> list[tuple]:
+    """(alpha, m, start) of the fits of a split: every start with every m and alpha, exact ones once a start.
+
+    Parameters
+    ----------
+    grid : dict
+        ``alphas`` (numbers in [0, 1] or "full"), ``m`` and, unless there is the default one only, ``starts``.
+    """
+    found = []
+    for start, m, alpha in itertools.product(grid.get("starts", [DEFAULT]), grid["m"], grid["alphas"]):
+        cell = (alpha, 0 if alpha == FULL else m, start)
+        if cell not in found:
+            found.append(cell)
+    return found
+
+
+def check(grid: dict) -> None:
+    """Refuse a grid (ValueError) with more splits or pseudo-points than a data set can have."""
+    for name, row in grid["rows"].items():
+        points, splits = sizes(name)
+        if row["splits"] > splits:
+            raise ValueError(f"{name} has {splits} splits, not {row['splits']}")
+        if max(grid["m"]) > points:
+            raise ValueError(f"{max(grid['m'])} pseudo-points for the {points} training points of {name}")
+
+
+def run_block(name: str, splits, grid: dict, dataset: Dataset | None = None) -> Iterator[dict]:
+    """Records of the `cells` of a block of splits.
+
+    Parameters
+    ----------
+    name : str
+        One of ``datasets()``.
+    splits : iterable of int
+    grid : dict
+        See `cells`.
+    dataset : Dataset, optional
+        The data; the made-up ones are drawn.
+    """
+    for split in splits:
+        parts = synthetic_split(split) if name == SYNTHETIC else regression.parts(dataset, split)
+        for alpha, m, start in cells(grid):
+            yield run_cell(parts, name, split, alpha, m, start=start)
+
+
+def narrate(records: Iterable[dict], path) -> Iterator[dict]:
+    """The records, with a line a fit in a log file as they come."""
+    with open(path, "w", encoding="utf-8", buffering=1) as log:
+        for r in records:
+            fit = f"split {r['split']}, alpha {r['alpha']}, m {r['m']}, {r['start']}"
+            print(f"{fit}: {r['seconds']:.2f} s, {r['status']['message']}", file=log)
+            yield r
+
+
 def standardise(X_train, X_test, y_train, y_test):
-    """Inputs and targets with mean 0 and standard deviation 1 on the training part (constant columns 0)."""
-    centre, spread = X_train.mean(axis=0), X_train.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
+    """Inputs and targets with mean 0 and standard deviation 1 on the training part (constant columns 0).
+
+    Constancy is read off the values: the computed standard deviation of a constant may be rounding.
+    """
+    constant = X_train.max(axis=0) == X_train.min(axis=0)
+    centre = np.where(constant, X_train[0], X_train.mean(axis=0))
+    spread = np.where(constant, 1.0, X_train.std(axis=0))
     mean, sd = y_train.mean(), y_train.std()
     return (
         (X_train - centre) / spread,
@@ -46,7 +156,27 @@ def synthetic_split(seed: int):
     return drawn.X[train], drawn.X[test], drawn.y[train], drawn.y[test]
 
 
-def run_cell(parts, dataset: str, split: int, alpha, m: int, search: Search = SEARCH) -> dict:
+def pseudo_inputs(X: np.ndarray, m: int, split: int, start: Start) -> np.ndarray:
+    """First pseudo-inputs [m, D] for training inputs ``X`` [N, D].
+
+    Raises
+    ------
+    ValueError
+        For more of them than training inputs.
+    """
+    if m > len(X):
+        raise ValueError(f"{m} pseudo-points for {len(X)} training points")
+    rng = np.random.default_rng([split, m, *([start.draw] if start.draw else [])])
+    if start.points == "data" or m == 0:
+        return X[rng.permutation(len(X))[:m]]
+    from sklearn.cluster import KMeans
+
+    return KMeans(m, n_init=1, random_state=int(rng.integers(2**31))).fit(X).cluster_centers_
+
+
+def run_cell(
+    parts, dataset: str, split: int, alpha, m: int, search: Search = SEARCH, start: str = DEFAULT
+) -> dict:
     """Fit and test one split.
 
     Parameters
@@ -60,31 +190,56 @@ def run_cell(parts, dataset: str, split: int, alpha, m: int, search: Search = SE
     m : int
         Number of pseudo-points; ignored by exact regression.
     search : Search, optional
+    start : str
+        One of `STARTS`.
 
     Returns
     -------
     dict
         A failed fit is a record with its reason in ``status.message``.
+
+    Raises
+    ------
+    ValueError
+        For more pseudo-points than training points, a power outside [0, 1], or an unknown start.
     """
-    began = time.process_time()
+    if start not in STARTS:
+        raise ValueError(f"unknown start '{start}'; known: {', '.join(STARTS)}")
+    at = STARTS[start]
     X, Xs, y, ys = standardise(*parts)
-    kernel = SquaredExponential(VARIANCE, (float(np.sqrt(X.shape[1])),) * X.shape[1])
-    chosen = np.random.default_rng([split, m]).permutation(len(X))[: 0 if alpha == FULL else m]
+    kernel = SquaredExponential(VARIANCE, (at.stretch * float(np.sqrt(X.shape[1])),) * X.shape[1])
+    Z = pseudo_inputs(X, 0 if alpha == FULL else m, split, at)
     problem = FullRegression(X, y) if alpha == FULL else Regression(X, y, alpha, jitter=JITTER)
-    identity = {"paper": PAPER, "dataset": dataset, "split": int(split), "alpha": alpha, "m": len(chosen)}
-    sizes = {"n_train": len(y), "n_test": len(ys)}
+    identity = {
+        "paper": PAPER,
+        "dataset": dataset,
+        "split": int(split),
+        "alpha": alpha,
+        "m": len(Z),
+        "start": start,
+        "n_train": len(y),
+        "n_test": len(ys),
+    }
+    began, fitted = time.process_time(), None
     try:
-        fitted = maximise(problem, kernel, X[chosen], NOISE, search)
-        mean, variance = fitted.state.predict(Xs)
-        variance = variance + fitted.state.noise
-        if not np.all(variance > 0):
-            raise ArithmeticError("a predictive variance is lost to rounding")
+        fitted = maximise(problem, kernel, Z, at.noise, search)
+        outcome = _tested(fitted, Xs, ys, y)
     except (NotPositiveDefinite, ArithmeticError, ValueError) as error:
-        return {**identity, **sizes, "status": {"converged": False, "message": f"failed: {error}"},
-                "seconds": time.process_time() - began}  # fmt: skip
+        evaluations = fitted.status.evaluations if fitted else 1
+        status = {"converged": False, "evaluations": evaluations, "message": f"failed: {error}"}
+        outcome = {**dict.fromkeys(("nlml", "smse", "smll", "hyperparameters")), "status": status}
+    return {**identity, **outcome, "seconds": time.process_time() - began}
+
+
+def _tested(fitted, Xs, ys, y) -> dict:
+    """Scores and status of a fit; ArithmeticError if it does not predict."""
+    mean, variance = fitted.state.predict(Xs)
+    variance = variance + fitted.state.noise
+    if not np.all(variance > 0):
+        raise ArithmeticError("a predictive variance is lost to rounding")
+    if not np.all(np.isfinite(mean)):
+        raise ArithmeticError("a predictive mean is not finite")
     return {
-        **identity,
-        **sizes,
         "nlml": -fitted.state.log_evidence,
         "smse": metrics.standardised_squared_error(ys, mean),
         "smll": metrics.standardised_log_loss(ys, mean, variance, y),
@@ -94,5 +249,4 @@ def run_cell(parts, dataset: str, split: int, alpha, m: int, search: Search = SE
             "noise": fitted.state.noise,
         },
         "status": fitted.status.as_dict(),
-        "seconds": time.process_time() - began,
     }

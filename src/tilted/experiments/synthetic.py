@@ -14,6 +14,7 @@ import numpy as np
 from tilted.kernels import SquaredExponential
 
 HALF_WIDTH, SCALES, VARIANCE, NOISE = 2.0, (1.0, 4.0), 1.0, 0.01
+POINTS = 1000
 JITTER = 1e-10  # relative, on the covariance that is drawn from; far below the noise
 
 
@@ -28,7 +29,7 @@ class Drawn:
     noise: float
 
 
-def draw(seed: int, n: int = 1000, dimension: int = 5) -> Drawn:
+def draw(seed: int, n: int = POINTS, dimension: int = 5) -> Drawn:
     """One data set.
 
     Parameters

@@ -18,7 +18,11 @@ The rooms, in reading order:
 ``artifacts``
     compact records to all of them;
 ``excerpt``
-    their tables where a document quotes them.
+    their tables where a document quotes them;
+``pep``
+    records of the Power-EP paper's regressions, and where their searches start;
+``plan``
+    what a configuration will cost, from what its kind of fits took.
 
 Nothing here repairs a record. A fit that failed is counted and listed, never averaged over.
 """

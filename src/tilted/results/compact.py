@@ -64,9 +64,9 @@ VARIANCE_DIGITS = {"v_ep": 7, "v_qp": 7}
 REFERENCES = MAIN, MOVED = ("main", "moved")
 
 
-def _types(columns: Sequence[str], floats: Iterable[str]) -> dict[str, str]:
+def _types(columns: Sequence[str], floats: Iterable[str], text: Iterable[str] = _TEXT) -> dict[str, str]:
     types = dict.fromkeys(columns, "int64") | dict.fromkeys(floats, "float64")
-    return types | {name: "str" for name in _TEXT if name in columns}
+    return types | {name: "str" for name in text if name in columns}
 
 
 TYPES = _types(("protocol", *COLUMNS), DIGITS) | {"n_above": "Int64"}
@@ -109,7 +109,7 @@ def read(path: str | Path) -> pd.DataFrame:
         There is no such file.
     """
     path = Path(path)
-    frame = _parsed(path, COLUMNS, (*DIGITS, "n_above"))
+    frame = parsed(path, COLUMNS, (*DIGITS, "n_above"))
     try:
         frame = frame.astype({"n_above": "Int64"})
     except (TypeError, ValueError) as error:
@@ -258,13 +258,15 @@ def read_variances(path: str | Path) -> pd.DataFrame:
         As `read`, or a variance that is not positive.
     """
     path = Path(path)
-    variances = _parsed(path, VARIANCE_COLUMNS, tuple(VARIANCE_DIGITS))
+    variances = parsed(path, VARIANCE_COLUMNS, tuple(VARIANCE_DIGITS))
     check_variances(variances, path)
     return variances
 
 
-def _parsed(path: Path, columns: Sequence[str], floats: Sequence[str]) -> pd.DataFrame:
-    """A gzipped CSV as text, integer and float columns; damage is named with the file."""
+def parsed(
+    path: Path, columns: Sequence[str], floats: Sequence[str], text: Sequence[str] = _TEXT
+) -> pd.DataFrame:
+    """A gzipped CSV as text, float and (the others) integer columns; `RecordError` names a damaged file."""
     import pandas as pd
 
     try:
@@ -272,7 +274,7 @@ def _parsed(path: Path, columns: Sequence[str], floats: Sequence[str]) -> pd.Dat
         header = content[: content.index(b"\n")].decode().split(",")
         if header != list(columns):
             raise ValueError(f"columns {header} are not {list(columns)}")
-        types = _types(columns, ()) | dict.fromkeys(floats, "str")
+        types = _types(columns, (), text) | dict.fromkeys(floats, "str")
         frame = pd.read_csv(io.BytesIO(content), dtype=types, keep_default_na=False)
         for name in floats:  # Python's own conversion is exact
             frame[name] = np.array([float(text or "nan") for text in frame[name]])

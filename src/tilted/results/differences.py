@@ -139,7 +139,7 @@ def standings(folder: str | Path) -> standing.Notes:
 
 def read(path: str | Path) -> pd.DataFrame:
     """Read what `write` wrote (errors as `compact.read`)."""
-    frame = compact._parsed(Path(path), ("protocol", *COLUMNS), (*DIGITS, "n_above"))
+    frame = compact.parsed(Path(path), ("protocol", *COLUMNS), (*DIGITS, "n_above"))
     return frame.astype({"n_above": TYPES["n_above"]})
 
 

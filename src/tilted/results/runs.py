@@ -36,7 +36,7 @@ class Runs:
     Attributes
     ----------
     seeds : dict
-        (protocol, data set, method, seed) -> stamp, its environment named by a hash.
+        (protocol, data set, method, seed), or another key, -> stamp, its environment named by a hash.
     environments : dict
         Hash -> package versions and processor.
     """
@@ -56,8 +56,10 @@ class Runs:
         return self.seeds.get(key, UNKNOWN)["date"]
 
 
-def read(folder: str | Path, name: str = FILE) -> Runs:
+def read(folder: str | Path, name: str = FILE, key: tuple[str, ...] = SEED) -> Runs:
     """Stamps of the compact records in a folder; none if it has no such file.
+
+    The last part of the key is a number, listed under its plural.
 
     Raises
     ------
@@ -71,9 +73,9 @@ def read(folder: str | Path, name: str = FILE) -> Runs:
         content = json.loads(path.read_text(encoding="utf-8"))
         runs = Runs(environments=content["environments"])
         for entry in content["runs"]:
-            fit = (entry["protocol"], entry["dataset"], entry["method"])
+            fit = [entry[part] for part in key[:-1]]
             stamp = {part: entry[part] for part in STAMP}
-            for seed in spans.numbers(entry["seeds"]):
+            for seed in spans.numbers(entry[f"{key[-1]}s"]):
                 runs.seeds[*fit, seed] = stamp
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"{path}: damaged ({error!r})") from error
@@ -85,9 +87,9 @@ def write(runs: Runs, frame: pd.DataFrame, folder: str | Path, name: str = FILE)
     return write_text(Path(folder, name), encode(runs, frame))
 
 
-def encode(runs: Runs, frame: pd.DataFrame) -> str:
+def encode(runs: Runs, frame: pd.DataFrame, key: tuple[str, ...] = SEED) -> str:
     """What `write` writes."""
-    listed = list(entries(runs, frame))
+    listed = list(entries(runs, frame, key))
     used = {entry["environment"] for entry in listed}
     environments = {name: runs.environments[name] for name in sorted(used) if name}
     lines = ",\n".join(f"  {json.dumps(entry)}" for entry in listed)
@@ -95,17 +97,17 @@ def encode(runs: Runs, frame: pd.DataFrame) -> str:
     return f'{{"environments": {packages},\n"runs": [\n{lines}\n]}}\n'
 
 
-def entries(runs: Runs, frame: pd.DataFrame) -> Iterator[dict]:
-    """One dictionary a (protocol, data set, method, stamp), in the frame's order."""
+def entries(runs: Runs, frame: pd.DataFrame, key: tuple[str, ...] = SEED) -> Iterator[dict]:
+    """One dictionary a (protocol, data set, method, stamp), or of another key, in the frame's order."""
     import pandas as pd
 
-    keys = list(zip(*(frame[name] for name in SEED), strict=True))
-    stamps = pd.DataFrame([runs.seeds.get(key, UNKNOWN) for key in keys], columns=list(STAMP))
+    keys = list(zip(*(frame[name] for name in key), strict=True))
+    stamps = pd.DataFrame([runs.seeds.get(name, UNKNOWN) for name in keys], columns=list(STAMP))
     lines = pd.concat([frame.reset_index(drop=True), stamps], axis=1)
-    for name, part in lines.groupby([*SEED[:3], *STAMP], sort=False):
+    for name, part in lines.groupby([*key[:-1], *STAMP], sort=False):
         yield {
-            **dict(zip([*SEED[:3], *STAMP], name, strict=True)),
-            "seeds": spans.spans(set(part["seed"].tolist())),
+            **dict(zip([*key[:-1], *STAMP], name, strict=True)),
+            f"{key[-1]}s": spans.spans(set(part[key[-1]].tolist())),
             "n_attempted": len(part),
             "n_converged": int((part["outcome"] == OK).sum()),
             "core_seconds": round(float(part["seconds"].sum()), 3),

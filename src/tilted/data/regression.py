@@ -1,0 +1,149 @@
+"""The regression sets of the Power-EP paper and the twenty splits of each [Bui et al. 2017, section 4.2].
+
+Sets and splits are those of Hernández-Lobato and Adams (2015) as later work passes them on: a text matrix a
+set, and twenty lists of rows that one generator drew. The lists are drawn again here, so none is stored.
+They are apart from ``standard.load``: a regression set has one form, not one for each protocol.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tilted.data.fetch import fetch
+from tilted.data.registry import DataError, RegistryError, data_home, load_registry
+from tilted.data.standard import Dataset
+
+VARIANT = "regression"
+SPLITS = 20
+SEED = 1
+SHARE = 0.9
+
+
+def names(home: str | Path | None = None) -> list[str]:
+    """Names of the regression sets."""
+    return list(load_registry(home)["regression"])
+
+
+def entry_of(name: str, home: str | Path | None = None) -> dict:
+    """The registry's entry of a regression set; DataError listing the known ones for an unknown name."""
+    known = load_registry(home)["regression"]
+    if name not in known:
+        raise DataError(f"unknown regression set '{name}'; known: {', '.join(known)}")
+    return known[name]
+
+
+def raw_file(name: str, home: str | Path | None = None) -> dict:
+    """File entry of a regression set.
+
+    Raises
+    ------
+    DataError
+        For an unknown name, or (RegistryError) an entry that names an unknown file.
+    """
+    file = entry_of(name, home)["file"]
+    files = load_registry(home)["files"]
+    if file not in files:
+        raise RegistryError(f"sources.yaml: regression/{name} names unknown file '{file}'")
+    return files[file]
+
+
+def load(name: str, home: str | Path | None = None, mirror: str | None = None) -> Dataset:
+    """Load a regression set, downloading its raw file if it is not there.
+
+    Parameters
+    ----------
+    name : str
+        One of ``names()``.
+    home, mirror : see ``standard.load``
+
+    Returns
+    -------
+    Dataset
+        Features are the file's first D columns and the target the one after them; columns beyond are not
+        used. Nothing is standardised.
+
+    Raises
+    ------
+    DataError
+        For an unknown name, a file that is no matrix of finite numbers, or one of another shape.
+    DownloadError
+        If the raw file cannot be had.
+    """
+    entry, file = entry_of(name, home), raw_file(name, home)
+    path = fetch(file, home, mirror)
+    table = _matrix(path)
+    rows, features = entry["shape"]
+    if table.shape != (rows, entry["columns"]):
+        raise DataError(f"{path} has shape {table.shape}, expected {(rows, entry['columns'])}")
+    provenance = {
+        **{key: entry[key] for key in ("title", "citation", "licence")},
+        "files": {file["path"]: file.get("plain_sha256", file["sha256"])},
+        "bundled": "",
+    }
+    labels = tuple(f"column{c}" for c in range(features))
+    return Dataset(name, VARIANT, table[:, :features], table[:, features], labels, provenance)
+
+
+def _matrix(path: Path) -> np.ndarray:
+    """Whitespace-separated numbers, compressed if the name ends in .gz."""
+    try:
+        table = np.loadtxt(path, ndmin=2)
+    except (OSError, EOFError, ValueError) as error:
+        raise DataError(f"{path} is not a matrix of numbers: {error}") from None
+    if not np.all(np.isfinite(table)):
+        raise DataError(f"{path}: a value is not finite")
+    return table
+
+
+def n_train(n: int) -> int:
+    """Training rows of every split of a set with ``n`` rows."""
+    return round(SHARE * n)
+
+
+def rows_of_split(n: int, split: int) -> tuple[np.ndarray, np.ndarray]:
+    """Training and test rows of one of the twenty splits of a set with ``n`` rows, in the lists' order.
+
+    One generator draws all splits of a set, one after the other, so those before are drawn too.
+
+    Raises
+    ------
+    ValueError
+        For a split that is not 0 to 19.
+    """
+    if split not in range(SPLITS):
+        raise ValueError(f"split must be 0 to {SPLITS - 1}, got {split!r}")
+    generator = np.random.RandomState(SEED)
+    for _ in range(split):
+        generator.permutation(n)
+    order = generator.permutation(n)
+    return order[: n_train(n)], order[n_train(n) :]
+
+
+def parts(dataset: Dataset, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """X_train [N, D], X_test [N*, D], y_train [N], y_test [N*] of one of the twenty splits."""
+    train, test = rows_of_split(len(dataset.y), split)
+    return dataset.X[train], dataset.X[test], dataset.y[train], dataset.y[test]
+
+
+def table_of_regression_sets(home: str | Path | None = None) -> list[dict]:
+    """One row a set, with the columns of ``registry.table_of_datasets``."""
+    root, table = data_home(home), []
+    for name in names(home):
+        entry, file = entry_of(name, home), raw_file(name, home)
+        table.append(
+            {
+                "name": name,
+                "row": entry["row"],
+                "task": "regression",
+                "rows": entry["shape"][0],
+                "features": entry["shape"][1],
+                "bytes": file["bytes"],
+                "present": "yes" if (root / "raw" / file["path"]).is_file() else "no",
+                "licence": entry["licence"],
+                "citation": entry["citation"],
+                "source": file["urls"][0] if file["urls"] else "-",
+            }
+        )
+    return table

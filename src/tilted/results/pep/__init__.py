@@ -1,0 +1,1 @@
+"""Results of the Power-EP paper: records, and what is made of them."""

@@ -1,0 +1,168 @@
+"""What a configuration will cost, before it starts: jobs and core-hours, estimated from measured fits.
+
+A QP job costs what its seeds cost in the records (`runs`). A regression costs what the records of the same
+data set, power and number of pseudo-points took, or, without such records, what a model of all of them says
+(`Regressions`). Of what was never measured the cost is unknown, and said to be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.optimize import nnls
+
+from tilted import protocols
+from tilted.experiments import pep
+from tilted.results import compact, merge, runs, spans
+from tilted.results.pep import records
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("", "jobs", "to do", "fits", "to do", "core-hours", "to do", "longest job")
+
+
+class Job(NamedTuple):
+    """A job: the part of the plan it belongs to, the file it makes, its fits, and their seconds if known."""
+
+    part: str
+    path: str
+    fits: int
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Regressions:
+    """Seconds of a regression, from compact records.
+
+    Where no record has the same data set, power and M, the seconds of an evaluation are a sum of N, N M and
+    N M^2 (exact regression: N and N^3) with the best coefficients that are not negative, and the number of
+    evaluations is the mean at the nearest power, interpolated in log M.
+    """
+
+    frame: pd.DataFrame
+
+    def seconds(self, dataset: str, n: int, alpha: str, m: int) -> float | None:
+        """Of one fit with ``n`` training points; None if there is no record to go by."""
+        same = self.frame[(self.frame["alpha"] == alpha) & (self.frame["m"] == m)]
+        same = same[same["dataset"] == dataset]
+        if len(same):
+            return float(same["seconds"].mean())
+        kind = self.frame[(self.frame["alpha"] == pep.FULL) == (alpha == pep.FULL)]
+        if not len(kind):
+            return None
+        each = _terms(np.array([n]), np.array([m])) @ _coefficients(kind)
+        return float(each[0] * _evaluations(kind, alpha, m))
+
+
+def _terms(n: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """Terms [K, 4] of the cost of an evaluation, for arrays of N and M; M = 0 is exact regression."""
+    n, m = n.astype(float), m.astype(float)
+    exact = m == 0
+    return np.column_stack([n, n * m, n * m**2, n**3]) * np.where(exact[:, None], [1, 0, 0, 1], [1, 1, 1, 0])
+
+
+def _coefficients(frame: pd.DataFrame) -> np.ndarray:
+    """Least relative squares, none negative."""
+    each = frame["seconds"].to_numpy() / np.maximum(frame["evaluations"].to_numpy(), 1)
+    each = np.maximum(each, 1e-6)  # a processor clock may not see a short fit
+    terms = _terms(frame["n_train"].to_numpy(), frame["m"].to_numpy())
+    return nnls(terms / each[:, None], np.ones(len(each)))[0]
+
+
+def _evaluations(frame: pd.DataFrame, alpha: str, m: int) -> float:
+    """Mean number of evaluations at the nearest power."""
+    if alpha == pep.FULL:
+        return float(frame["evaluations"].mean())
+    distance = (frame["alpha"].astype(float) - float(alpha)).abs()
+    near = frame[distance == distance.min()].groupby("m")["evaluations"].mean()
+    return float(np.interp(math.log(m), np.log(near.index.to_numpy(dtype=float)), near.to_numpy()))
+
+
+def qp_jobs(planned: Iterable[tuple], folder: str | Path) -> list[Job]:
+    """Jobs of the QP paper.
+
+    Parameters
+    ----------
+    planned : iterable of (path, protocol, dataset, method, number of seeds)
+    folder : path
+        Of its compact records.
+    """
+    found = merge.load(folder)
+    seeds: dict[tuple, int] = {}
+    seconds: dict[tuple, float] = {}
+    for entry in runs.entries(found.runs, found.frame):
+        key = entry["protocol"], entry["dataset"], entry["method"].removesuffix(protocols.TUNE)
+        seconds[key] = seconds.get(key, 0.0) + entry["core_seconds"]
+        if not entry["method"].endswith(protocols.TUNE):  # a first tuning is work of the same seeds
+            seeds[key] = seeds.get(key, 0) + len(spans.numbers(entry["seeds"]))
+    jobs = []
+    for path, *key, number in planned:
+        known = seeds.get(tuple(key))
+        cost = seconds[tuple(key)] / known * number if known else None
+        jobs.append(Job(f"QP {key[0]}", path, number * compact.n_folds(key[1]), cost))
+    return jobs
+
+
+def pep_jobs(planned: Iterable[tuple], grids: dict, folder: str | Path) -> list[Job]:
+    """Jobs of the Power-EP paper.
+
+    Parameters
+    ----------
+    planned : iterable of (path, grid, dataset, number of splits)
+    grids : dict
+        Name -> grid (`tilted.experiments.pep.cells`).
+    folder : path
+        Of its compact records.
+    """
+    path = Path(folder, records.FILE)
+    cost = Regressions(records.read_records(path) if path.is_file() else records.frame_of([]))
+    jobs = []
+    for path, name, dataset, splits in planned:
+        cells = pep.cells(grids[name])
+        n = pep.sizes(dataset)[0]
+        times = [cost.seconds(dataset, n, records.power(alpha), m) for alpha, m, _ in cells]
+        known = None if None in times else splits * sum(times)
+        jobs.append(Job(f"PEP {name}", path, splits * len(cells), known))
+    return jobs
+
+
+def lines(jobs: list[Job]) -> list[str]:
+    """The plan as text: a line a part, and their sum. To do is what has no file yet."""
+    parts: dict[str, list[Job]] = {}
+    for job in jobs:
+        parts.setdefault(job.part, []).append(job)
+    rows = [COLUMNS, *(_row(name, part) for name, part in parts.items()), _row("together", jobs)]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(COLUMNS))]
+    left = [row[0].ljust(widths[0]) for row in rows]
+    right = [[c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)] for row in rows]
+    shown = ["  ".join([name, *cells]) for name, cells in zip(left, right, strict=True)]
+    unknown = sum(job.seconds is None for job in jobs)
+    if unknown:
+        shown.append(f"Of {unknown} jobs no fit was measured yet: not in the core-hours (+?).")
+    return shown
+
+
+def _row(name: str, jobs: list[Job]) -> tuple[str, ...]:
+    todo = [job for job in jobs if not Path(job.path).is_file()]
+    longest = max((job.seconds for job in todo if job.seconds is not None), default=0.0)
+    return (
+        name,
+        f"{len(jobs)}",
+        f"{len(todo)}",
+        f"{sum(job.fits for job in jobs)}",
+        f"{sum(job.fits for job in todo)}",
+        _hours(jobs),
+        _hours(todo),
+        f"{longest / 60:.0f} min",
+    )
+
+
+def _hours(jobs: list[Job]) -> str:
+    total = sum(job.seconds for job in jobs if job.seconds is not None) / 3600
+    return f"{total:.1f}" + ("+?" if any(job.seconds is None for job in jobs) else "")

@@ -1,0 +1,71 @@
+"""The study of starts: differences worked out by hand."""
+
+import numpy as np
+import pytest
+
+from tilted.results.pep import records, starts
+
+
+@pytest.fixture
+def fit(regression_fit):
+    return regression_fit
+
+
+@pytest.fixture
+def frame(fit):
+    """Two splits, three starts: `long` 45.5 and 0 nats above `data`, `short` failed once."""
+
+    def one(start, split, nlml, smse, smll, outcome="ok"):
+        scores = {} if outcome == "failed" else {"nlml": nlml, "smse": smse, "smll": smll}
+        return records.line_of(fit(outcome, start=start, split=split, **scores))
+
+    return records.frame_of(
+        [
+            one("data", 0, 100.0, 0.10, -1.0),
+            one("data", 1, 200.0, 0.20, -2.0),
+            one("long", 0, 145.5, 0.13, -0.7),
+            one("long", 1, 200.0, 0.19, -2.1),
+            one("short", 0, 90.9, 0.10, -1.0),
+            one("short", 1, None, None, None, "failed"),
+            one("quiet", 7, 1.0, 0.1, -1.0),  # no default start of this split
+        ]
+    )
+
+
+def test_differences_are_paired_and_failures_counted(frame):
+    found = starts.effects(frame).set_index("start")
+    long, short, quiet = found.loc["long"], found.loc["short"], found.loc["quiet"]
+    assert (long.n_attempted, long.n_paired, long.n_lower) == (2, 2, 0)
+    np.testing.assert_allclose([long.nlml_mean, long.nlml_largest], [0.05, 0.1])
+    np.testing.assert_allclose([long.smse_mean, long.smse_largest], [0.01, 0.03])
+    np.testing.assert_allclose([long.smll_mean, long.smll_largest], [0.1, 0.3])
+    assert (short.n_attempted, short.n_paired, short.n_lower) == (2, 1, 1)
+    np.testing.assert_allclose(short.nlml_largest, -0.02)
+    assert (quiet.n_attempted, quiet.n_paired) == (1, 0) and np.isnan(quiet.smse_mean)
+
+
+def test_ranges_over_starts_and_over_powers(frame, fit):
+    assert starts.ranges(frame)[2] == 1  # split 1 has a failure, split 7 no default start
+    lines = frame[frame["split"] == 0].to_dict("records")
+    for start, smll in (("data", -1.5), ("long", -1.6), ("short", -1.5)):
+        lines.append(records.line_of(fit(alpha=1, start=start, smll=smll)))
+    lines.append(records.line_of(fit(alpha=0, smll=9.0)))  # a power without other starts
+    by_start, by_power, cells = starts.ranges(records.frame_of(lines))
+    np.testing.assert_allclose([by_start, by_power, cells], [np.median([0.3, 0.1]), 0.5, 1])
+    assert starts.ranges(records.frame_of([]))[2] == 0
+
+
+def test_files(frame, tmp_path):
+    records.write_records(tmp_path / "r" / records.FILE, frame)
+    csv, text = starts.write(tmp_path / "r", tmp_path / "t")
+    assert csv.read_text(encoding="utf-8").splitlines()[0].split(",") == list(starts.COLUMNS)
+    words = text.read_text(encoding="utf-8")
+    row = next(line.split() for line in words.splitlines() if "| long" in line)
+    assert row[1::2][:7] == ["boston", "0.5", "long", "2/2", "0", "+0.0500", "+0.1000"]
+    assert "boston (3 splits); M 5." in words and "NOT BY TODAY" not in words
+    assert max(map(len, words.splitlines())) <= 120
+
+
+def test_nothing_without_other_starts(frame, tmp_path):
+    records.write_records(tmp_path / records.FILE, frame[frame["start"] == "data"])
+    assert starts.write(tmp_path, tmp_path / "t") == [] == starts.write(tmp_path / "no", tmp_path / "t")

@@ -1,0 +1,96 @@
+"""The plan: what jobs cost, from planted costs."""
+
+import numpy as np
+import pytest
+
+from tilted.results import plan, store
+from tilted.results.collect import Collected, no_variances
+from tilted.results.merge import save
+from tilted.results.pep import records
+from tilted.results.runs import Runs
+
+SIZES = {"boston": 455, "concrete": 927, "wine_red": 1439}
+
+
+def cost(n, m):
+    """Seconds of an evaluation, M = 0 being exact regression."""
+    return 1e-9 * n**3 if m == 0 else 2e-8 * n * m + 3e-9 * n * m**2
+
+
+@pytest.fixture
+def measured():
+    """Records whose evaluations are 100 log2(M) for alpha = 0 and three times as many for 1."""
+    lines = []
+    for dataset, n in SIZES.items():
+        for m, alpha in [(m, alpha) for m in (8, 32, 128) for alpha in ("0", "1")] + [(0, "full")]:
+            evaluations = 20 if m == 0 else int(100 * np.log2(m)) * (3 if alpha == "1" else 1)
+            for split in (0, 1):
+                seconds = evaluations * cost(n, m) * (0.9 if split else 1.1)
+                key = {"dataset": dataset, "split": split, "alpha": alpha, "m": m, "start": "data"}
+                made = {"n_train": n, "n_test": 10, "nlml": 1.0, "smse": 0.1, "smll": -1.0}
+                told = {"evaluations": evaluations, "outcome": "ok", "message": "", "seconds": seconds}
+                lines.append({**key, **made, **told})
+    return records.frame_of(lines)
+
+
+def test_a_recorded_fit_costs_what_it_cost(measured):
+    known = plan.Regressions(measured)
+    expected = 500 * cost(927, 32)
+    np.testing.assert_allclose(known.seconds("concrete", 927, "0", 32), expected, rtol=1e-9)
+
+
+def test_the_model_finds_planted_costs(measured):
+    known = plan.Regressions(measured)
+    for n, alpha, m, evaluations in ((9000, "0", 64, 600), (9000, "0.2", 16, 400), (300, "0.8", 64, 1800)):
+        expected = evaluations * cost(n, m)
+        np.testing.assert_allclose(known.seconds("power", n, alpha, m), expected, rtol=0.05)
+    np.testing.assert_allclose(known.seconds("power", 9000, "0", 1000), 700 * cost(9000, 1000), rtol=0.05)
+    np.testing.assert_allclose(known.seconds("power", 9000, "full", 0), 20 * cost(9000, 0), rtol=0.05)
+
+
+def test_without_a_record_of_its_kind_the_cost_is_unknown(measured):
+    assert plan.Regressions(measured[measured["alpha"] != "full"]).seconds("power", 9000, "full", 0) is None
+    assert plan.Regressions(measured[measured["alpha"] == "full"]).seconds("power", 9000, "0", 8) is None
+
+
+GRIDS = {"small": {"alphas": [0, 1], "m": [8, 32]}}
+
+
+def test_jobs_of_regressions(measured, tmp_path):
+    records.write_records(tmp_path / "pep" / records.FILE, measured)
+    planned = [("x.gz", "small", "concrete", 4)]
+    (job,) = plan.pep_jobs(planned, GRIDS, tmp_path / "pep")
+    expected = 4 * (300 * 4 * cost(927, 8) + 500 * 4 * cost(927, 32))
+    assert (job.part, job.path, job.fits) == ("PEP small", "x.gz", 16)
+    np.testing.assert_allclose(job.seconds, expected, rtol=1e-2)
+    assert plan.pep_jobs(planned, GRIDS, tmp_path / "nothing")[0].seconds is None
+
+
+def test_jobs_of_qp_cost_their_seeds_with_every_tuning(frame, line, tmp_path):
+    folds = [{"seed": seed, "fold": fold} for seed in (0, 1) for fold in range(10)]
+    lines = [line(**fold, seconds=2.0) for fold in folds]
+    lines += [line(**fold, method="ep-tune", seconds=3.0) for fold in folds]
+    save(Collected(frame(lines), no_variances(), Runs()), tmp_path)
+    dataset = lines[0]["dataset"]
+    planned = [("a.gz", "as-released", dataset, "ep", 5), ("b.gz", "as-released", dataset, "vb", 5)]
+    known, unknown = plan.qp_jobs(planned, tmp_path)
+    assert (known.part, known.fits) == ("QP as-released", 50)
+    np.testing.assert_allclose(known.seconds, 5 * 10 * (2.0 + 3.0))
+    assert unknown.seconds is None and unknown.fits == 50
+
+
+def test_the_text_counts_what_is_made_and_what_is_unknown(tmp_path):
+    made = store.write_text(tmp_path / "made", "")
+    jobs = [
+        plan.Job("A", str(made), 10, 7200.0),
+        plan.Job("A", str(tmp_path / "b"), 20, 3600.0),
+        plan.Job("B", str(tmp_path / "c"), 5, None),
+    ]
+    head, a, b, both, note = plan.lines(jobs)
+    assert head.split() == "jobs to do fits to do core-hours to do longest job".split()
+    assert a.split() == ["A", "2", "1", "30", "20", "3.0", "1.0", "60", "min"]
+    assert b.split() == ["B", "1", "1", "5", "5", "0.0+?", "0.0+?", "0", "min"]
+    assert both.split() == ["together", "3", "2", "35", "25", "3.0+?", "1.0+?", "60", "min"]
+    assert note.startswith("Of 1 jobs no fit was measured yet")
+    assert len({len(line) for line in (head, a, b, both)}) == 1
+    assert len(plan.lines(jobs[:2])) == 3

@@ -1,0 +1,89 @@
+# Regressions of the Power-EP paper: a job fits a grid of powers and pseudo-points on a block of splits of one
+# data set. The regression sets have a standard file each; the made-up ones are drawn.
+
+
+rule standardise_regression:
+    input:
+        regression_raw,
+    output:
+        "data/standard/regression/{dataset}.h5",
+    log:
+        "logs/standardise/regression-{dataset}.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=30,
+    params:
+        source=closure_hash("tilted.data.regression"),
+    script:
+        "../scripts/standardise_regression.py"
+
+
+rule regressions:
+    input:
+        data=regression_data,
+    output:
+        "data/fits/pep/{grid}/{dataset}/{first}-{last}.jsonl.gz",
+    log:
+        "logs/pep/{grid}-{dataset}-{first}-{last}.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=240,
+    params:
+        source=closure_hash(pep_records.MODULE),
+        grid=regression_grid,
+    script:
+        "../scripts/regressions.py"
+
+
+rule regression_records:
+    input:
+        regression_paths(),
+    output:
+        kept_or_new(regression_records()),
+    log:
+        f"logs/{config['name']}/pep-records.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        source=closure_hash("tilted.results.pep.records"),
+        keep=config.get("keep_records", False),
+    script:
+        "../scripts/regression_records.py"
+
+
+if starts_tables():
+
+    rule starts:
+        input:
+            regression_records(),
+        output:
+            starts_tables(),
+        log:
+            f"logs/{config['name']}/pep-starts.log",
+        conda:
+            "../../environment.yml"
+        threads: 1
+        resources:
+            mem_mb=1000,
+            runtime=10,
+        params:
+            source=closure_hash("tilted.results.pep.starts"),
+        script:
+            "../scripts/starts.py"
+
+
+# `snakemake pep --configfile ...`: these alone, from a configuration that holds other papers too
+rule pep:
+    input:
+        regression_records(),
+        starts_tables(),

@@ -1,0 +1,21 @@
+# `snakemake plan --configfile ...`: jobs and core-hours of a configuration, before anything starts, in its log
+# (`make plan` shows it).
+
+
+localrules:
+    plan,
+
+
+rule plan:
+    log:
+        f"logs/{config['name']}/plan.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        fits=planned_fits(),
+        regressions=planned_regressions(),
+        grids=PEP,
+        folders=[RECORDS, PEP_RECORDS],
+    script:
+        "../scripts/plan.py"
