@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COLUMNS = 4
 """Panels beside each other where a panel is a data set."""
 
-DODGE = 1.018
+DODGE = 1.025
 """Factor between the places of neighbouring powers at one M, so that error bars do not hide each other."""
 
 
@@ -53,7 +53,7 @@ def means(panels: Sequence[tuple[str, pd.DataFrame, Score]], fits: pd.DataFrame,
         figure = Figure(figsize=(6.9, 1.0 + (1.75 if rows > 1 else 2.2) * rows), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes, (heading, part, score) in zip(grid, panels, strict=False):
-            _means(axes, numbers(part, score), score, powers)
+            _means(axes, numbers(part, score), score, powers, looks.WIDE if columns < 4 else looks.NARROW)
             axes.set_title(heading)
         for axes in grid[len(panels) :]:
             axes.set_axis_off()
@@ -64,7 +64,9 @@ def means(panels: Sequence[tuple[str, pd.DataFrame, Score]], fits: pd.DataFrame,
         return style.save(figure, stem)
 
 
-def _means(axes, part: pd.DataFrame, score: Score, powers: Sequence[str], bars: bool = True) -> None:
+def _means(
+    axes, part: pd.DataFrame, score: Score, powers: Sequence[str], apart: float, bars: bool = True
+) -> None:
     for k, alpha in enumerate(powers):
         groups = part[part["alpha"] == alpha].groupby("m")["value"]
         middle, error = groups.mean(), groups.agg(compare.standard_error).fillna(0.0)
@@ -75,8 +77,8 @@ def _means(axes, part: pd.DataFrame, score: Score, powers: Sequence[str], bars: 
     _full(axes, part)
     if score.column == "smse":
         axes.set_yscale("log")
-        _plain(axes)
-    looks.size_axis(axes, part.loc[part["alpha"] != FULL, "m"].unique())
+        looks.plain_ticks(axes.yaxis, axes.get_ylim())
+    looks.size_axis(axes, part.loc[part["alpha"] != FULL, "m"].unique(), apart)
     axes.set_xlabel("M")
 
 
@@ -88,17 +90,6 @@ def _full(axes, part: pd.DataFrame) -> None:
         axes.axhline(middle, color="black", linestyle=(0, (4, 2)), linewidth=0.9, zorder=2)
         if np.isfinite(error):
             axes.axhspan(middle - error, middle + error, color=style.LIGHT, linewidth=0, zorder=0)
-
-
-def _plain(axes) -> None:
-    """Ticks of a logarithmic axis as plain numbers, without crowding."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    low, high = axes.get_ylim()
-    subs = (1.0, 2.0, 5.0) if high / low < 60 else (1.0,)
-    axes.yaxis.set_major_locator(LogLocator(subs=subs))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def traces(fits: pd.DataFrame, score: Score, stem: str | Path, title: str):
@@ -138,16 +129,16 @@ def _traces(row, part: pd.DataFrame, score: Score, powers: Sequence[str]) -> Non
         axes.plot(middle.index, middle, color=looks.colour(alpha), linewidth=1.5)
         _full(axes, part)
         looks.outside(axes, int(((of["value"] < ends[0]) | (of["value"] > ends[1])).sum()))
-    _means(row[-1], part, score, powers, bars=False)
+    _means(row[-1], part, score, powers, looks.NARROW, bars=False)
     row[-1].set_xlabel("")
     for axes in row:
         if log:
             axes.set_yscale("log")
-        looks.size_axis(axes, sparse["m"].unique(), few=True)
+        looks.size_axis(axes, sparse["m"].unique(), 2 * looks.NARROW)
         axes.set_ylim(*ends)
         axes.tick_params(labelsize=6.5)
     if log:
-        _plain(row[0])
+        looks.plain_ticks(row[0].yaxis, ends)
 
 
 def _finish(figure, powers: Sequence[str], fits: pd.DataFrame, title: str) -> None:
@@ -161,8 +152,7 @@ def _finish(figure, powers: Sequence[str], fits: pd.DataFrame, title: str) -> No
     if (fits["alpha"] == FULL).any():
         handles.append(Line2D([], [], color="black", linestyle=(0, (4, 2)), linewidth=0.9, label="full GP"))
     figure.suptitle(title, fontsize=9.0)
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 9))
-    looks.covered(figure, fits)
+    looks.covered(figure, fits, handles, 5 if len(handles) > 6 else 6)
 
 
 def synthetic_means(fits: pd.DataFrame, stem: str | Path):

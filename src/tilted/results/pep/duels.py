@@ -1,7 +1,7 @@
 """Figures 4 and 14-16: two powers against each other, experiment by experiment.
 
-A column is a comparison; its rows are SMSE (scatter, histogram of differences) and SMLL (the same). Below
-the diagonal, and right of zero, the first power is better. Lighter points have more pseudo-points.
+A row is a comparison; its columns are SMSE (scatter, histogram of differences) and SMLL (the same). Below the
+diagonal, and right of zero, the first power is better. Lighter points have more pseudo-points.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PAIRS = (("0.5", "0"), ("1", "0"), ("0.5", "1"))
-"""First and second of figures 14, 15 and 16, and the columns of figure 4."""
+"""First and second of figures 14, 15 and 16, and the rows of figure 4."""
 
 BINS = 31
 
 
-class Column(NamedTuple):
-    """One comparison: heading, fits, and the two powers."""
+class Row(NamedTuple):
+    """One comparison: what it is of, fits, and the two powers."""
 
     heading: str
     fits: pd.DataFrame
@@ -44,46 +44,43 @@ def drawable(fits: pd.DataFrame, first: str, second: str) -> bool:
 def overview(fits: pd.DataFrame, stem: str | Path):
     """Figure 4: the three pairs over all UCI sets."""
     part = scores.real(fits)
-    columns = [
-        Column(f"{scores.label(a)} against {scores.label(b)}", part, a, b)
-        for a, b in PAIRS
-        if drawable(fits, a, b)
-    ]
-    return _draw(columns, part, stem, "UCI sets: every experiment under two powers", 2.25)
+    rows = [Row("", part, *pair) for pair in PAIRS if drawable(fits, *pair)]
+    return _draw(rows, part, stem, "UCI sets: every experiment under two powers", 1.75)
 
 
 def by_dataset(fits: pd.DataFrame, first: str, second: str, stem: str | Path):
-    """Figures 14 to 16: one pair, a column a UCI set."""
+    """Figures 14 to 16: one pair, a row a UCI set."""
     part = scores.real(fits)
-    columns = [
-        Column(NAMES[name], one, first, second)
+    rows = [
+        Row(NAMES[name], one, first, second)
         for name in scores.datasets(part)
         if compare.duel(one := part[part["dataset"] == name], first, second, SMSE) is not None
     ]
     title = f"{scores.label(first)} against {scores.label(second)}, UCI sets"
-    return _draw(columns, part, stem, title, max(6.9 / len(columns), 0.95))
+    return _draw(rows, part, stem, title, 1.35)
 
 
-def _draw(columns: Sequence[Column], fits: pd.DataFrame, stem: str | Path, title: str, width: float):
+def _draw(rows: Sequence[Row], fits: pd.DataFrame, stem: str | Path, title: str, height: float):
     from matplotlib.figure import Figure
 
-    inches = min(width * len(columns), 7.6)
-    side = inches / len(columns)
     with style.applied():
-        figure = Figure(figsize=(max(inches, 3.4), 0.9 + 2 * (side + 0.6 * side + 0.5)), layout="constrained")
-        figure.get_layout_engine().set(w_pad=0.02, wspace=0.02)
-        grid = figure.subplots(4, len(columns), squeeze=False, height_ratios=(1.0, 0.55, 1.0, 0.55))
-        small = len(columns) > 3
-        for k, column in enumerate(columns):
-            for score, pair in zip(PREDICTIVE, (grid[:2, k], grid[2:, k]), strict=True):
-                _scatter(pair[0], column, score, label=k == 0 or not small)
-                _histogram(pair[1], column, score, label=k == 0, small=small)
-                for axes in pair:
-                    axes.tick_params(labelsize=6.0 if small else 7.0)
-            grid[0, k].set_title(column.heading, fontsize=8.0)
+        figure = Figure(figsize=(6.4, 1.1 + height * len(rows)), layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.03, wspace=0.02)
+        grid = figure.subplots(len(rows), 4, squeeze=False, width_ratios=(1.0, 1.1, 1.0, 1.1))
+        for k, row in enumerate(rows):
+            for score, pair in zip(PREDICTIVE, (grid[k, :2], grid[k, 2:]), strict=True):
+                _scatter(pair[0], row, score)
+                _histogram(pair[1], row, score)
+                pair[1].set_title(f"{score.name}: differences" if k == 0 else "", fontsize=8.0)
+                pair[0].set_title(score.name if k == 0 else "", fontsize=8.0)
+            for axes in grid[k]:
+                axes.tick_params(labelsize=6.5, pad=2.0)
+                if row.heading and k < len(rows) - 1:
+                    axes.set_xlabel("")
+            side = f"{row.heading}\n{scores.label(row.first)}" if row.heading else scores.label(row.first)
+            grid[k, 0].set_ylabel(side, fontsize=7.5)
         figure.suptitle(title, fontsize=9.0)
-        figure.legend(handles=_handles(fits), loc="outside upper center", ncols=6)
-        looks.covered(figure, fits)
+        looks.covered(figure, fits, _handles(fits))
         return style.save(figure, stem)
 
 
@@ -110,41 +107,29 @@ def points(fits: pd.DataFrame, first: str, second: str, score: Score) -> pd.Data
     return table.rename(columns={first: "first", second: "second"})
 
 
-def _scatter(axes, column: Column, score: Score, label: bool) -> None:
-    table = points(column.fits, column.first, column.second, score)
-    sizes = sorted(scores.sparse(column.fits)["m"].unique())
+def _scatter(axes, row: Row, score: Score) -> None:
+    table = points(row.fits, row.first, row.second, score)
+    sizes = sorted(scores.sparse(row.fits)["m"].unique())
     log = score.column == "smse"
     ends = looks.bounds(table.to_numpy().ravel(), log)
     for m, part in table.groupby(level="m"):
         axes.plot(part["second"], part["first"], linestyle="", marker="o", markersize=2.6, markeredgewidth=0,
                   color=shade(m, sizes), alpha=0.8, rasterized=True)  # fmt: skip
     axes.plot(ends, ends, color="black", linestyle=(0, (5, 3)), linewidth=0.7)
-    if log:
-        axes.set(xscale="log", yscale="log")
-        _decades(axes, ends)
+    axes.set(xscale="log" if log else "linear", yscale="log" if log else "linear")
     axes.set(xlim=ends, ylim=ends, box_aspect=1.0)
-    beyond = ((table < ends[0]) | (table > ends[1])).any(axis=1).sum()
-    looks.outside(axes, int(beyond))
-    if label:
-        axes.set_xlabel(f"{score.name}, {scores.label(column.second)}", fontsize=7.0)
-        axes.set_ylabel(f"{score.name}, {scores.label(column.first)}", fontsize=7.0)
-
-
-def _decades(axes, ends: tuple[float, float]) -> None:
-    """Few plain ticks on both logarithmic axes."""
-    from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, StrMethodFormatter
-
-    subs = (1.0,) if ends[1] / ends[0] > 30 else (1.0, 3.0) if ends[1] / ends[0] > 5 else (1.0, 2.0, 3.0, 5.0)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(subs=subs, numticks=6))
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axis.set_minor_locator(NullLocator())
-        axis.set_minor_formatter(NullFormatter())
+        if log:
+            looks.plain_ticks(axis, ends, 3)
+    if not log:
+        axes.locator_params(nbins=4)
+    looks.outside(axes, int(((table < ends[0]) | (table > ends[1])).any(axis=1).sum()), 0.03)
+    axes.set_xlabel(scores.label(row.second), fontsize=7.5)
 
 
-def _histogram(axes, column: Column, score: Score, label: bool, small: bool) -> None:
+def _histogram(axes, row: Row, score: Score) -> None:
     """Differences second - first; what lies beyond the outermost bins is counted in them."""
-    found = compare.duel(column.fits, column.first, column.second, score)
+    found = compare.duel(row.fits, row.first, row.second, score)
     values = found.differences.to_numpy(float)
     reach = max(np.quantile(np.abs(values), 0.95), score.margin)
     edges = np.linspace(-reach, reach, BINS + 1 + BINS % 2)
@@ -160,11 +145,9 @@ def _histogram(axes, column: Column, score: Score, label: bool, small: bool) -> 
     ):
         text = f"{100 * n / decided:.0f} %" if decided else "tied"
         axes.text(x, 0.97, text, transform=axes.transAxes, ha=side, va="top", color=shown,
-                  fontsize=6.5 if small else 8.0)  # fmt: skip
+                  fontsize=7.5)  # fmt: skip
     axes.set_ylim(0, 1.3 * counts.max())
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.locator_params(axis="x", nbins=3)
-    axes.set_xlabel("log ratio" if score is SMSE else "difference (nats)", fontsize=6.5)
-    if label:
-        axes.set_ylabel("experiments", fontsize=7.0)
+    axes.set_xlabel("log ratio" if score is SMSE else "difference (nats)", fontsize=7.5)

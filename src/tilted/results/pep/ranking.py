@@ -57,7 +57,7 @@ def _matrix(axes, table: np.ndarray, powers: list[str]) -> None:
             axes.text(j, i, f"{100 * share:.0f}", ha="center", va="center", fontsize=style.SMALL,
                       color="white" if abs(share - 0.5) > 0.35 else "black")  # fmt: skip
     axes.set_xticks(range(len(powers)), powers)
-    axes.set_yticks(range(len(powers)), [scores.ENDS.get(a, "") + f" {a}" for a in powers])
+    axes.set_yticks(range(len(powers)), [scores.label(a).removeprefix("α = ") for a in powers])
     axes.tick_params(length=0)
     axes.set_xlabel("α")
     for side in axes.spines.values():
