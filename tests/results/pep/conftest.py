@@ -41,6 +41,6 @@ def make_fits(
     return pd.DataFrame(lines)[list(COLUMNS)]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def fits():
     return make_fits

@@ -50,7 +50,7 @@ def _matrix(axes, table: np.ndarray, powers: list[str]) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     between = LinearSegmentedColormap.from_list("shares", [style.BLUE, "white", style.ORANGE])
-    between.set_bad(style.LIGHT)
+    axes.set_facecolor(style.LIGHT)  # of the diagonal, which is masked
     axes.imshow(np.ma.masked_invalid(table), cmap=between, vmin=0.0, vmax=1.0)
     for (i, j), share in np.ndenumerate(table):
         if np.isfinite(share):
