@@ -49,10 +49,12 @@ def write(folder: str | Path | None, tables_folder, figures_folder, published_fo
     frame = records.read_records(Path(folder, records.FILE))
     printed = published.read(Path(published_folder, published.FILE))
     fits = scores.compared(frame)
-    tables.write(fits, printed, tables_folder)
+    made = records.made(folder)
+    tables.write(fits, printed, tables_folder, made)
     drawn = figures.write(fits, Path(figures_folder, FIGURES))
     limits = studies.read(folder, studies.LIMITS)
-    loud = stamps.loud(f"{FIGURES}/{studies.LIMITS}", studies.made(studies.LIMITS, limits))
+    loud = stamps.loud(f"{FIGURES}/{records.FILE}", made)
+    loud += stamps.loud(f"{FIGURES}/{studies.LIMITS}", studies.made(studies.LIMITS, limits))
     return Written([verdicts.chapter(fits, printed, limits)], [_part(fits, printed, drawn)], loud)
 
 

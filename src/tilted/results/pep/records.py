@@ -11,6 +11,8 @@ from tilted.results.store import replacing
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tilted.results.stamps import Made
+
 FILE = "regression.csv.gz"
 COLUMNS = tuple(
     "dataset split alpha m start n_train n_test nlml smse smll evaluations outcome message seconds".split()
@@ -33,3 +35,8 @@ def write_records(path: str | Path, frame: pd.DataFrame) -> Path:
     with replacing(path) as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
         packed.write(text.encode("utf-8"))
     return Path(path)
+
+
+def made(folder: str | Path) -> list[Made]:
+    """By which source the records were made; not recorded yet."""
+    return []

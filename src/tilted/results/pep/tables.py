@@ -8,6 +8,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilted.results import stamps
 from tilted.results.grid import grid, items
 from tilted.results.pep import compare, scores, words
 from tilted.results.pep.inference import estimate
@@ -17,6 +18,8 @@ from tilted.results.store import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from tilted.results.stamps import Made
 
 ALL = "all"
 LEGEND = """\
@@ -70,7 +73,9 @@ def ranks(fits: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([compare.mean_ranks(scores.real(fits), score) for score in PREDICTIVE])
 
 
-def write(fits: pd.DataFrame, printed: Sequence[Printed], folder: str | Path) -> list[Path]:
+def write(
+    fits: pd.DataFrame, printed: Sequence[Printed], folder: str | Path, made: Sequence[Made] = ()
+) -> list[Path]:
     """Write ``pep_wins.csv``, ``pep_ranks.csv``, ``pep_means.csv`` and ``pep.md``.
 
     Parameters
@@ -79,9 +84,12 @@ def write(fits: pd.DataFrame, printed: Sequence[Printed], folder: str | Path) ->
         `scores.compared`.
     printed : sequence of Printed
     folder : str or Path
+    made : sequence of stamps.Made
+        By which source the fits were made.
     """
     tables = {"pep_wins.csv": wins(fits), "pep_ranks.csv": ranks(fits), "pep_means.csv": compare.means(fits)}
     text = markdown(fits, *tables.values(), printed)
+    text += "\n".join(["", "## Provenance", "", *stamps.note(made), ""]) if made else ""
     return [
         *(write_text(Path(folder, name), _csv(table)) for name, table in tables.items()),
         write_text(Path(folder, "pep.md"), text),
