@@ -2,6 +2,7 @@
 
 python -m tilted fit --dataset wine12 --protocol as-released --seed 0 --fold 3 --method ep --json
 python -m tilted timing --seeds 3
+python -m tilted limits
 python -m tilted datasets
 python -m tilted records
 python -m tilted tables
@@ -59,6 +60,10 @@ def _parser() -> argparse.ArgumentParser:
     timing.add_argument("--output", default="results/qp/timing.csv", help="(%(default)s)")
     timing.set_defaults(run=_timing)
 
+    limits = commands.add_parser("limits", help="compare Power EP's limits with FITC and VFE")
+    limits.add_argument("--output", default="results/pep/limits.csv", help="(%(default)s)")
+    limits.set_defaults(run=_limits)
+
     datasets = commands.add_parser("datasets", help="list the data sets")
     datasets.add_argument("--json", action="store_true", help="print as JSON")
     datasets.set_defaults(run=_datasets)
@@ -70,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
 
     tables = commands.add_parser("tables", help="every table and figure from the compact records")
     tables.add_argument("--records", default="results/qp", help="folder of compact records (%(default)s)")
+    tables.add_argument("--pep", default="results/pep", help="the same of Power EP (%(default)s)")
     tables.add_argument("--tables", default="tables", help="where tables go (%(default)s)")
     tables.add_argument("--figures", default="figures", help="where figures go (%(default)s)")
     tables.add_argument("--published", default="data/published/qp_table1.csv", help="(%(default)s)")
@@ -206,6 +212,13 @@ def _timing(arguments) -> int:
     return 0
 
 
+def _limits(arguments) -> int:
+    from tilted.results.pep import limits
+
+    print(f"Limits of Power EP: {limits.record(arguments.output)}")
+    return 0
+
+
 def _datasets(arguments) -> int:
     from tilted.data import regression, table_of_datasets
 
@@ -243,7 +256,7 @@ def _tables(arguments) -> int:
     from tilted.results import artifacts, differences, differences_document, excerpt
 
     folders = (arguments.records, arguments.tables, arguments.figures)
-    outdated = artifacts.write_all(*folders, arguments.published)
+    outdated = artifacts.write_all(*folders, arguments.published, pep=arguments.pep)
     if arguments.documents:
         if Path(arguments.records, differences.FILE).is_file():
             effects = Path(arguments.tables, "differences.csv")

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 
 from tilted.__main__ import main
@@ -141,3 +142,29 @@ def test_new_fits_are_folded_in_from_the_command_line(record, fits, results, tmp
     assert "1 seeds added, 0 replaced, 16 kept" in capsys.readouterr().out
     assert main(["records", "--fits", str(tmp_path / "nowhere"), "--records", str(results)]) == 2
     assert "no fit records" in capsys.readouterr().err
+
+
+def test_the_power_ep_record_joins_the_audit_and_the_report(results, published_table, tmp_path, monkeypatch):
+    """Where there is one; without it the audit has the claims of the QP paper only."""
+    from tilted.results.pep import figures, records
+
+    line = dict.fromkeys(records.COLUMNS, 1) | {"start": "data", "message": "", "outcome": "ok"}
+    scores = {"smse": 0.5, "smll": -0.5, "nlml": 3.0, "n_train": 90, "n_test": 10}
+    fits = [
+        line | scores | {"dataset": "yacht", "split": split, "alpha": alpha, "m": 5}
+        for split in range(2)
+        for alpha in ("0", "1")
+    ]
+    records.write_records(tmp_path / "pep" / records.FILE, pd.DataFrame(fits))
+    monkeypatch.setattr(figures, "write", lambda fits, folder: [])
+    where = (results, tmp_path / "tables", tmp_path / "figures", published_table)
+    artifacts.write_all(*where, pep=tmp_path / "nowhere")
+    assert set(pd.read_csv(tmp_path / "tables" / "audit.csv")["paper"]) == {"QP"}
+    assert not (tmp_path / "tables" / "pep.md").exists()
+    artifacts.write_all(*where, pep=tmp_path / "pep")
+    audit = pd.read_csv(tmp_path / "tables" / "audit.csv", keep_default_na=False)
+    assert audit["paper"].tolist() == ["QP"] * 27 + ["PEP"] * 7
+    text = (tmp_path / "tables" / "audit.md").read_text(encoding="utf-8")
+    marks = ("of the QP paper hold", "of the Power-EP paper hold", "## QP1", "## PEP1")
+    assert sorted(marks, key=text.index) == list(marks)
+    assert "Power EP for sparse" in (tmp_path / "tables" / "report.html").read_text(encoding="utf-8")

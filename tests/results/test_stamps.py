@@ -46,10 +46,10 @@ def test_an_unknown_source_is_never_todays():
 def test_lines_of_a_study_carry_their_source(name, tmp_path):
     study = studies.STUDIES[name]
     line = dict.fromkeys(study.columns, 1) | {"converged": True, "protocol": "as-released", "dataset": "pima"}
-    line |= {"likelihood": "probit"}
+    line |= {"likelihood": "probit", "problem": "small"}
     keys = [column for column in (study.group, study.part) if column]
     source = closure_hash(*study.modules(*(line[key] for key in keys)))
-    other = line | {"dataset": "sonar", "likelihood": "poisson-square"}
+    other = line | {"dataset": "sonar", "likelihood": "poisson-square", "problem": "large"}
     stamp = stamps.columns(source)
     table = pd.DataFrame([line | stamp, other | stamp | {"source": "0123"}])
     table.to_csv(tmp_path / name, index=False)

@@ -13,8 +13,8 @@ try:
     from tilted.projections import TableGrid
     from tilted.provenance import closure_hash
     from tilted.results import differences
+    from tilted.results.pep import artifacts as pep_artifacts
     from tilted.results.pep import records as pep_records
-    from tilted.results.pep import starts as pep_starts
 except ImportError as error:
     sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
 
@@ -224,10 +224,10 @@ def regression_records():
     return [f"{PEP_RECORDS}/{name}" for name in (pep_records.FILE, "provenance.json") if PEP]
 
 
-def starts_tables():
-    """Tables about where searches start, if a grid has several starts."""
-    several = any(len(grid.get("starts", [])) > 1 for grid in PEP.values())
-    return [f"{TABLES}/{name}" for name in pep_starts.NAMES if several]
+def regression_artifacts():
+    """What the artifacts rule makes of them; a folder of figures, which depend on the data sets."""
+    tables = [f"{TABLES}/{name}" for name in pep_artifacts.TABLES if PEP]
+    return [*tables, *([directory(f"{FIGURES}/{pep_artifacts.FIGURES}")] if PEP else [])]
 
 
 def regression_data(wildcards):

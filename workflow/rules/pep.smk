@@ -61,29 +61,7 @@ rule regression_records:
         "../scripts/regression_records.py"
 
 
-if starts_tables():
-
-    rule starts:
-        input:
-            regression_records(),
-        output:
-            starts_tables(),
-        log:
-            f"logs/{config['name']}/pep-starts.log",
-        conda:
-            "../../environment.yml"
-        threads: 1
-        resources:
-            mem_mb=1000,
-            runtime=10,
-        params:
-            source=closure_hash("tilted.results.pep.starts"),
-        script:
-            "../scripts/starts.py"
-
-
 # `snakemake pep --configfile ...`: these alone, from a configuration that holds other papers too
 rule pep:
     input:
         regression_records(),
-        starts_tables(),

@@ -26,10 +26,12 @@ rule artifacts:
         records=compact_paths(),
         truth=truth_records(),
         studies=studies_made(),
+        regressions=regression_records(),
         published="data/published/qp_table1.csv",
         claims="data/published/claims.csv",
     output:
         artifact_paths(),
+        regression_artifacts(),
     log:
         f"logs/{config['name']}/artifacts.log",
     conda:
@@ -42,5 +44,6 @@ rule artifacts:
         source=closure_hash("tilted.results.artifacts"),
         folders=[RECORDS, TABLES, FIGURES],
         protocols=list(config["qp"]),
+        pep=PEP_RECORDS if PEP else None,
     script:
         "../scripts/artifacts.py"

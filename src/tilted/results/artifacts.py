@@ -34,6 +34,7 @@ from tilted.results import (
     truth_check,
     verified,
 )
+from tilted.results.pep import artifacts as pep_artifacts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,9 +48,10 @@ def write_all(
     figures_folder: str | Path,
     published_table: str | Path,
     protocols: Sequence[str] | None = None,
+    pep: str | Path | None = None,
 ) -> list[str]:
     """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, the audit, the ground truth, the study of
-    lookup tables, the report and all figures.
+    lookup tables, the artifacts of the Power-EP paper, the report and all figures.
 
     Parameters
     ----------
@@ -58,9 +60,11 @@ def write_all(
     tables_folder, figures_folder : str or Path
         Figures go into a folder a protocol.
     published_table : str or Path
-        The published Table 1; the claims are in ``claims.csv`` beside it.
+        The published Table 1; the claims and the other papers' numbers are beside it.
     protocols : sequence of str, optional
         Which of the protocols in the folder; default: every one.
+    pep : str or Path, optional
+        Folder of the Power-EP record, which may be absent (`pep.artifacts`).
 
     Returns
     -------
@@ -93,7 +97,8 @@ def write_all(
         drawn.append(truth.write(sampled, tables_folder, figures_folder, made)[-1])
     claims = Path(published_table).with_name("claims.csv")
     appendix = truth.overview(sampled, made) if sampled else ""
-    audit.write_audit(frame, tables_folder, claims, records, appendix)
+    regression = pep_artifacts.write(pep, tables_folder, figures_folder, claims.parent)
+    audit.write_audit(frame, tables_folder, claims, records, appendix, regression.audit)
     found = {name: studies.read(records, name) for name in studies.STUDIES}
     if found[studies.ERRORS] is not None and found[studies.EFFECT] is not None:
         lookup_tables.write(found[studies.ERRORS], found[studies.EFFECT], tables_folder)
@@ -103,8 +108,9 @@ def write_all(
         introduction=captions.INTRODUCTION,
         summary=whole,
         figures=[report.FigureFile(path, captions.of_figure(path)) for path in drawn],
+        others=regression.report,
     )
-    loud = standing.notes(whole.runs, whole.checks).loud + stamps.loud("ground truth", made)
+    loud = standing.notes(whole.runs, whole.checks).loud + stamps.loud("ground truth", made) + regression.loud
     return loud + [
         line for name, table in found.items() for line in stamps.loud(name, studies.made(name, table))
     ]

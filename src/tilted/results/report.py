@@ -35,6 +35,25 @@ class FigureFile:
     caption: str
 
 
+@dataclass(frozen=True)
+class Table:
+    """A table of a further paper: heading, header, rows of texts."""
+
+    heading: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A further paper's part of the report."""
+
+    title: str
+    paragraphs: Sequence[str]
+    tables: Sequence[Table] = ()
+    figures: Sequence[FigureFile] = ()
+
+
 def write_html(
     path: str | Path,
     *,
@@ -42,6 +61,7 @@ def write_html(
     introduction: str,
     summary: Summary,
     figures: Sequence[FigureFile] = (),
+    others: Sequence[Part] = (),
 ) -> Path:
     """Write the report of a run as one self-contained HTML file.
 
@@ -55,6 +75,8 @@ def write_html(
         As `summary.summarise` returns it.
     figures : sequence of FigureFile
         PNG, SVG or JPEG files, embedded as they are.
+    others : sequence of Part
+        Further papers.
 
     Raises
     ------
@@ -77,7 +99,8 @@ def write_html(
         title=title,
         paragraphs=[part for part in introduction.split("\n\n") if part.strip()],
         sections=_sections(summary.table),
-        figures=[(_embedded(Path(f.path)), f.caption) for f in figures],
+        figures=_pictures(figures),
+        others=[(part, _pictures(part.figures)) for part in others],
         troubles=trouble_entries(summary.troubled),
         missing=left_out_entries(summary.left_out),
         runtimes=list(summary.runtimes.itertuples(index=False)),
@@ -134,6 +157,10 @@ def _cell(line) -> dict:
         "seeds": f"{line.n_seeds} seed{'' if line.n_seeds == 1 else 's'}",
         "partial": line.n_converged < line.n_attempted,
     }
+
+
+def _pictures(figures: Sequence[FigureFile]) -> list[tuple[str, str]]:
+    return [(_embedded(Path(f.path)), f.caption) for f in figures]
 
 
 def _embedded(path: Path) -> str:

@@ -3,8 +3,9 @@
 ``timing.csv`` (`tilted.experiments.timing`): one inference a line. ``lookup.csv`` and ``lookup_effect.csv``
 (`tilted.experiments.lookup_study`): errors of a projection at random points a line; one fit at fixed
 hyperparameters a line, ``projection`` being ``quadrature``, ``certified`` or ``as-described``, and
-``outside_box`` the share of the sites whose cavity lies outside the table. A line ends with its stamp
-(`stamps.COLUMNS`).
+``outside_box`` the share of the sites whose cavity lies outside the table. ``limits.csv``
+(`tilted.experiments.pep_limits`, beside the Power-EP records): one comparison with a dense formula a line. A
+line ends with its stamp (`stamps.COLUMNS`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tilted.experiments import lookup_study, timing
+from tilted.experiments import lookup_study, pep_limits, timing
 from tilted.provenance import closure_hash
 from tilted.results import stamps
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from tilted.results.stamps import Made
 
-TIMING, ERRORS, EFFECT = "timing.csv", "lookup.csv", "lookup_effect.csv"
+TIMING, ERRORS, EFFECT, LIMITS = "timing.csv", "lookup.csv", "lookup_effect.csv", "limits.csv"
 FOLD = ("dataset", "protocol", "seed", "fold")
 
 
@@ -52,6 +53,13 @@ STUDIES = {
         "protocol",
         "dataset",
         lookup_study.modules_of,
+    ),
+    LIMITS: Study(
+        pep_limits.COLUMNS,
+        ("problem", "alpha", "limit", "quantity"),
+        None,
+        "problem",
+        pep_limits.modules_of,
     ),
 }
 

@@ -1,5 +1,6 @@
-"""The audit: which claims of the paper hold, under each protocol, and what says so.
+"""The audit: which claims of the papers hold, under each protocol, and what says so.
 
+Here are the claims of the QP paper; other papers hand in a `text.Chapter` of their own (`pep.claims`).
 ``statistics`` and ``paired`` (one room up) estimate; here
 
 ``verdicts``    lines, blocks, findings, and the rule from rows to a verdict
@@ -22,12 +23,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from tilted import protocols
 from tilted.results import stamps, studies
 from tilted.results.audit import lookup, projection, scores, text, variances
+from tilted.results.audit.text import Chapter
 from tilted.results.audit.verdicts import Block, Finding
+from tilted.results.audit.wording import HEADING, LEGEND, MEANINGS, TITLES
 
 if TYPE_CHECKING:
     import pandas as pd
-
-PAPER = "QP"
 
 
 class Studies(NamedTuple):
@@ -84,6 +85,7 @@ def write_audit(
     claims: str | Path,
     folder_of_studies: str | Path | None = None,
     appendix: str = "",
+    others: Sequence[Chapter] = (),
 ) -> list[Path]:
     """Write ``audit.csv``, ``audit_rows.csv`` and ``audit.md``.
 
@@ -98,7 +100,9 @@ def write_audit(
     folder_of_studies : str or Path, optional
         Folder in which `studies.TIMING` and `studies.EFFECT` are looked for.
     appendix : str
-        Markdown that ends ``audit.md``.
+        Markdown after the claims of this paper.
+    others : sequence of Chapter
+        Other papers.
 
     Returns
     -------
@@ -107,12 +111,13 @@ def write_audit(
     Raises
     ------
     ValueError
-        A claim of this paper is not in the list, or a study is damaged (`studies.read`).
+        A claim is not in the list, or a study is damaged (`studies.read`).
     """
-    published = text.read_claims(claims, CLAIMS)
     found = {name: studies.read(folder_of_studies, name) for name in (studies.TIMING, studies.EFFECT)}
     notes = {claim: stamps.note(studies.made(name, found[name])) for claim, name in STUDIED.items()}
-    return text.write(judge(frame, Studies(*found.values())), published, Path(folder), appendix, notes)
+    ours = Chapter(HEADING, judge(frame, Studies(*found.values())), TITLES, MEANINGS, LEGEND, notes, appendix)
+    needed = [*CLAIMS, *(finding.id for other in others for finding in other.findings)]
+    return text.write([ours, *others], text.read_claims(claims, needed), Path(folder))
 
 
 __all__: Sequence[str] = ("CLAIMS", "Studies", "judge", "write_audit")

@@ -1,15 +1,17 @@
-"""Findings as files: ``audit.csv`` (a line a claim and protocol), ``audit_rows.csv``, ``audit.md``."""
+"""Findings as files: ``audit.csv`` (a line a claim and protocol), ``audit_rows.csv``, ``audit.md``.
+
+A paper is a `Chapter`; another paper needs its claims judged, its words, and nothing here.
+"""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from tilted.results.audit.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Line
-from tilted.results.audit.wording import MEANINGS, TITLES
 from tilted.results.grid import WIDTH, grid
 from tilted.results.store import write_text
 
@@ -26,6 +28,8 @@ UNITS = {
     "share": (100.0, "%", ".1f"),
     "excess": (1.0, "", ".3g"),
     "factor": (1.0, "ratio", ".2f"),
+    "relative": (100.0, "% (log ratio)", "+.2f"),
+    "rank": (1.0, "ranks", "+.2f"),
 }
 """Unit of a line -> (factor, printed unit, format)."""
 
@@ -37,8 +41,37 @@ if every row without data were yes; not testable: rows without data would decide
 count for the claim. In brackets: rows that are yes, of all. The verdict is about this sample (the data
 sets as they are; chance is in the splits, seeds are independent); what a new data set of the same kind
 would be expected to show, the generalising estimate, stands beside it in the row tables and is much less
-certain. The smallest effects that matter are 10^-3 nats (NTLL) and 0.05 percentage points (test error).
-Tests, margins and the rule are explained in `docs/audit-method.md`, every number is in `audit_rows.csv`."""
+certain. Tests, margins and the rule are explained in `docs/audit-method.md`, every number is in
+`audit_rows.csv`."""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A paper's part of the audit.
+
+    Attributes
+    ----------
+    heading : str
+        Of its summary, such as "Which claims of the QP paper hold".
+    findings : sequence of Finding
+        By claim, then by protocol.
+    titles, meanings : mapping
+        Claim -> what it is called, what it means that it holds.
+    legend : str
+        What a reader of this paper's claims has to know besides `LEGEND`.
+    notes : mapping
+        Claim -> lines beside it in ``audit.md``.
+    appendix : str
+        Markdown after its last claim.
+    """
+
+    heading: str
+    findings: Sequence[Finding]
+    titles: Mapping[str, str]
+    meanings: Mapping[str, str]
+    legend: str = ""
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    appendix: str = ""
 
 
 def read_claims(path: str | Path, needed: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -58,18 +91,13 @@ def read_claims(path: str | Path, needed: Iterable[str]) -> dict[str, dict[str, 
     return found
 
 
-def write(
-    findings: Sequence[Finding],
-    claims: dict[str, dict[str, str]],
-    folder: Path,
-    appendix: str = "",
-    notes: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> list[Path]:
-    """Write the three files; ``appendix`` ends ``audit.md``, ``notes`` are lines beside a claim there."""
+def write(chapters: Sequence[Chapter], claims: dict[str, dict[str, str]], folder: Path) -> list[Path]:
+    """Write the three files, paper by paper."""
+    findings = [finding for chapter in chapters for finding in chapter.findings]
     return [
         write_text(folder / "audit.csv", _csv(COLUMNS, (_summary(f, claims) for f in findings))),
         write_text(folder / "audit_rows.csv", _csv(ROW_COLUMNS, _rows(findings))),
-        write_text(folder / "audit.md", markdown(findings, claims, notes) + appendix),
+        write_text(folder / "audit.md", markdown(chapters, claims)),
     ]
 
 
@@ -129,29 +157,38 @@ def _rows(findings: Iterable[Finding]) -> Iterable[tuple]:
                 )  # fmt: skip
 
 
-def markdown(
-    findings: Sequence[Finding],
-    claims: dict[str, dict[str, str]],
-    notes: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> str:
-    """The audit to read: a summary of one screen, then every claim with its rows."""
-    by_claim: dict[str, list[Finding]] = {}
-    for finding in findings:
-        by_claim.setdefault(finding.id, []).append(finding)
-    protocols = list(dict.fromkeys(finding.protocol for finding in findings))
-    lines = ["# Which claims of the QP paper hold", ""]
-    lines += grid(
-        ("", "Claim", *protocols),
-        "l" * (2 + len(protocols)),
-        [(name, TITLES[name], *map(_short, part)) for name, part in by_claim.items()],
-    )
-    lines += ["", *LEGEND.splitlines(), ""]
-    for name, part in by_claim.items():
+def markdown(chapters: Sequence[Chapter], claims: dict[str, dict[str, str]]) -> str:
+    """The audit to read: a summary of one screen for each paper, then every claim with its rows."""
+    lines = []
+    for chapter in chapters:
+        lines += [f"# {chapter.heading}", "", *_overview(chapter), "", *chapter.legend.splitlines(), ""]
+    lines += [*LEGEND.splitlines(), ""]
+    text = "\n".join(lines)
+    return text + "\n" + "\n".join(_claims(chapter, claims) + chapter.appendix for chapter in chapters)
+
+
+def _overview(chapter: Chapter) -> list[str]:
+    protocols = list(dict.fromkeys(finding.protocol for finding in chapter.findings))
+    cells = [(name, chapter.titles[name], *map(_short, part)) for name, part in _by_claim(chapter).items()]
+    return grid(("", "Claim", *protocols), "l" * (2 + len(protocols)), cells)
+
+
+def _by_claim(chapter: Chapter) -> dict[str, list[Finding]]:
+    found: dict[str, list[Finding]] = {}
+    for finding in chapter.findings:
+        found.setdefault(finding.id, []).append(finding)
+    return found
+
+
+def _claims(chapter: Chapter, claims: dict[str, dict[str, str]]) -> str:
+    """Every claim of a paper with its rows."""
+    lines: list[str] = []
+    for name, part in _by_claim(chapter).items():
         claim = claims[name]
-        lines += [f"## {name}: {TITLES[name]}", ""]
+        lines += [f"## {name}: {chapter.titles[name]}", ""]
         lines += _wrapped(f"The paper ({claim['where']}): {claim['claim']}.") + [""]
-        lines += _wrapped(MEANINGS[name]) + [""]
-        lines += [*notes[name], ""] if notes.get(name) else []
+        lines += _wrapped(chapter.meanings[name]) + [""]
+        lines += [*chapter.notes[name], ""] if chapter.notes.get(name) else []
         for finding in part:
             lines += _section(finding)
     return "\n".join(lines).rstrip() + "\n"

@@ -1,5 +1,8 @@
 """What each claim is called, and what it means that it holds, in a sentence."""
 
+HEADING = "Which claims of the QP paper hold"
+LEGEND = "The smallest effects that matter are 10^-3 nats (NTLL) and 0.05 percentage points (test error)."
+
 TITLES = {
     "QP1": "EP's and QP's test errors are similar",
     "QP2": "QP's NTLL is no higher than EP's",

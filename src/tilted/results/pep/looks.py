@@ -1,0 +1,107 @@
+"""What the figures share: colours and markers of powers, axes of M, limits, the line of coverage."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted.results import style
+from tilted.results.pep.scores import FULL, Score, coverage
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MARKERS = "osD^vPX<>"
+POWERS = (0.0, 0.05, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
+"""The paper's, equally far apart in colour."""
+
+BEYOND = 0.02
+"""Share of the points at either end that may lie outside of a panel; each panel says how many do."""
+
+AXES = {"smse": "SMSE", "smll": "SMLL (nats)", "nlml": "NLML a point (nats)"}
+WIDE, NARROW = 2.2, 3.0
+"""How far apart, as a factor, numbers of pseudo-points are whose ticks have labels, by width of the panel."""
+
+
+def colour(alpha: str) -> str | tuple:
+    """From dark blue (VFE) to orange (EP); black for the full GP."""
+    if alpha == FULL:
+        return "black"
+    from matplotlib import colormaps
+
+    return colormaps["plasma"](0.85 * np.interp(float(alpha), POWERS, np.linspace(0.0, 1.0, len(POWERS))))
+
+
+def marker(alpha: str, powers: Sequence[str]) -> str:
+    """Of a power among those drawn, so that grey print tells them apart."""
+    return MARKERS[list(powers).index(alpha) % len(MARKERS)]
+
+
+def natural(fits: pd.DataFrame, score: Score) -> pd.Series:
+    """The score as drawn: as recorded, NLML a training point."""
+    return fits[score.column] / fits["n_train"] if score.column == "nlml" else fits[score.column]
+
+
+def size_axis(axes, sizes: Sequence[int], apart: float) -> None:
+    """A logarithmic axis of M with ticks at numbers run that are a factor ``apart``, the first among them."""
+    from matplotlib.ticker import NullLocator
+
+    sizes = sorted(sizes)
+    shown = [sizes[0]]
+    for m in sizes[1:]:
+        if m >= apart * shown[-1]:
+            shown.append(m)
+    axes.set_xscale("log")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticks(shown, [f"{m}" for m in shown])
+    axes.set_xlim(sizes[0] / 1.25, sizes[-1] * 1.25)
+
+
+def plain_ticks(axis, ends: tuple[float, float], most: int = 4) -> None:
+    """Ticks of a logarithmic axis at round numbers written out, at most ``most`` of them."""
+    from matplotlib.ticker import NullLocator
+
+    powers = 10.0 ** np.arange(np.floor(np.log10(ends[0])), np.ceil(np.log10(ends[1])) + 1)
+    for steps in ((1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+        ticks = [x for power in powers for s in steps if ends[0] <= (x := s * power) <= ends[1]]
+        if len(ticks) <= most:
+            break
+    ticks = ticks[:: -(-len(ticks) // most)] if ticks else []
+    axis.set_minor_locator(NullLocator())
+    axis.set_ticks(ticks, [f"{x:g}".replace("e-0", "e-") for x in ticks])
+
+
+def bounds(values, log: bool = False) -> tuple[float, float]:
+    """Limits of an axis that leave out at most `BEYOND` of the values at either end, if these are far out."""
+    found = np.log(values) if log else np.asarray(values, dtype=float)
+    low, high = np.quantile(found, [BEYOND, 1.0 - BEYOND])
+    room = 0.35 * (high - low) + 1e-12
+    low, high = max(found.min(), low - room), min(found.max(), high + room)
+    pad = 0.06 * (high - low) + 1e-12
+    ends = np.array([low - pad, high + pad])
+    return tuple(np.exp(ends) if log else ends)
+
+
+def outside(axes, n: int, height: float = 0.97) -> None:
+    """Says how many points lie outside of a panel."""
+    if n:
+        axes.text(0.97, height, f"{n} outside", transform=axes.transAxes, ha="right", fontsize=6.0,
+                  va="top" if height > 0.5 else "bottom", color=style.GREY)  # fmt: skip
+
+
+def covered(figure, fits: pd.DataFrame, handles: Sequence = (), columns: int = 9) -> None:
+    """The line of coverage below a figure, above its legend if it has one."""
+    text = coverage(fits).text
+    n_lines = -(-len(text) // int(19.0 * figure.get_size_inches()[0]))
+    text = "\n".join(textwrap.wrap(text, len(text) // n_lines + 10))
+    if not handles:
+        figure.supxlabel(text, fontsize=style.SMALL, color=style.GREY)
+        return
+    below = figure.legend(
+        handles=list(handles), loc="outside lower center", ncols=min(len(handles), columns), title=text,
+        title_fontsize=style.SMALL, columnspacing=1.4,
+    )  # fmt: skip
+    below.get_title().set(color=style.GREY, multialignment="center")

@@ -1,0 +1,26 @@
+"""The printed shares of experiments won [Bui et al. 2017, section 4.2 and figure 4]."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+FILE = "pep_win_rates.csv"
+
+
+class Printed(NamedTuple):
+    """``first`` beats ``second`` in ``percent`` of the experiments on a score."""
+
+    claim: str
+    score: str
+    first: str
+    second: str
+    percent: float
+
+
+def read(path: str | Path) -> list[Printed]:
+    """The printed shares, in the paper's order."""
+    import pandas as pd
+
+    table = pd.read_csv(path, dtype={"first": "str", "second": "str"})
+    return [Printed(*line) for line in table[list(Printed._fields)].itertuples(index=False)]

@@ -1,0 +1,87 @@
+"""Words about the regression experiments: claims, introduction, captions."""
+
+from __future__ import annotations
+
+TITLES = {
+    "PEP1": "as M grows the sparse methods approach the full GP (SMSE, SMLL)",
+    "PEP2": "α = 0.8 and 1 overestimate the evidence at M between, much less at M = N",
+    "PEP3": "an α of 0.5 to 0.8 predicts best on average (synthetic sets)",
+    "PEP4": "who wins on SMSE: α = 0.5 over VFE and EP, VFE over EP",
+    "PEP5": "who wins on SMLL: EP over VFE and α = 0.5, this over VFE",
+    "PEP6": "ranks: α = 0.5 (SMSE), 0.8 (SMLL) best; EP and VFE, VFE worst",
+    "PEP8": "α = 1 is FITC, α to 0 is VFE, one pass converges (Gaussian noise)",
+}
+
+MEANINGS = {
+    "PEP1": (
+        "Holds: for every power and both scores the distance to the full GP on the same synthetic set is "
+        "significantly smaller at the largest M than at the smallest, and on no step of M grows by more "
+        "than 1e-3 nats (SMLL) or 0.1 % (SMSE). Effects: decrease of the distance."
+    ),
+    "PEP2": (
+        "Holds: for both powers the full GP's NLML is significantly above the sparse one at the M between "
+        "the smallest and N where the mean excess is largest, and the excess at M = N is significantly "
+        "below half of that. NLML in nats a training point."
+    ),
+    "PEP3": (
+        "Holds: for both scores, the best of the powers from 0.5 to 0.8 is significantly better than VFE "
+        "and EP, and not worse than any other outside the range by an amount that matters. A set's score "
+        "is its mean over M."
+    ),
+    "PEP4": (
+        "Holds: each printed winner wins significantly more than half of the experiments (data set, "
+        "split, M) of the UCI sets. Whether the share is the printed one stands beside."
+    ),
+    "PEP5": "The same as PEP4, for SMLL.",
+    "PEP6": (
+        "Holds: no other power has an average rank lower by more than 0.1 than the one said to be best, "
+        "and those said to be worst have significantly higher ranks than every other."
+    ),
+    "PEP8": (
+        "Holds: evidence and predictions agree with the dense formulas of FITC and VFE to 1e-8, "
+        "differences fall in proportion to α towards VFE, and one pass of the printed procedure (appendix "
+        "F.4) reaches the fixed point to 1e-8. For α < 1 the printed step moves a fraction α of the way "
+        "only; with the full step one pass is enough at every power, which stands beside."
+    ),
+}
+
+HEADING = "Which claims of the Power-EP paper hold"
+LEGEND = """\
+Effects on SMSE are differences of its logarithm; the smallest effects that matter are 10^-3 nats (SMLL,
+NLML a point), 0.1 % (SMSE), 0.1 of a rank and 5 percentage points of a share. Classification (PEP7,
+PEP9-PEP11) is not judged yet."""
+
+TITLE = "Power EP for sparse Gaussian-process regression"
+INTRODUCTION = """\
+Sections 4.1 and 4.2 of "A Unifying Framework for Gaussian Process Pseudo-Point Approximations using Power
+Expectation Propagation" (Bui, Yan and Turner, JMLR 2017), computed afresh by the collapsed energy. α = 0 is
+VFE, α = 1 is EP (FITC). All scores are better low."""
+
+CAPTIONS = {
+    "figure3": (
+        "Synthetic sets: mean of each score against the number of pseudo-points M, with its standard "
+        "error over the sets; the full GP as a dashed line, its standard error as a band. NLML a training "
+        "point."
+    ),
+    "figure4": (
+        "UCI sets: experiments of two powers against each other (top and left method by name, below the "
+        "diagonal the method of the y axis is better) and histograms of the differences. Every point is a "
+        "data set, split and M; differences of SMSE are relative."
+    ),
+    "figure5": (
+        "UCI sets: share of experiments in which the power of the row beats that of the column, and "
+        "average ranks of all powers with their standard errors over splits."
+    ),
+    "figure11": "Synthetic sets, SMLL: a thin line a set, the bold one their mean; last panel: all means.",
+    "figure12": "Synthetic sets, SMSE: a thin line a set, the bold one their mean; last panel: all means.",
+    "figure13": "Synthetic sets, NLML a training point: a thin line a set, the bold one their mean.",
+    "figure14": "α = 0.5 against VFE, a row a UCI set: scores of every experiment, and their differences.",
+    "figure15": "EP against VFE, a row a UCI set: scores of every experiment, and their differences.",
+    "figure16": "α = 0.5 against EP, a row a UCI set: scores of every experiment, and their differences.",
+    "figure17": "NLML a training point on the UCI sets: a thin line a split, the bold one their mean.",
+    "figure18": "NLML a training point on the UCI sets: mean over splits and its standard error.",
+    "figure19": "SMSE on the UCI sets: a thin line a split, the bold one their mean.",
+    "figure20": "SMSE on the UCI sets: mean over splits and its standard error.",
+    "figure21": "SMLL on the UCI sets: a thin line a split, the bold one their mean.",
+    "figure22": "SMLL on the UCI sets: mean over splits and its standard error.",
+}

@@ -1,0 +1,134 @@
+"""From the record to files: tables, figures, a chapter of the audit, a part of the report."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tilted.results import report
+from tilted.results.audit import text
+from tilted.results.pep import artifacts, curves, duels, looks, published, ranking, records, scores, tables
+from tilted.results.pep.scores import SMLL, SMSE
+from tilted.results.pep.verdicts import CLAIMS
+from tilted.results.pep.words import CAPTIONS, MEANINGS, TITLES
+
+DATA = Path(__file__).resolve().parents[3] / "data" / "published"
+FAILED = {("boston", 1, "1", 5): "failed", ("yacht", 0, "0", 20): "stopped"}
+
+
+def score(dataset, split, alpha, m):
+    """EP wins on SMLL, 0.5 on SMSE; the split moves all alike."""
+    by = 1.0 / m + 0.01 * split
+    return 0.01 + 0.1 * (by + (float(alpha) - 0.5) ** 2), by - float(alpha) - 1.0, 100.0 * by
+
+
+@pytest.fixture(scope="module")
+def frame(fits):
+    full = fits(score, datasets=("synthetic",), full=lambda d, s: (0.01, -2.0, -10.0))
+    return pd.concat([fits(score, outcome=FAILED), full], ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def written(frame, tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("pep")
+    records.write_records(tmp_path / "pep" / records.FILE, frame)
+    return artifacts.write(tmp_path / "pep", tmp_path / "tables", tmp_path / "figures", DATA), tmp_path
+
+
+def test_every_file_is_written_and_every_figure_has_a_caption(written):
+    found, folder = written
+    names = {path.name for path in (folder / "tables").iterdir()}
+    assert names == {"pep.md", "pep_wins.csv", "pep_ranks.csv", "pep_means.csv"}
+    drawn = {path.stem for path in (folder / "figures" / "pep").iterdir()}
+    assert drawn == set(CAPTIONS)
+    assert [part.figures[0].path.stem for part in found.report] == ["figure3"]
+    assert found.loud == [] and len(found.report[0].figures) == len(CAPTIONS)
+
+
+def test_the_chapter_goes_into_the_audit(written):
+    found, folder = written
+    claims = text.read_claims(DATA / "claims.csv", CLAIMS)
+    text.write(found.audit, claims, folder)
+    table = pd.read_csv(folder / "audit.csv", keep_default_na=False)
+    assert list(table["id"]) == list(CLAIMS) and set(table["paper"]) == {"PEP"}
+    by_claim = table.set_index("id")["verdict"]
+    assert by_claim["PEP5"] == "holds" and by_claim["PEP8"] == "not testable"
+    page = (folder / "audit.md").read_text(encoding="utf-8")
+    assert page.startswith("# Which claims of the Power-EP paper hold") and "nan" not in page
+    assert all(f"## {name}: {TITLES[name]}" in page and MEANINGS[name][:30] in page for name in CLAIMS)
+    assert "splits 0-3; α 0, 0.5, 0.8, 1; M 5, 20, 100; 96 fits, 1 not converged, 1 failed" in " ".join(
+        page.split()
+    )
+
+
+def test_nothing_is_made_without_a_record(tmp_path):
+    assert artifacts.write(tmp_path, tmp_path / "t", tmp_path / "f", DATA) == ([], [], [])
+    assert artifacts.write(None, tmp_path / "t", tmp_path / "f", DATA).audit == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_record_of_synthetic_sets_alone(fits, tmp_path):
+    records.write_records(tmp_path / records.FILE, fits(score, datasets=("synthetic",), alphas=("0", "1")))
+    artifacts.write(tmp_path, tmp_path / "tables", tmp_path / "figures", DATA)
+    drawn = {path.stem for path in (tmp_path / "figures" / "pep").iterdir()}
+    assert drawn == {"figure3", "figure11", "figure12", "figure13"}
+    assert "## Experiments won" not in (tmp_path / "tables" / "pep.md").read_text(encoding="utf-8")
+
+
+def test_the_tables_say_what_was_won_and_what_failed(frame, tmp_path):
+    fits = scores.compared(frame)
+    printed = published.read(DATA / published.FILE)
+    header, _, cells = tables.published_wins(tables.wins(fits), printed)
+    line = dict(zip(header, next(c for c in cells if c[0] == "SMLL" and "(EP)" in c[1]), strict=True))
+    assert (line["Published"], line["Ours"], line["Won"], line["Left out"]) == ("93 %", "100 %", "23", "1")
+    page = tables.markdown(fits, tables.wins(fits), tables.ranks(fits), tables.compare.means(fits), printed)
+    assert "- Boston, α = 1 (EP): 1 failed (failed: why); M (fits): 5 (1)" in page
+    assert "full GP on 4 splits, 0 failed" in " ".join(page.split()) and "nan" not in page
+    boston = page.split("### Boston, SMLL")[1].split("###")[0]
+    assert [row.count("*") for row in boston.splitlines() if row.startswith("|   5 |")] == [1]
+
+
+def test_another_paper_in_the_report(written):
+    found, folder = written
+    part = found.report[0]
+    assert any("splits 0-3" in text for text in part.paragraphs)
+    assert part.tables[0].rows[0][3] == "67 %"
+    assert isinstance(part, report.Part) and part.figures[0].caption
+
+
+class TestWhatIsDrawn:
+    """The axes hold the numbers of the one aggregation."""
+
+    def test_means(self, frame):
+        from matplotlib.figure import Figure
+
+        part = curves.numbers(scores.made_up(frame), SMLL)
+        axes = Figure().subplots()
+        curves._means(axes, part, SMLL, ["0", "0.5", "0.8", "1"], 2.0)
+        drawn = np.asarray(axes.containers[-1].lines[0].get_ydata(), dtype=float)
+        expected = [np.mean([score("", s, "1", m)[1] for s in range(4)]) for m in (5, 20, 100)]
+        np.testing.assert_allclose(drawn, expected)
+
+    def test_failed_fits_are_not(self, frame):
+        table = duels.points(scores.real(frame), "1", "0", SMSE)
+        assert len(table) == 23 and table["first"].notna().all()
+        assert table.loc[("yacht", 2, 20), "first"] == pytest.approx(score("", 2, "1", 20)[0])
+
+    def test_shares(self, frame):
+        table = ranking.shares(scores.real(frame), SMLL)
+        np.testing.assert_array_equal(table[3, :3], 1.0)
+        np.testing.assert_array_equal(table[:3, 3], 0.0)
+        assert np.isnan(np.diagonal(table)).all()
+
+    def test_panels_say_what_lies_outside(self):
+        from matplotlib.figure import Figure
+
+        values = np.append(np.linspace(0.0, 1.0, 200), 50.0)
+        low, high = looks.bounds(values)
+        assert -0.2 < low < 0.0 and 1.0 < high < 2.0
+        axes = Figure().subplots()
+        looks.outside(axes, 1)
+        looks.outside(axes, 0)
+        assert [t.get_text() for t in axes.texts] == ["1 outside"]
+        assert looks.bounds(np.linspace(1, 2, 9), log=True)[0] < 1.0
