@@ -49,6 +49,11 @@ class Search:
     rounds: int = 1
 
     def __post_init__(self):
+        if not self.max_iterations >= 1:
+            raise ValueError(f"need at least one iteration, got {self.max_iterations}")
+        for name in ("relative_tolerance", "gradient_tolerance"):
+            if not 0.0 <= getattr(self, name) < np.inf:
+                raise ValueError(f"{name} must be a number >= 0, got {getattr(self, name)}")
         if self.transform not in TRANSFORMS:
             raise ValueError(f"transform must be one of {', '.join(TRANSFORMS)}")
         if self.gradient not in GRADIENTS:
@@ -107,6 +112,8 @@ def infer_at(problem: Problem, kernel, start: Sites | None = None) -> Inference:
 def evidence_and_gradient(problem: Problem, kernel, start=None, gradient: str = "exact"):
     """The inference at ``kernel`` and the gradient of its log evidence in ``kernel.parameters()``.
 
+    Without a finite evidence the gradient is NaN.
+
     Raises
     ------
     NotPositiveDefinite
@@ -117,6 +124,8 @@ def evidence_and_gradient(problem: Problem, kernel, start=None, gradient: str = 
         raise ValueError("this projection has no exact evidence gradient; use 'sites-fixed'")
     posterior = problem.posterior(kernel)
     found = infer(posterior, problem.likelihood, problem.y, rule, problem.options, start)
+    if not np.isfinite(found.log_evidence):
+        return found, np.full(len(kernel.parameters()), np.nan)
     if gradient == "exact" and rule.sensitivity is not None:
         G = evidence_derivative(posterior, found.state, problem.likelihood, problem.y, rule.sensitivity)
     else:
@@ -135,13 +144,13 @@ class _Trace:
     sweeps: int = 0
     unconverged: int = 0
     restarted: int = 0
-    improper: int = 0
+    impossible: int = 0
     message: str = ""
     worst: float = 0.0
 
 
 class _Abandoned(Exception):
-    """An evaluation failed; the search ends with the best point so far."""
+    """There is nothing to climb from; the search ends where it started."""
 
 
 def maximise(problem: Problem, kernel, search: Search | None = None, start: Sites | None = None):
@@ -171,9 +180,11 @@ def maximise(problem: Problem, kernel, search: Search | None = None, start: Site
     problem = replace(problem, distances=kernel.distances(problem.X))
     trace = _Trace(WarmStarts(extrapolate=problem.likelihood.log_concave))
     for _ in range(search.rounds):
-        before = trace.best
-        ended, message = _climb(problem, kernel, search, trace, start)
-        if not np.isfinite(trace.best.log_evidence) or (before and not _gained(before, trace.best)):
+        before, verdict = trace.best, _climb(problem, kernel, search, trace, start)
+        if trace.best is before:
+            break
+        (ended, message), reached = verdict, trace.best.log_evidence
+        if not np.isfinite(reached) or (before and not _differ(before.log_evidence, reached)):
             break
         kernel = trace.best_kernel
     return _tuned(problem, trace, ended, message)
@@ -187,16 +198,14 @@ def _climb(problem: Problem, kernel, search: Search, trace: _Trace, start: Sites
         try:
             at = kernel.with_parameters(transform.forward(x))
             found, gradient = _evaluate(problem, at, trace, start, search)
-        except NotPositiveDefinite as error:
+        except (ArithmeticError, ValueError) as error:  # an improper posterior, parameters that overflow
             if trace.best is None:
                 raise
-            trace.improper += 1
-            trace.message = str(error)
+            trace.impossible += 1
+            trace.message = trace.message or str(error)
             return wall(trace.worst), np.zeros_like(x)
-        except ValueError as error:
-            raise _Abandoned(str(error)) from error
         _note(trace, found, at)
-        if not np.isfinite(found.log_evidence):
+        if not (np.isfinite(found.log_evidence) and np.all(np.isfinite(gradient))):
             if trace.evaluations == 1:
                 raise _Abandoned(f"no evidence at the starting point ({found.status.message})")
             return wall(trace.worst), np.zeros_like(x)
@@ -209,15 +218,15 @@ def _climb(problem: Problem, kernel, search: Search, trace: _Trace, start: Sites
     try:
         outcome = lbfgs(objective, x0, *tolerances, bounds)
     except _Abandoned as error:
-        if trace.best is None:
-            raise error.__cause__ from None
         return False, f"search abandoned: {error}"
-    return outcome.success, outcome.message
+    # only the point where the search ended was tested; another may be the best whose sites converged
+    there = not _differ(-outcome.value, trace.best.log_evidence)
+    return outcome.success and there, outcome.message
 
 
-def _gained(before: Inference, after: Inference) -> bool:
-    """Whether the evidence rose by more than rounding and tolerances explain."""
-    return after.log_evidence - before.log_evidence > GAIN * (1.0 + abs(before.log_evidence))
+def _differ(one: float, other: float) -> bool:
+    """Whether two log evidences differ by more than rounding and tolerances explain."""
+    return abs(one - other) > GAIN * (1.0 + abs(one))
 
 
 def _evaluate(problem: Problem, kernel, trace: _Trace, start: Sites | None, search: Search):
@@ -251,8 +260,8 @@ def _note(trace: _Trace, found: Inference, kernel) -> None:
 def _tuned(problem, trace: _Trace, ended: bool, message: str) -> Tuned:
     """The best point as a value, with everything worth knowing in its status."""
     notes = [message]
-    if trace.improper:
-        notes.append(f"{trace.improper} evaluations without a posterior ({trace.message})")
+    if trace.impossible:
+        notes.append(f"{trace.impossible} evaluations without a posterior ({trace.message})")
     if trace.restarted:
         notes.append(f"{trace.restarted} evaluations started again from the first sites")
     if trace.unconverged:
@@ -283,9 +292,12 @@ def flat_ridge(problem: Problem, kernel, found: Inference) -> str:
     if problem.likelihood.name != "probit" or parameters[0] < 100.0:
         return ""
     parameters[0] *= 2.0
-    steeper = infer_at(problem, kernel.with_parameters(parameters), found.sites)
+    try:
+        steeper = infer_at(problem, kernel.with_parameters(parameters), found.sites)
+    except NotPositiveDefinite:
+        return ""
     change = steeper.log_evidence - found.log_evidence
-    if abs(change) > 0.1:
+    if not (steeper.status.converged and abs(change) <= 0.1):
         return ""
     return (
         f"flat ridge: at twice the variance the log evidence changes by {change:+.1e} only, so the "

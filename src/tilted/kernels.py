@@ -38,10 +38,8 @@ class SquaredExponential:
             raise ValueError("lengthscale must be one number or a list with one per dimension")
         values = np.append(scales, float(self.variance))
         if not (np.all(np.isfinite(values)) and np.all(values > 0)):
-            raise ValueError(
-                "hyperparameters must be finite and positive, got "
-                f"variance={self.variance}, lengthscale={self.lengthscale}"
-            )
+            wrong = ", ".join(f"{value:g}" for value in values if not 0 < value < np.inf)
+            raise ValueError(f"variance and lengthscale must be finite and positive, got {wrong}")
         object.__setattr__(self, "variance", float(self.variance))
         lengthscale = float(scales) if scales.ndim == 0 else tuple(float(s) for s in scales)
         object.__setattr__(self, "lengthscale", lengthscale)

@@ -118,7 +118,8 @@ class RatioTable:
         if likelihood.name != "probit":
             raise ValueError(f"the lookup table is the probit's, not that of '{likelihood.name}'")
         t = likelihood.tilted(y, m, v)
-        square = self.ratio(y * m, np.sqrt(v)).values ** 2
+        # at most one [Zhang 2020, theorem 2]: an excess is the table's error
+        square = np.minimum(self.ratio(y * m, np.sqrt(v)).values, 1.0) ** 2
         return Projection(t.log_z, t.mean, t.variance * square, t.d1, t.d2 * square + (square - 1.0) / v)
 
 

@@ -48,7 +48,10 @@ def wasserstein(likelihood, y, m, v) -> Projection:
     """The L2 Wasserstein projection [Zhang 2020, eq. 5]; y, m, v are arrays [N]."""
     t = likelihood.tilted(y, m, v)
     sd = wasserstein_sd(likelihood.tilted_density(y, m, v))
-    return Projection(t.log_z, t.mean, sd**2, t.d1, (sd**2 - v) / v**2)
+    # never above moment matching's [Zhang 2020, theorem 2]: the rounding of a nearly Gaussian density is not
+    return Projection(
+        t.log_z, t.mean, np.minimum(sd**2, t.variance), t.d1, np.minimum((sd**2 - v) / v**2, t.d2)
+    )
 
 
 def wasserstein_sd(density: TiltedDensity) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from sklearn.datasets import load_wine
 
 from tilted.gaussian import Sites
@@ -116,7 +117,7 @@ def test_falls_back_to_sequential_sweeps_and_says_so(counts):
     found = infer(posterior, PoissonSquare(), y, get_rule("ep"))
     direct = infer(posterior, PoissonSquare(), y, get_rule("ep"), Options(schedule="sequential"))
     assert found.status.converged
-    assert "finished sequentially" in found.status.message
+    assert "went on sequentially" in found.status.message
     assert found.log_evidence == pytest.approx(direct.log_evidence, abs=1e-9)
 
 
@@ -170,3 +171,44 @@ def test_sites_that_cannot_be_updated_are_no_fixed_point(toy):
 
     found = infer(Dense.build(SquaredExponential().matrix(X)), Probit(), y, Rule(stuck))
     assert not found.status.converged and f"{len(y)} sites with an improper cavity" in found.status.message
+
+
+@pytest.mark.parametrize("variance, evidence", [(1e9, -52.04425749), (1e12, -57.08339481)])
+def test_vb_of_isolated_points_at_huge_variances(variance, evidence, toy):
+    """Every point by itself: the bound is N times that of one point, maximised here over (m, v)."""
+    X, y = toy
+    posterior = Dense.build(SquaredExponential(variance, 1e-3).matrix(X))
+    found = infer(posterior, Probit(), y, get_rule("vb"))
+
+    def bound(x):
+        m, v = x[0] * np.sqrt(variance), np.exp(x[1]) * variance
+        fit = Probit().expected_log(np.ones(1), np.array([m]), np.array([v]))[0][0]
+        return -(fit - 0.5 * ((m**2 + v) / variance - 1.0 - np.log(v / variance)))
+
+    best = minimize(bound, [1.0, -1.0], method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-13})
+    assert found.status.converged
+    assert found.log_evidence == pytest.approx(-30 * best.fun, abs=1e-6) == pytest.approx(evidence, abs=1e-6)
+
+
+def test_a_sequential_sweep_never_lowers_a_bound(toy):
+    """From a point where a whole step would, the step is halved."""
+    X, y = toy
+    posterior = Dense.build(SquaredExponential(1e6, 1.0).matrix(X))
+    rule, before = get_rule("vb"), -np.inf
+    start = Sites(np.full(30, 1e-8), np.zeros(30))
+    for sweeps in range(1, 5):
+        found = infer(posterior, Probit(), y, rule, Options(schedule="sequential", max_sweeps=sweeps), start)
+        assert found.log_evidence >= before - 1e-9 * abs(found.log_evidence)
+        before = found.log_evidence
+
+
+def test_a_variance_lost_to_rounding_ends_a_sequential_sweep(toy):
+    X, y = toy
+
+    class Rounded(Dense):
+        def update_one(self, mean, covariance, i, d_tau, d_nu):
+            return mean, np.zeros_like(covariance)
+
+    posterior = Rounded.build(SquaredExponential().matrix(X))
+    found = infer(posterior, Probit(), y, get_rule("vb"), Options(schedule="sequential"))
+    assert not found.status.converged and "is acceptable here" in found.status.message

@@ -1,5 +1,6 @@
 """Tests by equivalence: what must agree, whatever the method."""
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import dblquad
@@ -46,6 +47,21 @@ def test_gaussian_likelihood_is_exact_regression(method, projection, toy):
     np.testing.assert_allclose(m, mean + cross @ np.linalg.solve(C, y - mean), rtol=10 * rtol)
     exact_v = kernel.variance - np.sum(cross * np.linalg.solve(C, cross.T).T, axis=1)
     np.testing.assert_allclose(v, exact_v, rtol=10 * rtol)
+
+
+@pytest.mark.parametrize("variance, noise", [(1e8, 1.0), (1e6, 1e-2)])
+def test_strong_sites_under_a_large_prior_variance(variance, noise):
+    """Means and evidence against 60 digits, where the textbook form of the weights cancels."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-2, 2, (25, 1))
+    K = SquaredExponential(variance, 1.0).matrix(X)
+    y = 1e2 * np.sin(3 * X[:, 0])
+    found = Dense.build(K).condition(Sites(np.full(25, 1 / noise), y / noise))
+    with mpmath.workdps(60):
+        C = mpmath.matrix(K.tolist()) + noise * mpmath.eye(25)
+        weights = mpmath.lu_solve(C, mpmath.matrix(y.tolist()))
+        mean = np.array([float(x) for x in mpmath.matrix(K.tolist()) * weights])
+    assert np.max(np.abs(found.marginals.mean - mean) / np.sqrt(found.marginals.variance)) < 1e-7
 
 
 @pytest.mark.parametrize("method", METHODS)

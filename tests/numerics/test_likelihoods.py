@@ -167,7 +167,7 @@ def test_expected_log_equals_quadrature(name):
     np.testing.assert_allclose((by_variance[0] - by_variance[1]) / (2 * h), d_variance, atol=1e-6)
 
 
-FAR_OUT = [(0.0, 1e4), (-300.0, 1e4), (900.0, 1e4), (-8.0, 1e-4), (3.0, 400.0)]
+FAR_OUT = [(0.0, 1e4), (-300.0, 1e4), (900.0, 1e4), (-8.0, 1e-4), (3.0, 400.0), (-1e6, 0.3), (-100.0, 0.6)]
 EDGES = [(0.0, 0.65), (-8.0, 0.65), (8.0, 0.65), (-99.0, 100.0), (99.0, 100.0)]  # of the wide marginals
 
 
@@ -186,13 +186,24 @@ def test_probit_expected_log_far_out(m, v):
         ends = {mpmath.mpf(m) + k * sd for k in (-14, -6, -2, 0, 2, 6, 14)} | {
             *map(mpmath.mpf, (-8, -2, 0, 2, 8))
         }
-        ends = sorted(e for e in ends if abs(e - m) <= 14 * sd)
+        ends = sorted(e for e in ends if abs(e - m) <= 14.1 * sd)
         exact = [
             float(mpmath.quad(lambda f, g=g: g(f) * mpmath.npdf(f, m, sd), ends, maxdegree=10))
             for g in functions
         ]
     value = Probit().expected_log(np.ones(3), np.array([m, 0.5, 7.0]), np.array([v, 30.0, 1e-3]))
     np.testing.assert_allclose([part[0] for part in value], exact, rtol=1e-11)
+
+
+@pytest.mark.parametrize("z", [5.0, 8.0, 8.8, 12.0, 37.0])
+def test_probit_curvature_far_on_its_side(z):
+    v = 3.0
+    with mpmath.workdps(40):
+        Z = mpmath.mpf(z)
+        r = mpmath.npdf(Z) / mpmath.ncdf(Z)
+        exact = float(-r * (Z + r) / (1 + v))
+    found = Probit().tilted(np.ones(1), np.array([z * 2.0]), np.array([v])).d2[0]
+    assert found == pytest.approx(exact, rel=1e-12)
 
 
 @pytest.mark.parametrize("m, v", [(0.0, 1.0), (1e3, 1.0), (30.0, 0.5), (9.9, 1.0), (-4.0, 1e-2)])

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tilted import lookup
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
@@ -60,7 +61,8 @@ def test_gaussian_densities_are_fixed_points():
 def test_theorem_2_for_the_probit(mu, log_sigma, y):
     """sigma_QP <= sigma_EP, and the ratio stays above its exponential limit."""
     arguments = np.array([y]), np.array([mu]), np.array([10.0 ** (2 * log_sigma)])
-    ratio = np.sqrt(wasserstein(Probit(), *arguments).variance / kl(Probit(), *arguments).variance)[0]
+    sd = wasserstein_sd(Probit().tilted_density(*arguments))
+    ratio = (sd / np.sqrt(kl(Probit(), *arguments).variance))[0]
     assert 0.9031972 < ratio <= 1 + 1e-11
 
 
@@ -68,9 +70,20 @@ def test_theorem_2_for_the_probit(mu, log_sigma, y):
 @settings(max_examples=100, deadline=None)
 def test_theorem_2_for_counts(mu, log_sigma, y):
     arguments = np.array([float(y)]), np.array([mu]), np.array([10.0 ** (2 * log_sigma)])
-    assert wasserstein(PoissonSquare(), *arguments).variance[0] <= kl(PoissonSquare(), *arguments).variance[
-        0
-    ] * (1 + 1e-10)
+    sd = wasserstein_sd(PoissonSquare().tilted_density(*arguments))
+    assert sd[0] ** 2 <= kl(PoissonSquare(), *arguments).variance[0] * (1 + 1e-10)
+
+
+@pytest.mark.parametrize("projection", ["quadrature", "table"])
+def test_sites_far_on_their_side_stay_log_concave(projection):
+    """QP's d2 is never positive, not even where the density is Gaussian to rounding."""
+    rng = np.random.default_rng(0)
+    v = 10.0 ** rng.uniform(-2, 4, 400)
+    m, y = rng.uniform(6, 14, 400) * np.sqrt(1 + v), np.ones(400)
+    project = wasserstein if projection == "quadrature" else lookup.build(points=10).project
+    ours, ep = project(Probit(), y, m, v), kl(Probit(), y, m, v)
+    assert np.all(ep.d2 < 0)
+    assert np.all(ours.d2 <= ep.d2) and np.all(ours.variance <= ep.variance)
 
 
 @pytest.mark.parametrize(

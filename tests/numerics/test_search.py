@@ -126,3 +126,60 @@ def test_an_evidence_of_minus_infinity_is_a_wall(toy, monkeypatch):
     found = maximise(problem, SquaredExponential(0.1 * limit, free.kernel.lengthscale))
     assert met and 0.5 * limit < found.kernel.variance <= limit
     assert np.isfinite(found.inference.log_evidence)
+
+
+def test_parameters_that_overflow_are_a_wall(toy, monkeypatch):
+    problem = Problem(*toy, Probit(), "ep")
+    limit = 0.5 * maximise(problem, SquaredExponential()).kernel.variance
+
+    def overflowing(problem, kernel, start=None, gradient="exact"):
+        if kernel.variance > limit:
+            return kernel.with_parameters(np.array([np.inf, 1.0]))
+        return evidence_and_gradient(problem, kernel, start, gradient)
+
+    monkeypatch.setattr(hyperparameters, "evidence_and_gradient", overflowing)
+    found = maximise(problem, SquaredExponential(0.1 * limit))
+    assert "must be finite and positive, got inf" in found.status.message
+    assert found.status.evaluations > 3 and np.isfinite(found.inference.log_evidence)
+
+
+def test_a_best_point_where_no_search_ended_is_no_convergence(toy, monkeypatch):
+    """The sites do not converge near the optimum; the best point whose sites do is not one."""
+    problem = Problem(*toy, Probit(), "ep")
+    limit = 0.5 * maximise(problem, SquaredExponential()).kernel.variance
+
+    def unsettled(problem, kernel, start=None, gradient="exact"):
+        found, slope = evidence_and_gradient(problem, kernel, start, gradient)
+        settled = found.status.converged and kernel.variance < limit
+        return replace(found, status=replace(found.status, converged=settled)), slope
+
+    monkeypatch.setattr(hyperparameters, "evidence_and_gradient", unsettled)
+    found = maximise(problem, SquaredExponential(0.1 * limit))
+    assert found.kernel.variance < limit and found.inference.status.converged
+    assert not found.status.converged
+
+
+@pytest.mark.parametrize("trouble", ["nan", "unconverged", "improper"])
+def test_a_ridge_is_told_from_an_inference_that_failed(trouble, toy, monkeypatch):
+    X, _ = toy
+    problem, kernel = Problem(X, np.sign(X[:, 0]), Probit(), "ep"), SquaredExponential(1e6, 3.0)
+    found = infer_at(problem, kernel)
+    assert "flat ridge" in hyperparameters.flat_ridge(problem, kernel, found)
+
+    def failing(problem, kernel, start=None):
+        if trouble == "improper":
+            raise NotPositiveDefinite("posterior", 1, 30)
+        if trouble == "nan":
+            return replace(found, log_evidence=np.nan)
+        return replace(found, status=replace(found.status, converged=False))
+
+    monkeypatch.setattr(hyperparameters, "infer_at", failing)
+    assert hyperparameters.flat_ridge(problem, kernel, found) == ""
+
+
+@pytest.mark.parametrize(
+    "bad", [{"max_iterations": -5}, {"relative_tolerance": np.nan}, {"gradient_tolerance": np.inf}]
+)
+def test_searches_without_end_or_sense_are_refused(bad):
+    with pytest.raises(ValueError, match=next(iter(bad)).split("_")[1][:4]):
+        Search(**bad)

@@ -122,6 +122,8 @@ def infer(
     if options.schedule == "parallel" and run.step < options.min_damping:
         # no acceptable parallel step: strongly multimodal sites; one at a time is safer and slower
         tried, options = run, replace(options, schedule="sequential")
+        if rule.ascends:  # what has been climbed so far is not given up
+            start = point.state.sites
         run, point = _iterate(posterior, likelihood, y, rule, options, start)
         run.sweeps += tried.sweeps
         run.retries += tried.retries
@@ -212,23 +214,44 @@ def _newton(run: _Run, point: _Point) -> _Point | None:
 
 
 def _sequential(run: _Run, point: _Point) -> _Point | None:
-    """One sweep over the sites in order, each folded in before the next by a rank-one step."""
+    """One sequential sweep; None when no step, however small, is acceptable."""
+    while run.step >= run.options.min_damping:
+        sites = _one_by_one(run, point)
+        following = None if sites is None else run.visit(sites)
+        # without a rule that ascends, the evidence may be infinite on the way
+        if following is not None and not (run.rule.ascends and not _acceptable(run, point, following)):
+            return following
+        run.retries += 1
+        run.shrink()
+    return None
+
+
+def _one_by_one(run: _Run, point: _Point) -> Sites | None:
+    """The sites after each was moved in order and folded in before the next by a rank-one step.
+
+    None where rounding has left a point without a positive variance, or its site without a number.
+    """
     state, options = point.state, run.options
     covariance = run.posterior.covariance(state)
     sites, mean = state.sites, state.marginals.mean
     for i in range(len(run.y)):
         one = slice(i, i + 1)
         marginal = run.posterior.marginal(mean, covariance, i)
+        if not marginal.variance[0] > 0:
+            return None
         old = Sites(sites.tau[one], sites.nu[one])
         new = run.rule.at(i).update(marginal, old, run.likelihood, run.y[one]).sites
         d_tau = max(float(new.tau[0]), options.min_precision) - float(old.tau[0])
         d_nu, step = float(new.nu[0] - old.nu[0]), run.step
+        if not np.isfinite(d_tau + d_nu):
+            return None
         while 1.0 + step * d_tau * float(marginal.variance[0]) < 0.1:  # at 0 the posterior is improper
             run.retries += 1
             step *= 0.5
+            run.smallest = min(run.smallest, step)
         mean, covariance = run.posterior.update_one(mean, covariance, i, step * d_tau, step * d_nu)
         sites = sites.replace(i, sites.tau[i] + step * d_tau, sites.nu[i] + step * d_nu)
-    return run.visit(sites)
+    return sites
 
 
 def _sites(x: np.ndarray) -> Sites:
@@ -298,12 +321,14 @@ def _finish(run: _Run, point: _Point) -> Inference:
 
 
 def _message(run: _Run, point: _Point, converged: bool) -> str:
-    how = " (parallel steps were improper, finished sequentially)" if run.fallback else ""
+    how = " (parallel steps were improper, went on sequentially)" if run.fallback else ""
     if converged:
         return f"converged in {run.sweeps} sweeps{how}"
-    cause = f"not converged: residual {run.residual:.1e} after {run.sweeps} sweeps"
+    cause = f"not converged: residual {run.residual:.1e} after {run.sweeps} sweeps{how}"
     if point.update.skipped:
         return f"{cause}, {point.update.skipped} sites with an improper cavity or projection"
     if run.step < run.options.min_damping:
         return f"{cause}; no step of at least {run.options.min_damping:g} is acceptable here"
+    if not (np.isfinite(point.evidence) and np.isfinite(run.residual)):
+        return f"{cause}, evidence {point.evidence:g}; the numbers are lost to rounding or overflow"
     return f"{cause}; raise max_sweeps or lower damping"

@@ -23,6 +23,7 @@ DROP = 50.0  # panels reach down to exp(-DROP) of the mode
 BREAKS = np.concatenate([[0.0, 1.0, 2.0, 4.0], 8.0 * 4.0 ** np.arange(12), [-1.0, -2.0, -4.0, -8.0]])
 # wide marginals: smallest sd, largest |mean| in sd, nodes KNEE sinh(k STEP) for |k| <= HALF
 WIDE, SPAN, KNEE, STEP, HALF = 0.8, 10.0, 7.3, 0.055, 900
+LEFT = 100.0  # beyond, r (u + r) is its series in 1 / u^2
 REACH, HALVINGS = 60.0, 12  # the support is searched within REACH sd of the mode
 
 
@@ -44,6 +45,11 @@ def remaining_curvature(z, r):
         fraction = x + k / fraction
     d = 1.0 / (x + 2.0 / fraction)
     return np.where(far, 2.0 * d / fraction - d * d, direct)
+
+
+def _loss_of_variance(z, r, H):
+    """1 - H = r (z + r), without the cancellation of either form on one side."""
+    return np.where(z < -4.0, 1.0 - H, r * (z + r))
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,7 @@ class Probit:
         return Tilted(
             log_z=log_ndtr(z),
             d1=d1,
-            d2=(H - 1.0) / (1.0 + v),
+            d2=-_loss_of_variance(z, r, H) / (1.0 + v),
             mean=m + v * d1,
             variance=v * (1.0 + v * H) / (1.0 + v),
         )
@@ -181,7 +187,12 @@ def _expected_log(mu, sd, strip):
     x, w = gaussian_trapezoid(sd, strip)
     u = mu[:, None] + sd[:, None] * x
     r = hazard(u)
-    return np.stack([log_ndtr(u) @ w, r @ w, -0.5 * ((r * (u + r)) @ w)])
+    product = r * (u + r)  # cancels far on the left, where Mills' ratio has its asymptotic series
+    if np.any(u < -LEFT):
+        square = np.maximum(u**2, LEFT**2)
+        series = 1.0 - (1.0 - (6.0 - 50.0 / square) / square) / square
+        product = np.where(u < -LEFT, series, product)
+    return np.stack([log_ndtr(u) @ w, r @ w, -0.5 * (product @ w)])
 
 
 def _nodes_around_step():
@@ -189,8 +200,8 @@ def _nodes_around_step():
     w = STEP * np.arange(-HALF, HALF + 1)
     u = KNEE * np.sinh(w)
     r = hazard(u)
-    curvature = np.where(u < -4.0, 1.0 - remaining_curvature(u, r), r * (u + r))
-    functions = np.stack([log_ndtr(u), r, -0.5 * curvature])
+    loss = _loss_of_variance(u, r, remaining_curvature(u, r))
+    functions = np.stack([log_ndtr(u), r, -0.5 * loss])
     return u, functions * (STEP * KNEE * np.cosh(w) / np.sqrt(2.0 * np.pi))
 
 

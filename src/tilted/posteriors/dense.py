@@ -119,8 +119,7 @@ class Dense:
             inner = linalg.solve_lower(factor, linalg.solve_lower(factor, root.T @ shift), transpose=True)
             weights = shift - sites.tau * (root @ inner)
         else:
-            scale = np.sqrt(sites.tau)
-            weights = shift - scale * (factor.T @ (factor @ (scale * (self.K @ shift))))
+            weights = self._weights(np.sqrt(sites.tau), shift, factor)
         mean = self.mean + self.K @ weights
         log_normaliser = -0.5 * log_det + 0.5 * float(
             shift @ (mean - self.mean) + self.mean @ (2.0 * sites.nu - sites.tau * self.mean)
@@ -148,6 +147,16 @@ class Dense:
             part = inverse @ (root[:, None] * self.K[:, columns])
             variance[columns] = np.diagonal(self.K)[columns] - np.einsum("ij,ij->j", part, part)
         return variance, log_det, inverse, None
+
+    def _weights(self, scale, shift, factor):
+        """K^-1 (mean of h - prior mean) = S^1/2 B^-1 S^-1/2 shift.
+
+        The textbook form [Rasmussen & Williams 2006, algorithm 3.6] also holds where a precision is zero, but
+        it cancels for strong sites under a large prior variance.
+        """
+        if np.all(scale > 0):
+            return scale * (factor.T @ (factor @ (shift / scale)))
+        return shift - scale * (factor.T @ (factor @ (scale * (self.K @ shift))))
 
     def _with_root(self, tau):
         """Variances, log det, factor and Lambda for I + Lambda^T T Lambda."""
