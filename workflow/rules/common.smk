@@ -344,7 +344,7 @@ def everything():
     """What the configuration asks for. Fits and samples are named beside what is made of them: beside
     committed records and tables, missing ones would look done."""
     wanted = [*fit_paths(), *truth_paths(), *artifact_paths()] if config["qp"] else truth_records()
-    wanted += [*regression_paths(), *regression_records(), *starts_tables()]
+    wanted += [*regression_paths(), *regression_records()]
     return wanted + [f"{TABLES}/{study}.csv" for study in ("differences", "lookup") if study in config]
 
 

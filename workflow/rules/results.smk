@@ -44,6 +44,6 @@ rule artifacts:
         source=closure_hash("tilted.results.artifacts"),
         folders=[RECORDS, TABLES, FIGURES],
         protocols=list(config["qp"]),
-        pep=PEP_RECORDS if PEP else None,
+        pep=[PEP_RECORDS] if PEP else [],
     script:
         "../scripts/artifacts.py"
