@@ -187,6 +187,10 @@ def test_an_indefinite_matrix_has_no_root(K):
     """Pivots alone do not tell: they stop at the same place as for a singular matrix."""
     with pytest.raises(NotPositiveDefinite, match="K is not positive definite"):
         semidefinite_root(np.array(K), "K")
+    large = np.eye(200)  # where one diagonal entry, by little, is all there is to see
+    large[0, 1] = large[1, 0] = 1.0 + 2e-12
+    with pytest.raises(NotPositiveDefinite, match="K is not positive definite"):
+        semidefinite_root(large, "K")
 
 
 @pytest.mark.parametrize("lengthscale", [1e-3, 0.05, 0.4, 2.0, 1e3])

@@ -199,7 +199,7 @@ def test_altered_numbers_are_noticed(stored, change):
 
 def test_another_format_is_refused(stored):
     edit(stored, lambda file: file.attrs.modify("format", 2))
-    with pytest.raises(lookup.TableError, match="format 2, not 1; build it again"):
+    with pytest.raises(lookup.TableError, match="format 2, not 1; build it again$"):
         lookup.read(stored)
 
 
