@@ -6,18 +6,27 @@ Input is checked first: every bad value gets a ``ValueError`` that names it, nev
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from numbers import Real
 
 import numpy as np
 
 from tilted import hyperparameters, likelihoods
-from tilted.gaussian import Sites
+from tilted.gaussian import Sites, require_positive
 from tilted.hyperparameters import Problem, Search
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
 from tilted.kernels import SquaredExponential
+from tilted.likelihoods.contract import as_floats
+from tilted.posteriors.dense import Dense
 
 CHUNK = 4096
+PREDICTOR = Dense.build(np.empty((0, 0)))  # predictions need the state only, not the training points' K
+PROBE = 0.7  # a latent value at which likelihoods of f and -f are compared
+BOTH_SIGNS = (
+    "every mean is 0: f and -f have the same likelihood and nothing tells them apart (give another mean, or "
+    "sites to start from)"
+)
 
 
 @dataclass(frozen=True)
@@ -48,11 +57,18 @@ class Fit:
         return self.inference.log_evidence
 
     def predict_latent(self, X) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of the latent function at the rows of ``X`` [N*, D]."""
+        """Mean and variance [N*] of the latent function at the rows of ``X`` [N*, D].
+
+        Raises
+        ------
+        ValueError
+            For bad inputs.
+        ArithmeticError
+            If a variance is lost to rounding.
+        """
         X = check_inputs(X, self.problem.X.shape[1])
-        posterior = self.problem.posterior(self.kernel)
         parts = [
-            posterior.predict(
+            PREDICTOR.predict(
                 self.inference.state,
                 self.kernel.matrix(chunk, self.problem.X),
                 self.kernel.diagonal(chunk),
@@ -61,7 +77,7 @@ class Fit:
             for chunk in np.array_split(X, max(1, -(-len(X) // CHUNK)))
         ]
         means, variances = zip(*parts, strict=True)
-        return np.concatenate(means), np.concatenate(variances)
+        return np.concatenate(means), require_positive(np.concatenate(variances))
 
     def log_predictive(self, X, y) -> np.ndarray:
         """Log predictive density [N*] of labels or counts ``y`` [N*] at the rows of ``X``.
@@ -70,6 +86,8 @@ class Fit:
         ------
         ValueError
             For bad inputs, labels outside the likelihood's domain, or lengths that differ.
+        ArithmeticError
+            If a variance is lost to rounding.
         """
         y = self.problem.likelihood.domain(y)
         mean, variance = self.predict_latent(X)
@@ -84,13 +102,10 @@ def check_inputs(X, columns: int | None = None) -> np.ndarray:
     Raises
     ------
     ValueError
-        If it is not two-dimensional, empty, not numeric, not finite, or has another number of columns
-        than ``columns``.
+        If it is not two-dimensional, empty, not numeric (or complex), not finite, masked, or has another
+        number of columns than ``columns``.
     """
-    try:
-        X = np.asarray(X, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"X must be numeric: {error}") from None
+    X = as_floats(X, "X")
     if X.ndim != 2 or X.size == 0:
         raise ValueError(f"X must be a non-empty matrix [N, D], got shape {X.shape}")
     if columns is not None and X.shape[1] != columns:
@@ -105,16 +120,43 @@ def make_problem(X, y, likelihood, method, mean=0.0, options=None, projection=No
     """Checked data and model; ``ValueError`` for anything :func:`fit` documents."""
     X = check_inputs(X)
     likelihood = likelihoods.get(likelihood)
+    _require("likelihood", likelihood, hasattr(likelihood, "tilted"))
+    _require("options", options, options is None or isinstance(options, Options))
+    _require("mean", mean, isinstance(mean, Real) and np.isfinite(mean))
     y = likelihood.check(y)
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} rows but y has {len(y)} values")
     if len(y) < 2:
         raise ValueError(f"need at least 2 training points, got {len(y)}")
-    if not np.isfinite(mean):
-        raise ValueError(f"the prior mean must be finite, got {mean}")
     problem = Problem(X, y, likelihood, method, float(mean), options or Options(), projection)
     problem.rule()
     return problem
+
+
+EXPECTED = {
+    "likelihood": "a name or a likelihood",
+    "options": "Options",
+    "mean": "one finite number (the prior mean)",
+    "kernel": "a kernel, such as SquaredExponential()",
+    "search": "Search",
+}
+
+
+def _require(name: str, value, sound: bool) -> None:
+    """ValueError that names the argument unless it is ``sound``."""
+    if not sound:
+        raise ValueError(f"{name} must be {EXPECTED[name]}, got {value!r}")
+
+
+def _require_sites(start, n: int) -> None:
+    """ValueError if ``start`` is not Sites of ``n`` finite precisions and shifts."""
+    if not isinstance(start, Sites):
+        raise ValueError(f"start must be Sites, got {start!r}")
+    for name, values in (("tau", start.tau), ("nu", start.nu)):
+        if np.shape(values) != (n,):
+            raise ValueError(f"start.{name} has shape {np.shape(values)} for {n} training points")
+        if not np.all(np.isfinite(values)):
+            raise ValueError(f"start.{name} has a missing or infinite value")
 
 
 def fit(
@@ -137,7 +179,8 @@ def fit(
     X : array [N, D]
         Inputs; zero-variance columns and duplicate rows are allowed.
     y : array [N]
-        Labels -1 and +1 (probit), counts (poisson-square) or reals (gaussian).
+        Labels -1 and +1 (probit), counts (poisson-square) or reals (gaussian, of noise variance 1; for
+        another pass ``likelihoods.gaussian.GaussianNoise(variance)``: the search does not move it).
     likelihood : str or Likelihood
         A name from ``tilted.likelihoods.names()`` or a likelihood object.
     method : str
@@ -146,7 +189,9 @@ def fit(
         Start of the optimisation, or the hyperparameters to use; (1, 1) by default. A tuple of
         lengthscales makes it ARD.
     mean : float
-        Constant prior mean.
+        Constant prior mean. For "poisson-square" 0 is a trap: f and -f have the same likelihood, so that from
+        flat sites every mean stays 0 and the data teach nothing but the scale of f. Give another mean, or
+        sites that tell the signs apart (``start``); ``status.message`` says where this happened.
     optimise : bool
         Maximise the log evidence over the kernel's parameters, or keep them.
     search : Search, optional
@@ -170,7 +215,7 @@ def fit(
     ------
     ValueError
         For NaN or infinite values, one class only, labels outside the likelihood's domain, fewer than
-        two points, shapes that do not match, and unknown names.
+        two points, shapes that do not match, unknown names, and arguments of another kind than these.
     NotPositiveDefinite
         If the posterior is improper at the starting point.
 
@@ -185,11 +230,25 @@ def fit(
     """
     began = time.perf_counter()
     problem = make_problem(X, y, likelihood, method, mean, options, projection)
-    kernel = kernel or SquaredExponential()
+    kernel = SquaredExponential() if kernel is None else kernel
+    _require("kernel", kernel, hasattr(kernel, "contract_gradient"))
+    _require("search", search, search is None or isinstance(search, Search))
+    if start is not None:
+        _require_sites(start, len(problem.y))
     if optimise:
         tuned = hyperparameters.maximise(problem, kernel, search, start)
         kernel, found, status = tuned.kernel, tuned.inference, tuned.status
     else:
         found = hyperparameters.infer_at(problem, kernel, start)
         status = found.status
+    if _both_signs(problem, found):
+        status = replace(status, message=f"{status.message}; {BOTH_SIGNS}")
     return Fit(problem, kernel, found, status, time.perf_counter() - began)
+
+
+def _both_signs(problem: Problem, found: Inference) -> bool:
+    """Whether every mean is 0 under a likelihood with two modes that cannot tell f from -f."""
+    if problem.likelihood.log_concave or np.any(found.state.marginals.mean):
+        return False
+    at, mirrored = (problem.likelihood.log_likelihood(problem.y, sign * PROBE) for sign in (1.0, -1.0))
+    return bool(np.array_equal(at, mirrored))

@@ -47,6 +47,19 @@ class Marginals:
     extra: np.ndarray
 
 
+def require_positive(variance: np.ndarray) -> np.ndarray:
+    """The predictive variances [N*], if all are positive.
+
+    Raises
+    ------
+    ArithmeticError
+        If one is not: the difference of prior and explained variance has lost all its digits.
+    """
+    if not np.all(variance > 0):
+        raise ArithmeticError("a predictive variance is lost to rounding")
+    return variance
+
+
 def cavity(mean, variance, tau, nu):
     """Divide the sites out of the marginals.
 

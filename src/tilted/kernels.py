@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.distance import cdist
 
+ROUNDING = 1e-10  # of a squared lengthscale: error of squared distances that is let pass
+
 
 @dataclass(frozen=True)
 class SquaredExponential:
@@ -65,7 +67,7 @@ class SquaredExponential:
 
     def distances(self, X: np.ndarray) -> np.ndarray | None:
         """What matrices at the same ``X`` share: squared distances [N, N] if isotropic, None for ARD."""
-        return None if self.ard else squared_distances(X, X)
+        return None if self.ard else squared_distances(X, X, self.lengthscale)
 
     def matrix(
         self, X: np.ndarray, X2: np.ndarray | None = None, distances: np.ndarray | None = None
@@ -85,7 +87,8 @@ class SquaredExponential:
             K = distances * (-0.5 / self.lengthscale**2)
         else:
             A = self._scaled(X)
-            K = squared_distances(A, A if X2 is None else self._scaled(X2))
+            unit = None if self.ard else 1.0
+            K = squared_distances(A, A if X2 is None else self._scaled(X2), unit)
             K *= -0.5
         np.exp(K, out=K)
         K *= self.variance
@@ -146,31 +149,28 @@ class SquaredExponential:
         """sum_i g_i dk(x_i, x_i)/dtheta for each parameter."""
         return np.append(np.sum(g), np.zeros(np.size(self.lengthscale)))
 
-    def derivatives(self, X: np.ndarray, K: np.ndarray) -> list[np.ndarray]:
-        """dK/dtheta [N, N] for each parameter, ordered as in :meth:`parameters`."""
-        A = self._scaled(X)
-        scales = np.atleast_1d(self.lengthscale)
-        columns = [A[:, [d]] for d in range(A.shape[1])] if self.ard else [A]
-        by_scale = [K * squared_distances(c, c) / s for c, s in zip(columns, scales, strict=True)]
-        return [K / self.variance, *by_scale]
 
-
-def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+def squared_distances(A: np.ndarray, B: np.ndarray, unit: float | None = None) -> np.ndarray:
     """Squared Euclidean distances [N, M] between rows.
 
     Up to 8 dimensions the differences are summed directly; above, the expanded square by one matrix
-    product on centred data, whose rounding (about 1e-15 of the largest norm) may not go below zero.
+    product on centred data, whose rounding (about 1e-15 of the largest norm) may not go below zero. If a
+    ``unit`` of length is given, differences are summed wherever that rounding exceeds 1e-10 of its square.
     """
     if A.shape[1] <= 8:
         return cdist(A, B, "sqeuclidean")
     centre = A.mean(axis=0)
     same = A is B
+    direct = A, B
     A = A - centre
     B = A if same else B - centre
+    squares = [np.einsum("nd,nd->n", C, C) for C in (A, B)]
+    if unit is not None and np.finfo(float).eps * max(map(np.max, squares)) > ROUNDING * unit**2:
+        return cdist(*direct, "sqeuclidean")
     out = A @ B.T
     out *= -2.0
-    out += np.einsum("nd,nd->n", A, A)[:, None]
-    out += np.einsum("nd,nd->n", B, B)
+    out += squares[0][:, None]
+    out += squares[1]
     np.maximum(out, 0.0, out=out)
     if same:
         np.fill_diagonal(out, 0.0)

@@ -14,6 +14,7 @@ from scipy.linalg.blas import dtrmm, dtrsm
 
 LEAF, SPLIT = 64, 1500  # rows: triangles are inverted directly up to LEAF and above SPLIT, by halves between
 BLOCK = 128  # rows mirrored at once
+LEFT = 10.0  # times N eps max diag K: what a root of a semidefinite K may miss of an entry
 
 
 class NotPositiveDefinite(ArithmeticError):
@@ -47,7 +48,7 @@ def cholesky(A: np.ndarray, name: str, overwrite: bool = False) -> np.ndarray:
         With the name of the matrix and the failing pivot.
     """
     L, info = lapack.dpotrf(A, lower=1, clean=1, overwrite_a=overwrite)
-    if info != 0 or not np.isfinite(L[-1, -1]):
+    if info != 0 or not np.all(np.isfinite(np.diagonal(L))):
         raise NotPositiveDefinite(name, abs(info), len(A))
     return L
 
@@ -183,11 +184,20 @@ def semidefinite_root(K: np.ndarray, name: str) -> np.ndarray:
     Raises
     ------
     NotPositiveDefinite
-        If the diagonal is not positive or the entries are not finite.
+        If the diagonal is not positive, the entries are not finite, or K is not semidefinite: there the root
+        misses more of the diagonal, or of the product with one vector, than is left after the last pivot.
     """
-    if not np.all(np.isfinite(K)) or not np.all(np.diagonal(K) > 0):
+    diagonal = np.diagonal(K)
+    if not np.all(np.isfinite(K)) or not np.all(diagonal > 0):
         raise NotPositiveDefinite(name, 0, len(K))
-    return pivoted_cholesky(K)[0]
+    root = pivoted_cholesky(K)[0]
+    missed = np.abs(diagonal - np.einsum("ij,ij->i", root, root))
+    probe = 1.0 + 0.5 * np.cos(np.arange(len(K)))
+    across = np.abs(K @ probe - root @ (root.T @ probe)) / np.sum(probe)
+    left = LEFT * len(K) * np.finfo(float).eps * np.max(diagonal)
+    if not (np.all(missed <= left) and np.all(across <= left)):
+        raise NotPositiveDefinite(name, root.shape[1] + 1, len(K))
+    return root
 
 
 def pivoted_cholesky(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -233,7 +233,9 @@ def read(path: str | Path) -> RatioTable:
             )
             table = RatioTable(patches, Origin(**json.loads(file.attrs["origin"])))
             intact = file.attrs["content"] == _content_hash(table)
-    except (OSError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+    except TableError:
+        raise
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise TableError(f"{path} is no lookup table or damaged ({error}); build it again") from None
     if not intact:
         raise TableError(f"{path} is damaged (content hash differs); build it again")

@@ -11,21 +11,35 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tilted.inference.options import require_whole
 from tilted.inference.result import Status
 from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import lbfgs, wall
-from tilted.posteriors.collapsed import Collapsed, Gradient, Regression
+from tilted.posteriors.collapsed import Collapsed, Gradient, Regression, check_noise
 from tilted.posteriors.full import Full, FullRegression
 
 
 @dataclass(frozen=True)
 class Search:
-    """How to search: limit on iterations and evaluations, tolerances of L-BFGS-B, what moves."""
+    """How to search: limit on iterations and evaluations, tolerances of L-BFGS-B, what moves.
+
+    Raises
+    ------
+    ValueError
+        For a limit that is no whole number of at least 1, and tolerances that are not finite or negative.
+    """
 
     max_evaluations: int = 2000
     relative_tolerance: float = 1e-9
     gradient_tolerance: float = 1e-5
     move_pseudo_inputs: bool = True
+
+    def __post_init__(self):
+        require_whole("max_evaluations", self.max_evaluations, 1)
+        for name in ("relative_tolerance", "gradient_tolerance"):
+            value = getattr(self, name)
+            if not 0 <= value < np.inf:
+                raise ValueError(f"{name} must be finite and not negative, got {value}")
 
 
 @dataclass(frozen=True)
@@ -71,8 +85,9 @@ def maximise(
     Raises
     ------
     NotPositiveDefinite, ValueError
-        If the very first evaluation fails.
+        If the very first evaluation fails, or the noise is not positive.
     """
+    check_noise(noise)
     search = search or Search()
     P, moving = len(kernel.parameters()), search.move_pseudo_inputs
     best: list = []

@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 import tilted
+from tilted.gaussian import Sites
 from tilted.hyperparameters import Search
 from tilted.inference.options import Options
+from tilted.kernels import SquaredExponential
+from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.linalg import NotPositiveDefinite
 from tilted.projections import TableGrid
@@ -41,6 +44,24 @@ def changed(array, index, value):
         (GRID, LABELS, {"method": "laplace"}, "unknown method 'laplace'; known: ep"),
         (GRID, LABELS, {"likelihood": "student"}, "unknown likelihood"),
         (GRID, LABELS, {"mean": np.nan}, "prior mean"),
+        (GRID, LABELS, {"mean": "a"}, "mean must be one finite number"),
+        (GRID, LABELS, {"mean": np.zeros(12)}, "mean must be one finite number"),
+        (GRID, LABELS, {"kernel": "rbf"}, "kernel must be .*, got 'rbf'"),
+        (GRID, LABELS, {"kernel": 0}, "kernel must be .*, got 0"),
+        (GRID, LABELS, {"options": {}}, "options must be Options, got {}"),
+        (GRID, LABELS, {"search": {"rounds": 2}}, "search must be Search"),
+        (GRID, LABELS, {"likelihood": 3}, "likelihood must be a name"),
+        (GRID, LABELS, {"method": ["ep"]}, "unknown method"),
+        (GRID, LABELS, {"method": "qp", "projection": "table"}, "'table' is no projection"),
+        (GRID, LABELS, {"start": 1.0}, "start must be Sites"),
+        (GRID, LABELS, {"start": Sites.zeros(11)}, "start.tau has shape .11,. for 12"),
+        (GRID, LABELS, {"start": Sites(np.zeros(12), np.zeros(3))}, "start.nu has shape"),
+        (GRID, LABELS, {"start": Sites(changed(LABELS, 2, np.nan), LABELS)}, "start.tau has a missing"),
+        (GRID, LABELS, {"start": Sites(np.ones(12), changed(LABELS, 2, np.nan))}, "start.nu has a missing"),
+        (GRID + 1j, LABELS, {}, "X must be numeric: complex"),
+        (GRID, LABELS + 0j, {}, "y must be numeric: complex"),
+        (np.ma.array(GRID, mask=np.eye(12, 1)), LABELS, {}, "X has masked values"),
+        (GRID, np.ma.array(LABELS, mask=np.eye(12)[0]), {}, "y has masked values"),
     ],
 )
 def test_bad_input_is_named(X, y, options, message):
@@ -161,6 +182,47 @@ def test_large_predictions_come_in_chunks(monkeypatch):
     np.testing.assert_allclose(fitted.predict_latent(Xs), whole, rtol=1e-10)
 
 
+def test_predictive_variances_lost_to_rounding_are_an_error():
+    X = np.linspace(0, 1, 50)[:, None]
+    fitted = tilted.fit(X, np.sin(X[:, 0]), GaussianNoise(1e-13), optimise=False)
+    for predict in (fitted.predict_latent, lambda X: fitted.log_predictive(X, np.zeros(50))):
+        with pytest.raises(ArithmeticError, match="a predictive variance is lost to rounding"):
+            predict(X)
+
+
+@pytest.mark.parametrize("likelihood", ["probit", "poisson-square"])
+def test_predictions_compute_no_matrix_among_training_points(likelihood, counts, monkeypatch):
+    """And are those of the posterior with it, for negative precisions too."""
+    X, y = counts if likelihood == "poisson-square" else (GRID, LABELS)
+    fitted = tilted.fit(X, y, likelihood, kernel=SquaredExponential(4.0, 0.2), mean=0.2, optimise=False)
+    assert (fitted.status.negative_sites > 0) == (likelihood == "poisson-square")
+    Xs, n = np.linspace(-1, 4, 7)[:, None], len(y)
+    posterior, kernel = fitted.problem.posterior(fitted.kernel), fitted.kernel
+    expected = posterior.predict(fitted.inference.state, kernel.matrix(Xs, X), kernel.diagonal(Xs), 0.2)
+    matrix, shapes = SquaredExponential.matrix, []
+
+    def spy(*arguments, **options):
+        K = matrix(*arguments, **options)
+        shapes.append(K.shape)
+        return K
+
+    monkeypatch.setattr(SquaredExponential, "matrix", spy)
+    np.testing.assert_array_equal(fitted.predict_latent(Xs), expected)
+    assert shapes == [(7, n)]
+
+
+@pytest.mark.parametrize("method", ["ep", "vb"])
+def test_a_symmetric_end_is_said(method, counts):
+    """The square link with a zero mean: nothing is learnt, and the status says so."""
+    X, y = counts
+    note, start = "every mean is 0", Sites(np.ones(len(y)), np.sqrt(y + 0.5))
+    stuck = tilted.fit(X, y, "poisson-square", method)
+    assert note in stuck.status.message and not np.any(stuck.predict_latent(X)[0])
+    for free in ({"mean": 1.0}, {"start": start, "optimise": False}):
+        assert note not in tilted.fit(X, y, "poisson-square", method, **free).status.message
+    assert note not in tilted.fit(X, np.zeros(len(y)), "gaussian", method).status.message
+
+
 def test_counts_and_predictive_choice(counts):
     X, y = counts
     exact = tilted.fit(X, y, "poisson-square", mean=1.0)
@@ -173,8 +235,6 @@ def test_counts_and_predictive_choice(counts):
 
 def test_improper_start_is_an_error(toy):
     X, y = toy
-    from tilted.gaussian import Sites
-
     with pytest.raises(NotPositiveDefinite, match="Lambda"):
         tilted.fit(X, y, start=Sites(np.full(len(y), -9.0), np.zeros(len(y))))
 

@@ -1,9 +1,12 @@
 """Sparse regression in closed form: reference values, limits, gradients, bad input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from tilted import linalg
 from tilted.kernels import SquaredExponential
 from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.collapsed import Regression, condition, energy_and_gradient
@@ -41,6 +44,11 @@ def parts_of(X, Z, kernel):
     Kuf, Kuu = kernel.matrix(Z, X), kernel.matrix(Z)
     Q = Kuf.T @ np.linalg.solve(Kuu, Kuf)
     return Q, kernel.matrix(X) - Q
+
+
+def noiseless(X):
+    """L^-1 of the prior covariance alone."""
+    return linalg.inverse_lower(linalg.cholesky(ARD.matrix(X), "K"))
 
 
 def log_density(y, covariance):
@@ -238,6 +246,28 @@ class TestBadInput:
         jittered = condition(Regression(X, y, 0.0, jitter=1e-6), kernel, Z, 1e-6)
         assert jittered.log_evidence < exact
 
+    def test_nor_is_one_of_blocks(self):
+        """Kuu nearly singular again: a block of K - Q with an eigenvalue below zero has no bound."""
+        X = np.random.default_rng(0).uniform(0, 3, (60, 1))
+        y, kernel, refused = np.sin(2 * X[:, 0]), SquaredExponential(1.0, 4.02777), []
+        problem = Regression(X, y, 0.0, tuple(np.arange(60).reshape(12, 5)))
+        exact = FullRegression(X, y).evaluate(kernel, np.zeros((0, 1)), 1e-6)[0].log_evidence
+        for seed in range(60):
+            Z = X[np.random.default_rng(seed).choice(60, 7, False)]
+            try:
+                assert condition(problem, kernel, Z, 1e-6).log_evidence <= exact + 1e-4
+            except NotPositiveDefinite as error:
+                refused.append(error.name)
+        assert "K - Q (allow jitter)" in refused and len(refused) < 60
+
+    def test_predictive_variances_lost_to_rounding(self, data):
+        X, y, _ = data
+        sparse = condition(Regression(X, y), ARD, X, NOISE)
+        full = FullRegression(X, y).evaluate(ARD, X[:0], NOISE)[0]
+        for state in (replace(sparse, factor=np.zeros((40, 40))), replace(full, factor=noiseless(X))):
+            with pytest.raises(ArithmeticError, match="a predictive variance is lost to rounding"):
+                state.predict(X)
+
     @pytest.mark.parametrize("bad", [np.nan, np.inf])
     def test_data_that_are_not_finite(self, bad, data):
         X, y, _ = data
@@ -278,6 +308,8 @@ class TestBadInput:
             ({"blocks": (np.arange(39),)}, "exactly once"),
             ({"blocks": (np.arange(40), np.arange(2))}, "exactly once"),
             ({"jitter": -1.0}, "jitter"),
+            ({"jitter": np.nan}, "jitter"),
+            ({"jitter": np.inf}, "jitter"),
         ],
     )
     def test_options(self, arguments, message, data):

@@ -5,9 +5,10 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.datasets import load_wine
 
-from tilted.gaussian import Sites
+from tilted.gaussian import Marginals, Sites
 from tilted.inference import get_rule
 from tilted.inference.engine import infer
+from tilted.inference.ep import tilted_rule
 from tilted.inference.options import Options
 from tilted.inference.rule import Rule, Update
 from tilted.kernels import SquaredExponential
@@ -15,6 +16,7 @@ from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.linalg import NotPositiveDefinite, cholesky, semidefinite_root
 from tilted.posteriors.dense import Dense
+from tilted.projections import Projection
 
 
 @pytest.fixture
@@ -138,10 +140,19 @@ def test_improper_start_says_which_matrix(toy):
         {"tolerance": 0.0},
         {"max_sweeps": 0},
         {"memory": -1},
+        {"max_sweeps": np.inf},
+        {"max_sweeps": 2.5},
+        {"memory": 1.5},
+        {"tolerance": np.inf},
+        {"tolerance": np.nan},
+        {"damping": np.nan},
+        {"min_damping": np.nan},
+        {"min_precision": np.nan},
+        {"min_precision": np.inf},
     ],
 )
 def test_options_are_checked(bad):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=next(iter(bad))):
         Options(**bad)
 
 
@@ -160,6 +171,52 @@ def test_factorisations_report_and_never_repair():
     np.testing.assert_allclose(root @ root.T, K, atol=1e-12)
     with pytest.raises(NotPositiveDefinite):
         semidefinite_root(np.full((2, 2), np.nan), "K")
+
+
+@pytest.mark.parametrize("pivot", [0, 1])
+def test_an_infinite_pivot_is_no_factorisation(pivot):
+    A = np.eye(2)
+    A[pivot, pivot] = np.inf
+    with pytest.raises(NotPositiveDefinite):
+        cholesky(A, "A")
+
+
+@pytest.mark.parametrize(
+    "K", [[[1.0, 2.0], [2.0, 1.0]], [[1.0, 1.0, 1.0], [1.0, 1.0, 3.0], [1.0, 3.0, 1.0]]], ids=["2", "3"]
+)
+def test_an_indefinite_matrix_has_no_root(K):
+    """Pivots alone do not tell: they stop at the same place as for a singular matrix."""
+    with pytest.raises(NotPositiveDefinite, match="K is not positive definite"):
+        semidefinite_root(np.array(K), "K")
+    large = np.eye(200)  # where one diagonal entry, by little, is all there is to see
+    large[0, 1] = large[1, 0] = 1.0 + 2e-12
+    with pytest.raises(NotPositiveDefinite, match="K is not positive definite"):
+        semidefinite_root(large, "K")
+
+
+@pytest.mark.parametrize("lengthscale", [1e-3, 0.05, 0.4, 2.0, 1e3])
+@pytest.mark.parametrize("variance", [1e-8, 1.0, 1e12])
+def test_every_kernel_matrix_has_a_root(variance, lengthscale):
+    X = np.random.default_rng(0).uniform(0, 1, (300, 2))
+    K = SquaredExponential(variance, lengthscale).matrix(np.vstack([X, X[:20]]))
+    root = semidefinite_root(K, "K")
+    np.testing.assert_allclose(root @ root.T, K, atol=1e-12 * variance)
+
+
+def test_projections_that_fail_leave_their_sites():
+    """Cavities are proper, but the projected variance is no number, zero or negative."""
+    variance = np.array([0.5, 0.0, np.nan, -1.0])
+
+    def project(likelihood, y, m, v):
+        return Projection(np.zeros(4), m + 0.1, variance, np.full(4, 0.1), (variance - v) / v**2)
+
+    marginals = Marginals(np.zeros(4), np.ones(4), np.zeros(4))
+    sites = Sites(np.full(4, 0.2), np.full(4, 0.3))
+    update = tilted_rule(project).update(marginals, sites, None, np.zeros(4))
+    assert update.skipped == 3
+    np.testing.assert_array_equal(update.sites.tau[1:], 0.2)
+    np.testing.assert_array_equal(update.sites.nu[1:], 0.3)
+    assert update.sites.tau[0] != 0.2
 
 
 def test_sites_that_cannot_be_updated_are_no_fixed_point(toy):

@@ -9,8 +9,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from tilted import likelihoods
+from tilted.likelihoods.contract import Likelihood
 from tilted.likelihoods.gaussian import GaussianNoise
-from tilted.likelihoods.poisson import PoissonSquare, gamma_parameters
+from tilted.likelihoods.poisson import LARGEST, PoissonSquare, gamma_parameters
 from tilted.likelihoods.probit import Probit
 from tilted.quadrature import integrate
 
@@ -286,6 +287,45 @@ def test_probit_invariants(mu, log_sigma, label):
 def test_labels_outside_the_domain_are_refused(likelihood, y, message):
     with pytest.raises(ValueError, match=message):
         likelihood.check(y)
+
+
+def test_counts_whose_recurrence_would_take_too_long_are_refused():
+    assert PoissonSquare().domain([0, LARGEST])[1] == LARGEST
+    with pytest.raises(ValueError, match=f"from 0 to {LARGEST}, got 1e\\+06 at row 1"):
+        PoissonSquare().domain([0, 1e6])
+
+
+@pytest.mark.parametrize("noise", [0.0, -1.0, np.nan, np.inf])
+def test_noise_must_be_positive(noise):
+    with pytest.raises(ValueError, match="noise variance must be finite and positive"):
+        GaussianNoise(noise)
+
+
+@pytest.mark.parametrize(
+    "values", [np.array([1.0, 1j]), np.ma.array([1.0, 2.0], mask=[False, True]), [1, [2]]]
+)
+def test_values_that_floats_cannot_hold_are_refused(values):
+    with pytest.raises(
+        ValueError, match="y must be numeric: complex|y has masked values|y must be numeric: "
+    ):
+        GaussianNoise().domain(values)
+    assert np.array_equal(GaussianNoise().domain(np.ma.array([1.0, 2.0])), [1.0, 2.0])
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_likelihood_offers_the_whole_contract(name):
+    likelihood, y = EXAMPLES[name]
+    asked = {n for n in vars(Likelihood) if not n.startswith("_")} | set(Likelihood.__annotations__)
+    assert {"name", "log_concave", "powers", "domain", "errors"} <= asked
+    assert [n for n in asked if not hasattr(likelihood, n)] == []
+    assert likelihood.name == name
+    assert np.all(likelihood.errors(y, M, V) >= 0)
+
+
+@pytest.mark.parametrize("kind", [GaussianNoise, PoissonSquare])
+def test_the_name_of_a_likelihood_cannot_be_changed(kind):
+    with pytest.raises(TypeError, match="name"):
+        kind(name="other")
 
 
 def test_unknown_likelihood_lists_the_known():

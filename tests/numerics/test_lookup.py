@@ -162,6 +162,22 @@ def edit(path, change):
         change(file)
 
 
+def no_json(file):
+    file.attrs["origin"] = file.attrs["origin"][1:]
+
+
+def not_numbers(file):
+    del file["patch1"]
+    file["patch1"] = "text"
+
+
+@pytest.mark.parametrize("change", [no_json, not_numbers])
+def test_a_file_that_does_not_parse_is_refused(stored, change):
+    edit(stored, change)
+    with pytest.raises(lookup.TableError, match="no lookup table or damaged"):
+        lookup.read(stored)
+
+
 def one_number(file):
     file["patch1"][3, 2] += 1e-15
 
@@ -183,7 +199,7 @@ def test_altered_numbers_are_noticed(stored, change):
 
 def test_another_format_is_refused(stored):
     edit(stored, lambda file: file.attrs.modify("format", 2))
-    with pytest.raises(lookup.TableError, match="format 2, not 1; build it again"):
+    with pytest.raises(lookup.TableError, match="format 2, not 1; build it again$"):
         lookup.read(stored)
 
 

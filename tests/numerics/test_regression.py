@@ -1,5 +1,8 @@
 """Searches of sparse regressions."""
 
+from dataclasses import replace
+
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
@@ -10,7 +13,7 @@ from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import Outcome
 from tilted.posteriors import collapsed
 from tilted.posteriors.collapsed import Regression, condition
-from tilted.posteriors.full import FullRegression
+from tilted.posteriors.full import LOST, FullRegression
 from tilted.regression import Search, maximise
 
 
@@ -83,6 +86,92 @@ def test_evaluations_that_fail_are_counted_and_the_search_goes_on(sines, monkeyp
     assert "1 evaluations without an energy (Kuu of the pseudo-inputs" in found.status.message
     assert "jitter 2" in found.status.message
     assert found.status.converged
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_search_that_ends_below_its_best_point_has_not_converged(kept, sines, monkeypatch):
+    """L-BFGS-B may report success; what counts is that it ended at the point that is returned."""
+    X, y, Z = sines
+
+    def optimistic(objective, x0, *limits):
+        best, _ = objective(x0)
+        worse, slope = objective(x0 + 2.0)
+        assert worse > best
+        return Outcome(x0, best if kept else worse, slope, 2, True, "done")
+
+    monkeypatch.setattr(regression, "lbfgs", optimistic)
+    assert maximise(Regression(X, y), SquaredExponential(), Z, 0.5).status.converged is kept
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_gradient_that_is_not_finite_is_a_wall_and_at_the_first_an_error(bad, sines, monkeypatch):
+    X, y, Z = sines
+    real, calls = collapsed.energy_and_gradient, []
+
+    def overflowing(at):
+        def evaluate(*arguments):
+            calls.append(1)
+            state, gradient = real(*arguments)
+            return state, replace(gradient, noise=bad) if len(calls) == at else gradient
+
+        return evaluate
+
+    monkeypatch.setattr(collapsed, "energy_and_gradient", overflowing(3))
+    found = maximise(Regression(X, y), SquaredExponential(), Z, 0.5, Search(move_pseudo_inputs=False))
+    assert "1 evaluations without an energy (the energy or its gradient is not" in found.status.message
+    assert found.status.converged
+    calls.clear()
+    monkeypatch.setattr(collapsed, "energy_and_gradient", overflowing(1))
+    with pytest.raises(ValueError, match="not finite at the starting point"):
+        maximise(Regression(X, y), SquaredExponential(), Z, 0.5)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"max_evaluations": 0},
+        {"max_evaluations": 2.5},
+        {"max_evaluations": np.inf},
+        {"relative_tolerance": -1e-9},
+        {"relative_tolerance": np.nan},
+        {"gradient_tolerance": np.inf},
+        {"gradient_tolerance": np.nan},
+    ],
+)
+def test_searches_are_checked(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        Search(**bad)
+
+
+@pytest.mark.parametrize("noise", [-1.0, 0.0, np.nan])
+def test_the_noise_to_start_from_is_checked_and_named(noise, sines):
+    X, y, Z = sines
+    with pytest.raises(ValueError, match=f"the noise variance must be positive .*, got {noise}"):
+        maximise(Regression(X, y), SquaredExponential(), Z, noise)
+
+
+def test_exact_regression_refuses_a_noise_that_rounding_hides():
+    """Where it does not refuse, the evidence has its digits: against 50-digit arithmetic."""
+    X = np.linspace(0, 3, 25)[:, None]
+    y, none = np.sin(2 * X[:, 0]), np.zeros((0, 1))
+    problem, kernel = FullRegression(X, y), SquaredExponential(1.0, 1.0)
+    smallest = LOST * 25 * np.finfo(float).eps
+    with pytest.raises(NotPositiveDefinite, match="lost to rounding"):
+        problem.evaluate(kernel, none, 0.9 * smallest)
+    found = problem.evaluate(kernel, none, 1.1 * smallest)[0].log_evidence
+    with mpmath.workdps(50):
+        K = mpmath.matrix(25, 25)
+        for i, j in np.ndindex(25, 25):
+            K[i, j] = mpmath.exp(-((mpmath.mpf(X[i, 0]) - mpmath.mpf(X[j, 0])) ** 2) / 2)
+            K[i, j] += 1.1 * smallest if i == j else 0
+        L, target = mpmath.cholesky(K), mpmath.matrix(list(y))
+        quadratic = (target.T * mpmath.lu_solve(K, target))[0]
+        log_det = 2 * sum(mpmath.log(L[i, i]) for i in range(25))
+        exact = float(-(quadratic + log_det + 25 * mpmath.log(2 * mpmath.pi)) / 2)
+    assert found == pytest.approx(exact, abs=1e-2)
+    search = maximise(problem, kernel, none, 0.1)
+    assert search.state.noise >= LOST * 25 * np.finfo(float).eps * search.state.kernel.variance
+    assert "lost to rounding" in search.status.message
 
 
 def test_a_start_that_fails_is_an_error(sines):

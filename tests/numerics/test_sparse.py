@@ -16,7 +16,7 @@ from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.collapsed import Regression
 from tilted.posteriors.collapsed import condition as closed_form
 from tilted.posteriors.dense import Dense
-from tilted.posteriors.sparse import Sparse
+from tilted.posteriors.sparse import ROUNDING, Sparse
 
 KERNEL, NOISE = SquaredExponential(1.3, (0.8, 1.2)), 0.15
 
@@ -125,6 +125,36 @@ def test_a_power_for_every_site_or_an_error(data):
         infer(posterior, Probit(), labels, power_rule(0.5))
     one, ep = (infer(posterior, Probit(), labels, rule) for rule in (power_rule(1.0), get_rule("ep")))
     assert one.log_evidence == ep.log_evidence
+
+
+def nearly_singular():
+    """Sixty priors of seven pseudo-points each that are almost linearly dependent, or why there is none."""
+    X, kernel = np.random.default_rng(0).uniform(0, 3, (60, 1)), SquaredExponential(1.0, 4.02777)
+    for seed in range(60):
+        try:
+            yield Sparse.build(kernel, X, X[np.random.default_rng(seed).choice(60, 7, False)])
+        except NotPositiveDefinite as error:
+            yield error
+
+
+def test_conditional_variances_below_zero_are_counted_or_refused():
+    found = list(nearly_singular())
+    refused = [f for f in found if isinstance(f, NotPositiveDefinite)]
+    built = [f for f in found if isinstance(f, Sparse)]
+    assert any(error.name.startswith("K - Q") for error in refused)
+    for prior in built:
+        raw = 1.0 - np.einsum("mn,mn->n", prior.V, prior.V)
+        assert np.all(raw >= -ROUNDING) and np.all(prior.extra >= 0)
+        assert prior.floored == np.sum(raw < 0)
+    assert max(prior.floored for prior in built) > 0
+
+
+def test_predictive_variances_lost_to_rounding_are_an_error(data):
+    X, _, Z, _ = data
+    posterior = Sparse.build(KERNEL, X, Z)
+    state = posterior.condition(Sites(np.full(30, 1e20), np.zeros(30)))
+    with pytest.raises(ArithmeticError, match="a predictive variance is lost to rounding"):
+        posterior.predict(state, Z)
 
 
 def test_bad_input(data):

@@ -1,5 +1,7 @@
 """The replay of the released code's joint variational search."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from tilted import data
 from tilted.inference import vb_joint
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.poisson import PoissonSquare
+from tilted.linalg import NotPositiveDefinite
 
 
 @pytest.fixture
@@ -44,6 +47,21 @@ def test_released_gradient_is_wrong_in_the_kernel_only(point):
     exact, numeric = gradients(X, y, SquaredExponential(1.3, 1.4), alpha, beta, "probit", True)
     np.testing.assert_allclose(exact[:24], numeric[:24], atol=1e-5)
     assert np.max(np.abs(exact[24:] - numeric[24:])) > 5e-4
+
+
+def test_variances_lost_to_rounding_are_no_bound(point):
+    """With beta = 1e-9 all digits of 1 - (A^-1)_ii are gone."""
+    X, y, alpha, _ = point
+    arguments = X, y, SquaredExponential(), alpha, np.full(12, 1e-9), vb_joint.probit_terms, False
+    with pytest.raises(NotPositiveDefinite, match="Sigma"):
+        vb_joint.elbo_and_gradient(*arguments)
+
+
+def test_predictive_variances_lost_to_rounding_are_an_error(point):
+    X, y, alpha, beta = point
+    found = vb_joint.fit(X, y, "probit", SquaredExponential(), max_evaluations=3)
+    with pytest.raises(ArithmeticError, match="a predictive variance is lost to rounding"):
+        replace(found, beta=np.full(12, 1e9)).predict_latent(X)
 
 
 def test_elbo_equals_the_sites_form(point):

@@ -194,10 +194,18 @@ def _outcome(block, spec, part, hyperparameters, projection) -> tuple[bool, floa
         )
     except ArithmeticError:  # an improper posterior
         return False, None, None
-    density = likelihood.log_predictive(part.y_test, *fitted.predict_latent(part.X_test))
-    ntll = metrics.negative_log_likelihood(density) if np.all(np.isfinite(density)) else None
     marginals, sites = fitted.inference.state.marginals, fitted.inference.sites
     m, v = cavity(marginals.mean, marginals.variance, sites.tau, sites.nu)
     limit = 10.0 ** (2 * PAPER.log10_sigma_limit)
     inside = (np.abs(m) <= PAPER.mu_limit) & (v <= limit) & (v >= 1.0 / limit)
-    return fitted.status.converged, ntll, float(np.mean(~inside))
+    return fitted.status.converged, _ntll(likelihood, fitted, part), float(np.mean(~inside))
+
+
+def _ntll(likelihood, fitted: api.Fit, part) -> float | None:
+    """Negative test log-likelihood of a fit; None without a finite one."""
+    try:
+        mean, variance = fitted.predict_latent(part.X_test)
+    except ArithmeticError:  # a variance lost to rounding
+        return None
+    density = likelihood.log_predictive(part.y_test, mean, variance)
+    return metrics.negative_log_likelihood(density) if np.all(np.isfinite(density)) else None

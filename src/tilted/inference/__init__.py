@@ -28,14 +28,16 @@ def get_rule(method: str, projection=None):
     Raises
     ------
     ValueError
-        For an unknown name (the message lists the known ones), and for a projection where the method has
-        its own.
+        For an unknown name (the message lists the known ones), for a projection where the method has its
+        own, and for an object that is no projection.
     """
-    if method not in RULES:
+    if not isinstance(method, str) or method not in RULES:
         raise ValueError(f"unknown method '{method}'; known: {', '.join(RULES)}")
     rules = import_module(RULES[method]).rules
     if projection is None:
         return rules()[method]
     if method != "qp":
         raise ValueError(f"only 'qp' takes a projection, not '{method}'")
+    if not callable(getattr(projection, "project", None)):
+        raise ValueError(f"{projection!r} is no projection: it cannot project")
     return rules(projection)[method]

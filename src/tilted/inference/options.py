@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
@@ -38,6 +39,11 @@ class Options:
     newton : bool
         Try a Newton step first in sweeps of the parallel schedule (log-concave likelihoods), the less often
         the more of them in a row led no nearer.
+
+    Raises
+    ------
+    ValueError
+        Naming the option that is out of its range.
     """
 
     tolerance: float = 1e-8
@@ -57,5 +63,15 @@ class Options:
             raise ValueError(f"stop must be one of {STOPS}, got '{self.stop}'")
         if not 0 < self.min_damping <= self.damping <= 1:
             raise ValueError("need 0 < min_damping <= damping <= 1")
-        if self.tolerance <= 0 or self.max_sweeps < 1 or self.memory < 0:
-            raise ValueError("need tolerance > 0, max_sweeps >= 1 and memory >= 0")
+        if not 0 < self.tolerance < np.inf:
+            raise ValueError(f"tolerance must be finite and positive, got {self.tolerance}")
+        if not self.min_precision < np.inf:
+            raise ValueError(f"min_precision must be a number or -inf, got {self.min_precision}")
+        require_whole("max_sweeps", self.max_sweeps, 1)
+        require_whole("memory", self.memory, 0)
+
+
+def require_whole(name: str, value, least: int) -> None:
+    """ValueError if the option ``name`` is not a whole number of at least ``least``."""
+    if not (isinstance(value, Integral) and value >= least):
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")

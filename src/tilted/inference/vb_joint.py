@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import gammaln, ndtr
 
 from tilted import linalg
+from tilted.gaussian import require_positive
 from tilted.inference.result import Status
 from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import TRANSFORMS, lbfgs
@@ -42,12 +43,13 @@ class JointFit:
     status: Status
 
     def predict_latent(self, X) -> tuple[np.ndarray, np.ndarray]:
-        """Latent mean and variance [N*] at the rows of ``X`` [N*, D]."""
+        """Latent mean and variance [N*] at the rows of ``X`` [N*, D]; ArithmeticError if one is lost."""
         cross = self.kernel.matrix(X, self.X)
         B = self.beta[:, None] * self.kernel.matrix(self.X) * self.beta
         L = linalg.cholesky(np.eye(len(B)) + B, "I + B K B")
         part = linalg.solve_lower(L, self.beta[:, None] * cross.T)
-        return cross @ self.alpha, self.kernel.diagonal(X) - np.einsum("ij,ij->j", part, part)
+        variance = self.kernel.diagonal(X) - np.einsum("ij,ij->j", part, part)
+        return cross @ self.alpha, require_positive(variance)
 
 
 def probit_terms(y, m, v, released_link: bool):

@@ -8,6 +8,7 @@ A likelihood answers for whole vectors of sites, in log space:
 ``expected_log(y, m, v)``    E[log p] under N(m, v), with derivatives in m and v
 ``log_predictive(y, m, v)``  log of the integral of N(f; m, v) p(y|f)
 ``log_likelihood(y, f)``     log p(y|f) itself, for sampling and ground truth
+``errors(y, m, v)``          error of the point prediction
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -35,9 +35,9 @@ class Likelihood(Protocol):
     ``powers`` whether ``tilted`` takes one more argument, the power of the likelihood.
     """
 
-    name: str
-    log_concave: bool
-    powers: bool
+    name: ClassVar[str]
+    log_concave: ClassVar[bool]
+    powers: ClassVar[bool]
 
     def domain(self, y: np.ndarray) -> np.ndarray:
         """y as floats in the domain; raises ValueError naming the offending value."""
@@ -60,16 +60,34 @@ class Likelihood(Protocol):
     def log_likelihood(self, y, f) -> np.ndarray:
         """log p(y|f) itself; y and f are arrays of any shapes that broadcast."""
 
+    def errors(self, y, m, v) -> np.ndarray:
+        """Error [N] of the point prediction under N(m, v): 0 or 1 for labels, else absolute."""
+
+
+def as_floats(values, what: str) -> np.ndarray:
+    """``values`` as an array of floats.
+
+    Raises
+    ------
+    ValueError
+        If they are not numeric, complex, of unequal lengths, or masked.
+    """
+    if np.ma.is_masked(values):
+        raise ValueError(f"{what} has masked values")
+    try:
+        values = np.asarray(values)
+        if np.iscomplexobj(values):
+            raise ValueError("complex values")
+        return values.astype(float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must be numeric: {error}") from None
+
 
 def require_finite(y, what: str = "y") -> np.ndarray:
     """``y`` as a float vector; ValueError if it is not one-dimensional or not finite."""
-    y = np.asarray(y)
+    y = as_floats(y, what)
     if y.ndim != 1:
         raise ValueError(f"{what} must be one-dimensional, got shape {y.shape}")
-    try:
-        y = y.astype(float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{what} must be numeric: {error}") from None
     if not np.all(np.isfinite(y)):
         bad = int(np.flatnonzero(~np.isfinite(y))[0])
         raise ValueError(f"{what} has a missing or infinite value at row {bad}")

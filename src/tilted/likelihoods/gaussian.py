@@ -13,12 +13,27 @@ from tilted.quadrature import TiltedDensity, panel_edges
 
 @dataclass(frozen=True)
 class GaussianNoise:
-    """Real targets with independent noise of variance ``noise`` > 0."""
+    """Real targets with independent noise.
+
+    Parameters
+    ----------
+    noise : float > 0
+        Variance, in units of y squared. No search moves it: fits keep what is given here.
+
+    Raises
+    ------
+    ValueError
+        If the noise is not finite and positive.
+    """
 
     noise: float = 1.0
-    name: str = "gaussian"
+    name: ClassVar[str] = "gaussian"
     log_concave: ClassVar[bool] = True
     powers: ClassVar[bool] = True
+
+    def __post_init__(self):
+        if not (np.isfinite(self.noise) and self.noise > 0):
+            raise ValueError(f"the noise variance must be finite and positive, got {self.noise}")
 
     def domain(self, y) -> np.ndarray:
         """Targets as floats; ValueError if one is not finite."""

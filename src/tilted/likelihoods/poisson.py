@@ -22,11 +22,12 @@ from tilted.quadrature import TiltedDensity, bisect, gauss_legendre, panel_edges
 DROP = 50.0
 EULER = 0.5772156649015329
 FORMS = ("exact", "negative-binomial")
+LARGEST = 100_000  # count; the recurrence takes as many steps, seconds where it is one
 
 
 @dataclass(frozen=True)
 class PoissonSquare:
-    """Counts y = 0, 1, 2, ... with rate f^2.
+    """Counts y = 0, 1, 2, ..., at most `LARGEST`, with rate f^2.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class PoissonSquare:
     """
 
     predictive: str = "exact"
-    name: str = "poisson-square"
+    name: ClassVar[str] = "poisson-square"
     log_concave: ClassVar[bool] = False
     powers: ClassVar[bool] = False
 
@@ -45,12 +46,12 @@ class PoissonSquare:
             raise ValueError(f"predictive must be one of {FORMS}, got '{self.predictive}'")
 
     def domain(self, y) -> np.ndarray:
-        """Counts as floats; ValueError for negative or non-integer values."""
+        """Counts as floats; ValueError for negative or non-integer values, and above `LARGEST`."""
         y = require_finite(y)
-        wrong = (y < 0) | (y != np.floor(y))
+        wrong = (y < 0) | (y != np.floor(y)) | (y > LARGEST)
         if np.any(wrong):
             row = int(np.flatnonzero(wrong)[0])
-            raise ValueError(f"counts must be integers >= 0, got {y[row]:g} at row {row}")
+            raise ValueError(f"counts must be integers from 0 to {LARGEST}, got {y[row]:g} at row {row}")
         return y
 
     check = domain

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.linalg.blas import dger, dsyrk
 
 from tilted import linalg
+from tilted.gaussian import require_positive
 from tilted.posteriors.conditional import Blocks, Diagonal
 from tilted.posteriors.features import Points, Windows
 
@@ -70,8 +71,8 @@ class Regression:
             indices = np.concatenate([np.asarray(b, dtype=int) for b in self.blocks])
             if not np.array_equal(np.sort(indices), np.arange(n)):
                 raise ValueError("blocks must contain every datum exactly once")
-        if self.jitter < 0:
-            raise ValueError(f"jitter cannot be negative, got {self.jitter:g}")
+        if not 0 <= self.jitter < np.inf:
+            raise ValueError(f"jitter must be finite and not negative, got {self.jitter:g}")
         object.__setattr__(self, "alpha", np.broadcast_to(alpha, parts))
 
     def evaluate(self, kernel, Z: np.ndarray, noise: float) -> tuple[Collapsed, Gradient]:
@@ -131,11 +132,17 @@ class Collapsed:
     between: object = field(repr=False)
 
     def predict(self, Xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of f at ``Xs`` [N*, D], without noise, O(M^2) a point."""
+        """Mean and variance [N*] of f at ``Xs`` [N*, D], without noise, O(M^2) a point.
+
+        Raises
+        ------
+        ArithmeticError
+            If a variance is lost to rounding.
+        """
         V = self.root @ self.between.matrix(self.Z, Xs)
         W = self.factor @ V
         variance = self.kernel.diagonal(Xs) - np.einsum("mn,mn->n", V, V) + np.einsum("mn,mn->n", W, W)
-        return self.projected @ W, variance
+        return self.projected @ W, require_positive(variance)
 
 
 def condition(problem: Regression, kernel, Z: np.ndarray, noise: float) -> Collapsed:

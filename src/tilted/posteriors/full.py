@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilted import linalg
+from tilted.gaussian import require_positive
 from tilted.posteriors.collapsed import Gradient, check_data, check_noise
+
+LOST = 100.0  # times N eps max diag K: the smallest noise that rounding leaves two digits of
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,17 @@ class Full:
     jitter: float = 0.0
 
     def predict(self, Xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of f at ``Xs`` [N*, D], without noise, O(N^2) a point."""
+        """Mean and variance [N*] of f at ``Xs`` [N*, D], without noise, O(N^2) a point.
+
+        Raises
+        ------
+        ArithmeticError
+            If a variance is lost to rounding.
+        """
         cross = self.kernel.matrix(self.X, Xs)
         W = self.factor @ cross
-        return self.weights @ cross, self.kernel.diagonal(Xs) - np.einsum("mn,mn->n", W, W)
+        variance = self.kernel.diagonal(Xs) - np.einsum("mn,mn->n", W, W)
+        return self.weights @ cross, require_positive(variance)
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,8 @@ class FullRegression:
         Raises
         ------
         NotPositiveDefinite
-            If K + noise I cannot be factored.
+            If K + noise I cannot be factored, or the noise is below the rounding of K's smallest
+            eigenvalues (`LOST` N eps max diag K): the evidence would be off by more than 1e-2.
         ValueError
             For a noise variance that is not positive.
         """
@@ -62,6 +73,10 @@ class FullRegression:
         K = kernel.matrix(self.X)
         S = K.copy()
         S.flat[:: len(S) + 1] += noise
+        if noise < LOST * len(S) * np.finfo(float).eps * np.max(np.diagonal(K)):
+            raise linalg.NotPositiveDefinite(
+                f"K + noise I (a noise of {noise:.1e} is lost to rounding)", 0, len(S)
+            )
         L = linalg.cholesky(S.T, "K + noise I", overwrite=True)
         log_det = linalg.log_determinant(L)
         factor = linalg.inverse_lower(L, overwrite=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilted import linalg
-from tilted.gaussian import Marginals, Sites
+from tilted.gaussian import Marginals, Sites, require_positive
 
 ROUNDING = 1e-9
 
@@ -59,6 +59,8 @@ class Sparse:
     mean, extra : arrays [N]
     jitter : float
         What was added to the diagonal of Kuu.
+    floored : int
+        How many conditional variances rounding had put below zero.
     """
 
     kernel: object
@@ -68,13 +70,15 @@ class Sparse:
     mean: np.ndarray = field(repr=False)
     extra: np.ndarray = field(repr=False)
     jitter: float = 0.0
+    floored: int = 0
 
     @classmethod
     def build(cls, kernel, X: np.ndarray, Z: np.ndarray, mean=0.0, jitter: float = 0.0) -> Sparse:
         """The prior at ``X`` [N, D] through pseudo-inputs ``Z`` [M, D].
 
         ``jitter`` is added to the diagonal of Kuu, in units of its mean; it is part of the model. Conditional
-        variances below zero by rounding, relatively at most `ROUNDING`, are zero.
+        variances below zero by rounding, relatively at most `ROUNDING`, are set to zero and counted
+        (``floored``).
 
         Raises
         ------
@@ -90,8 +94,8 @@ class Sparse:
         extra = prior - np.einsum("mn,mn->n", V, V)
         if not np.all(extra >= -ROUNDING * prior):
             raise linalg.NotPositiveDefinite("K - Q (allow jitter)", int(np.argmin(extra)) + 1, len(X))
-        extra = np.maximum(extra, 0.0)
-        return cls(kernel, Z, root, V, np.broadcast_to(mean, len(X)).astype(float), extra, added)
+        floored, extra = int(np.sum(extra < 0)), np.maximum(extra, 0.0)
+        return cls(kernel, Z, root, V, np.broadcast_to(mean, len(X)).astype(float), extra, added, floored)
 
     def __len__(self) -> int:
         return self.V.shape[1]
@@ -142,8 +146,8 @@ class Sparse:
         return moved, covariance - np.multiply.outer(column * (d_tau * scale), column)
 
     def predict(self, state: SparseState, Xs: np.ndarray, prior_mean=0.0) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of f at ``Xs`` [N*, D], O(M^2) a point."""
+        """Mean and variance [N*] of f at ``Xs`` [N*, D], O(M^2) a point; ArithmeticError if one is lost."""
         V = self.root @ self.kernel.matrix(self.Z, Xs)
         W = state.factor @ V
         explained = np.einsum("mn,mn->n", W, W) - np.einsum("mn,mn->n", V, V)
-        return prior_mean + state.projected @ W, self.kernel.diagonal(Xs) + explained
+        return prior_mean + state.projected @ W, require_positive(self.kernel.diagonal(Xs) + explained)
