@@ -87,8 +87,7 @@ class SquaredExponential:
             K = distances * (-0.5 / self.lengthscale**2)
         else:
             A = self._scaled(X)
-            unit = None if self.ard else 1.0
-            K = squared_distances(A, A if X2 is None else self._scaled(X2), unit)
+            K = squared_distances(A, A if X2 is None else self._scaled(X2), 1.0)
             K *= -0.5
         np.exp(K, out=K)
         K *= self.variance
@@ -150,12 +149,12 @@ class SquaredExponential:
         return np.append(np.sum(g), np.zeros(np.size(self.lengthscale)))
 
 
-def squared_distances(A: np.ndarray, B: np.ndarray, unit: float | None = None) -> np.ndarray:
+def squared_distances(A: np.ndarray, B: np.ndarray, unit: float) -> np.ndarray:
     """Squared Euclidean distances [N, M] between rows.
 
     Up to 8 dimensions the differences are summed directly; above, the expanded square by one matrix
-    product on centred data, whose rounding (about 1e-15 of the largest norm) may not go below zero. If a
-    ``unit`` of length is given, differences are summed wherever that rounding exceeds 1e-10 of its square.
+    product on centred data, whose rounding (about 1e-15 of the largest norm) may not go below zero. Where
+    that rounding would exceed 1e-10 of the square of a ``unit`` of length, differences are summed instead.
     """
     if A.shape[1] <= 8:
         return cdist(A, B, "sqeuclidean")
@@ -165,7 +164,7 @@ def squared_distances(A: np.ndarray, B: np.ndarray, unit: float | None = None) -
     A = A - centre
     B = A if same else B - centre
     squares = [np.einsum("nd,nd->n", C, C) for C in (A, B)]
-    if unit is not None and np.finfo(float).eps * max(map(np.max, squares)) > ROUNDING * unit**2:
+    if np.finfo(float).eps * max(map(np.max, squares)) > ROUNDING * unit**2:
         return cdist(*direct, "sqeuclidean")
     out = A @ B.T
     out *= -2.0

@@ -124,15 +124,14 @@ def test_a_failed_fit_is_a_record_with_its_reason(parts, monkeypatch):
     json.dumps(record, allow_nan=False)
 
 
-@pytest.mark.parametrize("what, value", [("variance", -1.0), ("variance", np.nan), ("mean", np.inf)])
-def test_predictions_that_cannot_be_are_failures(parts, monkeypatch, what, value):
+def test_predictions_that_cannot_be_are_failures(parts, monkeypatch):
     from tilted.posteriors.collapsed import Collapsed
 
     right = Collapsed.predict
 
     def predict(self, Xs):
         mean, variance = right(self, Xs)
-        (variance if what == "variance" else mean)[3] = value
+        mean[3] = np.inf
         return mean, variance
 
     monkeypatch.setattr(Collapsed, "predict", predict)

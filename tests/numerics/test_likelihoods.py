@@ -322,7 +322,7 @@ def test_every_likelihood_offers_the_whole_contract(name):
     assert np.all(likelihood.errors(y, M, V) >= 0)
 
 
-@pytest.mark.parametrize("kind", [GaussianNoise, PoissonSquare])
+@pytest.mark.parametrize("kind", [GaussianNoise, PoissonSquare, Probit])
 def test_the_name_of_a_likelihood_cannot_be_changed(kind):
     with pytest.raises(TypeError, match="name"):
         kind(name="other")

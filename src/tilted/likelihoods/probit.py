@@ -56,7 +56,7 @@ def _loss_of_variance(z, r, H):
 class Probit:
     """Binary labels y in {-1, +1} with p(y | f) = Phi(y f)."""
 
-    name: str = "probit"
+    name: ClassVar[str] = "probit"
     log_concave: ClassVar[bool] = True
     powers: ClassVar[bool] = False
 
