@@ -345,6 +345,7 @@ def everything():
     committed records and tables, missing ones would look done."""
     wanted = [*fit_paths(), *truth_paths(), *artifact_paths()] if config["qp"] else truth_records()
     wanted += [*regression_paths(), *regression_records()]
+    wanted += [f"{RECORDS}/{differences.FILE}"] if "differences" in config else []
     return wanted + [f"{TABLES}/{study}.csv" for study in ("differences", "lookup") if study in config]
 
 
