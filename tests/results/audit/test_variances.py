@@ -3,7 +3,7 @@
 import pytest
 
 from tilted.results.audit import variances
-from tilted.results.audit.verdicts import FAILS, HOLDS, IN_PART, SHOWN, UNTESTABLE
+from tilted.results.audit.verdicts import FAILS, HOLDS, IN_PART, NO, SHOWN, UNDECIDED, UNTESTABLE, YES
 from tilted.results.published import ROWS
 
 CLASSIFICATION = [name for name in ROWS if name != "coal"]
@@ -29,6 +29,20 @@ def test_never_above(fits, wrong, expected):
 def test_exceeding_by_less_than_the_fixed_point_is_known_shows_nothing(fits):
     assert variances.never_above(exceeding(fits(), ["sonar"], 1 + 9e-7), "as-released")[0].verdict == HOLDS
     assert variances.never_above(exceeding(fits(), ["sonar"], 1 + 2e-6), "as-released")[0].verdict == IN_PART
+
+
+def test_an_excess_that_the_stop_may_have_made_is_undecided(fits):
+    """The text's stop is absolute: the same records are no under one protocol, undecided under another."""
+    frame = exceeding(fits(), ["sonar"], 1 + 2e-6)
+    for protocol, expected, told in (("as-released", NO, False), ("as-described", UNDECIDED, True)):
+        (block,) = variances.never_above(frame, protocol)
+        assert block.rows().pop("Sonar") == expected and block.rows().pop("Pima") == YES
+        assert ("absolute change" in block.remark) == told
+    (block,) = variances.never_above(fits(), "as-described")
+    assert block.verdict == HOLDS and block.remark == ""
+    coal = exceeding(fits(rows=("coal",), ntll=GOOD), ["coal"], 1.01)
+    for protocol, expected in (("as-released", NO), ("as-described", UNDECIDED)):
+        assert variances.poisson(coal, protocol)[0].rows()["variances"] == expected
 
 
 def test_folds_without_a_pair_are_counted(fits):

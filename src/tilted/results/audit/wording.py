@@ -38,7 +38,8 @@ MEANINGS = {
     ),
     "QP5": (
         "Holds: on every classification row the largest ratio v_QP / v_EP, over the test points of all "
-        "folds at equal hyperparameters, is at most 1 + 1e-6, the accuracy of the fixed points."
+        "folds at equal hyperparameters, is at most 1 + 1e-6. Where the protocol's stop bounds the sites' "
+        "absolute change and not the variances' relative one (as-described), a larger ratio is undecided."
     ),
     "QP6": (
         "Holds: on the coal series (1) no ratio v_QP / v_EP is above 1 + 1e-6, (2) QP's NTLL is "
