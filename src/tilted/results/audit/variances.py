@@ -10,10 +10,11 @@ import numpy as np
 
 from tilted import protocols
 from tilted.results.audit.rows import NTLL, PAIRED_TEST, drafts, higher, shown, tested
-from tilted.results.audit.scores import CLASSIFICATION, variational
+from tilted.results.audit.scores import CLASSIFICATION, fallback, joined, variational
 from tilted.results.audit.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from tilted.results.compact import FAILED, OK
 from tilted.results.grid import counted
+from tilted.results.paired import EQUAL
 from tilted.results.published import ROWS
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def never_above(fits: pd.DataFrame, protocol: str) -> list[Block]:
     """QP5: QP's predictive variances against EP's, all test points of all folds."""
     exceeded = _exceeded(protocol, "classification")
     lines = tuple(_largest_ratio(fits, name, exceeded) for name in CLASSIFICATION)
-    return [Block("equal hyperparameters", TEST, lines, _smallness, _slack(lines))]
+    remark = joined(_slack(lines), fallback(fits, protocol, EQUAL, CLASSIFICATION))
+    return [Block("equal hyperparameters", TEST, lines, _smallness, remark)]
 
 
 def _exceeded(protocol: str, task: str) -> str:
