@@ -58,7 +58,7 @@ def test_folds_without_a_pair_are_counted(fits):
     assert variances.never_above(frame, "as-released")[0].verdict == UNTESTABLE
 
 
-GOOD = {"ep": (5e-4, 1e-4), "vb-joint": (0.4, 0.01), "vb": (0.1, 0.01)}
+GOOD = {"ep": (5e-3, 1e-4), "vb-joint": (0.4, 0.01), "vb": (0.1, 0.01)}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,8 @@ GOOD = {"ep": (5e-4, 1e-4), "vb-joint": (0.4, 0.01), "vb": (0.1, 0.01)}
     [
         ({}, 0.99, HOLDS),
         ({}, 1.01, IN_PART),
-        ({"ep": (-5e-4, 1e-4)}, 0.99, IN_PART),
+        ({"ep": (-5e-3, 1e-4)}, 0.99, IN_PART),
+        ({"ep": (5e-4, 1e-4)}, 0.99, IN_PART),  # lower by less than matters
         ({"ep": (0.0, 1e-4)}, 0.99, IN_PART),  # equal is not lower
         ({"vb-joint": (-0.4, 0.01)}, 0.99, IN_PART),
         ({"vb-joint": (2e-4, 1e-5)}, 0.99, IN_PART),  # above QP, below EP

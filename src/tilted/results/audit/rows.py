@@ -8,6 +8,7 @@ The status of a row, from the estimate of its effect and the smallest effect m t
                lies below; whether it differs from 0 does not matter
 ``higher``     where the effect differs from 0 (Holm): yes if above, no if below. Elsewhere: no if it is shown
                to be within ±m (Holm)
+``noticeably_higher``  no if it is shown to be within ±m; elsewhere as ``higher``
 
 and else undecided.
 """
@@ -69,6 +70,11 @@ def higher(estimate: Estimate, p: float, p_equivalent: float, margin: float) -> 
     if p < ALPHA:
         return YES if estimate.mean > 0 else NO
     return NO if p_equivalent < ALPHA else UNDECIDED
+
+
+def noticeably_higher(estimate: Estimate, p: float, p_equivalent: float, margin: float) -> str:
+    """Status of a row whose effect is said to be above 0, where a difference that does not matter is none."""
+    return NO if p_equivalent < ALPHA else higher(estimate, p, p_equivalent, margin)
 
 
 class Draft(NamedTuple):

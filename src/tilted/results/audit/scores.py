@@ -20,8 +20,8 @@ from tilted.results.audit.rows import (
     TE,
     Score,
     drafts,
-    higher,
     not_lower,
+    noticeably_higher,
     shown,
     similar,
     tested,
@@ -186,5 +186,5 @@ def _worse(fits: pd.DataFrame, method: str, score: Score) -> Block:
     by_method = [drafts(fits, rest, *names, score) for names in against]
     family = [draft for row in zip(*by_method, strict=True) for draft in row]
     apart = [drafts(fits, ["cancer"], *names, score)[0] for names in against]
-    lines = (*tested(family, score, higher), *shown(tested(apart, score, higher)))
+    lines = (*tested(family, score, noticeably_higher), *shown(tested(apart, score, noticeably_higher)))
     return Block(f"{method}, {score.name}", PAIRED_TEST, lines, float)

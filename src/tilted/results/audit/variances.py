@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted import protocols
-from tilted.results.audit.rows import NTLL, PAIRED_TEST, drafts, higher, shown, tested
+from tilted.results.audit.rows import NTLL, PAIRED_TEST, drafts, noticeably_higher, shown, tested
 from tilted.results.audit.scores import CLASSIFICATION, fallback, joined, variational
 from tilted.results.audit.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from tilted.results.compact import FAILED, OK
@@ -80,7 +80,7 @@ def _ranked(fits: pd.DataFrame, method: str) -> list[Line]:
         for _, first, second in parts
         for draft in drafts(fits, ["coal"], _quantity(first, second), first, second, NTLL)
     ]
-    lines = tested(family, NTLL, higher)
+    lines = tested(family, NTLL, noticeably_higher)
     return [replace(line, row=part[0]) for line, part in zip(lines, parts, strict=True)]
 
 
