@@ -11,7 +11,7 @@ from tilted.__main__ import main
 from tilted.data import DataError
 from tilted.experiments import qp
 from tilted.hyperparameters import infer_at
-from tilted.results import compact, merge, rerun, runs, store, verified, verify
+from tilted.results import compact, merge, runs, store, verified, verify
 from tilted.results.verify import Selection
 
 JOBS = (

@@ -95,7 +95,8 @@ def make_effect(lost=(), moved=(), cells=20, protocol="as-described", bad=1):
                 converged = not (here and dataset in lost)
                 shifted = here and dataset in moved
                 ntll = 0.3 + 1e-5 * seed + (0.002 if shifted else 0.0)
-                lines.append((dataset, protocol, seed, 0, projection, converged, ntll, 0.9 if shifted else 0.05))
+                outside = 0.9 if shifted else 0.05
+                lines.append((dataset, protocol, seed, 0, projection, converged, ntll, outside))
     return pd.DataFrame(
         lines, columns="dataset protocol seed fold projection converged ntll outside_box".split()
     )

@@ -81,7 +81,7 @@ def test_what_does_not_suffice_for_a_verdict_is_not_shown(fits, tmp_path):
     frame = fits("corrected", methods=("ep", "vb"), rows=("sonar",), ntll={"vb": (0.02, 1e-3)})
     page = write_audit(frame, tmp_path, CLAIMS_CSV)[-1].read_text(encoding="utf-8")
     section = " ".join(page.split("### QP4, corrected")[1].split("\n## ")[0].split())
-    assert section.startswith(": not testable **vb, NTLL: not testable**, yes on 0 of 9 rows, no data on 9; gen")
+    assert section.startswith(": not testable **vb, NTLL: not testable**, yes on 0 of 9 rows, no data on 9;")
     assert "worst off" not in section and "| Sonar" not in section and section.count("**") == 2
     assert "No data on vb - EP, NTLL (0 complete seeds): IonoS, Pima, Crabs, Glass, Wine1," in section
     assert "No data on vb - QP, NTLL (0 complete seeds): IonoS, Pima, Crabs, Sonar, Glass," in section

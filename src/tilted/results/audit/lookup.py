@@ -133,7 +133,8 @@ def _outcomes(part: pd.DataFrame | None, datasets: Sequence[str], projection: st
         return _Outcomes(row, 0, 0, "no fits")
     lost = ~both["converged"]
     moved = both[~lost & ~((both["ntll"] - both["ntll_exact"]).abs() <= NTLL.margin)]
-    where = f", {100 * moved['outside_box'].mean():.0f} % of their sites outside the box" if len(moved) else ""
+    theirs = 100 * moved["outside_box"].mean()
+    where = f", {theirs:.0f} % of their sites outside the box" if len(moved) else ""
     note = (
         f"{counted(both.index.get_level_values('seed').nunique(), 'seed')}; {lost.sum()} not converged; "
         f"{len(moved)} moved{where}; {100 * both['outside_box'].mean():.0f} % of all sites outside"
@@ -147,13 +148,11 @@ def _line(found: _Outcomes) -> Line:
     if not found.n:
         return Line(found.row, quantity, "share", note=found.note)
     sample = Inference(MISSING, *statistics.share_interval(found.lost, found.n))
-    return Line(
-        found.row, quantity, "share", found.lost / found.n, sample=sample, n=found.n, note=found.note
-    )
+    return Line(found.row, quantity, "share", found.lost / found.n, sample=sample, n=found.n, note=found.note)
 
 
 def _compared(high: _Outcomes, low: _Outcomes) -> Line:
-    """The line that decides: whether fits are lost where there are many features, and more often than elsewhere."""
+    """The line that decides: whether fits are lost on the rows with many features, and more often there."""
     from scipy import stats
 
     line = _line(high)

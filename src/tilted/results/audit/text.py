@@ -38,11 +38,11 @@ SCORED = ["sd", "On sample, 95 %", "p", "Equiv. p", "Generalising, 95 %", "p"]
 LEGEND = """\
 A verdict comes from rows. Holds: every row is yes; in part: the majority; does not hold: no majority even
 if every row without data were yes; not testable: rows without data would decide. An undecided row does not
-count for the claim. In brackets: rows that are yes, of all, or a count of each. The verdict is about this sample (the data
-sets as they are; chance is in the splits, seeds are independent); what a new data set of the same kind
-would be expected to show, the generalising estimate, stands beside it in the row tables and is much less
-certain. Tests, margins and the rule are explained in `docs/audit-method.md`, every number is in
-`audit_rows.csv`."""
+count for the claim. In brackets: rows that are yes, of all, or, where some are undecided, how many are what.
+The verdict is about this sample (the data sets as they are; chance is in the splits, seeds are
+independent); what a new data set of the same kind would be expected to show, the generalising estimate,
+stands beside it in the row tables and is much less certain. Tests, margins and the rule are explained in
+`docs/audit-method.md`, every number is in `audit_rows.csv`."""
 
 
 @dataclass(frozen=True)

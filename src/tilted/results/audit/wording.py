@@ -31,8 +31,8 @@ MEANINGS = {
         "shares of seeds stand beside. Rows without an asterisk are shown only."
     ),
     "QP4": (
-        "Holds: on every row but Cancer VB's NTLL is significantly above both EP's and QP's, and not shown to "
-        "be the same within 1e-3 nats (which is no). VB is the "
+        "Holds: on every row but Cancer VB's NTLL is significantly above both EP's and QP's, and not shown "
+        "to be the same within 1e-3 nats (which is no). VB is the "
         "paper's joint search (vb-joint) where the protocol has it; the converged bound (vb) and the test "
         "errors, where the printed table has VB level on Wine2 and ahead on Wine3, stand beside. EP is the "
         "reported one."
@@ -45,8 +45,8 @@ MEANINGS = {
     "QP6": (
         "Holds: on the coal series (1) no ratio v_QP / v_EP is above 1 + 1e-6, (2) QP's NTLL is "
         "significantly below EP's, (3) VB's is significantly above both, neither (2) nor (3) by a difference "
-        "shown to be within 1e-3 nats (which is no). These three parts are the rows; pairs are as reported, as "
-        "in the paper."
+        "shown to be within 1e-3 nats (which is no). These three parts are the rows; pairs are as reported, "
+        "as in the paper."
     ),
     "QP7": (
         "Holds: on random tilted distributions (probit with either label, Poisson) the projection "
@@ -61,9 +61,9 @@ MEANINGS = {
         "this code and its own tables."
     ),
     "QP9": (
-        "Holds: on the rows with more than 30 features (IonoS, Sonar) some fits are lost with the paper's table "
-        "(quadrature converges, and at the same hyperparameters the table does not), and significantly more "
-        "often than on the rows with few. That none is lost is only believed when the interval of the share "
+        "Holds: on the rows with more than 30 features (IonoS, Sonar) some fits are lost with the paper's "
+        "table (quadrature converges, and at the same hyperparameters the table does not), and significantly "
+        "more often than on the rows with few. That none is lost is only believed when the interval of the share "
         "stays below 5 %. A fit that converges to another NTLL is not unstable: outside its box the table is "
         "EP's projection; the notes count such fits and the share of their sites that is outside. The share "
         "lost is the effect."
