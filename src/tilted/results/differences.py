@@ -20,6 +20,7 @@ import numpy as np
 
 from tilted import protocols
 from tilted.results import compact, runs, standing
+from tilted.results.aggregate import FIELDS
 from tilted.results.compact import COLUMNS, DIGITS, FAILED, FOLDS, OK, TYPES, n_folds
 from tilted.results.published import ROWS
 from tilted.results.store import RecordError, write_bytes, write_text
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from tilted.results.collect import Collected
 
 FILE, PROVENANCE = "differences.csv.gz", "differences.json"
-FIELDS = {"TE": ("test_error", 100.0), "NTLL": ("ntll", 1000.0)}
 GAP = "qp - ep"
 EFFECT_COLUMNS = tuple(
     "difference base row method metric n_seeds base_mean change_mean effect se "

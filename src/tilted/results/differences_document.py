@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.results.differences import FIELDS, FILE, GAP, effects, load, read_with_bases, standings, write_csv
+from tilted.results.aggregate import FIELDS
+from tilted.results.differences import FILE, GAP, effects, load, read_with_bases, standings, write_csv
 from tilted.results.grid import grid, items
 from tilted.results.store import write_text
 

@@ -92,6 +92,9 @@ def test_seeds_whose_hyperparameters_moved_are_told_apart(fits):
     assert line.effect == pytest.approx(-0.01) and line.n == 70
     frame.loc[moved, "lengthscale"] = "2.5000001"
     assert all(x.sample.status != SHOWN for x in variances.poisson(frame, "as-released")[0].lines)
+    frame["lengthscale"] = "2.5:2.6"  # one a dimension
+    frame.loc[moved, "lengthscale"] = "2.5:2.6000001"
+    assert all(x.sample.status != SHOWN for x in variances.poisson(frame, "as-released")[0].lines)
     frame.loc[moved, "variance"] = 1.6
     assert any(x.sample.status == SHOWN for x in variances.poisson(frame, "as-released")[0].lines)
 

@@ -28,6 +28,7 @@ from tilted.results.audit.rows import (
     troubles,
 )
 from tilted.results.audit.verdicts import MISSING, NO, YES, Block, Inference, Line
+from tilted.results.gaps import ASTERISK, has_asterisk
 from tilted.results.paired import EQUAL, Paired, paired
 from tilted.results.published import ROWS
 from tilted.results.statistics import ALPHA
@@ -39,7 +40,6 @@ CLASSIFICATION = tuple(name for name in ROWS if name != "coal")
 STARRED = ("cancer", "pima", "sonar", "glass", "wine12", "wine13", "wine23")
 """Rows with an asterisk in the printed table."""
 
-SHARE = 0.9
 VARIANTS = (
     ("QP tuned by its own evidence", "ep", "qp-own"),
     ("one lengthscale a dimension", "ep-ard", "qp-ard"),
@@ -150,7 +150,8 @@ def asterisks(fits: pd.DataFrame, protocol: str) -> list[Block]:
     order = [*STARRED, *(name for name in ROWS if name not in STARRED)]
     blocks = []
     for unit in ("folds", "seeds"):
-        test = f"share of {unit} above {SHARE:g}; exact binomial interval, p of a share of {SHARE:g} or less"
+        share = f"{ASTERISK:g}; exact binomial interval, p of a share of {ASTERISK:g} or less"
+        test = f"share of {unit} above {share}"
         for name, first in tunings(fits):
             found = paired(fits, first, "qp", NTLL.column)
             lines = [_share(dataset, found.get(dataset), unit) for dataset in order]
@@ -168,8 +169,8 @@ def _share(dataset: str, scores: Paired | None, unit: str) -> Line:
         return Line(ROWS[dataset], quantity, "share", note="0 complete seeds")
     differences = scores.differences.ravel() if unit == "folds" else scores.seed_differences
     below, n = int(np.sum(differences > 0)), len(differences)
-    p = float(stats.binomtest(below, n, SHARE, alternative="greater").pvalue)
-    status = YES if below > SHARE * n else NO
+    p = float(stats.binomtest(below, n, ASTERISK, alternative="greater").pvalue)
+    status = YES if has_asterisk(below, n) else NO
     sample = Inference(status, *statistics.share_interval(below, n), p)
     note = "; ".join([f"{below} of {n}", *troubles(scores)])
     return Line(ROWS[dataset], quantity, "share", below / n, sample=sample, n=n, note=note)

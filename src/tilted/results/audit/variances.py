@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tilted import protocols
+from tilted.results import pairs
 from tilted.results.audit.rows import NTLL, PAIRED_TEST, drafts, noticeably_higher, shown, tested
 from tilted.results.audit.scores import CLASSIFICATION, fallback, joined, variational
 from tilted.results.audit.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
@@ -43,7 +42,7 @@ def never_above(fits: pd.DataFrame, protocol: str) -> list[Block]:
 
 
 def _exceeded(protocol: str, task: str) -> str:
-    """Status of a row with a ratio above 1 + `ACCURACY`: whether the protocol's stop lets the records tell."""
+    """Status of a row with a ratio above 1 + `ACCURACY`: the protocol's stop may not let the records tell."""
     stop = protocols.block(protocol, task)["sites"].get("stop", "marginals")
     return UNDECIDED if stop == "site-rms" else NO
 
@@ -91,33 +90,26 @@ def _quantity(first: str, second: str) -> str:
 def _unmoved(fits: pd.DataFrame) -> tuple[Line, ...]:
     """The variances of the seeds whose search for QP's hyperparameters did not leave EP's, if not all."""
     coal = fits[(fits["dataset"] == "coal") & (fits["outcome"] != FAILED)]
-    kernels = {name: part.set_index("seed") for name, part in coal.groupby("method")}
-    if not {"ep", "qp"} <= kernels.keys():
-        return ()
-    ep = kernels["ep"][["variance", "lengthscale"]].add_suffix("_ep")
-    both = kernels["qp"].join(ep, how="inner")
-    same = np.isclose(both["variance"], both["variance_ep"], rtol=ACCURACY, atol=0.0)
-    same &= np.isclose(_number(both["lengthscale"]), _number(both["lengthscale_ep"]), rtol=ACCURACY, atol=0.0)
+    kernels = coal[["seed", "variance", "lengthscale"]]
+    sides = [kernels[coal["method"] == method] for method in ("qp", "ep")]
+    both = sides[0].merge(sides[1], on="seed", suffixes=("", "_ep"))
+    same = pairs.unmoved(both, ("", "_ep"))
     if same.all() or not same.any():
         return ()
-    line = _largest_ratio(both[same], "coal", NO)
+    line = _largest_ratio(coal[coal["seed"].isin(both.loc[same, "seed"])], "coal", NO)
     return shown([replace(line, row="variances, same hyperparameters")])
-
-
-def _number(texts: pd.Series) -> np.ndarray:
-    return texts.astype(float).to_numpy()
 
 
 def _largest_ratio(fits: pd.DataFrame, dataset: str, exceeded: str) -> Line:
     """Line of one data set from what the records keep of its pairs; its status if a ratio is too large."""
     qp = fits[(fits["dataset"] == dataset) & (fits["method"] == "qp")]
-    pairs = qp[qp["pair"] != ""]
-    if pairs.empty:
+    matched = qp[qp["pair"] != ""]
+    if matched.empty:
         return Line(ROWS[dataset], QUANTITY, "excess", note=f"{len(qp)} QP fits, none with a pair")
-    low, high = float(pairs["ratio_min"].min() - 1), float(pairs["ratio_max"].max() - 1)
-    above, n = int(pairs["n_above"].sum()), int(pairs["n_test"].sum())
-    unconverged = int((pairs["outcome"] != OK).sum())
-    counts = ((len(qp) - len(pairs), "fold without a pair"), (unconverged, "fit of QP not converged"))
+    low, high = float(matched["ratio_min"].min() - 1), float(matched["ratio_max"].max() - 1)
+    above, n = int(matched["n_above"].sum()), int(matched["n_test"].sum())
+    unconverged = int((matched["outcome"] != OK).sum())
+    counts = ((len(qp) - len(matched), "fold without a pair"), (unconverged, "fit of QP not converged"))
     notes = [f"{above} of {n} points above by more than 1e-9"]
     notes += [counted(count, what) for count, what in counts if count]
     sample = Inference(YES if high <= ACCURACY else exceeded, low, high)
