@@ -253,14 +253,13 @@ def _records(arguments) -> int:
 def _tables(arguments) -> int:
     from pathlib import Path
 
-    from tilted.results import artifacts, differences, differences_document, excerpt
+    from tilted.results import artifacts, differences_document, excerpt
 
     folders = (arguments.records, arguments.tables, arguments.figures)
     outdated = artifacts.write_all(*folders, arguments.published, pep=arguments.pep)
     if arguments.documents:
-        if Path(arguments.records, differences.FILE).is_file():
-            effects = Path(arguments.tables, "differences.csv")
-            differences_document.write_all(arguments.records, effects, "docs/differences.md")
+        effects = Path(arguments.tables, "differences.csv")
+        differences_document.write_all(arguments.records, effects, "docs/differences.md")
         for document in DOCUMENTS:
             excerpt.refresh(document, arguments.tables)
     for line in outdated:

@@ -53,6 +53,13 @@ def test_effects(effects):
         assert abs(certified - exact) < 1e-9 < abs(paper - exact) < 1e-3
 
 
+def test_the_box_has_four_sides():
+    """|mu| <= 10 and 0.1 <= sigma <= 10; each cavity but the first two violates one of them."""
+    m = np.array([0.0, -9.9, 10.1, -10.1, 0.0, 0.0])
+    v = np.array([1.0, 99.0, 1.0, 1.0, 101.0, 0.0099])
+    assert lookup_study.outside_box(m, v).tolist() == [False, False, True, True, True, True]
+
+
 def test_effects_are_those_of_the_protocols_qp(effects):
     dataset = data.load("wine13", "as-released")
     ep = qp.run_cell(dataset, "as-released", "ep", 0, 1)[0]

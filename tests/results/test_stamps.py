@@ -103,3 +103,36 @@ def test_the_document_about_differences_says_what_is_not_todays(derived, pytestc
     assert differences.read(tmp_path / differences.FILE).dtypes["n_above"] == TYPES["n_above"]
     with pytest.raises(ValueError, match="about provenance"):
         differences_document.fill(text.replace("<!-- made -->", ""), pd.DataFrame())
+
+
+@pytest.fixture
+def half_measured(frame, line, tmp_path):
+    """A document filled from a base's records alone: EP tuned once and twice, no second QP."""
+    lines = [
+        line(protocol=protocol, dataset="coal", method=method, seed=seed)
+        for protocol, methods in (("as-released", ("ep", "ep-tune", "qp")), ("corrected", ("ep",)))
+        for method in methods
+        for seed in (0, 1)
+    ]
+    merge.save(Collected(frame(lines), no_variances(), Runs()), tmp_path)
+
+    def write(text):
+        document = tmp_path / "differences.md"
+        document.write_text(text, encoding="utf-8")
+        differences_document.write_all(tmp_path, tmp_path / "differences.csv", document)
+        return document.read_text(encoding="utf-8")
+
+    return write
+
+
+def section(text, name):
+    return text.split(f"<!-- effects: {name} -->\n")[1].split("<!-- end -->")[0].strip()
+
+
+def test_what_was_not_run_is_called_not_measured(half_measured, pytestconfig):
+    text = half_measured((pytestconfig.rootpath / "docs" / "differences.md").read_text(encoding="utf-8"))
+    assert text.split("<!-- made -->\n")[1].strip().startswith("No fits of changed protocols yet")
+    assert section(text, "coal-tuned-once").startswith("| Row")
+    # its EP is the base's on both sides, which is no measurement
+    assert section(text, "qp-own-corrected") == section(text, "loose-stop") == "Not measured yet."
+    assert half_measured(text) == text

@@ -166,6 +166,38 @@ def test_troubles_with_one_cause_are_one_entry(line, unconverged, frame):
     assert entries == [("Wine1 ep (as-released), 7 not converged: 1000 evaluations", "0-1,3/0-1 4/1")]
 
 
+def test_numbers_that_differ_do_not_make_another_cause(line, unconverged, frame):
+    reasons = [f"search abandoned: variance={v}, lengthscale=({a}, np.float64(inf))" for v, a in VECTORS]
+    lines = [unconverged(reason, seed=s) for s, reason in enumerate(reasons)]
+    lines += [unconverged(f"step of {k}e-3; ridge", seed=9, fold=k) for k in (1, 2)]
+    assert [heading.split(": ", 1)[1] for heading, _ in troubles.trouble_entries(frame(lines))] == [
+        "search abandoned: variance=#, lengthscale=(#)",
+        "step of #",
+    ]
+
+
+def test_one_odd_fit_keeps_its_number_but_not_its_vector(unconverged, frame):
+    (entry,) = troubles.trouble_entries(frame([unconverged("variance=2.5, lengthscale=(1.0, inf); ridge")]))
+    assert entry[0].endswith("1 not converged: variance=2.5, lengthscale=(#)")
+
+
+VECTORS = (("inf", "np.float64(0.06)"), ("2.5e+07", "np.float64(-1e-15)"), ("nan", "3"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("pivot 3 of 112 is -1e-3; raise it", "pivot 5 of 99 is -2.5e-17", True),
+        ("variance=inf, lengthscale=(inf, 1)", "variance=1e3, lengthscale=(np.float64(2.5),)", False),
+        ("variance=inf, lengthscale=(inf, 1)", "variance=1e3, lengthscale=(np.float64(2.5), nan)", True),
+        ("no start, 'ep' failed", "no start, 'ep-ard' failed", False),
+        ("one class only", "a predictive variance is lost to rounding", False),
+    ],
+)
+def test_reasons_are_compared_without_their_numbers(first, second, same):
+    assert (troubles.reason_class(first) == troubles.reason_class(second)) == same
+
+
 def test_tex_keeps_the_papers_arrangement(whole, tmp_path):
     text = latex.write(whole, tmp_path / "t.tex").read_text()
     lines = text.splitlines()

@@ -70,6 +70,7 @@ def test_the_numbers_of_a_line(records):
     assert qp.log_variance_bias_se == qp.log_variance_noise == pytest.approx(0.01)
     assert (qp.closer_than_ep, qp.closer_low, qp.closer_high) == (0, 0, 0)
     assert qp.excess_over_ep == pytest.approx(np.log(0.8) ** 2 - np.log(0.9) ** 2)
+    assert qp.excess_se == pytest.approx(2 * np.log(0.9 / 0.8) * 0.01)
     assert qp.ntll_difference == pytest.approx(0.0) and qp.ntll_exact == pytest.approx(0.3)
     assert qp.ntll_se == pytest.approx(0.002)
     assert np.isnan(qp.evidence_error)
@@ -85,6 +86,11 @@ def test_the_numbers_of_a_line(records):
         (0.90, (0.0, 0.0, 0.0), "EP closer"),
         (0.8486, (0.0, 0.0, 1.0), "undecided"),  # the midpoint of the logs is 0.84853
         (0.8484, (1.0, 0.0, 1.0), "undecided"),
+        # the midpoint times exp(-+ k se), k = 1.5 and 2.5 standard errors
+        (0.72**0.5 * np.exp(-0.015), (1.0, 0.0, 1.0), "undecided"),
+        (0.72**0.5 * np.exp(-0.025), (1.0, 1.0, 1.0), "QP closer"),
+        (0.72**0.5 * np.exp(0.015), (0.0, 0.0, 1.0), "undecided"),
+        (0.72**0.5 * np.exp(0.025), (0.0, 0.0, 0.0), "EP closer"),
     ],
 )
 def test_who_is_closer_is_decided_by_the_midpoint(exact, shares, expected):

@@ -11,7 +11,7 @@ from tilted.__main__ import main
 from tilted.data import DataError
 from tilted.experiments import qp
 from tilted.hyperparameters import infer_at
-from tilted.results import compact, merge, rerun, runs, store, verified, verify
+from tilted.results import compact, merge, runs, store, verified, verify
 from tilted.results.verify import Selection
 
 JOBS = (
@@ -219,18 +219,6 @@ def test_a_failure_that_is_not_repeated_is_found(results):
     altered(results, "as-released", {**NOTHING, "reason": "one class only"}, method="ep", fold=0)
     (check,) = released(results, methods=("ep",)).differing
     assert check.note == "does not fail today; recorded: one class only"
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "same"),
-    [
-        ("pivot 3 of 112 is -1e-3; raise it", "pivot 5 of 99 is -2.5e-17", True),
-        ("no start, 'ep' failed", "no start, 'ep-ard' failed", False),
-        ("one class only", "a predictive variance is lost to rounding", False),
-    ],
-)
-def test_reasons_are_compared_without_their_numbers(first, second, same):
-    assert (rerun.reason_class(first) == rerun.reason_class(second)) == same
 
 
 def test_another_fixed_point_is_verified_by_search(results, capsys, monkeypatch):

@@ -345,7 +345,11 @@ def everything():
     committed records and tables, missing ones would look done."""
     wanted = [*fit_paths(), *truth_paths(), *artifact_paths()] if config["qp"] else truth_records()
     wanted += [*regression_paths(), *regression_records()]
-    return wanted + [f"{TABLES}/{study}.csv" for study in ("differences", "lookup") if study in config]
+    if "differences" in config:
+        wanted += [f"{RECORDS}/{differences.FILE}", f"{TABLES}/differences.csv"]
+    if "lookup" in config:
+        wanted += [*lookup_effect_paths(), f"{RECORDS}/lookup_effect.csv"]
+    return wanted
 
 
 def show_results():

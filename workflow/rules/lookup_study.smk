@@ -56,8 +56,6 @@ rule lookup_study:
     output:
         f"{config['results']}/qp/lookup.csv",
         f"{config['results']}/qp/lookup_effect.csv",
-        f"{config['tables']}/lookup.csv",
-        f"{config['tables']}/lookup.md",
     log:
         f"logs/{config['name']}/lookup.log",
     conda:
@@ -78,4 +76,4 @@ rule lookup_study:
 
 
 onsuccess:
-    print(f"Lookup tables: {Path(config['tables'], 'lookup.md').resolve()}")
+    print(f"Lookup tables: records in {Path(RECORDS).resolve()}; `make tables` shows them")

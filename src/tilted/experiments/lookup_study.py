@@ -195,10 +195,14 @@ def _outcome(block, spec, part, hyperparameters, projection) -> tuple[bool, floa
     except ArithmeticError:  # an improper posterior
         return False, None, None
     marginals, sites = fitted.inference.state.marginals, fitted.inference.sites
-    m, v = cavity(marginals.mean, marginals.variance, sites.tau, sites.nu)
+    outside = outside_box(*cavity(marginals.mean, marginals.variance, sites.tau, sites.nu))
+    return fitted.status.converged, _ntll(likelihood, fitted, part), float(np.mean(outside))
+
+
+def outside_box(m: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Whether cavities N(m, v) [N] lie outside the paper's table, where its projection is EP's."""
     limit = 10.0 ** (2 * PAPER.log10_sigma_limit)
-    inside = (np.abs(m) <= PAPER.mu_limit) & (v <= limit) & (v >= 1.0 / limit)
-    return fitted.status.converged, _ntll(likelihood, fitted, part), float(np.mean(~inside))
+    return ~((np.abs(m) <= PAPER.mu_limit) & (v <= limit) & (v >= 1.0 / limit))
 
 
 def _ntll(likelihood, fitted: api.Fit, part) -> float | None:

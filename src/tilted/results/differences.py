@@ -20,6 +20,7 @@ import numpy as np
 
 from tilted import protocols
 from tilted.results import compact, runs, standing
+from tilted.results.aggregate import FIELDS
 from tilted.results.compact import COLUMNS, DIGITS, FAILED, FOLDS, OK, TYPES, n_folds
 from tilted.results.published import ROWS
 from tilted.results.store import RecordError, write_bytes, write_text
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from tilted.results.collect import Collected
 
 FILE, PROVENANCE = "differences.csv.gz", "differences.json"
-FIELDS = {"TE": ("test_error", 100.0), "NTLL": ("ntll", 1000.0)}
 GAP = "qp - ep"
 EFFECT_COLUMNS = tuple(
     "difference base row method metric n_seeds base_mean change_mean effect se "
@@ -144,11 +144,11 @@ def read(path: str | Path) -> pd.DataFrame:
 
 
 def read_with_bases(folder: str | Path) -> pd.DataFrame:
-    """The derived protocols' records of a folder, and those of the protocols themselves."""
+    """The derived protocols' records of a folder, if there are any, and those of the protocols themselves."""
     import pandas as pd
 
-    frames = [compact.read_all(compact.protocol_files(folder)), read(Path(folder, FILE))]
-    return pd.concat(frames, ignore_index=True)
+    derived, bases = Path(folder, FILE), compact.read_all(compact.protocol_files(folder))
+    return pd.concat([bases, read(derived)], ignore_index=True) if derived.is_file() else bases
 
 
 def effects(frame: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
@@ -176,6 +176,8 @@ def effects(frame: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
                 for method, names in difference.sides.items()
                 if (pair := _pair(scores, dataset, seeds, names)) is not None
             }
+            if all(base == change for base, change in map(difference.sides.get, sides)):
+                continue  # the methods that the difference changes were not run
             if {"ep", "qp"} <= set(sides):
                 sides[GAP] = tuple(q.sub(e).dropna() for q, e in zip(sides["qp"], sides["ep"], strict=True))
             for method, pair in sides.items():

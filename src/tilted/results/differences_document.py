@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.results.differences import FIELDS, GAP, effects, load, read_with_bases, standings, write_csv
+from tilted.results.aggregate import FIELDS
+from tilted.results.differences import FILE, GAP, effects, load, read_with_bases, standings, write_csv
 from tilted.results.grid import grid, items
 from tilted.results.store import write_text
 
@@ -22,14 +23,18 @@ MADE = re.compile(r"(<!-- made -->\n).*?(<!-- end -->)", re.S)
 
 
 def write_all(records: str | Path, table_path: str | Path, document: str | Path) -> None:
-    """Write the table of effects and fill the document from a folder of compact records."""
+    """Write the table of effects and fill the document from a folder of compact records.
+
+    Before the derived protocols were run, two records of a base can still be compared.
+    """
     table = effects(read_with_bases(records))
     write_csv(table, table_path)
-    text = fill(Path(document).read_text(encoding="utf-8"), table, standings(records).loud)
+    loud = standings(records).loud if Path(records, FILE).is_file() else None
+    text = fill(Path(document).read_text(encoding="utf-8"), table, loud)
     write_text(document, text)
 
 
-def fill(text: str, table: pd.DataFrame, loud: Sequence[str] = ()) -> str:
+def fill(text: str, table: pd.DataFrame, loud: Sequence[str] | None = ()) -> str:
     """A document with the effects in its generated sections.
 
     Parameters
@@ -40,7 +45,7 @@ def fill(text: str, table: pd.DataFrame, loud: Sequence[str] = ()) -> str:
     table : pandas.DataFrame
         As `effects` returns it.
     loud : sequence of str
-        `standing.Notes.loud` of the derived protocols' records.
+        `standing.Notes.loud` of the derived protocols' records; None without such records.
 
     Raises
     ------
@@ -57,9 +62,12 @@ def fill(text: str, table: pd.DataFrame, loud: Sequence[str] = ()) -> str:
     return SECTION.sub(lambda match: f"{match[1]}{_section(table, match[2])}\n{match[3]}", text)
 
 
-def _made(loud: Sequence[str]) -> str:
+def _made(loud: Sequence[str] | None) -> str:
     """By which source the fits of derived protocols were made."""
-    lines = items(loud) if loud else ["Every fit behind these effects was made by today's source."]
+    if loud is None:
+        lines = ["No fits of changed protocols yet: the effects below compare two records of one protocol."]
+    else:
+        lines = items(loud) if loud else ["Every fit behind these effects was made by today's source."]
     return "\n".join(["", *lines, ""])
 
 
@@ -67,7 +75,7 @@ def _section(table: pd.DataFrame, name: str) -> str:
     """Lines of one difference: a row a data set, effects of each method."""
     part = table[table["difference"] == name]
     if part.empty:
-        return "\nNo records of this difference.\n"
+        return "\nNot measured yet.\n"
     methods = list(dict.fromkeys(part["method"]))
     shown = [(m, metric) for m in methods for metric in FIELDS if (m, metric) != (GAP, "TE")]
     header = ["Row", "Seeds", *(f"{NAMES[m]}, {metric}" for m, metric in shown)]

@@ -19,7 +19,6 @@ reported, not counted as a failure.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -31,6 +30,7 @@ from tilted.experiments import qp
 from tilted.kernels import SquaredExponential
 from tilted.results import collect, compact, pairs, runs
 from tilted.results.compact import FAILED, OK
+from tilted.results.troubles import reason_class
 from tilted.results.verified import BY_SEARCH, DIFFERS, FIXED, PASSED, REPORTED, SCRATCH, Check, record_hash
 
 if TYPE_CHECKING:
@@ -205,11 +205,6 @@ def _contradiction(line: dict, today: dict) -> str:
     if failed and reason_class(line["reason"]) != reason_class(today["reason"]):
         return f"fails for another reason: {today['reason']}; recorded: {line['reason']}"
     return ""
-
-
-def reason_class(reason: str) -> str:
-    """A reason's first clause without its numbers: what went wrong, not where."""
-    return re.sub(r"[-+]?\d[\d.]*(e[-+]?\d+)?", "#", reason.split(";")[0]).strip()
 
 
 def _differences(line: dict, today: dict) -> dict[str, float]:

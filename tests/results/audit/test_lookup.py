@@ -1,9 +1,21 @@
 """QP8 and QP9 from studies whose answer is known."""
 
+import math
+
 import pytest
 
 from tilted.results.audit import lookup
-from tilted.results.audit.verdicts import FAILS, HOLDS, IN_PART, MISSING, NO, SHOWN, UNTESTABLE
+from tilted.results.audit.verdicts import (
+    FAILS,
+    HOLDS,
+    IN_PART,
+    MISSING,
+    NO,
+    SHOWN,
+    UNDECIDED,
+    UNTESTABLE,
+    YES,
+)
 from tilted.results.published import ROWS
 from tilted.results.studies import EFFECT, TIMING, read
 
@@ -48,62 +60,76 @@ def test_times_are_missing(studies):
 
 
 @pytest.mark.parametrize(
-    "lost, moved, expected",
+    "lost, moved, bad, expected",
     [
-        (["ionosphere"], ["sonar"], HOLDS),
-        (["ionosphere", "sonar"], [], HOLDS),
-        (["ionosphere"], [], HOLDS),  # one fit is enough, on either row
-        ([], ["sonar"], HOLDS),
-        ([], ["pima", "crabs"], FAILS),  # not high-dimensional
-        ([], [], FAILS),
+        (["ionosphere", "sonar"], [], 3, YES),
+        (["ionosphere"], ["sonar"], 3, YES),
+        (["ionosphere"], [], 1, UNDECIDED),  # 1 of 200 is not more than 0 of 700
+        (["sonar", "pima", "crabs"], [], 3, UNDECIDED),  # 3 of 200 and 6 of 700
+        (["ionosphere", "sonar", *OTHERS], [], 9, NO),  # as often everywhere
+        (["sonar", *OTHERS], [], 9, NO),
+        (["pima", "crabs"], [], 3, NO),
+        ([], ["ionosphere", "sonar"], 9, NO),  # another NTLL is not instability
+        ([], [], 1, NO),
     ],
 )
-def test_unstable(studies, lost, moved, expected):
-    effect = studies["effect"](lost, moved, cells=100)
+def test_unstable(studies, lost, moved, bad, expected):
+    effect = studies["effect"](lost, moved, cells=100, bad=bad)
     described, certified = lookup.unstable(effect, "as-described")
-    assert (described.verdict, certified.verdict) == (expected, FAILS)
-    pooled, *apart = described.lines
-    high = len({"ionosphere", "sonar"} & {*lost, *moved})
-    assert (pooled.row, pooled.n) == ("IonoS and Sonar", 200)
-    assert pooled.effect == pytest.approx(high / 200)
+    pooled, few, *apart = described.lines
+    high = len({"ionosphere", "sonar"} & set(lost))
+    assert (pooled.row, pooled.n, pooled.sample.status) == ("IonoS and Sonar", 200, expected)
+    assert (described.verdict, certified.verdict) == (HOLDS if expected == YES else FAILS, FAILS)
+    assert pooled.effect == pytest.approx(high * bad / 200)
+    assert (few.row, few.n) == ("at most 13 features", 700)
+    assert few.effect == pytest.approx((len(lost) - high) * bad / 700)
     assert [line.row for line in apart] == [ROWS[x] for x in (*lookup.HIGH_DIMENSIONAL, *OTHERS)]
-    assert {line.sample.status for line in apart} == {SHOWN}
-    assert sum(line.effect > 0 for line in apart) == len(lost) + len(moved)
+    assert {line.sample.status for line in (few, *apart)} == {SHOWN}
+    assert sum(line.effect > 0 for line in apart) == len(lost)
+
+
+def test_the_share_is_compared_with_that_of_the_other_rows(studies):
+    effect = studies["effect"](["ionosphere", "sonar"], cells=100, bad=3)
+    p = lookup.unstable(effect, "as-described")[0].lines[0].sample.p
+    assert p == pytest.approx(math.comb(200, 6) / math.comb(900, 6))  # all six among the 200
+    alone = effect[effect["dataset"].isin(lookup.HIGH_DIMENSIONAL)]
+    block = lookup.unstable(alone, "as-described")[0]
+    assert block.verdict == UNTESTABLE and block.lines[0].note.startswith("no fits with few features; ")
 
 
 @pytest.mark.parametrize(
     "cells, expected",
     [(10, UNTESTABLE), (35, UNTESTABLE), (36, FAILS), (100, FAILS)],  # 5.1 % of 70, 4.99 % of 72
 )
-def test_none_spoiled_of_too_few_is_no_data(studies, cells, expected):
+def test_none_lost_of_too_few_is_no_data(studies, cells, expected):
     """0 of 20 may be 17 %, 0 of 200 at most 1.8 %."""
     block = lookup.unstable(studies["effect"](cells=cells), "as-described")[0]
-    pooled, *apart = block.lines
+    pooled, _, *apart = block.lines
     assert (pooled.n, pooled.effect, block.verdict) == (2 * cells, 0.0, expected)
     assert pooled.sample.status == (MISSING if expected == UNTESTABLE else NO)
     assert pooled.sample.high == pytest.approx(1 - 0.025 ** (1 / pooled.n))
     assert len(apart) == 9  # shown, however few
 
 
-def test_a_spoiled_fit_is_one_that_quadrature_solves(studies):
+def test_a_lost_fit_is_one_that_quadrature_solves(studies):
     effect = studies["effect"](lost=["ionosphere", "sonar"])
     assert lookup.unstable(effect, "as-described")[0].lines[0].effect == pytest.approx(2 / 40)
     effect.loc[(effect["projection"] == "quadrature") & (effect["seed"] == 3), "converged"] = False
     line = lookup.unstable(effect, "as-described")[0].lines[0]
     assert (line.effect, line.n) == (0.0, 38)
-    assert (
-        line.note
-        == "38 fits, too few to tell; 19 seeds; 0 not converged, 0 moved; 5 % of sites outside the box"
+    assert line.note == (
+        "38 fits, too few to tell; 19 seeds; 0 not converged; 0 moved; 5 % of all sites outside"
     )
 
 
-def test_moves_below_the_margin_do_not_count(studies):
-    effect = studies["effect"](cells=100)
-    table = effect["projection"] == "as-described"
-    effect.loc[table, "ntll"] += 0.9e-3
-    assert lookup.unstable(effect, "as-described")[0].verdict == FAILS
-    effect.loc[table, "ntll"] -= 2e-3
-    assert lookup.unstable(effect, "as-described")[0].verdict == HOLDS
+def test_moved_fits_are_told_with_their_sites_outside_the_box(studies):
+    effect = studies["effect"](moved=["sonar"], cells=100, bad=2)
+    table = (effect["projection"] == "as-described") & (effect["dataset"] == "ionosphere")
+    effect.loc[table, "ntll"] -= 0.9e-3  # less than matters
+    note = lookup.unstable(effect, "as-described")[0].lines[0].note
+    assert "0 not converged; 2 moved, 90 % of their sites outside the box; 6 % of all sites outside" in note
+    effect.loc[table, "ntll"] -= 0.2e-3
+    assert "102 moved, 7 % of their sites" in lookup.unstable(effect, "as-described")[0].lines[0].note
 
 
 def test_the_effect_is_missing(studies):

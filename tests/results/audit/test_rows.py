@@ -44,6 +44,15 @@ def test_higher(mean, se, expected):
     assert status(rows.higher, mean, se) == expected
 
 
+@pytest.mark.parametrize(
+    "mean, se, expected",
+    [(3.0, 1.0, YES), (0.95, 0.1, YES), (0.5, 0.1, NO), (0.02, 0.001, NO), (-0.5, 0.1, NO), (-3.0, 1.0, NO),
+     (0.0, 0.1, NO), (0.0, 1.0, UNDECIDED)],
+)  # fmt: skip
+def test_a_difference_shown_not_to_matter_is_not_noticeable(mean, se, expected):
+    assert status(rows.noticeably_higher, mean, se) == expected
+
+
 def test_directions_rest_on_the_adjusted_p_and_non_inferiority_on_the_interval():
     assert status(rows.higher, 0.21, 0.1) == YES  # p 0.036
     assert status(rows.higher, 0.21, 0.1, p=0.06) == NO

@@ -156,6 +156,20 @@ def test_asterisks_at_both_tunings_and_only_on_starred_rows(fits):
     assert shown == {"IonoS", "Crabs", "Mining"}
 
 
+@pytest.mark.parametrize("claim", [scores.similar_errors, scores.no_higher_ntll, scores.asterisks])
+def test_rows_where_qp_is_ep_are_counted_where_qp_uses_the_papers_table(fits, claim):
+    """The size of a fold's difference counts, whatever its sign; a few large folds do not."""
+    frame = fits(ntll={"ep": (2e-4, 1e-6)} | on("ep", ["pima", "sonar", "crabs"], (9e-5, 1e-6)))
+    turned = (frame["method"] == "ep") & (frame["dataset"] == "glass") & (frame["fold"] % 2 == 1)
+    frame.loc[turned, "ntll"] -= 4e-4  # -2e-4: mean 0, but apart
+    frame.loc[(frame["dataset"] == "sonar") & (frame["fold"] == 0) & (frame["method"] == "ep"), "ntll"] += 1.0
+    text = "the median |EP - QP| of a fold's NTLL is below 0.0001 nats on "
+    counts = {"similar_errors": "3 of 9", "no_higher_ntll": "3 of 10", "asterisks": "2 of 7"}
+    assert text + counts[claim.__name__] in claim(frame, "as-described")[0].remark
+    assert text not in claim(frame, "as-released")[0].remark
+    assert text not in claim(frame.iloc[:0], "as-described")[0].remark
+
+
 # QP4
 
 

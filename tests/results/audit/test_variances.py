@@ -3,7 +3,7 @@
 import pytest
 
 from tilted.results.audit import variances
-from tilted.results.audit.verdicts import FAILS, HOLDS, IN_PART, SHOWN, UNTESTABLE
+from tilted.results.audit.verdicts import FAILS, HOLDS, IN_PART, NO, SHOWN, UNDECIDED, UNTESTABLE, YES
 from tilted.results.published import ROWS
 
 CLASSIFICATION = [name for name in ROWS if name != "coal"]
@@ -31,6 +31,21 @@ def test_exceeding_by_less_than_the_fixed_point_is_known_shows_nothing(fits):
     assert variances.never_above(exceeding(fits(), ["sonar"], 1 + 2e-6), "as-released")[0].verdict == IN_PART
 
 
+def test_an_excess_that_the_stop_may_have_made_is_undecided(fits):
+    """The text's stop is absolute: the same records are no under one protocol, undecided under another."""
+    frame = exceeding(fits(), ["sonar"], 1 + 2e-6)
+    for protocol, expected, told in (("as-released", NO, False), ("as-described", UNDECIDED, True)):
+        (block,) = variances.never_above(frame, protocol)
+        assert block.rows().pop("Sonar") == expected and block.rows().pop("Pima") == YES
+        assert ("absolute change" in block.remark) == told
+    (block,) = variances.never_above(fits(), "as-described")
+    assert block.verdict == HOLDS and "absolute change" not in block.remark
+    assert "on 9 of 9 rows" in block.remark  # EP and QP have the same NTLL everywhere
+    coal = exceeding(fits(rows=("coal",), ntll=GOOD), ["coal"], 1.01)
+    for protocol, expected in (("as-released", NO), ("as-described", UNDECIDED)):
+        assert variances.poisson(coal, protocol)[0].rows()["variances"] == expected
+
+
 def test_folds_without_a_pair_are_counted(fits):
     frame = fits()
     lost = (frame["method"] == "qp") & (frame["dataset"] == "crabs") & (frame["fold"] == 1)
@@ -43,7 +58,7 @@ def test_folds_without_a_pair_are_counted(fits):
     assert variances.never_above(frame, "as-released")[0].verdict == UNTESTABLE
 
 
-GOOD = {"ep": (5e-4, 1e-4), "vb-joint": (0.4, 0.01), "vb": (0.1, 0.01)}
+GOOD = {"ep": (5e-3, 1e-4), "vb-joint": (0.4, 0.01), "vb": (0.1, 0.01)}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +66,8 @@ GOOD = {"ep": (5e-4, 1e-4), "vb-joint": (0.4, 0.01), "vb": (0.1, 0.01)}
     [
         ({}, 0.99, HOLDS),
         ({}, 1.01, IN_PART),
-        ({"ep": (-5e-4, 1e-4)}, 0.99, IN_PART),
+        ({"ep": (-5e-3, 1e-4)}, 0.99, IN_PART),
+        ({"ep": (5e-4, 1e-4)}, 0.99, IN_PART),  # lower by less than matters
         ({"ep": (0.0, 1e-4)}, 0.99, IN_PART),  # equal is not lower
         ({"vb-joint": (-0.4, 0.01)}, 0.99, IN_PART),
         ({"vb-joint": (2e-4, 1e-5)}, 0.99, IN_PART),  # above QP, below EP
@@ -75,6 +91,9 @@ def test_seeds_whose_hyperparameters_moved_are_told_apart(fits):
     (line,) = [line for line in block.lines if line.sample.status == SHOWN]
     assert line.effect == pytest.approx(-0.01) and line.n == 70
     frame.loc[moved, "lengthscale"] = "2.5000001"
+    assert all(x.sample.status != SHOWN for x in variances.poisson(frame, "as-released")[0].lines)
+    frame["lengthscale"] = "2.5:2.6"  # one a dimension
+    frame.loc[moved, "lengthscale"] = "2.5:2.6000001"
     assert all(x.sample.status != SHOWN for x in variances.poisson(frame, "as-released")[0].lines)
     frame.loc[moved, "variance"] = 1.6
     assert any(x.sample.status == SHOWN for x in variances.poisson(frame, "as-released")[0].lines)

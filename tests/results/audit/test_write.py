@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tilted.results.audit import CLAIMS, Studies, judge, write_audit
-from tilted.results.audit.verdicts import VERDICTS
+from tilted.results.audit import CLAIMS, Studies, judge, text, write_audit
+from tilted.results.audit.verdicts import VERDICTS, Block, Finding, Inference, Line
 from tilted.results.audit.wording import MEANINGS, TITLES
 
 CLAIMS_CSV = Path(__file__).resolve().parents[3] / "data" / "published" / "claims.csv"
@@ -53,27 +53,65 @@ def test_every_line_behind_it(written):
 
 
 def test_the_text_leads_with_a_summary_of_every_claim(written):
-    text = written["audit.md"].read_text(encoding="utf-8")
-    head = text.split("\n## ")[0]
+    page = written["audit.md"].read_text(encoding="utf-8")
+    head = page.split("\n## ")[0]
     assert len(head.splitlines()) < 40
     for claim in CLAIMS:
         assert f"| {claim} |" in head
-        assert f"## {claim}: {TITLES[claim]}" in text and MEANINGS[claim][:40] in text.replace("\n", " ")
-    assert "holds (10/10)" in head and "+0.500" in text
-    assert "nan" not in text
+        assert f"## {claim}: {TITLES[claim]}" in page and MEANINGS[claim][:40] in page.replace("\n", " ")
+    assert "holds (10/10)" in head and "+0.500" in page
+    assert "nan" not in page
 
 
 def test_the_text_says_which_rows_have_no_data(written):
-    text = written["audit.md"].read_text(encoding="utf-8")
-    described = text.split("### QP2, as-described")[1].split("###")[0]
-    assert "| Crabs |" in described and "| IonoS |" not in described
-    absent = " ".join(described.split("No data (")[1].split())
+    page = written["audit.md"].read_text(encoding="utf-8")
+    described = page.split("### QP2, as-described")[1].split("###")[0]
+    assert "| Crabs |" not in described and "yes on 1 of 10 rows, no data on 9" in described
+    absent = " ".join(described.split("No data on ")[1].split())
     assert absent.startswith(
-        "0 complete seeds): IonoS, Cancer, Pima, Sonar, Glass, Wine1, Wine2, Wine3, Mining."
+        "EP - QP, NTLL (0 complete seeds): IonoS, Cancer, Pima, Sonar, Glass, Wine1, Wine2, Wine3, Mining."
     )
-    corrected = text.split("### QP2, corrected")[1].split("###")[0].split("\n## ")[0]
+    corrected = page.split("### QP2, corrected")[1].split("###")[0].split("\n## ")[0]
     assert corrected.count("**") == 2  # the first block though nothing was run, later ones only with rows
-    assert "**equal hyperparameters: holds**" in text
+    assert "**equal hyperparameters: holds**" in page
+
+
+def test_what_does_not_suffice_for_a_verdict_is_not_shown(fits, tmp_path):
+    """One row of nine: VB was run with EP, not with QP; another claim's rows beside the verdict stay."""
+    frame = fits("corrected", methods=("ep", "vb"), rows=("sonar",), ntll={"vb": (0.02, 1e-3)})
+    page = write_audit(frame, tmp_path, CLAIMS_CSV)[-1].read_text(encoding="utf-8")
+    section = " ".join(page.split("### QP4, corrected")[1].split("\n## ")[0].split())
+    assert section.startswith(": not testable **vb, NTLL: not testable**, yes on 0 of 9 rows, no data on 9;")
+    assert "worst off" not in section and "| Sonar" not in section and section.count("**") == 2
+    assert "No data on vb - EP, NTLL (0 complete seeds): IonoS, Pima, Crabs, Glass, Wine1," in section
+    assert "No data on vb - QP, NTLL (0 complete seeds): IonoS, Pima, Crabs, Sonar, Glass," in section
+    rows = pd.read_csv(tmp_path / "audit_rows.csv")
+    sonar = rows[(rows["id"] == "QP4") & (rows["protocol"] == "corrected") & (rows["row"] == "Sonar")]
+    assert sonar["status"].tolist() == ["yes", "no data", "no", "no data"]  # in NTLL, in TE
+
+
+def test_lines_with_one_reason_are_one_sentence():
+    lines = [Line("Pima", name, "nats", note=note) for name in ("a", "b") for note in ("x", "y")]
+    lines += [Line("Sonar", name, "nats", note="x") for name in ("a", "b")] + [Line("Crabs", "c", "nats")]
+    assert list(text._absent(lines)) == [
+        "No data on a and b (x): Pima, Sonar.", "No data on a and b (y): Pima.", "No data on c: Crabs."
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "statuses, expected",
+    [
+        ("yes yes no", "holds in part (2/3)"),
+        ("undecided undecided", "does not hold (0 yes, 0 no, 2 undecided of 2)"),
+        ("yes no undecided", "does not hold (1 yes, 1 no, 1 undecided of 3)"),
+        ("yes yes undecided,no data", "not testable (2 yes, 0 no, 1 undecided, 1 no data of 4)"),
+    ],
+)
+def test_the_summary_counts_undecided_rows_apart(statuses, expected):
+    names = statuses.replace(",", " ").replace("no data", "no_data").split()
+    found = [name.replace("_", " ") for name in names]
+    lines = tuple(Line(f"row {k}", "x", "nats", 1.0, sample=Inference(s)) for k, s in enumerate(found))
+    assert text._short(Finding("QP1", "as-released", (Block("b", "t", lines, float),))) == expected
 
 
 def test_the_same_records_give_the_same_bytes(fits, written, folder, tmp_path):

@@ -8,6 +8,7 @@ The status of a row, from the estimate of its effect and the smallest effect m t
                lies below; whether it differs from 0 does not matter
 ``higher``     where the effect differs from 0 (Holm): yes if above, no if below. Elsewhere: no if it is shown
                to be within ±m (Holm)
+``noticeably_higher``  no if it is shown to be within ±m; elsewhere as ``higher``
 
 and else undecided.
 """
@@ -44,7 +45,7 @@ NTLL = Score("ntll", "NTLL", "nats", 1e-3)
 TE = Score("test_error", "TE", "error", 5e-4)
 """The margin of the test error is half a unit of its printed digit."""
 
-Judge = Callable[[Estimate, float, float, float], str]
+Rule = Callable[[Estimate, float, float, float], str]
 """(estimate, p of no difference, p of a difference that matters, margin) -> status."""
 
 
@@ -71,6 +72,11 @@ def higher(estimate: Estimate, p: float, p_equivalent: float, margin: float) -> 
     return NO if p_equivalent < ALPHA else UNDECIDED
 
 
+def noticeably_higher(estimate: Estimate, p: float, p_equivalent: float, margin: float) -> str:
+    """Status of a row whose effect is said to be above 0, where a difference that does not matter is none."""
+    return NO if p_equivalent < ALPHA else higher(estimate, p, p_equivalent, margin)
+
+
 class Draft(NamedTuple):
     """A line before its tests; ``scores`` is None where the two methods were never run together."""
 
@@ -87,7 +93,7 @@ def drafts(
     return [Draft(name, quantity, found.get(name)) for name in datasets]
 
 
-def tested(family: Sequence[Draft], score: Score, judge: Judge) -> tuple[Line, ...]:
+def tested(family: Sequence[Draft], score: Score, judge: Rule) -> tuple[Line, ...]:
     """Lines of one family of tests, in its order; one with fewer than two complete seeds has no data."""
     usable = [draft.scores is not None and draft.scores.n_seeds >= 2 for draft in family]
     scores = [draft.scores for draft, use in zip(family, usable, strict=True) if use]
@@ -117,7 +123,7 @@ def troubles(scores: Paired) -> list[str]:
     return [counted(count, what) for count, what in counts if count]
 
 
-def _judged(estimates: Sequence[Estimate], margin: float, judge: Judge) -> list[Inference]:
+def _judged(estimates: Sequence[Estimate], margin: float, judge: Rule) -> list[Inference]:
     p = [estimate.p_different() for estimate in estimates]
     adjusted = statistics.holm(p).tolist()
     equivalent = statistics.holm([estimate.p_equivalent(margin) for estimate in estimates]).tolist()

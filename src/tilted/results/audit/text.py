@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tilted.results.audit.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Line
+from tilted.results.audit.verdicts import MISSING, NO, SHOWN, UNDECIDED, UNTESTABLE, YES, Block, Finding, Line
 from tilted.results.grid import WIDTH, grid
 from tilted.results.store import write_text
 
@@ -38,11 +38,11 @@ SCORED = ["sd", "On sample, 95 %", "p", "Equiv. p", "Generalising, 95 %", "p"]
 LEGEND = """\
 A verdict comes from rows. Holds: every row is yes; in part: the majority; does not hold: no majority even
 if every row without data were yes; not testable: rows without data would decide. An undecided row does not
-count for the claim. In brackets: rows that are yes, of all. The verdict is about this sample (the data
-sets as they are; chance is in the splits, seeds are independent); what a new data set of the same kind
-would be expected to show, the generalising estimate, stands beside it in the row tables and is much less
-certain. Tests, margins and the rule are explained in `docs/audit-method.md`, every number is in
-`audit_rows.csv`."""
+count for the claim. In brackets: rows that are yes, of all, or, where some are undecided, how many are what.
+The verdict is about this sample (the data sets as they are; chance is in the splits, seeds are
+independent); what a new data set of the same kind would be expected to show, the generalising estimate,
+stands beside it in the row tables and is much less certain. Tests, margins and the rule are explained in
+`docs/audit-method.md`, every number is in `audit_rows.csv`."""
 
 
 @dataclass(frozen=True)
@@ -195,30 +195,50 @@ def _claims(chapter: Chapter, claims: dict[str, dict[str, str]]) -> str:
 
 
 def _short(finding: Finding) -> str:
+    """The verdict and its rows; where some are undecided, those that are no apart from them."""
     statuses = list(finding.blocks[0].rows().values())
-    return f"{finding.verdict} ({statuses.count(YES)}/{len(statuses)})"
+    if UNDECIDED not in statuses:
+        return f"{finding.verdict} ({statuses.count(YES)}/{len(statuses)})"
+    names = (YES, NO, UNDECIDED, *([MISSING] if MISSING in statuses else []))
+    counts = ", ".join(f"{statuses.count(name)} {name}" for name in names)
+    return f"{finding.verdict} ({counts} of {len(statuses)})"
 
 
 def _section(finding: Finding) -> list[str]:
     lines = [f"### {finding.id}, {finding.protocol}: {finding.verdict}", ""]
     for k, block in enumerate(finding.blocks):
-        tested = [line for line in block.lines if line.sample.status != MISSING]
-        absent = [line for line in block.lines if line.sample.status == MISSING]
+        tested = [line for line in block.lines if _is_shown(line, block)]
         if k and not tested:
             continue
         lines += _wrapped(_paragraph(block)) + [""]
         for unit in dict.fromkeys(line.unit for line in tested):
             lines += [*_table([line for line in tested if line.unit == unit], unit), ""]
-        for note in dict.fromkeys(line.note for line in absent):
-            rows = dict.fromkeys(line.row for line in absent if line.note == note)
-            lines += _wrapped(f"No data ({note}): {', '.join(rows)}.") + [""]
+        for sentence in _absent(line for line in block.lines if line.sample.status == MISSING):
+            lines += [*_wrapped(sentence), ""]
     return lines
+
+
+def _is_shown(line: Line, block: Block) -> bool:
+    """Rows that do not suffice for a verdict are in ``audit_rows.csv`` only."""
+    return line.sample.status == SHOWN if block.verdict == UNTESTABLE else line.sample.status != MISSING
+
+
+def _absent(lines: Iterable[Line]) -> Iterable[str]:
+    """What there is no data on, a sentence for each reason and set of rows."""
+    rows: dict[tuple[str, str], dict[str, None]] = {}
+    for line in lines:
+        rows.setdefault((line.quantity, line.note), {})[line.row] = None
+    quantities: dict[tuple[str, str], list[str]] = {}
+    for (quantity, note), found in rows.items():
+        quantities.setdefault((note, ", ".join(found)), []).append(quantity)
+    for (note, where), names in quantities.items():
+        yield f"No data on {' and '.join(names)}{f' ({note})' if note else ''}: {where}."
 
 
 def _paragraph(block: Block) -> str:
     line = block.decisive
     parts = [f"**{block.name}: {block.verdict}**, {_counts(block)}"]
-    if line is not None:
+    if line is not None and block.verdict != UNTESTABLE:
         numbers = f"{_number(line.effect, line.unit)} {_interval(line.sample, line)} {UNITS[line.unit][1]}"
         parts.append(f"worst off on {line.row}: {line.quantity}, {numbers.rstrip()}")
     parts += [block.remark] if block.remark else []

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tilted.results import statistics
-from tilted.results.audit.rows import Judge, not_lower
+from tilted.results.audit.rows import Rule, not_lower
 from tilted.results.audit.verdicts import MISSING, NO, UNDECIDED, YES, Inference, Line
 from tilted.results.grid import counted
 from tilted.results.statistics import Estimate
@@ -48,7 +48,7 @@ class Draft:
     sample: np.ndarray
     general: np.ndarray
     margin: float
-    judge: Judge
+    judge: Rule
     n: int = 0
     offset: float = 0.0
     of: str = "split"
