@@ -64,8 +64,8 @@ MEANINGS = {
         "Holds: on the rows with more than 30 features (IonoS, Sonar) some fits are lost with the paper's "
         "table (quadrature converges, and at the same hyperparameters the table does not), and significantly "
         "more often than on the rows with few. That none is lost is only believed when the interval of the "
-        "share stays below 5 %. A fit that converges to another NTLL is not unstable: outside its box the table is "
-        "EP's projection; the notes count such fits and the share of their sites that is outside. The share "
-        "lost is the effect."
+        "share stays below 5 %. A fit that converges to another NTLL is not unstable: outside its box the "
+        "table is EP's projection; the notes count such fits and the share of their sites that is outside. "
+        "The share lost is the effect."
     ),
 }
