@@ -21,6 +21,9 @@ if not {"name", "qp"} & set(config):
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/paths_qp.smk"
+include: "workflow/rules/paths_pep.smk"
+include: "workflow/rules/paths_studies.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/fits.smk"
 include: "workflow/rules/truth.smk"
