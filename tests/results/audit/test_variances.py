@@ -3,7 +3,7 @@
 import pytest
 
 from tilted.results.audit import variances
-from tilted.results.audit.verdicts import FAILS, HOLDS, IN_PART, NO, SHOWN, UNDECIDED, UNTESTABLE, YES
+from tilted.results.audit.verdicts import FAILS, HOLDS, IN_PART, MISSING, NO, SHOWN, UNTESTABLE, YES
 from tilted.results.published import ROWS
 
 CLASSIFICATION = [name for name in ROWS if name != "coal"]
@@ -31,10 +31,10 @@ def test_exceeding_by_less_than_the_fixed_point_is_known_shows_nothing(fits):
     assert variances.never_above(exceeding(fits(), ["sonar"], 1 + 2e-6), "as-released")[0].verdict == IN_PART
 
 
-def test_an_excess_that_the_stop_may_have_made_is_undecided(fits):
-    """The text's stop is absolute: the same records are no under one protocol, undecided under another."""
+def test_an_excess_that_the_stop_may_have_made_tells_nothing(fits):
+    """The text's stop is absolute: the same records are no under one protocol, no data under another."""
     frame = exceeding(fits(), ["sonar"], 1 + 2e-6)
-    for protocol, expected, told in (("as-released", NO, False), ("as-described", UNDECIDED, True)):
+    for protocol, expected, told in (("as-released", NO, False), ("as-described", MISSING, True)):
         (block,) = variances.never_above(frame, protocol)
         assert block.rows().pop("Sonar") == expected and block.rows().pop("Pima") == YES
         assert ("absolute change" in block.remark) == told
@@ -42,7 +42,7 @@ def test_an_excess_that_the_stop_may_have_made_is_undecided(fits):
     assert block.verdict == HOLDS and "absolute change" not in block.remark
     assert "on 9 of 9 rows" in block.remark  # EP and QP have the same NTLL everywhere
     coal = exceeding(fits(rows=("coal",), ntll=GOOD), ["coal"], 1.01)
-    for protocol, expected in (("as-released", NO), ("as-described", UNDECIDED)):
+    for protocol, expected in (("as-released", NO), ("as-described", MISSING)):
         assert variances.poisson(coal, protocol)[0].rows()["variances"] == expected
 
 

@@ -10,7 +10,7 @@ from tilted import protocols
 from tilted.results import pairs
 from tilted.results.audit.rows import NTLL, PAIRED_TEST, drafts, noticeably_higher, shown, tested
 from tilted.results.audit.scores import CLASSIFICATION, fallback, joined, variational
-from tilted.results.audit.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
+from tilted.results.audit.verdicts import MISSING, NO, YES, Block, Inference, Line
 from tilted.results.compact import FAILED, OK
 from tilted.results.grid import counted
 from tilted.results.paired import EQUAL
@@ -25,7 +25,7 @@ the fixed point by it; one by the sites' absolute change (``site-rms``) bounds n
 
 SLACK = (
     f"sweeps stop by the sites' absolute change here, which leaves variances free by more than {ACCURACY:g}, "
-    "so a larger ratio is undecided, not no"
+    "so a larger ratio tells nothing: no data"
 )
 
 NAMES = {"ep": "EP", "qp": "QP"}
@@ -44,11 +44,15 @@ def never_above(fits: pd.DataFrame, protocol: str) -> list[Block]:
 def _exceeded(protocol: str, task: str) -> str:
     """Status of a row with a ratio above 1 + `ACCURACY`: the protocol's stop may not let the records tell."""
     stop = protocols.block(protocol, task)["sites"].get("stop", "marginals")
-    return UNDECIDED if stop == "site-rms" else NO
+    return MISSING if stop == "site-rms" else NO
 
 
 def _slack(lines: Sequence[Line]) -> str:
-    return SLACK if any(line.unit == "excess" and line.sample.status == UNDECIDED for line in lines) else ""
+    return (
+        SLACK
+        if any(line.unit == "excess" and line.sample.status == MISSING and line.n for line in lines)
+        else ""
+    )
 
 
 def _smallness(effect: float) -> float:
