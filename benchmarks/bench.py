@@ -14,8 +14,10 @@ import json
 import os
 import time
 import tracemalloc
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -116,35 +118,54 @@ def measure_case(case: str, options) -> list[dict]:
 
 
 def _alternating(case, what, chosen, X, y, repeats) -> list[dict]:
-    """Seconds of each library's run, taken in turns, and what it reached."""
-    seconds, found, peak = {p.name: [] for p in chosen}, {}, {}
-    for turn in range(repeats + 1):  # the first warms up, and tells memory
-        for p in chosen:
-            if len(seconds[p.name]) >= 3 and np.median(seconds[p.name]) > LONG:
-                continue
-            if turn == 0:
-                tracemalloc.start()
-            began = time.perf_counter()
-            found[p.name] = getattr(p, what)(X, y)
-            taken = time.perf_counter() - began
-            if turn == 0:
-                peak[p.name] = tracemalloc.get_traced_memory()[1]
-                tracemalloc.stop()
-            else:
-                seconds[p.name].append(taken)
+    """Seconds of each library's run, and what it reached."""
+    runs = {p.name: partial(getattr(p, what), X, y) for p in chosen}
     return [
         {
             "case": case,
             "n": len(y),
             "what": what,
-            "library": p.name,
-            "seconds": float(np.median(seconds[p.name])),
-            "runs": len(seconds[p.name]),
-            "peak_doubles_per_n2": peak[p.name] / 8 / len(y) ** 2,
-            **asdict(found[p.name]),
+            "library": name,
+            "seconds": timed.seconds,
+            "runs": timed.runs,
+            "peak_doubles_per_n2": timed.peak / 8 / len(y) ** 2,
+            **asdict(timed.found),
         }
-        for p in chosen
+        for name, timed in in_turns(runs, repeats).items()
     ]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Median seconds of so many runs, the peak of the first in bytes, and what the last one returned."""
+
+    seconds: float
+    runs: int
+    peak: int
+    found: object
+
+
+def in_turns(runs: dict[str, Callable], repeats: int) -> dict[str, Timed]:
+    """Call each of ``runs`` in turns, ``repeats`` times (those that take long: three), after a first time."""
+    seconds, found, peak = {name: [] for name in runs}, {}, {}
+    for turn in range(repeats + 1):  # the first warms up, and tells memory
+        for name, run in runs.items():
+            if len(seconds[name]) >= 3 and np.median(seconds[name]) > LONG:
+                continue
+            if turn == 0:
+                tracemalloc.start()
+            began = time.perf_counter()
+            found[name] = run()
+            taken = time.perf_counter() - began
+            if turn == 0:
+                peak[name] = tracemalloc.get_traced_memory()[1]
+                tracemalloc.stop()
+            else:
+                seconds[name].append(taken)
+    return {
+        name: Timed(float(np.median(times)), len(times), peak[name], found[name])
+        for name, times in seconds.items()
+    }
 
 
 class Counting(Dense):
@@ -199,51 +220,40 @@ def measure_sparse(n: int, m: int, repeats: int) -> list[dict]:
     y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(n)
     Z = X[:m].copy()
     chosen = [*map(peers.OursSparse, (0.0, 0.5, 1.0)), *peers.installed_sparse()]
-    prepared, seconds = [p.prepare(X, y, Z) for p in chosen], {p.name: [] for p in chosen}
-    products, found, peak = [], {}, {}
-    for turn in range(repeats + 1):  # the first warms up, and tells memory
-        for p, evaluate in zip(chosen, prepared, strict=True):
-            if turn == 0:
-                tracemalloc.start()
-            began = time.perf_counter()
-            found[p.name] = evaluate()
-            taken = time.perf_counter() - began
-            if turn == 0:
-                peak[p.name] = tracemalloc.get_traced_memory()[1]
-                tracemalloc.stop()
-            else:
-                seconds[p.name].append(taken)
-        products.append(_products(n, m))
-    unavoidable = float(np.median(products))
+    runs = {p.name: p.prepare(X, y, Z) for p in chosen}
+    timed = in_turns({"products": _products(n, m), **runs}, repeats)
+    unavoidable = timed.pop("products").seconds
     return [
         {
             "n": n,
             "m": m,
-            "library": p.name,
-            "seconds": float(np.median(seconds[p.name])),
-            "over_products": float(np.median(seconds[p.name])) / unavoidable,
-            "log_evidence": found[p.name],
-            "peak_doubles_per_nm": peak[p.name] / 8 / (n * m),
+            "library": name,
+            "seconds": one.seconds,
+            "over_products": one.seconds / unavoidable,
+            "log_evidence": one.found,
+            "peak_doubles_per_nm": one.peak / 8 / (n * m),
         }
-        for p in chosen
+        for name, one in timed.items()
     ]
 
 
-def _products(n: int, m: int) -> float:
-    """Seconds of what an evaluation cannot avoid.
+def _products(n: int, m: int):
+    """What an evaluation cannot avoid, as a function without arguments.
 
     Kuf; Luu^-1 Kuf; S S^T (half of it, by symmetry); and in the gradient B^-1 S, V dE/dD V^T, Luu^-T (...).
     """
     rng = np.random.default_rng(0)
     root, V, X = rng.standard_normal((m, m)), rng.standard_normal((m, n)), rng.standard_normal((n, 8))
-    kernel = SquaredExponential(1.0, (1.0,) * 8)
-    began = time.perf_counter()
-    kernel.matrix(X[:m], X)
-    for _ in range(3):
-        root @ V
-    dsyrk(1.0, V.T, trans=1, lower=1)
-    V @ V.T.copy()
-    return time.perf_counter() - began
+    kernel, weights = SquaredExponential(1.0, (1.0,) * 8), rng.standard_normal((m, n))
+
+    def run():
+        kernel.matrix(X[:m], X)
+        for _ in range(3):
+            root @ V
+        dsyrk(1.0, V.T, trans=1, lower=1)
+        weights @ V.T
+
+    return run
 
 
 def report(record: dict) -> list[str]:

@@ -56,7 +56,7 @@ class GpyEP:
     def _model(self, X, y):
         import GPy
 
-        warnings.simplefilter("ignore", module="GPy|paramz")
+        warnings.filterwarnings("ignore", module="GPy|paramz")
         from GPy.inference.latent_function_inference.expectation_propagation import EP
 
         return GPy.core.GP(
