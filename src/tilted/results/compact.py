@@ -191,8 +191,7 @@ def check(frame: pd.DataFrame, where: object) -> None:
     RecordError
         With ``where`` and the first offending line.
     """
-    if tuple(frame.columns) != COLUMNS:
-        raise RecordError(f"{where}: columns {list(frame.columns)} are not {list(COLUMNS)}")
+    check_columns(frame, COLUMNS, where)
     unknown = set(frame["dataset"]) - set(ROWS)
     if unknown:
         raise RecordError(f"{where}: data set {sorted(unknown)[0]!r} has no row in the published table")
@@ -200,7 +199,7 @@ def check(frame: pd.DataFrame, where: object) -> None:
     last = frame["dataset"].map(lambda name: n_folds(name) - 1)
     numbers = frame[["variance", "log_evidence", "test_error", "ntll"]]
     pair_numbers = frame[list(PAIR[1:])].astype(float)
-    for wrong, what in (
+    wrongs = (
         (~frame["outcome"].isin(OUTCOMES), "unknown outcome"),
         ((frame["fold"] < 0) | (frame["fold"] > last), "unexpected fold"),
         (np.isfinite(numbers).all(axis=1) == failed, "numbers do not agree with the outcome"),
@@ -210,11 +209,37 @@ def check(frame: pd.DataFrame, where: object) -> None:
         (np.isfinite(pair_numbers).all(axis=1) != paired, "numbers do not agree with the pair"),
         (pair_numbers.notna().any(axis=1) & ~paired, "numbers without a pair"),
         (frame.duplicated(list(KEY)), "two records of one fit"),
-    ):
+    )
+    refuse(frame, wrongs, "{dataset} {method}, seed {seed}, fold {fold}", where)
+
+
+def check_columns(frame: pd.DataFrame, columns: tuple[str, ...], where: object) -> None:
+    """Refuse a frame with other columns (`RecordError`)."""
+    if tuple(frame.columns) != columns:
+        raise RecordError(f"{where}: columns {list(frame.columns)} are not {list(columns)}")
+
+
+def refuse(frame: pd.DataFrame, wrongs: Iterable[tuple], named: str, where: object) -> None:
+    """Refuse a frame with a wrong line.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    wrongs : iterable of (mask, str)
+        Which lines are wrong, and how.
+    named : str
+        A line's name, with its columns in braces.
+    where : object
+        For the message.
+
+    Raises
+    ------
+    RecordError
+        With ``where`` and the name of the first offending line.
+    """
+    for wrong, what in wrongs:
         if wrong.any():
-            line = frame[wrong].iloc[0]
-            name = f"{line['dataset']} {line['method']}, seed {line['seed']}, fold {line['fold']}"
-            raise RecordError(f"{where}: {name}: {what}")
+            raise RecordError(f"{where}: {named.format(**frame[wrong].iloc[0])}: {what}")
 
 
 def write_variances(variances: pd.DataFrame, path: str | Path) -> Path:

@@ -28,22 +28,14 @@ FOLD = ("protocol", "dataset", "seed", "fold")
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(runs.Change):
     """What `fold_in` did, in seeds of (protocol, data set, method); `unpaired` in QP fits."""
 
-    added: int
-    replaced: int
-    kept: int
-    outdated: int
     unpaired: int
 
     def __str__(self) -> str:
-        text = f"{self.added} seeds added, {self.replaced} replaced, {self.kept} kept"
-        if self.outdated:
-            text += f"; {self.outdated} seeds passed over, older than the records"
-        if self.unpaired:
-            text += f"; {self.unpaired} QP fits lost the EP record they were compared with"
-        return text
+        lost = f"; {self.unpaired} QP fits lost the EP record they were compared with"
+        return self.text("seeds") + (lost if self.unpaired else "")
 
 
 def fold_in(paths: Iterable[str | Path], folder: str | Path, keep: bool = True) -> Change:

@@ -56,6 +56,22 @@ class Runs:
         return self.seeds.get(key, UNKNOWN)["date"]
 
 
+@dataclass(frozen=True)
+class Change:
+    """What folding new records into a folder did, in units of its records (fits, seeds)."""
+
+    added: int
+    replaced: int
+    kept: int
+    outdated: int
+
+    def text(self, unit: str) -> str:
+        """One line, without a full stop."""
+        text = f"{self.added} {unit} added, {self.replaced} replaced, {self.kept} kept"
+        outdated = f"; {self.outdated} {unit} passed over, older than the records"
+        return text + (outdated if self.outdated else "")
+
+
 def read(folder: str | Path, name: str = FILE, key: tuple[str, ...] = SEED) -> Runs:
     """Stamps of the compact records in a folder; none if it has no such file.
 

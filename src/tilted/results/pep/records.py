@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 FILE = "regression.csv.gz"
 KEY = ("dataset", "alpha", "m", "start", "split")
+NAMED = "{dataset} split {split}, alpha {alpha}, m {m}, {start}"
 SCORES = ("nlml", "smse", "smll")
 COLUMNS = (
     "dataset", "split", "alpha", "m", "start", "n_train", "n_test", *SCORES,
@@ -128,11 +129,10 @@ def check(frame: pd.DataFrame, where: object) -> None:
     RecordError
         With ``where`` and the first offending line.
     """
-    if tuple(frame.columns) != COLUMNS:
-        raise RecordError(f"{where}: columns {list(frame.columns)} are not {list(COLUMNS)}")
+    compact.check_columns(frame, COLUMNS, where)
     failed, full = frame["outcome"] == FAILED, frame["alpha"] == pep.FULL
     scores = frame[list(SCORES)]
-    for wrong, what in (
+    wrongs = (
         (~frame["dataset"].isin(pep.datasets()), "unknown data set"),
         (~frame["start"].isin(list(pep.STARTS)), "unknown start"),
         (~full & ~frame["alpha"].map(_is_power), "alpha is no power from 0 to 1"),
@@ -144,13 +144,8 @@ def check(frame: pd.DataFrame, where: object) -> None:
         ((frame["message"] == "") != (frame["outcome"] == OK), "message does not agree with the outcome"),
         (~(frame["seconds"] >= 0), "no processor time"),
         (frame.duplicated(list(KEY)), "two records of one fit"),
-    ):
-        if wrong.any():
-            raise RecordError(f"{where}: {_named(frame[wrong].iloc[0])}: {what}")
-
-
-def _named(line) -> str:
-    return f"{line['dataset']} split {line['split']}, alpha {line['alpha']}, m {line['m']}, {line['start']}"
+    )
+    compact.refuse(frame, wrongs, NAMED, where)
 
 
 def _is_power(text: str) -> bool:
@@ -162,20 +157,13 @@ def _is_power(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Change:
-    """What `fold_in` did, in fits."""
+class Change(runs.Change):
+    """What `fold_in` did, in fits; ``failed`` of all there are then."""
 
-    added: int
-    replaced: int
-    kept: int
-    outdated: int
     failed: int
 
     def __str__(self) -> str:
-        text = f"{self.added} fits added, {self.replaced} replaced, {self.kept} kept"
-        if self.outdated:
-            text += f"; {self.outdated} passed over, older than the records"
-        return f"{text}; {self.failed} of all failed"
+        return f"{self.text('fits')}; {self.failed} of all failed"
 
 
 def fold_in(paths: Iterable[str | Path], folder: str | Path, keep: bool = True) -> Change:
@@ -229,7 +217,7 @@ def _collected(paths: Iterable[str | Path]) -> tuple[dict[tuple, dict], Runs]:
             line, stamp = line_of(record), record.get("run") or UNKNOWN
             key, age = _key(line), (stamp["date"], written)
             if key in seen:
-                raise RecordError(f"{path}: {_named(line)}: two records of one fit")
+                raise RecordError(f"{path}: {NAMED.format(**line)}: two records of one fit")
             seen.add(key)
             if key not in lines or ages[key] <= age:
                 lines[key], ages[key] = line, age

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilted.results.audit.rows import Score
 from tilted.results.grid import counted
 from tilted.results.spans import spans
 
@@ -34,15 +35,6 @@ NAMES = {
 """Data set -> printed name, in the order of the paper's Table 1."""
 
 ENDS = {"0": "VFE", "1": "EP"}
-
-
-class Score(NamedTuple):
-    """A column of the record, its name, the unit of its differences and the smallest that matters."""
-
-    column: str
-    name: str
-    unit: str
-    margin: float
 
 
 SMSE = Score("smse", "SMSE", "relative", 1e-3)
