@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LOCK, ENVIRONMENT = ROOT / "requirements.lock", ROOT / "environment.yml"
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # without a GUI toolkit
-NOT_LOCKED = ("bench",)  # extras that are installed on request only
+NOT_LOCKED = ("bench", "mkl")  # extras that are installed on request only
 UV = (
     "uv pip compile pyproject.toml {extras} --universal --python-version 3.11 --fork-strategy fewest "
     "--generate-hashes --no-config --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet"

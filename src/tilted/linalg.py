@@ -1,7 +1,7 @@
 """Factorisations that say what they did.
 
 Only lower triangles in Fortran order are factorised: OpenBLAS is 1.5 to 2 times faster there than on
-upper triangles, and ``np.linalg.cholesky`` copies besides.
+upper triangles, and ``np.linalg.cholesky`` copies besides. Where `tilted.mkl` finds MKL, that factorises.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import math
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 from scipy.linalg.blas import dtrmm, dtrsm
+
+from tilted import mkl
 
 LEAF, SPLIT = 64, 1500  # rows: triangles are inverted directly up to LEAF and above SPLIT, by halves between
 BLOCK = 128  # rows mirrored at once
@@ -47,7 +49,12 @@ def cholesky(A: np.ndarray, name: str, overwrite: bool = False) -> np.ndarray:
     NotPositiveDefinite
         With the name of the matrix and the failing pivot.
     """
-    L, info = lapack.dpotrf(A, lower=1, clean=1, overwrite_a=overwrite)
+    if mkl.library() is None:
+        L, info = lapack.dpotrf(A, lower=1, clean=1, overwrite_a=overwrite)
+    else:
+        L = A if overwrite and A.flags.f_contiguous else A.copy("F")
+        info = mkl.factorise(L)
+        clear_upper(L)
     if info != 0 or not np.all(np.isfinite(np.diagonal(L))):
         raise NotPositiveDefinite(name, abs(info), len(A))
     return L
@@ -56,7 +63,7 @@ def cholesky(A: np.ndarray, name: str, overwrite: bool = False) -> np.ndarray:
 def inverse_lower(L: np.ndarray, overwrite: bool = False) -> np.ndarray:
     """Inverse [N, N] of a lower triangular matrix with a non-zero diagonal, in Fortran order.
 
-    LAPACK's trtri is slow for small matrices; up to ``SPLIT`` rows the inverse is assembled from halves by
+    OpenBLAS's trtri is slow for small matrices; up to ``SPLIT`` rows the inverse is assembled from halves by
     triangular products, [[A, 0], [C, B]]^-1 = [[A^-1, 0], [-B^-1 C A^-1, B^-1]].
 
     Parameters
@@ -67,14 +74,17 @@ def inverse_lower(L: np.ndarray, overwrite: bool = False) -> np.ndarray:
         Whether the inverse replaces ``L``.
     """
     inverse = L if overwrite else L.copy("F")
-    if len(L) > SPLIT:
+    if len(L) > SPLIT or mkl.library() is not None:
         return _inverse_directly(inverse)
     _invert_halves(inverse)
     return inverse
 
 
 def _inverse_directly(L: np.ndarray) -> np.ndarray:
-    inverse, info = lapack.dtrtri(L, lower=1, overwrite_c=1)
+    if mkl.library() is None:
+        inverse, info = lapack.dtrtri(L, lower=1, overwrite_c=1)
+    else:
+        inverse, info = L, mkl.invert(L)
     if info != 0:
         raise NotPositiveDefinite("triangular factor", info, len(L))
     return inverse
@@ -99,6 +109,15 @@ def gram_lower(L: np.ndarray) -> np.ndarray:
     """L^T L [N, N] of a lower triangular L, Fortran order, in the precision of L; only the lower triangle."""
     (lauum,) = lapack.get_lapack_funcs(["lauum"], [L])
     return lauum(L, lower=1)[0]
+
+
+def clear_upper(A: np.ndarray) -> None:
+    """Set what is above the diagonal of ``A`` [N, N] to 0, in place, block by block."""
+    n = len(A)
+    for first in range(0, n, BLOCK):
+        rows = slice(first, min(first + BLOCK, n))
+        A[rows, rows] = np.tril(A[rows, rows])
+        A[rows, rows.stop :] = 0.0
 
 
 def mirror_lower(A: np.ndarray) -> np.ndarray:

@@ -18,13 +18,19 @@ class Transform:
     slope: Callable[[np.ndarray], np.ndarray]
 
 
+def _exp(x: np.ndarray) -> np.ndarray:
+    """exp(x), infinite where that overflows: a line search may try it, and kernels refuse it."""
+    with np.errstate(over="ignore"):
+        return np.exp(x)
+
+
 TRANSFORMS = {
     "softplus": Transform(
         lambda x: np.logaddexp(0.0, x),
         lambda p: p + np.log(-np.expm1(-p)),
         lambda x: np.exp(-np.logaddexp(0.0, -x)),
     ),
-    "log": Transform(np.exp, np.log, np.exp),
+    "log": Transform(_exp, np.log, _exp),
 }
 
 

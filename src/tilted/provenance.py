@@ -20,6 +20,10 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent
 ROOT = PACKAGE.name
 PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "h5py", "matplotlib", "snakemake")
+OPTIONAL = ("mkl",)
+"""Named where they are installed: they change the last digits."""
+
+ABSENT = "not installed"
 
 
 def closure(*modules: str) -> list[str]:
@@ -97,18 +101,22 @@ def stamp(source: str, choices: dict) -> dict:
 
 def environment() -> dict:
     """Versions and machine, as a flat dictionary of strings."""
-    versions = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = "not installed"
+    versions = {name: _version(name) for name in PACKAGES}
+    optional = {name: version for name in OPTIONAL if (version := _version(name)) != ABSENT}
     return {
         "python": platform.python_version(),
         **versions,
+        **optional,
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": _cpu(),
     }
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ABSENT
 
 
 def _path(name: str) -> Path | None:
