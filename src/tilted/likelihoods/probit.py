@@ -58,7 +58,7 @@ class Probit:
 
     name: ClassVar[str] = "probit"
     log_concave: ClassVar[bool] = True
-    powers: ClassVar[bool] = False
+    powers: ClassVar[bool] = True
 
     def domain(self, y) -> np.ndarray:
         """Labels as floats; ValueError if one is not -1 or +1."""
@@ -76,20 +76,16 @@ class Probit:
             raise ValueError("probit needs both classes in the training labels, got only one")
         return y
 
-    def tilted(self, y, m, v) -> Tilted:
-        """Moments of N(f; m, v) Phi(y f) [Zhang 2020, C.1]."""
-        root = np.sqrt(1.0 + v)
-        z = y * m / root
-        r = hazard(z)
-        H = remaining_curvature(z, r)
-        d1 = y * r / root
-        return Tilted(
-            log_z=log_ndtr(z),
-            d1=d1,
-            d2=-_loss_of_variance(z, r, H) / (1.0 + v),
-            mean=m + v * d1,
-            variance=v * (1.0 + v * H) / (1.0 + v),
-        )
+    def tilted(self, y, m, v, power=1.0) -> Tilted:
+        """Moments of N(f; m, v) Phi(y f)^power, arrays [N]; in closed form at power 1 [Zhang 2020, C.1].
+
+        ``power`` is a float or an array [N], in (0, 1].
+        """
+        powers = np.broadcast_to(power, np.shape(m))
+        if np.all(powers == 1.0):
+            one = probit_moments(y * m, v)
+            return Tilted(one.log_z, y * one.d1, one.d2, m + v * (y * one.d1), one.variance)
+        return _powered(y, m, v, powers)
 
     def tilted_density(self, y, m, v) -> TiltedDensity:
         """Density of f under N(f; m, v) Phi(y f), log-concave.
@@ -145,6 +141,35 @@ class Probit:
     def errors(self, y, m, v) -> np.ndarray:
         """1 where p(y) < 1/2, else 0 (ties count as right) [N]."""
         return (y * m < 0).astype(float)
+
+
+def probit_moments(mu, v) -> Tilted:
+    """Moments of N(u; mu, v) Phi(u), arrays [N]."""
+    root = np.sqrt(1.0 + v)
+    z = mu / root
+    r = hazard(z)
+    H = remaining_curvature(z, r)
+    d1 = r / root
+    return Tilted(
+        log_z=log_ndtr(z),
+        d1=d1,
+        d2=-_loss_of_variance(z, r, H) / (1.0 + v),
+        mean=mu + v * d1,
+        variance=v * (1.0 + v * H) / (1.0 + v),
+    )
+
+
+def _powered(y, m, v, powers) -> Tilted:
+    """Moments with a power for each site, group by group."""
+    from tilted.likelihoods.probit_power import moments
+
+    out = np.empty((5, len(m)))
+    for power in np.unique(powers):
+        rows = powers == power
+        part = y[rows], m[rows], v[rows]
+        found = Probit().tilted(*part) if power == 1.0 else moments(*part, float(power))
+        out[:, rows] = found.log_z, found.d1, found.d2, found.mean, found.variance
+    return Tilted(*out)
 
 
 def _log_density_u(t, mu, v, shrunk, origin):
