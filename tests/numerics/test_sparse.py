@@ -16,6 +16,7 @@ from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.collapsed import Regression
 from tilted.posteriors.collapsed import condition as closed_form
 from tilted.posteriors.dense import Dense
+from tilted.posteriors.features import Points, Windows
 from tilted.posteriors.sparse import ROUNDING, Sparse
 
 KERNEL, NOISE = SquaredExponential(1.3, (0.8, 1.2)), 0.15
@@ -42,6 +43,48 @@ def test_the_engine_reaches_the_closed_form_of_regression(alpha, data):
     assert found.log_evidence == pytest.approx(exact.log_evidence, abs=1e-7)
     for ours, theirs in zip(posterior.predict(found.state, Xs), exact.predict(Xs), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-7)
+
+
+WINDOWS = {"one width": Windows(0.4), "a width a dimension": Windows((0.3, 0.9))}
+
+
+@pytest.mark.parametrize("features", WINDOWS.values(), ids=WINDOWS)
+@pytest.mark.parametrize("alpha", POWERS.values(), ids=POWERS)
+def test_the_engine_reaches_the_closed_form_of_inter_domain_regression(alpha, features, data):
+    X, y, Z, Xs = data
+    posterior = Sparse.build(KERNEL, X, Z, jitter=1e-4, features=features)
+    found = infer(posterior, GaussianNoise(NOISE), y, power_rule(alpha))
+    problem = Regression(X, y, alpha, jitter=1e-4, features=features)
+    exact = closed_form(problem, KERNEL, Z, NOISE)
+    assert found.status.converged
+    assert found.log_evidence == pytest.approx(exact.log_evidence, abs=1e-7)
+    assert posterior.jitter == pytest.approx(exact.jitter)
+    for ours, theirs in zip(posterior.predict(found.state, Xs), exact.predict(Xs), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-7)
+    points = closed_form(Regression(X, y, alpha, jitter=1e-4), KERNEL, Z, NOISE)
+    assert abs(points.log_evidence - exact.log_evidence) > 0.01  # windows are not points
+
+
+def test_inter_domain_vb_and_sequential_power_ep_are_the_closed_form(data):
+    X, y, Z, _ = data
+    features = WINDOWS["a width a dimension"]
+    posterior = Sparse.build(KERNEL, X, Z, features=features)
+    for alpha, rule, options in (
+        (0.0, get_rule("vb"), Options()),
+        (0.5, power_rule(0.5), Options(schedule="sequential")),
+    ):
+        found = infer(posterior, GaussianNoise(NOISE), y, rule, options)
+        exact = closed_form(Regression(X, y, alpha, features=features), KERNEL, Z, NOISE)
+        assert found.status.converged
+        assert found.log_evidence == pytest.approx(exact.log_evidence, abs=1e-7)
+
+
+def test_windows_without_width_are_points(data):
+    X, _, Z, _ = data
+    built = [Sparse.build(KERNEL, X, Z, features=features) for features in (Windows(0.0), Points())]
+    np.testing.assert_array_equal(*(posterior.V for posterior in built))
+    with pytest.raises(ValueError, match="3 widths for inputs of dimension 2"):
+        Sparse.build(KERNEL, X, Z, features=Windows((0.1, 0.2, 0.3)))
 
 
 def test_vb_is_the_closed_form_at_power_zero(data):

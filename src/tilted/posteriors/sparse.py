@@ -13,6 +13,7 @@ import numpy as np
 
 from tilted import linalg
 from tilted.gaussian import Marginals, Sites, require_positive
+from tilted.posteriors.features import Points, Windows
 
 ROUNDING = 1e-9
 
@@ -50,6 +51,7 @@ class Sparse:
     Parameters
     ----------
     kernel : SquaredExponential or another kernel
+        Of f.
     Z : array [M, D]
         Pseudo-inputs.
     root : array [M, M]
@@ -57,6 +59,8 @@ class Sparse:
     V : array [M, N]
         Lambda^T = Luu^-1 Kuf.
     mean, extra : arrays [N]
+    between : kernel
+        Of Kuf.
     jitter : float
         What was added to the diagonal of Kuu.
     floored : int
@@ -69,12 +73,23 @@ class Sparse:
     V: np.ndarray = field(repr=False)
     mean: np.ndarray = field(repr=False)
     extra: np.ndarray = field(repr=False)
+    between: object = field(repr=False)
     jitter: float = 0.0
     floored: int = 0
 
     @classmethod
-    def build(cls, kernel, X: np.ndarray, Z: np.ndarray, mean=0.0, jitter: float = 0.0) -> Sparse:
+    def build(
+        cls,
+        kernel,
+        X: np.ndarray,
+        Z: np.ndarray,
+        mean=0.0,
+        jitter: float = 0.0,
+        features: Points | Windows | None = None,
+    ) -> Sparse:
         """The prior at ``X`` [N, D] through pseudo-inputs ``Z`` [M, D].
+
+        ``features`` are what the pseudo-points see of f - mean, its values by default.
 
         ``jitter`` is added to the diagonal of Kuu, in units of its mean; it is part of the model. Conditional
         variances below zero by rounding, relatively at most `ROUNDING`, are set to zero and counted
@@ -84,18 +99,23 @@ class Sparse:
         ------
         NotPositiveDefinite
             If Kuu is singular (pseudo-inputs coincide), or so near to it that K - Q has lost its sign.
+        ValueError
+            For windows of another dimension than the inputs.
         """
-        Kuu = kernel.matrix(Z)
-        added = jitter * float(np.mean(kernel.diagonal(Z)))
+        features = features or Points()
+        among, between = features.among(kernel, Z.shape[1]), features.between(kernel, Z.shape[1])
+        Kuu = among.matrix(Z)
+        added = jitter * float(np.mean(among.diagonal(Z)))
         Kuu.flat[:: len(Kuu) + 1] += added
         root = linalg.inverse_lower(linalg.cholesky(Kuu, "Kuu of the pseudo-inputs"), overwrite=True)
-        V = root @ kernel.matrix(Z, X)
+        V = root @ between.matrix(Z, X)
         prior = kernel.diagonal(X)
         extra = prior - np.einsum("mn,mn->n", V, V)
         if not np.all(extra >= -ROUNDING * prior):
             raise linalg.NotPositiveDefinite("K - Q (allow jitter)", int(np.argmin(extra)) + 1, len(X))
         floored, extra = int(np.sum(extra < 0)), np.maximum(extra, 0.0)
-        return cls(kernel, Z, root, V, np.broadcast_to(mean, len(X)).astype(float), extra, added, floored)
+        mean = np.broadcast_to(mean, len(X)).astype(float)
+        return cls(kernel, Z, root, V, mean, extra, between, added, floored)
 
     def __len__(self) -> int:
         return self.V.shape[1]
@@ -147,7 +167,7 @@ class Sparse:
 
     def predict(self, state: SparseState, Xs: np.ndarray, prior_mean=0.0) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of f at ``Xs`` [N*, D], O(M^2) a point; ArithmeticError if one is lost."""
-        V = self.root @ self.kernel.matrix(self.Z, Xs)
+        V = self.root @ self.between.matrix(self.Z, Xs)
         W = state.factor @ V
         explained = np.einsum("mn,mn->n", W, W) - np.einsum("mn,mn->n", V, V)
         return prior_mean + state.projected @ W, require_positive(self.kernel.diagonal(Xs) + explained)
