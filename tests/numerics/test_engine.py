@@ -224,7 +224,7 @@ def test_sites_that_cannot_be_updated_are_no_fixed_point(toy):
     X, y = toy
 
     def stuck(marginals, sites, likelihood, y):
-        return Update(sites, np.zeros(len(y)), skipped=len(y))
+        return Update(sites, np.zeros(len(y)), np.zeros(len(y)), skipped=len(y))
 
     found = infer(Dense.build(SquaredExponential().matrix(X)), Probit(), y, Rule(stuck))
     assert not found.status.converged and f"{len(y)} sites with an improper cavity" in found.status.message

@@ -316,7 +316,7 @@ def test_values_that_floats_cannot_hold_are_refused(values):
 def test_every_likelihood_offers_the_whole_contract(name):
     likelihood, y = EXAMPLES[name]
     asked = {n for n in vars(Likelihood) if not n.startswith("_")} | set(Likelihood.__annotations__)
-    assert {"name", "log_concave", "powers", "domain", "errors"} <= asked
+    assert {"name", "log_concave", "domain", "errors"} <= asked
     assert [n for n in asked if not hasattr(likelihood, n)] == []
     assert likelihood.name == name
     assert np.all(likelihood.errors(y, M, V) >= 0)

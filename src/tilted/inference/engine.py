@@ -311,13 +311,14 @@ def _finish(run: _Run, point: _Point) -> Inference:
         sweeps=run.sweeps,
         residual=run.residual,
         damping=run.smallest,
+        jitter=run.posterior.jitter,
         skipped=point.update.skipped,
         retries=run.retries,
         clipped=point.clipped,
         negative_sites=point.state.negative_sites,
         message=_message(run, point, converged),
     )
-    return Inference(point.state.sites, point.state, evidence, status)
+    return Inference(point.state.sites, point.state, evidence, status, point.update.by_extra)
 
 
 def _message(run: _Run, point: _Point, converged: bool) -> str:

@@ -40,7 +40,8 @@ def tilted_rule(project, sensitivity=None, power=1.0) -> Rule:
         nu = np.where(usable, (projection.d1 - m * projection.d2) / scale, sites.nu)
         log_z = projection.log_z - log_site_integral(m, v_h, removed_tau, removed_nu)
         log_terms = np.where(proper, log_z / part, -np.inf)
-        return Update(Sites(tau, nu), log_terms, skipped=int(np.sum(~usable)))
+        by_extra = 0.5 * (projection.d2 + projection.d1**2) / part
+        return Update(Sites(tau, nu), log_terms, by_extra, skipped=int(np.sum(~usable)))
 
     return Rule(update, power=power, sensitivity=sensitivity)
 

@@ -2,8 +2,7 @@
 
 [Bui et al. 2017, sections 3.3-3.5 and appendix F]. The new site is the full one,
 tau = -d2 / (alpha (1 + v_h d2)); the paper's procedure F.4 moves only the fraction alpha towards it at a
-time, with the same fixed points. alpha = 1 is EP; towards alpha = 0 it becomes VB. The likelihood has to
-offer its powers (`Likelihood.powers`); the probit and the Poisson likelihood do not yet.
+time, with the same fixed points. alpha = 1 is EP; towards alpha = 0 it becomes VB.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def power_rule(alpha) -> Rule:
     Raises
     ------
     ValueError
-        For a power outside [`SMALLEST`, 1]; from its ``update``, for a likelihood without powers.
+        For a power outside [`SMALLEST`, 1].
     """
     powers = np.asarray(alpha, dtype=float)
     if not np.all((powers >= SMALLEST) & (powers <= 1)):
@@ -36,10 +35,6 @@ def power_rule(alpha) -> Rule:
     def project(likelihood, y, m, v):
         if np.all(powers == 1.0):
             return kl(likelihood, y, m, v)
-        if not likelihood.powers:
-            raise ValueError(
-                f"Power EP needs powers of the likelihood, which '{likelihood.name}' does not offer"
-            )
         return kl(likelihood, y, m, v, of_sites(alpha, y))
 
     single = None if powers.ndim == 0 else lambda i: power_rule(float(powers[i]))

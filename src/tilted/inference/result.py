@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
+import numpy as np
+
 from tilted.gaussian import Sites
 
 
@@ -23,7 +25,7 @@ class Status:
     damping : float
         Smallest step that was used (1: undamped).
     jitter : float
-        Added to a diagonal; always 0 for the dense posterior, which needs none.
+        Added to a diagonal (Kuu's); always 0 for the dense posterior, which needs none.
     skipped : int
         Sites left as they were in the last sweep because their cavity was improper.
     retries : int
@@ -66,9 +68,12 @@ class Inference:
     log_evidence : float
         Log marginal likelihood: EP's [Zhang 2020, eq. 2], the same formula with QP's sites, or the ELBO.
     status : Status
+    by_extra : array [N]
+        Derivatives of the evidence in the extra variances, everything else held fixed (`Update.by_extra`).
     """
 
     sites: Sites
     state: object = field(repr=False)
     log_evidence: float
     status: Status
+    by_extra: np.ndarray = field(repr=False)

@@ -22,12 +22,15 @@ class Update:
         Local parts of the log evidence at the **given** marginals and sites: log Z of the tilted
         distribution minus log of the integral of cavity times site (EP, QP), or the expected log
         likelihood minus the expected log site (VB).
+    by_extra : array [N]
+        Derivatives of the local parts in the extra variances of the marginals.
     skipped : int
         Number of sites left as they were because the cavity or the projection was improper.
     """
 
     sites: Sites
     log_terms: np.ndarray
+    by_extra: np.ndarray
     skipped: int = 0
 
 

@@ -18,7 +18,7 @@ def variational_update(marginals, sites, likelihood, y) -> Update:
     value, d_mean, d_variance = likelihood.expected_log(y, m, v_h + marginals.extra)
     tau = -2.0 * d_variance
     expected_site = -0.5 * sites.tau * (m**2 + v_h) + sites.nu * m
-    return Update(Sites(tau, d_mean + tau * m), value - expected_site)
+    return Update(Sites(tau, d_mean + tau * m), value - expected_site, d_variance)
 
 
 def rules():

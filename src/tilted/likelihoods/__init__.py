@@ -3,7 +3,7 @@
 A likelihood answers for whole vectors of sites, in log space:
 
 ``domain(y)``, ``check(y)``  values in its domain, fit for training, or ``ValueError``
-``tilted(y, m, v)``          log Z, derivatives, mean and variance of N(f; m, v) p(y|f)
+``tilted(y, m, v, power)``   log Z, derivatives, mean and variance of N(f; m, v) p(y|f)^power
 ``tilted_density(y, m, v)``  the same density, with panels, for quadrature
 ``expected_log(y, m, v)``    E[log p] under N(m, v), with derivatives in m and v
 ``log_predictive(y, m, v)``  log of the integral of N(f; m, v) p(y|f)

@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from tilted.quadrature import TiltedDensity
+from tilted.quadrature import TiltedDensity, integrate
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,11 @@ class Tilted:
 class Likelihood(Protocol):
     """Contract of ``tilted.likelihoods``; y, m, v are arrays [N], v > 0.
 
-    ``log_concave`` says whether log p(y|f) is concave in f, so that the sites have one fixed point;
-    ``powers`` whether ``tilted`` takes one more argument, the power of the likelihood.
+    ``log_concave`` says whether log p(y|f) is concave in f, so that the sites have one fixed point.
     """
 
     name: ClassVar[str]
     log_concave: ClassVar[bool]
-    powers: ClassVar[bool]
 
     def domain(self, y: np.ndarray) -> np.ndarray:
         """y as floats in the domain; raises ValueError naming the offending value."""
@@ -45,8 +43,8 @@ class Likelihood(Protocol):
     def check(self, y: np.ndarray) -> np.ndarray:
         """The same for training labels, which may have to be more (both classes present)."""
 
-    def tilted(self, y, m, v) -> Tilted:
-        """Moments of N(f; m, v) p(y|f)."""
+    def tilted(self, y, m, v, power=1.0) -> Tilted:
+        """Moments of N(f; m, v) p(y|f)^power; the power is a float or an array [N], in (0, 1]."""
 
     def tilted_density(self, y, m, v) -> TiltedDensity:
         """The tilted density with panels for quadrature."""
@@ -62,6 +60,15 @@ class Likelihood(Protocol):
 
     def errors(self, y, m, v) -> np.ndarray:
         """Error [N] of the point prediction under N(m, v): 0 or 1 for labels, else absolute."""
+
+
+def moments_by_panels(density: TiltedDensity, m, v) -> Tilted:
+    """Moments of a tilted density with cavities N(m, v) by quadrature, arrays [N]."""
+    panels = integrate(density)
+    offset = panels.expectation(panels.offsets)
+    variance = panels.expectation((panels.offsets - offset[:, None, None]) ** 2)
+    mean = density.origin + offset
+    return Tilted(panels.log_z, (density.origin - m + offset) / v, (variance - v) / v**2, mean, variance)
 
 
 def as_floats(values, what: str) -> np.ndarray:

@@ -29,7 +29,6 @@ class GaussianNoise:
     noise: float = 1.0
     name: ClassVar[str] = "gaussian"
     log_concave: ClassVar[bool] = True
-    powers: ClassVar[bool] = True
 
     def __post_init__(self):
         if not (np.isfinite(self.noise) and self.noise > 0):

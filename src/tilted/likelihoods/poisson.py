@@ -16,12 +16,15 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import dawsn, gammaln, xlogy
 
-from tilted.likelihoods.contract import Tilted, require_finite
+from tilted.likelihoods.contract import Tilted, moments_by_panels, require_finite
 from tilted.quadrature import TiltedDensity, bisect, gauss_legendre, panel_edges
 
 DROP = 50.0
+HALVINGS = 14
 EULER = 0.5772156649015329
 FORMS = ("exact", "negative-binomial")
+# panels refined towards 0, in units of |mode|; at powers alpha < 1 there is the cusp of |f|^(2 alpha y)
+SMOOTH, CUSP = 2.0 ** -np.arange(1.0, 9.0), 2.0 ** np.arange(-30.0, 17.0)
 LARGEST = 100_000  # count; the recurrence takes as many steps, seconds where it is one
 
 
@@ -39,7 +42,6 @@ class PoissonSquare:
     predictive: str = "exact"
     name: ClassVar[str] = "poisson-square"
     log_concave: ClassVar[bool] = False
-    powers: ClassVar[bool] = False
 
     def __post_init__(self):
         if self.predictive not in FORMS:
@@ -56,8 +58,13 @@ class PoissonSquare:
 
     check = domain
 
-    def tilted(self, y, m, v) -> Tilted:
-        """Moments of N(f; m, v) Poisson(y; f^2), arrays [N]."""
+    def tilted(self, y, m, v, power=1.0) -> Tilted:
+        """Moments of N(f; m, v) Poisson(y; f^2)^power, arrays [N]; at power 1 by recurrence, else by panels.
+
+        ``power`` is a float or an array [N], in (0, 1].
+        """
+        if np.any(np.not_equal(power, 1.0)):
+            return moments_by_panels(self.tilted_density(y, m, v, power), m, v)
         sign, spread = np.where(m < 0, -1.0, 1.0), 1.0 + 2.0 * v
         b, a = np.abs(m) / spread, 2.0 * v / spread
         mean, before, ratio, log_product = _recurrence(y, a, b)
@@ -67,24 +74,22 @@ class PoissonSquare:
         variance = a * (0.5 + y * (1.0 - ratio))
         return Tilted(log_z, sign * d1, d2, sign * mean, variance)
 
-    def tilted_density(self, y, m, v) -> TiltedDensity:
+    def tilted_density(self, y, m, v, power=1.0) -> TiltedDensity:
         """The tilted density on both half lines, each log-concave, with panels refined towards 0."""
-        sign, spread = np.where(m < 0, -1.0, 1.0), 1.0 + 2.0 * v
+        power, count = np.broadcast_to(power, np.shape(m)), 2.0 * power * y
+        sign, spread = np.where(m < 0, -1.0, 1.0), 1.0 + 2.0 * power * v
         b, a = np.abs(m) / spread, 2.0 * v / spread
-        root = np.sqrt(b**2 + 4.0 * a * y)
+        root = np.sqrt(b**2 + 2.0 * a * count)
         modes = 0.5 * (b - root), 0.5 * (b + root)
-        constant = -gammaln(y + 1.0) - 0.5 * np.log(2.0 * np.pi * v) - m**2 / spread
+        constant = -power * (gammaln(y + 1.0) + m**2 / spread) - 0.5 * np.log(2.0 * np.pi * v)
 
         def log_f(f):
-            f_safe = np.where(f == 0.0, 1.0, f)
-            power = np.where(
-                f == 0.0,
-                np.where(y[:, None] > 0, -np.inf, 0.0),
-                2.0 * y[:, None] * np.log(np.abs(f_safe)),
-            )
-            return power - (f - b[:, None]) ** 2 / a[:, None] + constant[:, None]
+            with np.errstate(divide="ignore"):
+                peaked = xlogy(count[:, None], np.abs(f))
+            return peaked - (f - b[:, None]) ** 2 / a[:, None] + constant[:, None]
 
-        edges = _lobe_edges(lambda f: log_f(f[:, None])[:, 0], modes, np.sqrt(a))
+        breaks = SMOOTH if np.all(power == 1.0) else CUSP
+        edges = _lobe_edges(lambda f: log_f(f[:, None])[:, 0], modes, np.sqrt(a), breaks)
         origin = modes[1]
         column = sign[:, None]
         offsets = edges - origin[:, None]
@@ -161,19 +166,22 @@ def _recurrence(y, a, b):
     return mean, before, mean * before, log_product
 
 
-def _lobe_edges(log_f, modes, width):
-    """Panel edges [N, P + 1] covering f < 0 and f > 0 down to exp(-DROP) of the higher mode."""
+def _lobe_edges(log_f, modes, width, breaks):
+    """Panel edges [N, P + 1] covering f < 0 and f > 0 down to exp(-DROP) of the higher mode.
+
+    ``breaks`` are further edges in units of |mode|.
+    """
     floor = np.maximum(log_f(modes[0]), log_f(modes[1])) - DROP
-    geometric = 2.0 ** -np.arange(1.0, 9.0)
     parts = []
     for mode, side in zip(modes, (-1.0, 1.0), strict=True):
         peak = np.abs(mode)
         present = log_f(side * peak) > floor
-        far = bisect(lambda f, s=side: log_f(s * f) - floor, peak, peak + 10.0 * width, 14)
+        far = bisect(lambda f, s=side: log_f(s * f) - floor, peak, peak + 10.0 * width, HALVINGS)
         inner = np.maximum(peak - 10.0 * width, 0.0)
-        near = bisect(lambda f, s=side: floor - log_f(s * f), inner, peak, 14)
+        near = bisect(lambda f, s=side: floor - log_f(s * f), inner, peak, HALVINGS)
+        near = np.maximum(near - (peak - inner) * 0.5 ** (HALVINGS + 1), 0.0)  # what the search leaves open
         far, near = np.where(present, far, 0.0), np.where(present & (peak > 0), near, 0.0)
-        edges = panel_edges(near, far, 16, peak[:, None] * geometric)
+        edges = panel_edges(near, far, 16, peak[:, None] * breaks)
         parts.append(edges if side > 0 else -edges[:, ::-1])
     return np.concatenate(parts, axis=1)
 

@@ -58,7 +58,6 @@ class Probit:
 
     name: ClassVar[str] = "probit"
     log_concave: ClassVar[bool] = True
-    powers: ClassVar[bool] = True
 
     def domain(self, y) -> np.ndarray:
         """Labels as floats; ValueError if one is not -1 or +1."""

@@ -1,13 +1,13 @@
 """Powers of the probit: moments of N(f; m, v) Phi(y f)^alpha, 0 < alpha < 1 [Bui et al. 2017, section 4.3].
 
-There is no closed form. With u = y f ~ N(mu, v) two trapezoidal rules share the work, both on functions that are
-analytic in a strip (the zeros of Phi are 2.8 from the real line):
+There is no closed form. With u = y f ~ N(mu, v) two trapezoidal rules share the work, both on functions that
+are analytic in a strip (the zeros of Phi are 2.8 from the real line):
 
-- narrow cavities, and those far on the wrong side: nodes of their own around each site. For mu <= 0 the factor
-  exp(-alpha u^2 / 2) of Phi^alpha is absorbed in the Gaussian, which becomes N(c, s^2) with s^2 = v / (1 + alpha v)
-  and c = mu s^2 / v; what is left varies slowly.
+- narrow cavities, and those far on the wrong side: nodes of their own around each site. For mu <= 0 the
+  factor exp(-alpha u^2 / 2) of Phi^alpha is absorbed in the Gaussian, which becomes N(c, s^2) with
+  s^2 = v / (1 + alpha v) and c = mu s^2 / v; what is left varies slowly.
 - the others: Phi^alpha = Phi + (Phi^alpha - Phi). The first has its closed form, the second is positive and
-  confined to u < 8.5, so that all sites share nodes there, which lie the wider apart the farther out they are.
+  confined to u < 8.5, so that all sites share nodes there, which lie the wider apart the farther out.
 
 Sums have positive terms only, except those of d2, which lose up to three digits on the wrong side.
 """
@@ -89,7 +89,9 @@ def _by_shared_nodes(mu, v, power):
     )
     # on the wrong side everything is in units of exp(-mu^2 / (2 v)), so that nothing underflows
     wrong = mu < 0
-    exponent = -0.5 * (u[:, None] - np.where(wrong, 0.0, mu)) ** 2 / v + u[:, None] * np.where(wrong, mu / v, 0.0)
+    exponent = -0.5 * (u[:, None] - np.where(wrong, 0.0, mu)) ** 2 / v + u[:, None] * np.where(
+        wrong, mu / v, 0.0
+    )
     rest, rest_1, rest_2, first, second = functions @ np.exp(exponent) / np.sqrt(v)
     whole = probit_moments(mu, v)
     z = mu / np.sqrt(1.0 + v)

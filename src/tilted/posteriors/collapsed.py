@@ -18,9 +18,9 @@ import numpy as np
 from scipy.linalg.blas import dger, dsyrk
 
 from tilted import linalg
-from tilted.gaussian import require_positive
 from tilted.posteriors.conditional import Blocks, Diagonal
 from tilted.posteriors.features import Points, Windows
+from tilted.posteriors.pseudo import PseudoPoints, check_jitter
 
 SMALLEST_NOISE = 1e-100
 
@@ -71,8 +71,7 @@ class Regression:
             indices = np.concatenate([np.asarray(b, dtype=int) for b in self.blocks])
             if not np.array_equal(np.sort(indices), np.arange(n)):
                 raise ValueError("blocks must contain every datum exactly once")
-        if not 0 <= self.jitter < np.inf:
-            raise ValueError(f"jitter must be finite and not negative, got {self.jitter:g}")
+        check_jitter(self.jitter)
         object.__setattr__(self, "alpha", np.broadcast_to(alpha, parts))
 
     def evaluate(self, kernel, Z: np.ndarray, noise: float) -> tuple[Collapsed, Gradient]:
@@ -113,23 +112,32 @@ class Collapsed:
     ----------
     log_evidence : float
         The energy of Power EP, which the hyperparameters maximise.
-    kernel, Z, noise, jitter
-        What it was conditioned with; ``jitter`` is what was added to the diagonal of Kuu.
-    root, factor, projected : arrays [M, M], [M, M], [M]
-        Luu^-1, LB^-1 and LB^-1 S L^-1 y (`condition`).
-    between : kernel
-        Of Kuf.
+    pseudo : PseudoPoints
+    noise : float
+    factor, projected : arrays [M, M], [M]
+        LB^-1 and LB^-1 S L^-1 y (`condition`).
     """
 
     log_evidence: float
-    kernel: object
-    Z: np.ndarray
+    pseudo: PseudoPoints
     noise: float
-    jitter: float
-    root: np.ndarray = field(repr=False)
     factor: np.ndarray = field(repr=False)
     projected: np.ndarray = field(repr=False)
-    between: object = field(repr=False)
+
+    @property
+    def kernel(self):
+        """Kernel of f."""
+        return self.pseudo.kernel
+
+    @property
+    def Z(self) -> np.ndarray:
+        """Pseudo-inputs [M, D]."""
+        return self.pseudo.Z
+
+    @property
+    def jitter(self) -> float:
+        """What was added to the diagonal of Kuu."""
+        return self.pseudo.jitter
 
     def predict(self, Xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of f at ``Xs`` [N*, D], without noise, O(M^2) a point.
@@ -139,10 +147,7 @@ class Collapsed:
         ArithmeticError
             If a variance is lost to rounding.
         """
-        V = self.root @ self.between.matrix(self.Z, Xs)
-        W = self.factor @ V
-        variance = self.kernel.diagonal(Xs) - np.einsum("mn,mn->n", V, V) + np.einsum("mn,mn->n", W, W)
-        return self.projected @ W, require_positive(variance)
+        return self.pseudo.predict(self.factor, self.projected, Xs)
 
 
 def condition(problem: Regression, kernel, Z: np.ndarray, noise: float) -> Collapsed:
@@ -173,7 +178,7 @@ def energy_and_gradient(problem: Regression, kernel, Z, noise: float) -> tuple[C
     """`condition`, and the gradient of the energy in every parameter."""
     state, parts = _condition(problem, kernel, Z, noise)
     Kuf, V, S, C, white = parts
-    M = len(Z)
+    root, M = state.pseudo.root, len(Z)
     inverse = state.factor.T @ state.factor  # B^-1
     BS = inverse @ S
     weights = C.left_solve_transposed(white - S.T @ (inverse @ (S @ white)))  # (Q + C)^-1 y
@@ -185,39 +190,26 @@ def energy_and_gradient(problem: Regression, kernel, Z, noise: float) -> tuple[C
     inner = VD @ V.T
     BS += VD
     Vw = V @ weights
-    by_Kuf = -state.root.T @ BS
-    by_Kuf = dger(1.0, weights, state.root.T @ Vw, a=by_Kuf.T, overwrite_a=1).T
+    by_Kuf = -root.T @ BS
+    by_Kuf = dger(1.0, weights, root.T @ Vw, a=by_Kuf.T, overwrite_a=1).T
     # dE/dKuu = - dE/dKuf T^T / 2, where B^-1 S S^T = I - B^-1
     middle = np.eye(M) - inverse + inner - np.multiply.outer(Vw, Vw)
-    by_Kuu = 0.5 * (state.root.T @ middle @ state.root)
-    features, dimension = problem.features, Z.shape[1]
-    across, by_Z = state.between.contract_cross(Z, problem.X, Kuf, by_Kuf)
-    kernel_uu = features.among(kernel, dimension)
-    among, by_Z_among = kernel_uu.contract_cross(Z, Z, kernel_uu.matrix(Z), by_Kuu)
-    among = among + kernel_uu.contract_diagonal(np.full(M, problem.jitter * np.trace(by_Kuu) / M))
-    parameters, by_width = features.pull_back(kernel, dimension, among, across)
+    by_Kuu = 0.5 * (root.T @ middle @ root)
+    parameters, by_Z, by_width = state.pseudo.pull_back(problem.X, Kuf, by_Kuf, by_Kuu)
     parameters = parameters + C.by_parameters(kernel, by_D)
-    return state, Gradient(parameters, by_noise, by_Z + 2.0 * by_Z_among, by_width)
+    return state, Gradient(parameters, by_noise, by_Z, by_width)
 
 
 def _condition(problem, kernel, Z, noise):
     """The posterior, and Kuf, V = Luu^-1 Kuf, S = V L^-T, C = L L^T and L^-1 y."""
     check_noise(noise)
-    M = len(Z)
-    if M == 0:
-        raise ValueError("no pseudo-inputs")
-    among = problem.features.among(kernel, Z.shape[1])
-    between = problem.features.between(kernel, Z.shape[1])
-    Kuu = among.matrix(Z)
-    jitter = problem.jitter * float(np.mean(among.diagonal(Z)))
-    Kuu.flat[:: M + 1] += jitter
-    root = linalg.inverse_lower(linalg.cholesky(Kuu, "Kuu of the pseudo-inputs"), overwrite=True)
-    Kuf = between.matrix(Z, problem.X)
-    V = root @ Kuf
+    pseudo = PseudoPoints.build(kernel, Z, problem.jitter, problem.features)
+    Kuf = pseudo.cross(problem.X)
+    V = pseudo.root @ Kuf
     C = (Diagonal if problem.blocks is None else Blocks)(problem, kernel, V, noise)
     S, white = C.right_solve_transposed(V), C.left_solve(problem.y)
     B = dsyrk(1.0, S.T, trans=1, lower=1) if S.flags.c_contiguous else S @ S.T
-    B.flat[:: M + 1] += 1.0
+    B.flat[:: len(B) + 1] += 1.0
     LB = linalg.cholesky(B, "I + S S^T")
     log_det = linalg.log_determinant(LB)
     factor = linalg.inverse_lower(LB, overwrite=True)
@@ -227,7 +219,5 @@ def _condition(problem, kernel, Z, noise):
     log_density = -0.5 * (n * np.log(2.0 * np.pi) + C.log_det + log_det + quadratic)
     if not np.isfinite(log_density - C.penalty):
         raise ValueError(f"no finite energy at a noise variance of {noise:g}")
-    state = Collapsed(
-        float(log_density - C.penalty), kernel, Z, noise, jitter, root, factor, projected, between
-    )
+    state = Collapsed(float(log_density - C.penalty), pseudo, noise, factor, projected)
     return state, (Kuf, V, S, C, white)

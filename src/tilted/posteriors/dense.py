@@ -9,6 +9,7 @@ Cholesky exists exactly when the posterior is proper.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg.blas import ssymv
@@ -87,12 +88,14 @@ class Dense:
     mean : float or array [N]
         Prior mean.
     extra : array [N] or None
-        Independent variance of f given h (ARCHITECTURE: D); zero by default.
+        Independent variance of f given h; zero by default.
     """
 
     K: np.ndarray
     mean: np.ndarray
     extra: np.ndarray
+
+    jitter: ClassVar[float] = 0.0
 
     @classmethod
     def build(cls, K: np.ndarray, mean=0.0, extra=0.0) -> Dense:

@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilted import linalg
-from tilted.gaussian import Marginals, Sites, require_positive
-from tilted.posteriors.features import Points, Windows
-
-ROUNDING = 1e-9
+from tilted.gaussian import Marginals, Sites
+from tilted.posteriors.pseudo import ROUNDING, PseudoPoints
 
 
 @dataclass(frozen=True)
@@ -50,47 +48,29 @@ class Sparse:
 
     Parameters
     ----------
-    kernel : SquaredExponential or another kernel
-        Of f.
-    Z : array [M, D]
-        Pseudo-inputs.
-    root : array [M, M]
-        Luu^-1.
+    pseudo : PseudoPoints
+    X : array [N, D]
     V : array [M, N]
         Lambda^T = Luu^-1 Kuf.
     mean, extra : arrays [N]
-    between : kernel
-        Of Kuf.
-    jitter : float
-        What was added to the diagonal of Kuu.
     floored : int
         How many conditional variances rounding had put below zero.
     """
 
-    kernel: object
-    Z: np.ndarray
-    root: np.ndarray = field(repr=False)
+    pseudo: PseudoPoints
+    X: np.ndarray = field(repr=False)
     V: np.ndarray = field(repr=False)
     mean: np.ndarray = field(repr=False)
     extra: np.ndarray = field(repr=False)
-    between: object = field(repr=False)
-    jitter: float = 0.0
     floored: int = 0
 
     @classmethod
     def build(
-        cls,
-        kernel,
-        X: np.ndarray,
-        Z: np.ndarray,
-        mean=0.0,
-        jitter: float = 0.0,
-        features: Points | Windows | None = None,
+        cls, kernel, X: np.ndarray, Z: np.ndarray, mean=0.0, jitter: float = 0.0, features=None
     ) -> Sparse:
         """The prior at ``X`` [N, D] through pseudo-inputs ``Z`` [M, D].
 
-        ``features`` are what the pseudo-points see of f - mean, its values by default.
-
+        ``features`` (Points or Windows) are what the pseudo-points see of f - mean, its values by default.
         ``jitter`` is added to the diagonal of Kuu, in units of its mean; it is part of the model. Conditional
         variances below zero by rounding, relatively at most `ROUNDING`, are set to zero and counted
         (``floored``).
@@ -100,22 +80,21 @@ class Sparse:
         NotPositiveDefinite
             If Kuu is singular (pseudo-inputs coincide), or so near to it that K - Q has lost its sign.
         ValueError
-            For windows of another dimension than the inputs.
+            As `PseudoPoints.build`.
         """
-        features = features or Points()
-        among, between = features.among(kernel, Z.shape[1]), features.between(kernel, Z.shape[1])
-        Kuu = among.matrix(Z)
-        added = jitter * float(np.mean(among.diagonal(Z)))
-        Kuu.flat[:: len(Kuu) + 1] += added
-        root = linalg.inverse_lower(linalg.cholesky(Kuu, "Kuu of the pseudo-inputs"), overwrite=True)
-        V = root @ between.matrix(Z, X)
+        pseudo = PseudoPoints.build(kernel, Z, jitter, features)
+        V = pseudo.root @ pseudo.cross(X)
         prior = kernel.diagonal(X)
         extra = prior - np.einsum("mn,mn->n", V, V)
         if not np.all(extra >= -ROUNDING * prior):
             raise linalg.NotPositiveDefinite("K - Q (allow jitter)", int(np.argmin(extra)) + 1, len(X))
         floored, extra = int(np.sum(extra < 0)), np.maximum(extra, 0.0)
-        mean = np.broadcast_to(mean, len(X)).astype(float)
-        return cls(kernel, Z, root, V, mean, extra, between, added, floored)
+        return cls(pseudo, X, V, np.broadcast_to(mean, len(X)).astype(float), extra, floored)
+
+    @property
+    def jitter(self) -> float:
+        """What was added to the diagonal of Kuu."""
+        return self.pseudo.jitter
 
     def __len__(self) -> int:
         return self.V.shape[1]
@@ -167,7 +146,30 @@ class Sparse:
 
     def predict(self, state: SparseState, Xs: np.ndarray, prior_mean=0.0) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of f at ``Xs`` [N*, D], O(M^2) a point; ArithmeticError if one is lost."""
-        V = self.root @ self.between.matrix(self.Z, Xs)
-        W = state.factor @ V
-        explained = np.einsum("mn,mn->n", W, W) - np.einsum("mn,mn->n", V, V)
-        return prior_mean + state.projected @ W, require_positive(self.kernel.diagonal(Xs) + explained)
+        mean, variance = self.pseudo.predict(state.factor, state.projected, Xs)
+        return prior_mean + mean, variance
+
+    def evidence_gradient(self, state: SparseState, by_extra: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient of the log evidence with the sites held fixed: right at fixed points of EP, Power EP, VB.
+
+        Parameters
+        ----------
+        state : SparseState
+        by_extra : array [N]
+            Derivatives of the local terms in the extra variances (`Update.by_extra`).
+
+        Returns
+        -------
+        by_parameters, by_Z : arrays [P], [M, D]
+        """
+        tau, root = state.sites.tau, self.pseudo.root
+        weights = state.sites.nu - tau * state.marginals.mean  # (Q + T^-1)^-1 (nu / tau - mean)
+        inverse = state.factor.T @ state.factor
+        inner = 2.0 * self.V * by_extra
+        Vw = self.V @ weights
+        by_V = np.multiply.outer(Vw, weights) - (inverse @ self.V) * tau - inner
+        middle = np.eye(len(root)) - inverse + inner @ self.V.T - np.multiply.outer(Vw, Vw)
+        by_Kuf, by_Kuu = root.T @ by_V, 0.5 * (root.T @ middle @ root)
+        Kuf = self.pseudo.cross(self.X)
+        parameters, by_Z, _ = self.pseudo.pull_back(self.X, Kuf, by_Kuf, by_Kuu)
+        return parameters + self.pseudo.kernel.contract_diagonal(by_extra), by_Z

@@ -1,0 +1,120 @@
+"""Pseudo-points: their part of a sparse prior, prediction through them, and the way back from gradients.
+
+Q = Kfu Kuu^-1 Kuf is what M pseudo-points explain of K [Bui et al. 2017, section 2]; D = diag(K - Q) is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tilted import linalg
+from tilted.gaussian import require_positive
+from tilted.posteriors.features import Points, Windows
+
+ROUNDING = 1e-9  # what of a conditional variance may be lost below zero, relatively
+
+
+@dataclass(frozen=True)
+class PseudoPoints:
+    """M pseudo-points of a prior.
+
+    Parameters
+    ----------
+    kernel : SquaredExponential or another kernel
+    Z : array [M, D]
+        Pseudo-inputs.
+    features : Points or Windows
+        What the pseudo-points see of f.
+    relative_jitter : float
+        Added to the diagonal of Kuu, in units of its mean; part of the model.
+    root : array [M, M]
+        Luu^-1, with Luu Luu^T = Kuu.
+    jitter : float
+        What was added to the diagonal of Kuu.
+    """
+
+    kernel: object
+    Z: np.ndarray
+    features: Points | Windows
+    relative_jitter: float
+    root: np.ndarray = field(repr=False)
+    jitter: float
+
+    @classmethod
+    def build(cls, kernel, Z: np.ndarray, relative_jitter: float = 0.0, features=None) -> PseudoPoints:
+        """Factorise Kuu.
+
+        Raises
+        ------
+        NotPositiveDefinite
+            If Kuu is singular: pseudo-inputs coincide.
+        ValueError
+            Without pseudo-inputs, for negative jitter, and for windows of another dimension than the inputs.
+        """
+        if len(Z) == 0:
+            raise ValueError("no pseudo-inputs")
+        check_jitter(relative_jitter)
+        features = features or Points()
+        among = features.among(kernel, Z.shape[1])
+        Kuu = among.matrix(Z)
+        jitter = relative_jitter * float(np.mean(among.diagonal(Z)))
+        Kuu.flat[:: len(Kuu) + 1] += jitter
+        root = linalg.inverse_lower(linalg.cholesky(Kuu, "Kuu of the pseudo-inputs"), overwrite=True)
+        return cls(kernel, Z, features, relative_jitter, root, jitter)
+
+    def cross(self, X: np.ndarray) -> np.ndarray:
+        """Kuf [M, N] with the inputs ``X`` [N, D]."""
+        return self.features.between(self.kernel, self.Z.shape[1]).matrix(self.Z, X)
+
+    def predict(self, factor, projected, Xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean, without the prior's, and variance [N*] of f at ``Xs`` [N*, D], O(M^2) a point.
+
+        Parameters
+        ----------
+        factor : array [M, M]
+            A root of the posterior covariance of z = Luu^-1 u: covariance = factor^T factor.
+        projected : array [M]
+            With factor^T projected the posterior mean of z.
+        Xs : array
+
+        Raises
+        ------
+        ArithmeticError
+            If a variance is lost to rounding.
+        """
+        V = self.root @ self.cross(Xs)
+        W = factor @ V
+        explained = np.einsum("mn,mn->n", W, W) - np.einsum("mn,mn->n", V, V)
+        return projected @ W, require_positive(self.kernel.diagonal(Xs) + explained)
+
+    def pull_back(self, X, Kuf, by_Kuf, by_Kuu) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Gradients in Kuf and Kuu as gradients in what they are made of.
+
+        Parameters
+        ----------
+        X : array [N, D]
+        Kuf, by_Kuf : arrays [M, N]
+        by_Kuu : array [M, M]
+            Symmetric.
+
+        Returns
+        -------
+        by_parameters, by_Z, by_width : arrays [P], [M, D], [widths]
+        """
+        dimension, M = self.Z.shape[1], len(self.Z)
+        between, among = (f(self.kernel, dimension) for f in (self.features.between, self.features.among))
+        across, by_Z = between.contract_cross(self.Z, X, Kuf, by_Kuf)
+        within, by_Z_within = among.contract_cross(self.Z, self.Z, among.matrix(self.Z), by_Kuu)
+        added = np.full(M, self.relative_jitter * np.trace(by_Kuu) / M)
+        parameters, by_width = self.features.pull_back(
+            self.kernel, dimension, within + among.contract_diagonal(added), across
+        )
+        return parameters, by_Z + 2.0 * by_Z_within, by_width
+
+
+def check_jitter(jitter: float) -> None:
+    """ValueError for a jitter that is negative or not finite."""
+    if not 0 <= jitter < np.inf:
+        raise ValueError(f"jitter must be finite and not negative, got {jitter:g}")
