@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+SAME = 1e-9  # relative difference of two values that are taken for one
+
 
 @dataclass(frozen=True)
 class Transform:
@@ -49,6 +51,76 @@ class Outcome:
 def wall(worst: float) -> float:
     """A value from which a line search steps back, ``worst`` being the largest seen."""
     return worst + 10.0 * (1.0 + abs(worst))
+
+
+@dataclass(frozen=True)
+class Climb:
+    """How a search for a maximum ended.
+
+    Attributes
+    ----------
+    best : object
+        What the evaluation with the largest value brought.
+    value : float
+        There.
+    slope : float
+        Largest entry of the gradient there.
+    converged : bool
+        Whether the tolerance was met, and there.
+    evaluations : int
+    message : str
+        How the search ended, and of evaluations that failed.
+    """
+
+    best: object
+    value: float
+    slope: float
+    converged: bool
+    evaluations: int
+    message: str
+
+
+def climb(evaluate, x0, limit: int, relative: float, gradient: float) -> Climb:
+    """Maximise by L-BFGS-B, keeping the best evaluation wherever the search ends.
+
+    Parameters
+    ----------
+    evaluate : callable
+        x -> value, gradient [n], anything. ArithmeticError, ValueError and numbers that are not finite are a
+        wall from which a line search steps back.
+    x0 : array [n]
+    limit, relative, gradient
+        As for `lbfgs`.
+
+    Raises
+    ------
+    ArithmeticError, ValueError
+        If the first evaluation fails.
+    """
+    best, failures, worst = [], [], [0.0]
+
+    def objective(x):
+        try:
+            value, slope, found = evaluate(x)
+            if not (np.isfinite(value) and np.all(np.isfinite(slope))):
+                raise ValueError("the energy or its gradient is not finite")
+        except (ArithmeticError, ValueError) as error:
+            if not best:
+                raise
+            failures.append(str(error))
+            return wall(worst[0]), np.zeros_like(x)
+        worst[0] = max(worst[0], -value)
+        if not best or value > best[0]:
+            best[:] = value, float(np.max(np.abs(slope))), found
+        return -value, -slope
+
+    outcome = lbfgs(objective, x0, limit, relative, gradient)
+    value, slope, found = best
+    there = abs(outcome.value + value) <= SAME * (1.0 + abs(value))
+    message = outcome.message
+    if failures:
+        message += f"; {len(failures)} evaluations without an energy ({failures[0]})"
+    return Climb(found, value, slope, outcome.success and there, outcome.evaluations, message)
 
 
 def lbfgs(objective, x0, limit: int, relative: float, gradient: float, bounds=None) -> Outcome:

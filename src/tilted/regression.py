@@ -13,8 +13,7 @@ import numpy as np
 
 from tilted.inference.options import require_whole
 from tilted.inference.result import Status
-from tilted.linalg import NotPositiveDefinite
-from tilted.optimise import lbfgs, wall
+from tilted.optimise import climb
 from tilted.posteriors.collapsed import Collapsed, Gradient, Regression, check_noise
 from tilted.posteriors.full import Full, FullRegression
 
@@ -90,50 +89,25 @@ def maximise(
     check_noise(noise)
     search = search or Search()
     P, moving = len(kernel.parameters()), search.move_pseudo_inputs
-    best: list = []
-    trace = {"evaluations": 0, "failed": 0, "reason": "", "worst": 0.0}
 
     def at(x):
         parameters = np.exp(x[: P + 1])
         points = x[P + 1 :].reshape(Z.shape) if moving else Z
         return kernel.with_parameters(parameters[:P]), points, float(parameters[P])
 
-    def objective(x):
-        trace["evaluations"] += 1
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is seen below
-                state, gradient = problem.evaluate(*at(x))
-        except (NotPositiveDefinite, ValueError) as error:
-            if not best:
-                raise
-            trace["failed"] += 1
-            trace["reason"] = trace["reason"] or str(error)
-            return wall(trace["worst"]), np.zeros_like(x)
-        slope = _slope(state, gradient, moving)
-        if not (np.isfinite(state.log_evidence) and np.all(np.isfinite(slope))):
-            if not best:
-                raise ValueError("the energy or its gradient is not finite at the starting point")
-            trace["failed"] += 1
-            trace["reason"] = trace["reason"] or "the energy or its gradient is not finite"
-            return wall(trace["worst"]), np.zeros_like(x)
-        trace["worst"] = max(trace["worst"], -state.log_evidence)
-        if not best or state.log_evidence > best[0].log_evidence:
-            best[:] = state, gradient, float(np.max(np.abs(slope)))
-        return -state.log_evidence, -slope
+    def evaluate(x):
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+            found = problem.evaluate(*at(x))
+        return found[0].log_evidence, _slope(*found, moving), found
 
     start = np.log(np.append(kernel.parameters(), noise))
     x0 = np.concatenate([start, Z.ravel()]) if moving else start
-    limits = search.max_evaluations, search.relative_tolerance, search.gradient_tolerance
-    outcome = lbfgs(objective, x0, *limits)
-    state, gradient, residual = best
-    message = outcome.message
-    if trace["failed"]:
-        message += f"; {trace['failed']} evaluations without an energy ({trace['reason']})"
+    end = climb(evaluate, x0, search.max_evaluations, search.relative_tolerance, search.gradient_tolerance)
+    state, gradient = end.best
+    message = end.message
     if state.jitter:
         message += f"; jitter {state.jitter:.1e} on Kuu"
-    last = abs(outcome.value + state.log_evidence) <= 1e-9 * (1.0 + abs(outcome.value))
-    converged = outcome.success and last
-    status = Status(converged, 0, trace["evaluations"], residual, jitter=state.jitter, message=message)
+    status = Status(end.converged, 0, end.evaluations, end.slope, jitter=state.jitter, message=message)
     return Fitted(state, gradient, status)
 
 

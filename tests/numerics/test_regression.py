@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from tilted import regression
+from tilted import optimise
 from tilted.kernels import SquaredExponential
 from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import Outcome
@@ -64,7 +64,7 @@ def test_the_best_point_is_kept_whatever_the_search_does_last(sines, monkeypatch
         return Outcome(x0, 0.0, x0, 4, False, "lost")
 
     monkeypatch.setattr(collapsed, "energy_and_gradient", spy)
-    monkeypatch.setattr(regression, "lbfgs", wander)
+    monkeypatch.setattr(optimise, "lbfgs", wander)
     found = maximise(problem, kernel, Z, 0.5)
     assert found.state.log_evidence == max(seen) != seen[-1]
     assert not found.status.converged
@@ -99,7 +99,7 @@ def test_a_search_that_ends_below_its_best_point_has_not_converged(kept, sines, 
         assert worse > best
         return Outcome(x0, best if kept else worse, slope, 2, True, "done")
 
-    monkeypatch.setattr(regression, "lbfgs", optimistic)
+    monkeypatch.setattr(optimise, "lbfgs", optimistic)
     assert maximise(Regression(X, y), SquaredExponential(), Z, 0.5).status.converged is kept
 
 
@@ -122,7 +122,7 @@ def test_a_gradient_that_is_not_finite_is_a_wall_and_at_the_first_an_error(bad, 
     assert found.status.converged
     calls.clear()
     monkeypatch.setattr(collapsed, "energy_and_gradient", overflowing(1))
-    with pytest.raises(ValueError, match="not finite at the starting point"):
+    with pytest.raises(ValueError, match="its gradient is not finite"):
         maximise(Regression(X, y), SquaredExponential(), Z, 0.5)
 
 
