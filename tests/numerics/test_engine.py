@@ -120,7 +120,7 @@ def test_improper_start_says_which_matrix(toy):
 
 
 def test_a_start_lost_to_rounding_is_no_posterior():
-    """Two equal points, one with a site 2^100 times as precise as the prior: the other's variance comes out 0.
+    """Two equal points, one with a site 2^100 times as precise as the prior: the other's variance becomes 0.
 
     Powers of two: no digit of it depends on the machine.
     """

@@ -50,10 +50,9 @@ def test_a_fallback_that_does_not_converge_says_both(two_lobes):
 
 def test_a_fallback_keeps_what_was_climbed(toy):
     """More sweeps never give a lower bound, not even where parallel ones are given up."""
-    X, y = toy
-    problem = Dense.build(SquaredExponential(1e4, 1.0).matrix(X)), Probit(), y, get_rule("vb")
-    options = Options(min_damping=0.5, newton=False, memory=0)
-    runs = [infer(*problem, replace(options, max_sweeps=sweeps)) for sweeps in range(1, 13)]
+    X, y = (part[:15] for part in toy)
+    problem = Dense.build(SquaredExponential(1e3, 1.0).matrix(X)), Probit(), y, get_rule("vb")
+    runs = [infer(*problem, Options(min_damping=1.0, max_sweeps=sweeps)) for sweeps in range(1, 9)]
     schedules = ["sequentially" in run.status.message for run in runs]
     assert not schedules[0] and schedules[-1]
     bounds = np.array([run.log_evidence for run in runs])
