@@ -58,16 +58,32 @@ def test_a_search_is_repeated_while_that_gains(toy, monkeypatch, steps, rounds, 
     assert len(ends) == climbs and found.inference.log_evidence == max(ends)
 
 
+def test_a_further_climb_in_vain_leaves_the_verdict_of_the_best(toy, monkeypatch):
+    """The line search of a second climb may find nothing where the first has met its tolerance."""
+    problem, first = Problem(*toy, Probit(), "ep"), hyperparameters._climb
+    free, climbs = maximise(problem, SquaredExponential()), []
+
+    def once(*arguments):
+        climbs.append(arguments)
+        return first(*arguments) if len(climbs) == 1 else (False, "line search found no better point")
+
+    monkeypatch.setattr(hyperparameters, "_climb", once)
+    found = maximise(problem, SquaredExponential(), Search(rounds=3))
+    assert len(climbs) == 2
+    assert found.status.converged and found.status.message == free.status.message
+
+
 def test_sites_that_lead_nowhere_are_dropped(toy, monkeypatch):
     """Inference from any sites but the caller's fails; the search ends where it would have."""
     problem = Problem(*toy, Probit(), "ep")
-    free, tried = maximise(problem, SquaredExponential()), []
+    free, tried, swept = maximise(problem, SquaredExponential()), [], []
 
     def fragile(problem, kernel, start=None, gradient="exact"):
         found, slope = evidence_and_gradient(problem, kernel, None, gradient)
         tried.append(start)
         if start is not None and len(tried) % 4:
             raise NotPositiveDefinite("posterior", 1, 30)
+        swept.append(found.status.sweeps)
         return (
             found if start is None else replace(found, status=replace(found.status, converged=False))
         ), slope
@@ -77,6 +93,7 @@ def test_sites_that_lead_nowhere_are_dropped(toy, monkeypatch):
     assert found.status.converged and "started again from the first sites" in found.status.message
     assert found.kernel.parameters() == pytest.approx(free.kernel.parameters(), rel=1e-3)
     assert found.status.evaluations == sum(start is None for start in tried)
+    assert found.status.sweeps == sum(swept)  # those from sites that were dropped as well
 
 
 def test_no_posterior_at_a_trial_point_is_a_wall_and_at_the_first_an_error(toy, monkeypatch):
@@ -109,6 +126,26 @@ def test_a_start_without_evidence_is_no_convergence():
     assert longer.status.converged
 
 
+def test_without_an_evidence_there_is_no_gradient():
+    part = data.split(data.load("coal", "as-described"), "thinned-events", 8, standardise=False)
+    problem = Problem(part.X_train, part.y_train, PoissonSquare(), "ep", 0.0, Options(max_sweeps=20))
+    start = Sites(np.ones(len(problem.y)), np.sqrt(problem.y + 0.5))
+    found, gradient = evidence_and_gradient(problem, SquaredExponential(), start)
+    assert found.log_evidence == -np.inf
+    assert gradient.shape == (2,) and np.all(np.isnan(gradient))
+
+
+@pytest.mark.parametrize("transform", ["softplus", "log"])
+def test_a_search_that_stays_at_the_lower_bound_says_so(transform, toy):
+    """Labels that the inputs do not explain, from the smallest variance: nothing to climb."""
+    problem = Problem(toy[0], np.where(np.arange(30) % 2, 1.0, -1.0), Probit(), "ep")
+    bound, inside = (maximise(problem, SquaredExponential(v), Search(transform)) for v in (1e-15, 1e-10))
+    assert "a parameter is at its lower bound of 1e-15" in bound.status.message
+    assert "lower bound" not in inside.status.message
+    for found in (bound, inside):
+        assert found.inference.log_evidence == pytest.approx(-30 * np.log(2.0), abs=1e-8)
+
+
 def test_an_evidence_of_minus_infinity_is_a_wall(toy, monkeypatch):
     """The search comes back from beyond it and ends before it, near the best value there."""
     problem, met = Problem(*toy, Probit(), "ep"), []
@@ -126,6 +163,24 @@ def test_an_evidence_of_minus_infinity_is_a_wall(toy, monkeypatch):
     found = maximise(problem, SquaredExponential(0.1 * limit, free.kernel.lengthscale))
     assert met and 0.5 * limit < found.kernel.variance <= limit
     assert np.isfinite(found.inference.log_evidence)
+
+
+def test_a_gradient_that_is_no_number_is_a_wall(toy, monkeypatch):
+    """The optimum lies before it and is found; L-BFGS-B would call the first such point converged."""
+    problem, met = Problem(*toy, Probit(), "ep"), []
+    free = maximise(problem, SquaredExponential())
+
+    def undefined(problem, kernel, start=None, gradient="exact"):
+        found, slope = evidence_and_gradient(problem, kernel, start, gradient)
+        if kernel.variance > 1.2 * free.kernel.variance:
+            met.append(kernel)
+            return found, np.full_like(slope, np.nan)
+        return found, slope
+
+    monkeypatch.setattr(hyperparameters, "evidence_and_gradient", undefined)
+    found = maximise(problem, SquaredExponential(0.05 * free.kernel.variance))
+    assert met and found.status.converged
+    assert found.kernel.parameters() == pytest.approx(free.kernel.parameters(), rel=1e-3)
 
 
 def test_parameters_that_overflow_are_a_wall(toy, monkeypatch):
@@ -174,6 +229,15 @@ def test_a_ridge_is_told_from_an_inference_that_failed(trouble, toy, monkeypatch
         return replace(found, status=replace(found.status, converged=False))
 
     monkeypatch.setattr(hyperparameters, "infer_at", failing)
+    assert hyperparameters.flat_ridge(problem, kernel, found) == ""
+
+
+@pytest.mark.parametrize("variance", [100.0, 1000.0])
+def test_a_slope_is_no_ridge(variance, toy):
+    """Labels that overlap: the evidence falls as the variance doubles, by 1.1 and 0.2."""
+    problem, kernel = Problem(*toy, Probit(), "ep"), SquaredExponential(variance, 1.0)
+    found, steeper = infer_at(problem, kernel), infer_at(problem, SquaredExponential(2.0 * variance, 1.0))
+    assert found.log_evidence - steeper.log_evidence > 0.2
     assert hyperparameters.flat_ridge(problem, kernel, found) == ""
 
 

@@ -8,7 +8,7 @@ from tilted.hyperparameters import Problem, infer_at, maximise
 from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.probit import Probit
-from tilted.warmstarts import WarmStarts
+from tilted.warmstarts import KEPT, WarmStarts
 
 
 def log_linear(parameters):
@@ -50,6 +50,20 @@ def test_negative_precisions_are_not_extrapolated():
     sites = Sites(np.array([-1.0]), np.array([0.5]))
     starts.record(np.array([1.0]), sites)
     assert starts.sites(np.array([2.0])) is sites
+
+
+def test_a_long_search_forgets_its_oldest_point():
+    """What is kept is bounded; predictions come from the points that are left."""
+    starts, far = WarmStarts(extrapolate=True), np.array([1e-15, 1e-15])
+    starts.record(far, Sites(np.array([5.0, 5.0]), np.zeros(2)))
+    for first in np.linspace(1.0, 2.0, KEPT - 1):
+        starts.record(np.array([first, 1.0]), log_linear([first, 1.0]))
+    np.testing.assert_allclose(starts.sites(far).tau, [5.0, 5.0])
+    for point in ([2.0, 1.1], [2.0, 1.2]):
+        starts.record(np.array(point), log_linear(point))
+    assert not np.any(np.isclose(starts.sites(far).tau, 5.0))
+    for point in ([1.3, 1.0], [2.0, 1.2]):
+        np.testing.assert_allclose(starts.sites(np.array(point)).tau, log_linear(point).tau, rtol=1e-3)
 
 
 def test_without_extrapolation_the_last_sites_come_back():
