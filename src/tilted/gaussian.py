@@ -29,7 +29,7 @@ class Sites:
 
     def replace(self, i: int, tau: float, nu: float) -> Sites:
         """A copy with site ``i`` exchanged."""
-        new_tau, new_nu = self.tau.copy(), self.nu.copy()
+        new_tau, new_nu = np.array(self.tau, dtype=float), np.array(self.nu, dtype=float)
         new_tau[i], new_nu[i] = tau, nu
         return Sites(new_tau, new_nu)
 

@@ -207,7 +207,8 @@ def _climb(problem: Problem, kernel, search: Search, trace: _Trace, start: Sites
         _note(trace, found, at)
         if not (np.isfinite(found.log_evidence) and np.all(np.isfinite(gradient))):
             if trace.evaluations == 1:
-                raise _Abandoned(f"no evidence at the starting point ({found.status.message})")
+                what = "gradient" if np.isfinite(found.log_evidence) else "evidence"
+                raise _Abandoned(f"no finite {what} at the starting point ({found.status.message})")
             return wall(trace.worst), np.zeros_like(x)
         trace.worst = max(trace.worst, -found.log_evidence)
         return -found.log_evidence, -gradient * transform.slope(x)

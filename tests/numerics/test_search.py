@@ -120,7 +120,7 @@ def test_a_start_without_evidence_is_no_convergence():
     )
     start = Sites(np.ones(len(problem.y)), np.sqrt(problem.y + 0.5))
     found = maximise(problem, SquaredExponential(), Search(rounds=3), start)
-    assert not found.status.converged and "no evidence at the starting point" in found.status.message
+    assert not found.status.converged and "no finite evidence at the starting point" in found.status.message
     assert "improper cavity" in found.status.message
     longer = maximise(problem, SquaredExponential(1.0, 10.0), Search(warm=False), start)
     assert longer.status.converged

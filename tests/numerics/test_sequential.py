@@ -119,3 +119,8 @@ def test_a_site_without_a_number_is_not_folded_in():
     found = infer(posterior, Probit(), np.ones(2), tilted_rule(project), SEQUENTIAL)
     assert not found.status.converged and "is acceptable here" in found.status.message
     assert np.isfinite(found.log_evidence) and np.all(np.isfinite(found.sites.nu))
+
+
+def test_sites_of_whole_numbers_are_not_cut_off():
+    sites = Sites(np.array([0, 1]), np.array([0, 0])).replace(0, 0.5, -0.25)
+    assert (sites.tau[0], sites.nu[0]) == (0.5, -0.25)

@@ -127,6 +127,7 @@ def infer(
         run, point = _iterate(posterior, likelihood, y, rule, options, start)
         run.sweeps += tried.sweeps
         run.retries += tried.retries
+        run.smallest = min(run.smallest, tried.smallest)
         run.fallback = True
     return _finish(run, point)
 
@@ -322,7 +323,7 @@ def _finish(run: _Run, point: _Point) -> Inference:
 
 
 def _message(run: _Run, point: _Point, converged: bool) -> str:
-    how = " (parallel steps were improper, went on sequentially)" if run.fallback else ""
+    how = " (no parallel step was acceptable, went on sequentially)" if run.fallback else ""
     if converged:
         return f"converged in {run.sweeps} sweeps{how}"
     cause = f"not converged: residual {run.residual:.1e} after {run.sweeps} sweeps{how}"
