@@ -5,8 +5,8 @@ In the coordinates z = Luu^-1 u a posterior through pseudo-points is N(mu, S) wi
     S^-1 = I + sum_n tau_n v_n v_n^T,    S^-1 mu = sum_n (nu_n - tau_n mean_n) v_n,    v_n = Luu^-1 k(Z, x_n).
 
 Both sums are estimated: a batch replaces a share of each by N / batch times its own part, which is a
-stochastic natural-gradient step (for VB that of Hensman et al. 2013). Kernel parameters and pseudo-inputs take
-a step of Adam [Kingma & Ba 2015] along the batch's estimate of the energy's gradient, as if the sites had
+stochastic natural-gradient step (for VB that of Hensman et al. 2013). Kernel parameters and pseudo-inputs
+take a step of Adam [Kingma & Ba 2015] along the batch's estimate of the energy's gradient, as if the sites had
 converged. Sites are kept for every datum, two numbers each; beyond the data memory is O(N + M^2 + batch M).
 """
 
