@@ -6,8 +6,9 @@ In the coordinates z = Luu^-1 u a posterior through pseudo-points is N(mu, S) wi
 
 Both sums are estimated: a batch replaces a share of each by N / batch times its own part, which is a
 stochastic natural-gradient step (for VB that of Hensman et al. 2013). Kernel parameters and pseudo-inputs
-take a step of Adam [Kingma & Ba 2015] along the batch's estimate of the energy's gradient, as if the sites had
-converged. Sites are kept for every datum, two numbers each; beyond the data memory is O(N + M^2 + batch M).
+take a step of Adam [Kingma & Ba 2015] along the batch's estimate of the energy's gradient, as if the sites
+had converged. Sites are kept for every datum, two numbers each; beyond the data memory is
+O(N + M^2 + batch M).
 """
 
 from __future__ import annotations
