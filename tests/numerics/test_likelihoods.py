@@ -13,12 +13,14 @@ from tilted.likelihoods.contract import Likelihood
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import LARGEST, PoissonSquare, gamma_parameters
 from tilted.likelihoods.probit import Probit
+from tilted.likelihoods.step import NoisyStep
 from tilted.quadrature import integrate
 
 # A likelihood without an entry here fails test_every_likelihood_is_tested.
 EXAMPLES = {
     "probit": (Probit(), np.array([1.0, -1.0, 1.0, -1.0])),
     "poisson-square": (PoissonSquare(), np.array([0.0, 1.0, 3.0, 12.0])),
+    "noisy-step": (NoisyStep(0.2), np.array([1.0, -1.0, 1.0, -1.0])),
     "gaussian": (GaussianNoise(0.3), np.array([0.2, -1.0, 2.0, 0.0])),
 }
 M, V = np.array([0.3, -1.2, 2.0, -2.5]), np.array([0.5, 2.0, 0.1, 4.0])
@@ -113,6 +115,8 @@ def test_tilted_derivatives_and_density_agree(name):
 def log_likelihood(name, y, f):
     if name == "probit":
         return norm.logcdf(y * f)
+    if name == "noisy-step":
+        return np.log(0.8 if y * f > 0 else 0.2)
     if name == "gaussian":
         return norm.logpdf(y, f, np.sqrt(0.3))
     log_factorial = float(mpmath.log(mpmath.factorial(int(y))))
@@ -131,6 +135,7 @@ def test_log_likelihood_broadcasts_and_integrates_to_the_predictive(name):
             lambda f, i=i, sd=sd: np.exp(likelihood.log_likelihood(y[i], f)) * norm.pdf(f, M[i], sd),
             M[i] - 12 * sd,
             M[i] + 12 * sd,
+            points=[0.0],
             epsabs=1e-13,
             limit=500,
         )
@@ -282,6 +287,8 @@ def test_probit_invariants(mu, log_sigma, label):
         (PoissonSquare(), [1, 2.5, 0], "2.5 at row 1"),
         (PoissonSquare(), [1, np.inf], "row 1"),
         (GaussianNoise(), [1, np.inf], "row 1"),
+        (NoisyStep(), [1, 0.5], "noisy-step labels must be -1 or \\+1, got 0.5 at row 1"),
+        (NoisyStep(), [1, 1], "noisy-step needs both classes"),
     ],
 )
 def test_labels_outside_the_domain_are_refused(likelihood, y, message):
@@ -293,6 +300,32 @@ def test_counts_whose_recurrence_would_take_too_long_are_refused():
     assert PoissonSquare().domain([0, LARGEST])[1] == LARGEST
     with pytest.raises(ValueError, match=f"from 0 to {LARGEST}, got 1e\\+06 at row 1"):
         PoissonSquare().domain([0, 1e6])
+
+
+@pytest.mark.parametrize("z", [-30.0, -3.0, 0.0, 0.5, 4.0, 30.0])
+@pytest.mark.parametrize("flips", [1e-12, 0.01, 0.3])
+@pytest.mark.parametrize("power", [1.0, 0.5, 0.05])
+def test_noisy_step_moments_equal_mpmath(z, flips, power):
+    v = 2.0
+    with mpmath.workdps(40):
+        zz, sd, p = mpmath.mpf(z), mpmath.sqrt(v), mpmath.mpf(power)
+        a, b = (1 - mpmath.mpf(flips)) ** p, mpmath.mpf(flips) ** p
+        total = a * mpmath.ncdf(zz) + b * mpmath.ncdf(-zz)
+        w = (a - b) * mpmath.npdf(zz) / total
+        log_z, mean, variance = mpmath.log(total), sd * (zz + w), v * (1 - w * (zz + w))
+    for label in (1.0, -1.0):
+        t = NoisyStep(flips).tilted(
+            np.array([label]), np.array([label * z * np.sqrt(v)]), np.array([v]), power
+        )
+        assert t.log_z[0] == pytest.approx(float(log_z), rel=1e-13)
+        assert label * t.mean[0] == pytest.approx(float(mean), rel=1e-12, abs=1e-12)
+        assert t.variance[0] == pytest.approx(float(variance), rel=1e-11)
+
+
+@pytest.mark.parametrize("flips", [0.0, 0.5, -0.1, np.nan])
+def test_flips_are_neither_impossible_nor_even(flips):
+    with pytest.raises(ValueError, match="between 0 and 1/2"):
+        NoisyStep(flips)
 
 
 @pytest.mark.parametrize("noise", [0.0, -1.0, np.nan, np.inf])
@@ -322,14 +355,14 @@ def test_every_likelihood_offers_the_whole_contract(name):
     assert np.all(likelihood.errors(y, M, V) >= 0)
 
 
-@pytest.mark.parametrize("kind", [GaussianNoise, PoissonSquare, Probit])
+@pytest.mark.parametrize("kind", [GaussianNoise, NoisyStep, PoissonSquare, Probit])
 def test_the_name_of_a_likelihood_cannot_be_changed(kind):
     with pytest.raises(TypeError, match="name"):
         kind(name="other")
 
 
 def test_unknown_likelihood_lists_the_known():
-    with pytest.raises(ValueError, match="gaussian, poisson-square, probit"):
+    with pytest.raises(ValueError, match="gaussian, noisy-step, poisson-square, probit"):
         likelihoods.get("student")
     with pytest.raises(ValueError, match="predictive"):
         PoissonSquare("gamma")

@@ -12,6 +12,7 @@ from tilted.kernels import SquaredExponential
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
+from tilted.likelihoods.step import NoisyStep
 from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.collapsed import Regression
 from tilted.posteriors.collapsed import condition as closed_form
@@ -97,12 +98,17 @@ def test_vb_is_the_closed_form_at_power_zero(data):
 
 @pytest.mark.parametrize(
     ("likelihood", "method", "mean"),
-    [(Probit(), "ep", 0.0), (Probit(), "vb", 0.3), (PoissonSquare(), "vb", 1.0)],
+    [
+        (Probit(), "ep", 0.0),
+        (Probit(), "vb", 0.3),
+        (PoissonSquare(), "vb", 1.0),
+        (NoisyStep(0.2), "ep", 0.0),
+    ],
 )
 def test_all_data_as_pseudo_points_is_the_dense_posterior(likelihood, method, mean, data):
     X, y, _, Xs = data
     kernel = SquaredExponential(2.0, 0.6)
-    y = np.where(y > 0, 1.0, -1.0) if likelihood.name == "probit" else np.round(3 * np.abs(y))
+    y = np.where(y > 0, 1.0, -1.0) if likelihood.name != "poisson-square" else np.round(3 * np.abs(y))
     sparse, dense = Sparse.build(kernel, X, X, mean), Dense.build(kernel.matrix(X), mean)
     a, b = (infer(p, likelihood, y, get_rule(method), Options(tolerance=1e-10)) for p in (sparse, dense))
     assert a.status.converged and b.status.converged

@@ -9,6 +9,7 @@ from tilted.kernels import SquaredExponential
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
+from tilted.likelihoods.step import NoisyStep
 from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.collapsed import Regression, energy_and_gradient
 from tilted.regression import Search
@@ -28,7 +29,9 @@ def labels():
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.05, 0.5, 1.0, "each"])
-@pytest.mark.parametrize("likelihood", [Probit(), PoissonSquare(), GaussianNoise(0.3)], ids=lambda x: x.name)
+@pytest.mark.parametrize(
+    "likelihood", [Probit(), PoissonSquare(), GaussianNoise(0.3), NoisyStep(0.1)], ids=lambda x: x.name
+)
 def test_gradients_are_those_of_the_energy(likelihood, alpha, labels):
     X, y, Z = labels
     powers = np.linspace(0.1, 1.0, 60) if alpha == "each" else alpha

@@ -18,6 +18,7 @@ from importlib import import_module
 _BY_NAME = {
     "probit": ("tilted.likelihoods.probit", "Probit"),
     "poisson-square": ("tilted.likelihoods.poisson", "PoissonSquare"),
+    "noisy-step": ("tilted.likelihoods.step", "NoisyStep"),
     "gaussian": ("tilted.likelihoods.gaussian", "GaussianNoise"),
 }
 

@@ -99,3 +99,21 @@ def require_finite(y, what: str = "y") -> np.ndarray:
         bad = int(np.flatnonzero(~np.isfinite(y))[0])
         raise ValueError(f"{what} has a missing or infinite value at row {bad}")
     return y
+
+
+def require_labels(y, name: str) -> np.ndarray:
+    """``y`` as floats; ValueError if one is not -1 or +1."""
+    y = require_finite(y)
+    wrong = ~np.isin(y, (-1.0, 1.0))
+    if np.any(wrong):
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(f"{name} labels must be -1 or +1, got {y[row]:g} at row {row}")
+    return y
+
+
+def require_both_labels(y, name: str) -> np.ndarray:
+    """The same; ValueError also if only one class is present."""
+    y = require_labels(y, name)
+    if len(np.unique(y)) < 2:
+        raise ValueError(f"{name} needs both classes in the training labels, got only one")
+    return y

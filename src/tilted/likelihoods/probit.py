@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from tilted.likelihoods.contract import Tilted, require_finite
+from tilted.likelihoods.contract import Tilted, require_both_labels, require_labels
 from tilted.quadrature import TiltedDensity, bisect, gaussian_trapezoid, panel_edges
 
 LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
@@ -61,19 +61,11 @@ class Probit:
 
     def domain(self, y) -> np.ndarray:
         """Labels as floats; ValueError if one is not -1 or +1."""
-        y = require_finite(y)
-        wrong = ~np.isin(y, (-1.0, 1.0))
-        if np.any(wrong):
-            row = int(np.flatnonzero(wrong)[0])
-            raise ValueError(f"probit labels must be -1 or +1, got {y[row]:g} at row {row}")
-        return y
+        return require_labels(y, self.name)
 
     def check(self, y) -> np.ndarray:
         """Training labels as floats; ValueError also if only one class is present."""
-        y = self.domain(y)
-        if len(np.unique(y)) < 2:
-            raise ValueError("probit needs both classes in the training labels, got only one")
-        return y
+        return require_both_labels(y, self.name)
 
     def tilted(self, y, m, v, power=1.0) -> Tilted:
         """Moments of N(f; m, v) Phi(y f)^power, arrays [N]; in closed form at power 1 [Zhang 2020, C.1].

@@ -1,0 +1,106 @@
+"""Noisy step p(y | f) = eps + (1 - 2 eps) [y f > 0], y in {-1, +1}: labels flipped at random [Qi & Guo 2012].
+
+A power is a step too, from eps^alpha up to (1 - eps)^alpha, so that every moment has its closed form. It is
+not log-concave: at points far on the wrong side sites have negative precision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from tilted.likelihoods.contract import Tilted, require_both_labels, require_labels
+from tilted.quadrature import TiltedDensity, panel_edges
+
+LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+TAIL = 10.0  # standard deviations, or 50 decay lengths of a tail beyond zero, that panels cover
+NEAR = 2.0 ** -np.arange(1.0, 13.0)  # further panel ends towards the step, in units of the reach
+
+
+@dataclass(frozen=True)
+class NoisyStep:
+    """Binary labels y in {-1, +1}, each flipped with the same probability.
+
+    Parameters
+    ----------
+    flips : float in (0, 1/2)
+        Probability eps that a label is wrong.
+
+    Raises
+    ------
+    ValueError
+        For a probability that is not between 0 and 1/2.
+    """
+
+    flips: float = 0.1
+    name: ClassVar[str] = "noisy-step"
+    log_concave: ClassVar[bool] = False
+
+    def __post_init__(self):
+        if not 0.0 < self.flips < 0.5:
+            raise ValueError(f"the probability of a flip must lie between 0 and 1/2, got {self.flips}")
+
+    def domain(self, y) -> np.ndarray:
+        """Labels as floats; ValueError if one is not -1 or +1."""
+        return require_labels(y, self.name)
+
+    def check(self, y) -> np.ndarray:
+        """Training labels as floats; ValueError also if only one class is present."""
+        return require_both_labels(y, self.name)
+
+    def tilted(self, y, m, v, power=1.0) -> Tilted:
+        """Moments of N(f; m, v) p(y|f)^power, arrays [N]; ``power`` is a float or an array [N], in (0, 1].
+
+        With z = y m / sqrt(v), Z = a Phi(z) + b Phi(-z), a = (1 - eps)^power, b = eps^power, and
+        w = (a - b) phi(z) / Z: mean m + y sqrt(v) w, variance v (1 - w (z + w)).
+        """
+        sd = np.sqrt(v)
+        z = y * m / sd
+        log_a, log_b = power * np.log1p(-self.flips), power * np.log(self.flips)
+        log_z = np.logaddexp(log_a + log_ndtr(z), log_b + log_ndtr(-z))
+        w = -np.expm1(log_b - log_a) * np.exp(log_a - 0.5 * z**2 - LOG_SQRT_2PI - log_z)
+        loss = w * (z + w)
+        return Tilted(log_z, y * w / sd, -loss / v, m + y * sd * w, v * (1.0 - loss))
+
+    def tilted_density(self, y, m, v) -> TiltedDensity:
+        """The tilted density, a Gaussian with a step at zero, with panels refined towards the step."""
+        mu, sd = y * m, np.sqrt(v)
+        reach = np.maximum(np.abs(mu) + TAIL * sd, sd)
+        low, high = np.minimum(mu - TAIL * sd, 0.0), np.maximum(mu + TAIL * sd, 0.0)
+        steps = np.concatenate([-NEAR[::-1], [0.0], NEAR])
+        edges = panel_edges(low, high, 20, reach[:, None] * steps)
+        flips = np.log(self.flips), np.log1p(-self.flips)
+        sign = y[:, None]
+
+        def log_density(t):
+            column = (slice(None),) + (None,) * (t.ndim - 1)
+            u = y[column] * t
+            gaussian = -((u - mu[column]) ** 2) / (2.0 * v[column]) - 0.5 * np.log(v[column]) - LOG_SQRT_2PI
+            return gaussian + np.where(u > 0, flips[1], flips[0])
+
+        edges = np.where(sign > 0, edges, -edges[:, ::-1])
+        return TiltedDensity(log_density, np.zeros_like(m), edges)
+
+    def expected_log(self, y, m, v):
+        """E[log p(y|f)] under N(m, v) and its derivatives in m and v, arrays [N]."""
+        sd = np.sqrt(v)
+        z = y * m / sd
+        low, high = np.log(self.flips), np.log1p(-self.flips)
+        value = high * np.exp(log_ndtr(z)) + low * np.exp(log_ndtr(-z))
+        slope = (high - low) * np.exp(-0.5 * z**2 - LOG_SQRT_2PI)
+        return value, y * slope / sd, -0.5 * slope * z / v
+
+    def log_predictive(self, y, m, v) -> np.ndarray:
+        """log of the probability of the label, arrays [N]."""
+        return self.tilted(y, m, v).log_z
+
+    def log_likelihood(self, y, f) -> np.ndarray:
+        """log p(y|f), broadcast; at f = 0 that of the wrong side."""
+        return np.where(y * f > 0, np.log1p(-self.flips), np.log(self.flips))
+
+    def errors(self, y, m, v) -> np.ndarray:
+        """1 where p(y) < 1/2, else 0 (ties count as right) [N]."""
+        return (y * m < 0).astype(float)
