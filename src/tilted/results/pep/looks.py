@@ -94,14 +94,18 @@ def outside(axes, n: int, height: float = 0.97) -> None:
 
 def covered(figure, fits: pd.DataFrame, handles: Sequence = (), columns: int = 9) -> None:
     """The line of coverage below a figure, above its legend if it has one."""
-    text = coverage(fits).text
+    below(figure, coverage(fits).text, handles, columns)
+
+
+def below(figure, text: str, handles: Sequence = (), columns: int = 9) -> None:
+    """A line of text below a figure, wrapped, above its legend if it has one."""
     n_lines = -(-len(text) // int(19.0 * figure.get_size_inches()[0]))
     text = "\n".join(textwrap.wrap(text, len(text) // n_lines + 10))
     if not handles:
         figure.supxlabel(text, fontsize=style.SMALL, color=style.GREY)
         return
-    below = figure.legend(
+    legend = figure.legend(
         handles=list(handles), loc="outside lower center", ncols=min(len(handles), columns), title=text,
         title_fontsize=style.SMALL, columnspacing=1.4,
     )  # fmt: skip
-    below.get_title().set(color=style.GREY, multialignment="center")
+    legend.get_title().set(color=style.GREY, multialignment="center")
