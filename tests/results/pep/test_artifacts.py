@@ -171,6 +171,19 @@ class TestWhatIsDrawn:
         np.testing.assert_array_equal(table[:3, 3], 0.0)
         assert np.isnan(np.diagonal(table)).all()
 
+    @pytest.mark.parametrize(
+        ("ends", "expected"),
+        [((0.04, 0.5), ["0.05", "0.1", "0.2", "0.5"]), ((0.563, 0.628), ["0.58", "0.6", "0.62"])],
+    )
+    def test_short_logarithmic_axes_have_ticks_too(self, ends, expected):
+        from matplotlib.figure import Figure
+
+        axes = Figure().subplots()
+        axes.set_yscale("log")
+        axes.set_ylim(*ends)
+        looks.plain_ticks(axes.yaxis, ends)
+        assert [label.get_text() for label in axes.yaxis.get_ticklabels()] == expected
+
     def test_panels_say_what_lies_outside(self):
         from matplotlib.figure import Figure
 

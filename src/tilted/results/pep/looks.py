@@ -62,13 +62,15 @@ def size_axis(axes, sizes: Sequence[int], apart: float) -> None:
 
 def plain_ticks(axis, ends: tuple[float, float], most: int = 4) -> None:
     """Ticks of a logarithmic axis at round numbers written out, at most ``most`` of them."""
-    from matplotlib.ticker import NullLocator
+    from matplotlib.ticker import MaxNLocator, NullLocator
 
     powers = 10.0 ** np.arange(np.floor(np.log10(ends[0])), np.ceil(np.log10(ends[1])) + 1)
     for steps in ((1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
         ticks = [x for power in powers for s in steps if ends[0] <= (x := s * power) <= ends[1]]
         if len(ticks) <= most:
             break
+    if len(ticks) < 2:  # less than a factor of two: as on a linear axis
+        ticks = [x for x in MaxNLocator(most).tick_values(*ends) if ends[0] <= x <= ends[1]]
     ticks = ticks[:: -(-len(ticks) // most)] if ticks else []
     axis.set_minor_locator(NullLocator())
     axis.set_ticks(ticks, [f"{x:g}".replace("e-0", "e-") for x in ticks])
