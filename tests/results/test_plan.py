@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from tilted.results import plan, store
+from tilted.experiments import pep_toy
+from tilted.results import plan, stamps, store, studies
 from tilted.results.collect import Collected, no_variances
 from tilted.results.merge import save
-from tilted.results.pep import records
+from tilted.results.pep import records, toy
 from tilted.results.runs import Runs
 
 SIZES = {"boston": 455, "concrete": 927, "wine_red": 1439}
@@ -64,6 +65,24 @@ def test_jobs_of_regressions(measured, tmp_path):
     assert (job.part, job.path, job.fits) == ("PEP small", "x.gz", 16)
     np.testing.assert_allclose(job.seconds, expected, rtol=1e-2)
     assert plan.pep_jobs(planned, GRIDS, tmp_path / "nothing")[0].seconds is None
+
+
+def test_jobs_of_exact_regressions_cost_both_hyperparameters_of_every_size(tmp_path):
+    stamp = dict.fromkeys(stamps.COLUMNS, "then") | {"dataset": "synthetic", "outcome": "ok", "message": ""}
+    lines = [
+        {**stamp, **dict.fromkeys(pep_toy.SCORES, 1.0), "split": split, "n_train": n, "seconds": seconds}
+        | {"hyperparameters": name}
+        for split in (0, 1)
+        for n, name, seconds in ((500, "true", 1.0), (500, "learned", 2.0), (1000, "learned", 40.0))
+    ]
+    toy.record(lines, tmp_path / studies.TOY)
+    planned = [("a.gz", 10), ("b.gz", 5)]
+    jobs = plan.toy_jobs(planned, [500, 1000], tmp_path)
+    assert [(job.path, job.fits, job.seconds) for job in jobs] == [("a.gz", 40, 430.0), ("b.gz", 20, 215.0)]
+    assert [job.seconds for job in plan.toy_jobs(planned, [500], tmp_path)] == [30.0, 15.0]
+    assert [job.seconds for job in plan.toy_jobs(planned, [700, 500], tmp_path)] == [None, None]
+    assert plan.toy_jobs(planned, [500], tmp_path / "nothing")[0].seconds is None
+    assert plan.toy_jobs([], [], tmp_path) == []
 
 
 def test_jobs_of_qp_cost_their_seeds_with_every_tuning(frame, line, tmp_path):

@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from tilted.results.pep import records
+from tilted.results import studies
+from tilted.results.pep import records, toy
 
 SMALL = """\
 name: small
@@ -23,6 +24,7 @@ pep:
     starts: [data, k-means]
     rows:
       synthetic: {splits: 1, block: 1}
+toy: {splits: 3, block: 2, n_train: [500]}
 """
 FITS = "data/fits/pep"
 
@@ -52,6 +54,19 @@ def test_a_grid_becomes_compact_records_with_their_provenance(run):
     assert len(log.splitlines()) == 4
 
 
+def test_true_and_learned_hyperparameters_become_a_record(run, snakemake):
+    folder, _ = run
+    path = folder / "results/preview/pep"
+    table = toy.read(path)
+    assert table["split"].tolist() == [0, 0, 1, 1, 2, 2] and set(table["n_train"]) == {500}
+    assert studies.made(studies.TOY, table)[0].source == studies.todays(studies.TOY, "synthetic")
+    before = table.drop(columns="seconds")
+    (folder / "data/fits/pep-toy/02-02.jsonl.gz").unlink()
+    out = snakemake(folder)
+    assert out.count("rule toy_regressions:") == 1 and out.count("rule regressions:") == 0
+    assert toy.read(path).drop(columns="seconds").equals(before)
+
+
 def test_a_lost_block_alone_is_fitted_again(run, snakemake):
     folder, _ = run
     assert "Nothing to be done" in snakemake(folder)
@@ -65,18 +80,21 @@ def test_a_lost_block_alone_is_fitted_again(run, snakemake):
 def test_edits_rerun_what_they_touch(run, snakemake):
     folder, _ = run
     found = {}
-    for name in ("regression.py", "inference/qp.py", "results/pep/records.py", "data/regression.py"):
+    names = "regression.py inference/qp.py results/pep/records.py data/regression.py experiments/pep_toy.py"
+    for name in names.split():
         module = folder / "src" / "tilted" / name
         before = module.read_text(encoding="utf-8")
         module.write_text(before + "\nEDITED = True\n", encoding="utf-8")
         out = snakemake(folder, "--dry-run")
-        found[name] = out.count("rule regressions:"), out.count("rule regression_records:")
+        rules = ("regressions", "regression_records", "toy_regressions", "toy_record")
+        found[name] = tuple(out.count(f"rule {rule}:") for rule in rules)
         module.write_text(before, encoding="utf-8")
     assert found == {
-        "regression.py": (3, 1),
-        "inference/qp.py": (0, 0),
-        "results/pep/records.py": (0, 1),
-        "data/regression.py": (3, 1),
+        "regression.py": (3, 1, 2, 1),
+        "inference/qp.py": (0, 0, 0, 0),
+        "results/pep/records.py": (0, 1, 0, 0),
+        "data/regression.py": (3, 1, 2, 1),
+        "experiments/pep_toy.py": (0, 0, 2, 1),
     }
     config = SMALL.replace("[data, k-means]", "[data]")
     (folder / "config/other.yaml").write_text(config, encoding="utf-8")
@@ -103,10 +121,11 @@ def test_the_plan_counts_jobs_and_hours_before_anything_runs(run, snakemake):
     shutil.rmtree(folder / FITS / "two")
     snakemake(folder, "plan", config="config/planned.yaml")
     assert not (folder / FITS / "two").exists()
-    head, one, two, both = (folder / "logs/small/plan.log").read_text(encoding="utf-8").splitlines()
+    head, one, two, exact, both = (folder / "logs/small/plan.log").read_text(encoding="utf-8").splitlines()
     assert one.split()[:6] == ["PEP", "one", "2", "0", "9", "0"]
     assert two.split()[:6] == ["PEP", "two", "1", "1", "4", "4"]
-    assert both.split()[:5] == ["together", "3", "1", "13", "4"]
+    assert exact.split()[:6] == ["PEP", "toy", "2", "0", "6", "0"] and exact.split()[6] != "0.0+?"
+    assert both.split()[:5] == ["together", "5", "1", "19", "4"]
     snakemake(folder)
 
 
@@ -120,6 +139,8 @@ def test_the_plan_counts_jobs_and_hours_before_anything_runs(run, snakemake):
         ("synthetic: {splits: 3", "yacht: {splits: 21", "pep.one: yacht has 20 splits, not 21"),
         ("k-means]", "there]", "pep.two.starts.1: 'there' is not one of ['data', 'data-2'"),
         ("  one:", "  One:", "pep: 'One' does not match"),
+        ("[500]", "[700]", "toy.n_train.0: 700 is not one of [500, 1000]"),
+        ("toy: {splits: 3", "toy: {splits: 31", "toy.splits: 31 is greater than the maximum of 30"),
     ],
 )
 def test_wrong_grids_are_refused_before_any_job(run, snakemake, old, new, message):
@@ -135,4 +156,5 @@ def test_the_configurations_hold_the_grids_of_the_paper_and_the_middle(run, snak
     full = snakemake(folder, "pep", "--dry-run", "--quiet", "rules", config="config/paper.yaml")
     middle = snakemake(folder, "--dry-run", "--quiet", "rules", config="config/pep-middle.yaml")
     for out in (full, middle):
+        assert "toy_regressions " in out and "toy_record " in out
         assert "regressions " in out and "regression_records" in out and "artifacts" not in out

@@ -12,7 +12,7 @@ try:
     from tilted.experiments import lookup_study, paper_table, pep, qp, truth
     from tilted.projections import TableGrid
     from tilted.provenance import closure_hash
-    from tilted.results import differences
+    from tilted.results import differences, studies
     from tilted.results.pep import artifacts as pep_artifacts
     from tilted.results.pep import records as pep_records
 except ImportError as error:
@@ -87,7 +87,7 @@ def everything():
     """What the configuration asks for. Fits and samples are named beside what is made of them: beside
     committed records and tables, missing ones would look done."""
     wanted = [*fit_paths(), *truth_paths(), *artifact_paths()] if config["qp"] else truth_records()
-    wanted += [*regression_paths(), *regression_records()]
+    wanted += [*regression_paths(), *regression_records(), *toy_paths(), *toy_record()]
     if "differences" in config:
         wanted += [f"{RECORDS}/{differences.FILE}", f"{TABLES}/differences.csv"]
     if "lookup" in config:

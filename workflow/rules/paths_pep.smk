@@ -41,6 +41,29 @@ def regression_records():
     return [f"{PEP_RECORDS}/{name}" for name in (pep_records.FILE, "provenance.json") if PEP]
 
 
+TOY = config.get("toy", {})
+
+
+def planned_toy():
+    """Record and number of made-up sets of all blocks of exact regressions at true and learned hyperparameters."""
+    if not TOY:
+        return []
+    return [
+        (f"data/fits/pep-toy/{first:02d}-{last:02d}.jsonl.gz", last - first + 1)
+        for first, last in blocks(TOY["splits"], TOY["block"])
+    ]
+
+
+def toy_paths():
+    """Records of these blocks."""
+    return [block[0] for block in planned_toy()]
+
+
+def toy_record():
+    """The record made of them, if the configuration has any."""
+    return [f"{PEP_RECORDS}/{studies.TOY}"] if TOY else []
+
+
 def regression_artifacts():
     """What the artifacts rule makes of them; a folder of figures, which depend on the data sets."""
     tables = [f"{TABLES}/{name}" for name in pep_artifacts.TABLES if PEP]

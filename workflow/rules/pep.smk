@@ -61,7 +61,46 @@ rule regression_records:
         "../scripts/regression_records.py"
 
 
+if TOY:
+
+    rule toy_regressions:
+        output:
+            "data/fits/pep-toy/{first}-{last}.jsonl.gz",
+        log:
+            "logs/pep/toy-{first}-{last}.log",
+        conda:
+            "../../environment.yml"
+        threads: 1
+        resources:
+            mem_mb=1000,
+            runtime=30,
+        params:
+            source=closure_hash("tilted.experiments.pep_toy"),
+            sizes=TOY["n_train"],
+        script:
+            "../scripts/toy_regressions.py"
+
+    rule toy_record:
+        input:
+            toy_paths(),
+        output:
+            toy_record(),
+        log:
+            f"logs/{config['name']}/pep-toy.log",
+        conda:
+            "../../environment.yml"
+        threads: 1
+        resources:
+            mem_mb=500,
+            runtime=10,
+        params:
+            source=closure_hash("tilted.results.pep.toy"),
+        script:
+            "../scripts/toy_record.py"
+
+
 # `snakemake pep --configfile ...`: these alone, from a configuration that holds other papers too
 rule pep:
     input:
         regression_records(),
+        toy_record(),

@@ -16,6 +16,7 @@ rule plan:
         fits=planned_fits(),
         regressions=planned_regressions(),
         grids=PEP,
+        toy=[planned_toy(), TOY.get("n_train", [])],
         folders=[RECORDS, PEP_RECORDS],
     script:
         "../scripts/plan.py"

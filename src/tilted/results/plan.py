@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 from tilted import protocols
 from tilted.experiments import pep
 from tilted.results import compact, merge, runs, spans
-from tilted.results.pep import records
+from tilted.results.pep import records, toy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,6 +130,27 @@ def pep_jobs(planned: Iterable[tuple], grids: dict, folder: str | Path) -> list[
         known = None if None in times else splits * sum(times)
         jobs.append(Job(f"PEP {name}", path, splits * len(cells), known))
     return jobs
+
+
+def toy_jobs(planned: Iterable[tuple], sizes: Iterable[int], folder: str | Path) -> list[Job]:
+    """Jobs of exact regressions at true and at learned hyperparameters.
+
+    Parameters
+    ----------
+    planned : iterable of (path, number of sets)
+    sizes : iterable of int
+        Numbers of training points.
+    folder : path
+        Of their record, if there is one.
+    """
+    table, sizes = toy.read(folder), list(sizes)
+    known = {} if table is None else dict(iter(table.groupby("n_train")))
+    each = [known[n]["seconds"].sum() / known[n]["split"].nunique() if n in known else None for n in sizes]
+    cost = None if None in each else sum(each)
+    return [
+        Job("PEP toy", path, 2 * len(sizes) * sets, None if cost is None else sets * cost)
+        for path, sets in planned
+    ]
 
 
 def lines(jobs: list[Job]) -> list[str]:

@@ -6,9 +6,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tilted.results import report
+from tilted.experiments import pep_toy
+from tilted.results import report, stamps, studies
 from tilted.results.audit import text
-from tilted.results.pep import artifacts, curves, duels, looks, published, ranking, records, scores, tables
+from tilted.results.pep import (
+    artifacts,
+    curves,
+    duels,
+    looks,
+    published,
+    ranking,
+    records,
+    scores,
+    tables,
+    toy,
+)
 from tilted.results.pep.scores import SMLL, SMSE
 from tilted.results.pep.verdicts import CLAIMS
 from tilted.results.pep.words import CAPTIONS, MEANINGS, TITLES
@@ -29,10 +41,23 @@ def frame(fits):
     return pd.concat([fits(score, outcome=FAILED), full], ignore_index=True)
 
 
+def toy_lines():
+    """Two made-up sets, two numbers of training points, at true and at learned hyperparameters."""
+    stamp = stamps.columns(studies.todays(studies.TOY, "synthetic"))
+    score = dict.fromkeys(pep_toy.SCORES, 0.5) | {"outcome": "ok", "message": "", "seconds": 0.1}
+    return [
+        score | stamp | {"dataset": "synthetic", "split": k, "n_train": n, "hyperparameters": name}
+        for k in (0, 1)
+        for n in (500, 1000)
+        for name in ("true", "learned")
+    ]
+
+
 @pytest.fixture(scope="module")
 def written(frame, tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("pep")
     records.write_records(tmp_path / "pep" / records.FILE, frame)
+    toy.record(toy_lines(), tmp_path / "pep" / studies.TOY)
     return artifacts.write(tmp_path / "pep", tmp_path / "tables", tmp_path / "figures", DATA), tmp_path
 
 
@@ -42,8 +67,10 @@ def test_every_file_is_written_and_every_figure_has_a_caption(written):
     assert names == {"pep.md", "pep_wins.csv", "pep_ranks.csv", "pep_means.csv"}
     drawn = {path.stem for path in (folder / "figures" / "pep").iterdir()}
     assert drawn == set(CAPTIONS)
-    assert [part.figures[0].path.stem for part in found.report] == ["figure3"]
+    assert [[figure.path.stem for figure in part.figures] for part in found.report] == [list(CAPTIONS)]
     assert found.loud == [] and len(found.report[0].figures) == len(CAPTIONS)
+    page = (folder / "tables" / "pep.md").read_text(encoding="utf-8")
+    assert page.index("## Fits that failed") < page.index(f"## {toy.HEADING}") and "\n\n\n" not in page
 
 
 def test_the_chapter_goes_into_the_audit(written):
@@ -110,6 +137,29 @@ class TestWhatIsDrawn:
         expected = [np.mean([score("", s, "1", m)[1] for s in range(4)]) for m in (5, 20, 100)]
         np.testing.assert_allclose(drawn, expected)
 
+    def test_means_over_fewer_splits_are_apart_with_their_own_full_gp(self, fits):
+        from matplotlib.figure import Figure
+
+        def rising(dataset, split, alpha, m):
+            return 0.1, split - 1.0 / m, 0.0
+
+        frame = fits(
+            rising, datasets=("synthetic",), alphas=("0", "1"), full=lambda d, s: (0.1, float(s), 0.0)
+        )
+        frame = frame[(frame["m"] != 100) | (frame["split"] >= 2)]
+        part = curves.numbers(frame, SMLL)
+        assert curves.stretches(part) == [([5, 20], {0, 1, 2, 3}), ([100], {2, 3})]
+        axes = Figure().subplots()
+        curves._means(axes, part, SMLL, ["0", "1"], 2.0)
+        drawn = [np.asarray(c.lines[0].get_ydata(), dtype=float) for c in axes.containers]
+        assert [len(y) for y in drawn] == [2, 1, 2, 1]
+        np.testing.assert_allclose(np.concatenate(drawn[:2]), [1.3, 1.45, 2.49])
+        assert [c.lines[0].get_markerfacecolor() == "white" for c in axes.containers] == [False, True] * 2
+        full = [line.get_ydata()[0] for line in axes.lines if line.get_color() == "black"]
+        assert full == [1.5, 2.5]
+        whole = curves.stretches(curves.numbers(fits(rising, datasets=("synthetic",)), SMLL))
+        assert whole == [([5, 20, 100], {0, 1, 2, 3})]
+
     def test_failed_fits_are_not(self, frame):
         table = duels.points(scores.real(frame), "1", "0", SMSE)
         assert len(table) == 23 and table["first"].notna().all()
@@ -120,6 +170,19 @@ class TestWhatIsDrawn:
         np.testing.assert_array_equal(table[3, :3], 1.0)
         np.testing.assert_array_equal(table[:3, 3], 0.0)
         assert np.isnan(np.diagonal(table)).all()
+
+    @pytest.mark.parametrize(
+        ("ends", "expected"),
+        [((0.04, 0.5), ["0.05", "0.1", "0.2", "0.5"]), ((0.563, 0.628), ["0.58", "0.6", "0.62"])],
+    )
+    def test_short_logarithmic_axes_have_ticks_too(self, ends, expected):
+        from matplotlib.figure import Figure
+
+        axes = Figure().subplots()
+        axes.set_yscale("log")
+        axes.set_ylim(*ends)
+        looks.plain_ticks(axes.yaxis, ends)
+        assert [label.get_text() for label in axes.yaxis.get_ticklabels()] == expected
 
     def test_panels_say_what_lies_outside(self):
         from matplotlib.figure import Figure

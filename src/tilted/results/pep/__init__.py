@@ -12,6 +12,8 @@
     the audit;
 ``starts``
     where a search starts, and how much that matters;
+``toy``, ``toy_figures``
+    exact regression with true and with learned hyperparameters;
 ``artifacts``
     compact record to all of them.
 """

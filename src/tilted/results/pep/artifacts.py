@@ -10,7 +10,18 @@ from typing import NamedTuple
 
 from tilted.results import report, stamps, studies
 from tilted.results.audit.text import Chapter
-from tilted.results.pep import figures, published, records, scores, starts, tables, verdicts, words
+from tilted.results.pep import (
+    figures,
+    published,
+    records,
+    scores,
+    starts,
+    tables,
+    toy,
+    toy_figures,
+    verdicts,
+    words,
+)
 
 FIGURES = "pep"
 """Folder of the figures."""
@@ -43,7 +54,7 @@ def write(folder: str | Path | None, tables_folder, figures_folder, published_fo
     Parameters
     ----------
     folder : str or Path, optional
-        Folder of the record `records.FILE` and of the study `studies.LIMITS`.
+        Folder of the record `records.FILE` and of the studies `studies.LIMITS` and `studies.TOY`.
     tables_folder, figures_folder, published_folder : str or Path
         The last holds the printed numbers (`published.FILE`).
     """
@@ -52,13 +63,16 @@ def write(folder: str | Path | None, tables_folder, figures_folder, published_fo
     frame = records.read_records(Path(folder, records.FILE))
     printed = published.read(Path(published_folder, published.FILE))
     fits = scores.compared(frame)
-    made = records.made(folder)
-    tables.write(fits, printed, tables_folder, made)
+    made, exact = records.made(folder), toy.read(folder)
+    tables.write(fits, printed, tables_folder, made, toy.section(exact) if exact is not None else ())
     starts.write(folder, tables_folder)
     drawn = figures.write(fits, Path(figures_folder, FIGURES))
+    drawn += toy_figures.write(exact, Path(figures_folder, FIGURES)) if exact is not None else []
+    drawn.sort(key=lambda path: list(words.CAPTIONS).index(path.stem))
     limits = studies.read(folder, studies.LIMITS)
     loud = stamps.loud(f"{FIGURES}/{records.FILE}", made)
-    loud += stamps.loud(f"{FIGURES}/{studies.LIMITS}", studies.made(studies.LIMITS, limits))
+    for name, table in ((studies.LIMITS, limits), (studies.TOY, exact)):
+        loud += stamps.loud(f"{FIGURES}/{name}", studies.made(name, table))
     return Written([verdicts.chapter(fits, printed, limits)], [_part(fits, printed, drawn)], loud)
 
 

@@ -1,15 +1,15 @@
 """Figures of scores against M: figure 3 and figures 11-13 (synthetic sets), 17-22 (UCI sets).
 
 ``means`` draws means with their standard errors, ``traces`` every set or split with its mean, a column a
-power. Figures 8-10 of the paper are about the full GP alone (true against learned hyperparameters, training
-errors), which the records do not hold.
+power. Where not all splits were run with every M, lines of means are broken, the full GP is that of the
+splits there are, and markers are hollow where these are fewer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -67,13 +67,18 @@ def means(panels: Sequence[tuple[str, pd.DataFrame, Score]], fits: pd.DataFrame,
 def _means(
     axes, part: pd.DataFrame, score: Score, powers: Sequence[str], apart: float, bars: bool = True
 ) -> None:
+    runs = stretches(part)
+    most = max((len(run.splits) for run in runs), default=0)
     for k, alpha in enumerate(powers):
-        groups = part[part["alpha"] == alpha].groupby("m")["value"]
-        middle, error = groups.mean(), groups.agg(compare.standard_error).fillna(0.0)
-        place = middle.index.to_numpy(float) * DODGE ** (k - (len(powers) - 1) / 2)
-        axes.errorbar(place, middle, yerr=error if bars else None, color=looks.colour(alpha), linewidth=1.0,
-                      elinewidth=0.7, marker=looks.marker(alpha, powers), markersize=2.8, markeredgewidth=0,
-                      zorder=3)  # fmt: skip
+        of = part[part["alpha"] == alpha]
+        for run in runs:
+            groups = of[of["m"].isin(run.sizes)].groupby("m")["value"]
+            middle, error = groups.mean(), groups.agg(compare.standard_error).fillna(0.0)
+            place = middle.index.to_numpy(float) * DODGE ** (k - (len(powers) - 1) / 2)
+            hollow = {} if len(run.splits) == most else {"markerfacecolor": "white"}
+            axes.errorbar(place, middle, yerr=error if bars else None, color=looks.colour(alpha),
+                          linewidth=1.0, elinewidth=0.7, marker=looks.marker(alpha, powers), markersize=2.8,
+                          markeredgewidth=0.6 if hollow else 0, zorder=3, **hollow)  # fmt: skip
     _full(axes, part)
     if score.column == "smse":
         axes.set_yscale("log")
@@ -82,14 +87,39 @@ def _means(
     axes.set_xlabel("M")
 
 
+class Stretch(NamedTuple):
+    """Neighbouring numbers of pseudo-points that the same splits were run with."""
+
+    sizes: list[int]
+    splits: frozenset[int]
+
+
+def stretches(part: pd.DataFrame) -> list[Stretch]:
+    """Of the fits of one data set; means over different splits are no curve."""
+    found: list[Stretch] = []
+    for m, group in part[part["alpha"] != FULL].groupby("m"):
+        splits = frozenset(group["split"])
+        if not found or found[-1].splits != splits:
+            found.append(Stretch([], splits))
+        found[-1].sizes.append(int(m))
+    return found
+
+
 def _full(axes, part: pd.DataFrame) -> None:
-    """The full GP: its mean, and a band of its standard error."""
-    values = part.loc[part["alpha"] == FULL, "value"]
-    if len(values):
+    """The full GP on the splits of each stretch: its mean, and a band of its standard error."""
+    full = part[part["alpha"] == FULL].set_index("split")["value"]
+    runs = stretches(part)
+    for run in runs:
+        values = full[full.index.isin(run.splits)]
+        if not len(values):
+            continue
         middle, error = values.mean(), compare.standard_error(values)
-        axes.axhline(middle, color="black", linestyle=(0, (4, 2)), linewidth=0.9, zorder=2)
+        # across the panel where there is one stretch, else a little beyond its ends
+        first, last = (0.0, np.inf) if len(runs) == 1 else (run.sizes[0] / 1.22, run.sizes[-1] * 1.22)
+        ends = np.clip([first, last], 1.0, 1e6)
+        axes.plot(ends, [middle, middle], color="black", linestyle=(0, (4, 2)), linewidth=0.9, zorder=2)
         if np.isfinite(error):
-            axes.axhspan(middle - error, middle + error, color=style.LIGHT, linewidth=0, zorder=0)
+            axes.fill_between(ends, middle - error, middle + error, color=style.LIGHT, linewidth=0, zorder=0)
 
 
 def traces(fits: pd.DataFrame, score: Score, stem: str | Path, title: str):
@@ -125,8 +155,10 @@ def _traces(row, part: pd.DataFrame, score: Score, powers: Sequence[str]) -> Non
         for _, trace in of.groupby("split"):
             line = trace.sort_values("m")
             axes.plot(line["m"], line["value"], color=looks.colour(alpha), alpha=0.35, linewidth=0.6)
-        middle = of.groupby("m")["value"].mean()
-        axes.plot(middle.index, middle, color=looks.colour(alpha), linewidth=1.5)
+        for run in stretches(part):
+            middle = of[of["m"].isin(run.sizes)].groupby("m")["value"].mean()
+            axes.plot(middle.index, middle, color=looks.colour(alpha), linewidth=1.5,
+                      marker="." if len(run.sizes) == 1 else "", markersize=4.0)  # fmt: skip
         _full(axes, part)
         looks.outside(axes, int(((of["value"] < ends[0]) | (of["value"] > ends[1])).sum()))
     _means(row[-1], part, score, powers, looks.NARROW, bars=False)

@@ -62,13 +62,15 @@ def size_axis(axes, sizes: Sequence[int], apart: float) -> None:
 
 def plain_ticks(axis, ends: tuple[float, float], most: int = 4) -> None:
     """Ticks of a logarithmic axis at round numbers written out, at most ``most`` of them."""
-    from matplotlib.ticker import NullLocator
+    from matplotlib.ticker import MaxNLocator, NullLocator
 
     powers = 10.0 ** np.arange(np.floor(np.log10(ends[0])), np.ceil(np.log10(ends[1])) + 1)
     for steps in ((1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
         ticks = [x for power in powers for s in steps if ends[0] <= (x := s * power) <= ends[1]]
         if len(ticks) <= most:
             break
+    if len(ticks) < 2:  # less than a factor of two: as on a linear axis
+        ticks = [x for x in MaxNLocator(most).tick_values(*ends) if ends[0] <= x <= ends[1]]
     ticks = ticks[:: -(-len(ticks) // most)] if ticks else []
     axis.set_minor_locator(NullLocator())
     axis.set_ticks(ticks, [f"{x:g}".replace("e-0", "e-") for x in ticks])
@@ -94,14 +96,18 @@ def outside(axes, n: int, height: float = 0.97) -> None:
 
 def covered(figure, fits: pd.DataFrame, handles: Sequence = (), columns: int = 9) -> None:
     """The line of coverage below a figure, above its legend if it has one."""
-    text = coverage(fits).text
+    below(figure, coverage(fits).text, handles, columns)
+
+
+def below(figure, text: str, handles: Sequence = (), columns: int = 9) -> None:
+    """A line of text below a figure, wrapped, above its legend if it has one."""
     n_lines = -(-len(text) // int(19.0 * figure.get_size_inches()[0]))
     text = "\n".join(textwrap.wrap(text, len(text) // n_lines + 10))
     if not handles:
         figure.supxlabel(text, fontsize=style.SMALL, color=style.GREY)
         return
-    below = figure.legend(
+    legend = figure.legend(
         handles=list(handles), loc="outside lower center", ncols=min(len(handles), columns), title=text,
         title_fontsize=style.SMALL, columnspacing=1.4,
     )  # fmt: skip
-    below.get_title().set(color=style.GREY, multialignment="center")
+    legend.get_title().set(color=style.GREY, multialignment="center")

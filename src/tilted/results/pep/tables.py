@@ -74,7 +74,11 @@ def ranks(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def write(
-    fits: pd.DataFrame, printed: Sequence[Printed], folder: str | Path, made: Sequence[Made] = ()
+    fits: pd.DataFrame,
+    printed: Sequence[Printed],
+    folder: str | Path,
+    made: Sequence[Made] = (),
+    more: Sequence[str] = (),
 ) -> list[Path]:
     """Write ``pep_wins.csv``, ``pep_ranks.csv``, ``pep_means.csv`` and ``pep.md``.
 
@@ -86,9 +90,12 @@ def write(
     folder : str or Path
     made : sequence of stamps.Made
         By which source the fits were made.
+    more : sequence of str
+        Lines of a further section of ``pep.md``.
     """
     tables = {"pep_wins.csv": wins(fits), "pep_ranks.csv": ranks(fits), "pep_means.csv": compare.means(fits)}
     text = markdown(fits, *tables.values(), printed)
+    text += "\n".join(["", *more]) if more else ""
     text += "\n".join(["", "## Provenance", "", *stamps.note(made), ""]) if made else ""
     return [
         *(write_text(Path(folder, name), _csv(table)) for name, table in tables.items()),
