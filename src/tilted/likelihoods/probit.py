@@ -141,13 +141,9 @@ def probit_moments(mu, v) -> Tilted:
     r = hazard(z)
     H = remaining_curvature(z, r)
     d1 = r / root
-    return Tilted(
-        log_z=log_ndtr(z),
-        d1=d1,
-        d2=-_loss_of_variance(z, r, H) / (1.0 + v),
-        mean=mu + v * d1,
-        variance=v * (1.0 + v * H) / (1.0 + v),
-    )
+    with np.errstate(over="ignore"):  # cavities wider than 1e77: infinite, and refused by the rule
+        variance = v * (1.0 + v * H) / (1.0 + v)
+    return Tilted(log_ndtr(z), d1, -_loss_of_variance(z, r, H) / (1.0 + v), mu + v * d1, variance)
 
 
 def _powered(y, m, v, powers) -> Tilted:
