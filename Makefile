@@ -56,6 +56,7 @@ tables: setup ## every table and figure from the committed records, in seconds, 
 
 verify: setup ## rerun a sample of the committed records and compare (minutes; VERIFY="--from-scratch --folds 1")
 	$(BIN)/python -m tilted verify $(VERIFY)
+	$(BIN)/python -m tilted verify-pep
 
 plan: setup ## what `make paper` would run: jobs, and core-hours estimated from measured fits
 	$(BIN)/python -m snakemake --cores $(CORES) --configfile config/paper.yaml --dry-run --quiet rules

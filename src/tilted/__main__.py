@@ -7,6 +7,7 @@ python -m tilted datasets
 python -m tilted records
 python -m tilted tables
 python -m tilted verify --datasets wine13 --from-scratch
+python -m tilted verify-pep
 """
 
 from __future__ import annotations
@@ -100,6 +101,13 @@ def _add_verify(commands) -> None:
     verify.add_argument("--from-scratch", action="store_true", help="repeat the whole search too")
     verify.add_argument("--mirror", help="folder or base URL tried first for raw data")
     verify.set_defaults(run=_verify)
+
+    again = commands.add_parser("verify-pep", help="the same of Power EP's regressions")
+    again.add_argument("--records", default="results/pep", help="folder of compact records (%(default)s)")
+    again.add_argument("--fits", type=int, default=1, help="of each data set and power (%(default)s)")
+    again.add_argument("--seed", type=int, default=0, help="of the draw (%(default)s)")
+    again.add_argument("--mirror", help="folder or base URL tried first for raw data")
+    again.set_defaults(run=_verify_pep)
 
 
 def parse_hyperparameters(text: str):
@@ -274,9 +282,6 @@ def _verify(arguments) -> int:
     from tilted.experiments.truth import PROTOCOL
     from tilted.results import truth, truth_check, verify
 
-    def tell(line: str) -> None:
-        print(f"  {line}", file=sys.stderr, flush=True)
-
     chosen = {name: getattr(arguments, name) for name in ("protocols", "datasets", "methods", "seed")}
     folds = None if arguments.all else verify.FOLDS if arguments.folds is None else arguments.folds
     selection = verify.Selection(**chosen, folds=folds, scratch=arguments.from_scratch)
@@ -284,15 +289,30 @@ def _verify(arguments) -> int:
         arguments.records,
         selection,
         mirror=arguments.mirror,
-        tell=tell,
+        tell=_tell,
         output=arguments.output,
     )
     sampled = truth.load(sorted(Path(arguments.records, "truth").glob("*.json.gz")))
     kept = Path(arguments.output or Path(arguments.records, "verified.csv")).with_name(truth_check.FILE)
     wanted = PROTOCOL in (arguments.protocols or [PROTOCOL])
-    checks = truth_check.verify(sampled, kept, arguments.datasets, arguments.mirror, tell) if wanted else []
+    checks = truth_check.verify(sampled, kept, arguments.datasets, arguments.mirror, _tell) if wanted else []
     print("\n".join(verify.summary_lines(found)))
     return 1 if found.differing or found.missing or not all(c.passed for c in checks) else 0
+
+
+def _verify_pep(arguments) -> int:
+    from tilted.results.pep import records, rerun
+
+    found = rerun.verify(arguments.records, arguments.fits, arguments.seed, arguments.mirror, _tell)
+    for check in found:
+        if not check.passed:
+            print(f"DIFFERS: {records.NAMED.format(**check._asdict())}: by {check.largest_difference:.1e}")
+    print(f"{len(found)} fits repeated, {sum(not check.passed for check in found)} differ")
+    return 0 if all(check.passed for check in found) else 1
+
+
+def _tell(line: str) -> None:
+    print(f"  {line}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

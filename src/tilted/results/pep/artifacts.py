@@ -14,6 +14,7 @@ from tilted.results.pep import (
     figures,
     published,
     records,
+    rerun,
     scores,
     starts,
     tables,
@@ -63,7 +64,7 @@ def write(folder: str | Path | None, tables_folder, figures_folder, published_fo
     frame = records.read_records(Path(folder, records.FILE))
     printed = published.read(Path(published_folder, published.FILE))
     fits = scores.compared(frame)
-    made, exact = records.made(folder), toy.read(folder)
+    made, exact = rerun.made(folder, frame), toy.read(folder)
     tables.write(fits, printed, tables_folder, made, toy.section(exact) if exact is not None else ())
     starts.write(folder, tables_folder)
     drawn = figures.write(fits, Path(figures_folder, FIGURES))

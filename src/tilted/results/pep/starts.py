@@ -14,7 +14,7 @@ import numpy as np
 from tilted.experiments import pep
 from tilted.results import stamps
 from tilted.results.grid import grid
-from tilted.results.pep import records
+from tilted.results.pep import records, rerun
 from tilted.results.store import write_text
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def write(folder: str | Path, tables: str | Path) -> list[Path]:
     if not len(found):
         return []
     csv = found.to_csv(index=False, lineterminator="\n", float_format="%.6g")
-    made = "\n".join(stamps.note(records.made(folder)))
+    made = "\n".join(stamps.note(rerun.made(folder, frame), rerun.CHECKED))
     sections = ["# Where the search starts", LEGEND, _sizes(frame), made, _table(found)]
     return [
         write_text(Path(tables, NAMES[0]), csv),

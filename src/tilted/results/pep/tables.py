@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tilted.results import stamps
 from tilted.results.grid import grid, items
-from tilted.results.pep import compare, scores, words
+from tilted.results.pep import compare, rerun, scores, words
 from tilted.results.pep.inference import estimate
 from tilted.results.pep.published import Printed
 from tilted.results.pep.scores import FAILED, FULL, NAMES, OK, PREDICTIVE, SCORES, Score
@@ -96,7 +96,7 @@ def write(
     tables = {"pep_wins.csv": wins(fits), "pep_ranks.csv": ranks(fits), "pep_means.csv": compare.means(fits)}
     text = markdown(fits, *tables.values(), printed)
     text += "\n".join(["", *more]) if more else ""
-    text += "\n".join(["", "## Provenance", "", *stamps.note(made), ""]) if made else ""
+    text += "\n".join(["", "## Provenance", "", *stamps.note(made, rerun.CHECKED), ""]) if made else ""
     return [
         *(write_text(Path(folder, name), _csv(table)) for name, table in tables.items()),
         write_text(Path(folder, "pep.md"), text),
