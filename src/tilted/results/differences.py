@@ -131,10 +131,9 @@ def write(records: Collected, folder: str | Path) -> list[Path]:
     return [write_bytes(path, content), write_text(Path(folder, PROVENANCE), provenance)]
 
 
-def standings(folder: str | Path) -> standing.Notes:
-    """What today's source says about the records of derived protocols in a folder."""
-    frame = read(Path(folder, FILE))
-    return standing.notes(runs.entries(runs.read(folder, PROVENANCE), frame))
+def outdated(folder: str | Path) -> str:
+    """How many derived fits in a folder are not by today's source (`standing.outdated`)."""
+    return standing.outdated(runs.entries(runs.read(folder, PROVENANCE), read(Path(folder, FILE))))
 
 
 def read(path: str | Path) -> pd.DataFrame:

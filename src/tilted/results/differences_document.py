@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted.results.aggregate import FIELDS
-from tilted.results.differences import FILE, GAP, effects, load, read_with_bases, standings, write_csv
+from tilted.results.differences import (
+    FILE,
+    GAP,
+    PROVENANCE,
+    effects,
+    load,
+    outdated,
+    read_with_bases,
+    write_csv,
+)
 from tilted.results.grid import grid, items
 from tilted.results.store import write_text
 
@@ -18,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAMES = {"ep": "EP", "qp": "QP", "vb": "VB", "vb-joint": "VB (joint)", GAP: "QP − EP"}
+TODAYS = "Every fit behind these effects was made by today's source."
 SECTION = re.compile(r"(<!-- effects: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.S)
 MADE = re.compile(r"(<!-- made -->\n).*?(<!-- end -->)", re.S)
 
@@ -29,12 +39,12 @@ def write_all(records: str | Path, table_path: str | Path, document: str | Path)
     """
     table = effects(read_with_bases(records))
     write_csv(table, table_path)
-    loud = standings(records).loud if Path(records, FILE).is_file() else None
+    loud = outdated(records) if Path(records, FILE).is_file() else None
     text = fill(Path(document).read_text(encoding="utf-8"), table, loud)
     write_text(document, text)
 
 
-def fill(text: str, table: pd.DataFrame, loud: Sequence[str] | None = ()) -> str:
+def fill(text: str, table: pd.DataFrame, loud: str | None = "") -> str:
     """A document with the effects in its generated sections.
 
     Parameters
@@ -44,8 +54,8 @@ def fill(text: str, table: pd.DataFrame, loud: Sequence[str] | None = ()) -> str
         ``<!-- made -->`` for what was not made by today's source.
     table : pandas.DataFrame
         As `effects` returns it.
-    loud : sequence of str
-        `standing.Notes.loud` of the derived protocols' records; None without such records.
+    loud : str
+        `differences.outdated`; None without records of derived protocols.
 
     Raises
     ------
@@ -62,13 +72,13 @@ def fill(text: str, table: pd.DataFrame, loud: Sequence[str] | None = ()) -> str
     return SECTION.sub(lambda match: f"{match[1]}{_section(table, match[2])}\n{match[3]}", text)
 
 
-def _made(loud: Sequence[str] | None) -> str:
+def _made(loud: str | None) -> str:
     """By which source the fits of derived protocols were made."""
     if loud is None:
-        lines = ["No fits of changed protocols yet: the effects below compare two records of one protocol."]
+        line = "No fits of changed protocols yet: the effects below compare two records of one protocol."
     else:
-        lines = items(loud) if loud else ["Every fit behind these effects was made by today's source."]
-    return "\n".join(["", *lines, ""])
+        line = f"{loud} (by which source: `results/qp/{PROVENANCE}`)." if loud else TODAYS
+    return f"\n{line}\n"
 
 
 def _section(table: pd.DataFrame, name: str) -> str:

@@ -100,6 +100,17 @@ def notes(listed: Iterable[dict], checks: Iterable[Check] = ()) -> Notes:
     return Notes(*([_line(*item) for item in part.items()] for part in (outdated, verified, differing)))
 
 
+def outdated(listed: Iterable[dict]) -> str:
+    """In a line, how many fits of how many protocols are not today's; empty if none."""
+    groups = [g for g in _groups(listed, []) if _difference(g.entries[0], g.dates)[0]]
+    if not groups:
+        return ""
+    fits = counted(sum(group.fits for group in groups), "fit")
+    protocols = counted(len({group.entries[0]["protocol"] for group in groups}), "protocol")
+    days = _days([entry["date"] for group in groups for entry in group.entries])
+    return f"NOT BY TODAY'S SOURCE: {fits} of {protocols}, made {days}"
+
+
 def _groups(listed: Iterable[dict], checks: list[Check]) -> list[Group]:
     found: dict[tuple, list[dict]] = {}
     for entry in listed:
