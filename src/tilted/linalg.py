@@ -52,7 +52,8 @@ def cholesky(A: np.ndarray, name: str, overwrite: bool = False) -> np.ndarray:
     if mkl.library() is None:
         L, info = lapack.dpotrf(A, lower=1, clean=1, overwrite_a=overwrite)
     else:
-        L = A if overwrite and A.flags.f_contiguous else A.copy("F")
+        ready = overwrite and A.flags.f_contiguous and A.dtype == np.float64
+        L = A if ready else np.array(A, dtype=float, order="F")
         info = mkl.factorise(L)
         clear_upper(L)
     if info != 0 or not np.all(np.isfinite(np.diagonal(L))):

@@ -13,7 +13,7 @@ O(N + M^2 + batch M).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -25,6 +25,7 @@ from tilted.posteriors.pseudo import PseudoPoints
 from tilted.sparse_search import Problem
 
 BETAS, SMALL = (0.9, 0.999), 1e-8  # Adam's, as published
+HALVINGS = 20  # of a share that would make the posterior improper
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Training:
     def __post_init__(self):
         for name in ("steps", "batch", "sweeps"):
             require_whole(name, getattr(self, name), 1)
+        require_whole("seed", self.seed, 0)
         if not 0 < self.rate <= 1:
             raise ValueError(f"rate must lie in (0, 1], got {self.rate}")
         for name in ("decay", "learning_rate"):
@@ -86,16 +88,26 @@ class Trained:
         Of every datum [N].
     mean : float
         Prior mean.
-    step : int
-        Steps taken.
     moments : array [2, P + M D]
         Adam's.
+    factor : array [M, M]
+        L^-1 with L L^T = S^-1.
+    log_det : float
+        log det S^-1.
+    step : int
+        Steps taken.
+    moved : int
+        Those in which Adam moved the hyperparameters.
     skipped : int
         Updates of sites that were left out because a cavity or projection was improper.
     refused : int
-        Steps refused because the posterior or the kernel would have been improper.
+        Moves of the sums that would have made the posterior improper, and were halved; and of the
+        hyperparameters, that would have made Kuu or the kernel improper, and were left out.
+    floored : int
+        Conditional variances that rounding had put below zero (`PseudoPoints.left_over`).
     energy : float
-        The last batch's estimate of the log evidence.
+        The last batch's estimate of the log evidence; it means little before the sums have caught up with the
+        sites.
     """
 
     pseudo: PseudoPoints
@@ -103,16 +115,19 @@ class Trained:
     shift: np.ndarray = field(repr=False)
     sites: Sites = field(repr=False)
     mean: float
+    moments: np.ndarray = field(repr=False)
+    factor: np.ndarray = field(repr=False)
+    log_det: float = 0.0
     step: int = 0
-    moments: np.ndarray = field(default=None, repr=False)
+    moved: int = 0
     skipped: int = 0
     refused: int = 0
+    floored: int = 0
     energy: float = -np.inf
 
     def predict(self, Xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of f at ``Xs`` [N*, D]; ArithmeticError if one is lost to rounding."""
-        factor, _ = _factor(self.precision)
-        mean, variance = self.pseudo.predict(factor, factor @ self.shift, Xs)
+        mean, variance = self.pseudo.predict(self.factor, self.factor @ self.shift, Xs)
         return self.mean + mean, variance
 
 
@@ -124,10 +139,11 @@ def begin(problem: Problem, kernel, Z: np.ndarray) -> Trained:
     NotPositiveDefinite, ValueError
         As `PseudoPoints.build`.
     """
-    pseudo = PseudoPoints.build(kernel, Z, problem.jitter)
+    pseudo = PseudoPoints.build(kernel, np.array(Z, dtype=float), problem.jitter)
     M, n = len(Z), len(problem.y)
-    moments = np.zeros((2, len(kernel.parameters()) + Z.size))
-    return Trained(pseudo, np.zeros((M, M)), np.zeros(M), Sites.zeros(n), problem.mean, moments=moments)
+    moments = np.zeros((2, len(kernel.parameters()) + np.size(Z)))
+    sums = np.zeros((M, M)), np.zeros(M)
+    return Trained(pseudo, *sums, Sites.zeros(n), problem.mean, moments, np.eye(M))
 
 
 def train(
@@ -152,87 +168,96 @@ def train(
     Raises
     ------
     ValueError
-        For a power for each datum.
+        For a power for each datum, and a start that belongs to another problem.
+    NotPositiveDefinite
+        If Kuu comes so near to singular that K - Q loses its sign: allow jitter.
     """
     training = training or Training()
     if np.ndim(problem.alpha):
         raise ValueError("minibatches take one power for all data")
+    given = len(start.sites.tau), start.mean, start.pseudo.relative_jitter
+    if given != (len(problem.y), problem.mean, problem.jitter):
+        raise ValueError("the start belongs to another problem: data, mean and jitter are not the same")
     rule, now = problem.rule(), start
-    while now.step < training.steps:
-        rows = _batch(len(problem.y), training, now.step)
+    for rows in _batches(len(problem.y), training, start.step):
         now = replace(_step(problem, rule, training, now, rows), step=now.step + 1)
         if watch is not None:
             watch(now)
     return now
 
 
-def _batch(n: int, training: Training, step: int) -> np.ndarray:
-    """Rows of a step: epochs are orders drawn from (seed, epoch), the rest of an order is left out."""
+def _batches(n: int, training: Training, first: int) -> Iterator[np.ndarray]:
+    """Rows of the steps from ``first`` on: epochs are orders drawn from (seed, epoch), without their rest."""
     size = min(training.batch, n)
-    epoch, place = divmod(step, n // size)
-    order = np.random.default_rng([training.seed, epoch]).permutation(n)
-    return order[place * size : (place + 1) * size]
+    for epoch in range(first // (n // size), -(-training.steps // (n // size))):
+        order = np.random.default_rng([training.seed, epoch]).permutation(n)
+        for place in range(n // size):
+            if first <= epoch * (n // size) + place < training.steps:
+                yield order[place * size : (place + 1) * size]
 
 
 def _step(problem: Problem, rule, training: Training, now: Trained, rows) -> Trained:
     """Sweeps over the sites of a batch, then one step of Adam."""
-    X, y = problem.X[rows], problem.y[rows]
+    X = problem.X[rows]
     Kuf = now.pseudo.cross(X)
     V = now.pseudo.root @ Kuf
-    extra = np.maximum(now.pseudo.kernel.diagonal(X) - np.einsum("mn,mn->n", V, V), 0.0)
+    extra, floored = now.pseudo.left_over(X, V)
+    now = replace(now, floored=now.floored + floored)
     scale, share = len(problem.y) / len(rows), training.rate / (1.0 + training.decay * now.step)
     for _ in range(training.sweeps):
-        now, local = _sweep(problem, rule, now, rows, (V, extra, y), scale, share)
+        now, by_extra, means = _sweep(problem, rule, now, rows, V, extra, scale, share)
     if training.learning_rate == 0.0:
         return now
-    gradient = _gradient(now, X, Kuf, V, *local, scale)
-    return _adam(now, gradient, training.learning_rate)
+    return _adam(now, _gradient(now, rows, X, Kuf, V, by_extra, means, scale), training.learning_rate)
 
 
-def _sweep(problem, rule, now: Trained, rows, data, scale: float, share: float):
-    """The batch's sites after one update, and what the gradient takes from them."""
-    V, extra, y = data
-    factor, log_det = _factor(now.precision)
-    W, projected = factor @ V, factor @ now.shift
+def _sweep(problem, rule, now: Trained, rows, V, extra, scale: float, share: float):
+    """The sites of a batch updated once, with what the gradient takes from it: by_extra and the means of h.
+
+    Where the sums that follow are improper the share is halved; where no share will do, nothing moves.
+    """
+    W, projected = now.factor @ V, now.factor @ now.shift
     marginals = Marginals(now.mean + projected @ W, np.einsum("mn,mn->n", W, W), extra)
     old = Sites(now.sites.tau[rows], now.sites.nu[rows])
-    update = rule.update(marginals, old, problem.likelihood, y)
-    tau, nu = now.sites.tau.copy(), now.sites.nu.copy()
-    tau[rows], nu[rows] = update.sites.tau, update.sites.nu
-    precision = (1.0 - share) * now.precision + (share * scale) * (V * tau[rows]) @ V.T
-    shift = (1.0 - share) * now.shift + (share * scale) * (V @ (nu[rows] - tau[rows] * now.mean))
-    at = now.mean * (2.0 * old.nu - old.tau * now.mean)
-    energy = 0.5 * (projected @ projected - log_det + scale * np.sum(at)) + scale * np.sum(update.log_terms)
-    moved = replace(now, sites=Sites(tau, nu), energy=float(energy), skipped=now.skipped + update.skipped)
-    try:
-        _factor(precision)
-    except linalg.NotPositiveDefinite:
-        return replace(moved, refused=now.refused + 1), (update, marginals)
-    return replace(moved, precision=precision, shift=shift), (update, marginals)
+    update = rule.update(marginals, old, problem.likelihood, problem.y[rows])
+    usable = np.isfinite(update.sites.tau) & np.isfinite(update.sites.nu)
+    new = Sites(
+        *(np.where(usable, a, b) for a, b in ((update.sites.tau, old.tau), (update.sites.nu, old.nu)))
+    )
+    by_prior = np.sum(now.mean * (2.0 * old.nu - old.tau * now.mean))
+    local = 0.5 * by_prior + np.sum(update.log_terms)
+    energy = 0.5 * (projected @ projected - now.log_det) + scale * local
+    skipped = now.skipped + update.skipped + int(np.sum(~usable))
+    now = replace(now, energy=float(energy), skipped=skipped)
+    part = (V * new.tau) @ V.T, V @ (new.nu - new.tau * now.mean)
+    for _ in range(HALVINGS):
+        kept, moved = 1.0 - share, share * scale
+        precision = kept * now.precision + moved * part[0]
+        try:
+            factor, log_det = _factor(precision)
+        except linalg.NotPositiveDefinite:
+            share, now = 0.5 * share, replace(now, refused=now.refused + 1)
+            continue
+        sums = {"precision": precision, "shift": kept * now.shift + moved * part[1]}
+        tau, nu = now.sites.tau.copy(), now.sites.nu.copy()
+        tau[rows], nu[rows] = new.tau, new.nu
+        now = replace(now, **sums, factor=factor, log_det=log_det, sites=Sites(tau, nu))
+        break
+    return now, np.where(usable, update.by_extra, 0.0), marginals.mean
 
 
-def _gradient(now: Trained, X, Kuf, V, update, marginals, scale: float) -> np.ndarray:
-    """The batch's estimate of the energy's gradient in log parameters and pseudo-inputs, [P + M D].
-
-    `Sparse.evidence_gradient` with the sums over the data estimated, and the posterior of z for the rest.
-    """
-    factor, _ = _factor(now.precision)
-    S = factor.T @ factor
-    mu, root = S @ now.shift, now.pseudo.root
-    tau, nu = update.sites.tau, update.sites.nu
-    inner = 2.0 * V * update.by_extra
-    by_V = np.multiply.outer(mu, nu - tau * marginals.mean) - (S @ V) * tau - inner
-    middle = np.eye(len(mu)) - S + scale * (inner @ V.T) - np.multiply.outer(mu, mu)
-    by_Kuf, by_Kuu = scale * (root.T @ by_V), 0.5 * (root.T @ middle @ root)
-    parameters, by_Z, _ = now.pseudo.pull_back(X, Kuf, by_Kuf, by_Kuu)
-    kernel = now.pseudo.kernel
-    parameters = parameters + kernel.contract_diagonal(scale * update.by_extra)
-    return np.concatenate([parameters * kernel.parameters(), by_Z.ravel()])
+def _gradient(now: Trained, rows, X, Kuf, V, by_extra, means, scale: float) -> np.ndarray:
+    """The batch's estimate of the energy's gradient in log parameters and pseudo-inputs, [P + M D]."""
+    S = now.factor.T @ now.factor
+    tau, nu = now.sites.tau[rows], now.sites.nu[rows]
+    at = X, Kuf, V, S @ now.shift, S, nu - tau * means, tau, by_extra, scale
+    by_parameters, by_Z, _ = now.pseudo.evidence_gradient(*at)
+    return np.concatenate([by_parameters * now.pseudo.kernel.parameters(), by_Z.ravel()])
 
 
 def _adam(now: Trained, gradient: np.ndarray, rate: float) -> Trained:
     """One step of Adam uphill; refused where the kernel would be improper."""
-    t, (b1, b2) = now.step + 1, BETAS
+    t, (b1, b2) = now.moved + 1, BETAS
     first = b1 * now.moments[0] + (1.0 - b1) * gradient
     second = b2 * now.moments[1] + (1.0 - b2) * gradient**2
     change = rate * (first / (1.0 - b1**t)) / (np.sqrt(second / (1.0 - b2**t)) + SMALL)
@@ -244,7 +269,7 @@ def _adam(now: Trained, gradient: np.ndarray, rate: float) -> Trained:
         pseudo = PseudoPoints.build(moved, Z, now.pseudo.relative_jitter, now.pseudo.features)
     except (ArithmeticError, ValueError):
         return replace(now, refused=now.refused + 1)
-    return replace(now, pseudo=pseudo, moments=np.stack([first, second]))
+    return replace(now, pseudo=pseudo, moments=np.stack([first, second]), moved=t)
 
 
 def _factor(precision: np.ndarray) -> tuple[np.ndarray, float]:

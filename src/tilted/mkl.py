@@ -12,12 +12,18 @@ from importlib import metadata
 
 import numpy as np
 
-SEQUENTIAL = 1  # MKL_THREADING_SEQUENTIAL, of mkl_service.h
+LP64, SEQUENTIAL = 0, 1  # MKL_INTERFACE_LP64 and MKL_THREADING_SEQUENTIAL, of mkl_service.h
 
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
-    """MKL's single dynamic library on one thread; None where the package is not installed."""
+    """MKL's single dynamic library on one thread; None where the package is not installed.
+
+    Raises
+    ------
+    OSError
+        If it cannot be loaded, or was loaded before with other integers or threads.
+    """
     try:
         files = metadata.files("mkl") or []
     except metadata.PackageNotFoundError:
@@ -26,7 +32,10 @@ def library() -> ctypes.CDLL | None:
     for file in names:
         if ".so" in file.name or file.suffix in (".dll", ".dylib"):
             loaded = ctypes.CDLL(str(file.locate()))
-            loaded.MKL_Set_Threading_Layer(SEQUENTIAL)
+            # whatever the environment asks for: 32-bit integers are what `_call` passes
+            asked = loaded.MKL_Set_Interface_Layer(LP64), loaded.MKL_Set_Threading_Layer(SEQUENTIAL)
+            if asked != (LP64, SEQUENTIAL):
+                raise OSError(f"{file.name} does not take the interface and threading asked for: {asked}")
             return loaded
     return None
 

@@ -1,8 +1,10 @@
 """Fit a sparse posterior under any likelihood: maximise Power EP's energy by L-BFGS-B.
 
 Kernel parameters are searched by their logarithms, pseudo-inputs as they are. The gradient holds the sites
-fixed, which is right at their fixed point only: an evaluation whose sites have not converged is a failed one,
-a wall. Sites start at the last converged ones of the same search, and flat where that leads nowhere.
+fixed, which is right at their fixed point only: where they do not converge the evaluation has failed, a wall.
+Sites of a log-concave likelihood start at the last converged ones of the same search, and flat where that
+leads nowhere. Those of another, which may have several fixed points, always start flat, so that the energy is
+a function of the parameters.
 """
 
 from __future__ import annotations
@@ -15,10 +17,12 @@ from tilted.gaussian import Sites
 from tilted.inference import get_rule
 from tilted.inference.engine import infer
 from tilted.inference.options import Options
-from tilted.inference.pep import power_rule
+from tilted.inference.pep import SMALLEST, power_rule
 from tilted.inference.result import Inference, Status
 from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import climb
+from tilted.posteriors.collapsed import check_data
+from tilted.posteriors.pseudo import check_jitter
 from tilted.posteriors.sparse import Sparse
 from tilted.regression import Search
 
@@ -39,6 +43,12 @@ class Problem:
     jitter : float
         Added to the diagonal of Kuu, in units of its mean; part of the model.
     options : Options
+
+    Raises
+    ------
+    ValueError
+        For data that are not finite or do not fit, labels outside the likelihood's domain, powers that are
+        neither 0 for all nor in [1e-6, 1], a mean that is no finite number, and negative jitter.
     """
 
     X: np.ndarray
@@ -48,6 +58,18 @@ class Problem:
     mean: float = 0.0
     jitter: float = 0.0
     options: Options = Options()
+
+    def __post_init__(self):
+        check_data(self.X, self.y)
+        object.__setattr__(self, "y", self.likelihood.domain(self.y))
+        powers = np.asarray(self.alpha, dtype=float)
+        if powers.ndim > 1 or (powers.ndim == 1 and len(powers) != len(self.y)):
+            raise ValueError(f"alpha is one power or one for each of {len(self.y)} data, not {powers.shape}")
+        if not (np.all(powers == 0) or np.all((powers >= SMALLEST) & (powers <= 1))):
+            raise ValueError(f"powers are 0 for all data (VB), or lie in [{SMALLEST:g}, 1]")
+        if np.ndim(self.mean) or not np.isfinite(self.mean):
+            raise ValueError(f"the prior mean is one finite number, got {self.mean}")
+        check_jitter(self.jitter)
 
     def rule(self):
         """The local rule of the power."""
@@ -77,15 +99,18 @@ class Fitted:
     status : Status
         Converged if the search met its tolerance, and there; ``residual`` is the largest entry of the
         gradient in the coordinates of the search.
+    mean : float
+        Prior mean.
     """
 
     posterior: Sparse = field(repr=False)
     inference: Inference
     status: Status
+    mean: float
 
     def predict(self, Xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of f at ``Xs`` [N*, D]; ArithmeticError if one is lost to rounding."""
-        return self.posterior.predict(self.inference.state, Xs, self.posterior.mean[0])
+        return self.posterior.predict(self.inference.state, Xs, self.mean)
 
 
 def maximise(problem: Problem, kernel, Z: np.ndarray, search: Search | None = None) -> Fitted:
@@ -111,14 +136,14 @@ def maximise(problem: Problem, kernel, Z: np.ndarray, search: Search | None = No
     """
     search, P = search or Search(), len(kernel.parameters())
     counts = {"sweeps": 0, "restarted": 0}
-    last: list[Sites] = []
+    last: list[Sites] = []  # the sites to start from, if any
 
     def evaluate(x):
         with np.errstate(over="ignore"):
             at = kernel.with_parameters(np.exp(x[:P]))
         points = x[P:].reshape(Z.shape) if search.move_pseudo_inputs else Z
         posterior, found = _converged(problem, at, points, last, counts)
-        last[:] = [found.sites]
+        last[:] = [found.sites] if problem.likelihood.log_concave else []
         by_parameters, by_Z = posterior.evidence_gradient(found.state, found.by_extra)
         slope = by_parameters * at.parameters()
         if search.move_pseudo_inputs:
@@ -130,7 +155,9 @@ def maximise(problem: Problem, kernel, Z: np.ndarray, search: Search | None = No
         x0 = np.concatenate([x0, Z.ravel()])
     end = climb(evaluate, x0, search.max_evaluations, search.relative_tolerance, search.gradient_tolerance)
     posterior, found = end.best
-    notes = [end.message]
+    notes = [end.message, found.status.message]
+    if posterior.floored:
+        notes.append(f"{posterior.floored} conditional variances below zero by rounding")
     if counts["restarted"]:
         notes.append(f"{counts['restarted']} evaluations started again from flat sites")
     if posterior.jitter:
@@ -143,7 +170,7 @@ def maximise(problem: Problem, kernel, Z: np.ndarray, search: Search | None = No
         residual=end.slope,
         message="; ".join(notes),
     )
-    return Fitted(posterior, found, status)
+    return Fitted(posterior, found, status, problem.mean)
 
 
 def _converged(problem: Problem, kernel, Z, last: list[Sites], counts: dict) -> tuple[Sparse, Inference]:

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from tilted import minibatch
+from tilted.gaussian import Marginals, Sites
 from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
+from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
+from tilted.linalg import NotPositiveDefinite
 from tilted.minibatch import Training, begin, train
 from tilted.sparse_search import Problem, maximise
 
@@ -60,9 +63,9 @@ def test_the_batches_gradients_add_up_to_the_engine_s(alpha, labels):
     for rows in np.split(np.random.default_rng(0).permutation(120), 4):
         Kuf = state.pseudo.cross(X[rows])
         V = state.pseudo.root @ Kuf
-        extra = KERNEL.diagonal(X[rows]) - np.einsum("mn,mn->n", V, V)
-        _, local = minibatch._sweep(problem, problem.rule(), state, rows, (V, extra, y[rows]), 4.0, 1e-9)
-        gradients.append(minibatch._gradient(state, X[rows], Kuf, V, *local, 4.0))
+        extra = state.pseudo.left_over(X[rows], V)[0]
+        _, *local = minibatch._sweep(problem, problem.rule(), state, rows, V, extra, 4.0, 1e-9)
+        gradients.append(minibatch._gradient(state, rows, X[rows], Kuf, V, *local, 4.0))
     np.testing.assert_allclose(np.mean(gradients, axis=0), expected, rtol=1e-6, atol=1e-6)
     assert np.std(gradients, axis=0).max() > 0.1  # the batches differ
 
@@ -107,18 +110,95 @@ def test_a_step_to_an_improper_kernel_is_refused_and_counted(labels):
     assert found.refused > 0 and np.all(np.isfinite(found.pseudo.kernel.parameters()))
 
 
-def test_an_improper_sum_is_refused(labels):
+@pytest.fixture
+def counts():
+    """Counts with rate f^2, f from 0.5 to 2.5: sites of VB have negative precisions on the way."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (400, 1))
+    return X, rng.poisson((1.5 + np.sin(2 * X[:, 0])) ** 2).astype(float), np.linspace(-2, 2, 12)[:, None]
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.1])
+def test_a_move_that_would_be_improper_is_halved_and_the_fixed_point_still_reached(rate, counts):
+    X, y, Z = counts
+    problem = Problem(X, y, PoissonSquare(), 0.0, mean=0.5, jitter=1e-6)
+    kernel = SquaredExponential(1.0, 0.8)
+    steady = Training(steps=400, batch=400, rate=rate, learning_rate=0.0)
+    found = train(problem, begin(problem, kernel, Z), steady)
+    engine = problem.infer(kernel, Z)[1]
+    assert engine.status.converged and 0 < found.refused < 200
+    assert found.energy == pytest.approx(engine.log_evidence, abs=0.01)
+
+
+class Broken:
+    """A rule whose first site is not a number, or far from proper."""
+
+    def __init__(self, rule, tau):
+        self.rule, self.tau = rule, tau
+
+    def update(self, marginals, sites, likelihood, y):
+        new = self.rule.update(marginals, sites, likelihood, y)
+        tau = np.array(new.sites.tau)
+        tau[0] = self.tau
+        return replace(new, sites=replace(new.sites, tau=tau))
+
+
+def test_a_site_that_is_no_number_is_skipped_and_counted(labels):
     problem = problem_of(labels, 1.0)
     start = begin(problem, KERNEL, labels[2])
-
-    class Negative:
-        def update(self, marginals, sites, likelihood, y):
-            new = problem.rule().update(marginals, sites, likelihood, y)
-            return replace(new, sites=replace(new.sites, tau=-50.0 * np.ones(len(y))))
-
     rows = np.arange(50)
-    found = minibatch._step(problem, Negative(), Training(learning_rate=0.0), start, rows)
-    assert found.refused == 1 and not found.precision.any()
+    found = minibatch._step(problem, Broken(problem.rule(), np.nan), Training(learning_rate=0.0), start, rows)
+    assert found.skipped == 1 and found.sites.tau[0] == 0.0 and np.all(np.isfinite(found.sites.tau))
+    assert found.precision.any() and found.refused == 0
+
+
+def test_where_no_share_will_do_nothing_moves(labels):
+    problem = problem_of(labels, 1.0)
+    start = begin(problem, KERNEL, labels[2])
+    rows = np.arange(50)
+    found = minibatch._step(problem, Broken(problem.rule(), -1e12), Training(learning_rate=0.0), start, rows)
+    assert found.refused == minibatch.HALVINGS
+    assert not found.precision.any() and not found.sites.tau.any()
+
+
+def test_improper_cavities_are_skipped_counted_and_not_learned_from(labels):
+    problem = problem_of(labels, 0.5)
+    start = begin(problem, KERNEL, labels[2])
+    strong = np.zeros(120)
+    strong[:10] = 50.0  # sites that the posterior knows nothing of
+    state = replace(start, sites=Sites(strong, np.zeros(120)))
+    update = problem.rule().update(
+        Marginals(np.zeros(120), np.ones(120), np.full(120, 0.3)), state.sites, problem.likelihood, problem.y
+    )
+    assert update.skipped == 10 and not update.by_extra[:10].any() and update.by_extra[10:].all()
+    assert minibatch._step(problem, problem.rule(), Training(), state, np.arange(50)).skipped == 10
+
+
+def test_conditional_variances_below_zero_are_counted_and_by_more_than_rounding_refused():
+    X = np.linspace(-1.5, 1.5, 200)[:, None]
+    y, Z = np.where(X[:, 0] > 0, 1.0, -1.0), np.linspace(-1.5, 1.5, 7)[:, None]
+    problem = Problem(X, y, Probit(), 1.0)
+    found = train(
+        problem, begin(problem, SquaredExponential(1.0, 8.0), Z), Training(steps=1, learning_rate=0.0)
+    )
+    V = found.pseudo.root @ found.pseudo.cross(X)
+    below = int(np.sum(1.0 - np.einsum("mn,mn->n", V, V) < 0))
+    assert found.floored == below > 0
+    lost = replace(found, pseudo=replace(found.pseudo, root=1.01 * found.pseudo.root))
+    with pytest.raises(NotPositiveDefinite, match="allow jitter"):
+        train(problem, lost, Training(steps=2))
+
+
+def test_a_start_belongs_to_its_problem(labels):
+    problem = problem_of(labels, 1.0)
+    start = begin(problem, KERNEL, labels[2])
+    for other in (
+        problem_of(labels, 1.0, 0.5),
+        replace(problem, jitter=0.0),
+        replace(problem, X=labels[0][:9], y=labels[1][:9]),
+    ):
+        with pytest.raises(ValueError, match="another problem"):
+            train(other, start)
 
 
 @pytest.mark.parametrize(

@@ -100,11 +100,19 @@ def test_the_package_s_one_dynamic_library_is_loaded_on_one_thread(monkeypatch):
 
     def load(path):
         calls.append(path)
-        return SimpleNamespace(MKL_Set_Threading_Layer=calls.append)
+        return SimpleNamespace(MKL_Set_Interface_Layer=ask, MKL_Set_Threading_Layer=ask)
 
+    def ask(layer):
+        calls.append(layer)
+        return layer + wrong
+
+    wrong = 0
     monkeypatch.setattr(ctypes, "CDLL", load)
     assert mkl.library.__wrapped__() is not None
-    assert calls == ["lib/libmkl_rt.so.3", mkl.SEQUENTIAL]
+    assert calls == ["lib/libmkl_rt.so.3", mkl.LP64, mkl.SEQUENTIAL]
+    wrong = 1
+    with pytest.raises(OSError, match="interface and threading"):
+        mkl.library.__wrapped__()
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,15 @@ import json
 from itertools import product
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
+from tilted.likelihoods.step import NoisyStep
 
 VALUES = json.loads((Path(__file__).parents[1] / "reference" / "reference_values.json").read_text())
 POWERS = [0.9, 0.5, 0.1, 0.01]
@@ -66,13 +69,70 @@ def test_moments_are_those_of_quadrature(likelihood, cases, power):
         assert v * (1.0 + v * found.d2[0]) == pytest.approx(variance, rel=1e-8, abs=1e-10 * v), (m, v, y)
 
 
-def test_derivatives_keep_their_digits_where_moments_do_not():
+NARROW = [
+    (Probit(), 1.0, 1e-12),
+    (Probit(), 1.0, 1e-4),
+    (PoissonSquare(), 5.0, 1e-12),
+    (PoissonSquare(), 0.0, 1e-12),
+]
+
+
+@pytest.mark.parametrize(("likelihood", "y", "v"), NARROW)
+def test_derivatives_keep_their_digits_where_moments_do_not(likelihood, y, v):
     """Narrow cavities: mean - m and variance - v are rounding, d1 and d2 are not (truth: d log Z / dm)."""
-    m, v, h = np.array([0.4, -2.0, 3.0]), np.full(3, 1e-12), 1e-4
-    found = Probit().tilted(np.ones(3), m, v, 0.3)
-    lower, upper = (Probit().tilted(np.ones(3), m + s * h, v, 0.3) for s in (-1, 1))
+    m, h = np.array([0.4, -2.0, 3.0, -9.0]), 1e-4
+    y, v = np.full(4, y), np.full(4, v)
+    found = likelihood.tilted(y, m, v, 0.3)
+    lower, upper = (likelihood.tilted(y, m + s * h, v, 0.3) for s in (-1, 1))
     np.testing.assert_allclose(found.d1, (upper.log_z - lower.log_z) / (2 * h), rtol=1e-6)
     np.testing.assert_allclose(found.d2, (upper.d1 - lower.d1) / (2 * h), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("mu", "sd"), [(-1000.0, 1e-2), (-30.0, 0.3), (-5.0, 0.7), (-1e9, 1e6), (-10.0, 0.81)]
+)
+@pytest.mark.parametrize("power", [0.9, 0.1])
+def test_second_derivative_far_on_the_wrong_side(mu, sd, power):
+    with mpmath.workdps(40):
+        a, v, at = mpmath.mpf(power), mpmath.mpf(sd) ** 2, mpmath.mpf(mu)
+        c, s = at / (1 + a * v), mpmath.sqrt(v / (1 + a * v))
+
+        def density(u, k=0):
+            phi = mpmath.log(mpmath.erfc(-u / mpmath.sqrt(2)) / 2) * a + a * c**2 / 2
+            return (u - c) ** k * mpmath.exp(phi - (u - at) ** 2 / (2 * v) + (c - at) ** 2 / (2 * v))
+
+        tail = v / abs(at)  # decay length of what is left of the cavity on the right side
+        pieces = sorted(
+            [*(c + s * k for k in range(-12, 13, 2)), *(max(s, tail) * k for k in (15, 25, 40, 60))]
+        )
+        total, first, second = (mpmath.quad(lambda u, k=k: density(u, k), pieces) for k in range(3))
+        expected = (second / total - (first / total) ** 2 - v) / v**2
+    found = Probit().tilted(np.ones(1), np.array([mu]), np.array([sd**2]), power)
+    assert found.d2[0] == pytest.approx(float(expected), rel=2e-9, abs=0.0)
+
+
+@pytest.mark.parametrize(
+    "likelihood", [Probit(), PoissonSquare(), NoisyStep(), GaussianNoise()], ids=lambda x: x.name
+)
+@pytest.mark.parametrize("power", [0.0, -1.0, 2.0, np.nan, np.array([0.5, 2.0])])
+def test_powers_outside_their_range_are_refused(likelihood, power):
+    with pytest.raises(ValueError, match="powers of a likelihood"):
+        likelihood.tilted(np.ones(2), np.zeros(2), np.ones(2), power)
+
+
+@pytest.mark.parametrize(
+    "likelihood", [Probit(), PoissonSquare(), NoisyStep(), GaussianNoise()], ids=lambda x: x.name
+)
+def test_no_sites_at_all(likelihood):
+    none = np.zeros(0)
+    assert likelihood.tilted(none, none, none, 0.5).log_z.shape == (0,)
+
+
+def test_many_counts_are_the_same_as_few():
+    rng = np.random.default_rng(0)
+    y, m, v = rng.poisson(2.0, 600).astype(float), rng.standard_normal(600), rng.uniform(0.1, 3.0, 600)
+    whole, part = PoissonSquare().tilted(y, m, v, 0.5), PoissonSquare().tilted(y[500:], m[500:], v[500:], 0.5)
+    np.testing.assert_allclose(whole.variance[500:], part.variance, rtol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from tilted.posteriors.collapsed import Regression
 from tilted.posteriors.collapsed import condition as closed_form
 from tilted.posteriors.dense import Dense
 from tilted.posteriors.features import Points, Windows
-from tilted.posteriors.sparse import ROUNDING, Sparse
+from tilted.posteriors.pseudo import ROUNDING
+from tilted.posteriors.sparse import Sparse
 
 KERNEL, NOISE = SquaredExponential(1.3, (0.8, 1.2)), 0.15
 
@@ -167,8 +168,13 @@ def test_counts_whose_parallel_sweeps_fail_end_with_a_status():
 def test_a_power_for_every_site_or_an_error(data):
     X, y, Z, _ = data
     posterior = Sparse.build(KERNEL, X, Z)
-    with pytest.raises(ValueError, match="3 powers for 30 sites"):
-        infer(posterior, GaussianNoise(NOISE), y, power_rule(np.array([0.2, 0.9, 0.5])))
+    for n in (3, 15, 60):
+        with pytest.raises(ValueError, match=f"{n} powers for 30 sites"):
+            infer(posterior, GaussianNoise(NOISE), y, power_rule(np.linspace(0.2, 0.9, n)))
+        with pytest.raises(ValueError, match=f"{n} powers for 30 sites"):
+            infer(
+                Dense.build(KERNEL.matrix(X)), GaussianNoise(NOISE), y, power_rule(np.linspace(0.2, 0.9, n))
+            )
     labels = np.where(y > 0, 1.0, -1.0)
     one, ep = (infer(posterior, Probit(), labels, rule) for rule in (power_rule(1.0), get_rule("ep")))
     assert one.log_evidence == ep.log_evidence

@@ -135,3 +135,88 @@ def test_the_first_evaluation_has_to_succeed(labels):
         maximise(Problem(X, y, Probit(), 1.0), KERNEL, np.vstack([Z, Z]))
     with pytest.raises(ArithmeticError, match="did not converge"):
         maximise(Problem(X, y, Probit(), 0.5, options=Options(max_sweeps=1)), KERNEL, Z)
+
+
+def test_a_search_that_is_cut_off_has_not_converged(labels):
+    X, y, Z = labels
+    fitted = maximise(Problem(X, y, Probit(), 1.0), KERNEL, Z, Search(max_evaluations=2))
+    assert not fitted.status.converged and fitted.status.residual > 0.01
+    assert "converged in" in fitted.status.message  # the sites of its best evaluation
+
+
+def test_warm_starts_save_sweeps_and_start_again_where_they_lead_nowhere(labels, monkeypatch):
+    X, y, Z = labels
+    problem, still = Problem(X, y, Probit(), 0.5), Search(move_pseudo_inputs=False)
+    warm = maximise(problem, KERNEL, Z, still)
+    real = Problem.infer
+
+    def cold(self, kernel, points, start=None):
+        return real(self, kernel, points)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Problem, "infer", cold)
+        assert maximise(problem, KERNEL, Z, still).status.sweeps > warm.status.sweeps
+
+    def improper(self, kernel, points, start=None):
+        if start is not None:
+            raise NotPositiveDefinite("Sigma", 1, 60)
+        return real(self, kernel, points)
+
+    monkeypatch.setattr(Problem, "infer", improper)
+    again = maximise(problem, KERNEL, Z, still)
+    assert "evaluations started again from flat sites" in again.status.message
+    assert again.inference.log_evidence == pytest.approx(warm.inference.log_evidence, abs=1e-5)
+
+
+def test_where_there_are_several_fixed_points_every_evaluation_starts_flat(labels, monkeypatch):
+    X, y, Z = labels
+    starts, real = [], Problem.infer
+
+    def seen(self, kernel, points, start=None):
+        starts.append(start)
+        return real(self, kernel, points, start)
+
+    monkeypatch.setattr(Problem, "infer", seen)
+    maximise(
+        Problem(X, y, NoisyStep(0.1), 1.0), KERNEL, Z, Search(max_evaluations=4, move_pseudo_inputs=False)
+    )
+    assert len(starts) > 1 and set(starts) == {None}
+
+
+def test_floored_variances_are_in_the_status():
+    X = np.linspace(-1.5, 1.5, 200)[:, None]
+    y, Z = np.where(X[:, 0] > 0, 1.0, -1.0), np.linspace(-1.5, 1.5, 7)[:, None]
+    fitted = maximise(
+        Problem(X, y, Probit(), 1.0), SquaredExponential(1.0, 8.0), Z, Search(max_evaluations=1)
+    )
+    assert f"{fitted.posterior.floored} conditional variances below zero" in fitted.status.message
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": np.arange(60) % 2.0}, "must be -1 or \\+1, got 0"),
+        ({"y": np.ones(20)}, "do not fit"),
+        ({"y": np.ones((60, 1))}, "do not fit"),
+        ({"y": np.full(60, np.nan)}, "finite"),
+        ({"X": np.full((60, 2), np.nan)}, "finite"),
+        ({"alpha": np.zeros(3)}, "one for each of 60"),
+        ({"alpha": 2.0}, "powers"),
+        ({"alpha": np.nan}, "powers"),
+        ({"alpha": np.append(0.0, np.ones(59))}, "powers"),
+        ({"mean": np.zeros(60)}, "one finite number"),
+        ({"mean": np.nan}, "one finite number"),
+        ({"jitter": -1.0}, "jitter"),
+    ],
+)
+def test_a_problem_is_checked(change, message, labels):
+    X, y, _ = labels
+    with pytest.raises(ValueError, match=message):
+        Problem(**{"X": X, "y": y, "likelihood": Probit(), **change})
+
+
+@pytest.mark.parametrize("Z", [np.zeros(5), np.full((5, 2), np.nan), np.zeros((0, 2))])
+def test_pseudo_inputs_are_checked(Z, labels):
+    X, y, _ = labels
+    with pytest.raises(ValueError, match="pseudo-inputs"):
+        maximise(Problem(X, y, Probit()), KERNEL, Z)

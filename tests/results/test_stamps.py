@@ -94,7 +94,10 @@ def test_the_document_about_differences_says_what_is_not_todays(derived, pytestc
     today = runs.todays(DERIVED, "coal", "ep")[0]
     for sources, expected in (
         ((today,), "Every fit behind these effects was made by today's source."),
-        ((today, "0123456789abcdef"), "NOT BY TODAY'S SOURCE: 1 fit of 1 protocol, made 2026-01-02 (by which"),
+        (
+            (today, "0123456789abcdef"),
+            "NOT BY TODAY'S SOURCE: 1 fit of 1 protocol, made 2026-01-02 (by which",
+        ),
     ):
         document = tmp_path / "differences.md"
         document.write_text(text, encoding="utf-8")

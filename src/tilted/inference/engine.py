@@ -192,10 +192,10 @@ def _newton(run: _Run, point: _Point) -> _Point | None:
     if not (run.likelihood.log_concave and point.update.skipped == 0):
         return None
     sites, y = point.state.sites, np.tile(run.y, 2)
-    twice = Sites(np.tile(sites.tau, 2), np.tile(sites.nu, 2))
+    twice, rule = Sites(np.tile(sites.tau, 2), np.tile(sites.nu, 2)), run.rule.twice()
 
     def respond(marginals):
-        return run.clip(run.rule.update(marginals, twice, run.likelihood, y).sites)
+        return run.clip(rule.update(marginals, twice, run.likelihood, y).sites)
 
     target, residual = point.update.sites, run.residual
     sites = newton_sites(run.posterior, point.state, target, respond, run.rule.power, residual)

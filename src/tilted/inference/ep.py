@@ -40,25 +40,17 @@ def tilted_rule(project, sensitivity=None, power=1.0) -> Rule:
         nu = np.where(usable, (projection.d1 - m * projection.d2) / scale, sites.nu)
         log_z = projection.log_z - log_site_integral(m, v_h, removed_tau, removed_nu)
         log_terms = np.where(proper, log_z / part, -np.inf)
-        by_extra = 0.5 * (projection.d2 + projection.d1**2) / part
+        by_extra = np.where(usable, 0.5 * (projection.d2 + projection.d1**2) / part, 0.0)
         return Update(Sites(tau, nu), log_terms, by_extra, skipped=int(np.sum(~usable)))
 
     return Rule(update, power=power, sensitivity=sensitivity)
 
 
 def of_sites(power, y: np.ndarray):
-    """A power for each of ``y``, which holds every site once, or twice (as Newton's method asks).
-
-    Raises
-    ------
-    ValueError
-        If an array of powers has another length.
-    """
-    if np.ndim(power) == 0:
-        return power
-    if len(y) not in (len(power), 2 * len(power)):
+    """One power for all, or one for each of ``y``; ValueError if there are more or fewer."""
+    if np.ndim(power) and len(power) != len(y):
         raise ValueError(f"{len(power)} powers for {len(y)} sites")
-    return np.resize(power, len(y))
+    return power
 
 
 def rules():

@@ -37,5 +37,11 @@ def power_rule(alpha) -> Rule:
             return kl(likelihood, y, m, v)
         return kl(likelihood, y, m, v, of_sites(alpha, y))
 
-    single = None if powers.ndim == 0 else lambda i: power_rule(float(powers[i]))
-    return replace(tilted_rule(project, power=alpha), single=single)
+    rule = tilted_rule(project, power=alpha)
+    if powers.ndim == 0:
+        return rule
+    return replace(
+        rule,
+        single=lambda i: power_rule(float(powers[i])),
+        double=lambda: power_rule(np.tile(powers, 2)),
+    )

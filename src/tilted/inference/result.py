@@ -64,9 +64,10 @@ class Inference:
     ----------
     sites : Sites
     state : object
-        The conditioned posterior (``DenseState``).
+        The conditioned posterior (``DenseState`` or ``SparseState``).
     log_evidence : float
-        Log marginal likelihood: EP's [Zhang 2020, eq. 2], the same formula with QP's sites, or the ELBO.
+        Log marginal likelihood: EP's [Zhang 2020, eq. 2], the same formula with QP's sites, Power EP's
+        [Bui et al. 2017, eq. 38], or the ELBO.
     status : Status
     by_extra : array [N]
         Derivatives of the evidence in the extra variances, everything else held fixed (`Update.by_extra`).

@@ -23,7 +23,7 @@ class Update:
         distribution minus log of the integral of cavity times site (EP, QP), or the expected log
         likelihood minus the expected log site (VB).
     by_extra : array [N]
-        Derivatives of the local parts in the extra variances of the marginals.
+        Derivatives of the local parts in the extra variances of the marginals; 0 where a site was skipped.
     skipped : int
         Number of sites left as they were because the cavity or the projection was improper.
     """
@@ -53,6 +53,8 @@ class Rule:
         sites (``inference.implicit``); None where the gradient may hold the sites fixed.
     single : callable or None
         i -> the rule of one site, where sites have rules of their own (powers).
+    double : callable or None
+        The rule of all sites twice over, one after the other, where they have rules of their own.
     """
 
     update: Callable[[Marginals, Sites, object, np.ndarray], Update]
@@ -60,7 +62,12 @@ class Rule:
     power: float | np.ndarray = 1.0
     sensitivity: Callable | None = None
     single: Callable[[int], Rule] | None = None
+    double: Callable[[], Rule] | None = None
 
     def at(self, i: int) -> Rule:
         """The rule of site ``i`` by itself, for sequential sweeps."""
         return self if self.single is None else self.single(i)
+
+    def twice(self) -> Rule:
+        """The rule of all sites twice over, as Newton's method asks."""
+        return self if self.double is None else self.double()

@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from tilted.quadrature import TiltedDensity, integrate
+from tilted.quadrature import TiltedDensity
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,6 @@ class Likelihood(Protocol):
         """Error [N] of the point prediction under N(m, v): 0 or 1 for labels, else absolute."""
 
 
-def moments_by_panels(density: TiltedDensity, m, v) -> Tilted:
-    """Moments of a tilted density with cavities N(m, v) by quadrature, arrays [N]."""
-    panels = integrate(density)
-    offset = panels.expectation(panels.offsets)
-    variance = panels.expectation((panels.offsets - offset[:, None, None]) ** 2)
-    mean = density.origin + offset
-    return Tilted(panels.log_z, (density.origin - m + offset) / v, (variance - v) / v**2, mean, variance)
-
-
 def as_floats(values, what: str) -> np.ndarray:
     """``values`` as an array of floats.
 
@@ -117,3 +108,11 @@ def require_both_labels(y, name: str) -> np.ndarray:
     if len(np.unique(y)) < 2:
         raise ValueError(f"{name} needs both classes in the training labels, got only one")
     return y
+
+
+def require_powers(power, m: np.ndarray) -> np.ndarray:
+    """A power for each of ``m`` [N], from one for all or one a site; ValueError outside (0, 1]."""
+    powers = np.broadcast_to(np.asarray(power, dtype=float), np.shape(m))
+    if not np.all((powers > 0) & (powers <= 1)):
+        raise ValueError("powers of a likelihood lie in (0, 1]")
+    return powers

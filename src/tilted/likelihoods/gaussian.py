@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tilted.likelihoods.contract import Tilted, require_finite
+from tilted.likelihoods.contract import Tilted, require_finite, require_powers
 from tilted.quadrature import TiltedDensity, panel_edges
 
 
@@ -45,6 +45,7 @@ class GaussianNoise:
 
         The power is N(y; f, noise / power) times a constant.
         """
+        power = require_powers(power, m)
         noise = self.noise / power
         total = v + noise
         d1 = (y - m) / total

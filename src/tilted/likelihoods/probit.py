@@ -13,43 +13,28 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from tilted.likelihoods.contract import Tilted, require_both_labels, require_labels
+from tilted.likelihoods.contract import Tilted, require_both_labels, require_labels, require_powers
+from tilted.likelihoods.normal import (
+    KNEE,
+    LOG_SQRT_2PI,
+    STEP,
+    WIDE,
+    hazard,
+    loss_of_variance,
+    probit_moments,
+    remaining_curvature,
+)
+from tilted.likelihoods.probit_power import powered_moments
 from tilted.quadrature import TiltedDensity, bisect, gaussian_trapezoid, panel_edges
 
-LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 STRIP = 2.7  # the zeros of Phi nearest to the real line have imaginary part 2.81
 DROP = 50.0  # panels reach down to exp(-DROP) of the mode
 # panel ends around the step of Phi at zero, where the distribution function has a logarithmic kink
 BREAKS = np.concatenate([[0.0, 1.0, 2.0, 4.0], 8.0 * 4.0 ** np.arange(12), [-1.0, -2.0, -4.0, -8.0]])
-# wide marginals: smallest sd, largest |mean| in sd, nodes KNEE sinh(k STEP) for |k| <= HALF
-WIDE, SPAN, KNEE, STEP, HALF = 0.8, 10.0, 7.3, 0.055, 900
+# wide marginals: largest |mean| in sd, nodes KNEE sinh(k STEP) for |k| <= HALF
+SPAN, HALF = 10.0, 900
 LEFT = 100.0  # beyond, r (u + r) is its series in 1 / u^2
 REACH, HALVINGS = 60.0, 12  # the support is searched within REACH sd of the mode
-
-
-def hazard(z):
-    """r(z) = phi(z) / Phi(z), without cancellation or overflow in either tail."""
-    with np.errstate(over="ignore"):
-        return np.sqrt(2.0 / np.pi) / erfcx(-z / np.sqrt(2.0))
-
-
-def remaining_curvature(z, r):
-    """H(z) = 1 - r (z + r), in (0, 1]: the variance of a normal truncated at -z, for every z."""
-    direct = 1.0 - r * (z + r)
-    far = z < -4.0
-    if not np.any(far):
-        return direct
-    x = -np.where(far, z, -5.0)
-    fraction = x
-    for k in range(100, 2, -1):
-        fraction = x + k / fraction
-    d = 1.0 / (x + 2.0 / fraction)
-    return np.where(far, 2.0 * d / fraction - d * d, direct)
-
-
-def _loss_of_variance(z, r, H):
-    """1 - H = r (z + r), without the cancellation of either form on one side."""
-    return np.where(z < -4.0, 1.0 - H, r * (z + r))
 
 
 @dataclass(frozen=True)
@@ -72,7 +57,7 @@ class Probit:
 
         ``power`` is a float or an array [N], in (0, 1].
         """
-        powers = np.broadcast_to(power, np.shape(m))
+        powers = require_powers(power, m)
         if np.all(powers == 1.0):
             one = probit_moments(y * m, v)
             return Tilted(one.log_z, y * one.d1, one.d2, m + v * (y * one.d1), one.variance)
@@ -134,27 +119,13 @@ class Probit:
         return (y * m < 0).astype(float)
 
 
-def probit_moments(mu, v) -> Tilted:
-    """Moments of N(u; mu, v) Phi(u), arrays [N]."""
-    root = np.sqrt(1.0 + v)
-    z = mu / root
-    r = hazard(z)
-    H = remaining_curvature(z, r)
-    d1 = r / root
-    with np.errstate(over="ignore"):  # cavities wider than 1e77: infinite, and refused by the rule
-        variance = v * (1.0 + v * H) / (1.0 + v)
-    return Tilted(log_ndtr(z), d1, -_loss_of_variance(z, r, H) / (1.0 + v), mu + v * d1, variance)
-
-
 def _powered(y, m, v, powers) -> Tilted:
     """Moments with a power for each site, group by group."""
-    from tilted.likelihoods.probit_power import moments
-
     out = np.empty((5, len(m)))
     for power in np.unique(powers):
         rows = powers == power
         part = y[rows], m[rows], v[rows]
-        found = Probit().tilted(*part) if power == 1.0 else moments(*part, float(power))
+        found = Probit().tilted(*part) if power == 1.0 else powered_moments(*part, float(power))
         out[:, rows] = found.log_z, found.d1, found.d2, found.mean, found.variance
     return Tilted(*out)
 
@@ -212,7 +183,7 @@ def _nodes_around_step():
     w = STEP * np.arange(-HALF, HALF + 1)
     u = KNEE * np.sinh(w)
     r = hazard(u)
-    loss = _loss_of_variance(u, r, remaining_curvature(u, r))
+    loss = loss_of_variance(u, r, remaining_curvature(u, r))
     functions = np.stack([log_ndtr(u), r, -0.5 * loss])
     return u, functions * (STEP * KNEE * np.cosh(w) / np.sqrt(2.0 * np.pi))
 

@@ -12,10 +12,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import log_ndtr
 
-from tilted.likelihoods.contract import Tilted, require_both_labels, require_labels
+from tilted.likelihoods.contract import Tilted, require_both_labels, require_labels, require_powers
+from tilted.likelihoods.normal import LOG_SQRT_2PI
 from tilted.quadrature import TiltedDensity, panel_edges
 
-LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 TAIL = 10.0  # standard deviations, or 50 decay lengths of a tail beyond zero, that panels cover
 NEAR = 2.0 ** -np.arange(1.0, 13.0)  # further panel ends towards the step, in units of the reach
 
@@ -57,7 +57,7 @@ class NoisyStep:
         With z = y m / sqrt(v), Z = a Phi(z) + b Phi(-z), a = (1 - eps)^power, b = eps^power, and
         w = (a - b) phi(z) / Z: mean m + y sqrt(v) w, variance v (1 - w (z + w)).
         """
-        sd = np.sqrt(v)
+        power, sd = require_powers(power, m), np.sqrt(v)
         z = y * m / sd
         log_a, log_b = power * np.log1p(-self.flips), power * np.log(self.flips)
         log_z = np.logaddexp(log_a + log_ndtr(z), log_b + log_ndtr(-z))

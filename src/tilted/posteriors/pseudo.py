@@ -51,10 +51,13 @@ class PseudoPoints:
         NotPositiveDefinite
             If Kuu is singular: pseudo-inputs coincide.
         ValueError
-            Without pseudo-inputs, for negative jitter, and for windows of another dimension than the inputs.
+            Without pseudo-inputs or for such that are not finite, for negative jitter, and for windows of
+            another dimension than the inputs.
         """
         if len(Z) == 0:
             raise ValueError("no pseudo-inputs")
+        if np.ndim(Z) != 2 or not np.all(np.isfinite(Z)):
+            raise ValueError(f"pseudo-inputs are finite numbers [M, D], got shape {np.shape(Z)}")
         check_jitter(relative_jitter)
         features = features or Points()
         among = features.among(kernel, Z.shape[1])
@@ -67,6 +70,22 @@ class PseudoPoints:
     def cross(self, X: np.ndarray) -> np.ndarray:
         """Kuf [M, N] with the inputs ``X`` [N, D]."""
         return self.features.between(self.kernel, self.Z.shape[1]).matrix(self.Z, X)
+
+    def left_over(self, X: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, int]:
+        """Conditional variances [N] of f given the pseudo-points (V = root Kuf), and how many are floored.
+
+        Those below zero by rounding, relatively at most `ROUNDING`, are set to zero and counted.
+
+        Raises
+        ------
+        NotPositiveDefinite
+            If Kuu is so near to singular that K - Q has lost its sign.
+        """
+        prior = self.kernel.diagonal(X)
+        extra = prior - np.einsum("mn,mn->n", V, V)
+        if not np.all(extra >= -ROUNDING * prior):
+            raise linalg.NotPositiveDefinite("K - Q (allow jitter)", int(np.argmin(extra)) + 1, len(X))
+        return np.maximum(extra, 0.0), int(np.sum(extra < 0))
 
     def predict(self, factor, projected, Xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean, without the prior's, and variance [N*] of f at ``Xs`` [N*, D], O(M^2) a point.
@@ -88,6 +107,34 @@ class PseudoPoints:
         W = factor @ V
         explained = np.einsum("mn,mn->n", W, W) - np.einsum("mn,mn->n", V, V)
         return projected @ W, require_positive(self.kernel.diagonal(Xs) + explained)
+
+    def evidence_gradient(self, X, Kuf, V, mu, S, shift, tau, by_extra, scale: float = 1.0):
+        """Gradient of the log evidence with the sites held fixed (at their fixed point).
+
+        Parameters
+        ----------
+        X : array [N, D]
+        Kuf, V : arrays [M, N]
+            V = root Kuf.
+        mu, S : arrays [M], [M, M]
+            Posterior mean and covariance of z = Luu^-1 u.
+        shift : array [N]
+            nu - tau m, with the marginals' means m.
+        tau, by_extra : arrays [N]
+            Precisions of the sites; derivatives of the local terms in the extra variances.
+        scale : float
+            Weight of each datum, where they are a batch of more.
+
+        Returns
+        -------
+        by_parameters, by_Z, by_width : arrays [P], [M, D], [widths]
+        """
+        inner = 2.0 * V * by_extra
+        by_V = np.multiply.outer(mu, shift) - (S @ V) * tau - inner
+        middle = np.eye(len(mu)) - S + scale * (inner @ V.T) - np.multiply.outer(mu, mu)
+        by_Kuf, by_Kuu = scale * (self.root.T @ by_V), 0.5 * (self.root.T @ middle @ self.root)
+        parameters, by_Z, by_width = self.pull_back(X, Kuf, by_Kuf, by_Kuu)
+        return parameters + self.kernel.contract_diagonal(scale * by_extra), by_Z, by_width
 
     def pull_back(self, X, Kuf, by_Kuf, by_Kuu) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Gradients in Kuf and Kuu as gradients in what they are made of.

@@ -13,7 +13,7 @@ import numpy as np
 
 from tilted import linalg
 from tilted.gaussian import Marginals, Sites
-from tilted.posteriors.pseudo import ROUNDING, PseudoPoints
+from tilted.posteriors.pseudo import PseudoPoints
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Sparse:
 
         ``features`` (Points or Windows) are what the pseudo-points see of f - mean, its values by default.
         ``jitter`` is added to the diagonal of Kuu, in units of its mean; it is part of the model. Conditional
-        variances below zero by rounding, relatively at most `ROUNDING`, are set to zero and counted
-        (``floored``).
+        variances below zero by rounding, relatively at most `pseudo.ROUNDING`, are set to zero and
+        counted (``floored``).
 
         Raises
         ------
@@ -84,11 +84,7 @@ class Sparse:
         """
         pseudo = PseudoPoints.build(kernel, Z, jitter, features)
         V = pseudo.root @ pseudo.cross(X)
-        prior = kernel.diagonal(X)
-        extra = prior - np.einsum("mn,mn->n", V, V)
-        if not np.all(extra >= -ROUNDING * prior):
-            raise linalg.NotPositiveDefinite("K - Q (allow jitter)", int(np.argmin(extra)) + 1, len(X))
-        floored, extra = int(np.sum(extra < 0)), np.maximum(extra, 0.0)
+        extra, floored = pseudo.left_over(X, V)
         return cls(pseudo, X, V, np.broadcast_to(mean, len(X)).astype(float), extra, floored)
 
     @property
@@ -161,15 +157,10 @@ class Sparse:
         Returns
         -------
         by_parameters, by_Z : arrays [P], [M, D]
+            Widths of windows are held fixed too.
         """
-        tau, root = state.sites.tau, self.pseudo.root
-        weights = state.sites.nu - tau * state.marginals.mean  # (Q + T^-1)^-1 (nu / tau - mean)
-        inverse = state.factor.T @ state.factor
-        inner = 2.0 * self.V * by_extra
-        Vw = self.V @ weights
-        by_V = np.multiply.outer(Vw, weights) - (inverse @ self.V) * tau - inner
-        middle = np.eye(len(root)) - inverse + inner @ self.V.T - np.multiply.outer(Vw, Vw)
-        by_Kuf, by_Kuu = root.T @ by_V, 0.5 * (root.T @ middle @ root)
-        Kuf = self.pseudo.cross(self.X)
-        parameters, by_Z, _ = self.pseudo.pull_back(self.X, Kuf, by_Kuf, by_Kuu)
-        return parameters + self.pseudo.kernel.contract_diagonal(by_extra), by_Z
+        tau = state.sites.tau
+        shift = state.sites.nu - tau * state.marginals.mean  # (Q + T^-1)^-1 (nu / tau - mean)
+        S = state.factor.T @ state.factor
+        at = self.X, self.pseudo.cross(self.X), self.V, self.V @ shift, S
+        return self.pseudo.evidence_gradient(*at, shift, tau, by_extra)[:2]

@@ -10,7 +10,6 @@ keeps its pair only while the EP record it was compared with stands beside it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,23 +18,12 @@ import numpy as np
 from tilted.results import compact, runs, store
 from tilted.results.collect import NO_PAIR, Collected, collect, joined, no_variances
 from tilted.results.compact import MAIN
-from tilted.results.runs import SEED, Runs
+from tilted.results.runs import SEED, Change, Runs
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FOLD = ("protocol", "dataset", "seed", "fold")
-
-
-@dataclass(frozen=True)
-class Change(runs.Change):
-    """What `fold_in` did, in seeds of (protocol, data set, method); `unpaired` in QP fits."""
-
-    unpaired: int
-
-    def __str__(self) -> str:
-        lost = f"; {self.unpaired} QP fits lost the EP record they were compared with"
-        return self.text("seeds") + (lost if self.unpaired else "")
 
 
 def fold_in(paths: Iterable[str | Path], folder: str | Path, keep: bool = True) -> Change:
@@ -78,7 +66,8 @@ def merge(old: Collected, new: Collected) -> tuple[Collected, Change]:
         {**old.runs.seeds, **{key: new.runs.seeds[key] for key in wins}},
         {**old.runs.environments, **new.runs.environments},
     )
-    change = Change(len(wins - had), len(wins & had), len(had - wins), len(outdated), unpaired)
+    lost = f"{unpaired} QP fits lost the EP record they were compared with" if unpaired else ""
+    change = Change("seeds", len(wins - had), len(wins & had), len(had - wins), len(outdated), lost)
     return Collected(frame, joined(variances), stamps), change
 
 

@@ -58,18 +58,20 @@ class Runs:
 
 @dataclass(frozen=True)
 class Change:
-    """What folding new records into a folder did, in units of its records (fits, seeds)."""
+    """What folding new records into a folder did, in its units (fits, seeds), and a note."""
 
+    unit: str
     added: int
     replaced: int
     kept: int
     outdated: int
+    note: str = ""
 
-    def text(self, unit: str) -> str:
-        """One line, without a full stop."""
-        text = f"{self.added} {unit} added, {self.replaced} replaced, {self.kept} kept"
-        outdated = f"; {self.outdated} {unit} passed over, older than the records"
-        return text + (outdated if self.outdated else "")
+    def __str__(self) -> str:
+        parts = [f"{self.added} {self.unit} added, {self.replaced} replaced, {self.kept} kept"]
+        if self.outdated:
+            parts.append(f"{self.outdated} {self.unit} passed over, older than the records")
+        return "; ".join([*parts, *([self.note] if self.note else [])])
 
 
 def read(folder: str | Path, name: str = FILE, key: tuple[str, ...] = SEED) -> Runs:

@@ -15,7 +15,6 @@ Beside them ``provenance.json`` says what made them (`tilted.results.runs`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ import numpy as np
 from tilted.experiments import pep
 from tilted.provenance import closure_hash
 from tilted.results import compact, runs, stamps, store
-from tilted.results.runs import UNKNOWN, Runs
+from tilted.results.runs import UNKNOWN, Change, Runs
 from tilted.results.store import RecordError
 
 if TYPE_CHECKING:
@@ -156,16 +155,6 @@ def _is_power(text: str) -> bool:
     return 0 <= value <= 1 and f"{value:g}" == text
 
 
-@dataclass(frozen=True)
-class Change(runs.Change):
-    """What `fold_in` did, in fits; ``failed`` of all there are then."""
-
-    failed: int
-
-    def __str__(self) -> str:
-        return f"{self.text('fits')}; {self.failed} of all failed"
-
-
 def fold_in(paths: Iterable[str | Path], folder: str | Path, keep: bool = True) -> Change:
     """Fold fit files into the compact records of a folder, which need not exist.
 
@@ -200,7 +189,8 @@ def fold_in(paths: Iterable[str | Path], folder: str | Path, keep: bool = True) 
     for target, content in zip((path, Path(folder, runs.FILE)), contents, strict=True):
         store.write_bytes(target, content)
     replaced, failed = len(wins.keys() & had.keys()), int((frame["outcome"] == FAILED).sum())
-    return Change(len(wins) - replaced, replaced, len(had) - replaced, len(outdated), failed)
+    counts = len(wins) - replaced, replaced, len(had) - replaced, len(outdated)
+    return Change("fits", *counts, f"{failed} of all failed")
 
 
 def _key(line: dict) -> tuple:
