@@ -4,8 +4,9 @@
 (`tilted.experiments.lookup_study`): errors of a projection at random points a line; one fit at fixed
 hyperparameters a line, ``projection`` being ``quadrature``, ``certified`` or ``as-described``, and
 ``outside_box`` the share of the sites whose cavity lies outside the table. ``limits.csv``
-(`tilted.experiments.pep_limits`, beside the Power-EP records): one comparison with a dense formula a line. A
-line ends with its stamp (`stamps.COLUMNS`).
+(`tilted.experiments.pep_limits`, beside the Power-EP records): one comparison with a dense formula a line.
+``mnist.csv`` (`tilted.experiments.mnist`, there too): one measurement of a training a line. A line ends with
+its stamp (`stamps.COLUMNS`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tilted.experiments import lookup_study, pep_limits, timing
+from tilted.experiments import lookup_study, mnist, pep_limits, timing
 from tilted.provenance import closure_hash
 from tilted.results import stamps
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tilted.results.stamps import Made
 
 TIMING, ERRORS, EFFECT, LIMITS = "timing.csv", "lookup.csv", "lookup_effect.csv", "limits.csv"
+DIGITS = "mnist.csv"
 FOLD = ("dataset", "protocol", "seed", "fold")
 
 
@@ -61,6 +63,7 @@ STUDIES = {
         "problem",
         pep_limits.modules_of,
     ),
+    DIGITS: Study(mnist.COLUMNS, (*mnist.RUN, "step"), None, "dataset", mnist.modules_of),
 }
 
 
