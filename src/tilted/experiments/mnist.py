@@ -35,9 +35,9 @@ COLUMNS = (
     *RUN, "steps", "step", "seconds", *SCORES, "variance", "lengthscale",
     "skipped", "refused", "outcome", "message",
 )  # fmt: skip
-"""Of a measurement: the run and its length; steps so far, and processor seconds of the training so far, the
-first pseudo-inputs included; share of errors and mean log p(y*) in nats on the test set, the last batch's
-estimate of the log evidence; kernel; updates of sites left out and steps refused so far."""
+"""Of a measurement: the run and its length; steps so far, and processor seconds of the training so far,
+without the clustering and the measurements; share of errors and mean log p(y*) in nats on the test set, the
+last batch's estimate of the log evidence; kernel; updates of sites left out and steps refused so far."""
 
 
 def modules_of(dataset: str = NAME) -> list[str]:
@@ -46,9 +46,9 @@ def modules_of(dataset: str = NAME) -> list[str]:
 
 
 def schedule(steps: int) -> list[int]:
-    """The steps after which a run of so many is measured, the last one among them; 0 is before the first."""
+    """The steps after which a run of so many is measured, the last one among them."""
     decades = np.arange(0.0, np.log10(steps), 1.0 / EACH_DECADE)
-    return [0, *dict.fromkeys([*(int(round(10.0**x)) for x in decades), steps])]
+    return list(dict.fromkeys([*(int(round(10.0**x)) for x in decades), steps]))
 
 
 def pseudo_inputs(X: np.ndarray, m: int, seed: int) -> np.ndarray:
@@ -101,15 +101,14 @@ def run(
     training = replace(training, steps=steps, seed=seed)
     problem.rule()  # refuses a power that cannot be
     run = {"dataset": NAME, "alpha": float(alpha), "m": int(m), "seed": int(seed), "steps": int(steps)}
-    began, apart, state = time.process_time(), 0.0, None
     Z = pseudo_inputs(digits.X, m, seed)
+    began, apart, state = time.process_time(), 0.0, None
     for step in schedule(steps):
         failure = None
         try:
             if state is None:
                 state = begin(problem, SquaredExponential(VARIANCE, LENGTHSCALE), Z)
-            else:
-                state = train(problem, state, replace(training, steps=step))
+            state = train(problem, state, replace(training, steps=step))
         except (NotPositiveDefinite, ArithmeticError, ValueError) as error:
             failure = _failure(error)
         stopped = time.process_time()
@@ -124,7 +123,7 @@ def _measured(state: Trained, digits: Digits) -> dict:
     """Scores of a state on the test set."""
     kernel = state.pseudo.kernel
     about = {
-        "energy": state.energy if state.step else None,
+        "energy": state.energy,
         "variance": float(kernel.variance),
         "lengthscale": float(kernel.lengthscale),
         "skipped": int(state.skipped),
