@@ -10,6 +10,7 @@ import numpy as np
 
 from tilted.experiments.mnist import COLUMNS, FAILED, NAME, OK, RUN
 from tilted.results import compact, stamps, store, studies
+from tilted.results.grid import counted
 from tilted.results.runs import Change
 from tilted.results.store import RecordError
 
@@ -103,7 +104,7 @@ def read(path: str | Path) -> pd.DataFrame | None:
     except ValueError as error:
         raise RecordError(str(error)) from error
     if table is not None:
-        table["message"] = table["message"].fillna("")
+        table["message"] = table["message"].astype("str").where(table["message"].notna(), "")
         check(table, path)
     return table
 
@@ -140,6 +141,8 @@ class End(NamedTuple):
         At the last measurement, by seed.
     reached : dict
         Level of `LEVELS` -> seconds [runs that reached it] until the first measurement at or below it.
+    skipped, refused : int
+        Of all runs together, at their last measurement that has them.
     """
 
     alpha: str
@@ -151,6 +154,8 @@ class End(NamedTuple):
     error: np.ndarray
     log_likelihood: np.ndarray
     reached: dict[float, np.ndarray]
+    skipped: int
+    refused: int
 
 
 def power(alpha: float) -> str:
@@ -166,7 +171,10 @@ def ends(table: pd.DataFrame) -> Iterator[End]:
         done = [line for line in last if line["step"] == steps and line["outcome"] == OK]
         scores = (np.array([line[name] for line in done]) for name in ("seconds", "error", "log_likelihood"))
         reached = {level: _first(groups, level) for level in LEVELS}
-        yield End(power(alpha), int(m), int(steps), len(groups), len(groups) - len(done), *scores, reached)
+        counts = (int(sum(run[name].max() for run in groups if run[name].notna().any()))
+                  for name in ("skipped", "refused"))  # fmt: skip
+        number = len(groups), len(groups) - len(done)
+        yield End(power(alpha), int(m), int(steps), *number, *scores, reached, *counts)
 
 
 def _first(runs: list[pd.DataFrame], level: float) -> np.ndarray:
@@ -187,3 +195,16 @@ def curve(table: pd.DataFrame, score: str) -> pd.DataFrame:
     seeds = table["seed"].nunique()
     groups = table[table["outcome"] == OK].groupby("step")[["seconds", score]]
     return groups.mean()[groups.size() == seeds]
+
+
+def covered(table: pd.DataFrame) -> str:
+    """What the record covers, a sentence without a full stop."""
+    runs = table.drop_duplicates(list(RUN))
+    parts = []
+    for (m, steps), part in runs.groupby(["m", "steps"]):
+        powers = ", ".join(
+            f"{power(a)} ({counted(n, 'run')})" for a, n in part.groupby("alpha").size().items()
+        )
+        parts.append(f"M = {m}, {steps} steps: α = {powers}")
+    failed = sum(end.n_failed for end in ends(table))
+    return f"{'; '.join(parts)}; {failed} failed"
