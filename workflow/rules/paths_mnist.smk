@@ -4,16 +4,26 @@
 MNIST = config.get("mnist", {})
 
 
-def mnist_paths():
-    """Measurements of all runs; a run that two grids ask for is one."""
+def planned_digits():
+    """Measurements, power, number of pseudo-points and steps of all runs; one that two grids ask for is one."""
     runs = [
-        f"data/fits/mnist/{grid['steps']}/alpha{alpha:g}-m{m}-seed{seed}.jsonl.gz"
+        (
+            f"data/fits/mnist/{grid['steps']}/alpha{alpha:g}-m{m}-seed{seed}.jsonl.gz",
+            alpha,
+            m,
+            grid["steps"],
+        )
         for grid in MNIST.values()
         for m in grid["m"]
         for alpha in grid["alphas"]
         for seed in range(grid["seeds"])
     ]
     return list(dict.fromkeys(runs))
+
+
+def mnist_paths():
+    """Measurements of all runs."""
+    return [run[0] for run in planned_digits()]
 
 
 def mnist_record():

@@ -15,6 +15,7 @@ rule plan:
     params:
         fits=planned_fits(),
         regressions=planned_regressions(),
+        digits=planned_digits(),
         grids=PEP,
         folders=[RECORDS, PEP_RECORDS],
     script:

@@ -2,7 +2,9 @@
 
 A QP job costs what its seeds cost in the records (`runs`). A regression costs what the records of the same
 data set, power and number of pseudo-points took, or, without such records, what a model of all of them says
-(`Regressions`). Of what was never measured the cost is unknown, and said to be.
+(`Regressions`). A run on the digits costs its steps, each what it took with as many pseudo-points and, if
+there are such runs, the same power; its measurements are not counted. Of what was never measured the cost is
+unknown, and said to be.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from scipy.optimize import nnls
 from tilted import protocols
 from tilted.experiments import pep
 from tilted.results import compact, merge, runs, spans
-from tilted.results.pep import records
+from tilted.results.pep import mnist, records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,6 +131,28 @@ def pep_jobs(planned: Iterable[tuple], grids: dict, folder: str | Path) -> list[
         times = [cost.seconds(dataset, n, records.power(alpha), m) for alpha, m, _ in cells]
         known = None if None in times else splits * sum(times)
         jobs.append(Job(f"PEP {name}", path, splits * len(cells), known))
+    return jobs
+
+
+def digits_jobs(planned: Iterable[tuple], folder: str | Path) -> list[Job]:
+    """Jobs of the digits.
+
+    Parameters
+    ----------
+    planned : iterable of (path, power, number of pseudo-points, steps)
+    folder : path
+        Of their record.
+    """
+    table = mnist.read(Path(folder, mnist.FILE))
+    jobs = []
+    for path, alpha, m, steps in planned:
+        known = None
+        if table is not None and (table["m"] == m).any():
+            alike = table[table["m"] == m]
+            same = alike[alike["alpha"] == alpha]
+            last = (same if len(same) else alike).groupby(["alpha", "seed"])[["seconds", "step"]].max()
+            known = steps * float((last["seconds"] / last["step"]).mean())
+        jobs.append(Job("digits", path, 1, known))
     return jobs
 
 

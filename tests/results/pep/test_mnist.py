@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tilted.experiments.mnist import COLUMNS, RUN
-from tilted.results import store, studies
+from tilted.results import plan, store, studies
 from tilted.results.pep import artifacts, mnist, mnist_claims, mnist_figures, mnist_tables, records
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "data" / "published"
@@ -174,6 +174,15 @@ def test_tables_and_figures(fold, tmp_path):
     before = drawn[0].read_bytes()
     assert mnist_figures.write(table, tmp_path / "g")[0].read_bytes() == before
     assert mnist_figures.write(table[table["m"] == 100], tmp_path / "h") == [tmp_path / "h" / "figure31.png"]
+
+
+def test_the_plan_takes_the_seconds_of_a_step(fold, tmp_path):
+    fold(*GRID, {"alpha": 1.0, "seed": 2, "pace": 9.0, "steps": (1,), "errors": (0.1,)})
+    planned = [("a", 0, 100, 50), ("b", 1, 100, 50), ("c", 0.2, 100, 50), ("d", 0, 200, 50)]
+    jobs = plan.digits_jobs(planned, tmp_path)
+    assert [job.seconds for job in jobs[:3]] == pytest.approx([50 * 1.05, 50 * 13.1 / 3, 50 * 15.2 / 5])
+    assert jobs[3].seconds is None and [job.fits for job in jobs] == [1] * 4
+    assert plan.digits_jobs(planned, tmp_path / "nowhere")[0].seconds is None
 
 
 def test_the_digits_join_the_paper(fits, fold, tmp_path):
