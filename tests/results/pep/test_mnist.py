@@ -136,24 +136,30 @@ def test_the_figures_claim_is_not_testable_and_what_stands_beside_it_can_go_eith
     (block,) = mnist_claims.minibatches(None)
     assert block.verdict == "not testable" and "mnist.csv" in block.remark
     runs = [{"alpha": a, "seed": s, "pace": 1.0 + a * (s + 0.2)} for a in (0.0, 1.0) for s in (0, 1, 2)]
-    fold(*runs, {"alpha": 0.5, "pace": 1.4}, {"alpha": 0.5, "m": 200})
+    slow = [{"alpha": 0.5, "seed": 0, "pace": 1.4}, {"alpha": 0.5, "seed": 1, "pace": 1.5}]
+    fold(*runs, *slow, {"alpha": 0.8}, {"alpha": 0.5, "m": 200})
     shown, beside = mnist_claims.minibatches(mnist.read(fold.path))
     assert shown.verdict == "not testable" and shown.rows() == {"M = 100": "no data", "M = 200": "no data"}
     assert beside.rows() == {
         "M = 100, α = 0.5": "yes",
+        "M = 100, α = 0.8": "undecided",
         "M = 100, α = 1": "no",
         "M = 200, α = 0.5": "no data",
     }
-    line = beside.lines[2]
+    line = next(line for line in beside.lines if line.row == "M = 100, α = 1")
     assert line.effect == pytest.approx(2.2) and (line.sample.low, line.sample.high) == (1.2, 3.2)
     assert line.n == 3
 
 
 def test_a_power_that_never_gets_there_is_not_as_fast(fold):
-    fold({"alpha": 0.0}, {"alpha": 1.0, "errors": (0.2, 0.1, 0.04)})
-    five, three = mnist_claims.minibatches(mnist.read(fold.path))[1].lines
+    never = {"alpha": 1.0, "errors": (0.2, 0.1, 0.04)}
+    fold({"alpha": 0.0}, {"alpha": 0.0, "seed": 1}, never, {**never, "seed": 1})
+    five, three, *others = mnist_claims.minibatches(mnist.read(fold.path))[1].lines
+    assert {(line.row, line.sample.status, line.note) for line in others} == {
+        ("M = 200", "no data", "not run")
+    }
     assert (five.sample.status, five.effect) == ("no", 10.0)
-    assert (three.sample.status, three.effect, three.note) == ("no", math.inf, "1 never got there")
+    assert (three.sample.status, three.effect, three.note) == ("no", math.inf, "2 never got there")
 
 
 def test_tables_and_figures(fold, tmp_path):

@@ -49,7 +49,7 @@ MEANINGS = {
         "about it, so no verdict is possible; our curves are figures 31 and 32, our numbers in pep_mnist.md. "
         "Beside it: section 3.9 says that with minibatches Power EP is as scalable as variational "
         "inference. That holds if for every M and power, at the same seeds, the seconds until 5 % and 3 % "
-        "errors are at most 1.5 times those of α = 0 (median over seeds)."
+        "errors are at most 1.5 times those of α = 0 (median over seeds, of which there are two or more)."
     ),
 }
 
