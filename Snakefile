@@ -23,6 +23,7 @@ if not {"name", "qp"} & set(config):
 include: "workflow/rules/common.smk"
 include: "workflow/rules/paths_qp.smk"
 include: "workflow/rules/paths_pep.smk"
+include: "workflow/rules/paths_mnist.smk"
 include: "workflow/rules/paths_studies.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/fits.smk"
@@ -49,6 +50,11 @@ if "differences" in config:
 if "pep" in config:
 
     include: "workflow/rules/pep.smk"
+
+
+if "mnist" in config:
+
+    include: "workflow/rules/mnist.smk"
 
 
 if "lookup" in config:

@@ -228,9 +228,9 @@ def _limits(arguments) -> int:
 
 
 def _datasets(arguments) -> int:
-    from tilted.data import regression, table_of_datasets
+    from tilted.data import mnist, regression, table_of_datasets
 
-    rows = table_of_datasets() + regression.table_of_regression_sets()
+    rows = table_of_datasets() + regression.table_of_regression_sets() + mnist.table()
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return 0

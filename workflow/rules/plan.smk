@@ -15,6 +15,7 @@ rule plan:
     params:
         fits=planned_fits(),
         regressions=planned_regressions(),
+        digits=planned_digits(),
         grids=PEP,
         toy=[planned_toy(), TOY.get("n_train", [])],
         folders=[RECORDS, PEP_RECORDS],

@@ -27,6 +27,7 @@ rule artifacts:
         truth=truth_records(),
         studies=studies_made(),
         regressions=[*regression_records(), *toy_record()],
+        digits=mnist_record(),
         published="data/published/qp_table1.csv",
         claims="data/published/claims.csv",
     output:

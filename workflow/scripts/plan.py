@@ -6,4 +6,5 @@ job = snakemake  # noqa: F821
 p = job.params
 jobs = plan.qp_jobs(p.fits, p.folders[0]) + plan.pep_jobs(p.regressions, p.grids, p.folders[1])
 jobs += plan.toy_jobs(*p.toy, p.folders[1])
+jobs += plan.digits_jobs(p.digits, p.folders[1])
 store.write_text(job.log[0], "".join(f"{line}\n" for line in plan.lines(jobs)))

@@ -2,7 +2,9 @@
 
 A QP job costs what its seeds cost in the records (`runs`). A regression costs what the records of the same
 data set, power and number of pseudo-points took, or, without such records, what a model of all of them says
-(`Regressions`). Of what was never measured the cost is unknown, and said to be.
+(`Regressions`). A run on the digits costs its steps, each what it took with as many pseudo-points and, if
+there are such runs, the same power; its measurements are not counted. Of what was never measured the cost is
+unknown, and said to be.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from scipy.optimize import nnls
 from tilted import protocols
 from tilted.experiments import pep
 from tilted.results import compact, merge, runs, spans
-from tilted.results.pep import records, toy
+from tilted.results.pep import mnist, records, toy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,6 +153,28 @@ def toy_jobs(planned: Iterable[tuple], sizes: Iterable[int], folder: str | Path)
         Job("PEP toy", path, 2 * len(sizes) * sets, None if cost is None else sets * cost)
         for path, sets in planned
     ]
+
+
+def digits_jobs(planned: Iterable[tuple], folder: str | Path) -> list[Job]:
+    """Jobs of the digits.
+
+    Parameters
+    ----------
+    planned : iterable of (path, power, number of pseudo-points, steps)
+    folder : path
+        Of their record.
+    """
+    table = mnist.read(Path(folder, mnist.FILE))
+    jobs = []
+    for path, alpha, m, steps in planned:
+        known = None
+        if table is not None and (table["m"] == m).any():
+            alike = table[table["m"] == m]
+            same = alike[alike["alpha"] == alpha]
+            last = (same if len(same) else alike).groupby(["alpha", "seed"])[["seconds", "step"]].max()
+            known = steps * float((last["seconds"] / last["step"]).mean())
+        jobs.append(Job("digits", path, 1, known))
+    return jobs
 
 
 def lines(jobs: list[Job]) -> list[str]:

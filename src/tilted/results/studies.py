@@ -5,8 +5,9 @@
 hyperparameters a line, ``projection`` being ``quadrature``, ``certified`` or ``as-described``, and
 ``outside_box`` the share of the sites whose cavity lies outside the table. ``limits.csv``
 (`tilted.experiments.pep_limits`, beside the Power-EP records): one comparison with a dense formula a line.
-``toy.csv`` (`tilted.experiments.pep_toy`, beside them too): one exact regression a line. A line ends with its
-stamp (`stamps.COLUMNS`).
+``toy.csv`` (`tilted.experiments.pep_toy`, beside them too): one exact regression a line. ``mnist.csv``
+(`tilted.experiments.mnist`, there too): one measurement of a training a line. A line ends with its stamp
+(`stamps.COLUMNS`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tilted.experiments import lookup_study, pep_limits, pep_toy, timing
+from tilted.experiments import lookup_study, mnist, pep_limits, pep_toy, timing
 from tilted.provenance import closure_hash
 from tilted.results import stamps
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tilted.results.stamps import Made
 
 TIMING, ERRORS, EFFECT = "timing.csv", "lookup.csv", "lookup_effect.csv"
-LIMITS, TOY = "limits.csv", "toy.csv"
+LIMITS, TOY, DIGITS = "limits.csv", "toy.csv", "mnist.csv"
 FOLD = ("dataset", "protocol", "seed", "fold")
 
 
@@ -70,6 +71,7 @@ STUDIES = {
         "dataset",
         pep_toy.modules_of,
     ),
+    DIGITS: Study(mnist.COLUMNS, (*mnist.RUN, "step"), None, "dataset", mnist.modules_of),
 }
 
 

@@ -20,9 +20,9 @@ from tilted.results.pep import (
     scores,
     tables,
     toy,
+    verdicts,
 )
 from tilted.results.pep.scores import SMLL, SMSE
-from tilted.results.pep.verdicts import CLAIMS
 from tilted.results.pep.words import CAPTIONS, MEANINGS, TITLES
 
 DATA = Path(__file__).resolve().parents[3] / "data" / "published"
@@ -75,15 +75,16 @@ def test_every_file_is_written_and_every_figure_has_a_caption(written):
 
 def test_the_chapter_goes_into_the_audit(written):
     found, folder = written
-    claims = text.read_claims(DATA / "claims.csv", CLAIMS)
+    judged = [*verdicts.CLAIMS, verdicts.DIGITS]
+    claims = text.read_claims(DATA / "claims.csv", judged)
     text.write(found.audit, claims, folder)
     table = pd.read_csv(folder / "audit.csv", keep_default_na=False)
-    assert list(table["id"]) == list(CLAIMS) and set(table["paper"]) == {"PEP"}
+    assert list(table["id"]) == judged and set(table["paper"]) == {"PEP"}
     by_claim = table.set_index("id")["verdict"]
-    assert by_claim["PEP5"] == "holds" and by_claim["PEP8"] == "not testable"
+    assert by_claim["PEP5"] == "holds" and by_claim["PEP8"] == by_claim["PEP11"] == "not testable"
     page = (folder / "audit.md").read_text(encoding="utf-8")
     assert page.startswith("# Which claims of the Power-EP paper hold") and "nan" not in page
-    assert all(f"## {name}: {TITLES[name]}" in page and MEANINGS[name][:30] in page for name in CLAIMS)
+    assert all(f"## {name}: {TITLES[name]}" in page and MEANINGS[name][:30] in page for name in judged)
     assert "splits 0-3; α 0, 0.5, 0.8, 1; M 5, 20, 100; 96 fits, 1 not converged, 1 failed" in " ".join(
         page.split()
     )

@@ -12,6 +12,9 @@ from tilted.results import report, stamps, studies
 from tilted.results.audit.text import Chapter
 from tilted.results.pep import (
     figures,
+    mnist,
+    mnist_figures,
+    mnist_tables,
     published,
     records,
     rerun,
@@ -28,7 +31,7 @@ FIGURES = "pep"
 """Folder of the figures."""
 
 TABLES = ("pep.md", "pep_wins.csv", "pep_ranks.csv", "pep_means.csv")
-"""Always made; `starts.NAMES` where some searches started elsewhere."""
+"""Always made; `starts.NAMES` where some searches started elsewhere, `mnist_tables.NAMES` with the digits."""
 
 
 class Written(NamedTuple):
@@ -55,7 +58,8 @@ def write(folder: str | Path | None, tables_folder, figures_folder, published_fo
     Parameters
     ----------
     folder : str or Path, optional
-        Folder of the record `records.FILE` and of the studies `studies.LIMITS` and `studies.TOY`.
+        Folder of the record `records.FILE`, of the studies `studies.LIMITS` and `studies.TOY`, and of the
+        digits, `mnist.FILE`.
     tables_folder, figures_folder, published_folder : str or Path
         The last holds the printed numbers (`published.FILE`).
     """
@@ -72,9 +76,26 @@ def write(folder: str | Path | None, tables_folder, figures_folder, published_fo
     drawn.sort(key=lambda path: list(words.CAPTIONS).index(path.stem))
     limits = studies.read(folder, studies.LIMITS)
     loud = stamps.loud(f"{FIGURES}/{records.FILE}", made)
-    for name, table in ((studies.LIMITS, limits), (studies.TOY, exact)):
+    digits = mnist.read(Path(folder, mnist.FILE))
+    for name, table in ((studies.LIMITS, limits), (studies.TOY, exact), (mnist.FILE, digits)):
         loud += stamps.loud(f"{FIGURES}/{name}", studies.made(name, table))
-    return Written([verdicts.chapter(fits, printed, limits)], [_part(fits, printed, drawn)], loud)
+    parts = [_part(fits, printed, drawn)]
+    if digits is not None:
+        parts.append(_digits(digits, tables_folder, Path(figures_folder, FIGURES)))
+    return Written([verdicts.chapter(fits, printed, limits, digits)], parts, loud)
+
+
+def _digits(table, tables_folder, figures_folder: Path) -> report.Part:
+    """Tables and figures of the digits, and their part of the report."""
+    mnist_tables.write(table, tables_folder)
+    drawn = mnist_figures.write(table, figures_folder)
+    header, _, cells = mnist_tables.cells(table)
+    return report.Part(
+        title=mnist_tables.TITLE,
+        paragraphs=[" ".join(mnist_tables.INTRODUCTION.split()), f"{mnist.covered(table)}."],
+        tables=[report.Table("Times to few errors, and where the trainings end", header, cells)],
+        figures=[report.FigureFile(path, mnist_figures.CAPTIONS[path.stem]) for path in drawn],
+    )
 
 
 def _part(fits, printed, drawn: list[Path]) -> report.Part:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tilted.results import stamps, studies
 from tilted.results.audit.text import Chapter
 from tilted.results.audit.verdicts import Block, Finding
-from tilted.results.pep import claims, limits, scores, words
+from tilted.results.pep import claims, limits, mnist_claims, scores, words
 from tilted.results.pep.published import Printed
 
 if TYPE_CHECKING:
@@ -29,9 +29,16 @@ CLAIMS: dict[str, Judge] = {
     "PEP8": lambda fits, printed, found: limits.recovered(found),
 }
 
+DIGITS = "PEP11"
 
-def chapter(frame: pd.DataFrame, printed: Sequence[Printed], found: pd.DataFrame | None) -> Chapter:
-    """Every claim about regression.
+
+def chapter(
+    frame: pd.DataFrame,
+    printed: Sequence[Printed],
+    found: pd.DataFrame | None,
+    digits: pd.DataFrame | None = None,
+) -> Chapter:
+    """Every claim about regression, and about the digits.
 
     Parameters
     ----------
@@ -41,8 +48,14 @@ def chapter(frame: pd.DataFrame, printed: Sequence[Printed], found: pd.DataFrame
         `published.read`.
     found : pandas.DataFrame or None
         The study of limits (`studies.LIMITS`), if it was made.
+    digits : pandas.DataFrame or None
+        The record of the digits (`studies.DIGITS`), if there is one.
     """
     fits = scores.compared(frame)
     findings = [Finding(name, PROTOCOL, tuple(judge(fits, printed, found))) for name, judge in CLAIMS.items()]
-    notes = {"PEP8": stamps.note(studies.made(studies.LIMITS, found))}
+    findings.append(Finding(DIGITS, PROTOCOL, tuple(mnist_claims.minibatches(digits))))
+    notes = {
+        "PEP8": stamps.note(studies.made(studies.LIMITS, found)),
+        DIGITS: stamps.note(studies.made(studies.DIGITS, digits)),
+    }
     return Chapter(words.HEADING, findings, words.TITLES, words.MEANINGS, words.LEGEND, notes)

@@ -1,0 +1,157 @@
+"""Even against odd MNIST digits by minibatches [Bui et al. 2017, section 3.9 and appendix I.4].
+
+A run is a (alpha, M, seed): Power EP by minibatches (`tilted.minibatch`), measured on the test set at steps
+that are about equally far apart in their logarithm. The paper gives neither the batches nor the rates nor
+where it starts; what is done is in the constants below and in docs/pep.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tilted.data.mnist import NAME, Digits
+from tilted.kernels import SquaredExponential
+from tilted.likelihoods.probit import Probit
+from tilted.linalg import NotPositiveDefinite
+from tilted.minibatch import Trained, Training, begin, train
+from tilted.sparse_search import Problem
+
+VARIANCE, LENGTHSCALE, JITTER = 4.0, 6.0, 1e-4
+TRAINING = Training(batch=500, sweeps=1, rate=0.1, decay=0.0, learning_rate=0.01)
+CLUSTERED = 2000
+"""Images whose cluster centres are the first pseudo-inputs."""
+
+EACH_DECADE = 8
+"""Measurements while the number of steps grows ten times."""
+
+OK, FAILED = "ok", "failed"
+RUN = ("dataset", "alpha", "m", "seed")
+SCORES = ("error", "log_likelihood", "energy")
+COLUMNS = (
+    *RUN, "steps", "step", "seconds", *SCORES, "variance", "lengthscale",
+    "skipped", "refused", "outcome", "message",
+)  # fmt: skip
+"""Of a measurement: the run and its length; steps so far, and processor seconds of the training so far,
+without the clustering and the measurements; share of errors and mean log p(y*) in nats on the test set, the
+last batch's estimate of the log evidence; kernel; updates of sites left out and steps refused so far."""
+
+
+def modules_of(dataset: str = NAME) -> list[str]:
+    """Modules whose closures a run depends on (the rule of alpha = 0 is imported by name)."""
+    return [__name__, "tilted.inference.vb"]
+
+
+def schedule(steps: int) -> list[int]:
+    """The steps after which a run of so many is measured, the last one among them."""
+    decades = np.arange(0.0, np.log10(steps), 1.0 / EACH_DECADE)
+    return list(dict.fromkeys([*(int(round(10.0**x)) for x in decades), steps]))
+
+
+def pseudo_inputs(X: np.ndarray, m: int, seed: int) -> np.ndarray:
+    """Centres [m, D] of k-means clusters of `CLUSTERED` rows of ``X`` [N, D] drawn by ``seed``.
+
+    Raises
+    ------
+    ValueError
+        For more centres than rows to cluster.
+    """
+    from sklearn.cluster import KMeans
+
+    rng = np.random.default_rng([seed, m])
+    rows = rng.permutation(len(X))[:CLUSTERED]
+    if m > len(rows):
+        raise ValueError(f"{m} pseudo-points for {len(rows)} images")
+    return KMeans(m, n_init=1, random_state=int(rng.integers(2**31))).fit(X[rows]).cluster_centers_
+
+
+def run(
+    digits: Digits, alpha: float, m: int, seed: int, steps: int, training: Training = TRAINING
+) -> Iterator[dict]:
+    """Measurements of a run as they come.
+
+    Parameters
+    ----------
+    digits : Digits
+    alpha : float in [0, 1]
+        Power; 0 is VB.
+    m : int
+        Number of pseudo-points.
+    seed : int
+        Of the first pseudo-inputs and of the order of the data.
+    steps : int
+    training : Training, optional
+        Its ``steps`` and ``seed`` are not used.
+
+    Yields
+    ------
+    line : dict
+        `COLUMNS`; None for what a failure left without a number. A training that fails ends with such a
+        line, after a measurement that fails it goes on.
+
+    Raises
+    ------
+    ValueError
+        For a power or numbers of pseudo-points or steps that cannot be.
+    """
+    problem = Problem(digits.X, digits.y, Probit(), alpha, jitter=JITTER)
+    training = replace(training, steps=steps, seed=seed)
+    problem.rule()  # refuses a power that cannot be
+    run = {"dataset": NAME, "alpha": float(alpha), "m": int(m), "seed": int(seed), "steps": int(steps)}
+    Z = pseudo_inputs(digits.X, m, seed)
+    began, apart, state = time.process_time(), 0.0, None
+    for step in schedule(steps):
+        failure = None
+        try:
+            if state is None:
+                state = begin(problem, SquaredExponential(VARIANCE, LENGTHSCALE), Z)
+            state = train(problem, state, replace(training, steps=step))
+        except (NotPositiveDefinite, ArithmeticError, ValueError) as error:
+            failure = _failure(error)
+        stopped = time.process_time()
+        line = {**run, "step": step, "seconds": stopped - began - apart}
+        yield {**line, **(failure or _measured(state, digits))}
+        if failure:
+            return
+        apart += time.process_time() - stopped
+
+
+def _measured(state: Trained, digits: Digits) -> dict:
+    """Scores of a state on the test set."""
+    kernel = state.pseudo.kernel
+    about = {
+        "energy": state.energy,
+        "variance": float(kernel.variance),
+        "lengthscale": float(kernel.lengthscale),
+        "skipped": int(state.skipped),
+        "refused": int(state.refused),
+    }
+    likelihood = Probit()
+    try:
+        at = (digits.y_test, *state.predict(digits.X_test))
+    except (NotPositiveDefinite, ArithmeticError) as error:
+        return {**_failure(error), **about, "energy": None}
+    return {
+        "error": float(np.mean(likelihood.errors(*at))),
+        "log_likelihood": float(np.mean(likelihood.log_predictive(*at))),
+        **about,
+        "outcome": OK,
+        "message": "",
+    }
+
+
+def _failure(error: Exception) -> dict:
+    without = (*SCORES, "variance", "lengthscale", "skipped", "refused")
+    return {**dict.fromkeys(without), "outcome": FAILED, "message": " ".join(str(error).split())}
+
+
+def narrate(lines: Iterable[dict], path) -> Iterator[dict]:
+    """The lines, with a line each in a log file as they come."""
+    with open(path, "w", encoding="utf-8", buffering=1) as log:
+        for line in lines:
+            scores = f"error {line['error']}, log-likelihood {line['log_likelihood']}"
+            print(f"step {line['step']}: {line['seconds']:.2f} s, {scores} {line['message']}", file=log)
+            yield line
