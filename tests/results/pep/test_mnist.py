@@ -142,7 +142,7 @@ def test_the_figures_claim_is_not_testable_and_what_stands_beside_it_can_go_eith
     assert shown.verdict == "not testable" and shown.rows() == {"M = 100": "no data", "M = 200": "no data"}
     assert beside.rows() == {
         "M = 100, α = 0.5": "yes",
-        "M = 100, α = 0.8": "undecided",
+        "M = 100, α = 0.8": "no data",
         "M = 100, α = 1": "no",
         "M = 200, α = 0.5": "no data",
     }
