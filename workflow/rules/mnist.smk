@@ -45,7 +45,9 @@ rule mnist_record:
         "../scripts/mnist_record.py"
 
 
-# `snakemake digits --configfile ...`: these alone, from a configuration that holds more
+# `snakemake digits --configfile ...`: these alone, from a configuration that holds more. Runs are named beside
+# what is made of them: beside a committed record missing ones would look done.
 rule digits:
     input:
+        mnist_paths(),
         mnist_record(),
