@@ -102,5 +102,7 @@ if TOY:
 # `snakemake pep --configfile ...`: these alone, from a configuration that holds other papers too
 rule pep:
     input:
+        regression_paths(),
         regression_records(),
+        toy_paths(),
         toy_record(),
