@@ -220,9 +220,10 @@ def _limits(arguments) -> int:
 
 
 def _datasets(arguments) -> int:
-    from tilted.data import regression, table_of_datasets
+    from tilted.data import classification, regression, table_of_datasets
 
     rows = table_of_datasets() + regression.table_of_regression_sets()
+    rows += classification.table_of_classification_sets()
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return 0
