@@ -35,7 +35,7 @@ def run(tmp_path_factory, copy_of_repository, snakemake):
 
 
 def read(folder):
-    return records.read_records(folder / "results/preview/pep" / records.FILE)
+    return records.read_records(folder / "results/preview/pep" / records.REGRESSION.file)
 
 
 def test_a_grid_becomes_compact_records_with_their_provenance(run):
@@ -93,7 +93,7 @@ def test_a_regression_set_from_its_raw_file(run, snakemake, mirror):
     snakemake(folder, target, config="config/red.yaml", TILTED_DATA_MIRROR=str(mirror))
     assert (folder / "data/standard/regression/wine_red.h5").is_file()
     records.fold_in([folder / target], folder / "r")
-    (fit,) = records.read_records(folder / "r" / records.FILE).to_dict("records")
+    (fit,) = records.read_records(folder / "r" / records.REGRESSION.file).to_dict("records")
     assert (fit["n_train"], fit["n_test"], fit["alpha"]) == (1439, 160, "0") and fit["smse"] < 0.8
 
 

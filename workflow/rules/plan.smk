@@ -15,7 +15,8 @@ rule plan:
     params:
         fits=planned_fits(),
         regressions=planned_regressions(),
-        grids=PEP,
+        classifications=planned_classifications(),
+        grids=[PEP, PEP_CLASSES],
         folders=[RECORDS, PEP_RECORDS],
     script:
         "../scripts/plan.py"

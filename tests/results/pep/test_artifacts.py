@@ -32,7 +32,7 @@ def frame(fits):
 @pytest.fixture(scope="module")
 def written(frame, tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("pep")
-    records.write_records(tmp_path / "pep" / records.FILE, frame)
+    records.write_records(tmp_path / "pep" / records.REGRESSION.file, frame)
     return artifacts.write(tmp_path / "pep", tmp_path / "tables", tmp_path / "figures", DATA), tmp_path
 
 
@@ -69,7 +69,9 @@ def test_nothing_is_made_without_a_record(tmp_path):
 
 
 def test_a_record_of_synthetic_sets_alone(fits, tmp_path):
-    records.write_records(tmp_path / records.FILE, fits(score, datasets=("synthetic",), alphas=("0", "1")))
+    records.write_records(
+        tmp_path / records.REGRESSION.file, fits(score, datasets=("synthetic",), alphas=("0", "1"))
+    )
     artifacts.write(tmp_path, tmp_path / "tables", tmp_path / "figures", DATA)
     drawn = {path.stem for path in (tmp_path / "figures" / "pep").iterdir()}
     assert drawn == {"figure3", "figure11", "figure12", "figure13"}

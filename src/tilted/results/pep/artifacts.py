@@ -43,13 +43,13 @@ def write(folder: str | Path | None, tables_folder, figures_folder, published_fo
     Parameters
     ----------
     folder : str or Path, optional
-        Folder of the record `records.FILE` and of the study `studies.LIMITS`.
+        Folder of the record `records.REGRESSION.file` and of the study `studies.LIMITS`.
     tables_folder, figures_folder, published_folder : str or Path
         The last holds the printed numbers (`published.FILE`).
     """
-    if folder is None or not Path(folder, records.FILE).is_file():
+    if folder is None or not Path(folder, records.REGRESSION.file).is_file():
         return Written([], [], [])
-    frame = records.read_records(Path(folder, records.FILE))
+    frame = records.read_records(Path(folder, records.REGRESSION.file))
     printed = published.read(Path(published_folder, published.FILE))
     fits = scores.compared(frame)
     made = records.made(folder)
@@ -57,7 +57,7 @@ def write(folder: str | Path | None, tables_folder, figures_folder, published_fo
     starts.write(folder, tables_folder)
     drawn = figures.write(fits, Path(figures_folder, FIGURES))
     limits = studies.read(folder, studies.LIMITS)
-    loud = stamps.loud(f"{FIGURES}/{records.FILE}", made)
+    loud = stamps.loud(f"{FIGURES}/{records.REGRESSION.file}", made)
     loud += stamps.loud(f"{FIGURES}/{studies.LIMITS}", studies.made(studies.LIMITS, limits))
     return Written([verdicts.chapter(fits, printed, limits)], [_part(fits, printed, drawn)], loud)
 
