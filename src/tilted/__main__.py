@@ -69,8 +69,11 @@ def _parser() -> argparse.ArgumentParser:
     datasets.set_defaults(run=_datasets)
 
     records = commands.add_parser("records", help="fold new fits into the committed compact records")
-    records.add_argument("--fits", default="data/fits/qp", help="folder of fit records (%(default)s)")
+    records.add_argument(
+        "--fits", default="data/fits/qp", help="folder of fit records, Power EP's beside it (%(default)s)"
+    )
     records.add_argument("--records", default="results/qp", help="folder of compact records (%(default)s)")
+    records.add_argument("--pep", default="results/pep", help="the same of Power EP (%(default)s)")
     records.set_defaults(run=_records)
 
     tables = commands.add_parser("tables", help="every table and figure from the compact records")
@@ -239,15 +242,20 @@ def _records(arguments) -> int:
 
     from tilted import protocols
     from tilted.results import merge
+    from tilted.results.pep import records
 
     everything = Path(arguments.fits).rglob("*.jsonl.gz")
     # derived protocols have a record of their own (rule differences)
     paths = [p for p in everything if protocols.PLUS not in str(p.relative_to(arguments.fits))]
-    if not paths:
+    changes = records.fold_all(Path(arguments.fits).parent, arguments.pep)
+    for name, change in changes.items():
+        print(f"{Path(arguments.pep, name)}: {change}")
+    if not paths and not changes:
         raise ValueError(
             f"no fit records (*.jsonl.gz) in {arguments.fits}; `make paper` makes them, --fits names a folder"
         )
-    print(f"{arguments.records}: {merge.fold_in(paths, arguments.records)}")
+    if paths:
+        print(f"{arguments.records}: {merge.fold_in(paths, arguments.records)}")
     return 0
 
 

@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from tilted.results.pep import records
+from tilted.results.pep.forms import CLASSIFICATION
 
 SMALL = """\
 name: small
@@ -23,6 +24,13 @@ pep:
     starts: [data, k-means]
     rows:
       synthetic: {splits: 1, block: 1}
+pep_classification:
+  three:
+    protocols: [as-released]
+    alphas: [1]
+    m: [4]
+    rows:
+      banana: {splits: 2, block: 1}
 """
 FITS = "data/fits/pep"
 
@@ -52,6 +60,15 @@ def test_a_grid_becomes_compact_records_with_their_provenance(run):
     assert len(log.splitlines()) == 4
 
 
+def test_classifications_have_a_record_of_their_own(run):
+    folder, out = run
+    fits = records.load(folder / "results/preview/pep", CLASSIFICATION)
+    found = [(r.dataset, r.protocol, r.split, r.alpha, r.m) for r in fits.itertuples()]
+    assert found == [("banana", "as-released", split, "1", 4) for split in (0, 1)]
+    (made,) = records.made(folder / "results/preview/pep", CLASSIFICATION)
+    assert made.what == "banana" and made.source == made.today and "classification.csv.gz" in out
+
+
 def test_a_lost_block_alone_is_fitted_again(run, snakemake):
     folder, _ = run
     assert "Nothing to be done" in snakemake(folder)
@@ -65,18 +82,20 @@ def test_a_lost_block_alone_is_fitted_again(run, snakemake):
 def test_edits_rerun_what_they_touch(run, snakemake):
     folder, _ = run
     found = {}
-    for name in ("regression.py", "inference/qp.py", "results/pep/records.py", "data/regression.py"):
+    names = ("regression.py", "sparse_search.py", "results/pep/records.py", "data/classification.py")
+    for name in names:
         module = folder / "src" / "tilted" / name
         before = module.read_text(encoding="utf-8")
         module.write_text(before + "\nEDITED = True\n", encoding="utf-8")
         out = snakemake(folder, "--dry-run")
-        found[name] = out.count("rule regressions:"), out.count("rule regression_records:")
+        rules = ("regressions", "regression_records", "classifications", "classification_records")
+        found[name] = tuple(out.count(f"rule {rule}:") for rule in rules)
         module.write_text(before, encoding="utf-8")
     assert found == {
-        "regression.py": (3, 1),
-        "inference/qp.py": (0, 0),
-        "results/pep/records.py": (0, 1),
-        "data/regression.py": (3, 1),
+        "regression.py": (3, 1, 2, 1),
+        "sparse_search.py": (0, 1, 2, 1),  # what the records hold depends on both experiments
+        "results/pep/records.py": (0, 1, 0, 1),
+        "data/classification.py": (0, 1, 2, 1),
     }
     config = SMALL.replace("[data, k-means]", "[data]")
     (folder / "config/other.yaml").write_text(config, encoding="utf-8")
@@ -97,16 +116,29 @@ def test_a_regression_set_from_its_raw_file(run, snakemake, mirror):
     assert (fit["n_train"], fit["n_test"], fit["alpha"]) == (1439, 160, "0") and fit["smse"] < 0.8
 
 
+def test_a_classification_set_from_its_raw_file(run, snakemake, mirror):
+    folder, _ = run
+    config = SMALL.replace("banana: {splits: 2", "crabs: {splits: 1").replace("[as-released]", "[corrected]")
+    (folder / "config/crabs.yaml").write_text(config.replace("name: small", "name: crabs"), encoding="utf-8")
+    target = "data/fits/pep-classification/three/corrected/crabs/00-00.jsonl.gz"
+    snakemake(folder, target, config="config/crabs.yaml", TILTED_DATA_MIRROR=str(mirror))
+    assert (folder / "data/standard/classification/corrected/crabs.h5").is_file()
+    records.fold_in([folder / target], folder / "r", form=CLASSIFICATION)
+    (fit,) = records.load(folder / "r", CLASSIFICATION).to_dict("records")
+    assert (fit["n_train"], fit["n_test"], fit["protocol"]) == (180, 20, "corrected") and fit["error"] < 0.2
+
+
 def test_the_plan_counts_jobs_and_hours_before_anything_runs(run, snakemake):
     folder, _ = run
     (folder / "config/planned.yaml").write_text(SMALL.replace("[4]", "[4, 8]"), encoding="utf-8")
     shutil.rmtree(folder / FITS / "two")
     snakemake(folder, "plan", config="config/planned.yaml")
     assert not (folder / FITS / "two").exists()
-    head, one, two, both = (folder / "logs/small/plan.log").read_text(encoding="utf-8").splitlines()
+    head, one, two, three, both = (folder / "logs/small/plan.log").read_text(encoding="utf-8").splitlines()
     assert one.split()[:6] == ["PEP", "one", "2", "0", "9", "0"]
     assert two.split()[:6] == ["PEP", "two", "1", "1", "4", "4"]
-    assert both.split()[:5] == ["together", "3", "1", "13", "4"]
+    assert three.split()[:7] == ["PEP", "classes", "three", "2", "0", "4", "0"]
+    assert both.split()[:5] == ["together", "5", "1", "17", "4"]
     snakemake(folder)
 
 
@@ -120,6 +152,8 @@ def test_the_plan_counts_jobs_and_hours_before_anything_runs(run, snakemake):
         ("synthetic: {splits: 3", "yacht: {splits: 21", "pep.one: yacht has 20 splits, not 21"),
         ("k-means]", "there]", "pep.two.starts.1: 'there' is not one of ['data', 'data-2'"),
         ("  one:", "  One:", "pep: 'One' does not match"),
+        ("banana: {splits: 2", "banana: {splits: 21", "pep_classification.three: banana has 20 splits"),
+        ("[as-released]", "[as-described]", "three.protocols.0: 'as-described' is not one of"),
     ],
 )
 def test_wrong_grids_are_refused_before_any_job(run, snakemake, old, new, message):
@@ -136,3 +170,4 @@ def test_the_configurations_hold_the_grids_of_the_paper_and_the_middle(run, snak
     middle = snakemake(folder, "--dry-run", "--quiet", "rules", config="config/pep-middle.yaml")
     for out in (full, middle):
         assert "regressions " in out and "regression_records" in out and "artifacts" not in out
+        assert "classifications " in out and "classification_records" in out

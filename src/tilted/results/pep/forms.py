@@ -26,14 +26,16 @@ from tilted.experiments import pep, pep_classification
 from tilted.results import runs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Form:
     """What differs between the records of the paper's experiments.
 
     Attributes
     ----------
-    name, file, provenance : str
-        Of a plan's parts; names in the folder of records.
+    name, fits : str
+        Of a plan's parts; the folder of fit files beside those of other papers.
+    file, provenance : str
+        Names in the folder of records.
     experiment : module
         The module: ``datasets()``, ``cells``, ``sizes``.
     variant : str
@@ -45,6 +47,7 @@ class Form:
     """
 
     name: str
+    fits: str
     file: str
     provenance: str
     experiment: ModuleType
@@ -97,6 +100,7 @@ class Form:
 
 REGRESSION = Form(
     "PEP",
+    "pep",
     "regression.csv.gz",
     runs.FILE,
     pep,
@@ -106,6 +110,7 @@ REGRESSION = Form(
 )
 CLASSIFICATION = Form(
     "PEP classes",
+    "pep-classification",
     "classification.csv.gz",
     "provenance-classification.json",
     pep_classification,

@@ -15,7 +15,7 @@ import numpy as np
 from tilted.experiments import pep
 from tilted.provenance import closure_hash
 from tilted.results import compact, runs, stamps, store
-from tilted.results.pep.forms import REGRESSION, Form
+from tilted.results.pep.forms import FORMS, REGRESSION, Form
 from tilted.results.runs import UNKNOWN, Runs
 from tilted.results.store import RecordError
 
@@ -182,6 +182,12 @@ def fold_in(
         store.write_bytes(target, content)
     replaced, failed = len(wins.keys() & had.keys()), int((frame["outcome"] == FAILED).sum())
     return Change(len(wins) - replaced, replaced, len(had) - replaced, len(outdated), failed)
+
+
+def fold_all(fits: str | Path, folder: str | Path) -> dict[str, Change]:
+    """Fold the fit files of all forms (folders of ``fits``) into a folder; what changed, by file."""
+    found = {form: list(Path(fits, form.fits).rglob("*.jsonl.gz")) for form in FORMS.values()}
+    return {form.file: fold_in(paths, folder, form=form) for form, paths in found.items() if paths}
 
 
 def _key(line: dict, form: Form) -> tuple:
