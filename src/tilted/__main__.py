@@ -3,6 +3,8 @@
 python -m tilted fit --dataset wine12 --protocol as-released --seed 0 --fold 3 --method ep --json
 python -m tilted timing --seeds 3
 python -m tilted limits
+python -m tilted dense
+python -m tilted banana
 python -m tilted datasets
 python -m tilted records
 python -m tilted tables
@@ -63,6 +65,15 @@ def _parser() -> argparse.ArgumentParser:
     limits = commands.add_parser("limits", help="compare Power EP's limits with FITC and VFE")
     limits.add_argument("--output", default="results/pep/limits.csv", help="(%(default)s)")
     limits.set_defaults(run=_limits)
+
+    dense = commands.add_parser("dense", help="compare sparse EP at M = N with dense EP (ionosphere)")
+    dense.add_argument("--output", default="results/pep/dense.csv", help="(%(default)s)")
+    dense.add_argument("--mirror", help="folder or base URL tried first for raw data")
+    dense.set_defaults(run=_dense)
+
+    banana = commands.add_parser("banana", help="where pseudo-points go on a made-up set")
+    banana.add_argument("--output", default="results/pep", help="folder (%(default)s)")
+    banana.set_defaults(run=_banana)
 
     datasets = commands.add_parser("datasets", help="list the data sets")
     datasets.add_argument("--json", action="store_true", help="print as JSON")
@@ -219,6 +230,29 @@ def _limits(arguments) -> int:
     from tilted.results.pep import limits
 
     print(f"Limits of Power EP: {limits.record(arguments.output)}")
+    return 0
+
+
+def _dense(arguments) -> int:
+    from tilted.data import classification
+    from tilted.experiments import pep_dense
+    from tilted.results import studies
+
+    dataset = classification.load(pep_dense.DATA, classification.RELEASED, mirror=arguments.mirror)
+    print(f"Sparse and dense EP: {studies.record(arguments.output, studies.DENSE, pep_dense.study(dataset))}")
+    return 0
+
+
+def _banana(arguments) -> int:
+    from pathlib import Path
+
+    from tilted.experiments import pep_banana
+    from tilted.results import studies
+
+    found = list(pep_banana.study())
+    points = [point for _, points in found for point in points]
+    for name, lines in ((studies.BANANA, [line for line, _ in found]), (studies.MAP, points)):
+        print(f"Pseudo-points: {studies.record(Path(arguments.output, name), name, lines)}")
     return 0
 
 

@@ -68,10 +68,12 @@ def classification_records():
     ]
 
 
-def regression_artifacts():
+def pep_tables():
     """What the artifacts rule makes of them; a folder of figures, which depend on the data sets."""
-    tables = [f"{TABLES}/{name}" for name in pep_artifacts.TABLES if PEP]
-    return [*tables, *([directory(f"{FIGURES}/{pep_artifacts.FIGURES}")] if PEP else [])]
+    protocols = {protocol: None for grid in PEP_CLASSES.values() for protocol in grid["protocols"]}
+    names = [*(pep_artifacts.TABLES if PEP else []), *pep_artifacts.class_tables(protocols)]
+    folders = [directory(f"{FIGURES}/{pep_artifacts.FIGURES}")] if PEP else []
+    return [f"{TABLES}/{name}" for name in names] + folders
 
 
 def regression_data(wildcards):

@@ -21,7 +21,19 @@ POWERS = (0.0, 0.05, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
 BEYOND = 0.02
 """Share of the points at either end that may lie outside of a panel; each panel says how many do."""
 
-AXES = {"smse": "SMSE", "smll": "SMLL (nats)", "nlml": "NLML a point (nats)"}
+AXES = {
+    "smse": "SMSE",
+    "smll": "SMLL (nats)",
+    "nlml": "NLML a point (nats)",
+    "error": "test error",
+    "nll": "NLL (nats)",
+}
+DIFFERENCES = {
+    "smse": "log ratio",
+    "smll": "difference (nats)",
+    "error": "difference",
+    "nll": "difference (nats)",
+}
 WIDE, NARROW = 2.2, 3.0
 """How far apart, as a factor, numbers of pseudo-points are whose ticks have labels, by width of the panel."""
 
