@@ -120,7 +120,9 @@ def made(name: str, table: pd.DataFrame | None) -> list[Made]:
         return []
     study = STUDIES[name]
     parts = [part if isinstance(part, str) else f"{study.part} {part:g}" for part in table[study.part]]
-    return stamps.of_table(table.assign(**{study.part: parts}), study.group, study.part, lambda *part: todays(name, *part))
+    return stamps.of_table(
+        table.assign(**{study.part: parts}), study.group, study.part, lambda *part: todays(name, *part)
+    )
 
 
 def todays(name: str, *part: str) -> str:

@@ -14,6 +14,7 @@ from tilted.results.pep.verdicts import CLAIMS
 from tilted.results.pep.words import CAPTIONS, MEANINGS, TITLES
 
 DATA = Path(__file__).resolve().parents[3] / "data" / "published"
+OF_CLASSES = [f"figure{k}" for k in (6, 7, 23, *range(24, 31), 33)]
 FAILED = {("boston", 1, "1", 5): "failed", ("yacht", 0, "0", 20): "stopped"}
 
 
@@ -41,9 +42,9 @@ def test_every_file_is_written_and_every_figure_has_a_caption(written):
     names = {path.name for path in (folder / "tables").iterdir()}
     assert names == {"pep.md", "pep_wins.csv", "pep_ranks.csv", "pep_means.csv"}
     drawn = {path.stem for path in (folder / "figures" / "pep").iterdir()}
-    assert drawn == set(CAPTIONS)
+    assert drawn == set(CAPTIONS) - set(OF_CLASSES)
     assert [part.figures[0].path.stem for part in found.report] == ["figure3"]
-    assert found.loud == [] and len(found.report[0].figures) == len(CAPTIONS)
+    assert found.loud == [] and len(found.report[0].figures) == len(drawn)
 
 
 def test_the_chapter_goes_into_the_audit(written):

@@ -67,4 +67,4 @@ def _curves(axes, part: pd.DataFrame) -> None:
         colour = colormaps["plasma"](0.85 * k / max(len(groups) - 1, 1))
         axes.plot(line["lengthscale"], line["dense"], color=colour, linewidth=1.0)
         axes.plot(line["lengthscale"], line["sparse"], color=colour, linestyle="", marker="o",
-                  markersize=3.0, markeredgewidth=0, label=f"{variance:.3g}")  # fmt: skip
+                  markersize=3.0, markeredgewidth=0, label=f"{variance:.0f}")  # fmt: skip

@@ -153,8 +153,9 @@ def _histogram(axes, row: Row, score: Score) -> None:
         axes.text(x, 0.97, text, transform=axes.transAxes, ha=side, va="top", color=shown,
                   fontsize=7.5)  # fmt: skip
     if found.ties:
+        behind = {"facecolor": "white", "linewidth": 0, "pad": 1.0}  # hides the line at zero
         axes.text(0.5, 0.97, f"{found.ties} tied", transform=axes.transAxes, ha="center", va="top",
-                  color=style.GREY, fontsize=6.5)  # fmt: skip
+                  color=style.GREY, fontsize=6.5, bbox=behind)  # fmt: skip
     axes.set_ylim(0, 1.3 * max(counts.max(), 1))
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)

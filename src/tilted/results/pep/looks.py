@@ -58,10 +58,14 @@ def natural(fits: pd.DataFrame, score: Score) -> pd.Series:
 
 
 def size_axis(axes, sizes: Sequence[int], apart: float) -> None:
-    """A logarithmic axis of M with ticks at numbers run that are a factor ``apart``, the first among them."""
+    """A logarithmic axis of M with ticks at numbers run that are a factor ``apart``, the first among them.
+
+    Where all are nearer, the last has one too.
+    """
     from matplotlib.ticker import NullLocator
 
     sizes = sorted(sizes)
+    apart = min(apart, sizes[-1] / sizes[0])
     shown = [sizes[0]]
     for m in sizes[1:]:
         if m >= apart * shown[-1]:

@@ -50,7 +50,7 @@ SMLL = Score("smll", "SMLL", "nats", 1e-3)
 NLML = Score("nlml", "NLML", "nats", 1e-3)
 PREDICTIVE = (SMSE, SMLL)
 SCORES = (SMSE, SMLL, NLML)
-ERROR = Score("error", "error", TE.unit, TE.margin)
+ERROR = Score("error", "Error", TE.unit, TE.margin)
 NLL = Score("nll", "NLL", "nats", 1e-3)
 
 
