@@ -71,14 +71,12 @@ class TestShares:
 
     def test_even_pairs_and_one_winner_hold(self):
         first, beside = claims.no_winner(frame_of(even), printed(), "PEP7")
-        rows = {(x.row, x.quantity): x for x in first.lines}
-        assert (
-            len(rows) == 6
-            and beside.lines[0].effect == rows["α = 0.5 over α = 1", "experiments won, NLL"].effect
-        )
-        assert rows["α = 0.5 over α = 0", "experiments won, NLL"].sample.status == "yes"
-        assert "printed 65 %" in rows["α = 0.5 over α = 1", "experiments won, NLL"].note
-        assert "printed" not in rows["α = 1 over α = 0", "experiments won, NLL"].note
+        rows = {x.row: x for x in first.lines}
+        assert len(rows) == len(first.rows()) == 6
+        assert beside.lines[0].effect == rows["NLL: α = 0.5 over α = 1"].effect
+        assert rows["NLL: α = 0.5 over α = 0"].sample.status == "yes"
+        assert "printed 65 %" in rows["NLL: α = 0.5 over α = 1"].note
+        assert "printed" not in rows["NLL: α = 1 over α = 0"].note
 
     def test_a_clear_winner_contradicts(self):
         first, _ = claims.no_winner(frame_of(lambda d, s, a, m: (0.1, -float(a))), printed(), "PEP7")
@@ -87,7 +85,7 @@ class TestShares:
 
     def test_nothing_is_testable_without_records(self):
         (block,) = claims.no_winner(None, printed(), "PEP7")
-        assert block.verdict == "not testable" and len(block.lines) == 6
+        assert block.verdict == "not testable" and len(block.rows()) == 6
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ are signed so that the claim is worst off where they are smallest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -216,7 +217,9 @@ def no_winner(fits: pd.DataFrame | None, printed: Sequence[published.Printed], c
     """
     mine = [line for line in printed if line.claim == claim]
     if fits is None or scores.real(fits).empty:
-        drafts = [missing(_pair(line), f"experiments won, {line.score}", "share", "not run") for line in mine]
+        drafts = [
+            missing(_scored(line), f"experiments won, {line.score}", "share", "not run") for line in mine
+        ]
         return [Block("shares of experiments won", EVEN, tuple(tested(drafts)), float, "not run")]
     part = scores.real(fits)
     of = {score.name: score for score in scores.predictive(fits)}
@@ -224,10 +227,11 @@ def no_winner(fits: pd.DataFrame | None, printed: Sequence[published.Printed], c
     first, beside = [], []
     for line, found in duels:
         if np.isnan(line.percent):
-            first.append(_share(line, found, of[line.score], 0.5, similar, EVEN_MARGIN))
+            draft = _share(line, found, of[line.score], 0.5, similar, EVEN_MARGIN)
         else:
-            first.append(_share(line, found, of[line.score], 0.5, higher))
+            draft = _share(line, found, of[line.score], 0.5, higher)
             beside.append(_share(line, found, of[line.score], line.percent / 100, similar))
+        first.append(replace(draft, row=_scored(line)))
     return [
         Block("shares of experiments won", EVEN, tuple(tested(first)), float, _coverage(part)),
         _near_printed(beside),
@@ -242,6 +246,11 @@ EVEN = f"t over splits, Holm; even: two one-sided t tests against 50 ± {100 * E
 
 def _pair(line: published.Printed) -> str:
     return f"α = {line.first} over α = {line.second}"
+
+
+def _scored(line: published.Printed) -> str:
+    """A row of its own for each score: a claim's rows are told apart by name."""
+    return f"{line.score}: {_pair(line)}"
 
 
 def _near_printed(drafts: list[Draft]) -> Block:
