@@ -126,7 +126,7 @@ class TestFiles:
         assert [p for i, p in judged if i == "PEP7"] == ["as-released", "corrected"]
         verdicts = {f.id: f.verdict for f in chapter.findings}
         assert verdicts["PEP9"] == "holds" and verdicts["PEP1"] == "not testable"
-        assert set(chapter.notes) == {"PEP8", "PEP9", "PEP10"}
+        assert set(chapter.notes) == {"PEP8", "PEP9", "PEP10", "PEP11"}
 
     def test_a_record_of_the_made_up_set_alone_has_means_and_no_figures(self, tmp_path):
         frame = frame_of(lambda d, s, a, m: (0.1, 0.5), splits=1, datasets=("banana",))

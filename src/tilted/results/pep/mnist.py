@@ -55,7 +55,7 @@ def fold_in(paths: Iterable[str | Path], path: str | Path, keep: bool = True) ->
     merged = {**had, **wins}
     store.write_text(path, encode([line for run in merged.values() for line in run], path))
     replaced = len(wins.keys() & had.keys())
-    return Change(len(wins) - replaced, replaced, len(had) - replaced, len(outdated))
+    return Change("runs", len(wins) - replaced, replaced, len(had) - replaced, len(outdated))
 
 
 def _line(record: dict) -> dict:

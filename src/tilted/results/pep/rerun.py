@@ -129,14 +129,12 @@ def verify(
 
 def summary_lines(checks: list[Check]) -> list[str]:
     """A line each that differs, and how many were repeated."""
-    differing = [check for check in checks if not check.passed]
-    return [
-        *(
-            f"DIFFERS: {REGRESSION.named.format(**c._asdict())}: by {c.largest_difference:.1e}"
-            for c in differing
-        ),
-        f"{len(checks)} fits repeated, {len(differing)} differ",
+    lines = [
+        f"DIFFERS: {REGRESSION.named.format(**check._asdict())}: by {check.largest_difference:.1e}"
+        for check in checks
+        if not check.passed
     ]
+    return [*lines, f"{len(checks)} fits repeated, {len(lines)} differ"]
 
 
 def write(checks: Iterable[Check], path: str | Path) -> Path:

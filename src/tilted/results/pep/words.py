@@ -178,9 +178,11 @@ CAPTIONS = {
     "figure25": "EP against VFE, a row a classification set: scores of every experiment, differences.",
     "figure26": "α = 0.5 against EP, a row a classification set: scores of every experiment, differences.",
     "figure27": "Test error: a thin line a split, the bold one their mean.",
-    "figure28": "Test error: mean over splits and its standard error.",
+    "figure28": "Test error: mean over splits and its standard error; hollow: over fewer splits.",
     "figure29": "NLL of the test labels: a thin line a split, the bold one their mean.",
-    "figure30": "NLL of the test labels: mean over splits and its standard error.",
+    "figure30": (
+        "NLL of the test labels: mean over splits and its standard error; hollow: over fewer splits."
+    ),
     "figure33": (
         "Ionosphere: energy and test NLL of EP against the lengthscale, a colour a variance; lines: dense "
         "EP, dots: sparse EP with every training input a pseudo-input. Right: their relative differences."
