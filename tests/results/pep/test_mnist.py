@@ -54,16 +54,16 @@ GRID = [
 
 
 def test_runs_are_folded_in_whole_and_the_later_day_wins(fold):
-    assert str(fold(*GRID).text("runs")) == "4 runs added, 0 replaced, 0 kept"
+    assert str(fold(*GRID)) == "4 runs added, 0 replaced, 0 kept"
     first = fold.path.read_bytes()
     longer = {"alpha": 0.0, "seed": 1, "steps": (1, 20), "errors": (0.2, 0.1)}
-    assert fold(longer, date="2025-12-31").text("runs").endswith("older than the records")
+    assert str(fold(longer, date="2025-12-31")).endswith("older than the records")
     assert fold.path.read_bytes() == first
-    assert fold(longer, {"m": 200}).text("runs") == "1 runs added, 1 replaced, 3 kept"
+    assert str(fold(longer, {"m": 200})) == "1 runs added, 1 replaced, 3 kept"
     table = mnist.read(fold.path)
     assert table.groupby(list(RUN)).size().tolist() == [3, 2, 3, 3, 3]
     assert table["m"].tolist() == sorted(table["m"]) and set(table["date"]) == {"2026-01-02"}
-    assert fold(*GRID, keep=False).text("runs") == "4 runs added, 0 replaced, 0 kept"
+    assert str(fold(*GRID, keep=False)) == "4 runs added, 0 replaced, 0 kept"
     assert fold.path.read_bytes() == first
 
 
