@@ -57,11 +57,13 @@ if "pep_classification" in config:
     include: "workflow/rules/pep_classification.smk"
 
 
-# `snakemake pep --configfile ...`: this paper alone, from a configuration that holds others too
+# `snakemake pep --configfile ...`: this paper alone, from a configuration that holds others too. Fits are named
+# beside what is made of them: beside a committed record missing ones would look done.
 if PEP or PEP_CLASSES:
 
     rule pep:
         input:
+            [*regression_paths(), *toy_paths(), *classification_paths()],
             [*regression_records(), *toy_record(), *classification_records()],
 
 
