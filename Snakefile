@@ -4,7 +4,7 @@
 #   snakemake --cores 2 --configfile config/paper.yaml      everything
 #   snakemake --cores 2 --configfile config/differences.yaml    differences of text and code, one at a time
 #   snakemake --cores 2 --configfile config/lookup.yaml     what lookup tables cost and do
-#   snakemake --cores 2 --configfile config/pep-middle.yaml     part of the Power-EP paper's regressions
+#   snakemake --cores 2 --configfile config/pep-middle.yaml     part of the Power-EP paper's experiments
 #
 # raw data -> one standard file a data set -> fits (a job is a block of seeds) -> compact records
 # -> tables, figures, report
@@ -50,6 +50,21 @@ if "differences" in config:
 if "pep" in config:
 
     include: "workflow/rules/pep.smk"
+
+
+if "pep_classification" in config:
+
+    include: "workflow/rules/pep_classification.smk"
+
+
+# `snakemake pep --configfile ...`: this paper alone, from a configuration that holds others too. Fits are named
+# beside what is made of them: beside a committed record missing ones would look done.
+if PEP or PEP_CLASSES:
+
+    rule pep:
+        input:
+            [*regression_paths(), *toy_paths(), *classification_paths()],
+            [*regression_records(), *toy_record(), *classification_records()],
 
 
 if "mnist" in config:

@@ -3,6 +3,8 @@
 python -m tilted fit --dataset wine12 --protocol as-released --seed 0 --fold 3 --method ep --json
 python -m tilted timing --seeds 3
 python -m tilted limits
+python -m tilted dense
+python -m tilted banana
 python -m tilted datasets
 python -m tilted records
 python -m tilted tables
@@ -65,13 +67,25 @@ def _parser() -> argparse.ArgumentParser:
     limits.add_argument("--output", default="results/pep/limits.csv", help="(%(default)s)")
     limits.set_defaults(run=_limits)
 
+    dense = commands.add_parser("dense", help="compare sparse EP at M = N with dense EP (ionosphere)")
+    dense.add_argument("--output", default="results/pep/dense.csv", help="(%(default)s)")
+    dense.add_argument("--mirror", help="folder or base URL tried first for raw data")
+    dense.set_defaults(run=_dense)
+
+    banana = commands.add_parser("banana", help="where pseudo-points go on a made-up set")
+    banana.add_argument("--output", default="results/pep", help="folder (%(default)s)")
+    banana.set_defaults(run=_banana)
+
     datasets = commands.add_parser("datasets", help="list the data sets")
     datasets.add_argument("--json", action="store_true", help="print as JSON")
     datasets.set_defaults(run=_datasets)
 
     records = commands.add_parser("records", help="fold new fits into the committed compact records")
-    records.add_argument("--fits", default="data/fits/qp", help="folder of fit records (%(default)s)")
+    records.add_argument(
+        "--fits", default="data/fits/qp", help="folder of fit records, Power EP's beside it (%(default)s)"
+    )
     records.add_argument("--records", default="results/qp", help="folder of compact records (%(default)s)")
+    records.add_argument("--pep", default="results/pep", help="the same of Power EP (%(default)s)")
     records.set_defaults(run=_records)
 
     tables = commands.add_parser("tables", help="every table and figure from the compact records")
@@ -80,9 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     tables.add_argument("--tables", default="tables", help="where tables go (%(default)s)")
     tables.add_argument("--figures", default="figures", help="where figures go (%(default)s)")
     tables.add_argument("--published", default="data/published/qp_table1.csv", help="(%(default)s)")
-    tables.add_argument(
-        "--documents", action="store_true", help="bring the tables in README.md and docs/ up to date too"
-    )
+    tables.add_argument("--documents", action="store_true", help="bring README.md and docs/ up to date too")
     tables.set_defaults(run=_tables)
     _add_verify(commands)
     return parser
@@ -227,10 +239,26 @@ def _limits(arguments) -> int:
     return 0
 
 
-def _datasets(arguments) -> int:
-    from tilted.data import mnist, regression, table_of_datasets
+def _dense(arguments) -> int:
+    from tilted.results.pep import dense
 
-    rows = table_of_datasets() + regression.table_of_regression_sets() + mnist.table()
+    print(f"Sparse and dense EP: {dense.record(arguments.output, arguments.mirror)}")
+    return 0
+
+
+def _banana(arguments) -> int:
+    from tilted.results.pep import pseudo_points
+
+    for path in pseudo_points.record(arguments.output):
+        print(f"Pseudo-points: {path}")
+    return 0
+
+
+def _datasets(arguments) -> int:
+    from tilted.data import classification, mnist, regression, table_of_datasets
+
+    rows = table_of_datasets() + regression.table_of_regression_sets()
+    rows += classification.table_of_classification_sets() + mnist.table()
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return 0
@@ -246,15 +274,20 @@ def _records(arguments) -> int:
 
     from tilted import protocols
     from tilted.results import merge
+    from tilted.results.pep import records
 
     everything = Path(arguments.fits).rglob("*.jsonl.gz")
     # derived protocols have a record of their own (rule differences)
     paths = [p for p in everything if protocols.PLUS not in str(p.relative_to(arguments.fits))]
-    if not paths:
+    changes = records.fold_all(Path(arguments.fits).parent, arguments.pep)
+    for name, change in changes.items():
+        print(f"{Path(arguments.pep, name)}: {change}")
+    if not paths and not changes:
         raise ValueError(
             f"no fit records (*.jsonl.gz) in {arguments.fits}; `make paper` makes them, --fits names a folder"
         )
-    print(f"{arguments.records}: {merge.fold_in(paths, arguments.records)}")
+    if paths:
+        print(f"{arguments.records}: {merge.fold_in(paths, arguments.records)}")
     return 0
 
 
@@ -301,13 +334,10 @@ def _verify(arguments) -> int:
 
 
 def _verify_pep(arguments) -> int:
-    from tilted.results.pep import records, rerun
+    from tilted.results.pep import rerun
 
     found = rerun.verify(arguments.records, arguments.fits, arguments.seed, arguments.mirror, _tell)
-    for check in found:
-        if not check.passed:
-            print(f"DIFFERS: {records.NAMED.format(**check._asdict())}: by {check.largest_difference:.1e}")
-    print(f"{len(found)} fits repeated, {sum(not check.passed for check in found)} differ")
+    print("\n".join(rerun.summary_lines(found)))
     return 0 if all(check.passed for check in found) else 1
 
 

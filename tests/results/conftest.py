@@ -188,6 +188,20 @@ def table(whole):
 
 
 @pytest.fixture
+def classification_fit(regression_fit):
+    """The same of `tilted.experiments.pep_classification`."""
+
+    def make(outcome="ok", run=None, **named):
+        record = regression_fit(outcome, run, dataset="crabs", protocol="as-released", error=0.05, nll=0.25)
+        record = {name: value for name, value in record.items() if name not in ("start", "smse", "smll")}
+        if outcome == "failed":
+            record |= dict.fromkeys(("error", "nll"))
+        return {**record, "n_train": 180, "n_test": 20, **named}
+
+    return make
+
+
+@pytest.fixture
 def regression_fit():
     """Function: a fit record of `tilted.experiments.pep`, with what is named changed."""
 

@@ -148,14 +148,14 @@ def test_the_power_ep_record_joins_the_audit_and_the_report(results, published_t
     """Where there is one; without it the audit has the claims of the QP paper only."""
     from tilted.results.pep import figures, records
 
-    line = dict.fromkeys(records.COLUMNS, 1) | {"start": "data", "message": "", "outcome": "ok"}
+    line = dict.fromkeys(records.REGRESSION.columns, 1) | {"start": "data", "message": "", "outcome": "ok"}
     scores = {"smse": 0.5, "smll": -0.5, "nlml": 3.0, "n_train": 90, "n_test": 10}
     fits = [
         line | scores | {"dataset": "yacht", "split": split, "alpha": alpha, "m": 5}
         for split in range(2)
         for alpha in ("0", "1")
     ]
-    records.write_records(tmp_path / "pep" / records.FILE, pd.DataFrame(fits))
+    records.write_records(tmp_path / "pep" / records.REGRESSION.file, pd.DataFrame(fits))
     monkeypatch.setattr(figures, "write", lambda fits, folder: [])
     where = (results, tmp_path / "tables", tmp_path / "figures", published_table)
     artifacts.write_all(*where, pep=tmp_path / "nowhere")
@@ -163,7 +163,7 @@ def test_the_power_ep_record_joins_the_audit_and_the_report(results, published_t
     assert not (tmp_path / "tables" / "pep.md").exists()
     artifacts.write_all(*where, pep=tmp_path / "pep")
     audit = pd.read_csv(tmp_path / "tables" / "audit.csv", keep_default_na=False)
-    assert audit["paper"].tolist() == ["QP"] * 27 + ["PEP"] * 8
+    assert audit["paper"].tolist() == ["QP"] * 27 + ["PEP"] * 11
     text = (tmp_path / "tables" / "audit.md").read_text(encoding="utf-8")
     marks = ("of the QP paper hold", "of the Power-EP paper hold", "## QP1", "## PEP1")
     assert sorted(marks, key=text.index) == list(marks)

@@ -58,7 +58,7 @@ GRIDS = {"small": {"alphas": [0, 1], "m": [8, 32]}}
 
 
 def test_jobs_of_regressions(measured, tmp_path):
-    records.write_records(tmp_path / "pep" / records.FILE, measured)
+    records.write_records(tmp_path / "pep" / records.REGRESSION.file, measured)
     planned = [("x.gz", "small", "concrete", 4)]
     (job,) = plan.pep_jobs(planned, GRIDS, tmp_path / "pep")
     expected = 4 * (300 * 4 * cost(927, 8) + 500 * 4 * cost(927, 32))

@@ -183,7 +183,11 @@ def test_records_of_other_machines_are_kept(run, snakemake):
         ),
         ("qp:\n", ONE + "[]\nqp:\n", "differences.names: [] should be non-empty"),
         ("qp:\n", ONE + "[plain-folds]\nqp:\n", "no results/preview/qp/corrected.csv.gz to compare with"),
-        (SMALL, SMALL.partition("qp:")[0], "top level: qp, pep, mnist, differences or lookup must say what to run"),
+        (
+            SMALL,
+            SMALL.partition("qp:")[0],
+            "top level: qp, pep, mnist, differences or lookup must say what to run",
+        ),
     ],
 )
 def test_wrong_configurations_are_refused_before_any_job(run, snakemake, old, new, message):

@@ -8,16 +8,16 @@ try:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
     from tilted import data, protocols
+    from tilted.data import classification, regression
     from tilted.data import mnist as mnist_data
-    from tilted.data import regression
-    from tilted.experiments import lookup_study, paper_table, pep, qp, truth
+    from tilted.experiments import lookup_study, paper_table, pep, pep_classification, qp, truth
     from tilted.experiments import mnist as mnist_study
     from tilted.projections import TableGrid
     from tilted.provenance import closure_hash
     from tilted.results import differences, studies
     from tilted.results.pep import artifacts as pep_artifacts
     from tilted.results.pep import mnist as mnist_results
-    from tilted.results.pep import records as pep_records
+    from tilted.results.pep.forms import CLASSIFICATION, REGRESSION
 except ImportError as error:
     sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
 
@@ -50,7 +50,7 @@ def check_schema():
     if error.validator == "additionalProperties":
         what += f"; known: {', '.join(error.schema['properties'])}"
     elif error.validator == "anyOf":
-        what = "qp, pep, mnist, differences or lookup must say what to run"
+        what = "qp, pep, pep_classification, mnist, differences or lookup must say what to run"
     refuse(f"{'.'.join(map(str, error.absolute_path)) or 'top level'}: {what}")
 
 
@@ -91,6 +91,7 @@ def everything():
     committed records and tables, missing ones would look done."""
     wanted = [*fit_paths(), *truth_paths(), *artifact_paths()] if config["qp"] else truth_records()
     wanted += [*regression_paths(), *regression_records(), *toy_paths(), *toy_record()]
+    wanted += [*classification_paths(), *classification_records()]
     wanted += [*mnist_paths(), *mnist_record()]
     if "differences" in config:
         wanted += [f"{RECORDS}/{differences.FILE}", f"{TABLES}/differences.csv"]
@@ -101,7 +102,7 @@ def everything():
 
 def show_results():
     """The table in the terminal, and where everything is; nothing when only other targets were asked for."""
-    for path in [*regression_records()[:1], *mnist_record()]:
+    for path in [*regression_records()[:1], *classification_records()[:1], *mnist_record()]:
         if Path(path).is_file():
             print(f"Records: {Path(path).resolve()}")
     if not config["qp"] or not Path(TABLES, "qp_table1.md").is_file():

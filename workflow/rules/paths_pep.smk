@@ -1,33 +1,48 @@
-# What the Power-EP paper's part of a configuration asks for.
+# What the Power-EP paper's part of a configuration asks for: regressions and classifications.
 
 
 PEP, PEP_RECORDS = config.get("pep", {}), f"{config['results']}/pep"
+PEP_CLASSES = config.get("pep_classification", {})
 
 
-def check_regressions():
-    """Every grid of regressions asks for splits and pseudo-points that its data sets have."""
-    for name, grid in PEP.items():
+def check_grids(section, experiment):
+    """Every grid asks for splits and pseudo-points that its data sets have."""
+    for name, grid in config.get(section, {}).items():
         try:
-            pep.check(grid)
+            experiment.check(grid)
         except ValueError as error:
-            refuse(f"pep.{name}: {error}")
+            refuse(f"{section}.{name}: {error}")
 
 
-check_regressions()
+check_grids("pep", pep)
+check_grids("pep_classification", pep_classification)
+
+
+def grid_blocks(grid):
+    """Data set, place of a block in the names of files, and number of splits, of all blocks of a grid."""
+    return [
+        (dataset, f"{dataset}/{first:02d}-{last:02d}", last - first + 1)
+        for dataset, row in grid["rows"].items()
+        for first, last in blocks(row["splits"], row["block"])
+    ]
 
 
 def planned_regressions():
     """Record, grid, data set and number of splits of all blocks of regressions."""
     return [
-        (
-            f"data/fits/pep/{name}/{dataset}/{first:02d}-{last:02d}.jsonl.gz",
-            name,
-            dataset,
-            last - first + 1,
-        )
+        (f"data/fits/pep/{name}/{place}.jsonl.gz", name, dataset, splits)
         for name, grid in PEP.items()
-        for dataset, row in grid["rows"].items()
-        for first, last in blocks(row["splits"], row["block"])
+        for dataset, place, splits in grid_blocks(grid)
+    ]
+
+
+def planned_classifications():
+    """The same of classifications, protocol by protocol."""
+    return [
+        (f"data/fits/pep-classification/{name}/{protocol}/{place}.jsonl.gz", name, dataset, splits)
+        for name, grid in PEP_CLASSES.items()
+        for protocol in grid["protocols"]
+        for dataset, place, splits in grid_blocks(grid)
     ]
 
 
@@ -36,9 +51,21 @@ def regression_paths():
     return [block[0] for block in planned_regressions()]
 
 
+def classification_paths():
+    """Records of all blocks of classifications."""
+    return [block[0] for block in planned_classifications()]
+
+
 def regression_records():
-    """Compact records of the regressions, if the configuration has any."""
-    return [f"{PEP_RECORDS}/{name}" for name in (pep_records.FILE, "provenance.json") if PEP]
+    """Compact records of the regressions and their provenance, if the configuration has any."""
+    return [f"{PEP_RECORDS}/{name}" for name in (REGRESSION.file, REGRESSION.provenance) if PEP]
+
+
+def classification_records():
+    """The same of the classifications."""
+    return [
+        f"{PEP_RECORDS}/{name}" for name in (CLASSIFICATION.file, CLASSIFICATION.provenance) if PEP_CLASSES
+    ]
 
 
 TOY = config.get("toy", {})
@@ -64,10 +91,12 @@ def toy_record():
     return [f"{PEP_RECORDS}/{studies.TOY}"] if TOY else []
 
 
-def regression_artifacts():
+def pep_tables():
     """What the artifacts rule makes of them; a folder of figures, which depend on the data sets."""
-    tables = [f"{TABLES}/{name}" for name in pep_artifacts.TABLES if PEP]
-    return [*tables, *([directory(f"{FIGURES}/{pep_artifacts.FIGURES}")] if PEP else [])]
+    protocols = {protocol: None for grid in PEP_CLASSES.values() for protocol in grid["protocols"]}
+    names = [*(pep_artifacts.TABLES if PEP else []), *pep_artifacts.class_tables(protocols)]
+    folders = [directory(f"{FIGURES}/{pep_artifacts.FIGURES}")] if PEP else []
+    return [f"{TABLES}/{name}" for name in names] + folders
 
 
 def regression_data(wildcards):
@@ -75,12 +104,30 @@ def regression_data(wildcards):
     return [] if wildcards.dataset == pep.SYNTHETIC else f"data/standard/regression/{wildcards.dataset}.h5"
 
 
+def classification_data(wildcards):
+    """Standard file of a classification set under a protocol; the made-up set has none."""
+    w = wildcards
+    made_up = w.dataset == pep_classification.MADE_UP
+    return [] if made_up else f"data/standard/classification/{w.protocol}/{w.dataset}.h5"
+
+
 def regression_raw(wildcards):
     """Raw file of a regression set."""
     return f"data/raw/{regression.raw_file(wildcards.dataset, 'data')['path']}"
+
+
+def classification_raw(wildcards):
+    """Raw file of a classification set."""
+    return f"data/raw/{classification.raw_file(wildcards.dataset, 'data')['path']}"
 
 
 def regression_grid(wildcards):
     """What a block of regressions does with each split: an edit elsewhere does not rerun it."""
     grid = PEP[wildcards.grid]
     return {key: grid[key] for key in ("alphas", "m", "starts") if key in grid}
+
+
+def classification_grid(wildcards):
+    """The same of a block of classifications."""
+    grid = PEP_CLASSES[wildcards.grid]
+    return {"protocol": wildcards.protocol, "alphas": grid["alphas"], "m": grid["m"]}

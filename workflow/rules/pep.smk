@@ -17,8 +17,10 @@ rule standardise_regression:
         runtime=30,
     params:
         source=closure_hash("tilted.data.regression"),
+        module="tilted.data.regression",
+        names=lambda wildcards: [wildcards.dataset],
     script:
-        "../scripts/standardise_regression.py"
+        "../scripts/standardise_pep.py"
 
 
 rule regressions:
@@ -35,10 +37,11 @@ rule regressions:
         mem_mb=1000,
         runtime=240,
     params:
-        source=closure_hash(pep_records.MODULE),
+        source=closure_hash(REGRESSION.module),
+        experiment=REGRESSION.module,
         grid=regression_grid,
     script:
-        "../scripts/regressions.py"
+        "../scripts/pep_fits.py"
 
 
 rule regression_records:
@@ -57,8 +60,9 @@ rule regression_records:
     params:
         source=closure_hash("tilted.results.pep.records"),
         keep=config.get("keep_records", False),
+        form="regression",
     script:
-        "../scripts/regression_records.py"
+        "../scripts/pep_records.py"
 
 
 if TOY:
@@ -97,12 +101,3 @@ if TOY:
             source=closure_hash("tilted.results.pep.toy"),
         script:
             "../scripts/toy_record.py"
-
-
-# `snakemake pep --configfile ...`: these alone, from a configuration that holds other papers too
-rule pep:
-    input:
-        regression_paths(),
-        regression_records(),
-        toy_paths(),
-        toy_record(),

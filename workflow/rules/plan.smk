@@ -15,8 +15,9 @@ rule plan:
     params:
         fits=planned_fits(),
         regressions=planned_regressions(),
+        classifications=planned_classifications(),
         digits=planned_digits(),
-        grids=PEP,
+        grids=[PEP, PEP_CLASSES],
         toy=[planned_toy(), TOY.get("n_train", [])],
         folders=[RECORDS, PEP_RECORDS],
     script:

@@ -27,12 +27,13 @@ rule artifacts:
         truth=truth_records(),
         studies=studies_made(),
         regressions=[*regression_records(), *toy_record()],
+        classifications=classification_records(),
         digits=mnist_record(),
         published="data/published/qp_table1.csv",
         claims="data/published/claims.csv",
     output:
         artifact_paths(),
-        regression_artifacts(),
+        pep_tables(),
     log:
         f"logs/{config['name']}/artifacts.log",
     conda:
@@ -45,6 +46,6 @@ rule artifacts:
         source=closure_hash("tilted.results.artifacts"),
         folders=[RECORDS, TABLES, FIGURES],
         protocols=list(config["qp"]),
-        pep=[PEP_RECORDS] if PEP else [],
+        pep=[PEP_RECORDS] if PEP or PEP_CLASSES else [],
     script:
         "../scripts/artifacts.py"

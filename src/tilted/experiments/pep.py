@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,8 +95,13 @@ def cells(grid: dict) -> list[tuple]:
 
 def check(grid: dict) -> None:
     """Refuse a grid (ValueError) with more splits or pseudo-points than a data set can have."""
+    check_rows(grid, sizes)
+
+
+def check_rows(grid: dict, sizes_of: Callable[[str], tuple[int, int]]) -> None:
+    """The same, for data sets whose training points and splits a function has."""
     for name, row in grid["rows"].items():
-        points, splits = sizes(name)
+        points, splits = sizes_of(name)
         if row["splits"] > splits:
             raise ValueError(f"{name} has {splits} splits, not {row['splits']}")
         if max(grid["m"]) > points:
@@ -126,7 +131,8 @@ def narrate(records: Iterable[dict], path) -> Iterator[dict]:
     """The records, with a line a fit in a log file as they come."""
     with open(path, "w", encoding="utf-8", buffering=1) as log:
         for r in records:
-            fit = f"split {r['split']}, alpha {r['alpha']}, m {r['m']}, {r['start']}"
+            what = r["start"] if "start" in r else r["protocol"]
+            fit = f"split {r['split']}, alpha {r['alpha']}, m {r['m']}, {what}"
             print(f"{fit}: {r['seconds']:.2f} s, {r['status']['message']}", file=log)
             yield r
 
@@ -220,15 +226,35 @@ def run_cell(
         "n_train": len(y),
         "n_test": len(ys),
     }
+    outcome = attempted(
+        lambda: maximise(problem, kernel, Z, at.noise, search),
+        lambda fitted: _tested(fitted, Xs, ys, y),
+        ("nlml", "smse", "smll"),
+    )
+    return {**identity, **outcome}
+
+
+def attempted(fit, test, scores: tuple[str, ...]) -> dict:
+    """What became of a fit, with its processor seconds.
+
+    Parameters
+    ----------
+    fit : callable
+        Makes a fit, which has a ``status``.
+    test : callable
+        Fit -> ``scores``, ``hyperparameters`` and ``status``.
+    scores : tuple of str
+        What a failed fit has none of; its reason is in ``status.message``.
+    """
     began, fitted = time.process_time(), None
     try:
-        fitted = maximise(problem, kernel, Z, at.noise, search)
-        outcome = _tested(fitted, Xs, ys, y)
+        fitted = fit()
+        outcome = test(fitted)
     except (NotPositiveDefinite, ArithmeticError, ValueError) as error:
         evaluations = fitted.status.evaluations if fitted else 1
         status = {"converged": False, "evaluations": evaluations, "message": f"failed: {error}"}
-        outcome = {**dict.fromkeys(("nlml", "smse", "smll", "hyperparameters")), "status": status}
-    return {**identity, **outcome, "seconds": time.process_time() - began}
+        outcome = {**dict.fromkeys((*scores, "hyperparameters")), "status": status}
+    return {**outcome, "seconds": time.process_time() - began}
 
 
 def _tested(fitted, Xs, ys, y) -> dict:

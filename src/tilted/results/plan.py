@@ -1,10 +1,10 @@
 """What a configuration will cost, before it starts: jobs and core-hours, estimated from measured fits.
 
-A QP job costs what its seeds cost in the records (`runs`). A regression costs what the records of the same
-data set, power and number of pseudo-points took, or, without such records, what a model of all of them says
-(`Regressions`). A run on the digits costs its steps, each what it took with as many pseudo-points and, if
-there are such runs, the same power; its measurements are not counted. Of what was never measured the cost is
-unknown, and said to be.
+A QP job costs what its seeds cost in the records (`runs`). A regression, or a classification of the Power-EP
+paper, costs what the records of the same data set, power and number of pseudo-points took, or, without such
+records, what a model of all of them says (`Regressions`). A run on the digits costs its steps, each what it
+took with as many pseudo-points and, if there are such runs, the same power; its measurements are not
+counted. Of what was never measured the cost is unknown, and said to be.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tilted import protocols
 from tilted.experiments import pep
 from tilted.results import compact, merge, runs, spans
 from tilted.results.pep import mnist, records, toy
+from tilted.results.pep.forms import REGRESSION, Form
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,26 +112,26 @@ def qp_jobs(planned: Iterable[tuple], folder: str | Path) -> list[Job]:
     return jobs
 
 
-def pep_jobs(planned: Iterable[tuple], grids: dict, folder: str | Path) -> list[Job]:
-    """Jobs of the Power-EP paper.
+def pep_jobs(planned: Iterable[tuple], grids: dict, folder: str | Path, form: Form = REGRESSION) -> list[Job]:
+    """Jobs of one of the Power-EP paper's experiments.
 
     Parameters
     ----------
     planned : iterable of (path, grid, dataset, number of splits)
     grids : dict
-        Name -> grid (`tilted.experiments.pep.cells`).
+        Name -> grid (``cells`` of the experiment).
     folder : path
         Of its compact records.
+    form : Form
     """
-    path = Path(folder, records.FILE)
-    cost = Regressions(records.read_records(path) if path.is_file() else records.frame_of([]))
+    cost = Regressions(records.load(folder, form))
     jobs = []
     for path, name, dataset, splits in planned:
-        cells = pep.cells(grids[name])
-        n = pep.sizes(dataset)[0]
-        times = [cost.seconds(dataset, n, records.power(alpha), m) for alpha, m, _ in cells]
+        cells = form.experiment.cells(grids[name])
+        n = form.experiment.sizes(dataset)[0]
+        times = [cost.seconds(dataset, n, records.power(alpha), m) for alpha, m, *_ in cells]
         known = None if None in times else splits * sum(times)
-        jobs.append(Job(f"PEP {name}", path, splits * len(cells), known))
+        jobs.append(Job(f"{form.name} {name}", path, splits * len(cells), known))
     return jobs
 
 

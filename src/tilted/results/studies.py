@@ -5,20 +5,22 @@
 hyperparameters a line, ``projection`` being ``quadrature``, ``certified`` or ``as-described``, and
 ``outside_box`` the share of the sites whose cavity lies outside the table. ``limits.csv``
 (`tilted.experiments.pep_limits`, beside the Power-EP records): one comparison with a dense formula a line.
-``toy.csv`` (`tilted.experiments.pep_toy`, beside them too): one exact regression a line. ``mnist.csv``
-(`tilted.experiments.mnist`, there too): one measurement of a training a line. A line ends with its stamp
-(`stamps.COLUMNS`).
+``dense.csv`` (`tilted.experiments.pep_dense`, there too): one quantity of sparse and dense EP at one pair of
+hyperparameters. ``banana.csv`` and ``banana_map.csv`` (`tilted.experiments.pep_banana`): one fit; one point
+of a map. ``toy.csv`` (`tilted.experiments.pep_toy`): one exact regression. ``mnist.csv``
+(`tilted.experiments.mnist`): one measurement of a training. A line ends with its stamp (`stamps.COLUMNS`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tilted.experiments import lookup_study, mnist, pep_limits, pep_toy, timing
+from tilted.experiments import lookup_study, mnist, pep_banana, pep_dense, pep_limits, pep_toy, timing
 from tilted.provenance import closure_hash
 from tilted.results import stamps
+from tilted.results.store import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 TIMING, ERRORS, EFFECT = "timing.csv", "lookup.csv", "lookup_effect.csv"
 LIMITS, TOY, DIGITS = "limits.csv", "toy.csv", "mnist.csv"
+DENSE, BANANA, MAP = "dense.csv", "banana.csv", "banana_map.csv"
 FOLD = ("dataset", "protocol", "seed", "fold")
 
 
@@ -64,6 +67,17 @@ STUDIES = {
         "problem",
         pep_limits.modules_of,
     ),
+    DENSE: Study(
+        pep_dense.COLUMNS, ("data", "lengthscale", "variance", "quantity"), None, "data", pep_dense.modules_of
+    ),
+    BANANA: Study(pep_banana.COLUMNS, ("alpha", "seed"), None, "alpha", pep_banana.modules_of),
+    MAP: Study(
+        pep_banana.MAP_COLUMNS,
+        ("alpha", "kind", "line", "x", "y"),
+        None,
+        "alpha",
+        pep_banana.modules_of,
+    ),
     TOY: Study(
         pep_toy.COLUMNS,
         ("dataset", "split", "n_train", "hyperparameters"),
@@ -99,12 +113,26 @@ def read(folder: str | Path | None, name: str) -> pd.DataFrame | None:
     return table
 
 
+def record(path: str | Path, name: str, lines: Iterable[dict]) -> Path:
+    """Write a study whose parts are all of one source, every line with its stamp."""
+    import pandas as pd
+
+    study = STUDIES[name]
+    table = pd.DataFrame(list(lines), columns=list(study.columns))
+    stamp = stamps.columns(todays(name, str(table[study.part].iloc[0])))
+    table = table.assign(**stamp)
+    return write_text(path, table.to_csv(index=False, lineterminator="\n", float_format="%.6g"))
+
+
 def made(name: str, table: pd.DataFrame | None) -> list[Made]:
     """By which source the parts of a study were made; nothing of one that was not made."""
     if table is None:
         return []
     study = STUDIES[name]
-    return stamps.of_table(table, study.group, study.part, lambda *part: todays(name, *part))
+    parts = [part if isinstance(part, str) else f"{study.part} {part:g}" for part in table[study.part]]
+    return stamps.of_table(
+        table.assign(**{study.part: parts}), study.group, study.part, lambda *part: todays(name, *part)
+    )
 
 
 def todays(name: str, *part: str) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tilted.results.pep.records import COLUMNS
+from tilted.results.pep.forms import REGRESSION
 
 POWERS = ("0", "0.5", "0.8", "1")
 SIZES = (5, 20, 100)
@@ -38,7 +38,7 @@ def make_fits(
                 line |= {"dataset": dataset, "split": split, "alpha": alpha, "m": m, "start": "data"}
                 line |= {"n_train": N_TRAIN, "n_test": 20, "evaluations": 7, "outcome": what, "seconds": 1.0}
                 lines.append(line | {"message": "" if what == "ok" else f"{what}: why; more"})
-    return pd.DataFrame(lines)[list(COLUMNS)]
+    return pd.DataFrame(lines)[list(REGRESSION.columns)]
 
 
 @pytest.fixture(scope="session")

@@ -194,7 +194,7 @@ def test_the_plan_takes_the_seconds_of_a_step(fold, tmp_path):
 def test_the_digits_join_the_paper(fits, fold, tmp_path):
     """Its chapter of the audit, its folder of figures, the report, and what nobody should overlook."""
     fold(*GRID)
-    records.write_records(tmp_path / records.FILE, fits(datasets=("yacht",), alphas=("0",)))
+    records.write_records(tmp_path / records.REGRESSION.file, fits(datasets=("yacht",), alphas=("0",)))
     found = artifacts.write(tmp_path, tmp_path / "tables", tmp_path / "figures", PUBLISHED)
     digits = found.report[-1]
     assert digits.title == mnist_tables.TITLE and len(digits.tables[0].rows) == 2

@@ -31,7 +31,7 @@ def frame(fit):
 
 def test_a_line_for_each_outcome(fit):
     ok, stopped, failed = (records.line_of(fit(outcome)) for outcome in records.OUTCOMES)
-    assert tuple(ok) == records.COLUMNS
+    assert tuple(ok) == records.REGRESSION.columns
     assert [line["outcome"] for line in (ok, stopped, failed)] == ["ok", "stopped", "failed"]
     assert [line["message"] for line in (ok, stopped, failed)] == ["", "STOP: too many", "no Kuu"]
     assert failed["nlml"] is None and ok["evaluations"] == 77
@@ -51,10 +51,10 @@ def test_written_records_are_read_back_in_order(frame, fit, tmp_path):
         fit(split=10),
         fit(split=9),
     ]
-    path = tmp_path / records.FILE
+    path = tmp_path / records.REGRESSION.file
     records.write_records(path, frame(*fits))
     again = records.read_records(path)
-    assert list(again.columns) == list(records.COLUMNS)
+    assert list(again.columns) == list(records.REGRESSION.columns)
     names = list(
         zip(again["dataset"], again["start"], again["m"], again["alpha"], again["split"], strict=True)
     )
@@ -104,19 +104,19 @@ def test_lines_that_contradict_themselves_are_refused(change, message, frame, fi
     for name, value in change.items():
         wrong.loc[0, name] = value
     with pytest.raises(store.RecordError, match=rf"split 0.*: {message}"):
-        records.write_records(tmp_path / records.FILE, wrong)
+        records.write_records(tmp_path / records.REGRESSION.file, wrong)
     assert not list(tmp_path.iterdir())
 
 
 def test_two_records_of_a_fit_and_damaged_files_are_refused(frame, fit, tmp_path):
-    path = tmp_path / records.FILE
+    path = tmp_path / records.REGRESSION.file
     with pytest.raises(store.RecordError, match="boston split 0, alpha 0.5, m 5, data: two records of one"):
         records.write_records(path, frame(fit(), fit()))
     with pytest.raises(store.RecordError, match="columns"):
         records.write_records(path, frame(fit()).drop(columns="smse"))
     records.write_records(path, frame(fit()))
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(store.RecordError, match=records.FILE):
+    with pytest.raises(store.RecordError, match=records.REGRESSION.file):
         records.read_records(path)
     with pytest.raises(FileNotFoundError):
         records.read_records(tmp_path / "nothing.csv.gz")
@@ -131,7 +131,7 @@ def fold(fit, tmp_path):
         path = tmp_path / "fits" / f"{next(made)}.jsonl.gz"
         store.write_records(path, (fit(run={**HERE, "date": date}, **one) for one in fits))
         change = records.fold_in([path], tmp_path / "records", keep)
-        return str(change), records.read_records(tmp_path / "records" / records.FILE)
+        return str(change), records.read_records(tmp_path / "records" / records.REGRESSION.file)
 
     return run
 
@@ -159,9 +159,9 @@ def test_of_two_files_the_later_day_then_the_later_file_counts(fit, tmp_path):
 
     paths = [file("a.gz", 200, "2026-01-02", 0.2), file("b.gz", 100, "2026-01-02", 0.1)]
     records.fold_in(paths, tmp_path / "r")
-    assert records.read_records(tmp_path / "r" / records.FILE)["smse"].tolist() == [0.2]
+    assert records.read_records(tmp_path / "r" / records.REGRESSION.file)["smse"].tolist() == [0.2]
     records.fold_in([*paths, file("c.gz", 50, "2026-01-03", 0.3)], tmp_path / "r")
-    assert records.read_records(tmp_path / "r" / records.FILE)["smse"].tolist() == [0.3]
+    assert records.read_records(tmp_path / "r" / records.REGRESSION.file)["smse"].tolist() == [0.3]
     twice = store.write_records(tmp_path / "d.gz", [fit(), fit()])
     with pytest.raises(store.RecordError, match="d.gz: boston split 0.*two records of one fit"):
         records.fold_in([twice], tmp_path / "r")
@@ -180,7 +180,7 @@ def test_provenance_says_what_made_each_fit(fold, tmp_path):
 
 
 def test_records_say_whether_todays_source_made_them(fit, tmp_path):
-    stamp = provenance.stamp(provenance.closure_hash(records.MODULE), {})
+    stamp = provenance.stamp(provenance.closure_hash(records.REGRESSION.module), {})
     fits = [fit(run=stamp), fit(dataset="synthetic", n_train=500, run={**stamp, "source": "old"})]
     path = store.write_records(tmp_path / "fits.gz", fits)
     records.fold_in([path], tmp_path / "r")
@@ -194,8 +194,8 @@ def test_records_say_whether_todays_source_made_them(fit, tmp_path):
 
 
 def test_the_source_of_a_fit_is_what_it_runs():
-    names = provenance.closure(records.MODULE)
+    names = provenance.closure(records.REGRESSION.module)
     for module in ("posteriors.collapsed", "posteriors.full", "regression", "optimise", "data.regression"):
         assert f"tilted.{module}" in names
     assert not any(name.startswith("tilted.results") for name in names)
-    assert pep.__name__ == records.MODULE
+    assert pep.__name__ == records.REGRESSION.module

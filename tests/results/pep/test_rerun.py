@@ -27,7 +27,7 @@ def folder(fitted, tmp_path):
 
 
 def frame_of(folder):
-    return records.read_records(folder / records.FILE)
+    return records.read_records(folder / records.REGRESSION.file)
 
 
 def test_a_sample_is_repeated_and_its_data_sets_are_verified(folder, capsys):
@@ -41,7 +41,7 @@ def test_a_sample_is_repeated_and_its_data_sets_are_verified(folder, capsys):
 def test_a_record_that_does_not_come_out_again_is_told(folder, capsys):
     frame = frame_of(folder)
     frame.loc[frame["alpha"] == "1", "nlml"] += 1e-3
-    records.write_records(folder / records.FILE, frame)
+    records.write_records(folder / records.REGRESSION.file, frame)
     assert main(["verify-pep", "--records", str(folder)]) == 1
     told = capsys.readouterr().out
     assert "DIFFERS: synthetic split 0, alpha 1, m 5, data: by 1.0e-03" in told and "1 differ" in told
@@ -71,7 +71,7 @@ def test_only_small_fits_are_drawn_and_the_draw_is_seeded(fits):
 
 
 def test_a_fit_that_has_failed_and_does_not_fail_today_differs(folder):
-    line = frame_of(folder).to_dict("records")[0] | {name: float("nan") for name in records.SCORES}
+    line = frame_of(folder).to_dict("records")[0] | {name: float("nan") for name in records.REGRESSION.scores}
     found = rerun.check(line, pep.synthetic_split(0))
     assert not found.passed and found.largest_difference == float("inf")
 

@@ -56,7 +56,7 @@ def test_ranges_over_starts_and_over_powers(frame, fit):
 
 
 def test_files(frame, tmp_path):
-    records.write_records(tmp_path / "r" / records.FILE, frame)
+    records.write_records(tmp_path / "r" / records.REGRESSION.file, frame)
     csv, text = starts.write(tmp_path / "r", tmp_path / "t")
     assert csv.read_text(encoding="utf-8").splitlines()[0].split(",") == list(starts.COLUMNS)
     words = text.read_text(encoding="utf-8")
@@ -67,5 +67,5 @@ def test_files(frame, tmp_path):
 
 
 def test_nothing_without_other_starts(frame, tmp_path):
-    records.write_records(tmp_path / records.FILE, frame[frame["start"] == "data"])
+    records.write_records(tmp_path / records.REGRESSION.file, frame[frame["start"] == "data"])
     assert starts.write(tmp_path, tmp_path / "t") == [] == starts.write(tmp_path / "no", tmp_path / "t")

@@ -169,7 +169,10 @@ def markdown(chapters: Sequence[Chapter], claims: dict[str, dict[str, str]]) -> 
 
 def _overview(chapter: Chapter) -> list[str]:
     protocols = list(dict.fromkeys(finding.protocol for finding in chapter.findings))
-    cells = [(name, chapter.titles[name], *map(_short, part)) for name, part in _by_claim(chapter).items()]
+    cells = []
+    for name, part in _by_claim(chapter).items():
+        found = {finding.protocol: _short(finding) for finding in part}
+        cells.append((name, chapter.titles[name], *(found.get(protocol, "") for protocol in protocols)))
     return grid(("", "Claim", *protocols), "l" * (2 + len(protocols)), cells)
 
 

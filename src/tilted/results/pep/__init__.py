@@ -1,7 +1,9 @@
-"""Results of the Power-EP paper's regression experiments: from the compact record to tables and figures.
+"""Results of the Power-EP paper's experiments: from the compact records to tables and figures.
 
-``records``
+``forms``, ``records``
     one line a fit: the committed form, and the frame everything below works on;
+``rerun``
+    a sample of the regressions, fitted again;
 ``scores``
     what is compared, in which unit, the names of sets and powers, and what a frame covers;
 ``compare``
@@ -10,10 +12,14 @@
     the artifacts (``words`` holds their captions);
 ``inference``, ``claims``, ``limits``
     the audit;
+``dense``, ``pseudo_points``
+    small studies of classification, their figures and claims;
 ``starts``
     where a search starts, and how much that matters;
 ``toy``, ``toy_figures``
     exact regression with true and with learned hyperparameters;
+``mnist``, ``mnist_tables``, ``mnist_figures``, ``mnist_claims``
+    even against odd digits;
 ``artifacts``
-    compact record to all of them.
+    compact records to all of them.
 """

@@ -7,6 +7,7 @@ are signed so that the claim is worst off where they are smallest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -177,25 +178,88 @@ def won(fits: pd.DataFrame, printed: Sequence[published.Printed], claim: str) ->
     return [
         Block("direction", "t over splits of the share against 50 %, Holm", tuple(tested(direction)), float,
               cover),
-        Block(f"the printed share ± {100 * SHARE_MARGIN:g} points", "two one-sided t tests over splits, Holm",
-              tuple(tested(nearness)), lambda share: -abs(share - 0.5)),
+        _near_printed(nearness),
     ]  # fmt: skip
 
 
-def _share(line: published.Printed, found: compare.Duel | None, score: Score, at: float, judge) -> Draft:
-    row = f"α = {line.first} over α = {line.second}"
+def _share(
+    line: published.Printed,
+    found: compare.Duel | None,
+    score: Score,
+    at: float,
+    judge,
+    margin: float = SHARE_MARGIN,
+) -> Draft:
+    row = _pair(line)
     quantity = f"experiments won, {score.name}"
     if found is None:
         return missing(row, quantity, "share", "powers not run")
     beyond = found.beyond(score.margin)
-    notes = [f"printed {line.percent:g} %"]
-    notes += [] if judge is similar else [
+    notes = [] if np.isnan(line.percent) else [f"printed {line.percent:g} %"]
+    notes += [] if judge is similar and notes else [
         f"{found.wins} won, {found.losses} lost, {found.ties} tied",
         f"by more than {score.margin:g} {score.unit}: {beyond[0]} and {beyond[1]}",
     ]  # fmt: skip
     notes += [f"{found.n_left_out} left out"] if found.n_left_out else []
     units = [found.shares(unit) - at for unit in ("split", "dataset")]
-    return Draft(row, quantity, "share", *units, SHARE_MARGIN, judge, found.n, at, note="; ".join(notes))
+    return Draft(row, quantity, "share", *units, margin, judge, found.n, at, note="; ".join(notes))
+
+
+def no_winner(fits: pd.DataFrame | None, printed: Sequence[published.Printed], claim: str) -> list[Block]:
+    """PEP7: pairs that are said to be even, with the one that is not; and its printed share.
+
+    Parameters
+    ----------
+    fits : pandas.DataFrame or None
+        Compared classifications of one protocol, if there are any.
+    printed : sequence of Printed
+    claim : str
+    """
+    mine = [line for line in printed if line.claim == claim]
+    if fits is None or scores.real(fits).empty:
+        drafts = [
+            missing(_scored(line), f"experiments won, {line.score}", "share", "not run") for line in mine
+        ]
+        return [Block("shares of experiments won", EVEN, tuple(tested(drafts)), float, "not run")]
+    part = scores.real(fits)
+    of = {score.name: score for score in scores.predictive(fits)}
+    duels = [(line, compare.duel(part, line.first, line.second, of[line.score])) for line in mine]
+    first, beside = [], []
+    for line, found in duels:
+        if np.isnan(line.percent):
+            draft = _share(line, found, of[line.score], 0.5, similar, EVEN_MARGIN)
+        else:
+            draft = _share(line, found, of[line.score], 0.5, higher)
+            beside.append(_share(line, found, of[line.score], line.percent / 100, similar))
+        first.append(replace(draft, row=_scored(line)))
+    return [
+        Block("shares of experiments won", EVEN, tuple(tested(first)), float, _coverage(part)),
+        _near_printed(beside),
+    ]
+
+
+EVEN_MARGIN = 0.15
+"""The paper calls 65 to 35 a narrow margin (section 4.3)."""
+
+EVEN = f"t over splits, Holm; even: two one-sided t tests against 50 ± {100 * EVEN_MARGIN:g} %"
+
+
+def _pair(line: published.Printed) -> str:
+    return f"α = {line.first} over α = {line.second}"
+
+
+def _scored(line: published.Printed) -> str:
+    """A row of its own for each score: a claim's rows are told apart by name."""
+    return f"{line.score}: {_pair(line)}"
+
+
+def _near_printed(drafts: list[Draft]) -> Block:
+    return Block(
+        f"the printed share ± {100 * SHARE_MARGIN:g} points",
+        "two one-sided t tests over splits, Holm",
+        tuple(tested(drafts)),
+        lambda share: -abs(share - 0.5),
+    )
 
 
 def ranked(fits: pd.DataFrame) -> list[Block]:

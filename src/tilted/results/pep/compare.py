@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.results.pep.scores import FAILED, FULL, SCORES, STOPPED, Score, alphas, datasets, sparse, values
+from tilted.results.pep.scores import (
+    FAILED,
+    FULL,
+    STOPPED,
+    Score,
+    alphas,
+    datasets,
+    scores_of,
+    sparse,
+    values,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,7 +153,7 @@ def means(fits: pd.DataFrame) -> pd.DataFrame:
             kept = group[group["outcome"] != FAILED]
             line = {"dataset": name, "m": int(m), "alpha": alpha, "n": len(kept)}
             line |= {"n_stopped": int((kept["outcome"] == STOPPED).sum()), "n_failed": len(group) - len(kept)}
-            for score in SCORES:
+            for score in scores_of(fits):
                 line[score.column] = kept[score.column].mean() if len(kept) else np.nan
                 line[f"{score.column}_se"] = standard_error(kept[score.column])
             lines.append(line)

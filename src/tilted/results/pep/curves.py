@@ -1,4 +1,4 @@
-"""Figures of scores against M: figure 3 and figures 11-13 (synthetic sets), 17-22 (UCI sets).
+"""Figures of scores against M: figure 3 and figures 11-13 (synthetic sets), 17-22 and 27-30 (UCI sets).
 
 ``means`` draws means with their standard errors, ``traces`` every set or split with its mean, a column a
 power. Where not all splits were run with every M, lines of means are broken, the full GP is that of the
@@ -195,7 +195,7 @@ def synthetic_means(fits: pd.DataFrame, stem: str | Path):
 
 
 def real_means(fits: pd.DataFrame, score: Score, stem: str | Path):
-    """Figures 18, 20, 22: a panel a UCI set."""
+    """Figures 18, 20, 22, 28, 30: a panel a UCI set."""
     part = scores.real(fits)
     panels = [(NAMES[name], part[part["dataset"] == name], score) for name in scores.datasets(part)]
     return means(panels, part, stem, f"{score.name}: means and standard errors over splits")

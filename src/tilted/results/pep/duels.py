@@ -1,7 +1,8 @@
 """Figures 4 and 14-16: two powers against each other, experiment by experiment.
 
-A row is a comparison; its columns are SMSE (scatter, histogram of differences) and SMLL (the same). Below the
-diagonal, and right of zero, the first power is better. Lighter points have more pseudo-points.
+Figures 6 and 24-26 are the same for classification. A row is a comparison; its columns are SMSE or error
+(scatter, histogram of differences that are not zero) and SMLL or NLL (the same). Below the diagonal, and
+right of zero, the first power is better. Lighter points have more pseudo-points.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from tilted.results import style
 from tilted.results.pep import compare, looks, scores
 from tilted.results.pep.compare import EXPERIMENT
-from tilted.results.pep.scores import FAILED, NAMES, PREDICTIVE, SMSE, Score
+from tilted.results.pep.scores import FAILED, NAMES, Score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,23 +39,27 @@ class Row(NamedTuple):
 def drawable(fits: pd.DataFrame, first: str, second: str) -> bool:
     """Whether two powers share any experiment on the UCI sets."""
     part = scores.real(fits)
-    return len(part) > 0 and compare.duel(part, first, second, SMSE) is not None
+    return len(part) > 0 and _duel(part, first, second) is not None
+
+
+def _duel(fits: pd.DataFrame, first: str, second: str) -> compare.Duel | None:
+    return compare.duel(fits, first, second, scores.predictive(fits)[0])
 
 
 def overview(fits: pd.DataFrame, stem: str | Path):
-    """Figure 4: the three pairs over all UCI sets."""
+    """Figures 4 and 6: the three pairs over all UCI sets."""
     part = scores.real(fits)
     rows = [Row("", part, *pair) for pair in PAIRS if drawable(fits, *pair)]
     return _draw(rows, part, stem, "UCI sets: every experiment under two powers", 1.75)
 
 
 def by_dataset(fits: pd.DataFrame, first: str, second: str, stem: str | Path):
-    """Figures 14 to 16: one pair, a row a UCI set."""
+    """Figures 14 to 16, 24 to 26: one pair, a row a UCI set."""
     part = scores.real(fits)
     rows = [
         Row(NAMES[name], one, first, second)
         for name in scores.datasets(part)
-        if compare.duel(one := part[part["dataset"] == name], first, second, SMSE) is not None
+        if _duel(one := part[part["dataset"] == name], first, second) is not None
     ]
     title = f"{scores.label(first)} against {scores.label(second)}, UCI sets"
     return _draw(rows, part, stem, title, 1.35)
@@ -68,7 +73,7 @@ def _draw(rows: Sequence[Row], fits: pd.DataFrame, stem: str | Path, title: str,
         figure.get_layout_engine().set(w_pad=0.03, wspace=0.02)
         grid = figure.subplots(len(rows), 4, squeeze=False, width_ratios=(1.0, 1.1, 1.0, 1.1))
         for k, row in enumerate(rows):
-            for score, pair in zip(PREDICTIVE, (grid[k, :2], grid[k, 2:]), strict=True):
+            for score, pair in zip(scores.predictive(fits), (grid[k, :2], grid[k, 2:]), strict=True):
                 _scatter(pair[0], row, score)
                 _histogram(pair[1], row, score)
                 pair[1].set_title(f"{score.name}: differences" if k == 0 else "", fontsize=8.0)
@@ -131,7 +136,8 @@ def _histogram(axes, row: Row, score: Score) -> None:
     """Differences second - first; what lies beyond the outermost bins is counted in them."""
     found = compare.duel(row.fits, row.first, row.second, score)
     values = found.differences.to_numpy(float)
-    reach = max(np.quantile(np.abs(values), 0.95), score.margin)
+    values = values[values != 0]
+    reach = max(np.quantile(np.abs(values), 0.95), score.margin) if len(values) else score.margin
     edges = np.linspace(-reach, reach, BINS + 1 + BINS % 2)
     counts, _ = np.histogram(np.clip(values, -reach, reach), edges)
     middle = 0.5 * (edges[1:] + edges[:-1])
@@ -146,8 +152,12 @@ def _histogram(axes, row: Row, score: Score) -> None:
         text = f"{100 * n / decided:.0f} %" if decided else "tied"
         axes.text(x, 0.97, text, transform=axes.transAxes, ha=side, va="top", color=shown,
                   fontsize=7.5)  # fmt: skip
-    axes.set_ylim(0, 1.3 * counts.max())
+    if found.ties:
+        behind = {"facecolor": "white", "linewidth": 0, "pad": 1.0}  # hides the line at zero
+        axes.text(0.5, 0.97, f"{found.ties} tied", transform=axes.transAxes, ha="center", va="top",
+                  color=style.GREY, fontsize=6.5, bbox=behind)  # fmt: skip
+    axes.set_ylim(0, 1.3 * max(counts.max(), 1))
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.locator_params(axis="x", nbins=3)
-    axes.set_xlabel("log ratio" if score is SMSE else "difference (nats)", fontsize=7.5)
+    axes.set_xlabel(looks.DIFFERENCES[score.column], fontsize=7.5)

@@ -3,17 +3,50 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilted.results.pep import compare, curves, duels, ranking, scores
-from tilted.results.pep.scores import NLML, SMLL, SMSE
+from tilted.results.pep.scores import ERROR, NLL, NLML, SMLL, SMSE, Score
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TRACES = {"figure11": SMLL, "figure12": SMSE, "figure13": NLML}
-REAL_TRACES = {"figure17": NLML, "figure19": SMSE, "figure21": SMLL}
-REAL_MEANS = {"figure18": NLML, "figure20": SMSE, "figure22": SMLL}
+
+
+class Numbers(NamedTuple):
+    """The paper's numbers of the figures of its UCI sets.
+
+    Attributes
+    ----------
+    overview, ranks : str
+    pairs : tuple of str
+        Of `duels.PAIRS`.
+    traces, means : dict
+        Figure -> score.
+    """
+
+    overview: str
+    ranks: str
+    pairs: tuple[str, str, str]
+    traces: dict[str, Score]
+    means: dict[str, Score]
+
+
+REGRESSION = Numbers(
+    "figure4",
+    "figure5",
+    ("figure14", "figure15", "figure16"),
+    {"figure17": NLML, "figure19": SMSE, "figure21": SMLL},
+    {"figure18": NLML, "figure20": SMSE, "figure22": SMLL},
+)
+CLASSIFICATION = Numbers(
+    "figure6",
+    "figure7",
+    ("figure24", "figure25", "figure26"),
+    {"figure27": ERROR, "figure29": NLL},
+    {"figure28": ERROR, "figure30": NLL},
+)
 
 
 def write(fits: pd.DataFrame, folder: str | Path) -> list[Path]:
@@ -26,24 +59,28 @@ def write(fits: pd.DataFrame, folder: str | Path) -> list[Path]:
     """
     folder, drawn = Path(folder), []
     made_up, real = scores.made_up(fits), scores.real(fits)
-    if len(scores.sparse(made_up)):
+    if len(scores.sparse(made_up)) and not scores.is_classification(fits):
         drawn.append(curves.synthetic_means(fits, folder / "figure3"))
-    if len(scores.sparse(real)):
-        pairs = [pair for pair in duels.PAIRS if duels.drawable(fits, *pair)]
-        drawn += [duels.overview(fits, folder / "figure4")] if pairs else []
-        if len(compare.ranks(real, SMSE)):
-            drawn.append(ranking.figure_ranks(fits, folder / "figure5"))
-    if len(scores.sparse(made_up)):
         for name, score in TRACES.items():
             title = f"Synthetic sets: {score.name} of every set"
             drawn.append(curves.traces(made_up, score, folder / name, title))
     if len(scores.sparse(real)):
-        for k, pair in enumerate(duels.PAIRS):
-            if pair in pairs:
-                drawn.append(duels.by_dataset(fits, *pair, folder / f"figure{14 + k}"))
-        for name, score in REAL_TRACES.items():
-            title = f"{score.name} on the UCI sets, every split"
-            drawn.append(curves.traces(real, score, folder / name, title))
-        for name, score in REAL_MEANS.items():
-            drawn.append(curves.real_means(fits, score, folder / name))
-    return [png for _, png in drawn]
+        drawn += _real(real, folder, CLASSIFICATION if scores.is_classification(fits) else REGRESSION)
+    return sorted((png for _, png in drawn), key=number)
+
+
+def number(path: Path) -> int:
+    """The paper's number of a figure."""
+    return int(path.stem.removeprefix("figure"))
+
+
+def _real(real: pd.DataFrame, folder: Path, numbers: Numbers) -> list:
+    pairs = {name: pair for name, pair in zip(numbers.pairs, duels.PAIRS, strict=True)
+             if duels.drawable(real, *pair)}  # fmt: skip
+    drawn = [duels.by_dataset(real, *pair, folder / name) for name, pair in pairs.items()]
+    drawn += [duels.overview(real, folder / numbers.overview)] if pairs else []
+    if len(compare.ranks(real, scores.predictive(real)[0])):
+        drawn.append(ranking.figure_ranks(real, folder / numbers.ranks))
+    for name, score in numbers.traces.items():
+        drawn.append(curves.traces(real, score, folder / name, f"{score.name} on the UCI sets, every split"))
+    return drawn + [curves.real_means(real, score, folder / name) for name, score in numbers.means.items()]

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from tilted.experiments import pep_limits
 from tilted.experiments.pep_limits import FITC, PRINTED, VFE, WHOLE
-from tilted.results import stamps, studies
+from tilted.results import studies
 from tilted.results.audit.verdicts import NO, YES, Block, Inference, Line
-from tilted.results.store import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,11 +26,7 @@ EVIDENCE, POSTERIOR = ("evidence",), ("mean", "variance")
 
 def record(path: str | Path, seed: int = 0) -> Path:
     """Run the study and write its record, every line with its stamp."""
-    import pandas as pd
-
-    stamp = stamps.columns(studies.todays(studies.LIMITS, next(iter(pep_limits.SIZES))))
-    table = pd.DataFrame([{**line, **stamp} for line in pep_limits.study(seed)])
-    return write_text(path, table.to_csv(index=False, lineterminator="\n", float_format="%.6g"))
+    return studies.record(path, studies.LIMITS, pep_limits.study(seed))
 
 
 def recovered(found: pd.DataFrame | None) -> list[Block]:
@@ -42,22 +37,23 @@ def recovered(found: pd.DataFrame | None) -> list[Block]:
     """
     if found is None:
         remark = f"needs {studies.LIMITS} (`tilted limits`)"
-        return [Block("direct computation", TEST, (Line("limits", QUANTITY, "excess"),), _smallness, remark)]
+        return [Block("direct computation", TEST, (Line("limits", QUANTITY, "excess"),), smallness, remark)]
     first = [
         _limit(found, limit, quantities) for limit in (FITC, VFE) for quantities in (EVIDENCE, POSTERIOR)
     ]
     passes = {name: _passes(found, name) for name in (PRINTED, WHOLE)}
     one = f"{TEST}; α in {', '.join(f'{a:g}' for a in sorted(pep_limits.PASSES))} for one pass"
     return [
-        Block("direct computation", one, (*first, *passes[PRINTED]), _smallness),
-        Block("one pass with the full step", TEST, tuple(passes[WHOLE]), _smallness),
+        Block("direct computation", one, (*first, *passes[PRINTED]), smallness),
+        Block("one pass with the full step", TEST, tuple(passes[WHOLE]), smallness),
     ]
 
 
 QUANTITY = "largest relative difference"
 
 
-def _smallness(difference: float) -> float:
+def smallness(difference: float) -> float:
+    """Of differences the largest decides."""
     return -difference
 
 
@@ -72,7 +68,7 @@ def _limit(found: pd.DataFrame, limit: str, quantities: tuple[str, ...]) -> Line
         largest = small.groupby("alpha")["difference"].max()
         note += f"; {largest.iloc[0]:.1e} at α = {largest.index[0]:g}, {largest.iloc[-1]:.1e} at α = "
         note += f"{largest.index[-1]:g}" + ("" if falls else f"; {SLOW}")
-    return _line(row, at, falls, note)
+    return line_of(row, at, falls, note)
 
 
 def _falls(small: pd.DataFrame) -> bool:
@@ -92,14 +88,15 @@ def _passes(found: pd.DataFrame, name: str) -> list[Line]:
     for end in (True, False):
         of = part[(part["alpha"] == 1.0) == end]
         powers = ", ".join(f"{a:g}" for a in sorted(of["alpha"].unique()))
-        lines.append(_line(row, of["difference"], True, f"α = {powers}"))
+        lines.append(line_of(row, of["difference"], True, f"α = {powers}"))
     return lines
 
 
-def _line(row: str, differences: pd.Series, sound: bool, note: str) -> Line:
+def line_of(row: str, differences: pd.Series, sound: bool, note: str, accuracy: float = ACCURACY) -> Line:
+    """A line that holds if no difference is above ``accuracy``, and all is sound."""
     if differences.empty:
         return Line(row, QUANTITY, "excess", note="not computed")
     low, high = float(differences.min()), float(differences.max())
-    status = YES if sound and high <= ACCURACY and math.isfinite(high) else NO
+    status = YES if sound and high <= accuracy and math.isfinite(high) else NO
     sample = Inference(status, low, high)
     return Line(row, QUANTITY, "excess", high, sample=sample, n=len(differences), note=note)

@@ -21,7 +21,19 @@ POWERS = (0.0, 0.05, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
 BEYOND = 0.02
 """Share of the points at either end that may lie outside of a panel; each panel says how many do."""
 
-AXES = {"smse": "SMSE", "smll": "SMLL (nats)", "nlml": "NLML a point (nats)"}
+AXES = {
+    "smse": "SMSE",
+    "smll": "SMLL (nats)",
+    "nlml": "NLML a point (nats)",
+    "error": "test error",
+    "nll": "NLL (nats)",
+}
+DIFFERENCES = {
+    "smse": "log ratio",
+    "smll": "difference (nats)",
+    "error": "difference",
+    "nll": "difference (nats)",
+}
 WIDE, NARROW = 2.2, 3.0
 """How far apart, as a factor, numbers of pseudo-points are whose ticks have labels, by width of the panel."""
 
@@ -46,10 +58,14 @@ def natural(fits: pd.DataFrame, score: Score) -> pd.Series:
 
 
 def size_axis(axes, sizes: Sequence[int], apart: float) -> None:
-    """A logarithmic axis of M with ticks at numbers run that are a factor ``apart``, the first among them."""
+    """A logarithmic axis of M with ticks at numbers run that are a factor ``apart``, the first among them.
+
+    Where all are nearer, the last has one too.
+    """
     from matplotlib.ticker import NullLocator
 
     sizes = sorted(sizes)
+    apart = min(apart, sizes[-1] / sizes[0])
     shown = [sizes[0]]
     for m in sizes[1:]:
         if m >= apart * shown[-1]:

@@ -9,7 +9,7 @@ FILE = "pep_win_rates.csv"
 
 
 class Printed(NamedTuple):
-    """``first`` beats ``second`` in ``percent`` of the experiments on a score."""
+    """``first`` beats ``second`` in ``percent`` of the experiments on a score; NaN: no clear winner."""
 
     claim: str
     score: str

@@ -1,4 +1,4 @@
-"""Figure 5: which power beats which, and average ranks."""
+"""Figures 5 and 7: which power beats which, and average ranks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from tilted.results import style
 from tilted.results.pep import compare, looks, scores
-from tilted.results.pep.scores import PREDICTIVE, Score
+from tilted.results.pep.scores import Score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,7 @@ def figure_ranks(fits: pd.DataFrame, stem: str | Path):
     with style.applied():
         figure = Figure(figsize=(6.4, 5.9), layout="constrained")
         grid = figure.subplots(2, 2, height_ratios=(1.7, 1.0))
-        for k, score in enumerate(PREDICTIVE):
+        for k, score in enumerate(scores.predictive(part)):
             _matrix(grid[0, k], shares(part, score), powers)
             grid[0, k].set_title(f"{score.name}: row beats column (%)")
             _ranks(grid[1, k], compare.mean_ranks(part, score))

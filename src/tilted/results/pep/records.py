@@ -1,15 +1,6 @@
-"""Compact records of the Power-EP paper's regressions: one line a fit, small enough to commit.
+"""Compact records of the Power-EP paper's experiments: one line a fit (`forms`), small enough to commit.
 
-``dataset, split, alpha, m, start``
-    which fit: "synthetic" (split is the number of the drawn set) or a regression set; the power as text,
-    "full" for exact regression, whose m is 0; where the search started (`tilted.experiments.pep.STARTS`);
-``nlml, smse, smll``
-    the negative log evidence that was minimised, and the scores, of standardised targets; empty if failed;
-``evaluations, outcome, message, seconds``
-    ``ok``, ``stopped`` (numbers, but the search did not converge) or ``failed`` (no numbers), why, and
-    processor seconds.
-
-Beside them ``provenance.json`` says what made them (`tilted.results.runs`).
+Beside each file its provenance says what made it (`tilted.results.runs`).
 """
 
 from __future__ import annotations
@@ -23,6 +14,7 @@ import numpy as np
 from tilted.experiments import pep
 from tilted.provenance import closure_hash
 from tilted.results import compact, runs, stamps, store
+from tilted.results.pep.forms import FORMS, REGRESSION, Form
 from tilted.results.runs import UNKNOWN, Change, Runs
 from tilted.results.store import RecordError
 
@@ -31,29 +23,15 @@ if TYPE_CHECKING:
 
     from tilted.results.stamps import Made
 
-FILE = "regression.csv.gz"
-KEY = ("dataset", "alpha", "m", "start", "split")
-NAMED = "{dataset} split {split}, alpha {alpha}, m {m}, {start}"
-SCORES = ("nlml", "smse", "smll")
-COLUMNS = (
-    "dataset", "split", "alpha", "m", "start", "n_train", "n_test", *SCORES,
-    "evaluations", "outcome", "message", "seconds",
-)  # fmt: skip
-TEXT = ("dataset", "alpha", "start", "outcome", "message")
-DIGITS = {"nlml": 12, "smse": 10, "smll": 10, "seconds": 3}
-"""Significant digits in the file."""
-
 OUTCOMES = OK, STOPPED, FAILED = ("ok", "stopped", "failed")
-TYPES = dict.fromkeys(COLUMNS, "int64") | dict.fromkeys(DIGITS, "float64") | dict.fromkeys(TEXT, "str")
-MODULE = "tilted.experiments.pep"
 
 
-def line_of(record: dict) -> dict:
-    """Line of a frame from a fit record (`tilted.experiments.pep.run_cell`)."""
+def line_of(record: dict, form: Form = REGRESSION) -> dict:
+    """Line of a frame from a fit record (``run_cell`` of the experiment)."""
     status = record["status"]
     outcome = FAILED if record["nlml"] is None else OK if status["converged"] else STOPPED
     message = "" if outcome == OK else " ".join(status["message"].removeprefix("failed: ").split())
-    line = {name: record.get(name) for name in COLUMNS}
+    line = {name: record.get(name) for name in form.columns}
     made = {"evaluations": status["evaluations"], "outcome": outcome, "message": message}
     return {**line, "alpha": power(record["alpha"]), **made}
 
@@ -63,33 +41,33 @@ def power(alpha: float | str) -> str:
     return alpha if alpha == pep.FULL else f"{alpha:g}"
 
 
-def frame_of(lines: Iterable[dict]) -> pd.DataFrame:
-    """Lines as a frame, sorted: data set, start, m, alpha, split."""
+def frame_of(lines: Iterable[dict], form: Form = REGRESSION) -> pd.DataFrame:
+    """Lines as a frame, sorted: data set, variant, m, alpha, split."""
     import pandas as pd
 
-    return ordered(pd.DataFrame(list(lines), columns=list(COLUMNS)).astype(TYPES))
+    return ordered(pd.DataFrame(list(lines), columns=list(form.columns)).astype(form.types), form)
 
 
-def ordered(frame: pd.DataFrame) -> pd.DataFrame:
-    """Lines by data set, start, m, alpha and split, as data sets and starts are listed in the code."""
+def ordered(frame: pd.DataFrame, form: Form = REGRESSION) -> pd.DataFrame:
+    """Lines by data set, variant, m, alpha and split, as data sets and variants are listed in the code."""
     ranks = {
-        "dataset": {name: k for k, name in enumerate(pep.datasets())}.get,
-        "start": {name: k for k, name in enumerate(pep.STARTS)}.get,
+        "dataset": {name: k for k, name in enumerate(form.experiment.datasets())}.get,
+        form.variant: {name: k for k, name in enumerate(form.variants)}.get,
         "alpha": lambda text: 2.0 if text == pep.FULL else float(text),
     }
-    by = ["dataset", "start", "m", "alpha", "split"]
+    by = ["dataset", form.variant, "m", "alpha", "split"]
     return frame.sort_values(
         by, key=lambda column: column.map(ranks[column.name]) if column.name in ranks else column
     ).reset_index(drop=True)
 
 
-def read_records(path: str | Path) -> pd.DataFrame:
+def read_records(path: str | Path, form: Form = REGRESSION) -> pd.DataFrame:
     """Read compact records.
 
     Returns
     -------
     pandas.DataFrame
-        `COLUMNS`; ``alpha`` is text, ``m`` and other counts whole numbers, missing scores NaN.
+        `Form.columns`; ``alpha`` is text, ``m`` and other counts whole numbers, missing scores NaN.
 
     Raises
     ------
@@ -98,12 +76,12 @@ def read_records(path: str | Path) -> pd.DataFrame:
     FileNotFoundError
         There is no such file.
     """
-    frame = compact.parsed(Path(path), COLUMNS, tuple(DIGITS), TEXT)
-    check(frame, path)
+    frame = compact.parsed(Path(path), form.columns, tuple(form.floats), form.text)
+    check(frame, path, form)
     return frame
 
 
-def write_records(path: str | Path, frame: pd.DataFrame) -> Path:
+def write_records(path: str | Path, frame: pd.DataFrame, form: Form = REGRESSION) -> Path:
     """Write compact records, sorted, atomically and byte for byte reproducibly.
 
     Raises
@@ -111,16 +89,16 @@ def write_records(path: str | Path, frame: pd.DataFrame) -> Path:
     RecordError
         As `read_records`; the file stays as it was.
     """
-    return store.write_bytes(path, encode(path, frame))
+    return store.write_bytes(path, encode(path, frame, form))
 
 
-def encode(path: str | Path, frame: pd.DataFrame) -> bytes:
+def encode(path: str | Path, frame: pd.DataFrame, form: Form = REGRESSION) -> bytes:
     """What `write_records` writes."""
-    check(frame, path)
-    return compact.packed(ordered(frame), DIGITS)
+    check(frame, path, form)
+    return compact.packed(ordered(frame, form), form.floats)
 
 
-def check(frame: pd.DataFrame, where: object) -> None:
+def check(frame: pd.DataFrame, where: object, form: Form = REGRESSION) -> None:
     """Refuse a frame whose lines contradict one another or themselves.
 
     Raises
@@ -128,12 +106,12 @@ def check(frame: pd.DataFrame, where: object) -> None:
     RecordError
         With ``where`` and the first offending line.
     """
-    compact.check_columns(frame, COLUMNS, where)
+    compact.check_columns(frame, form.columns, where)
     failed, full = frame["outcome"] == FAILED, frame["alpha"] == pep.FULL
-    scores = frame[list(SCORES)]
+    scores = frame[list(form.scores)]
     wrongs = (
-        (~frame["dataset"].isin(pep.datasets()), "unknown data set"),
-        (~frame["start"].isin(list(pep.STARTS)), "unknown start"),
+        (~frame["dataset"].isin(form.experiment.datasets()), "unknown data set"),
+        (~frame[form.variant].isin(form.variants), f"unknown {form.variant}"),
         (~full & ~frame["alpha"].map(_is_power), "alpha is no power from 0 to 1"),
         ((frame["m"] == 0) != full, "m does not agree with alpha"),
         ((frame["m"] < 0) | (frame["m"] > frame["n_train"]), "m is no number of pseudo-points"),
@@ -142,9 +120,9 @@ def check(frame: pd.DataFrame, where: object) -> None:
         (scores.notna().any(axis=1) & failed, "a failed fit with scores"),
         ((frame["message"] == "") != (frame["outcome"] == OK), "message does not agree with the outcome"),
         (~(frame["seconds"] >= 0), "no processor time"),
-        (frame.duplicated(list(KEY)), "two records of one fit"),
+        (frame.duplicated(list(form.key)), "two records of one fit"),
     )
-    compact.refuse(frame, wrongs, NAMED, where)
+    compact.refuse(frame, wrongs, form.named, where)
 
 
 def _is_power(text: str) -> bool:
@@ -155,7 +133,9 @@ def _is_power(text: str) -> bool:
     return 0 <= value <= 1 and f"{value:g}" == text
 
 
-def fold_in(paths: Iterable[str | Path], folder: str | Path, keep: bool = True) -> Change:
+def fold_in(
+    paths: Iterable[str | Path], folder: str | Path, keep: bool = True, form: Form = REGRESSION
+) -> Change:
     """Fold fit files into the compact records of a folder, which need not exist.
 
     Of two runs of a fit the one of the later day is kept; of the same day, the one of the later file, and a
@@ -168,46 +148,53 @@ def fold_in(paths: Iterable[str | Path], folder: str | Path, keep: bool = True) 
     folder : path
     keep : bool
         Whether records of the folder that ``paths`` do not replace are kept.
+    form : Form
 
     Raises
     ------
     RecordError
         A damaged file or record; nothing is written then.
     """
-    lines, made = _collected(paths)
-    old, old_runs = _load(folder) if keep else (frame_of([]), Runs())
-    had = {_key(line): line for line in old.to_dict("records")}
+    lines, made = _collected(paths, form)
+    old, old_runs = _load(folder, form) if keep else (frame_of([], form), Runs())
+    had = {_key(line, form): line for line in old.to_dict("records")}
     outdated = {key for key in lines if key in had and made.date(key) < old_runs.date(key)}
     wins = {key: line for key, line in lines.items() if key not in outdated}
-    frame = frame_of({**had, **wins}.values())
+    frame = frame_of({**had, **wins}.values(), form)
     merged = Runs(
         {**old_runs.seeds, **{key: made.seeds[key] for key in wins}},
         {**old_runs.environments, **made.environments},
     )
-    path = Path(folder, FILE)
-    contents = encode(path, frame), runs.encode(merged, frame, KEY).encode("utf-8")
-    for target, content in zip((path, Path(folder, runs.FILE)), contents, strict=True):
+    path = Path(folder, form.file)
+    contents = encode(path, frame, form), runs.encode(merged, frame, form.key).encode("utf-8")
+    for target, content in zip((path, Path(folder, form.provenance)), contents, strict=True):
         store.write_bytes(target, content)
     replaced, failed = len(wins.keys() & had.keys()), int((frame["outcome"] == FAILED).sum())
     counts = len(wins) - replaced, replaced, len(had) - replaced, len(outdated)
     return Change("fits", *counts, f"{failed} of all failed")
 
 
-def _key(line: dict) -> tuple:
-    return tuple(line[name] for name in KEY)
+def fold_all(fits: str | Path, folder: str | Path) -> dict[str, Change]:
+    """Fold the fit files of all forms (folders of ``fits``) into a folder; what changed, by file."""
+    found = {form: list(Path(fits, form.fits).rglob("*.jsonl.gz")) for form in FORMS.values()}
+    return {form.file: fold_in(paths, folder, form=form) for form, paths in found.items() if paths}
 
 
-def _collected(paths: Iterable[str | Path]) -> tuple[dict[tuple, dict], Runs]:
+def _key(line: dict, form: Form) -> tuple:
+    return tuple(line[name] for name in form.key)
+
+
+def _collected(paths: Iterable[str | Path], form: Form) -> tuple[dict[tuple, dict], Runs]:
     """Fit -> its line, and stamps."""
     lines: dict[tuple, dict] = {}
     made, ages = Runs(), {}
     for path in sorted(map(Path, paths)):
         written, seen = path.stat().st_mtime_ns, set()
         for record in store.read_records(path):
-            line, stamp = line_of(record), record.get("run") or UNKNOWN
-            key, age = _key(line), (stamp["date"], written)
+            line, stamp = line_of(record, form), record.get("run") or UNKNOWN
+            key, age = _key(line, form), (stamp["date"], written)
             if key in seen:
-                raise RecordError(f"{path}: {NAMED.format(**line)}: two records of one fit")
+                raise RecordError(f"{path}: {form.named.format(**line)}: two records of one fit")
             seen.add(key)
             if key not in lines or ages[key] <= age:
                 lines[key], ages[key] = line, age
@@ -215,20 +202,23 @@ def _collected(paths: Iterable[str | Path]) -> tuple[dict[tuple, dict], Runs]:
     return lines, made
 
 
-def _load(folder: str | Path) -> tuple[pd.DataFrame, Runs]:
-    path = Path(folder, FILE)
-    if not path.is_file():
-        return frame_of([]), Runs()
-    return read_records(path), runs.read(folder, key=KEY)
+def _load(folder: str | Path, form: Form) -> tuple[pd.DataFrame, Runs]:
+    return load(folder, form), runs.read(folder, form.provenance, form.key)
 
 
-def made(folder: str | Path) -> list[Made]:
+def load(folder: str | Path, form: Form = REGRESSION) -> pd.DataFrame:
+    """Compact records of a folder; an empty frame if it has none."""
+    path = Path(folder, form.file)
+    return read_records(path, form) if path.is_file() else frame_of([], form)
+
+
+def made(folder: str | Path, form: Form = REGRESSION) -> list[Made]:
     """By which source the records of a folder were made, a part a data set and stamp (`stamps.note`)."""
-    found, today = runs.read(folder, key=KEY), closure_hash(MODULE)
+    found, today = runs.read(folder, form.provenance, form.key), closure_hash(form.module)
     parts = {}
     for (dataset, *_), stamp in found.seeds.items():
         versions = found.environments.get(stamp["environment"])
         where = stamps.environment(versions) if versions else ""
         part = stamps.Made("", dataset, stamp["source"], stamp["date"], where, today)
         parts[part] = None
-    return sorted(parts, key=lambda part: pep.datasets().index(part.what))
+    return sorted(parts, key=lambda part: form.experiment.datasets().index(part.what))

@@ -18,6 +18,7 @@ from tilted.experiments import pep
 from tilted.provenance import closure_hash, content_hash
 from tilted.results import verified
 from tilted.results.pep import records
+from tilted.results.pep.forms import REGRESSION
 from tilted.results.store import write_text
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Check(NamedTuple):
 
 def record_hash(line: dict) -> str:
     """Hash of the numbers of a record, as its file has them, without the time it took."""
-    numbers = {name: f"{line[name]:.{records.DIGITS[name]}g}" for name in records.SCORES}
+    numbers = {name: f"{line[name]:.{REGRESSION.digits[name]}g}" for name in REGRESSION.scores}
     return content_hash({**numbers, "evaluations": int(line["evaluations"]), "message": line["message"]})
 
 
@@ -83,14 +84,14 @@ def check(line: dict, parts) -> Check:
     record = pep.run_cell(parts, line["dataset"], line["split"], alpha, line["m"], start=line["start"])
     today = records.line_of(record)
     largest = 0.0
-    for name in records.SCORES:
+    for name in REGRESSION.scores:
         a, b = line[name], np.nan if today[name] is None else today[name]
         if np.isfinite(a) or np.isfinite(b):
             scale = 1.0 if name == "nlml" else max(1.0, abs(a))
             gap = abs(a - b) / scale
             largest = max(largest, float(gap) if np.isfinite(gap) else np.inf)
     name = (line[key] for key in ("dataset", "split", "alpha", "m", "start"))
-    return Check(*name, largest, largest <= TOLERANCE, record_hash(line), closure_hash(records.MODULE))
+    return Check(*name, largest, largest <= TOLERANCE, record_hash(line), closure_hash(REGRESSION.module))
 
 
 def verify(
@@ -111,7 +112,7 @@ def verify(
     """
     folder = Path(folder)
     found = []
-    for name, part in sample(records.read_records(folder / records.FILE), fits, seed).groupby(
+    for name, part in sample(records.read_records(folder / REGRESSION.file), fits, seed).groupby(
         "dataset", sort=False
     ):
         dataset = None if name == pep.SYNTHETIC else regression.load(name, mirror=mirror)
@@ -124,6 +125,16 @@ def verify(
     again = {c.fit for c in found}
     write([*(c for c in read(folder / FILE) if c.fit not in again), *found], folder / FILE)
     return found
+
+
+def summary_lines(checks: list[Check]) -> list[str]:
+    """A line each that differs, and how many were repeated."""
+    lines = [
+        f"DIFFERS: {REGRESSION.named.format(**check._asdict())}: by {check.largest_difference:.1e}"
+        for check in checks
+        if not check.passed
+    ]
+    return [*lines, f"{len(checks)} fits repeated, {len(lines)} differ"]
 
 
 def write(checks: Iterable[Check], path: str | Path) -> Path:
@@ -154,7 +165,7 @@ def made(folder: str | Path, frame: pd.DataFrame) -> list[Made]:
 
     These have a check by today's source of a record that still stands, and none that differs.
     """
-    today = closure_hash(records.MODULE)
+    today = closure_hash(REGRESSION.module)
     checks = [c for c in read(Path(folder, FILE)) if c.source == today]
     wanted = {c.fit for c in checks}
     lines = [x for x in frame.to_dict("records") if tuple(x[key] for key in Check._fields[:5]) in wanted]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.results.audit.rows import Score
+from tilted.results.audit.rows import TE, Score
 from tilted.results.grid import counted
 from tilted.results.spans import spans
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SYNTHETIC, FULL, START = "synthetic", "full", "data"
+MADE_UP = (SYNTHETIC, "banana")
 OK, STOPPED, FAILED = "ok", "stopped", "failed"
 NAMES = {
     "boston": "Boston",
@@ -31,8 +32,15 @@ NAMES = {
     "power": "Power",
     "wine_red": "Red wine",
     SYNTHETIC: "Synthetic",
+    "australian": "Australian",
+    "breast": "Breast",
+    "crabs": "Crabs",
+    "iono": "Ionosphere",
+    "pima": "Pima",
+    "sonar": "Sonar",
+    "banana": "Banana (made up)",
 }
-"""Data set -> printed name, in the order of the paper's Table 1."""
+"""Data set -> printed name, in the order of the paper's Tables 1 and 2."""
 
 ENDS = {"0": "VFE", "1": "EP"}
 
@@ -42,10 +50,27 @@ SMLL = Score("smll", "SMLL", "nats", 1e-3)
 NLML = Score("nlml", "NLML", "nats", 1e-3)
 PREDICTIVE = (SMSE, SMLL)
 SCORES = (SMSE, SMLL, NLML)
+ERROR = Score("error", "Error", TE.unit, TE.margin)
+NLL = Score("nll", "NLL", "nats", 1e-3)
+
+
+def is_classification(fits: pd.DataFrame) -> bool:
+    """Whether a frame is of classifications (`forms.CLASSIFICATION`)."""
+    return ERROR.column in fits
+
+
+def predictive(fits: pd.DataFrame) -> tuple[Score, Score]:
+    """The two scores of predictions that a frame has."""
+    return (ERROR, NLL) if is_classification(fits) else PREDICTIVE
+
+
+def scores_of(fits: pd.DataFrame) -> tuple[Score, ...]:
+    """The scores of predictions, and the energy."""
+    return (*predictive(fits), NLML)
 
 
 def values(fits: pd.DataFrame, score: Score) -> pd.Series:
-    """The score in the scale of its differences: log SMSE, SMLL in nats, NLML in nats a training point."""
+    """The score in the scale of its differences: log SMSE, NLML by training point, others as recorded."""
     found = fits[score.column].astype(float)
     if score.column == "smse":
         if (found <= 0).any():
@@ -55,7 +80,7 @@ def values(fits: pd.DataFrame, score: Score) -> pd.Series:
 
 
 def compared(frame: pd.DataFrame) -> pd.DataFrame:
-    """Fits from the default initial values.
+    """Regressions from the default initial values, or the classifications of one protocol.
 
     Raises
     ------
@@ -63,25 +88,25 @@ def compared(frame: pd.DataFrame) -> pd.DataFrame:
         Two records of one fit, an outcome or a data set that does not exist, or a fit that did not fail and
         lacks a number.
     """
-    fits = frame[frame["start"] == START]
+    fits = frame if is_classification(frame) else frame[frame["start"] == START]
     if fits.duplicated(["dataset", "split", "alpha", "m"]).any():
         raise ValueError("two records of one fit")
     unknown = (set(fits["outcome"]) - {OK, STOPPED, FAILED}) | (set(fits["dataset"]) - set(NAMES))
     if unknown:
         raise ValueError(f"unknown outcome or data set: {', '.join(sorted(unknown))}")
-    if fits.loc[fits["outcome"] != FAILED, [s.column for s in SCORES]].isna().any(axis=None):
+    if fits.loc[fits["outcome"] != FAILED, [s.column for s in scores_of(fits)]].isna().any(axis=None):
         raise ValueError("a fit that did not fail lacks a number")
     return fits
 
 
 def real(fits: pd.DataFrame) -> pd.DataFrame:
     """Fits of the UCI sets."""
-    return fits[fits["dataset"] != SYNTHETIC]
+    return fits[~fits["dataset"].isin(MADE_UP)]
 
 
 def made_up(fits: pd.DataFrame) -> pd.DataFrame:
     """Fits of the synthetic sets."""
-    return fits[fits["dataset"] == SYNTHETIC]
+    return fits[fits["dataset"].isin(MADE_UP)]
 
 
 def sparse(fits: pd.DataFrame) -> pd.DataFrame:

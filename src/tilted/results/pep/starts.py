@@ -20,6 +20,7 @@ from tilted.results.store import write_text
 if TYPE_CHECKING:
     import pandas as pd
 
+SCORES = records.REGRESSION.scores
 CELL = ("dataset", "alpha", "m", "split")
 NAMES = "pep_starts.csv", "pep_starts.md"
 COLUMNS = (
@@ -57,7 +58,7 @@ def effects(frame: pd.DataFrame) -> pd.DataFrame:
         line = dict(zip(("dataset", "alpha", "start"), key, strict=True)) | {"n_attempted": len(part)}
         paired = part[part["nlml_there"].notna() & part["nlml"].notna()]
         line |= {"n_paired": len(paired), "n_lower": int((paired["nlml"] < paired["nlml_there"]).sum())}
-        for score in records.SCORES:
+        for score in SCORES:
             moved = (paired[score] - paired[f"{score}_there"]).to_numpy()
             if score == "nlml":
                 moved = moved / paired["n_train"].to_numpy()
@@ -69,7 +70,7 @@ def effects(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _pairs(frame: pd.DataFrame) -> pd.DataFrame:
     """Fits from other starts with the scores of the default one (``..._there``) of the same cell."""
-    there = frame[frame["start"] == pep.DEFAULT][[*CELL, *records.SCORES]]
+    there = frame[frame["start"] == pep.DEFAULT][[*CELL, *SCORES]]
     others = frame[frame["start"] != pep.DEFAULT]
     return others.merge(there, on=list(CELL), how="left", suffixes=("", "_there"), validate="many_to_one")
 
@@ -103,7 +104,7 @@ def write(folder: str | Path, tables: str | Path) -> list[Path]:
     list of Path
         Empty if there are no records, or none from another start.
     """
-    path = Path(folder, records.FILE)
+    path = Path(folder, records.REGRESSION.file)
     frame = records.read_records(path) if path.is_file() else records.frame_of([])
     found = effects(frame)
     if not len(found):
@@ -145,7 +146,7 @@ def _table(found: pd.DataFrame) -> str:
     cells = [
         (
             *(line.dataset, line.alpha, line.start, f"{line.n_paired}/{line.n_attempted}", f"{line.n_lower}"),
-            *(_signed(getattr(line, f"{s}_{what}")) for s in records.SCORES for what in ("mean", "largest")),
+            *(_signed(getattr(line, f"{s}_{what}")) for s in SCORES for what in ("mean", "largest")),
         )
         for line in found.itertuples()
     ]

@@ -1,4 +1,4 @@
-"""Tables of the regression experiments: wins, ranks and means as CSV, all to read in ``pep.md``."""
+"""Tables of the experiments: wins, ranks and means as CSV, and all to read as Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilted.results.grid import grid, items
 from tilted.results.pep import compare, rerun, scores, words
 from tilted.results.pep.inference import estimate
 from tilted.results.pep.published import Printed
-from tilted.results.pep.scores import FAILED, FULL, NAMES, OK, PREDICTIVE, SCORES, Score
+from tilted.results.pep.scores import FAILED, FULL, NAMES, OK, Score
 from tilted.results.store import write_text
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def wins(fits: pd.DataFrame) -> pd.DataFrame:
 
     real = scores.real(fits)
     lines = []
-    for score in PREDICTIVE:
+    for score in scores.predictive(fits):
         for first, second in permutations(scores.alphas(real), 2):
             for name in [ALL, *scores.datasets(real)]:
                 part = real if name == ALL else real[real["dataset"] == name]
@@ -70,7 +70,12 @@ def ranks(fits: pd.DataFrame) -> pd.DataFrame:
     """`compare.mean_ranks` of both predictive scores on the UCI sets."""
     import pandas as pd
 
-    return pd.concat([compare.mean_ranks(scores.real(fits), score) for score in PREDICTIVE])
+    return pd.concat([compare.mean_ranks(scores.real(fits), score) for score in scores.predictive(fits)])
+
+
+def names(stem: str) -> tuple[str, ...]:
+    """What `write` writes."""
+    return f"{stem}.md", *(f"{stem}_{what}.csv" for what in ("wins", "ranks", "means"))
 
 
 def write(
@@ -78,9 +83,10 @@ def write(
     printed: Sequence[Printed],
     folder: str | Path,
     made: Sequence[Made] = (),
+    about: words.About = words.REGRESSION,
     more: Sequence[str] = (),
 ) -> list[Path]:
-    """Write ``pep_wins.csv``, ``pep_ranks.csv``, ``pep_means.csv`` and ``pep.md``.
+    """Write the shares of wins, ranks and means as CSV, and all to read as Markdown (`names`).
 
     Parameters
     ----------
@@ -90,16 +96,19 @@ def write(
     folder : str or Path
     made : sequence of stamps.Made
         By which source the fits were made.
+    about : words.About
+        Title and introduction, and what the files are called.
     more : sequence of str
-        Lines of a further section of ``pep.md``.
+        Lines of a further section of the page.
     """
-    tables = {"pep_wins.csv": wins(fits), "pep_ranks.csv": ranks(fits), "pep_means.csv": compare.means(fits)}
-    text = markdown(fits, *tables.values(), printed)
+    page, *rest = (Path(folder, name) for name in names(about.stem))
+    tables = [wins(fits), ranks(fits), compare.means(fits)]
+    text = markdown(fits, *tables, printed, about)
     text += "\n".join(["", *more]) if more else ""
     text += "\n".join(["", "## Provenance", "", *stamps.note(made, rerun.CHECKED), ""]) if made else ""
     return [
-        *(write_text(Path(folder, name), _csv(table)) for name, table in tables.items()),
-        write_text(Path(folder, "pep.md"), text),
+        *(write_text(path, _csv(table)) for path, table in zip(rest, tables, strict=True)),
+        write_text(page, text),
     ]
 
 
@@ -113,13 +122,14 @@ def markdown(
     ranked: pd.DataFrame,
     means: pd.DataFrame,
     printed: Sequence[Printed],
+    about: words.About = words.REGRESSION,
 ) -> str:
     """Everything to read, legible as plain text."""
-    lines = [f"# {words.TITLE}", "", *words.INTRODUCTION.splitlines(), "", *items(covered(fits)), ""]
+    lines = [f"# {about.title}", "", *about.introduction.splitlines(), "", *items(covered(fits)), ""]
     if len(won):
         lines += ["## Experiments won, ours and published", "", *LEGEND.splitlines(), ""]
         lines += [*grid(*published_wins(won, printed)), ""]
-        for score in PREDICTIVE:
+        for score in scores.predictive(fits):
             lines += [
                 f"## {score.name}: experiments won, row against column (%)",
                 "",
@@ -131,7 +141,7 @@ def markdown(
         lines += ["## Average ranks", "", RANK_LEGEND, "", *grid(*average_ranks(ranked)), ""]
     lines += ["## Means", "", *MEANS_LEGEND.splitlines(), ""]
     for name, part in means.groupby("dataset", sort=False):
-        for score in SCORES:
+        for score in scores.scores_of(fits):
             lines += [f"### {NAMES[name]}, {score.name}", "", *grid(*mean_table(part, score)), ""]
     lines += ["## Fits that failed or did not converge", "", *items(troubles(fits))]
     return "\n".join(lines) + "\n"
@@ -146,7 +156,7 @@ def covered(fits: pd.DataFrame) -> list[str]:
     """A sentence for the synthetic and one for the UCI sets, of what the records cover."""
     parts = {"Synthetic": scores.made_up(fits), "UCI": scores.real(fits)}
     return [
-        f"{name}: {scores.coverage(part).text}{_references(part)}."
+        f"{name}: {scores.coverage(part).text}{'' if scores.is_classification(fits) else _references(part)}."
         for name, part in parts.items()
         if len(part)
     ]
@@ -166,7 +176,8 @@ def published_wins(won: pd.DataFrame, printed: Sequence[Printed]) -> tuple:
     cells = []
     for line in printed:
         key = (line.score, line.first, line.second)
-        name = (line.score, *(scores.label(a) for a in key[1:]), f"{line.percent:g} %")
+        share = "no clear winner" if math.isnan(line.percent) else f"{line.percent:g} %"
+        name = (line.score, *(scores.label(a) for a in key[1:]), share)
         cells.append((*name, *(_won(table.loc[key]) if key in table.index else ["not run", *[""] * 7])))
     return header, "lllrrrrrrrrr", cells
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilted.results import stamps, studies
 from tilted.results.audit.text import Chapter
 from tilted.results.audit.verdicts import Block, Finding
-from tilted.results.pep import claims, limits, mnist_claims, scores, words
+from tilted.results.pep import claims, dense, limits, mnist_claims, pseudo_points, words
 from tilted.results.pep.published import Printed
 
 if TYPE_CHECKING:
@@ -17,45 +17,64 @@ if TYPE_CHECKING:
 PROTOCOL = "as-described"
 """The text is all there is; what it leaves open is in docs/pep.md."""
 
-Judge = Callable[["pd.DataFrame", Sequence[Printed], "pd.DataFrame | None"], "list[Block]"]
+RELEASED = "as-released"
+"""Of the study of dense EP, and of classifications where none were run."""
+
+
+class Evidence(NamedTuple):
+    """What claims are judged by.
+
+    Attributes
+    ----------
+    fits : pandas.DataFrame
+        Compared regressions.
+    printed : sequence of Printed
+    classes : mapping
+        Protocol -> compared classifications.
+    found : mapping
+        Study -> its table, or None where it was not made.
+    """
+
+    fits: pd.DataFrame
+    printed: Sequence[Printed]
+    classes: Mapping[str, pd.DataFrame]
+    found: Mapping[str, pd.DataFrame | None]
+
+
+Judge = Callable[[Evidence], "dict[str, list[Block]]"]
+"""What a claim is judged by -> protocol -> blocks."""
 
 CLAIMS: dict[str, Judge] = {
-    "PEP1": lambda fits, printed, found: claims.approaches_full(fits),
-    "PEP2": lambda fits, printed, found: claims.overestimates(fits),
-    "PEP3": lambda fits, printed, found: claims.intermediate_best(fits),
-    "PEP4": lambda fits, printed, found: claims.won(fits, printed, "PEP4"),
-    "PEP5": lambda fits, printed, found: claims.won(fits, printed, "PEP5"),
-    "PEP6": lambda fits, printed, found: claims.ranked(fits),
-    "PEP8": lambda fits, printed, found: limits.recovered(found),
+    "PEP1": lambda e: {PROTOCOL: claims.approaches_full(e.fits)},
+    "PEP2": lambda e: {PROTOCOL: claims.overestimates(e.fits)},
+    "PEP3": lambda e: {PROTOCOL: claims.intermediate_best(e.fits)},
+    "PEP4": lambda e: {PROTOCOL: claims.won(e.fits, e.printed, "PEP4")},
+    "PEP5": lambda e: {PROTOCOL: claims.won(e.fits, e.printed, "PEP5")},
+    "PEP6": lambda e: {PROTOCOL: claims.ranked(e.fits)},
+    "PEP7": lambda e: {
+        protocol: claims.no_winner(fits, e.printed, "PEP7")
+        for protocol, fits in (e.classes or {RELEASED: None}).items()
+    },
+    "PEP8": lambda e: {PROTOCOL: limits.recovered(e.found[studies.LIMITS])},
+    "PEP9": lambda e: {RELEASED: dense.equal(e.found[studies.DENSE])},
+    "PEP10": lambda e: {PROTOCOL: pseudo_points.moved(e.found[studies.BANANA])},
+    "PEP11": lambda e: {PROTOCOL: mnist_claims.minibatches(e.found[studies.DIGITS])},
 }
+STUDIED = {
+    "PEP8": studies.LIMITS,
+    "PEP9": studies.DENSE,
+    "PEP10": studies.BANANA,
+    "PEP11": studies.DIGITS,
+}
+"""Claim -> the study behind it."""
 
-DIGITS = "PEP11"
 
-
-def chapter(
-    frame: pd.DataFrame,
-    printed: Sequence[Printed],
-    found: pd.DataFrame | None,
-    digits: pd.DataFrame | None = None,
-) -> Chapter:
-    """Every claim about regression, and about the digits.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Compact records, in any order.
-    printed : sequence of Printed
-        `published.read`.
-    found : pandas.DataFrame or None
-        The study of limits (`studies.LIMITS`), if it was made.
-    digits : pandas.DataFrame or None
-        The record of the digits (`studies.DIGITS`), if there is one.
-    """
-    fits = scores.compared(frame)
-    findings = [Finding(name, PROTOCOL, tuple(judge(fits, printed, found))) for name, judge in CLAIMS.items()]
-    findings.append(Finding(DIGITS, PROTOCOL, tuple(mnist_claims.minibatches(digits))))
-    notes = {
-        "PEP8": stamps.note(studies.made(studies.LIMITS, found)),
-        DIGITS: stamps.note(studies.made(studies.DIGITS, digits)),
-    }
+def chapter(evidence: Evidence) -> Chapter:
+    """Every claim."""
+    findings = [
+        Finding(name, protocol, tuple(blocks))
+        for name, judge in CLAIMS.items()
+        for protocol, blocks in judge(evidence).items()
+    ]
+    notes = {name: stamps.note(studies.made(of, evidence.found[of])) for name, of in STUDIED.items()}
     return Chapter(words.HEADING, findings, words.TITLES, words.MEANINGS, words.LEGEND, notes)
