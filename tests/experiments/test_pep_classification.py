@@ -131,7 +131,7 @@ def test_predictions_that_cannot_be_are_failures(parts, monkeypatch):
 def test_wrong_arguments_are_errors_not_records(parts):
     with pytest.raises(ValueError, match="61 pseudo-points for 60 training points"):
         experiment.run_cell(parts, RELEASED, "crabs", 0, 0.5, 61)
-    with pytest.raises(ValueError, match="takes powers from"):
+    with pytest.raises(ValueError, match="powers are 0 for all data"):
         experiment.run_cell(parts, RELEASED, "crabs", 0, 1.5, 4)
     X, Xs, y, ys = parts
     with pytest.raises(ValueError, match="labels must be -1 or"):
