@@ -50,6 +50,7 @@ def test_lines_of_a_study_carry_their_source(name, tmp_path):
     keys = [column for column in (study.group, study.part) if column]
     source = closure_hash(*study.modules(*(line[key] for key in keys)))
     other = line | {"dataset": "sonar", "likelihood": "poisson-square", "problem": "large"}
+    other |= {column: 2 for column in study.key if line[column] == 1}  # another line
     stamp = stamps.columns(source)
     table = pd.DataFrame([line | stamp, other | stamp | {"source": "0123"}])
     table.to_csv(tmp_path / name, index=False)
