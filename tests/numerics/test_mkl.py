@@ -1,7 +1,7 @@
 """Factorisations through the door of `tilted.mkl`: the numbers of LAPACK, nothing overwritten, errors told.
 
-Where MKL is installed it stands behind the door. Elsewhere scipy's own LAPACK does, called in the same way, so
-that the calls are tested on every machine.
+Where MKL is installed it stands behind the door. Elsewhere scipy's own LAPACK does, called in the same way,
+so that the calls are tested on every machine.
 """
 
 import ctypes
