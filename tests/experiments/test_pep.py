@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tilted.data import regression
+from tilted.data.registry import data_home
 from tilted.experiments import pep
 from tilted.kernels import SquaredExponential
 from tilted.posteriors.full import FullRegression
@@ -164,7 +165,7 @@ def test_a_block_runs_every_cell_of_every_split_and_tells(monkeypatch, tmp_path)
 
 
 def test_a_block_of_a_regression_set_takes_its_splits(mirror, tmp_path, monkeypatch):
-    (tmp_path / "sources.yaml").write_bytes((regression.data_home() / "sources.yaml").read_bytes())
+    (tmp_path / "sources.yaml").write_bytes((data_home() / "sources.yaml").read_bytes())
     dataset = regression.load("yacht", tmp_path, str(mirror))
     (record,) = pep.run_block("yacht", [4], {"alphas": ["full"], "m": [1]}, dataset)
     again = pep.run_cell(regression.parts(dataset, 4), "yacht", 4, "full", 0)

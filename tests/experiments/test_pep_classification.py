@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tilted.data import classification, regression
+from tilted.data.registry import data_home
 from tilted.experiments import banana, pep
 from tilted.experiments import pep_classification as experiment
 from tilted.kernels import SquaredExponential
@@ -154,7 +155,7 @@ def test_a_block_runs_every_cell_of_every_split_and_tells(monkeypatch, tmp_path)
 
 
 def test_a_block_of_a_set_takes_its_splits(mirror, tmp_path):
-    (tmp_path / "sources.yaml").write_bytes((regression.data_home() / "sources.yaml").read_bytes())
+    (tmp_path / "sources.yaml").write_bytes((data_home() / "sources.yaml").read_bytes())
     dataset = classification.load("crabs", "corrected", tmp_path, str(mirror))
     grid = {"protocol": "corrected", "alphas": [1], "m": [10]}
     (record,) = experiment.run_block("crabs", [4], grid, dataset)

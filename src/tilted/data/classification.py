@@ -18,39 +18,29 @@ from pathlib import Path
 
 import numpy as np
 
+from tilted.data import entries
 from tilted.data.fetch import fetch
 from tilted.data.readers import CRABS_HEADER, Raw, numbers, rows_of, signs
-from tilted.data.registry import DataError, RegistryError, data_home, load_registry
+from tilted.data.registry import DataError
 from tilted.data.standard import Dataset
 
+KIND = "classification"
 PROTOCOLS = RELEASED, CORRECTED = ("as-released", "corrected")
 
 
 def names(home: str | Path | None = None) -> list[str]:
     """Names of the classification sets."""
-    return list(load_registry(home)["classification"])
+    return entries.names(KIND, home)
 
 
 def entry_of(name: str, home: str | Path | None = None) -> dict:
-    """The registry's entry of a set; DataError listing the known ones for an unknown name."""
-    known = load_registry(home)["classification"]
-    if name not in known:
-        raise DataError(f"unknown classification set '{name}'; known: {', '.join(known)}")
-    return known[name]
+    """The registry's entry of a classification set (`entries.entry_of`)."""
+    return entries.entry_of(KIND, name, home)
 
 
 def raw_file(name: str, home: str | Path | None = None) -> dict:
-    """File entry of a classification set.
-
-    Raises
-    ------
-    DataError
-        For an unknown name, or (RegistryError) an entry that names an unknown file.
-    """
-    file, files = entry_of(name, home)["file"], load_registry(home)["files"]
-    if file not in files:
-        raise RegistryError(f"sources.yaml: classification/{name} names unknown file '{file}'")
-    return files[file]
+    """File entry of a classification set (`entries.raw_file`)."""
+    return entries.raw_file(KIND, name, home)
 
 
 def load(name: str, protocol: str, home: str | Path | None = None, mirror: str | None = None) -> Dataset:
@@ -83,12 +73,7 @@ def load(name: str, protocol: str, home: str | Path | None = None, mirror: str |
     expected = tuple(entry["shapes"][protocol])
     if raw.X.shape != expected:
         raise DataError(f"data set '{name}' ({protocol}) has shape {raw.X.shape}, expected {expected}")
-    provenance = {
-        **{key: entry[key] for key in ("title", "citation", "licence")},
-        "files": {file["path"]: file["sha256"]},
-        "bundled": "",
-    }
-    return Dataset(name, protocol, raw.X, raw.y, raw.features, provenance)
+    return Dataset(name, protocol, raw.X, raw.y, raw.features, entries.provenance(entry, file))
 
 
 def _australian(path: Path, released: bool) -> Raw:
@@ -135,22 +120,4 @@ READERS = {
 
 def table_of_classification_sets(home: str | Path | None = None) -> list[dict]:
     """One row a set (`CORRECTED`), with the columns of ``registry.table_of_datasets``."""
-    root, table = data_home(home), []
-    for name in names(home):
-        entry, file = entry_of(name, home), raw_file(name, home)
-        rows, features = entry["shapes"][CORRECTED]
-        table.append(
-            {
-                "name": name,
-                "row": entry["row"],
-                "task": "classification (Power EP)",
-                "rows": rows,
-                "features": features,
-                "bytes": file["bytes"],
-                "present": "yes" if (root / "raw" / file["path"]).is_file() else "no",
-                "licence": entry["licence"],
-                "citation": entry["citation"],
-                "source": file["urls"][0] if file["urls"] else "-",
-            }
-        )
-    return table
+    return entries.table(KIND, "classification (Power EP)", lambda entry: entry["shapes"][CORRECTED], home)

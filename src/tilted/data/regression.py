@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tilted.data import entries
 from tilted.data.fetch import fetch
-from tilted.data.registry import DataError, RegistryError, data_home, load_registry
+from tilted.data.registry import DataError
 from tilted.data.standard import Dataset
 
 VARIANT = "regression"
@@ -23,30 +24,17 @@ SHARE = 0.9
 
 def names(home: str | Path | None = None) -> list[str]:
     """Names of the regression sets."""
-    return list(load_registry(home)["regression"])
+    return entries.names(VARIANT, home)
 
 
 def entry_of(name: str, home: str | Path | None = None) -> dict:
-    """The registry's entry of a regression set; DataError listing the known ones for an unknown name."""
-    known = load_registry(home)["regression"]
-    if name not in known:
-        raise DataError(f"unknown regression set '{name}'; known: {', '.join(known)}")
-    return known[name]
+    """The registry's entry of a regression set (`entries.entry_of`)."""
+    return entries.entry_of(VARIANT, name, home)
 
 
 def raw_file(name: str, home: str | Path | None = None) -> dict:
-    """File entry of a regression set.
-
-    Raises
-    ------
-    DataError
-        For an unknown name, or (RegistryError) an entry that names an unknown file.
-    """
-    file = entry_of(name, home)["file"]
-    files = load_registry(home)["files"]
-    if file not in files:
-        raise RegistryError(f"sources.yaml: regression/{name} names unknown file '{file}'")
-    return files[file]
+    """File entry of a regression set (`entries.raw_file`)."""
+    return entries.raw_file(VARIANT, name, home)
 
 
 def load(name: str, home: str | Path | None = None, mirror: str | None = None) -> Dataset:
@@ -77,13 +65,9 @@ def load(name: str, home: str | Path | None = None, mirror: str | None = None) -
     rows, features = entry["shape"]
     if table.shape != (rows, entry["columns"]):
         raise DataError(f"{path} has shape {table.shape}, expected {(rows, entry['columns'])}")
-    provenance = {
-        **{key: entry[key] for key in ("title", "citation", "licence")},
-        "files": {file["path"]: file.get("plain_sha256", file["sha256"])},
-        "bundled": "",
-    }
+    about = entries.provenance(entry, file)
     labels = tuple(f"column{c}" for c in range(features))
-    return Dataset(name, VARIANT, table[:, :features], table[:, features], labels, provenance)
+    return Dataset(name, VARIANT, table[:, :features], table[:, features], labels, about)
 
 
 def _matrix(path: Path) -> np.ndarray:
@@ -129,21 +113,4 @@ def parts(dataset: Dataset, split: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 def table_of_regression_sets(home: str | Path | None = None) -> list[dict]:
     """One row a set, with the columns of ``registry.table_of_datasets``."""
-    root, table = data_home(home), []
-    for name in names(home):
-        entry, file = entry_of(name, home), raw_file(name, home)
-        table.append(
-            {
-                "name": name,
-                "row": entry["row"],
-                "task": "regression",
-                "rows": entry["shape"][0],
-                "features": entry["shape"][1],
-                "bytes": file["bytes"],
-                "present": "yes" if (root / "raw" / file["path"]).is_file() else "no",
-                "licence": entry["licence"],
-                "citation": entry["citation"],
-                "source": file["urls"][0] if file["urls"] else "-",
-            }
-        )
-    return table
+    return entries.table(VARIANT, VARIANT, lambda entry: entry["shape"], home)
