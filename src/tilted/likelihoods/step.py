@@ -65,6 +65,14 @@ class NoisyStep:
         loss = w * (z + w)
         return Tilted(log_z, y * w / sd, -loss / v, m + y * sd * w, v * (1.0 - loss))
 
+    def tilted_expected_log(self, y, m, v) -> np.ndarray:
+        """E[log p(y|f)] under the tilted distribution N(f; m, v) p(y|f) / Z, arrays [N]."""
+        z = y * m / np.sqrt(v)
+        high, low = np.log1p(-self.flips), np.log(self.flips)
+        right, wrong = high + log_ndtr(z), low + log_ndtr(-z)
+        log_z = np.logaddexp(right, wrong)
+        return high * np.exp(right - log_z) + low * np.exp(wrong - log_z)
+
     def tilted_density(self, y, m, v) -> TiltedDensity:
         """The tilted density, a Gaussian with a step at zero, with panels refined towards the step."""
         mu, sd = y * m, np.sqrt(v)

@@ -1,0 +1,316 @@
+"""Relaxed EP: moment matching after both sides were multiplied by a relaxation factor [Qi & Guo 2012].
+
+The factor r_i(h) = exp(-b_i (h - m_i)^2 / 2), around the mean m_i of the site there is, makes the cavity
+narrower: q r_i instead of q goes into EP's rule [eqs 12-15], and the site that comes out *is* the new one (the
+paper's step (e), eq. 16, would count r_i twice). The relaxation b_i >= 0 minimises KL + c b_i, with KL the
+divergence of the tilted distribution t_i r_i q^i from its moment-matched Gaussian, c the penalty. b_i = 0, which
+every sufficiently large c gives, is EP.
+
+The paper's formula for KL [eq. 36] is none (it is negative) and does not say whether the distributions are
+normalised; `READINGS` are the three that can be meant. There is no evidence: the paper's energies are unverified,
+so the penalty and the kernel are chosen by cross-validation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tilted.gaussian import Marginals, Sites
+from tilted.inference import engine
+from tilted.inference.ep import tilted_rule
+from tilted.inference.options import Options
+from tilted.inference.result import Status
+from tilted.inference.rule import Rule, Update
+from tilted.inference.textbook import UNSETTLED, Sweeps, sweep_on
+from tilted.projections import Projection, kl
+from tilted.quadrature import integrate
+
+NORMALISED, UNNORMALISED, PRINTED = READINGS = ("normalised", "unnormalised", "printed")
+"""KL of the normalised distributions; of the unnormalised ones, whose mass it is multiplied by; eq. 36 as printed."""
+
+DECADES, PER_DECADE = 4, 3  # the grid of b reaches this far to both sides of one over the variance of the cavity
+ZOOMS, POINTS = 3, 9
+BLOCK = 1000  # tilted distributions integrated by panels at once
+SEARCHED = 10  # sweeps before relaxations are held
+EP = tilted_rule(kl)
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """How far moment matching may be relaxed.
+
+    Parameters
+    ----------
+    penalty : float >= 0
+        c, in units of the variance of h (b is a precision).
+    reading : str
+        One of `READINGS`.
+    printed_step : bool
+        Whether to follow the printed step (e) [eq. 16], which multiplies the new site by the factor once more;
+        for comparison only.
+
+    Raises
+    ------
+    ValueError
+        For a negative or infinite penalty, or an unknown reading.
+    """
+
+    penalty: float
+    reading: str = NORMALISED
+    printed_step: bool = False
+
+    def __post_init__(self):
+        if not 0 <= self.penalty < np.inf:
+            raise ValueError(f"the penalty must be finite and not negative, got {self.penalty}")
+        if self.reading not in READINGS:
+            raise ValueError(f"reading must be one of {READINGS}, got '{self.reading}'")
+
+
+def divergence(likelihood, y, m, v, projection: Projection) -> np.ndarray:
+    """KL of the tilted distributions N(f; m, v) p(y|f) / Z from their moment-matched Gaussians, arrays [N].
+
+    E[log p] - log Z + log(s^2 / v) / 2 + (1 - (s^2 + (mean - m)^2) / v) / 2, with mean and variance s^2 of the
+    tilted distribution; for the noisy step the corrected form of [Qi & Guo 2012, eq. 36].
+    """
+    gain = _tilted_expected_log(likelihood, y, m, v) - projection.log_z
+    ratio, shift = projection.variance / v, projection.d1**2 * v
+    return gain + 0.5 * np.log(ratio) + 0.5 * (1.0 - ratio - shift)
+
+
+def _tilted_expected_log(likelihood, y, m, v):
+    """E[log p(y|f)] under the tilted distribution [N]: the likelihood's own, or by panels, a block at a time."""
+    if hasattr(likelihood, "tilted_expected_log"):
+        return likelihood.tilted_expected_log(y, m, v)
+    found = np.empty(len(y))
+    for part in np.array_split(np.arange(len(y)), -(-len(y) // BLOCK)):
+        density = likelihood.tilted_density(y[part], m[part], v[part])
+        panels = integrate(density)
+        nodes = density.origin[:, None, None] + panels.offsets
+        found[part] = panels.expectation(likelihood.log_likelihood(y[part, None, None], nodes))
+    return found
+
+
+@dataclass(frozen=True)
+class _Cavities:
+    """N cavities of h: precision p and shift s (the improper ones too), extra variance, label, old site mean."""
+
+    likelihood: object
+    y: np.ndarray
+    p: np.ndarray
+    s: np.ndarray
+    extra: np.ndarray
+    centre: np.ndarray
+    relaxation: Relaxation
+
+    def cost(self, b: np.ndarray) -> np.ndarray:
+        """What is minimised, KL + c b [N, B], at relaxations ``b`` [N, B]; infinite where it is undefined."""
+        p, s, centre = self.p[:, None], self.s[:, None], self.centre[:, None]
+        narrower = p + b
+        proper = narrower > 0
+        narrower = np.where(proper, narrower, 1.0)
+        mean = (s + b * centre) / narrower
+        flat = mean.ravel(), (1.0 / narrower + self.extra[:, None]).ravel()
+        y = np.repeat(self.y, b.shape[1])
+        projection = kl(self.likelihood, y, *flat)
+        found = divergence(self.likelihood, y, *flat, projection).reshape(b.shape)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            apart = 0.5 * b * (p * centre - s) ** 2 / (p * narrower)  # (m - h)^2 / (2 (lambda + 1 / b))
+            if self.relaxation.reading == UNNORMALISED:
+                log_mass = projection.log_z.reshape(b.shape) - 0.5 * np.log(narrower / p)
+                found = found * np.exp(log_mass - apart)
+        if self.relaxation.reading == PRINTED:
+            new, variance = projection.mean.reshape(b.shape), projection.variance.reshape(b.shape)
+            alpha = projection.d1.reshape(b.shape)
+            found = found - 1.0 - 0.5 * alpha * mean - 0.5 * b * (variance + (new - centre) ** 2) + apart
+        found = found + self.relaxation.penalty * b
+        return np.where(proper & np.isfinite(found), found, np.inf)
+
+    def best(self) -> np.ndarray:
+        """The minimising relaxations [N], among 0 and eight decades about the precision of the cavity.
+
+        There may be two minima, so a grid comes first; where one of its points is better than 0, three finer
+        grids about it and the vertex of a parabola follow. An improper cavity needs b > -p; where nothing has a
+        finite cost (the unnormalised reading: an improper cavity has no mass) b is 0.
+        """
+        exponents = np.linspace(-DECADES, DECADES, 2 * DECADES * PER_DECADE + 1)
+        found = self.cost(np.hstack([np.zeros((len(self.y), 1)), self._steps(exponents)]))
+        at = np.argmin(found, axis=1)
+        b, some = np.zeros(len(at)), at > 0
+        if np.any(some):
+            b[some] = self.at(some)._refined(exponents[at[some] - 1], found[some, 0])
+        return b
+
+    def _steps(self, exponents: np.ndarray) -> np.ndarray:
+        """b at powers of ten, in units of the precision, [N, B]: from 0, or from where a cavity turns proper."""
+        least = np.maximum(-self.p, 0.0)[:, None]
+        return least + 10.0**exponents * np.abs(self.p)[:, None]
+
+    def at(self, chosen: np.ndarray) -> _Cavities:
+        """Some of the cavities."""
+        arrays = (self.y, self.p, self.s, self.extra, self.centre)
+        return _Cavities(self.likelihood, *(values[chosen] for values in arrays), self.relaxation)
+
+    def _refined(self, centre: np.ndarray, unrelaxed: np.ndarray) -> np.ndarray:
+        """The best b [N] near exponents ``centre``; 0 where that costs no less than ``unrelaxed``."""
+        rows, width, steps = np.arange(len(centre)), 1.0 / PER_DECADE, np.linspace(-1.0, 1.0, POINTS)
+        for _ in range(ZOOMS):
+            trial = centre[:, None] + width * steps
+            costs = self.cost(self._steps(trial))
+            at = np.clip(np.argmin(costs, axis=1), 1, POINTS - 2)
+            centre, width = trial[rows, at], 2.0 * width / (POINTS - 1)
+        left, middle, right = costs[rows, at - 1], costs[rows, at], costs[rows, at + 1]
+        bend = left - 2.0 * middle + right
+        curved = np.isfinite(bend) & (bend > 0)
+        slope = np.where(curved, left - right, 0.0)
+        vertex = np.clip(0.5 * slope / np.where(curved, bend, 1.0), -1.0, 1.0)
+        lowest = middle - 0.25 * slope * vertex
+        b = self._steps((centre + width * vertex)[:, None])[:, 0]
+        return np.where(lowest < unrelaxed, b, 0.0)
+
+
+def relaxations(marginals: Marginals, sites: Sites, likelihood, y, relaxation: Relaxation) -> np.ndarray:
+    """The relaxation b [N] of every site at given marginals; it may make an improper cavity proper."""
+    p = (1.0 - sites.tau * marginals.variance) / marginals.variance
+    s = marginals.mean / marginals.variance - sites.nu
+    extra = np.broadcast_to(marginals.extra, p.shape)
+    return _Cavities(likelihood, y, p, s, extra, _means(sites), relaxation).best()
+
+
+def _means(sites: Sites) -> np.ndarray:
+    """Means [N] of the sites; 0 for flat ones, as the paper starts."""
+    flat = sites.tau == 0
+    return np.where(flat, 0.0, sites.nu / np.where(flat, 1.0, sites.tau))
+
+
+def relaxed_rule(relaxation: Relaxation | None = None, b: np.ndarray | None = None) -> Rule:
+    """The rule of relaxed EP, its relaxations searched at every update or held.
+
+    Parameters
+    ----------
+    relaxation : Relaxation, optional
+        To search by.
+    b : array [N], optional
+        Relaxations to hold.
+
+    Raises
+    ------
+    ValueError
+        Unless exactly one of the two is given, or for relaxations that are negative or infinite.
+    """
+    if (relaxation is None) == (b is None):
+        raise ValueError("give either a relaxation to search by or the relaxations to hold")
+    if b is not None and not np.all((b >= 0) & (b < np.inf)):
+        raise ValueError("relaxations must be finite and not negative")
+
+    def update(marginals: Marginals, sites: Sites, likelihood, y) -> Update:
+        held = relaxations(marginals, sites, likelihood, y, relaxation) if b is None else b
+        narrower = 1.0 + held * marginals.variance
+        mean = (marginals.mean + held * marginals.variance * _means(sites)) / narrower
+        of_q_r = Marginals(mean, marginals.variance / narrower, marginals.extra)
+        found = EP.update(of_q_r, sites, likelihood, y)
+        nothing, new = np.zeros(len(y)), found.sites  # nothing: there is no evidence
+        if relaxation is not None and relaxation.printed_step:
+            new = Sites(new.tau + held, new.nu + held * _means(sites))
+        return replace(found, sites=new, log_terms=nothing, by_extra=nothing)
+
+    if b is None:
+        return Rule(update)
+    return Rule(
+        update,
+        single=lambda i: relaxed_rule(b=b[i : i + 1]),
+        double=lambda: relaxed_rule(b=np.tile(b, 2)),
+    )
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """An approximate posterior of relaxed EP; there is no evidence.
+
+    Attributes
+    ----------
+    sites : Sites
+    state : object
+        The conditioned posterior.
+    b : array [N]
+        Relaxations, in units of one over the variance of h.
+    frozen : bool
+        Whether they were held before the end.
+    status : Status
+    """
+
+    sites: Sites
+    state: object = field(repr=False)
+    b: np.ndarray
+    frozen: bool
+    status: Status
+
+
+def infer(
+    posterior,
+    likelihood,
+    y: np.ndarray,
+    relaxation: Relaxation,
+    options: Options | None = None,
+    start: Sites | None = None,
+    searched_sweeps: int = SEARCHED,
+) -> Relaxed:
+    """Relaxed EP by the engine: relaxations are searched in the first sweeps, then held.
+
+    Searched all the way the sweeps often do not settle, because the best relaxation may jump.
+
+    Parameters
+    ----------
+    posterior, likelihood, y, options, start : see ``engine.infer``
+    relaxation : Relaxation
+    searched_sweeps : int
+        Sweeps with relaxations searched; ``options.max_sweeps`` if that is less.
+
+    Returns
+    -------
+    Relaxed
+        Also when not converged.
+
+    Raises
+    ------
+    NotPositiveDefinite
+        If not even the starting sites give a proper posterior.
+    """
+    options = options or Options()
+    first = replace(options, max_sweeps=min(searched_sweeps, options.max_sweeps))
+    found = engine.infer(posterior, likelihood, y, relaxed_rule(relaxation), first, start)
+    b = relaxations(found.state.marginals, found.sites, likelihood, y, relaxation)
+    status, frozen = found.status, not found.status.converged and first.max_sweeps < options.max_sweeps
+    if frozen:
+        rest = replace(options, max_sweeps=options.max_sweeps - first.max_sweeps)
+        found = engine.infer(posterior, likelihood, y, relaxed_rule(b=b), rest, found.sites)
+        status = replace(
+            found.status,
+            sweeps=status.sweeps + found.status.sweeps,
+            retries=status.retries + found.status.retries,
+            damping=min(status.damping, found.status.damping),
+        )
+    return Relaxed(found.sites, found.state, b, frozen, status)
+
+
+def sweeps(
+    posterior,
+    likelihood,
+    y: np.ndarray,
+    relaxation: Relaxation,
+    max_sweeps: int = 100,
+    tolerance: float = 1e-3,
+    searched_sweeps: int = SEARCHED,
+) -> Sweeps:
+    """Relaxed EP by sequential sweeps without rescue, as the paper has it (``textbook.sweep_on``).
+
+    Relaxations are searched in the first ``searched_sweeps``, then held; the paper searches them to the end.
+    """
+    first = min(searched_sweeps, max_sweeps)
+    found = sweep_on(posterior, likelihood, y, relaxed_rule(relaxation), first, tolerance=tolerance)
+    if found.outcome != UNSETTLED or first == max_sweeps:
+        return found
+    held = relaxed_rule(b=relaxations(found.state.marginals, found.sites, likelihood, y, relaxation))
+    rest = sweep_on(posterior, likelihood, y, held, max_sweeps - first, start=found.sites, tolerance=tolerance)
+    return replace(rest, changes=np.append(found.changes, rest.changes))
