@@ -24,6 +24,7 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/paths_qp.smk"
 include: "workflow/rules/paths_pep.smk"
 include: "workflow/rules/paths_mnist.smk"
+include: "workflow/rules/paths_rep.smk"
 include: "workflow/rules/paths_studies.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/fits.smk"
@@ -70,6 +71,11 @@ if PEP or PEP_CLASSES:
 if "mnist" in config:
 
     include: "workflow/rules/mnist.smk"
+
+
+if "rep" in config:
+
+    include: "workflow/rules/rep.smk"
 
 
 if "lookup" in config:

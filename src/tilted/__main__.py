@@ -255,10 +255,10 @@ def _banana(arguments) -> int:
 
 
 def _datasets(arguments) -> int:
-    from tilted.data import classification, mnist, regression, table_of_datasets
+    from tilted.data import classification, mnist, regression, relaxed, table_of_datasets
 
     rows = table_of_datasets() + regression.table_of_regression_sets()
-    rows += classification.table_of_classification_sets() + mnist.table()
+    rows += classification.table_of_classification_sets() + relaxed.table_of_relaxed_sets() + mnist.table()
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return 0

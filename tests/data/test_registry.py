@@ -33,6 +33,11 @@ def broken(tmp_path):
         (lambda r: r["datasets"]["coal"].update(task="nonsense"), "datasets/coal/task"),
         (lambda r: r["datasets"]["glass"].update(files=["nonesuch"]), "datasets/glass names unknown"),
         (lambda r: r["datasets"]["wine12"].update(optional_files=["x"]), "datasets/wine12 names unknown"),
+        (lambda r: r["relaxed"]["heart"].pop("label"), "relaxed/heart: 'label' is a required"),
+        (lambda r: r["relaxed"]["spam"].update(shape=[4601]), "relaxed/spam/shape"),
+        (lambda r: r["relaxed"]["pima"].update(files=[]), "relaxed/pima/files"),
+        (lambda r: r["relaxed"]["pima"].update(papers=["pep"]), "relaxed/pima/papers/0"),
+        (lambda r: r.pop("relaxed"), "top level: 'relaxed' is a required"),
         (lambda r: r.pop("datasets"), "top level"),
     ],
 )

@@ -85,4 +85,4 @@ def test_datasets(capsys):
     assert main(["datasets"]) == 0
     assert "Leptograpsus" not in (out := capsys.readouterr().out) and "wine13" in out and "bundled" in out
     assert main(["datasets", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == 25
+    assert len(json.loads(capsys.readouterr().out)) == 30

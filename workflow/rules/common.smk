@@ -8,7 +8,7 @@ try:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
     from tilted import data, protocols
-    from tilted.data import classification, regression
+    from tilted.data import classification, regression, relaxed
     from tilted.data import mnist as mnist_data
     from tilted.experiments import lookup_study, paper_table, pep, pep_classification, qp, truth
     from tilted.experiments import mnist as mnist_study
@@ -50,7 +50,7 @@ def check_schema():
     if error.validator == "additionalProperties":
         what += f"; known: {', '.join(error.schema['properties'])}"
     elif error.validator == "anyOf":
-        what = "qp, pep, pep_classification, mnist, differences or lookup must say what to run"
+        what = "qp, pep, pep_classification, mnist, rep, differences or lookup must say what to run"
     refuse(f"{'.'.join(map(str, error.absolute_path)) or 'top level'}: {what}")
 
 
@@ -92,7 +92,7 @@ def everything():
     wanted = [*fit_paths(), *truth_paths(), *artifact_paths()] if config["qp"] else truth_records()
     wanted += [*regression_paths(), *regression_records(), *toy_paths(), *toy_record()]
     wanted += [*classification_paths(), *classification_records()]
-    wanted += [*mnist_paths(), *mnist_record()]
+    wanted += [*mnist_paths(), *mnist_record(), *relaxed_paths()]
     if "differences" in config:
         wanted += [f"{RECORDS}/{differences.FILE}", f"{TABLES}/differences.csv"]
     if "lookup" in config:

@@ -1,4 +1,4 @@
-"""The raw file of a set of the Power-EP paper to one standard HDF5 file."""
+"""The raw files of a set of the Power-EP or the relaxed-EP paper to one standard HDF5 file."""
 
 import sys
 from importlib import import_module
