@@ -44,7 +44,7 @@ class Linear:
 
     def distances(self, X: np.ndarray) -> None:
         """Nothing that matrices at the same ``X`` could share."""
-        return None
+        return
 
     def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: None = None) -> np.ndarray:
         """Covariance matrix [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D]."""

@@ -9,7 +9,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "tilted"
 ORDER = """
-mkl linalg gaussian quadrature optimise data kernels linear likelihoods projections lp lookup posteriors inference
+mkl linalg gaussian quadrature optimise data kernels linear likelihoods projections lp lookup posteriors
+inference
 warmstarts hyperparameters regression sparse_search minibatch metrics exact protocols provenance api
 experiments results __main__
 """.split()

@@ -1,14 +1,14 @@
 """Relaxed EP: moment matching after both sides were multiplied by a relaxation factor [Qi & Guo 2012].
 
 The factor r_i(h) = exp(-b_i (h - m_i)^2 / 2), around the mean m_i of the site there is, makes the cavity
-narrower: q r_i instead of q goes into EP's rule [eqs 12-15], and the site that comes out *is* the new one (the
-paper's step (e), eq. 16, would count r_i twice). The relaxation b_i >= 0 minimises KL + c b_i, with KL the
+narrower: q r_i instead of q goes into EP's rule [eqs 12-15], and the site that comes out *is* the new one
+(the paper's step (e), eq. 16, would count r_i twice). The relaxation b_i >= 0 minimises KL + c b_i: KL is the
 divergence of the tilted distribution t_i r_i q^i from its moment-matched Gaussian, c the penalty. b_i = 0, which
 every sufficiently large c gives, is EP.
 
 The paper's formula for KL [eq. 36] is none (it is negative) and does not say whether the distributions are
-normalised; `READINGS` are the three that can be meant. There is no evidence: the paper's energies are unverified,
-so the penalty and the kernel are chosen by cross-validation.
+normalised; `READINGS` are the three that can be meant. There is no evidence: the paper's energies are
+unverified, so the penalty and the kernel are chosen by cross-validation.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tilted.projections import Projection, kl
 from tilted.quadrature import integrate
 
 NORMALISED, UNNORMALISED, PRINTED = READINGS = ("normalised", "unnormalised", "printed")
-"""KL of the normalised distributions; of the unnormalised ones, whose mass it is multiplied by; eq. 36 as printed."""
+"""KL of the normalised distributions; that times the mass of the unnormalised ones; eq. 36 as printed."""
 
-DECADES, PER_DECADE = 4, 3  # the grid of b reaches this far to both sides of one over the variance of the cavity
+DECADES, PER_DECADE = 4, 3  # the grid of b, about the precision of the cavity
 ZOOMS, POINTS = 3, 9
 BLOCK = 1000  # tilted distributions integrated by panels at once
 SEARCHED = 10  # sweeps before relaxations are held
@@ -48,8 +48,8 @@ class Relaxation:
     reading : str
         One of `READINGS`.
     printed_step : bool
-        Whether to follow the printed step (e) [eq. 16], which multiplies the new site by the factor once more;
-        for comparison only.
+        Whether to follow the printed step (e) [eq. 16], which multiplies the new site by the factor once
+        more; for comparison only.
 
     Raises
     ------
@@ -71,8 +71,8 @@ class Relaxation:
 def divergence(likelihood, y, m, v, projection: Projection) -> np.ndarray:
     """KL of the tilted distributions N(f; m, v) p(y|f) / Z from their moment-matched Gaussians, arrays [N].
 
-    E[log p] - log Z + log(s^2 / v) / 2 + (1 - (s^2 + (mean - m)^2) / v) / 2, with mean and variance s^2 of the
-    tilted distribution; for the noisy step the corrected form of [Qi & Guo 2012, eq. 36].
+    E[log p] - log Z + log(s^2 / v) / 2 + (1 - (s^2 + (mean - m)^2) / v) / 2, with mean and variance s^2 of
+    the tilted distribution; for the noisy step the corrected form of [Qi & Guo 2012, eq. 36].
     """
     gain = _tilted_expected_log(likelihood, y, m, v) - projection.log_z
     ratio, shift = projection.variance / v, projection.d1**2 * v
@@ -80,7 +80,7 @@ def divergence(likelihood, y, m, v, projection: Projection) -> np.ndarray:
 
 
 def _tilted_expected_log(likelihood, y, m, v):
-    """E[log p(y|f)] under the tilted distribution [N]: the likelihood's own, or by panels, a block at a time."""
+    """E[log p(y|f)] under the tilted distribution [N]: the likelihood's own, or by panels, in blocks."""
     if hasattr(likelihood, "tilted_expected_log"):
         return likelihood.tilted_expected_log(y, m, v)
     found = np.empty(len(y))
@@ -94,7 +94,7 @@ def _tilted_expected_log(likelihood, y, m, v):
 
 @dataclass(frozen=True)
 class _Cavities:
-    """N cavities of h: precision p and shift s (the improper ones too), extra variance, label, old site mean."""
+    """N cavities of h, improper ones too: label, precision p, shift s, extra variance, old site mean."""
 
     likelihood: object
     y: np.ndarray
@@ -131,8 +131,8 @@ class _Cavities:
         """The minimising relaxations [N], among 0 and eight decades about the precision of the cavity.
 
         There may be two minima, so a grid comes first; where one of its points is better than 0, three finer
-        grids about it and the vertex of a parabola follow. An improper cavity needs b > -p; where nothing has a
-        finite cost (the unnormalised reading: an improper cavity has no mass) b is 0.
+        grids about it and the vertex of a parabola follow. An improper cavity needs b > -p; where nothing
+        has a finite cost (the unnormalised reading: an improper cavity has no mass) b is 0.
         """
         exponents = np.linspace(-DECADES, DECADES, 2 * DECADES * PER_DECADE + 1)
         found = self.cost(np.hstack([np.zeros((len(self.y), 1)), self._steps(exponents)]))
@@ -143,7 +143,7 @@ class _Cavities:
         return b
 
     def _steps(self, exponents: np.ndarray) -> np.ndarray:
-        """b at powers of ten, in units of the precision, [N, B]: from 0, or from where a cavity turns proper."""
+        """b at powers of ten in units of the precision [N, B], from 0 or from where a cavity turns proper."""
         least = np.maximum(-self.p, 0.0)[:, None]
         return least + 10.0**exponents * np.abs(self.p)[:, None]
 
@@ -312,5 +312,7 @@ def sweeps(
     if found.outcome != UNSETTLED or first == max_sweeps:
         return found
     held = relaxed_rule(b=relaxations(found.state.marginals, found.sites, likelihood, y, relaxation))
-    rest = sweep_on(posterior, likelihood, y, held, max_sweeps - first, start=found.sites, tolerance=tolerance)
+    rest = sweep_on(
+        posterior, likelihood, y, held, max_sweeps - first, start=found.sites, tolerance=tolerance
+    )
     return replace(rest, changes=np.append(found.changes, rest.changes))
