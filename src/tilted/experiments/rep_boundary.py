@@ -1,0 +1,58 @@
+"""Predictive probabilities on a grid of the plane, for pictures of decision boundaries [Qi & Guo 2012, figure 2]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tilted.experiments import blobs, rep
+from tilted.kernels import SquaredExponential
+from tilted.likelihoods.step import NoisyStep
+from tilted.linalg import NotPositiveDefinite
+from tilted.posteriors.dense import Dense
+
+EDGE, STEPS = 6.0, 61
+COLUMNS = ("flips", "split", "method", "value", "lengthscale", "outcome", "sweeps", "x", "y", "probability")
+"""``probability`` that the true label at (x, y) is +1; of the best classifier (method "bayes") it is the exact one."""
+
+
+def modules_of() -> list[str]:
+    """Modules whose closures a line depends on."""
+    return [__name__]
+
+
+def study(flips: float, split: int, chosen: dict) -> Iterator[dict]:
+    """Lines with `COLUMNS` of the best classifier and of all methods; of a failed one there are none.
+
+    Parameters
+    ----------
+    flips : float
+    split : int
+    chosen : dict
+        Method -> (value, lengthscale), as ``rep_choice.chosen`` has it.
+    """
+    axis = np.linspace(-EDGE, EDGE, STEPS)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    positive, negative = blobs.log_densities(grid)
+    about = {"flips": flips, "split": split}
+    bayes = {"method": "bayes", "value": None, "lengthscale": None, "outcome": "", "sweeps": 0}
+    yield from _lines({**about, **bayes}, grid, 1.0 / (1.0 + np.exp(negative - positive)))
+    X, _, y, _ = rep.parts_of(rep.BLOBS, split, flips)
+    for method, (value, lengthscale) in chosen.items():
+        run, likelihood = rep.METHODS[method].run, NoisyStep(flips)
+        try:
+            found = run(rep.posterior_of(X, lengthscale), likelihood, y, value, rep.MAX_SWEEPS)
+        except NotPositiveDefinite:
+            continue
+        prior, kernel = Dense.build(np.empty((0, 0))), SquaredExponential(1.0, lengthscale)
+        mean, variance = prior.predict(found.state, kernel.matrix(grid, X), 1.0)
+        noisy = np.exp(likelihood.log_predictive(np.ones(len(grid)), mean, variance))
+        ended = {"method": method, "value": value, "lengthscale": lengthscale, "outcome": found.outcome,
+                 "sweeps": found.sweeps}  # fmt: skip
+        yield from _lines({**about, **ended}, grid, (noisy - flips) / (1.0 - 2.0 * flips))
+
+
+def _lines(about: dict, grid: np.ndarray, probability: np.ndarray) -> Iterator[dict]:
+    for (x, y), p in zip(grid, probability, strict=True):
+        yield {**about, "x": round(float(x), 6), "y": round(float(y), 6), "probability": round(float(p), 4)}
