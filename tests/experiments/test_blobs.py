@@ -49,7 +49,7 @@ def test_the_classes_have_their_means_and_covariances():
 
 
 def bayes_error_by_rows() -> float:
-    """One coordinate in closed form: at each height the better class is +1 between two values of the first."""
+    """One coordinate in closed form: at each height class +1 is better between two values of the first."""
 
     def error(height):
         log_odds = norm.logpdf(height) - norm.logpdf(height, -1.0, np.sqrt(2.0))
@@ -109,4 +109,4 @@ def test_sets_of_disjoint_seeds_are_different_sets():
     assert (len(chosen), len(judged)) == (20, 100)
     assert len({X.tobytes() for X, _ in [*chosen, *judged]}) == 120
     np.testing.assert_array_equal(judged[3][0], five_points.points(23)[0])
-    assert np.mean(five_points.LABELS != np.sign(-five_points.BASE[:, 0])) == five_points.EPS
+    assert np.mean(np.sign(-five_points.BASE[:, 0]) != five_points.LABELS) == five_points.EPS

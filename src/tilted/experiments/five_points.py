@@ -31,5 +31,5 @@ def points(seed: int | None = None) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sets(n: int, first: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The variations of ``n`` seeds from ``first`` on: disjoint ranges of seeds give sets to choose and to judge."""
+    """The variations of ``n`` seeds from ``first`` on; settings are judged on other seeds than chosen on."""
     return [points(seed) for seed in range(first, first + n)]
