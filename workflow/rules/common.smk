@@ -12,12 +12,14 @@ try:
     from tilted.data import mnist as mnist_data
     from tilted.experiments import lookup_study, paper_table, pep, pep_classification, qp, truth
     from tilted.experiments import mnist as mnist_study
+    from tilted.experiments import rep, rep_choice, rep_points
     from tilted.projections import TableGrid
     from tilted.provenance import closure_hash
     from tilted.results import differences, studies
     from tilted.results.pep import artifacts as pep_artifacts
     from tilted.results.pep import mnist as mnist_results
     from tilted.results.pep.forms import CLASSIFICATION, REGRESSION
+    from tilted.results.rep import records as rep_records
 except ImportError as error:
     sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
 
@@ -92,7 +94,10 @@ def everything():
     wanted = [*fit_paths(), *truth_paths(), *artifact_paths()] if config["qp"] else truth_records()
     wanted += [*regression_paths(), *regression_records(), *toy_paths(), *toy_record()]
     wanted += [*classification_paths(), *classification_records()]
-    wanted += [*mnist_paths(), *mnist_record(), *relaxed_paths()]
+    wanted += [*mnist_paths(), *mnist_record()]
+    for lines in relaxed_lines().values():
+        wanted += lines
+    wanted += relaxed_records()
     if "differences" in config:
         wanted += [f"{RECORDS}/{differences.FILE}", f"{TABLES}/differences.csv"]
     if "lookup" in config:

@@ -1,4 +1,4 @@
-"""Predictive probabilities on a grid of the plane, for pictures of decision boundaries [Qi & Guo 2012, figure 2]."""
+"""Predictive probabilities on a grid of the plane: decision boundaries [Qi & Guo 2012, figure 2]."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tilted.likelihoods.step import NoisyStep
 from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.dense import Dense
 
-EDGE, STEPS = 6.0, 61
+EDGE = 6.0
 COLUMNS = ("flips", "split", "method", "value", "lengthscale", "outcome", "sweeps", "x", "y", "probability")
-"""``probability`` that the true label at (x, y) is +1; of the best classifier (method "bayes") it is the exact one."""
+"""``probability`` that the true label at (x, y) is +1; the exact one of "bayes", the best classifier."""
 
 
 def modules_of() -> list[str]:
@@ -22,7 +22,7 @@ def modules_of() -> list[str]:
     return [__name__]
 
 
-def study(flips: float, split: int, chosen: dict) -> Iterator[dict]:
+def study(flips: float, split: int, chosen: dict, effort: dict) -> Iterator[dict]:
     """Lines with `COLUMNS` of the best classifier and of all methods; of a failed one there are none.
 
     Parameters
@@ -31,8 +31,10 @@ def study(flips: float, split: int, chosen: dict) -> Iterator[dict]:
     split : int
     chosen : dict
         Method -> (value, lengthscale), as ``rep_choice.chosen`` has it.
+    effort : dict
+        ``steps`` of the grid along each axis.
     """
-    axis = np.linspace(-EDGE, EDGE, STEPS)
+    axis = np.linspace(-EDGE, EDGE, effort["steps"])
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     positive, negative = blobs.log_densities(grid)
     about = {"flips": flips, "split": split}

@@ -26,9 +26,9 @@ COLUMNS = (
     "flips", "split", "lengthscale", "n_train", "method", "value", "outcome", "mean_error", "variance_error",
     "wrong_sign", "chains", "iterations", "r_hat_max", "bulk_size_min", "monte_carlo_error", "seconds",
 )  # fmt: skip
-"""``mean_error``: root mean square difference of latent means in exact sds; ``variance_error``: the same of log
-variances; ``wrong_sign``: share of training points whose means differ in sign; ``monte_carlo_error``: what
-``mean_error`` would be of an exact method."""
+"""``mean_error``: root mean square difference of latent means, in exact sds; ``variance_error``: the same of
+log variances; ``wrong_sign``: share of training points whose means differ in sign; ``monte_carlo_error``:
+what ``mean_error`` would be of an exact method."""
 
 
 def modules_of() -> list[str]:
@@ -36,7 +36,7 @@ def modules_of() -> list[str]:
     return [__name__]
 
 
-def study(flips: float, split: int, chosen: dict, length: Length) -> Iterator[dict]:
+def study(flips: float, split: int, chosen: dict, effort: dict) -> Iterator[dict]:
     """Lines with `COLUMNS`, one a method.
 
     Parameters
@@ -46,11 +46,12 @@ def study(flips: float, split: int, chosen: dict, length: Length) -> Iterator[di
         Of the made-up set; starts the sampler too.
     chosen : dict
         Method -> (value, lengthscale), as ``rep_choice.chosen`` has it; the lengthscale is EP's.
-    length : Length
-        Of the chains.
+    effort : dict
+        ``chains`` and ``iterations`` of the sampler, after an eighth of these to warm up.
     """
     X, _, y, _ = rep.parts_of(rep.BLOBS, split, flips)
     lengthscale, likelihood = chosen["ep"][1], NoisyStep(flips)
+    length = Length(effort["chains"], effort["iterations"] // 8, effort["iterations"])
     posterior = rep.posterior_of(X, lengthscale)
     truth = _sampled(X, y, lengthscale, likelihood, posterior, split, length)
     for method, (value, _) in chosen.items():

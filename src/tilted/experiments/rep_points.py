@@ -1,8 +1,8 @@
 """Five points in the plane: errors of approximate posteriors of the weights [Qi & Guo 2012, figure 1].
 
-The paper does not list its points: `five_points` has a set of its kind and any number of variations. All methods
-are the linear kernel's, by sequential sweeps to convergence; the exact posterior is known in closed form. Errors
-are the paper's: mean squared differences of the entries of mean and covariance.
+The paper does not list its points: `five_points` has a set of its kind and any number of variations. All
+methods have the linear kernel, by sequential sweeps to convergence; the exact posterior is known in closed
+form. Errors are the paper's: mean squared differences of the entries of mean and covariance.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COLUMNS = (
     "set", "method", "value", "outcome", "sweeps", "mean_error", "covariance_error",
     "mean_0", "mean_1", "seconds",
 )  # fmt: skip
-"""``set`` is -1 for the base set; ``mean_0``, ``mean_1`` are the weights' posterior means, the boundary's normal."""
+"""``set`` is -1 for the base set; ``mean_0``, ``mean_1``: posterior means of the weights."""
 
 
 def modules_of() -> list[str]:

@@ -3,8 +3,8 @@
 The factor r_i(h) = exp(-b_i (h - m_i)^2 / 2), around the mean m_i of the site there is, makes the cavity
 narrower: q r_i instead of q goes into EP's rule [eqs 12-15], and the site that comes out *is* the new one
 (the paper's step (e), eq. 16, would count r_i twice). The relaxation b_i >= 0 minimises KL + c b_i: KL is the
-divergence of the tilted distribution t_i r_i q^i from its moment-matched Gaussian, c the penalty. b_i = 0, which
-every sufficiently large c gives, is EP.
+divergence of the tilted distribution t_i r_i q^i from its moment-matched Gaussian, c the penalty. b_i = 0,
+which every sufficiently large c gives, is EP.
 
 The paper's formula for KL [eq. 36] is none (it is negative) and does not say whether the distributions are
 normalised; `READINGS` are the three that can be meant. There is no evidence: the paper's energies are

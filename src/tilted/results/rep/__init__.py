@@ -1,0 +1,1 @@
+"""The relaxed-EP paper's evidence: records, comparisons, tables, figures, verdicts."""
