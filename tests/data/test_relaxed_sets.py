@@ -145,6 +145,12 @@ def test_flips_are_exact_in_both_parts_and_do_not_move_the_split(share):
         assert (c != n).sum() == round(share * len(c)) and set(n) == {-1.0, 1.0}
 
 
+def test_flipping_leaves_the_labels_given_alone():
+    y = np.array([1.0, -1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(relaxed.flipped(y, 1.0, np.random.default_rng(0)), [-1, 1, -1, -1])
+    np.testing.assert_array_equal(y, [1, -1, 1, 1])
+
+
 def test_flips_grow_from_each_other_and_differ_between_splits():
     dataset = made_up("spam")
 

@@ -174,8 +174,8 @@ def flipped(y: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray
 def standardised(X_train: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Inputs [N, D], [N*, D] with mean 0 and population sd 1 on the training part; constants only centred.
 
-    In a training part of Spam some features are 0 in all rows but one or two, if not in all: then a test value may
-    be large (above 100 in 98 of the hundred splits, at most 18,000).
+    In a training part of Spam some features are 0 in all rows but one or two, if not in all: then a test
+    value may be large (above 100 in 98 of the hundred splits, at most 18,000).
     """
     from sklearn.preprocessing import StandardScaler
 
