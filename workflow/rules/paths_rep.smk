@@ -85,7 +85,9 @@ def relaxed_lines():
 
 def relaxed_records():
     """The records made of it."""
-    return [f"{config['results']}/rep/{rep_records.FILES[kind]}" for kind, of in relaxed_lines().items() if of]
+    return [
+        f"{config['results']}/rep/{rep_records.FILES[kind]}" for kind, of in relaxed_lines().items() if of
+    ]
 
 
 def relaxed_raw(wildcards):
