@@ -29,6 +29,7 @@ rule artifacts:
         regressions=[*regression_records(), *toy_record()],
         classifications=classification_records(),
         digits=mnist_record(),
+        relaxed=relaxed_records(),
         published="data/published/qp_table1.csv",
         claims="data/published/claims.csv",
     output:
@@ -46,6 +47,7 @@ rule artifacts:
         source=closure_hash("tilted.results.artifacts"),
         folders=[RECORDS, TABLES, FIGURES],
         protocols=list(config["qp"]),
-        pep=[PEP_RECORDS] if PEP or PEP_CLASSES else [],
+        pep=PEP_RECORDS if PEP or PEP_CLASSES else None,
+        rep=f"{config['results']}/rep" if REP else None,
     script:
         "../scripts/artifacts.py"

@@ -3,5 +3,6 @@
 from tilted.results import artifacts, store
 
 job = snakemake  # noqa: F821
-loud = artifacts.write_all(*job.params.folders, job.input.published, job.params.protocols, *job.params.pep)
+what = job.params.protocols, job.params.pep, job.params.rep
+loud = artifacts.write_all(*job.params.folders, job.input.published, *what)
 store.write_text(job.log[0], "".join(f"{line}\n" for line in loud))

@@ -35,6 +35,7 @@ from tilted.results import (
     verified,
 )
 from tilted.results.pep import artifacts as pep_artifacts
+from tilted.results.rep import artifacts as rep_artifacts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,9 +50,10 @@ def write_all(
     published_table: str | Path,
     protocols: Sequence[str] | None = None,
     pep: str | Path | None = None,
+    rep: str | Path | None = None,
 ) -> list[str]:
     """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, the audit, the ground truth, the study of
-    lookup tables, the artifacts of the Power-EP paper, the report and all figures.
+    lookup tables, the artifacts of the Power-EP and relaxed-EP papers, the report and all figures.
 
     Parameters
     ----------
@@ -65,6 +67,8 @@ def write_all(
         Which of the protocols in the folder; default: every one.
     pep : str or Path, optional
         Folder of the Power-EP record, which may be absent (`pep.artifacts`).
+    rep : str or Path, optional
+        The same of relaxed EP (`rep.artifacts`).
 
     Returns
     -------
@@ -97,8 +101,12 @@ def write_all(
         drawn.append(truth.write(sampled, tables_folder, figures_folder, made)[-1])
     claims = Path(published_table).with_name("claims.csv")
     appendix = truth.overview(sampled, made) if sampled else ""
-    regression = pep_artifacts.write(pep, tables_folder, figures_folder, claims.parent)
-    audit.write_audit(frame, tables_folder, claims, records, appendix, regression.audit)
+    others = [
+        pep_artifacts.write(pep, tables_folder, figures_folder, claims.parent),
+        rep_artifacts.write(rep, tables_folder, figures_folder),
+    ]
+    chapters = [chapter for other in others for chapter in other.audit]
+    audit.write_audit(frame, tables_folder, claims, records, appendix, chapters)
     found = {name: studies.read(records, name) for name in studies.STUDIES}
     if found[studies.ERRORS] is not None and found[studies.EFFECT] is not None:
         lookup_tables.write(found[studies.ERRORS], found[studies.EFFECT], tables_folder)
@@ -108,9 +116,10 @@ def write_all(
         introduction=captions.INTRODUCTION,
         summary=whole,
         figures=[report.FigureFile(path, captions.of_figure(path)) for path in drawn],
-        others=regression.report,
+        others=[part for other in others for part in other.report],
     )
-    loud = standing.notes(whole.runs, whole.checks).loud + stamps.loud("ground truth", made) + regression.loud
+    loud = standing.notes(whole.runs, whole.checks).loud + stamps.loud("ground truth", made)
+    loud += [line for other in others for line in other.loud]
     return loud + [
         line for name, table in found.items() for line in stamps.loud(name, studies.made(name, table))
     ]

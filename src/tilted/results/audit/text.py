@@ -30,6 +30,7 @@ UNITS = {
     "factor": (1.0, "ratio", ".2f"),
     "relative": (100.0, "% (log ratio)", "+.2f"),
     "rank": (1.0, "ranks", "+.2f"),
+    "sweeps": (1.0, "sweeps", "+.1f"),
 }
 """Unit of a line -> (factor, printed unit, format)."""
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tilted.data.classification import PROTOCOLS, RELEASED
 from tilted.results import report, stamps, studies
-from tilted.results.audit.text import Chapter
 from tilted.results.pep import (
     dense,
     figures,
@@ -30,6 +29,7 @@ from tilted.results.pep import (
     words,
 )
 from tilted.results.pep.forms import CLASSIFICATION, FORMS, REGRESSION, Form
+from tilted.results.written import Written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,24 +43,6 @@ TABLES = tables.names(words.REGRESSION.stem)
 
 STUDIES = (studies.LIMITS, studies.DENSE, studies.BANANA, studies.MAP)
 """Beside `toy.read` and `mnist.read`, which check what they read."""
-
-
-class Written(NamedTuple):
-    """What the common artifacts take up.
-
-    Attributes
-    ----------
-    audit : list of audit.text.Chapter
-        One, or none without a record.
-    report : list of report.Part
-        One of regressions, one a protocol of classifications, one of the digits.
-    loud : list of str
-        What was not made by today's source.
-    """
-
-    audit: list[Chapter]
-    report: list[report.Part]
-    loud: list[str]
 
 
 class Kind(NamedTuple):

@@ -1,0 +1,187 @@
+"""REP3 to REP6: convergence and test errors on the made-up set and the real ones [Qi & Guo 2012, section 6].
+
+Each function takes the fits of one protocol's methods and returns blocks, the deciding one first. Effects are
+signed so that the claim is worst off where they are smallest. Where a protocol has REP in several readings,
+each row is judged by the reading that is most favourable to the claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilted.experiments.rep import BLOBS, METHODS
+from tilted.inference.rep import READINGS
+from tilted.inference.textbook import CONVERGED, DIVERGED
+from tilted.results.audit.rows import higher
+from tilted.results.audit.verdicts import NO, SHOWN, UNDECIDED, YES, Block, Inference, Line
+from tilted.results.grid import counted
+from tilted.results.rep.inference import Draft, tested
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ERROR_MARGIN = 0.005
+"""Smallest difference of error rates that matters: half a percentage point."""
+
+SWEEPS_MARGIN = 0.5
+EP, PEP, SPAM = "ep", "pep", "spam"
+UCI = ("heart", "pima", "diabetes", "haberman")
+NAMES = {"heart": "Heart", "pima": "Pima", "diabetes": "Diabetes", "haberman": "Haberman", SPAM: "Spam"}
+BESIDE = ("ep-damped", "ep-engine")
+T_TEST = "paired t over splits, Holm"
+
+
+class Protocol(NamedTuple):
+    """A reading of the paper: its name and the methods that are REP in it."""
+
+    name: str
+    rep: tuple[str, ...]
+
+
+DESCRIBED = Protocol("as-described", ("rep-as-described",))
+CORRECTED = Protocol("corrected", tuple(f"rep-{reading}" for reading in READINGS))
+PROTOCOLS = (DESCRIBED, CORRECTED)
+
+
+def once(fits: pd.DataFrame | None) -> pd.DataFrame | None:
+    """The fits with parameters chosen once for a data set."""
+    return None if fits is None else fits[fits["chosen_on"] == 0]
+
+
+def scores(fits: pd.DataFrame, dataset: str, flips: float) -> pd.DataFrame:
+    """Error rates [splits, methods]; a fit that failed has none."""
+    part = fits[(fits["dataset"] == dataset) & (fits["flips"] == flips)]
+    return part.pivot(index="split", columns="method", values="error")
+
+
+def of_paper(fits: pd.DataFrame | None, datasets: Iterable[str]) -> list[tuple[str, float]]:
+    """(data set, share of flips) that were run, in order."""
+    if fits is None:
+        return []
+    found = fits[["dataset", "flips"]].drop_duplicates()
+    return [
+        (name, float(flips))
+        for name in datasets
+        for flips in sorted(found[found["dataset"] == name]["flips"])
+    ]
+
+
+def errors(fits: pd.DataFrame | None, protocol: Protocol, cells: Iterable[tuple[str, float]]) -> list[Block]:
+    """REP4, REP5, REP6: error of EP, and of Power EP, minus that of REP; beside it EP by other iterations."""
+    cells = list(cells)
+    if fits is None or not cells:
+        return [Block("test error", T_TEST, (Line("test error", "not run", "error"),), float, "not run")]
+    first = [_best(fits, cell, other, protocol) for cell in cells for other in (EP, PEP)]
+    beside = [_best(fits, cell, other, protocol) for cell in cells for other in BESIDE]
+    remark = "; ".join(filter(None, (_troubles(fits, cell, protocol) for cell in cells)))
+    return [
+        Block(f"against EP and Power EP{_favour(protocol)}", T_TEST, tuple(tested(first)), float, remark),
+        Block("against damped EP and the engine's EP", T_TEST, tuple(tested(beside)), float),
+    ]
+
+
+def _favour(protocol: Protocol) -> str:
+    return ", the most favourable reading of each row" if len(protocol.rep) > 1 else ""
+
+
+def _row(cell: tuple[str, float]) -> str:
+    dataset, flips = cell
+    return f"{NAMES.get(dataset, 'Made-up')}, {100 * flips:g} % flipped" if flips else NAMES[dataset]
+
+
+def _best(fits: pd.DataFrame, cell: tuple[str, float], other: str, protocol: Protocol) -> Draft:
+    """The draft of one data set: the other method's error minus that of REP in its best reading."""
+    table = scores(fits, *cell)
+    quantity = f"{other} - REP, test error"
+    of = [name for name in protocol.rep if name in table]
+    if other not in table or not of:
+        return Draft(_row(cell), quantity, "error", np.empty(0), ERROR_MARGIN, higher)
+    pairs = {name: (table[other] - table[name]).dropna().to_numpy() for name in of}
+    best = max(pairs, key=lambda name: pairs[name].mean() if len(pairs[name]) else -np.inf)
+    part = fits[(fits["dataset"] == cell[0]) & (fits["flips"] == cell[1])].iloc[0]
+    parts = None if cell[0] == BLOBS else (float(part["n_train"]), float(part["n_test"]))
+    notes = [best.removeprefix("rep-")] if len(of) > 1 else []
+    lost = len(table) - len(pairs[best])
+    notes += [f"{counted(lost, 'split')} left out"] if lost else []
+    return Draft(_row(cell), quantity, "error", pairs[best], ERROR_MARGIN, higher, parts, "; ".join(notes))
+
+
+def _troubles(fits: pd.DataFrame, cell: tuple[str, float], protocol: Protocol) -> str:
+    """Runs that did not converge, by method; they are scored at their last proper posterior."""
+    part = fits[(fits["dataset"] == cell[0]) & (fits["flips"] == cell[1])]
+    found = []
+    for method in (EP, PEP, *protocol.rep):
+        of = part[part["method"] == method]
+        missed = int((of["outcome"] != CONVERGED).sum())
+        found += [f"{method} {missed} of {len(of)}"] if missed else []
+    return f"{_row(cell)}: not converged {', '.join(found)}" if found else ""
+
+
+def converges(fits: pd.DataFrame | None, protocol: Protocol) -> list[Block]:
+    """REP3: REP converges in every run, in fewer sweeps than EP and Power EP, some runs of which diverge."""
+    cells = of_paper(fits, [BLOBS])
+    if not cells:
+        line = Line("convergence", "not run", "share")
+        return [Block("made-up set", T_TEST, (line,), float, "not run")]
+    lines, drafts = [], []
+    for cell in cells:
+        part = fits[(fits["dataset"] == cell[0]) & (fits["flips"] == cell[1])]
+        of = {name: part[part["method"] == name].set_index("split").sort_index() for name in METHODS}
+        best = max(protocol.rep, key=lambda name: (of[name]["outcome"] == CONVERGED).mean())
+        lines.append(_always(cell, of[best], best))
+        lines += [_sometimes(cell, of[name], name) for name in (EP, PEP)]
+        drafts += [_fewer(cell, of[name], of[best], name) for name in (EP, PEP)]
+    test = "counts; sweeps: paired t over sets on which both converged, Holm"
+    first = Block(f"made-up set{_favour(protocol)}", test, (*lines, *tested(drafts)), float)
+    beside = [_shown(cell, fits, name) for cell in cells for name in (*BESIDE, "rep-engine")]
+    return [first, Block("damped EP, and the engine's EP and REP", "counts", tuple(beside), float)]
+
+
+def _share(row: str, quantity: str, hits: int, n: int, status: str, note: str = "") -> Line:
+    inference = Inference(status)
+    share = hits / n if n else float("nan")
+    return Line(row, quantity, "share", share, sample=inference, general=Inference(), n=n, note=note)
+
+
+def _always(cell, runs: pd.DataFrame, method: str) -> Line:
+    hits = int((runs["outcome"] == CONVERGED).sum())
+    status = YES if len(runs) and hits == len(runs) else NO
+    return _share(f"{_row(cell)}: REP converges", "runs converged", hits, len(runs), status, method)
+
+
+def _sometimes(cell, runs: pd.DataFrame, method: str) -> Line:
+    diverged = int((runs["outcome"] == DIVERGED).sum())
+    unsettled = int((runs["outcome"] != CONVERGED).sum()) - diverged
+    status = YES if diverged else (UNDECIDED if unsettled else NO)
+    note = f"{diverged} diverged, {unsettled} unsettled"
+    row = f"{_row(cell)}: {method} sometimes diverges"
+    return _share(row, "runs diverged", diverged, len(runs), status, note)
+
+
+def _shown(cell, fits: pd.DataFrame, method: str) -> Line:
+    part = fits[(fits["dataset"] == cell[0]) & (fits["flips"] == cell[1]) & (fits["method"] == method)]
+    hits = int((part["outcome"] == CONVERGED).sum())
+    return _share(f"{_row(cell)}: {method}", "runs converged", hits, len(part), SHOWN)
+
+
+def _fewer(cell, other: pd.DataFrame, rep: pd.DataFrame, method: str) -> Draft:
+    both = (other["outcome"] == CONVERGED) & (rep["outcome"] == CONVERGED)
+    difference = (other["sweeps"] - rep["sweeps"])[both].to_numpy(float)
+    note = f"{int(both.sum())} of {len(both)} sets where both converged"
+    row = f"{_row(cell)}: fewer sweeps than {method}"
+    return Draft(row, f"{method} - REP, sweeps", "sweeps", difference, SWEEPS_MARGIN, higher, None, note)
+
+
+Judge = Callable[["pd.DataFrame | None", Protocol], "list[Block]"]
+OF_FITS: dict[str, Judge] = {
+    "REP3": converges,
+    "REP4": lambda fits, protocol: errors(fits, protocol, of_paper(fits, [BLOBS])),
+    "REP5": lambda fits, protocol: errors(fits, protocol, of_paper(fits, UCI)),
+    "REP6": lambda fits, protocol: errors(
+        fits, protocol, [cell for cell in of_paper(fits, [SPAM]) if cell[1] > 0]
+    ),
+}
+"""Claims that the fits decide."""

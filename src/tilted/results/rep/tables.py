@@ -1,0 +1,182 @@
+"""Tables of the relaxed-EP paper's studies: ``rep_errors.csv`` and, to read, ``rep.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted.experiments.rep import BLOBS, FAILED
+from tilted.experiments.rep import METHODS as RUN
+from tilted.inference.textbook import CONVERGED, DIVERGED, UNSETTLED
+from tilted.results.grid import counted, grid, items
+from tilted.results.rep import words
+from tilted.results.rep.claims import NAMES, SPAM, UCI, once
+from tilted.results.store import write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FILES = ("rep_errors.csv", "rep.md")
+ORDER = (BLOBS, *UCI, SPAM)
+HEADER = tuple("Data|Method|c or u|Length|Conv.|Div.|Uns.|Sweeps|Error, %|NLL|CPU, s".split("|"))
+COLUMNS = (
+    "dataset", "flips", "method", "value", "lengthscale", "n_fits", "n_converged", "n_diverged",
+    "n_unsettled", "n_failed", "sweeps", "error", "error_sd", "nll", "nll_sd", "seconds",
+)  # fmt: skip
+LEGEND = """\
+Conv., Div., Uns.: runs that converged, diverged (an improper cavity, marginal or posterior), and did neither
+within 100 (made-up set) or 40 sweeps; the engine has 1000, which are cheaper. Sweeps: median of the runs that
+converged. Error (mean and sd over splits) and NLL are of the test part, of every run at its last proper
+posterior. Length: chosen lengthscale; parameters are chosen once for a data set."""
+
+
+def write(found: Mapping[str, pd.DataFrame | None], folder: str | Path, provenance: list[str]) -> list[Path]:
+    """Write `FILES`.
+
+    Parameters
+    ----------
+    found : mapping
+        Kind of record (`records.KINDS`) -> its table, or None.
+    folder : path
+    provenance : list of str
+        Lines at the end.
+    """
+    import pandas as pd
+
+    csv = pd.DataFrame(list(lines(found["fits"])), columns=list(COLUMNS))
+    return [
+        write_text(Path(folder, FILES[0]), csv.to_csv(index=False, lineterminator="\n", float_format="%.6g")),
+        write_text(Path(folder, FILES[1]), markdown(found, provenance)),
+    ]
+
+
+def lines(fits: pd.DataFrame | None) -> Iterator[tuple]:
+    """A line with `COLUMNS` for each data set, share of flips and method."""
+    fits = once(fits)
+    if fits is None:
+        return
+    groups = dict(list(fits.groupby(["dataset", "flips", "method"])))
+    for dataset, flips, method in sorted(groups, key=_place):
+        part = groups[dataset, flips, method]
+        counts = [int((part["outcome"] == name).sum()) for name in (CONVERGED, DIVERGED, UNSETTLED, FAILED)]
+        scored = part[part["outcome"] != FAILED]
+        sweeps = part[part["outcome"] == CONVERGED]["sweeps"]
+        yield (
+            dataset, flips, method, part["value"].iloc[0], part["lengthscale"].iloc[0], len(part), *counts,
+            float(sweeps.median()) if len(sweeps) else np.nan,
+            scored["error"].mean(), scored["error"].std(), scored["nll"].mean(), scored["nll"].std(),
+            part["seconds"].mean(),
+        )  # fmt: skip
+
+
+def _place(key: tuple) -> tuple:
+    dataset, flips, method = key
+    return ORDER.index(dataset), flips, list(RUN).index(method)
+
+
+def name(dataset: str, flips: float) -> str:
+    """A data set with its share of flipped labels."""
+    return NAMES.get(dataset, "Made-up") + (f" {100 * flips:g} %" if flips else "")
+
+
+def cells(fits: pd.DataFrame | None) -> list[tuple[str, ...]]:
+    """Rows under `HEADER`."""
+    rows = []
+    for line in lines(fits):
+        of = dict(zip(COLUMNS, line, strict=True))
+        parameter = RUN[of["method"]].name
+        rows.append((
+            name(of["dataset"], of["flips"]), of["method"],
+            f"{parameter} = {of['value']:g}" if parameter else "", f"{of['lengthscale']:.3g}",
+            f"{of['n_converged']}", f"{of['n_diverged']}", f"{of['n_unsettled'] + of['n_failed']}",
+            f"{of['sweeps']:g}" if of["sweeps"] == of["sweeps"] else "-",
+            f"{100 * of['error']:.2f} ± {100 * of['error_sd']:.2f}", f"{of['nll']:.4f}",
+            f"{of['seconds']:.2f}",
+        ))  # fmt: skip
+    return rows
+
+
+def markdown(found: Mapping[str, pd.DataFrame | None], provenance: list[str]) -> str:
+    """Everything to read, legible as plain text."""
+    about = [f"`{method}`: {what}" for method, what in words.METHODS.items()]
+    text = [f"# {words.TITLE}", "", *words.INTRODUCTION.splitlines(), "", *items(about), ""]
+    for title, part in (
+        ("Test errors", _errors(found["fits"])),
+        ("Five points", _points(found["points"])),
+        ("Beside the exact posterior", _exact(found["exact"])),
+        ("Parameters chosen once, or on every split", _own(found["fits"])),
+        ("Failures", items(_failures(found["fits"]))),
+        ("Provenance", provenance),
+    ):
+        if part:
+            text += [f"## {title}", "", *part, ""]
+    return "\n".join(text).rstrip() + "\n"
+
+
+def _errors(fits: pd.DataFrame | None) -> list[str]:
+    if fits is None:
+        return []
+    return [*LEGEND.splitlines(), "", *grid(HEADER, "llrrrrrrrrr", cells(fits))]
+
+
+def _points(table: pd.DataFrame | None) -> list[str]:
+    """Outcomes and mean log errors of the random sets, at every parameter."""
+    if table is None:
+        return []
+    part = table[(table["set"] >= 0) & (table["method"] != "exact")]
+    rows = []
+    for (method, value), of in part.groupby(["method", "value"], sort=False):
+        errors = [f"{np.exp(np.log(of[error]).mean()):.2e}" for error in ("mean_error", "covariance_error")]
+        counts = [f"{int((of['outcome'] == name).sum())}" for name in (CONVERGED, DIVERGED, UNSETTLED)]
+        rows.append((method, f"{value:g}", *counts, *errors))
+    intro = f"{counted(part['set'].nunique(), 'random set')}; geometric means of the mean squared errors."
+    header = ("Method", "c or u", "Conv.", "Div.", "Uns.", "Mean", "Covariance")
+    return [intro, "", *grid(header, "lrrrrrr", rows)]
+
+
+def _exact(table: pd.DataFrame | None) -> list[str]:
+    if table is None:
+        return []
+    rows = [
+        (f"{100 * of.flips:g} %", of.method, of.outcome, f"{of.mean_error:.3f}", f"{of.variance_error:.3f}",
+         f"{100 * of.wrong_sign:.1f}", f"{of.monte_carlo_error:.3f}", f"{of.r_hat_max:.3f}")
+        for of in table.itertuples()
+    ]  # fmt: skip
+    intro = (
+        "Root mean square errors of the latents at 400 training points, means in exact standard deviations "
+        "and log variances; percent of the means with the wrong sign; what the mean's error would be of an "
+        "exact method (Monte Carlo); largest R-hat. All at EP's lengthscale."
+    )
+    header = ("Flipped", "Method", "Outcome", "Mean", "Variance", "Sign, %", "M. C.", "R-hat")
+    return [*_wrapped(intro), "", *grid(header, "lllrrrrr", rows)]
+
+
+def _wrapped(text: str) -> list[str]:
+    return [line.removeprefix("- ").strip() for line in items([text])]
+
+
+def _own(fits: pd.DataFrame | None) -> list[str]:
+    """Errors with parameters of the split's own training part, beside those chosen on split 0."""
+    if fits is None or not (fits["chosen_on"] > 0).any():
+        return []
+    own = fits[fits["chosen_on"] > 0]
+    key = ["dataset", "flips", "split", "method"]
+    both = own.merge(once(fits), on=key, suffixes=("", "_once"))
+    rows = [
+        (name(dataset, flips), method, f"{len(of)}", f"{100 * of['error_once'].mean():.2f}",
+         f"{100 * of['error'].mean():.2f}")
+        for (dataset, flips, method), of in both.groupby(["dataset", "flips", "method"], sort=False)
+    ]  # fmt: skip
+    return grid(("Data", "Method", "Splits", "Once, %", "Own, %"), "llrrr", rows)
+
+
+def _failures(fits: pd.DataFrame | None) -> list[str]:
+    if fits is None:
+        return []
+    return [
+        f"{name(of.dataset, of.flips)}, split {of.split}, {of.method}: {of.reason}"
+        for of in fits[fits["outcome"] == FAILED].itertuples()
+    ]
