@@ -60,7 +60,7 @@ def draw(found: pd.DataFrame, stem: str | Path):
         panels[2].axhline(ACCURACY, color=style.GREY, linestyle=(0, (4, 2)), linewidth=0.8)
         panels[2].set(yscale="log", title="relative difference")
         panels[0].legend(title="variance", fontsize=6.5, title_fontsize=6.5)
-        panels[2].legend(fontsize=6.5)
+        panels[2].legend(fontsize=6.5, loc="lower right")
         for axes in panels:
             axes.set(xscale="log", xlabel="lengthscale")
         n = int(found["n"].iloc[0])

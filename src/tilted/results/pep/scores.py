@@ -160,7 +160,12 @@ class Coverage:
     def text(self) -> str:
         """One sentence, without a full stop."""
         protocol = [self.protocol] if self.protocol else []
-        parts = [*protocol, _sets(self.splits), f"α {', '.join(self.alphas)}", _alike(self.sizes, "M", _listed)]
+        parts = [
+            *protocol,
+            _sets(self.splits),
+            f"α {', '.join(self.alphas)}",
+            _alike(self.sizes, "M", _listed),
+        ]
         counts = [
             counted(self.n_fits, "fit"),
             *(f"{n} {what}" for n, what in ((self.n_stopped, "not converged"),) if n),

@@ -146,7 +146,12 @@ def markdown(
         for score in scores.scores_of(fits):
             lines += [f"### {NAMES[name]}, {score.name}", "", *grid(*mean_table(part, score)), ""]
         if part["n_stopped"].any():
-            lines += [f"### {NAMES[name]}, searches that did not converge", "", *grid(*stopped_table(part)), ""]
+            lines += [
+                f"### {NAMES[name]}, searches that did not converge",
+                "",
+                *grid(*stopped_table(part)),
+                "",
+            ]
     lines += ["## Fits that failed or did not converge", "", *items(troubles(fits))]
     return "\n".join(lines) + "\n"
 
@@ -226,7 +231,9 @@ def _counted_share(line) -> str:
     """Share won of a line of `wins`, if there is one."""
     if line is None:
         return ""
-    return f"{_percent(line.share)} ({line.won} : {line.lost})".lstrip() if line.tied else _percent(line.share)
+    return (
+        f"{_percent(line.share)} ({line.won} : {line.lost})".lstrip() if line.tied else _percent(line.share)
+    )
 
 
 def average_ranks(ranked: pd.DataFrame) -> tuple:
