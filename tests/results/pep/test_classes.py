@@ -218,7 +218,7 @@ def test_equal_to_dense_ep(difference, converged, expected):
 
 
 def banana(low, high):
-    """Lines of the study of pseudo-points: ratios with a little noise, half way at 0.5; at 1 one has stopped."""
+    """Lines of the study of pseudo-points: ratios with a little noise, half way at 0.5; one has stopped."""
     for seed in range(6):
         for alpha in pep_banana.ALPHAS:
             ratio = low + (high - low) * alpha + 0.01 * (-1) ** seed

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 ALL = "all"
 LEGEND = """\
 An experiment is a (data set, split, M); powers are compared on the same experiment, one without a number for
-both is left out. A search that stopped before it converged has numbers and counts as any other. Won: share of
-the experiments that are not tied. Intervals: 95 %, by t over splits (the share of a split number over data sets
-and M, whose mean is not the share over all where numbers of ties differ); "other sets": over data sets."""
+both is left out. A search that stopped before it converged has numbers and counts as any other. Won: share
+of the experiments that are not tied. Intervals: 95 %, by t over splits (the share of a split number over data
+sets and M, whose mean is not the share over all where numbers of ties differ); "other sets": over data sets."""
 MEANS_LEGEND = """\
 Mean ± standard error over the fits that gave numbers, those of searches that stopped before they converged
 among them; how many these are stands below the means of a data set. "-": one fit. A star: at least one fit of
@@ -216,7 +216,7 @@ def matrix(won: pd.DataFrame, score: Score) -> tuple:
 
 
 def by_dataset(won: pd.DataFrame, printed: Sequence[Printed]) -> tuple:
-    """Header, alignment and cells: the printed pairs, a column a data set; won and lost where some are tied."""
+    """Header, alignment and cells: the printed pairs, a column a data set; counts where some tie."""
     names = [name for name in NAMES if name in set(won["dataset"])]
     table = {(line.score, line.first, line.second, line.dataset): line for line in won.itertuples()}
     cells = [
