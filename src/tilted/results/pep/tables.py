@@ -26,7 +26,7 @@ LEGEND = """\
 An experiment is a (data set, split, M); powers are compared on the same experiment, one without a number for
 both is left out. A search that stopped before it converged has numbers and counts as any other. Won: share
 of the experiments that are not tied. Intervals: 95 %, by t over splits (the share of a split number over data
-sets and M, whose mean is not the share over all where numbers of ties differ); "other sets": over data sets."""
+sets and M, whose mean is not the share over all where ties differ); "other sets": over data sets."""
 MEANS_LEGEND = """\
 Mean ± standard error over the fits that gave numbers, those of searches that stopped before they converged
 among them; how many these are stands below the means of a data set. "-": one fit. A star: at least one fit of
