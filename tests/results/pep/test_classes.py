@@ -70,7 +70,21 @@ class TestShares:
         np.testing.assert_allclose(found.differences, 0.05)
 
     def test_even_pairs_and_one_winner_hold(self):
+        def score(dataset, split, alpha, m):  # 0.5 wins 5 of 6 against EP, VFE 3 of 6 against either
+            place = SETS.index(dataset) * len(SIZES) + SIZES.index(m)
+            other = 0.02 if place % 2 else -0.02
+            return even(dataset, split, alpha, m)[0], 0.5 + {
+                "0": 0.0, "0.5": other, "1": other + (0.01 if place else -0.01)}[alpha]  # fmt: skip
+
+        first, beside = claims.no_winner(frame_of(score), printed(), "PEP7")
+        assert first.verdict == "holds" and len(first.rows()) == 6
+        assert first.lines[0].effect == pytest.approx(5 / 6) and first.remark.startswith("as-released; ")
+        assert beside.verdict == "does not hold" and beside.lines[0].sample.status == "no"
+
+    def test_one_pair_that_is_not_even_contradicts_its_row_alone(self):
         first, beside = claims.no_winner(frame_of(even), printed(), "PEP7")
+        assert first.verdict == "holds in part"
+        assert [row for row, status in first.rows().items() if status == "no"] == ["NLL: α = 1 over α = 0"]
         rows = {x.row: x for x in first.lines}
         assert len(rows) == len(first.rows()) == 6
         assert beside.lines[0].effect == rows["NLL: α = 0.5 over α = 1"].effect
@@ -94,6 +108,8 @@ def written(tmp_path_factory):
     failed = {("crabs", 1, "1", 10)}
     both = [frame_of(even, failed=failed), frame_of(even, protocol="corrected")]
     frame = pd.concat(both, ignore_index=True)
+    stopped = (frame["dataset"] == "sonar") & (frame["alpha"] == "1") & (frame["split"] < 2)
+    frame.loc[stopped & (frame["m"] == 50), ["outcome", "message"]] = ["stopped", "limit"]
     records.write_records(folder / "r" / CLASSIFICATION.file, frame, CLASSIFICATION)
     studies.record(folder / "r" / studies.BANANA, studies.BANANA, banana(0.2, 0.9))
     studies.record(folder / "r" / studies.MAP, studies.MAP, points())
@@ -116,9 +132,28 @@ class TestFiles:
     def test_the_page_says_what_was_won_and_what_failed(self, written):
         page = (written[1] / "t" / "pep_classification.md").read_text(encoding="utf-8")
         assert "no clear winner" in page and "65 %" in page and "nan" not in page
-        assert "UCI: 2 sets, splits 0-4" in page and "1 failed." in " ".join(page.split())
+        assert "UCI: as-released; 2 sets, splits 0-4" in page and "1 failed." in " ".join(page.split())
         assert "- Crabs, α = 1 (EP): 1 failed (why); M (fits): 10 (1)" in page
         assert "full GP" not in page and max(len(line) for line in page.splitlines()) < 200
+
+    def test_the_page_says_how_many_searches_stopped_beside_the_means(self, written):
+        page = (written[1] / "t" / "pep_classification.md").read_text(encoding="utf-8")
+        below = page.split("### Sonar, searches that did not converge")[1].split("##")[0]
+        assert [line.split("|")[2:5] for line in below.splitlines() if line.startswith("|  50")] == [
+            [" 0 of 5 ".rjust(13), "0 of 5 ".rjust(9), "2 of 5 ".rjust(12)]
+        ]
+        assert "Crabs, searches that did not converge" not in page
+
+    def test_shares_with_ties_say_of_how_many(self):
+        def score(dataset, split, alpha, m):
+            return 0.05 if (alpha, m, split) == ("1", 10, 0) else 0.1, float(alpha)
+
+        won = tables.wins(frame_of(score, datasets=("crabs",)))
+        _, _, cells = tables.by_dataset(won, [line for line in printed() if line.claim == "PEP7"])
+        found = {cell[:2]: cell[2] for cell in cells}
+        assert found["Error", "α = 0 (VFE) over α = 1 (EP)"] == "0 % (0 : 1)"
+        assert found["Error", "α = 0.5 over α = 0 (VFE)"] == "(0 : 0)"
+        assert found["NLL", "α = 0.5 over α = 1 (EP)"] == "100 %"
 
     def test_claims_are_judged_under_every_protocol(self, written):
         (chapter,) = written[0].audit
@@ -183,11 +218,12 @@ def test_equal_to_dense_ep(difference, converged, expected):
 
 
 def banana(low, high):
-    """Lines of the study of pseudo-points: ratios with a little noise, half way at 0.5."""
+    """Lines of the study of pseudo-points: ratios with a little noise, half way at 0.5; one has stopped."""
     for seed in range(6):
         for alpha in pep_banana.ALPHAS:
             ratio = low + (high - low) * alpha + 0.01 * (-1) ** seed
-            values = (seed, alpha, 20, 400, ratio, 1.0, ratio, 1, 80.0, 0.07, 99, True)
+            ended = (alpha, seed) != (1.0, 2)
+            values = (seed, alpha, 20, 400, ratio, 1.0, ratio, 1, 80.0, 0.07, 99, ended)
             yield dict(zip(pep_banana.COLUMNS, values, strict=True))
 
 
@@ -201,10 +237,17 @@ def points():
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [(0.3, 1.0, "holds"), (0.3, 2.0, "holds"), (1.0, 0.3, "does not hold"), (0.3, 0.6, "holds in part")],
+    ("low", "high", "expected", "stay"),
+    [
+        (0.3, 1.0, "holds", "holds"),
+        (0.3, 2.0, "holds", "does not hold"),
+        (1.0, 0.3, "does not hold", "holds"),
+        (0.3, 0.6, "holds in part", "holds"),
+    ],
 )
-def test_pseudo_points_go_from_the_boundary_to_the_data(low, high, expected):
-    (block,) = pseudo_points.moved(pd.DataFrame(banana(low, high)))
+def test_pseudo_points_go_from_the_boundary_to_the_data(low, high, expected, stay):
+    block, beside = pseudo_points.moved(pd.DataFrame(banana(low, high)))
     assert block.verdict == expected and f"{low:.2f} at α = 0" in block.remark
+    assert beside.verdict == stay
+    assert "not converged: 0 of 6 at α = 0, 0 of 6 at α = 0.5, 1 of 6 at α = 1" in block.remark
     assert pseudo_points.moved(None)[0].verdict == "not testable"

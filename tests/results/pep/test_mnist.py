@@ -162,6 +162,14 @@ def test_a_power_that_never_gets_there_is_not_as_fast(fold):
     assert (three.sample.status, three.effect, three.note) == ("no", math.inf, "2 never got there")
 
 
+def test_a_seed_where_vb_never_gets_there_is_left_out_and_said(fold):
+    never = {"alpha": 0.0, "seed": 2, "errors": (0.2, 0.1, 0.06)}
+    fold(never, *({"alpha": alpha, "seed": seed} for alpha, seed in ((0, 0), (0, 1), (1, 0), (1, 1), (1, 2))))
+    five, *_ = mnist_claims.minibatches(mnist.read(fold.path))[1].lines
+    assert (five.n, five.sample.status) == (2, "yes")
+    assert five.note == "1 left out: α = 0 does not get there"
+
+
 def test_tables_and_figures(fold, tmp_path):
     never = {"alpha": 1.0, "seed": 2, "errors": (0.2, 0.1, 0.06)}
     fold(*GRID, never, {"alpha": 1.0, "m": 200, "failed": (100,)})
@@ -202,3 +210,10 @@ def test_the_digits_join_the_paper(fits, fold, tmp_path):
     assert all((tmp_path / "tables" / name).is_file() for name in mnist_tables.NAMES)
     assert [finding.id for finding in found.audit[0].findings][-1] == "PEP11"
     assert any("mnist.csv" in line for line in found.loud)
+
+
+def test_the_digits_alone_have_their_tables(fold, tmp_path):
+    fold(*GRID)
+    found = artifacts.write(tmp_path, tmp_path / "tables", tmp_path / "figures", PUBLISHED)
+    assert [part.title for part in found.report] == [mnist_tables.TITLE] and len(found.audit) == 1
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == set(mnist_tables.NAMES)

@@ -69,15 +69,16 @@ def write(folder: str | Path | None, tables_folder, figures_folder, published_fo
     tables_folder, figures_folder, published_folder : str or Path
         The last holds the printed numbers (`published.FILE`).
     """
-    forms = [form for form in FORMS.values() if folder is not None and Path(folder, form.file).is_file()]
-    if not forms:
+    if folder is None:
+        return Written([], [], [])
+    forms, found = [form for form in FORMS.values() if Path(folder, form.file).is_file()], _studies(folder)
+    if not forms and all(table is None for table in found.values()):
         return Written([], [], [])
     printed = published.read(Path(published_folder, published.FILE))
     frames = {form: records.load(folder, form) for form in FORMS.values()}
     made = {form: _made(folder, form, frames[form]) for form in forms}
     fits = scores.compared(frames[REGRESSION])
     classes = _by_protocol(frames[CLASSIFICATION])
-    found = _studies(folder)
     parts = [
         _show(kind, made[form], tables_folder, found)
         for form in forms

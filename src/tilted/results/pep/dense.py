@@ -52,13 +52,15 @@ def draw(found: pd.DataFrame, stem: str | Path):
             axes.set_title("energy (nats)" if quantity == pep_dense.ENERGY else "test NLL (nats)")
         for quantity, marker in zip(QUANTITIES, "os", strict=True):
             part = found[(found["quantity"] == quantity) & (found["difference"] > 0)]
+            equal = int(((found["quantity"] == quantity) & (found["difference"] == 0)).sum())
             panels[2].plot(part["lengthscale"], part["difference"], color="black", linestyle="",
                            markerfacecolor="none" if marker == "s" else "black",
-                           marker=marker, markersize=3.0, markeredgewidth=0.6, label=quantity)  # fmt: skip
+                           marker=marker, markersize=3.0, markeredgewidth=0.6,
+                           label=f"{quantity} ({equal} equal)" if equal else quantity)  # fmt: skip
         panels[2].axhline(ACCURACY, color=style.GREY, linestyle=(0, (4, 2)), linewidth=0.8)
         panels[2].set(yscale="log", title="relative difference")
         panels[0].legend(title="variance", fontsize=6.5, title_fontsize=6.5)
-        panels[2].legend(fontsize=6.5)
+        panels[2].legend(fontsize=6.5, loc="lower right")
         for axes in panels:
             axes.set(xscale="log", xlabel="lengthscale")
         n = int(found["n"].iloc[0])

@@ -75,8 +75,10 @@ def _ratio(row: str, level: float, runs: pd.DataFrame, base: pd.DataFrame) -> Li
     if len(ratios) == 1:
         return Line(row, quantity, "factor", note=f"one seed, {effect:.2f}")
     sample = Inference(YES if effect <= AS_FAST else NO, float(ratios.min()), float(ratios.max()))
-    late = int(np.sum(~np.isfinite(ratios)))
-    note = f"{late} never got there" if late else ""
+    late, without = int(np.sum(~np.isfinite(ratios))), len(set(runs["seed"]) - set(theirs))
+    notes = [f"{late} never got there"] if late else []
+    notes += [f"{without} left out: α = 0 does not get there"] if without else []
+    note = "; ".join(notes)
     return Line(row, quantity, "factor", effect, sample=sample, n=len(common), note=note)
 
 

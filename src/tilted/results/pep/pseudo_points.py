@@ -22,6 +22,7 @@ STEP, COVERING = 0.1, 0.25
 
 QUANTITY = "distance to the boundary, pseudo-points / data"
 TEST = "t over draws, Holm; steps and covering: 95 % interval against minus the smallest effect that matters"
+BESIDE = "95 % interval over draws against minus the smallest effect that matters"
 
 
 def record(folder: str | Path) -> list[Path]:
@@ -47,7 +48,17 @@ def moved(found: pd.DataFrame | None) -> list[Block]:
     sizes = f"{len(ratios)} draws, M = {found['m'].iloc[0]}, N = {found['n'].iloc[0]}"
     means = f"mean ratio {_by_power(found, 'ratio')}"
     outside = f"mean number of pseudo-points outside the data's rectangle {_by_power(found, 'outside')}"
-    return [_block(drafts, f"{sizes}; {means}; {outside}")]
+    beyond = _draft("α = 1 no further than the data", 1.0 - high, not_lower, COVERING, "1 - ratio at α = 1")
+    return [
+        _block(drafts, f"{sizes}; {stopped(found)}; {means}; {outside}"),
+        Block("do they stay with the data", BESIDE, tuple(tested([beyond])), float),
+    ]
+
+
+def stopped(found: pd.DataFrame) -> str:
+    """How many searches did not converge, by power."""
+    counts = found.groupby("alpha")["converged"].agg(lambda of: f"{int((~of).sum())} of {len(of)}")
+    return f"not converged: {', '.join(f'{n} at α = {alpha:g}' for alpha, n in counts.items())}"
 
 
 def _by_power(found: pd.DataFrame, column: str) -> str:
@@ -84,6 +95,8 @@ def draw(found: pd.DataFrame, points: pd.DataFrame, stem: str | Path):
         _distances(panels[-1], found)
         sizes = f"N = {found['n'].iloc[0]}, M = {found['m'].iloc[0]}"
         figure.suptitle(f"Pseudo-points and decision boundary of a made-up set, {sizes}", fontsize=9.0)
+        shown = f"draw {pep_banana.SHOWN} of {found['seed'].nunique()}, and the distances of all"
+        looks.below(figure, f"{shown}; searches {stopped(found)}")
         return style.save(figure, stem)
 
 

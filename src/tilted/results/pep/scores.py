@@ -143,6 +143,8 @@ class Coverage:
     alphas : list of str
     n_fits, n_stopped, n_failed, n_absent : int
         ``n_absent``: combinations of a data set's splits, sizes and the powers without a record.
+    protocol : str
+        Of classifications.
     """
 
     splits: dict[str, tuple[int, ...]]
@@ -152,11 +154,18 @@ class Coverage:
     n_stopped: int
     n_failed: int
     n_absent: int
+    protocol: str = ""
 
     @property
     def text(self) -> str:
         """One sentence, without a full stop."""
-        parts = [_sets(self.splits), f"α {', '.join(self.alphas)}", _alike(self.sizes, "M", _listed)]
+        protocol = [self.protocol] if self.protocol else []
+        parts = [
+            *protocol,
+            _sets(self.splits),
+            f"α {', '.join(self.alphas)}",
+            _alike(self.sizes, "M", _listed),
+        ]
         counts = [
             counted(self.n_fits, "fit"),
             *(f"{n} {what}" for n, what in ((self.n_stopped, "not converged"),) if n),
@@ -176,7 +185,8 @@ def coverage(fits: pd.DataFrame) -> Coverage:
     expected = sum(len(splits[name]) * len(sizes[name]) * len(powers) for name in groups)
     outcomes = part["outcome"]
     n_stopped, n_failed = (int((outcomes == what).sum()) for what in (STOPPED, FAILED))
-    return Coverage(splits, sizes, powers, len(part), n_stopped, n_failed, expected - len(part))
+    protocol = ", ".join(sorted(set(part["protocol"]))) if is_classification(part) else ""
+    return Coverage(splits, sizes, powers, len(part), n_stopped, n_failed, expected - len(part), protocol)
 
 
 def _sorted(numbers: Iterable) -> tuple[int, ...]:

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 ALL = "all"
 LEGEND = """\
 An experiment is a (data set, split, M); powers are compared on the same experiment, one without a number for
-both is left out. Won: share of the experiments that are not tied. Intervals: 95 %, by t over splits (the mean
-over data sets and M of a split number); "other sets": over data sets."""
+both is left out. A search that stopped before it converged has numbers and counts as any other. Won: share
+of the experiments that are not tied. Intervals: 95 %, by t over splits (the share of a split number over data
+sets and M, whose mean is not the share over all where ties differ); "other sets": over data sets."""
 MEANS_LEGEND = """\
-Mean ± standard error over the fits that gave numbers; "-": one fit. A star: at least one fit of the cell
-failed."""
+Mean ± standard error over the fits that gave numbers, those of searches that stopped before they converged
+among them; how many these are stands below the means of a data set. "-": one fit. A star: at least one fit of
+the cell failed."""
 
 
 def wins(fits: pd.DataFrame) -> pd.DataFrame:
@@ -143,6 +145,13 @@ def markdown(
     for name, part in means.groupby("dataset", sort=False):
         for score in scores.scores_of(fits):
             lines += [f"### {NAMES[name]}, {score.name}", "", *grid(*mean_table(part, score)), ""]
+        if part["n_stopped"].any():
+            lines += [
+                f"### {NAMES[name]}, searches that did not converge",
+                "",
+                *grid(*stopped_table(part)),
+                "",
+            ]
     lines += ["## Fits that failed or did not converge", "", *items(troubles(fits))]
     return "\n".join(lines) + "\n"
 
@@ -207,15 +216,24 @@ def matrix(won: pd.DataFrame, score: Score) -> tuple:
 
 
 def by_dataset(won: pd.DataFrame, printed: Sequence[Printed]) -> tuple:
-    """Header, alignment and cells: the printed pairs, a column a data set."""
+    """Header, alignment and cells: the printed pairs, a column a data set; counts where some tie."""
     names = [name for name in NAMES if name in set(won["dataset"])]
-    table = won.set_index(["score", "first", "second", "dataset"])["share"]
+    table = {(line.score, line.first, line.second, line.dataset): line for line in won.itertuples()}
     cells = [
         (line.score, f"{scores.label(line.first)} over {scores.label(line.second)}",
-         *(_percent(table.get((line.score, line.first, line.second, name), math.nan)) for name in names))
+         *(_counted_share(table.get((line.score, line.first, line.second, name))) for name in names))
         for line in printed
     ]  # fmt: skip
     return ("Score", "Pair", *(NAMES[name] for name in names)), "ll" + "r" * len(names), cells
+
+
+def _counted_share(line) -> str:
+    """Share won of a line of `wins`, if there is one."""
+    if line is None:
+        return ""
+    return (
+        f"{_percent(line.share)} ({line.won} : {line.lost})".lstrip() if line.tied else _percent(line.share)
+    )
 
 
 def average_ranks(ranked: pd.DataFrame) -> tuple:
@@ -232,7 +250,17 @@ def average_ranks(ranked: pd.DataFrame) -> tuple:
 def mean_table(part: pd.DataFrame, score: Score) -> tuple:
     """Header, alignment and cells of one data set: a line an M, a column a power."""
     form = ".1f" if score.column == "nlml" else ".2e" if part[score.column].abs().min() < 1e-2 else ".4f"
-    cells = {(line["m"], line["alpha"]): _mean(line, score, form) for line in part.to_dict("records")}
+    return _by_size(part, lambda line: _mean(line, score, form))
+
+
+def stopped_table(part: pd.DataFrame) -> tuple:
+    """The same with the searches that stopped before they converged, of those with numbers."""
+    return _by_size(part, lambda line: f"{line['n_stopped']} of {line['n']}")
+
+
+def _by_size(part: pd.DataFrame, shown) -> tuple:
+    """Header, alignment and cells: a line an M and one of the full GP, a column a power."""
+    cells = {(line["m"], line["alpha"]): shown(line) for line in part.to_dict("records")}
     powers = [a for a in dict.fromkeys(part["alpha"]) if a != FULL]
     sizes = sorted({m for m, alpha in cells if alpha != FULL})
     rows = [(f"{m}", *(cells.get((m, alpha), "") for alpha in powers)) for m in sizes]

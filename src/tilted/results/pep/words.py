@@ -57,13 +57,15 @@ MEANINGS = {
     ),
     "PEP9": (
         "Holds: energy and test NLL of sparse EP with every training input a pseudo-input equal those of EP "
-        "on the dense posterior to 10^-6, relatively, at every pair of hyperparameters of a grid."
+        "on the dense posterior to 10^-6, relatively to the larger of 1 and the dense one, at every pair of "
+        "hyperparameters of a grid."
     ),
     "PEP10": (
         "Holds: on draws of a made-up set, the median distance of the pseudo-points to the decision "
         "boundary, in units of the data's, is significantly below 1 at α = 0, significantly larger at α = 1, "
         "not smaller at 0.5 than at 0 nor at 1 than at 0.5 by more than 0.1, and at 1 not below the data's "
-        "by more than a quarter."
+        "by more than a quarter. Beside it: whether at 1 it is not above the data's by more than a quarter "
+        "either. Pseudo-points far outside the data pass the first and fail the second."
     ),
     "PEP11": (
         "The paper shows how errors and log-likelihood fall with time for M = 100 and 200, and says nothing "
@@ -172,7 +174,7 @@ CAPTIONS = {
     "figure23": (
         "Pseudo-points of a made-up set in the plane: crosses where the search started, dots where it ended; "
         "lines are decision boundaries. The last panel: median distance of the pseudo-points to the boundary "
-        "in units of the data's, a thin line a draw."
+        "in units of the data's, a thin line a draw, searches that did not converge among them."
     ),
     "figure24": "α = 0.5 against VFE, a row a classification set: scores of every experiment, differences.",
     "figure25": "EP against VFE, a row a classification set: scores of every experiment, differences.",
@@ -185,6 +187,7 @@ CAPTIONS = {
     ),
     "figure33": (
         "Ionosphere: energy and test NLL of EP against the lengthscale, a colour a variance; lines: dense "
-        "EP, dots: sparse EP with every training input a pseudo-input. Right: their relative differences."
+        "EP, dots: sparse EP with every training input a pseudo-input. Right: their differences, relative to "
+        "the larger of 1 and dense EP's; equal numbers are counted in the legend."
     ),
 }
