@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted.experiments.rep_points import EXACT, PENALTIES, PRINTED_PEP, TOLERANCE
-from tilted.inference.textbook import CONVERGED
 from tilted.results.audit.rows import higher
 from tilted.results.audit.verdicts import NO, YES, Block, Inference, Line
 from tilted.results.rep.claims import DESCRIBED, Protocol
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ERRORS = {"mean_error": "mean", "covariance_error": "covariance"}
+PEPS = ("pep", PRINTED_PEP)
 MARGIN = 0.05
 """Smallest ratio of errors that matters, as a logarithm."""
 
@@ -57,11 +57,7 @@ def closer(table: pd.DataFrame | None, protocol: Protocol) -> list[Block]:
         ]
     lines = _worst(tested(drafts))
     picks = "; ".join(f"chosen {' '.join(map(str, pick))}" for pick in _picks(logs, halves, protocol.rep))
-    first = Block("five points, chosen c", TEST, (*lines, _range(logs, protocol)), float, picks)
-    return [
-        first,
-        Block("the base set", "the smallest errors of all c; no test", _base(table, protocol, pep), float),
-    ]
+    return [Block("five points, chosen c", TEST, (*lines, _range(logs, protocol)), float, picks)]
 
 
 def equal_for_large(table: pd.DataFrame | None, protocol: Protocol) -> list[Block]:
@@ -98,7 +94,9 @@ def _halves(sets) -> tuple[np.ndarray, np.ndarray]:
 def _pick(logs: pd.DataFrame, sets, methods: tuple[str, ...]) -> tuple[str, float]:
     """(method, value) with the smallest mean log of both errors on some sets."""
     mean = sum(logs[error].loc[sets].mean() for error in ERRORS)
-    return min((key for key in mean.index if key[0] in methods), key=lambda key: mean[key])
+    # Power EP with u = 1 would be EP
+    of = [key for key in mean.index if key[0] in methods and not (key[0] in PEPS and key[1] == 1.0)]
+    return min(of, key=lambda key: mean[key])
 
 
 def _picks(logs: pd.DataFrame, halves, methods: tuple[str, ...]) -> list[tuple[str, float]]:
@@ -146,20 +144,6 @@ def _range(logs: pd.DataFrame, protocol: Protocol) -> Line:
         higher, None, f"{best.removeprefix('rep-')}: {widths[best].mean():.2f} decades on average",
     )  # fmt: skip
     return tested([draft])[0]
-
-
-def _base(table: pd.DataFrame, protocol: Protocol, pep: str) -> tuple[Line, ...]:
-    """The smallest errors on the base set."""
-    part = table[(table["set"] < 0) & (table["outcome"] == CONVERGED)]
-    lines = []
-    for method in ("ep", pep, *protocol.rep):
-        of = part[part["method"] == method]
-        for error, name in ERRORS.items():
-            best = of.loc[of[error].idxmin()] if len(of) else None
-            if best is not None:
-                lines.append(Line(method, f"mean squared error of the {name}", "excess", float(best[error]),
-                                  sample=Inference("shown only"), note=f"at {best['value']:g}"))  # fmt: skip
-    return tuple(lines)
 
 
 OF_POINTS = {"REP1": closer, "REP2": equal_for_large}

@@ -10,10 +10,12 @@ import numpy as np
 
 from tilted.experiments.rep import BLOBS, FAILED
 from tilted.experiments.rep import METHODS as RUN
+from tilted.experiments.rep_points import EXACT
 from tilted.inference.textbook import CONVERGED, DIVERGED, UNSETTLED
-from tilted.results.grid import counted, grid, items
+from tilted.results.grid import grid, items
 from tilted.results.rep import words
 from tilted.results.rep.claims import NAMES, SPAM, UCI, once
+from tilted.results.rep.points import ERRORS
 from tilted.results.store import write_text
 
 if TYPE_CHECKING:
@@ -123,18 +125,24 @@ def _errors(fits: pd.DataFrame | None) -> list[str]:
 
 
 def _points(table: pd.DataFrame | None) -> list[str]:
-    """Outcomes and mean log errors of the random sets, at every parameter."""
+    """Outcomes and mean log errors of the random sets, and errors of the base set, at every parameter."""
     if table is None:
         return []
-    part = table[(table["set"] >= 0) & (table["method"] != "exact")]
+    part = table[table["method"] != EXACT]
     rows = []
     for (method, value), of in part.groupby(["method", "value"], sort=False):
-        errors = [f"{np.exp(np.log(of[error]).mean()):.2e}" for error in ("mean_error", "covariance_error")]
-        counts = [f"{int((of['outcome'] == name).sum())}" for name in (CONVERGED, DIVERGED, UNSETTLED)]
-        rows.append((method, f"{value:g}", *counts, *errors))
-    intro = f"{counted(part['set'].nunique(), 'random set')}; geometric means of the mean squared errors."
-    header = ("Method", "c or u", "Conv.", "Div.", "Uns.", "Mean", "Covariance")
-    return [intro, "", *grid(header, "lrrrrrr", rows)]
+        drawn, base = of[of["set"] >= 0], of[of["set"] < 0]
+        counts = [f"{int((drawn['outcome'] == name).sum())}" for name in (CONVERGED, DIVERGED, UNSETTLED)]
+        means = [np.exp(np.log(which[error]).mean()) for which in (drawn, base) for error in ERRORS]
+        ended = ", ".join(base["outcome"])
+        rows.append((method, f"{value:g}", *counts, *(f"{mean:.2e}" for mean in means), ended))
+    n = table[table["set"] >= 0]["set"].nunique()
+    intro = (
+        f"Mean squared errors of the posterior mean and covariance of the weights on {n} random sets "
+        "(geometric means) and on the base set."
+    )
+    header = ("Method", "c or u", "Conv.", "Div.", "Uns.", "Mean", "Cov.", "Base: mean", "cov.", "outcome")
+    return [*_wrapped(intro), "", *grid(header, "lrrrrrrrrl", rows)]
 
 
 def _exact(table: pd.DataFrame | None) -> list[str]:
