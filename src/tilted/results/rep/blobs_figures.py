@@ -59,14 +59,17 @@ def maps(table: pd.DataFrame, stem: str | Path):
     bayes = _grid(table[table["method"] == BAYES])
     n_rows = -(-(len(methods) + 1) // PER_ROW)
     with style.applied():
-        figure = Figure(figsize=(7.2, 0.75 + 1.75 * n_rows), layout="constrained")
+        figure = Figure(figsize=(7.2, 0.55 + 1.68 * n_rows), layout="constrained")
         grid = figure.subplots(n_rows, PER_ROW, sharex=True, sharey=True, squeeze=False)
         panels = list(grid.ravel())
         _points(panels[0], bayes)
         for axes, method in zip(panels[1:], methods, strict=False):
             part = table[table["method"] == method]
             image = _map(axes, _grid(part), bayes)
-            axes.set_title(_ended(method, part.iloc[0]), fontsize=6.6)
+            settled = part["outcome"].iloc[0] == CONVERGED
+            axes.set_title(
+                _ended(method, part.iloc[0]), fontsize=6.6, color="black" if settled else style.ORANGE
+            )
         for axes in panels[len(methods) + 1 :]:
             axes.set_visible(False)
         for axes in panels:
@@ -84,11 +87,12 @@ def _grid(part: pd.DataFrame):
 
 
 def _ended(method: str, line: pd.Series) -> str:
-    """Name, parameter, outcome and sweeps."""
+    """Name, parameter and lengthscale, outcome and sweeps."""
     name = {"pep": "u", "ep": "", "ep-damped": "", "ep-engine": ""}.get(method, "c")
-    value = f", {name} = {line['value']:g}" if name else ""
+    value = f"{name} = {line['value']:g}, " if name else ""
     sweeps = int(line["sweeps"])
-    return f"{LOOKS[method].label}{value}\n{line['outcome']}, {sweeps} sweep{'' if sweeps == 1 else 's'}"
+    first = f"{LOOKS[method].label}\n{value}ℓ = {line['lengthscale']:.3g}"
+    return f"{first}\n{line['outcome']}, {sweeps} sweep{'' if sweeps == 1 else 's'}"
 
 
 def _map(axes, found, bayes):
@@ -140,7 +144,8 @@ def changes(curves: pd.DataFrame, fits: pd.DataFrame, stem: str | Path):
                     if len(own[0]):
                         _curve(axes, own[0].sort_values("sweep"), own[1], method)
                 axes.axhline(TOLERANCE, color="black", linestyle=looks.DASHES, linewidth=0.7, zorder=1)
-                axes.set(xscale="log", yscale="log")
+                axes.set_yscale("log")
+                looks.sweep_axis(axes)
                 axes.grid(True, axis="y")
                 axes.set_title(f"{looks.percent(flips)} of labels flipped", fontsize=8.0)
             row[0].set_ylabel("change of the weights")
@@ -148,16 +153,21 @@ def changes(curves: pd.DataFrame, fits: pd.DataFrame, stem: str | Path):
             axes.set_xlabel("sweep")
         ends = [looks.mark("o", "converged"), looks.mark("X", "diverged after this sweep", markersize=6.0),
                 looks.mark(">", "unsettled at the limit"),
-                looks.mark("", "convergence", color="black", linestyle=looks.DASHES)]  # fmt: skip
+                looks.mark("", "tolerance", color="black", linestyle=looks.DASHES)]  # fmt: skip
         methods = [name for panel in SHOWN for name in looks.present(curves, panel)]
-        handles = [looks.line_handle(name, marker="") for name in methods]
+        handles = [looks.line_handle(name, marker="", linestyle=_dashes(name)) for name in methods]
         figure.legend(handles=[*handles, *ends], loc="outside lower center", ncols=4)
         return style.save(figure, stem)
 
 
+def _dashes(method: str):
+    """Of a curve: the two printed forms of REP often coincide."""
+    return looks.DASHES if method == "rep-as-described" else "-"
+
+
 def _curve(axes, line: pd.DataFrame, fit: pd.DataFrame, method: str) -> None:
     colour = LOOKS[method].colour
-    axes.plot(line["sweep"], line["change"], color=colour, linewidth=1.1, zorder=3)
+    axes.plot(line["sweep"], line["change"], color=colour, linestyle=_dashes(method), linewidth=1.1, zorder=3)
     outcome = fit["outcome"].iloc[0] if len(fit) else ""
     marker = {CONVERGED: "o", UNSETTLED: ">"}.get(outcome, "X")
     size = 4.0 if marker == "o" else 6.0
@@ -179,7 +189,7 @@ def scores(fits: pd.DataFrame, stem: str | Path):
             of_rate = fits[fits["flips"] == flips]
             for height, method in enumerate(methods):
                 _score_row(row, of_rate[of_rate["method"] == method], height, method)
-            row[0].set_xscale("log")
+            looks.sweep_axis(row[0])
             row[2].axvline(
                 100.0 * blobs.bayes_error(STEP), color="black", linestyle=looks.DASHES, linewidth=0.8
             )
@@ -192,6 +202,7 @@ def scores(fits: pd.DataFrame, stem: str | Path):
         )
         for axes, label in zip(grid[-1], labels, strict=True):
             axes.set_xlabel(label)
+        grid[0, 1].set_xlim(0, fits["split"].nunique())
         grid[0, 1].xaxis.get_major_locator().set_params(integer=True)
         handles = [looks.mark("o", "a run"), looks.mark("x", "a run that did not converge"),
                    looks.mark("|", "mean", color="black", markersize=9.0, markeredgewidth=1.1),

@@ -20,21 +20,20 @@ CAPTIONS = {
     "figure1": (
         "Five points, one mislabelled (base set). (a) Decision boundaries of the posterior means, each "
         "reading of REP at the c with the smallest error of the mean among runs that converged, which no "
-        "user could choose; degrees are from the exact boundary. (b) to (e) Mean squared errors of mean and "
-        "covariance against u and c, dashed EP's; crosses are runs that did not converge, at their last "
-        "proper posterior."
+        "user could choose, and below how far each is turned from the exact one. (b) to (e) Mean squared "
+        "errors of mean and covariance against u and c; crosses are runs that did not converge, at their "
+        "last proper posterior."
     ),
     "figure1_sets": (
         "Random sets of five points. Errors of mean and covariance divided by EP's on the same set: median "
         "and quartiles over all sets, runs that did not converge counted with their last proper posterior; "
-        "the lowest panels say on how many sets that is so, by outcome. Ratios beyond the axis leave the "
-        "panel."
+        "the lowest panels say on what share of the sets that is so, by outcome."
     ),
     "figure2": (
         "Made-up set, 20 % of the training labels flipped, one training set. Probability that the true "
         "label is +1, with the boundary where it is a half and that of the best classifier; each method "
-        "with the parameters that its cross-validation chose. A title says whether the run converged and "
-        "after how many sweeps; a method that failed has no panel."
+        "with the parameter and the lengthscale ℓ that its cross-validation chose. A title says whether the "
+        "run converged and after how many sweeps; a method that failed has no panel."
     ),
     "figure3": (
         "Made-up set, one training set a rate of flips. Change of the weights in each sweep until the run "
@@ -43,20 +42,21 @@ CAPTIONS = {
     ),
     "figure4": (
         "Made-up set. (a) Sweeps, with the mean over runs that converged (those of the engine are parallel, "
-        "to a tolerance on another measure); (b) runs that did not converge, by outcome; (c) test errors, "
-        f"with the mean over all scored runs. A dot is a training set. {_SCORED}a failed run has no score."
+        "to a tolerance on another measure); a cross stands at the last whole sweep; (b) runs that did not "
+        "converge, by outcome; (c) test errors, with the mean over all scored runs. A dot is a training "
+        f"set. {_SCORED}a failed run has no score."
     ),
     "figure5": (
         "Test errors on the UCI sets. Above: mean over splits and its 95 % interval, splits taken as "
-        "independent. Below: difference from EP's on the same splits with the interval of the corrected "
-        f"resampled t test. {_SCORED}the numbers beside a method count runs by outcome, failed runs having "
-        "no score."
+        "independent. Below: difference from EP's on the same splits with the same interval and, pale, that "
+        f"of the corrected resampled t test, for another sample. {_SCORED}the numbers beside a method count "
+        "runs by outcome, failed runs having no score."
     ),
     "figure6": (
         "Spam with flipped labels in the training and the test part. From above: mean test error with its "
-        "95 % interval over splits; difference from EP's on the same splits with the interval of the "
-        "corrected resampled t test; share of runs that did not converge. Markers are shifted sideways to "
-        f"be told apart. {_SCORED}failed runs have no score and count as not converged."
+        "95 % interval over splits; difference from EP's on the same splits with the same interval (splits "
+        "taken as independent); share of runs that did not converge. Markers are shifted sideways to be "
+        f"told apart. {_SCORED}failed runs have no score and count as not converged."
     ),
     "figure_exact": (
         "Methods beside the exact posterior of a training set of the made-up set (elliptical slice "

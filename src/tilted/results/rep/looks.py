@@ -26,14 +26,14 @@ class Look(NamedTuple):
 LOOKS = {
     "ep": Look("EP", style.BLUE, "o"),
     "ep-damped": Look("EP, damped", style.SKY, "s"),
-    "ep-engine": Look("EP, engine", "#12305E", "P"),
+    "ep-engine": Look("EP, engine", "#12305E", "d"),
     "pep": Look("Power EP", style.GREEN, "^"),
     "pep-as-described": Look("Power EP, as described", "#8BA300", "v"),
     "rep-normalised": Look("REP, normalised", style.ORANGE, "D"),
     "rep-unnormalised": Look("REP, unnormalised", style.PURPLE, "<"),
     "rep-printed": Look("REP, printed", "#E69F00", ">"),
-    "rep-as-described": Look("REP, as described", "#7A3B12", "X"),
-    "rep-engine": Look("REP, engine", "#7B3294", "p"),
+    "rep-as-described": Look("REP, as described", "#7A3B12", "P"),
+    "rep-engine": Look("REP, engine", "#7B3294", "h"),
 }
 """By method: EP in blues, Power EP in greens, REP in warm colours. In grey print the markers tell."""
 
@@ -43,6 +43,7 @@ ENDS = {UNSETTLED: "#BDBDBD", DIVERGED: "#4D4D4D", FAILED: "white"}
 ALL = (CONVERGED, *ENDS)
 COUNTS = "converged / unsettled / diverged / failed"
 DASHES = (0, (5, 3))
+SWEEPS = (1, 2, 5, 10, 20, 50, 100)
 
 
 def present(table: pd.DataFrame, among: Iterable[str] = LOOKS) -> list[str]:
@@ -90,7 +91,7 @@ def runs(axes, part: pd.DataFrame, score: str, height: float, method: str, scale
 
 def middle(axes, value: float, height: float) -> None:
     """A black tick in a row."""
-    axes.plot([value, value], [height - 0.36, height + 0.36], color="black", linewidth=1.1, zorder=4,
+    axes.plot([value, value], [height - 0.36, height + 0.36], color="black", linewidth=1.1, zorder=2,
               solid_capstyle="butt")  # fmt: skip
 
 
@@ -106,11 +107,20 @@ def bars(axes, part: pd.DataFrame, height: float) -> None:
         left += n
 
 
-def interval(axes, found: statistics.Estimate, height: float, method: str, scale: float = 100.0) -> None:
-    """Mean and 95 % interval of an estimate in a row."""
+def sweep_axis(axes) -> None:
+    """A logarithmic axis of sweeps, its ticks written out."""
+    from matplotlib.ticker import NullLocator
+
+    axes.set_xscale("log")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticks(SWEEPS, [f"{n}" for n in SWEEPS])
+
+
+def interval(axes, found: statistics.Estimate, height: float, method: str) -> None:
+    """Mean and 95 % interval of an estimate of a share in a row, in percent."""
     look = LOOKS[method]
-    low, high = (scale * end for end in found.interval())
-    mean = scale * found.mean
+    low, high = (100.0 * end for end in found.interval())
+    mean = 100.0 * found.mean
     axes.errorbar(mean, height, xerr=[[mean - low], [high - mean]], color=look.colour, marker=look.marker,
                   markersize=4.0, markeredgewidth=0, elinewidth=1.0, capsize=1.8, capthick=0.9,
                   zorder=3)  # fmt: skip

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
 BASE = -1
 POWER = 0.8
+POWER_TICKS, PENALTY_TICKS = (0.2, 0.4, 0.6, 0.8, 1.0), (1e-3, 1e-1, 1e1)
 ERRORS = {"mean_error": "mean", "covariance_error": "covariance"}
 POWERS = ("pep", PRINTED_PEP)
-FLOOR, CEILING = 1e-2, 1e3
-"""Limits of ratios as drawn."""
 
 
 def of_base(table: pd.DataFrame) -> pd.DataFrame:
@@ -47,9 +46,9 @@ def base(table: pd.DataFrame, stem: str | Path):
 
     table = of_base(table)
     with style.applied():
-        figure = Figure(figsize=(7.2, 4.3), layout="constrained")
-        panels = figure.subplot_mosaic("abc;ade", width_ratios=(1.25, 1.0, 1.0))
-        _boundaries(panels["a"], table)
+        figure = Figure(figsize=(7.2, 4.6), layout="constrained")
+        panels = figure.subplot_mosaic("abc;tde", width_ratios=(1.25, 1.0, 1.0))
+        _boundaries(panels["a"], panels["t"], table)
         sweeps = (("bc", POWERS, "power u"), ("de", relaxed(table), "penalty c"))
         for names, methods, label in sweeps:
             for name, score in zip(names, ERRORS, strict=True):
@@ -58,9 +57,13 @@ def base(table: pd.DataFrame, stem: str | Path):
                 panels[name].set_title(f"({name}) error of the {ERRORS[score]}", loc="left", fontsize=8.0)
                 if name in "de":
                     panels[name].set_xscale("log")
+                else:
+                    panels[name].set_xticks(POWER_TICKS)
         for first, second in ("bd", "ce"):
+            panels[first].set_ylabel("mean squared error" if first == "b" else "")
+            panels[second].set_ylabel("mean squared error" if second == "d" else "")
             _same_limits(panels[first], panels[second])
-        methods = ["ep", *(name for name in looks.present(table, POWERS)), *relaxed(table)]
+        methods = ["ep", *looks.present(table, POWERS), *relaxed(table)]
         handles = [looks.line_handle(name, linestyle=looks.DASHES, marker="") if name == "ep"
                    else looks.line_handle(name) for name in methods]  # fmt: skip
         handles.append(looks.mark("x", "not converged: at its last posterior"))
@@ -68,7 +71,8 @@ def base(table: pd.DataFrame, stem: str | Path):
         return style.save(figure, stem)
 
 
-def _boundaries(axes, table: pd.DataFrame) -> None:
+def _boundaries(axes, turns, table: pd.DataFrame) -> None:
+    """The points with the boundaries; below, how far each is turned from the exact one."""
     X, y = five_points.points()
     for label, marker, colour in ((1.0, "x", "#B2182B"), (-1.0, "o", "black")):
         part = X[y == label]
@@ -76,30 +80,45 @@ def _boundaries(axes, table: pd.DataFrame) -> None:
                   markerfacecolor="none", markeredgewidth=1.3, zorder=5)  # fmt: skip
     axes.annotate("mislabelled", X[-1], xytext=(0, 7), textcoords="offset points", ha="center", fontsize=6.5)
     exact = table[table["method"] == EXACT].iloc[0]
-    _boundary(axes, exact, exact, "exact", "black", "-", 2.4)
-    ep, pep = table[table["method"] == "ep"], table[(table["method"] == "pep") & (table["value"] == POWER)]
-    for method, part in (("ep", ep), ("pep", pep)):
-        for _, line in part.iterrows():
-            shown = LOOKS[method].label + (f", u = {POWER:g}" if method == "pep" else "")
-            _boundary(axes, line, exact, shown, LOOKS[method].colour, looks.DASHES, 1.2)
-    for method in relaxed(table):
-        line = best(table[table["method"] == method])
-        if line is not None:
-            shown = f"{LOOKS[method].label}, c = {line['value']:.3g}"
-            _boundary(axes, line, exact, shown, LOOKS[method].colour, (0, (1, 1)), 1.5)
-    axes.set(xlim=(-2.6, 5.0), ylim=(-5.0, 5.0), xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
-    axes.set_title("(a) decision boundaries, base set", loc="left", fontsize=8.0)
-    axes.legend(loc="lower right", fontsize=5.8, handlelength=2.2, borderaxespad=0.1, labelspacing=0.25)
+    _boundary(axes, exact, "black", "-", 2.4)
+    shown = _shown(table)
+    for height, (method, line) in enumerate(shown.items()):
+        look = LOOKS[method]
+        _boundary(axes, line, look.colour, looks.DASHES, 1.0)
+        turns.plot(_turned(line, exact), height, marker=look.marker, color=look.colour, markersize=5.0,
+                   markeredgewidth=0, zorder=3)  # fmt: skip
+    axes.set(xlim=(-2.6, 5.0), ylim=(-2.2, 2.2), xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
+    axes.set_title("(a) decision boundaries, exact in black", loc="left", fontsize=8.0)
+    style.row_axis([turns], [_named(method, line) for method, line in shown.items()])
+    turns.axvline(0.0, color="black", linewidth=1.6, zorder=2)
+    turns.grid(True, axis="x")
+    turns.set_xlabel("turned from the exact one (degrees)")
 
 
-def _boundary(axes, line: pd.Series, exact: pd.Series, label: str, colour: str, dashes, width: float) -> None:
-    """The line through the origin at right angles to the mean weights, and how far it is turned."""
-    turned = np.degrees(_angle(line) - _angle(exact))
-    turned = (turned + 180.0) % 360.0 - 180.0
-    shown = label if line is exact else f"{label}: {turned:+.1f}°"
+def _shown(table: pd.DataFrame) -> dict[str, pd.Series]:
+    """Lines whose boundaries are drawn: EP, Power EP at one power, each reading at its best penalty."""
+    powered = (table["method"] == "pep") & (table["value"] == POWER)
+    found = {name: best(table[table["method"] == name]) for name in ("ep", *relaxed(table))}
+    found = {"ep": found.pop("ep"), "pep": best(table[powered]), **found}
+    return {method: line for method, line in found.items() if line is not None}
+
+
+def _named(method: str, line: pd.Series) -> str:
+    """Label of a method and, in a second line, its parameter."""
+    name = {"ep": "", "pep": "u"}.get(method, "c")
+    return LOOKS[method].label + (f"\n{name} = {line['value']:.3g}" if name else "")
+
+
+def _boundary(axes, line: pd.Series, colour: str, dashes, width: float) -> None:
+    """The line through the origin at right angles to the mean weights."""
     direction = np.array([-float(line["mean_1"]), float(line["mean_0"])])
     ends = 12.0 * np.array([-1.0, 1.0])[:, None] * direction / np.linalg.norm(direction)
-    axes.plot(ends[:, 0], ends[:, 1], color=colour, linestyle=dashes, linewidth=width, label=shown, zorder=3)
+    axes.plot(ends[:, 0], ends[:, 1], color=colour, linestyle=dashes, linewidth=width, zorder=3)
+
+
+def _turned(line: pd.Series, exact: pd.Series) -> float:
+    """Angle from the exact boundary in degrees, counter-clockwise."""
+    return float((np.degrees(_angle(line) - _angle(exact)) + 180.0) % 360.0 - 180.0)
 
 
 def _angle(line: pd.Series) -> float:
@@ -161,10 +180,11 @@ def over_sets(table: pd.DataFrame, stem: str | Path):
                 axes.sharex(column[0])
                 if method not in POWERS:
                     axes.set_xscale("log")
+                    axes.set_xticks(PENALTY_TICKS)
                 if axes is not column[-1]:
                     axes.tick_params(labelbottom=False)
         for axes, name in zip(grid[:, 0], (*ERRORS.values(), None), strict=True):
-            axes.set_ylabel(f"error of the {name}\n/ EP's" if name else "not\nconverged")
+            axes.set_ylabel(f"{name} error\n/ EP's" if name else "not\nconverged")
         ep = table[(table["method"] == "ep") & (table["set"] != BASE)]
         converged = int((ep["outcome"] == CONVERGED).sum())
         figure.suptitle(f"{n} random sets of five points; EP converged on {converged}", fontsize=8.5)
@@ -181,7 +201,6 @@ def _quartiles(axes, part: pd.DataFrame, score: str, method: str) -> None:
               markeredgewidth=0, zorder=3)  # fmt: skip
     axes.axhline(1.0, color=LOOKS["ep"].colour, linestyle=looks.DASHES, linewidth=1.0, zorder=2.5)
     axes.set_yscale("log")
-    axes.set_ylim(FLOOR, CEILING)
     axes.grid(True, axis="y")
 
 

@@ -29,9 +29,13 @@ GROUPS = {
         "rep-engine",
     ),
 }
-SPAM_PANELS = ("test error (%)", "minus EP's (points)", "runs not\nconverged (%)")
-DODGE = 0.0022
-"""Between methods along the axis of shares."""
+SPAM_PANELS = ("test error (%)", "difference from EP (points)", "runs not\nconverged (%)")
+BELOW = (
+    f"beside each method: {looks.COUNTS} runs; below: difference from EP on the same splits,\n"
+    "with 95 % intervals over splits and, pale, for another sample"
+)
+DODGE, ROOM = 0.006, 2.5
+"""Between methods along the axis of shares; beyond its ends, in percent."""
 
 
 def of_sets(fits: pd.DataFrame) -> pd.DataFrame:
@@ -50,15 +54,19 @@ def _enough(fits: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return fits[n >= FEWEST]
 
 
-def differences(part: pd.DataFrame, method: str) -> statistics.Estimate | None:
-    """Error of a method minus EP's on the same splits, generalising; None where there are fewer than two."""
+def differences(part: pd.DataFrame, method: str) -> tuple[statistics.Estimate, statistics.Estimate] | None:
+    """Error of a method minus EP's on the same splits; None where there are fewer than two.
+
+    Two estimates: splits taken as independent, and generalising to another sample.
+    """
     both = part.pivot(index="split", columns="method", values="error")
     if method == REFERENCE or REFERENCE not in both:
         return None
     found = (both[method] - both[REFERENCE]).dropna()
     if len(found) < FEWEST:
         return None
-    return statistics.corrected_resampled_t(found, part["n_train"].mean(), part["n_test"].mean())
+    sizes = part["n_train"].mean(), part["n_test"].mean()
+    return statistics.paired_t(found), statistics.corrected_resampled_t(found, *sizes)
 
 
 def benchmarks(fits: pd.DataFrame, stem: str | Path):
@@ -76,13 +84,13 @@ def benchmarks(fits: pd.DataFrame, stem: str | Path):
             _differences(column[1], part, methods)
             column[0].set_title(f"{SETS[name]}: {part['split'].nunique()} splits", fontsize=8.0)
             column[0].set_xlabel("test error (%)")
-            column[1].set_xlabel("minus EP's (points)")
+            column[1].set_xlabel("difference (points)")
             for axes in column:
                 axes.locator_params(axis="x", nbins=4)
                 axes.grid(True, axis="x")
         for row in grid:
             looks.rows(row, methods)
-        figure.supxlabel(f"beside each method: {looks.COUNTS} runs", fontsize=style.SMALL, color=style.GREY)
+        figure.supxlabel(BELOW, fontsize=style.SMALL, color=style.GREY)
         return style.save(figure, stem)
 
 
@@ -104,7 +112,9 @@ def _differences(axes, part: pd.DataFrame, methods: list[str]) -> None:
     for height, method in enumerate(methods):
         found = differences(part, method) if (part["method"] == method).any() else None
         if found is not None:
-            looks.interval(axes, found, height, method)
+            looks.interval(axes, found[0], height, method)
+            ends = [100.0 * end for end in found[1].interval()]
+            axes.plot(ends, [height, height], color=LOOKS[method].colour, linewidth=2.6, alpha=0.3, zorder=2)
 
 
 def spam(fits: pd.DataFrame, stem: str | Path):
@@ -126,6 +136,7 @@ def spam(fits: pd.DataFrame, stem: str | Path):
             column[1].axhline(0.0, color=LOOKS[REFERENCE].colour, linestyle=looks.DASHES, linewidth=0.8)
             column[0].set_title(name)
             column[2].set_xlabel("flipped labels, training and test part (%)")
+            column[2].set_xlim(100 * rates.min() - ROOM, 100 * rates.max() + ROOM)
             column[2].set_xticks(100 * rates, [f"{100 * rate:g}" for rate in rates])
             for axes in column:
                 axes.grid(True, axis="y")
@@ -133,7 +144,7 @@ def spam(fits: pd.DataFrame, stem: str | Path):
             axes.set_ylabel(label)
         grid[2, 0].set_ylim(0.0, 100.0)
         methods = looks.present(fits)
-        handles = [looks.line_handle(name, linewidth=0.8) for name in methods]
+        handles = [looks.line_handle(name, linestyle="") for name in methods]
         handles.append(looks.mark("", "share of flipped test labels", color="black", linestyle=looks.DASHES))
         runs = fits.groupby(["flips", "method"])["split"].nunique().max()
         figure.suptitle(f"Spam, {runs} splits a share of flipped labels", fontsize=9.0)
@@ -147,13 +158,14 @@ def _against_flips(panels, fits: pd.DataFrame, method: str, shift: float) -> Non
     errors, gaps, lost = {}, {}, {}
     for flips, part in own.groupby("flips"):
         errors[flips] = statistics.paired_t(part["error"].dropna())
-        gaps[flips] = differences(fits[fits["flips"] == flips], method)
+        gap = differences(fits[fits["flips"] == flips], method)
+        gaps |= {flips: gap[0]} if gap else {}
         lost[flips] = float((part["outcome"] != "converged").mean())
     _estimates(panels[0], errors, method, shift)
-    _estimates(panels[1], {flips: gap for flips, gap in gaps.items() if gap is not None}, method, shift)
+    _estimates(panels[1], gaps, method, shift)
     look = LOOKS[method]
     panels[2].plot([100 * (flips + shift) for flips in lost], [100 * share for share in lost.values()],
-                   color=look.colour, marker=look.marker, markersize=4.0, markeredgewidth=0, linewidth=0.8,
+                   color=look.colour, marker=look.marker, markersize=4.0, markeredgewidth=0, linestyle="",
                    clip_on=False, zorder=3)  # fmt: skip
 
 
@@ -165,5 +177,5 @@ def _estimates(axes, found: dict[float, statistics.Estimate], method: str, shift
     low, high = 100.0 * np.array([one.interval() for one in found.values()]).T
     places = [100.0 * (flips + shift) for flips in found]
     axes.errorbar(places, means, yerr=[means - low, high - means],
-                  color=look.colour, marker=look.marker, markersize=4.0, markeredgewidth=0, linewidth=0.8,
+                  color=look.colour, marker=look.marker, markersize=4.0, markeredgewidth=0, linestyle="",
                   elinewidth=0.9, capsize=1.8, capthick=0.9, zorder=3)  # fmt: skip
