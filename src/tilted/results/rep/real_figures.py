@@ -49,9 +49,15 @@ def of_spam(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def _enough(fits: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Methods with scores on enough splits of what ``by`` names."""
-    n = fits.groupby([*by, "method"])["error"].transform("count")
-    return fits[n >= FEWEST]
+    """Fits of what ``by`` names where some method has enough scores for an interval."""
+    n = fits.assign(n=fits.groupby([*by, "method"])["error"].transform("count"))
+    return fits[n.groupby(by)["n"].transform("max") >= FEWEST]
+
+
+def mean_error(part: pd.DataFrame) -> statistics.Estimate | None:
+    """Mean error of a method over splits, taken as independent; None with fewer than two scores."""
+    scored = part["error"].dropna()
+    return statistics.paired_t(scored) if len(scored) >= FEWEST else None
 
 
 def differences(part: pd.DataFrame, method: str) -> tuple[statistics.Estimate, statistics.Estimate] | None:
@@ -60,7 +66,7 @@ def differences(part: pd.DataFrame, method: str) -> tuple[statistics.Estimate, s
     Two estimates: splits taken as independent, and generalising to another sample.
     """
     both = part.pivot(index="split", columns="method", values="error")
-    if method == REFERENCE or REFERENCE not in both:
+    if method == REFERENCE or not {method, REFERENCE} <= set(both):
         return None
     found = (both[method] - both[REFERENCE]).dropna()
     if len(found) < FEWEST:
@@ -98,8 +104,8 @@ def _errors(axes, part: pd.DataFrame, methods: list[str]) -> None:
     for height, method in enumerate(methods):
         own = part[part["method"] == method]
         looks.beside(axes, height, looks.counts(own["outcome"]))
-        if len(own):
-            found = statistics.paired_t(own["error"].dropna())
+        found = mean_error(own)
+        if found is not None:
             looks.interval(axes, found, height, method)
             if method == REFERENCE:
                 axes.axvline(
@@ -110,7 +116,7 @@ def _errors(axes, part: pd.DataFrame, methods: list[str]) -> None:
 def _differences(axes, part: pd.DataFrame, methods: list[str]) -> None:
     axes.axvline(0.0, color=LOOKS[REFERENCE].colour, linestyle=looks.DASHES, linewidth=0.8)
     for height, method in enumerate(methods):
-        found = differences(part, method) if (part["method"] == method).any() else None
+        found = differences(part, method)
         if found is not None:
             looks.interval(axes, found[0], height, method)
             ends = [100.0 * end for end in found[1].interval()]
@@ -157,7 +163,8 @@ def _against_flips(panels, fits: pd.DataFrame, method: str, shift: float) -> Non
     own = fits[fits["method"] == method]
     errors, gaps, lost = {}, {}, {}
     for flips, part in own.groupby("flips"):
-        errors[flips] = statistics.paired_t(part["error"].dropna())
+        mean = mean_error(part)
+        errors |= {flips: mean} if mean else {}
         gap = differences(fits[fits["flips"] == flips], method)
         gaps |= {flips: gap[0]} if gap else {}
         lost[flips] = float((part["outcome"] != "converged").mean())
