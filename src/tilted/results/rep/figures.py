@@ -33,7 +33,7 @@ CAPTIONS = {
         "Made-up set, 20 % of the training labels flipped, one training set. Probability that the true "
         "label is +1, with the boundary where it is a half and that of the best classifier; each method "
         "with the parameter and the lengthscale ℓ that its cross-validation chose. A title says whether the "
-        "run converged and after how many sweeps; a method that failed has no panel."
+        "run converged (orange: it did not) and after how many sweeps; a method that failed has no panel."
     ),
     "figure3": (
         "Made-up set, one training set a rate of flips. Change of the weights in each sweep until the run "

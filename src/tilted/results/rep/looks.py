@@ -122,7 +122,7 @@ def interval(axes, found: statistics.Estimate, height: float, method: str) -> No
     low, high = (100.0 * end for end in found.interval())
     mean = 100.0 * found.mean
     axes.errorbar(mean, height, xerr=[[mean - low], [high - mean]], color=look.colour, marker=look.marker,
-                  markersize=4.0, markeredgewidth=0, elinewidth=1.0, capsize=1.8, capthick=0.9,
+                  markersize=4.8, markeredgewidth=0, elinewidth=1.0, capsize=1.8, capthick=0.9,
                   zorder=3)  # fmt: skip
 
 

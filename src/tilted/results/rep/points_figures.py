@@ -88,8 +88,9 @@ def _boundaries(axes, turns, table: pd.DataFrame) -> None:
         turns.plot(_turned(line, exact), height, marker=look.marker, color=look.colour, markersize=5.0,
                    markeredgewidth=0, zorder=3)  # fmt: skip
     axes.set(xlim=(-2.6, 5.0), ylim=(-2.2, 2.2), xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
-    axes.set_title("(a) decision boundaries, exact in black", loc="left", fontsize=8.0)
+    axes.set_title("(a) boundaries; black: exact", loc="left", fontsize=8.0)
     style.row_axis([turns], [_named(method, line) for method, line in shown.items()])
+    turns.tick_params(axis="y", labelsize=6.2)
     turns.axvline(0.0, color="black", linewidth=1.6, zorder=2)
     turns.grid(True, axis="x")
     turns.set_xlabel("turned from the exact one (degrees)")

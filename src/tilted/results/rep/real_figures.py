@@ -172,7 +172,7 @@ def _against_flips(panels, fits: pd.DataFrame, method: str, shift: float) -> Non
     _estimates(panels[1], gaps, method, shift)
     look = LOOKS[method]
     panels[2].plot([100 * (flips + shift) for flips in lost], [100 * share for share in lost.values()],
-                   color=look.colour, marker=look.marker, markersize=4.0, markeredgewidth=0, linestyle="",
+                   color=look.colour, marker=look.marker, markersize=4.8, markeredgewidth=0, linestyle="",
                    clip_on=False, zorder=3)  # fmt: skip
 
 
@@ -184,5 +184,5 @@ def _estimates(axes, found: dict[float, statistics.Estimate], method: str, shift
     low, high = 100.0 * np.array([one.interval() for one in found.values()]).T
     places = [100.0 * (flips + shift) for flips in found]
     axes.errorbar(places, means, yerr=[means - low, high - means],
-                  color=look.colour, marker=look.marker, markersize=4.0, markeredgewidth=0, linestyle="",
+                  color=look.colour, marker=look.marker, markersize=4.8, markeredgewidth=0, linestyle="",
                   elinewidth=0.9, capsize=1.8, capthick=0.9, zorder=3)  # fmt: skip
