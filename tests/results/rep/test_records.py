@@ -11,8 +11,8 @@ from tilted.results.rep import records
 STAMP = {"source": "aa", "date": "2026-01-02", "environment": "numpy 2"}
 LATER = {"date": "2026-01-03"}
 FIT = {
-    "paper": "rep", "dataset": "blobs", "flips": 0.1, "chosen_on": 0, "split": 0, "method": "ep", "value": 1.0,
-    "lengthscale": 0.25 * np.sqrt(2.0), "epsilon": 0.1, "n_train": 400, "n_test": 39600,
+    "paper": "rep", "dataset": "blobs", "flips": 0.1, "chosen_on": 0, "split": 0, "method": "ep",
+    "value": 1.0, "lengthscale": 0.25 * np.sqrt(2.0), "epsilon": 0.1, "n_train": 400, "n_test": 39600,
     "outcome": "converged", "sweeps": 3, "negative_sites": 2, "error": 0.0512345678901, "nll": 0.3,
     "seconds": 1.23456, "reason": "", "changes": [1.0, 0.5, 0.12345678],
 }  # fmt: skip

@@ -117,7 +117,7 @@ def _curves(fits: list[dict]) -> Iterable[dict]:
 
 
 def _of_fits(curves, fits):
-    """The lines of sweeps that the fits have: a fit made anew may have fewer, or be older than the one kept."""
+    """The lines of sweeps that the fits have: one made anew may have fewer, or be older than the one kept."""
     last = curves[list(FIT)].merge(fits[[*FIT, "sweeps"]], on=list(FIT), how="left")["sweeps"]
     return curves[(curves["sweep"].to_numpy() <= last.to_numpy()).astype(bool)]
 
