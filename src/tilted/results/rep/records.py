@@ -95,9 +95,12 @@ def fold_in(paths: Mapping[str, Iterable[str | Path]], folder: str | Path, keep:
         A damaged file, or lines that contradict one another; nothing is written then.
     """
     new = {kind: store.read_all(sorted(map(Path, files))) for kind, files in paths.items()}
+    had = {kind: read(folder, kind) if keep else None for kind in (*new, "curves")}
+    merged = [_merged(kind, _frame(kind, lines), had[kind]) for kind, lines in new.items()]
     if "fits" in new:
-        new["curves"] = list(_curves(new["fits"]))
-    merged = [_merged(kind, lines, folder, keep) for kind, lines in new.items()]
+        fits = next(table for kind, table, _ in merged if kind == "fits")
+        old = None if had["curves"] is None else _of_fits(had["curves"], fits)
+        merged.append(_merged("curves", _of_fits(_frame("curves", _curves(new["fits"])), fits), old))
     for kind, table, _ in merged:
         digits = KINDS[kind].digits
         table = table.astype(dict.fromkeys(digits, float))
@@ -113,15 +116,29 @@ def _curves(fits: list[dict]) -> Iterable[dict]:
                 yield {**same, "sweep": sweep, "change": change}
 
 
-def _merged(kind: str, lines: list[dict], folder, keep: bool):
-    """Kind, table and what changed; a later day wins."""
+def _of_fits(curves, fits):
+    """The lines of sweeps that the fits have: one made anew may have fewer, or be older than the one kept."""
+    last = curves[list(FIT)].merge(fits[[*FIT, "sweeps"]], on=list(FIT), how="left")["sweeps"]
+    return curves[(curves["sweep"].to_numpy() <= last.to_numpy()).astype(bool)]
+
+
+def _frame(kind: str, lines: Iterable[dict]):
+    """Lines as a table, keys with the digits of the file."""
+    import pandas as pd
+
+    table = pd.DataFrame(list(lines), columns=[*KINDS[kind].columns, *stamps.COLUMNS])
+    digits = KINDS[kind].digits
+    for name in digits.keys() & set(KINDS[kind].key):
+        table[name] = [float(f"{value:.{digits[name]}g}") for value in table[name]]
+    return table
+
+
+def _merged(kind: str, new, had):
+    """Kind, table and what changed in a record, None if there is none; a later day wins."""
     import pandas as pd
 
     key = list(KINDS[kind].key)
-    columns = [*KINDS[kind].columns, *stamps.COLUMNS]
-    new = pd.DataFrame(lines, columns=columns)
     check(kind, new, "new lines")
-    had = read(folder, kind) if keep else None
     if had is None:
         return kind, new.sort_values(key, ignore_index=True), Change(kind, len(new), 0, 0, 0)
     both = new.merge(had[[*key, "date"]], on=key, how="left", suffixes=("", "_had"))
