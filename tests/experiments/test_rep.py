@@ -71,13 +71,12 @@ def test_a_diverged_fit_is_scored_at_its_last_proper_posterior():
     assert rep.score(found, X, Xs, ys, 2.0, NoisyStep(0.1))["nll"] == record["nll"]
 
 
-@pytest.mark.xfail(strict=True, reason="the sweep in the reason is counted from where relaxations are held")
 def test_the_reason_of_a_divergence_names_its_sweep():
     X, y, _, _ = blobs.draw(0, n_train_per_class=50, flips=0.2, n_test=4)
-    relaxation = rep.Relaxation(100.0)  # EP, which diverges in sweep 4
-    found = rep.rep.sweeps(rep.posterior_of(X, 2.0), NoisyStep(0.1), y, relaxation, searched_sweeps=2)
-    assert found.outcome == "diverged" and len(found.changes) == 3
-    assert found.reason.startswith("sweep 4:")
+    run = rep._relaxed(rep.NORMALISED, searched=2)
+    found = run(rep.posterior_of(X, 2.0), NoisyStep(0.1), y, 100.0, 40)  # EP, which diverges in sweep 4
+    assert found.outcome == "diverged" and found.sweeps == len(found.changes) == 3
+    assert found.reason.startswith("sweep 4: the ")
 
 
 # Choices

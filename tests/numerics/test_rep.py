@@ -192,7 +192,7 @@ def test_relaxations_are_as_good_as_those_of_a_fine_grid_with_restarts(reading, 
     b = searched(reading, c, eps, cavity)
     named = [cavity[name] for name in ("y", "h", "lam", "m")]
     gap = cost(reading, c, eps, *named, b) - smallest(reading, c, eps, cavity)
-    assert np.mean(gap > 1e-6) < 0.04  # see `test_a_valley_between_two_points_of_the_grid`
+    assert np.all(gap <= 1e-6)
     assert np.all(cost(reading, c, eps, *named, b) <= cost(reading, c, eps, *named, 0.0) + 1e-12)
     assert 0.1 < np.mean(b > 0) < 0.9 and np.all(np.isfinite(b))
 
@@ -212,10 +212,9 @@ def test_the_better_one_of_two_minima_is_found():
     b = searched(NORMALISED, c, 0.1, cavity)
     assert np.all(b[two & ~behind] == 0)
     got, best = cost(NORMALISED, c, 0.1, *named, b), np.minimum(values.min(axis=1), start)
-    assert np.mean(got[behind] > best[behind] + 1e-6) < 0.06  # see the next test
+    assert np.all(got[behind] <= best[behind] + 1e-6)
 
 
-@pytest.mark.xfail(strict=True, reason="the grid of three points a decade steps over narrow valleys")
 def test_a_valley_between_two_points_of_the_grid():
     cavity = {name: np.array([value]) for name, value in VALLEY.items()}
     b = searched(NORMALISED, 0.1, 0.2, cavity)
@@ -373,7 +372,6 @@ def test_the_printed_step_counts_the_factor_twice(one_point):
     assert printed.sites.nu / printed.sites.tau == pytest.approx(m, rel=1e-12)
 
 
-@pytest.mark.xfail(strict=True, reason="held relaxations forget the printed step (e)")
 def test_the_printed_step_is_still_taken_when_relaxations_are_held(one_point):
     prior, y = one_point
     relaxation = Relaxation(0.01, NORMALISED, printed_step=True)
@@ -397,5 +395,6 @@ def test_sweeps_continue_with_held_relaxations(toy):
     rest = sweep_on(prior, STEP, y, rep.relaxed_rule(b=b), 4, 1e-12, start=two.sites)
     np.testing.assert_array_equal(whole.sites.tau, rest.sites.tau)
     np.testing.assert_array_equal(whole.changes[2:], rest.changes)
-    held = rep.sweeps(prior, STEP, y, relaxation, 4, 1e-12, searched_sweeps=0)
-    assert len(held.changes) == 4
+    for run in (rep.sweeps, rep.infer):
+        with pytest.raises(ValueError, match="searched_sweeps must be a whole number of at least 1"):
+            run(prior, STEP, y, relaxation, searched_sweeps=0)

@@ -116,7 +116,7 @@ def test_divergence_is_an_outcome_with_a_reason_and_a_proper_posterior(lengthsca
     prior, y = hard(lengthscale)
     found = sweep_on(prior, STEP, y, rep.EP)
     assert found.outcome == "diverged" and 0 < len(found.changes) < 20
-    assert found.reason.startswith(f"sweep {len(found.changes) + 1}: the ") and "improper" in found.reason
+    assert found.reason.startswith("the ") and "improper" in found.reason
     covariance = np.linalg.solve(np.eye(100) + prior.K * found.sites.tau, prior.K)
     assert np.all(np.linalg.eigvalsh(0.5 * (covariance + covariance.T)) > -1e-9)
     np.testing.assert_allclose(np.diag(covariance), found.state.marginals.variance, rtol=1e-6)

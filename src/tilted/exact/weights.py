@@ -24,15 +24,14 @@ class Weights:
     ----------
     mean : array [D]
     covariance : array [D, D]
-    evidence : float
-        Marginal likelihood.
+    log_evidence : float
     effective_size : float
         Of the sample, (sum of its weights)^2 / sum of their squares; infinite where there is none.
     """
 
     mean: np.ndarray
     covariance: np.ndarray
-    evidence: float
+    log_evidence: float
     effective_size: float = np.inf
 
 
@@ -45,7 +44,8 @@ def sectors(X: np.ndarray, y: np.ndarray, likelihood, variance: float = 1.0) -> 
     low, high = edges, np.append(edges[1:], edges[0] + 2 * np.pi)
     middle = 0.5 * (low + high)
     f = X @ np.stack([np.cos(middle), np.sin(middle)])
-    share = np.exp(np.sum(likelihood.log_likelihood(y[:, None], f), axis=0)) / (2 * np.pi)
+    log_p = np.sum(likelihood.log_likelihood(y[:, None], f), axis=0)
+    share = np.exp(log_p - log_p.max()) / (2 * np.pi)
     evidence = float(share @ (high - low))
     first = np.array([np.sin(high) - np.sin(low), np.cos(low) - np.cos(high)]) @ share
     turn, twice = 0.5 * (high - low), 0.25 * (np.sin(2 * high) - np.sin(2 * low))
@@ -54,7 +54,8 @@ def sectors(X: np.ndarray, y: np.ndarray, likelihood, variance: float = 1.0) -> 
     # the length of w is independent of its direction, with mean sqrt(pi / 2) and mean square 2
     mean = np.sqrt(0.5 * np.pi * variance) * first / evidence
     second = 2.0 * variance * np.array([[xx, xy], [xy, yy]]) / evidence
-    return Weights(mean, second - np.multiply.outer(mean, mean), evidence)
+    log_evidence = float(log_p.max() + np.log(evidence))
+    return Weights(mean, second - np.multiply.outer(mean, mean), log_evidence)
 
 
 def importance(
@@ -80,19 +81,22 @@ def importance(
         Told the number of samples after each chunk.
     """
     dimension = X.shape[1]
-    total, squares = 0.0, 0.0
+    total, squares, shift = 0.0, 0.0, -np.inf  # all sums are times exp(shift)
     first, second = np.zeros(dimension), np.zeros((dimension, dimension))
     for begin in range(0, samples, CHUNK):
         w = np.sqrt(variance) * rng.standard_normal((min(CHUNK, samples - begin), dimension))
         log_p = np.zeros(len(w))
         for x, label in zip(X, y, strict=True):
             log_p += likelihood.log_likelihood(label, w @ x)
-        p = np.exp(log_p)
-        total, squares = total + float(np.sum(p)), squares + float(p @ p)
+        largest = max(shift, float(np.max(log_p)))
+        scale, shift = np.exp(shift - largest), largest
+        p = np.exp(log_p - shift)
+        total, squares = scale * total + float(np.sum(p)), scale**2 * squares + float(p @ p)
+        first, second = scale * first, scale * second
         first += p @ w
         second += (p[:, None] * w).T @ w
         if progress is not None:
             progress(begin + len(w))
     mean = first / total
     covariance = second / total - np.multiply.outer(mean, mean)
-    return Weights(mean, covariance, total / samples, total**2 / squares)
+    return Weights(mean, covariance, float(np.log(total / samples) + shift), total**2 / squares)

@@ -95,7 +95,9 @@ class Method:
 
 
 def _swept(found) -> Outcome:
-    return Outcome(found.sites, found.state, found.outcome, len(found.changes), found.changes, found.reason)
+    sweeps = len(found.changes)
+    reason = f"sweep {sweeps + 1}: {found.reason}" if found.reason else ""
+    return Outcome(found.sites, found.state, found.outcome, sweeps, found.changes, reason)
 
 
 def _sequential(rule_of, step: float = 1.0):

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from tilted.experiments import blobs, rep
+from tilted.gaussian import require_positive
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.step import NoisyStep
-from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.dense import Dense
 
 EDGE = 6.0
@@ -43,12 +43,13 @@ def study(flips: float, split: int, chosen: dict, effort: dict) -> Iterator[dict
     X, _, y, _ = rep.parts_of(rep.BLOBS, split, flips)
     for method, (value, lengthscale) in chosen.items():
         run, likelihood = rep.METHODS[method].run, NoisyStep(flips)
+        prior, kernel = Dense.build(np.empty((0, 0))), SquaredExponential(1.0, lengthscale)
         try:
             found = run(rep.posterior_of(X, lengthscale), likelihood, y, value, rep.MAX_SWEEPS)
-        except NotPositiveDefinite:
+            mean, variance = prior.predict(found.state, kernel.matrix(grid, X), 1.0)
+            require_positive(variance)
+        except ArithmeticError:  # an improper posterior is one
             continue
-        prior, kernel = Dense.build(np.empty((0, 0))), SquaredExponential(1.0, lengthscale)
-        mean, variance = prior.predict(found.state, kernel.matrix(grid, X), 1.0)
         noisy = np.exp(likelihood.log_predictive(np.ones(len(grid)), mean, variance))
         ended = {"method": method, "value": value, "lengthscale": lengthscale, "outcome": found.outcome,
                  "sweeps": found.sweeps}  # fmt: skip

@@ -20,7 +20,7 @@ import numpy as np
 from tilted.gaussian import Marginals, Sites
 from tilted.inference import engine
 from tilted.inference.ep import tilted_rule
-from tilted.inference.options import Options
+from tilted.inference.options import Options, require_whole
 from tilted.inference.result import Status
 from tilted.inference.rule import Rule, Update
 from tilted.inference.textbook import UNSETTLED, Sweeps, sweep_on
@@ -123,23 +123,29 @@ class _Cavities:
         if self.relaxation.reading == PRINTED:
             new, variance = projection.mean.reshape(b.shape), projection.variance.reshape(b.shape)
             alpha = projection.d1.reshape(b.shape)
-            found = found - 1.0 - 0.5 * alpha * mean - 0.5 * b * (variance + (new - centre) ** 2) + apart
+            found = found - 0.5 * alpha * mean - 0.5 * b * (variance + (new - centre) ** 2) + apart
         found = found + self.relaxation.penalty * b
         return np.where(proper & np.isfinite(found), found, np.inf)
 
     def best(self) -> np.ndarray:
         """The minimising relaxations [N], among 0 and eight decades about the precision of the cavity.
 
-        There may be two minima, so a grid comes first; where one of its points is better than 0, three finer
-        grids about it and the vertex of a parabola follow. An improper cavity needs b > -p; where nothing
-        has a finite cost (the unnormalised reading: an improper cavity has no mass) b is 0.
+        There may be two minima, so a grid comes first. About its best point where that is better than 0, else
+        about its best valley (which 0 may hide, if it is narrow), three finer grids and the vertex of a
+        parabola follow. An improper cavity needs b > -p; where nothing has a finite cost (the unnormalised
+        reading: an improper cavity has no mass) b is 0.
         """
         exponents = np.linspace(-DECADES, DECADES, 2 * DECADES * PER_DECADE + 1)
         found = self.cost(np.hstack([np.zeros((len(self.y), 1)), self._steps(exponents)]))
-        at = np.argmin(found, axis=1)
-        b, some = np.zeros(len(at)), at > 0
+        unrelaxed, grid = found[:, 0], found[:, 1:]
+        inner = grid[:, 1:-1]
+        valleys = np.where((inner < grid[:, :-2]) & (inner <= grid[:, 2:]), inner, np.inf)
+        at = np.argmin(grid, axis=1)
+        better = grid[np.arange(len(at)), at] < unrelaxed
+        at = np.where(better, at, 1 + np.argmin(valleys, axis=1))
+        b, some = np.zeros(len(at)), better | np.isfinite(valleys.min(axis=1))
         if np.any(some):
-            b[some] = self.at(some)._refined(exponents[at[some] - 1], found[some, 0])
+            b[some] = self.at(some)._refined(exponents[at[some]], unrelaxed[some])
         return b
 
     def _steps(self, exponents: np.ndarray) -> np.ndarray:
@@ -184,7 +190,9 @@ def _means(sites: Sites) -> np.ndarray:
     return np.where(flat, 0.0, sites.nu / np.where(flat, 1.0, sites.tau))
 
 
-def relaxed_rule(relaxation: Relaxation | None = None, b: np.ndarray | None = None) -> Rule:
+def relaxed_rule(
+    relaxation: Relaxation | None = None, b: np.ndarray | None = None, printed_step: bool = False
+) -> Rule:
     """The rule of relaxed EP, its relaxations searched at every update or held.
 
     Parameters
@@ -193,35 +201,38 @@ def relaxed_rule(relaxation: Relaxation | None = None, b: np.ndarray | None = No
         To search by.
     b : array [N], optional
         Relaxations to hold.
+    printed_step : bool
+        With ``b``: as `Relaxation.printed_step`.
 
     Raises
     ------
     ValueError
-        Unless exactly one of the two is given, or for relaxations that are negative or infinite.
+        Unless exactly one of relaxation and b is given, or for relaxations that are negative or infinite.
     """
     if (relaxation is None) == (b is None):
         raise ValueError("give either a relaxation to search by or the relaxations to hold")
-    if b is not None and not np.all((b >= 0) & (b < np.inf)):
-        raise ValueError("relaxations must be finite and not negative")
-
-    def update(marginals: Marginals, sites: Sites, likelihood, y) -> Update:
-        held = relaxations(marginals, sites, likelihood, y, relaxation) if b is None else b
-        narrower = 1.0 + held * marginals.variance
-        mean = (marginals.mean + held * marginals.variance * _means(sites)) / narrower
-        of_q_r = Marginals(mean, marginals.variance / narrower, marginals.extra)
-        found = EP.update(of_q_r, sites, likelihood, y)
-        nothing, new = np.zeros(len(y)), found.sites  # nothing: there is no evidence
-        if relaxation is not None and relaxation.printed_step:
-            new = Sites(new.tau + held, new.nu + held * _means(sites))
-        return replace(found, sites=new, log_terms=nothing, by_extra=nothing)
-
     if b is None:
-        return Rule(update)
+        return Rule(lambda *of: _update(relaxations(*of, relaxation), relaxation.printed_step, *of))
+    if not np.all((b >= 0) & (b < np.inf)):
+        raise ValueError("relaxations must be finite and not negative")
     return Rule(
-        update,
-        single=lambda i: relaxed_rule(b=b[i : i + 1]),
-        double=lambda: relaxed_rule(b=np.tile(b, 2)),
+        lambda *of: _update(b, printed_step, *of),
+        single=lambda i: Rule(lambda *of: _update(b[i : i + 1], printed_step, *of)),
+        double=lambda: relaxed_rule(b=np.tile(b, 2), printed_step=printed_step),
     )
+
+
+def _update(b, printed_step: bool, marginals: Marginals, sites: Sites, likelihood, y) -> Update:
+    """EP's rule on q r, without an evidence."""
+    narrower = 1.0 + b * marginals.variance
+    mean = (marginals.mean + b * marginals.variance * _means(sites)) / narrower
+    of_q_r = Marginals(mean, marginals.variance / narrower, marginals.extra)
+    found = EP.update(of_q_r, sites, likelihood, y)
+    nothing, new = np.zeros(len(y)), found.sites
+    if printed_step:
+        again = np.where((new.tau != sites.tau) | (new.nu != sites.nu), b, 0.0)  # not where it was skipped
+        new = Sites(new.tau + again, new.nu + again * _means(sites))
+    return Update(new, nothing, nothing, found.skipped)
 
 
 @dataclass(frozen=True)
@@ -265,7 +276,7 @@ def infer(
     posterior, likelihood, y, options, start : see ``engine.infer``
     relaxation : Relaxation
     searched_sweeps : int
-        Sweeps with relaxations searched; ``options.max_sweeps`` if that is less.
+        Sweeps with relaxations searched, one or more; ``options.max_sweeps`` if that is less.
 
     Returns
     -------
@@ -276,7 +287,10 @@ def infer(
     ------
     NotPositiveDefinite
         If not even the starting sites give a proper posterior.
+    ValueError
+        For ``searched_sweeps`` that is no positive whole number.
     """
+    require_whole("searched_sweeps", searched_sweeps, 1)
     options = options or Options()
     first = replace(options, max_sweeps=min(searched_sweeps, options.max_sweeps))
     found = engine.infer(posterior, likelihood, y, relaxed_rule(relaxation), first, start)
@@ -284,7 +298,8 @@ def infer(
     status, frozen = found.status, not found.status.converged and first.max_sweeps < options.max_sweeps
     if frozen:
         rest = replace(options, max_sweeps=options.max_sweeps - first.max_sweeps)
-        found = engine.infer(posterior, likelihood, y, relaxed_rule(b=b), rest, found.sites)
+        held = relaxed_rule(b=b, printed_step=relaxation.printed_step)
+        found = engine.infer(posterior, likelihood, y, held, rest, found.sites)
         status = replace(
             found.status,
             sweeps=status.sweeps + found.status.sweeps,
@@ -307,11 +322,13 @@ def sweeps(
 
     Relaxations are searched in the first ``searched_sweeps``, then held; the paper searches them to the end.
     """
+    require_whole("searched_sweeps", searched_sweeps, 1)
     first = min(searched_sweeps, max_sweeps)
     found = sweep_on(posterior, likelihood, y, relaxed_rule(relaxation), first, tolerance=tolerance)
     if found.outcome != UNSETTLED or first == max_sweeps:
         return found
-    held = relaxed_rule(b=relaxations(found.state.marginals, found.sites, likelihood, y, relaxation))
+    b = relaxations(found.state.marginals, found.sites, likelihood, y, relaxation)
+    held = relaxed_rule(b=b, printed_step=relaxation.printed_step)
     rest = sweep_on(
         posterior, likelihood, y, held, max_sweeps - first, start=found.sites, tolerance=tolerance
     )

@@ -37,7 +37,7 @@ class Sweeps:
     outcome : str
         One of `OUTCOMES`.
     reason : str
-        Why it diverged, else empty.
+        Why it diverged, in the sweep after the whole ones; else empty.
     """
 
     sites: Sites
@@ -91,12 +91,12 @@ def sweep_on(
     if not 0 < step <= 1:
         raise ValueError(f"step must lie in (0, 1], got {step}")
     state, changes = posterior.condition(start or Sites.zeros(len(y))), []
-    for done in range(max_sweeps):
+    for _ in range(max_sweeps):
         try:
             sites = _sweep(posterior, state, likelihood, y, rule, step)
             following = posterior.condition(sites)
         except (_Improper, NotPositiveDefinite) as error:
-            return Sweeps(state.sites, state, np.array(changes), DIVERGED, f"sweep {done + 1}: {error}")
+            return Sweeps(state.sites, state, np.array(changes), DIVERGED, str(error))
         changes.append(float(np.linalg.norm(following.weights - state.weights)))
         state = following
         if changes[-1] < tolerance:
