@@ -43,7 +43,7 @@ ENDS = {UNSETTLED: "#BDBDBD", DIVERGED: "#4D4D4D", FAILED: "white"}
 ALL = (CONVERGED, *ENDS)
 COUNTS = "converged / unsettled / diverged / failed"
 DASHES = (0, (5, 3))
-SWEEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+SWEEPS = (1, 2, 5, 10, 20, 50, 100, 1000)
 
 
 def present(table: pd.DataFrame, among: Iterable[str] = LOOKS) -> list[str]:
