@@ -194,10 +194,12 @@ def scores(fits: pd.DataFrame, stem: str | Path):
                 100.0 * blobs.bayes_error(STEP), color="black", linestyle=looks.DASHES, linewidth=0.8
             )
             looks.rows(row, methods)
-            row[0].set_title(f"{looks.percent(flips)} of labels flipped", loc="left", fontsize=8.5)
+            runs = of_rate["split"].nunique()
+            title = f"{looks.percent(flips)} of labels flipped, {runs} runs a method"
+            row[0].set_title(title, loc="left", fontsize=8.5)
         labels = (
             "(a) sweeps",
-            f"(b) runs not converged\n(of {fits['split'].nunique()})",
+            "(b) runs not converged",
             "(c) test error (%)",
         )
         for axes, label in zip(grid[-1], labels, strict=True):

@@ -43,7 +43,7 @@ ENDS = {UNSETTLED: "#BDBDBD", DIVERGED: "#4D4D4D", FAILED: "white"}
 ALL = (CONVERGED, *ENDS)
 COUNTS = "converged / unsettled / diverged / failed"
 DASHES = (0, (5, 3))
-SWEEPS = (1, 2, 5, 10, 20, 50, 100)
+SWEEPS = (1, 2, 5, 10, 20, 50, 100, 1000)
 
 
 def present(table: pd.DataFrame, among: Iterable[str] = LOOKS) -> list[str]:
@@ -108,12 +108,13 @@ def bars(axes, part: pd.DataFrame, height: float) -> None:
 
 
 def sweep_axis(axes) -> None:
-    """A logarithmic axis of sweeps, its ticks written out."""
+    """A logarithmic axis of the sweeps drawn so far, its ticks written out."""
     from matplotlib.ticker import NullLocator
 
     axes.set_xscale("log")
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xticks(SWEEPS, [f"{n}" for n in SWEEPS])
+    shown = [n for n in SWEEPS if n <= axes.get_xlim()[1]]
+    axes.set_xticks(shown, [f"{n}" for n in shown])
 
 
 def interval(axes, found: statistics.Estimate, height: float, method: str) -> None:
