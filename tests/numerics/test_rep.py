@@ -234,6 +234,22 @@ def test_the_best_relaxation_does_not_depend_on_units():
         )
 
 
+def test_the_search_sees_the_extra_variance():
+    cavity, c, extra = cavities(60, 15), 0.02, 0.7
+    root = np.sqrt(cavity["lam"])
+    h, m, lam = cavity["h"] / root, cavity["m"] / root, np.ones(60)
+    marginals, sites = marginals_of(h, lam, m)
+    marginals = Marginals(marginals.mean, marginals.variance, np.full(60, extra))
+    b = rep.relaxations(marginals, sites, STEP, cavity["y"], Relaxation(c))
+
+    def of(b):  # the divergence depends on z alone, here of f, not of h
+        z = (h + b * m) / (1 + b) / np.sqrt(1 / (1 + b) + extra)
+        return c * b + cost(NORMALISED, 0.0, 0.2, cavity["y"], z, 1.0, 0.0, 0.0)
+
+    best = np.min([of(value) for value in [0.0, *10.0 ** np.linspace(-4, 4, 400)]], axis=0)
+    assert np.mean(of(b) > best + 1e-6) < 0.04 and np.sum(b > 0) > 5
+
+
 def test_relaxations_may_make_an_improper_cavity_proper_but_only_where_it_has_a_cost():
     marginals = Marginals(np.ones(1), np.ones(1), np.zeros(1))
     sites, y = Sites(np.array([1.5]), np.array([0.3])), np.ones(1)
