@@ -185,3 +185,54 @@ def test_equality_for_large_penalties():
 
 def test_protocols_name_methods_that_exist():
     assert {name for protocol in PROTOCOLS for name in protocol.rep} <= set(METHODS)
+
+
+def test_every_reading_is_of_the_family_of_tests():
+    def error(method):
+        return -0.004 if method == "rep-printed" else 0.0
+
+    lines = OF_FITS["REP5"](fits(CELLS["REP5"], error), CORRECTED)[0].lines
+    first = min(lines, key=lambda line: line.sample.p)
+    assert len(lines) == 8 and "printed" in first.note
+    assert first.sample.p_holm == pytest.approx(8 * len(READINGS) * first.sample.p, rel=1e-9)
+
+
+def test_lengthscales_are_named_where_they_differ():
+    frame = fits(CELLS["REP5"], lower_for_rep)
+    frame.loc[(frame["method"] == "ep-damped") & (frame["dataset"] == "heart"), "lengthscale"] = 3.0
+    first, beside = OF_FITS["REP5"](frame, DESCRIBED)
+    assert "lengthscales" not in first.remark
+    assert beside.remark == "Heart: lengthscales ep-damped 3, ep-engine 1, rep-as-described 1"
+
+
+def test_the_engines_ep_and_rep_are_compared():
+    blocks = OF_FITS["REP4"](fits(CELLS["REP4"], lower_for_rep), CORRECTED)
+    assert [line.quantity for line in blocks[2].lines] == ["ep-engine - REP, test error"] * 2
+    assert blocks[2].verdict == HOLDS
+    worse = fits(CELLS["REP4"], lambda method: 0.02 if method == "rep-engine" else 0.0)
+    assert OF_FITS["REP4"](worse, CORRECTED)[2].verdict == FAILS
+
+
+@pytest.mark.parametrize("sets_left", [0, 3])
+def test_sweeps_of_few_sets_are_undecided_even_if_they_differ_by_the_same(sets_left):
+    frame = fits(CELLS["REP4"], lambda method: 0.0, 10, sweeps_of=lambda m: 20 if m in ("ep", "pep") else 10)
+    frame.loc[frame["method"].isin(["ep", "pep"]) & (frame["split"] >= sets_left), "outcome"] = "diverged"
+    block = OF_FITS["REP3"](frame, DESCRIBED)[0]
+    fewer = [line for line in block.lines if "sweeps" in line.row]
+    assert {line.sample.status for line in fewer} == {"undecided"}
+    assert {line.note for line in fewer} == {f"{sets_left} of 10 sets where both converged"}
+    assert block.verdict == IN_PART
+
+
+def test_of_readings_that_converge_as_often_the_faster_one_is_compared():
+    frame = converging()
+    frame.loc[frame["method"] == "rep-unnormalised", "sweeps"] -= 5
+    lines = OF_FITS["REP3"](frame, CORRECTED)[0].lines
+    assert {line.note for line in lines if "REP converges" in line.row} == {"rep-unnormalised"}
+
+
+def test_runs_of_chosen_parameters_that_did_not_converge_are_named():
+    table = sets()
+    table.loc[table["set"].isin([-1, 3, 4]) & (table["method"] == "pep-as-described"), "outcome"] = "diverged"
+    assert "(not converged 2 of 40)" in points.closer(table, DESCRIBED)[0].remark
+    assert "not converged" not in points.closer(table, CORRECTED)[0].remark

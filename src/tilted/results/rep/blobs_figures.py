@@ -12,6 +12,7 @@ from tilted.experiments.rep import BLOBS, TOLERANCE
 from tilted.inference.textbook import CONVERGED, UNSETTLED
 from tilted.results import style
 from tilted.results.rep import looks
+from tilted.results.rep.claims import once
 from tilted.results.rep.looks import LOOKS
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ COLUMNS = {
 
 def of_blobs(fits: pd.DataFrame) -> pd.DataFrame:
     """Fits on the made-up set with common parameters."""
-    return looks.shared(fits[fits["dataset"] == BLOBS])
+    return once(fits[fits["dataset"] == BLOBS])
 
 
 def followed(table: pd.DataFrame) -> pd.DataFrame:

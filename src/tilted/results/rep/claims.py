@@ -2,12 +2,13 @@
 
 Each function takes the fits of one protocol's methods and returns blocks, the deciding one first. Effects are
 signed so that the claim is worst off where they are smallest. Where a protocol has REP in several readings,
-each row is judged by the reading that is most favourable to the claim.
+all of them are tested as one family and each row is judged by the one that is most favourable to the claim.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from tilted.experiments.rep import BLOBS, METHODS
 from tilted.inference.rep import READINGS
 from tilted.inference.textbook import CONVERGED, DIVERGED
 from tilted.results.audit.rows import higher
-from tilted.results.audit.verdicts import NO, SHOWN, UNDECIDED, YES, Block, Inference, Line
+from tilted.results.audit.verdicts import MISSING, NO, SHOWN, UNDECIDED, YES, Block, Inference, Line
 from tilted.results.grid import counted
 from tilted.results.rep.inference import Draft, tested
 
@@ -31,6 +32,7 @@ EP, PEP, SPAM = "ep", "pep", "spam"
 UCI = ("heart", "pima", "diabetes", "haberman")
 NAMES = {"heart": "Heart", "pima": "Pima", "diabetes": "Diabetes", "haberman": "Haberman", SPAM: "Spam"}
 BESIDE = ("ep-damped", "ep-engine")
+BY_ENGINE = ("ep-engine", "rep-engine")
 T_TEST = "paired t over splits, Holm"
 
 
@@ -53,8 +55,7 @@ def once(fits: pd.DataFrame | None) -> pd.DataFrame | None:
 
 def scores(fits: pd.DataFrame, dataset: str, flips: float) -> pd.DataFrame:
     """Error rates [splits, methods]; a fit that failed has none."""
-    part = fits[(fits["dataset"] == dataset) & (fits["flips"] == flips)]
-    return part.pivot(index="split", columns="method", values="error")
+    return _of_cell(fits, (dataset, flips)).pivot(index="split", columns="method", values="error")
 
 
 def of_paper(fits: pd.DataFrame | None, datasets: Iterable[str]) -> list[tuple[str, float]]:
@@ -74,17 +75,28 @@ def errors(fits: pd.DataFrame | None, protocol: Protocol, cells: Iterable[tuple[
     cells = list(cells)
     if fits is None or not cells:
         return [Block("test error", T_TEST, (Line("test error", "not run", "error"),), float, "not run")]
-    first = [_best(fits, cell, other, protocol) for cell in cells for other in (EP, PEP)]
-    beside = [_best(fits, cell, other, protocol) for cell in cells for other in BESIDE]
-    remark = "; ".join(filter(None, (_troubles(fits, cell, protocol) for cell in cells)))
-    return [
-        Block(f"against EP and Power EP{_favour(protocol)}", T_TEST, tuple(tested(first)), float, remark),
-        Block("against damped EP and the engine's EP", T_TEST, tuple(tested(beside)), float),
-    ]
+    blocks = [(f"against EP and Power EP{_favour(protocol)}", (EP, PEP), protocol.rep)]
+    blocks += [("against damped EP and the engine's EP", BESIDE, protocol.rep)]
+    if len(protocol.rep) > 1:
+        blocks += [("EP against REP, both by the engine", (BY_ENGINE[0],), (BY_ENGINE[1],))]
+    return [_block(fits, cells, *of) for of in blocks]
 
 
 def _favour(protocol: Protocol) -> str:
     return ", the most favourable reading of each row" if len(protocol.rep) > 1 else ""
+
+
+def _block(fits: pd.DataFrame, cells: list[tuple[str, float]], name: str, others, rep) -> Block:
+    """Other methods minus REP; p-values are adjusted over every reading, of which the best is shown."""
+    groups = [_drafts(fits, cell, other, rep) for cell in cells for other in others]
+    lines = iter(tested([draft for group in groups for draft in group]))
+    best = [max([next(lines) for _ in group], key=_effect) for group in groups]
+    about = (what(fits, cell, (*others, *rep)) for what in (_troubles, _lengthscales) for cell in cells)
+    return Block(name, T_TEST, tuple(best), float, "; ".join(filter(None, about)))
+
+
+def _effect(line: Line) -> float:
+    return -np.inf if np.isnan(line.effect) else line.effect
 
 
 def _row(cell: tuple[str, float]) -> str:
@@ -92,32 +104,48 @@ def _row(cell: tuple[str, float]) -> str:
     return f"{NAMES.get(dataset, 'Made-up')}, {100 * flips:g} % flipped" if flips else NAMES[dataset]
 
 
-def _best(fits: pd.DataFrame, cell: tuple[str, float], other: str, protocol: Protocol) -> Draft:
-    """The draft of one data set: the other method's error minus that of REP in its best reading."""
-    table = scores(fits, *cell)
-    quantity = f"{other} - REP, test error"
-    of = [name for name in protocol.rep if name in table]
-    if other not in table or not of:
-        return Draft(_row(cell), quantity, "error", np.empty(0), ERROR_MARGIN, higher)
-    pairs = {name: (table[other] - table[name]).dropna().to_numpy() for name in of}
-    best = max(pairs, key=lambda name: pairs[name].mean() if len(pairs[name]) else -np.inf)
-    part = fits[(fits["dataset"] == cell[0]) & (fits["flips"] == cell[1])].iloc[0]
-    parts = None if cell[0] == BLOBS else (float(part["n_train"]), float(part["n_test"]))
-    notes = [best.removeprefix("rep-")] if len(of) > 1 else []
-    lost = len(table) - len(pairs[best])
-    notes += [f"{counted(lost, 'split')} left out"] if lost else []
-    return Draft(_row(cell), quantity, "error", pairs[best], ERROR_MARGIN, higher, parts, "; ".join(notes))
-
-
-def _troubles(fits: pd.DataFrame, cell: tuple[str, float], protocol: Protocol) -> str:
-    """Runs that did not converge, by method; they are scored at their last proper posterior."""
-    part = fits[(fits["dataset"] == cell[0]) & (fits["flips"] == cell[1])]
+def _drafts(fits: pd.DataFrame, cell: tuple[str, float], other: str, rep: tuple[str, ...]) -> list[Draft]:
+    """The drafts of one data set: the other method's error minus that of REP, one a reading that was run."""
+    table, part = scores(fits, *cell), _of_cell(fits, cell)
+    parts = None if cell[0] == BLOBS else (float(part["n_train"].iloc[0]), float(part["n_test"].iloc[0]))
     found = []
-    for method in (EP, PEP, *protocol.rep):
+    for name in rep:
+        if not {other, name} <= set(table):
+            continue
+        pairs = (table[other] - table[name]).dropna().to_numpy()
+        lost = len(table) - len(pairs)
+        notes = [name.removeprefix("rep-")] if len(rep) > 1 else []
+        notes += [f"{counted(lost, 'split')} left out"] if lost else []
+        found.append(_error_draft(cell, other, pairs, parts, "; ".join(notes)))
+    return found or [_error_draft(cell, other, np.empty(0))]
+
+
+def _error_draft(cell, other: str, differences, parts=None, note: str = "") -> Draft:
+    quantity = f"{other} - REP, test error"
+    return Draft(_row(cell), quantity, "error", differences, ERROR_MARGIN, higher, parts, note)
+
+
+def _of_cell(fits: pd.DataFrame, cell: tuple[str, float]) -> pd.DataFrame:
+    return fits[(fits["dataset"] == cell[0]) & (fits["flips"] == cell[1])]
+
+
+def _troubles(fits: pd.DataFrame, cell: tuple[str, float], methods: tuple[str, ...]) -> str:
+    """Runs that did not converge, by method; they are scored at their last proper posterior."""
+    part, found = _of_cell(fits, cell), []
+    for method in methods:
         of = part[part["method"] == method]
         missed = int((of["outcome"] != CONVERGED).sum())
         found += [f"{method} {missed} of {len(of)}"] if missed else []
     return f"{_row(cell)}: not converged {', '.join(found)}" if found else ""
+
+
+def _lengthscales(fits: pd.DataFrame, cell: tuple[str, float], methods: tuple[str, ...]) -> str:
+    """The lengthscales that were chosen, where they differ: then a difference of errors is theirs too."""
+    part = _of_cell(fits, cell).drop_duplicates("method").set_index("method")["lengthscale"]
+    of = part[[method for method in methods if method in part]]
+    if of.nunique() < 2:
+        return ""
+    return f"{_row(cell)}: lengthscales {', '.join(f'{name} {value:.3g}' for name, value in of.items())}"
 
 
 def converges(fits: pd.DataFrame | None, protocol: Protocol) -> list[Block]:
@@ -128,16 +156,30 @@ def converges(fits: pd.DataFrame | None, protocol: Protocol) -> list[Block]:
         return [Block("made-up set", T_TEST, (line,), float, "not run")]
     lines, drafts = [], []
     for cell in cells:
-        part = fits[(fits["dataset"] == cell[0]) & (fits["flips"] == cell[1])]
+        part = _of_cell(fits, cell)
         of = {name: part[part["method"] == name].set_index("split").sort_index() for name in METHODS}
-        best = max(protocol.rep, key=lambda name: (of[name]["outcome"] == CONVERGED).mean())
+        best = max(protocol.rep, key=lambda name: _convergence(of[name]))
         lines.append(_always(cell, of[best], best))
         lines += [_sometimes(cell, of[name], name) for name in (EP, PEP)]
         drafts += [_fewer(cell, of[name], of[best], name) for name in (EP, PEP)]
     test = "counts; sweeps: paired t over sets on which both converged, Holm"
-    first = Block(f"made-up set{_favour(protocol)}", test, (*lines, *tested(drafts)), float)
-    beside = [_shown(cell, fits, name) for cell in cells for name in (*BESIDE, "rep-engine")]
+    favour = ", the reading that converges most often" if len(protocol.rep) > 1 else ""
+    sweeps = map(_undecided, tested(drafts))
+    first = Block(f"made-up set{favour}", test, (*lines, *sweeps), float)
+    beside = [_shown(cell, fits, name) for cell in cells for name in (*BESIDE, BY_ENGINE[1])]
     return [first, Block("damped EP, and the engine's EP and REP", "counts", tuple(beside), float)]
+
+
+def _undecided(line: Line) -> Line:
+    """A line of sweeps: where both converged on too few sets, runs were made that do not show the claim."""
+    missing = line.sample.status == MISSING
+    return replace(line, sample=Inference(UNDECIDED), general=Inference(UNDECIDED)) if missing else line
+
+
+def _convergence(runs: pd.DataFrame) -> tuple[float, float]:
+    """Share of runs that converged, and minus their mean sweeps: larger is better."""
+    converged = runs[runs["outcome"] == CONVERGED]
+    return (len(converged) / len(runs), -converged["sweeps"].mean()) if len(converged) else (0.0, 0.0)
 
 
 def _share(row: str, quantity: str, hits: int, n: int, status: str, note: str = "") -> Line:
@@ -162,7 +204,8 @@ def _sometimes(cell, runs: pd.DataFrame, method: str) -> Line:
 
 
 def _shown(cell, fits: pd.DataFrame, method: str) -> Line:
-    part = fits[(fits["dataset"] == cell[0]) & (fits["flips"] == cell[1]) & (fits["method"] == method)]
+    part = _of_cell(fits, cell)
+    part = part[part["method"] == method]
     hits = int((part["outcome"] == CONVERGED).sum())
     return _share(f"{_row(cell)}: {method}", "runs converged", hits, len(part), SHOWN)
 

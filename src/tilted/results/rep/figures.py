@@ -11,9 +11,6 @@ from tilted.results.rep import blobs_figures, points_figures, real_figures
 if TYPE_CHECKING:
     import pandas as pd
 
-FOLDER = "rep"
-"""Of the figures."""
-
 _SCORED = "Runs that did not converge are scored at their last proper posterior and never left out; "
 
 CAPTIONS = {

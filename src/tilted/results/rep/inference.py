@@ -13,7 +13,11 @@ import numpy as np
 
 from tilted.results import statistics
 from tilted.results.audit.verdicts import Inference, Line
+from tilted.results.grid import counted
 from tilted.results.statistics import Estimate
+
+FEWEST = 5
+"""Differences a test needs: a few numbers of sweeps may all differ by the same, which no t test can judge."""
 
 
 class Draft(NamedTuple):
@@ -24,7 +28,7 @@ class Draft(NamedTuple):
     row, quantity, unit, note : str
         As in `verdicts.Line`.
     differences : array
-        One a split or a made-up set; fewer than two say nothing.
+        One a split or a made-up set; fewer than `FEWEST` say nothing.
     margin : float
         The smallest effect that matters.
     judge : callable
@@ -45,15 +49,18 @@ class Draft(NamedTuple):
 
 def tested(family: Sequence[Draft]) -> list[Line]:
     """Lines of one family, in its order, p-values adjusted over it (Holm)."""
-    usable = [draft for draft in family if len(draft.differences) >= 2]
+    usable = [draft for draft in family if len(draft.differences) >= FEWEST]
     sample = [statistics.paired_t(draft.differences) for draft in usable]
     general = [_general(draft, plain) for draft, plain in zip(usable, sample, strict=True)]
     judged = zip(usable, sample, _judged(usable, sample), _judged(usable, general), strict=True)
     lines = {id(draft): _line(draft, *rest) for draft, *rest in judged}
-    return [
-        lines.get(id(draft), Line(draft.row, draft.quantity, draft.unit, note=draft.note or "not run"))
-        for draft in family
-    ]
+    return [lines.get(id(draft), _without_data(draft)) for draft in family]
+
+
+def _without_data(draft: Draft) -> Line:
+    n = len(draft.differences)
+    few = f"{counted(n, 'difference')}, too few" if n else "not run"
+    return Line(draft.row, draft.quantity, draft.unit, note=draft.note or few)
 
 
 def _general(draft: Draft, plain: Estimate) -> Estimate:

@@ -52,11 +52,6 @@ def present(table: pd.DataFrame, among: Iterable[str] = LOOKS) -> list[str]:
     return [name for name in LOOKS if name in found and name in set(among)]
 
 
-def shared(fits: pd.DataFrame) -> pd.DataFrame:
-    """Fits with the parameters that were chosen once for a data set, on its first split."""
-    return fits[fits["chosen_on"] == 0]
-
-
 def counts(outcomes: pd.Series) -> str:
     """Numbers of runs by outcome, in the order of `COUNTS`."""
     return "/".join(str(int((outcomes == name).sum())) for name in ALL)

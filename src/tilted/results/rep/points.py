@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted.experiments.rep_points import EXACT, PENALTIES, PRINTED_PEP, TOLERANCE
+from tilted.inference.textbook import CONVERGED
 from tilted.results.audit.rows import higher
 from tilted.results.audit.verdicts import NO, YES, Block, Inference, Line
 from tilted.results.rep.claims import DESCRIBED, Protocol
@@ -56,8 +57,8 @@ def closer(table: pd.DataFrame | None, protocol: Protocol) -> list[Block]:
             for u in sorted(u for method, u in logs[error] if method == pep and u < 1.0)
         ]
     lines = _worst(tested(drafts))
-    picks = "; ".join(f"chosen {' '.join(map(str, pick))}" for pick in _picks(logs, halves, protocol.rep))
-    return [Block("five points, chosen c", TEST, (*lines, _range(logs, protocol)), float, picks)]
+    picks = [_picked(table, pick) for of in (protocol.rep, (pep,)) for pick in _picks(logs, halves, of)]
+    return [Block("five points, chosen c", TEST, (*lines, _range(logs, protocol)), float, "; ".join(picks))]
 
 
 def equal_for_large(table: pd.DataFrame | None, protocol: Protocol) -> list[Block]:
@@ -101,6 +102,15 @@ def _pick(logs: pd.DataFrame, sets, methods: tuple[str, ...]) -> tuple[str, floa
 
 def _picks(logs: pd.DataFrame, halves, methods: tuple[str, ...]) -> list[tuple[str, float]]:
     return [_pick(logs, half, methods) for half in halves]
+
+
+def _picked(table: pd.DataFrame, pick: tuple[str, float]) -> str:
+    """What was chosen, and on how many random sets it did not converge."""
+    method, value = pick
+    of = table[(table["set"] >= 0) & (table["method"] == method) & (table["value"] == value)]
+    missed = int((of["outcome"] != CONVERGED).sum())
+    ended = f" (not converged {missed} of {len(of)})" if missed else ""
+    return f"chosen {method} {value:g}{ended}"
 
 
 def _crossed(logs: pd.DataFrame, halves, methods: tuple[str, ...]) -> dict[str, pd.Series]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted.experiments import five_points
-from tilted.experiments.rep_points import EXACT, PRINTED_PEP
+from tilted.experiments.rep_points import EXACT
 from tilted.inference.textbook import CONVERGED
 from tilted.results import style
 from tilted.results.rep import looks
 from tilted.results.rep.looks import LOOKS
+from tilted.results.rep.points import ERRORS, PEPS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 BASE = -1
 POWER = 0.8
 POWER_TICKS, PENALTY_TICKS = (0.2, 0.4, 0.6, 0.8, 1.0), (1e-3, 1e-1, 1e1)
-ERRORS = {"mean_error": "mean", "covariance_error": "covariance"}
-POWERS = ("pep", PRINTED_PEP)
 
 
 def of_base(table: pd.DataFrame) -> pd.DataFrame:
@@ -49,7 +48,7 @@ def base(table: pd.DataFrame, stem: str | Path):
         figure = Figure(figsize=(7.2, 4.6), layout="constrained")
         panels = figure.subplot_mosaic("abc;tde", width_ratios=(1.25, 1.0, 1.0))
         _boundaries(panels["a"], panels["t"], table)
-        sweeps = (("bc", POWERS, "power u"), ("de", relaxed(table), "penalty c"))
+        sweeps = (("bc", PEPS, "power u"), ("de", relaxed(table), "penalty c"))
         for names, methods, label in sweeps:
             for name, score in zip(names, ERRORS, strict=True):
                 _errors(panels[name], table, methods, score)
@@ -63,7 +62,7 @@ def base(table: pd.DataFrame, stem: str | Path):
             panels[first].set_ylabel("mean squared error" if first == "b" else "")
             panels[second].set_ylabel("mean squared error" if second == "d" else "")
             _same_limits(panels[first], panels[second])
-        methods = ["ep", *looks.present(table, POWERS), *relaxed(table)]
+        methods = ["ep", *looks.present(table, PEPS), *relaxed(table)]
         handles = [looks.line_handle(name, linestyle=looks.DASHES, marker="") if name == "ep"
                    else looks.line_handle(name) for name in methods]  # fmt: skip
         handles.append(looks.mark("x", "not converged: at its last posterior"))
@@ -176,10 +175,10 @@ def over_sets(table: pd.DataFrame, stem: str | Path):
             _unconverged(column[-1], part)
             column[0].set_title(LOOKS[method].label.replace("Power EP, as", "Power EP,\nas").replace(
                 "REP, ", "REP,\n"), fontsize=7.5)  # fmt: skip
-            column[-1].set_xlabel("u" if method in POWERS else "c")
+            column[-1].set_xlabel("u" if method in PEPS else "c")
             for axes in column:
                 axes.sharex(column[0])
-                if method not in POWERS:
+                if method not in PEPS:
                     axes.set_xscale("log")
                     axes.set_xticks(PENALTY_TICKS)
                 if axes is not column[-1]:

@@ -7,27 +7,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilted.inference.textbook import CONVERGED
 from tilted.results import statistics, style
 from tilted.results.rep import looks
+from tilted.results.rep.claims import EP, NAMES, SPAM, UCI, once
 from tilted.results.rep.looks import LOOKS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SETS = {"heart": "Heart", "pima": "Pima", "diabetes": "Diabetes", "haberman": "Haberman"}
-SPAM, REFERENCE = "spam", "ep"
+SETS = {name: NAMES[name] for name in UCI}
+REFERENCE = EP
 FEWEST = 2
 """Splits an interval needs."""
 GROUPS = {
-    "EP and Power EP": ("ep", "ep-damped", "ep-engine", "pep"),
-    "EP and REP": (
-        "ep",
-        "rep-normalised",
-        "rep-unnormalised",
-        "rep-printed",
-        "rep-as-described",
-        "rep-engine",
-    ),
+    "EP and Power EP": tuple(name for name in LOOKS if not name.startswith("rep-")),
+    "EP and REP": (EP, *(name for name in LOOKS if name.startswith("rep-"))),
 }
 SPAM_PANELS = ("test error (%)", "difference from EP (points)", "runs not\nconverged (%)")
 BELOW = (
@@ -40,12 +35,12 @@ DODGE, ROOM = 0.006, 2.5
 
 def of_sets(fits: pd.DataFrame) -> pd.DataFrame:
     """Fits on the sets of figure 5 with common parameters, no label flipped."""
-    return _enough(looks.shared(fits[fits["dataset"].isin(SETS) & (fits["flips"] == 0)]), ["dataset"])
+    return _enough(once(fits[fits["dataset"].isin(SETS) & (fits["flips"] == 0)]), ["dataset"])
 
 
 def of_spam(fits: pd.DataFrame) -> pd.DataFrame:
     """Fits on Spam with common parameters."""
-    return _enough(looks.shared(fits[fits["dataset"] == SPAM]), ["flips"])
+    return _enough(once(fits[fits["dataset"] == SPAM]), ["flips"])
 
 
 def _enough(fits: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -167,7 +162,7 @@ def _against_flips(panels, fits: pd.DataFrame, method: str, shift: float) -> Non
         errors |= {flips: mean} if mean else {}
         gap = differences(fits[fits["flips"] == flips], method)
         gaps |= {flips: gap[0]} if gap else {}
-        lost[flips] = float((part["outcome"] != "converged").mean())
+        lost[flips] = float((part["outcome"] != CONVERGED).mean())
     _estimates(panels[0], errors, method, shift)
     _estimates(panels[1], gaps, method, shift)
     look = LOOKS[method]
