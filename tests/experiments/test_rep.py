@@ -177,3 +177,17 @@ def test_boundaries_are_probabilities_and_bayes_is_the_best(monkeypatch):
     assert bayes[2.0, 0.0] == pytest.approx(1 / (1 + np.exp(negative - positive)), abs=5e-5)
     ours = {(one["x"], one["y"]): one["probability"] for one in lines if one["method"] == "ep"}
     assert ours[0.0, 0.0] > 0.5
+
+
+def test_as_many_wrong_labels_in_unequal_folds_are_equal_and_nll_decides():
+    """95 of 400 wrong, in folds of 134, 133 and 133: unweighted means of the folds would differ."""
+    tried = []
+    for value, wrong, nll in ((1.0, (31, 32, 32), 0.5), (2.0, (33, 31, 31), 0.4)):
+        folds = [
+            {"error": w / n, "nll": nll, "n_test": n, "outcome": "converged", "seconds": 0.0}
+            for w, n in zip(wrong, (134, 133, 133), strict=True)
+        ]
+        tried.append({**line(value=value), **rep_choice._mean(folds)})
+    assert tried[0]["error"] == pytest.approx(tried[1]["error"], rel=1e-14) == pytest.approx(95 / 400)
+    assert rep_choice.chosen(tried)["ep"][0] == 2.0
+    assert rep_choice.chosen(tried[::-1])["ep"][0] == 2.0
