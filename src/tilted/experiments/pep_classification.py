@@ -27,7 +27,7 @@ from tilted.sparse_search import Fitted, Problem, maximise
 PAPER, MADE_UP = "pep", "banana"
 POINTS, DRAWN = 400, 20
 SCORES = ("nlml", "error", "nll")
-SEARCH = Search(max_evaluations=1000, relative_tolerance=1e-7)
+SEARCH = Search(max_evaluations=200, relative_tolerance=1e-7)
 
 
 def datasets() -> list[str]:
