@@ -194,8 +194,8 @@ class GPClassifier(ClassifierMixin, OneVsRest, BaseEstimator):
 
     def _settings(self) -> dense.Settings:
         return dense.Settings(
-            self._likelihood(), self.inference, self.mean, self.optimise, self.n_restarts, self.cv, self.power,
-            self.penalty, self.projection, self.search, self.options,
+            self._likelihood(), self.inference, self.mean, self.optimise, self.n_restarts, self.cv,
+            self.power, self.penalty, self.projection, self.search, self.options,
         )  # fmt: skip
 
     def _fitter(self, X, kernel, settings, rng):
@@ -203,7 +203,7 @@ class GPClassifier(ClassifierMixin, OneVsRest, BaseEstimator):
 
 
 class SparseGPClassifier(ClassifierMixin, OneVsRest, BaseEstimator):
-    """Gaussian-process classification through M pseudo-points by Power EP [Bui et al. 2017]; O(N M^2) a class.
+    """Gaussian-process classification through M pseudo-points [Bui et al. 2017]; O(N M^2) a class.
 
     Two classes have one latent function. C > 2 have C, each fitted by itself to its class against the rest,
     from the same pseudo-inputs.
@@ -290,8 +290,8 @@ class SparseGPClassifier(ClassifierMixin, OneVsRest, BaseEstimator):
     def _settings(self) -> sparse.Settings:
         search = self.search if self.move_pseudo_inputs else sparse.keep_pseudo_inputs(self.search)
         return sparse.Settings(
-            self._likelihood(), self.inference, self.mean, self.optimise, self.n_restarts, self.power, self.jitter,
-            search, self.options,
+            self._likelihood(), self.inference, self.mean, self.optimise, self.n_restarts, self.power,
+            self.jitter, search, self.options,
         )  # fmt: skip
 
     def _fitter(self, X, kernel, settings, rng):

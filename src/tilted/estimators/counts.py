@@ -1,7 +1,7 @@
 """The Poisson likelihood with square link for targets that are no whole numbers.
 
-p(y | f) = f^(2y) exp(-f^2) / Gamma(y + 1) for every real y >= 0: what [Zhang 2020, appendix C.2] has, with the
-factorial continued. Summed over whole y it is 1; as a density of real y it is not normalised, so that log
+p(y | f) = f^(2y) exp(-f^2) / Gamma(y + 1) for every real y >= 0: what [Zhang 2020, appendix C.2] has, with
+the factorial continued. Summed over whole y it is 1; as a density of real y it is not normalised, so that log
 evidences of such targets compare models of the same targets and nothing else.
 
 Moments come from the recurrence of `likelihoods.poisson`, which holds for real counts and starts here at the

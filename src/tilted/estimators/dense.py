@@ -24,7 +24,7 @@ NO_EVIDENCE = (
 
 @dataclass(frozen=True)
 class PowerProblem(Problem):
-    """A problem whose rule is Power EP's [Bui et al. 2017, section 3]; its evidence is stationary in the sites."""
+    """A problem under Power EP [Bui et al. 2017, section 3], whose evidence is stationary in the sites."""
 
     alpha: float = 0.5
 

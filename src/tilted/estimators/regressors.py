@@ -100,7 +100,7 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
         Returns
         -------
         self
-            A ConvergenceWarning says where the search or its sites did not converge; ``status_`` has the rest.
+            A ConvergenceWarning says where the search or its sites did not converge.
 
         Raises
         ------
@@ -165,8 +165,8 @@ class SparseGPRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
         Noise variance to start from, or to keep; a tenth of the variance of the targets by default.
     mean : float, optional
         Prior mean; that of the targets by default.
-    ard, n_pseudo, pseudo_inputs, move_pseudo_inputs, optimise, n_restarts, power, jitter, search, random_state :
-        see `SparseGPClassifier`
+    ard, n_pseudo, pseudo_inputs, move_pseudo_inputs : see `SparseGPClassifier`
+    optimise, n_restarts, power, jitter, search, random_state : see `SparseGPClassifier`
 
     Attributes
     ----------
@@ -253,7 +253,8 @@ class SparseGPRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
         self.mean_ = float(np.mean(y)) if self.mean is None else self.mean
         search = self.search if self.move_pseudo_inputs else sparse.keep_pseudo_inputs(self.search)
         settings = sparse.Settings(
-            None, self.inference, self.mean_, self.optimise, self.n_restarts, self.power, self.jitter, search, None,
+            None, self.inference, self.mean_, self.optimise, self.n_restarts, self.power, self.jitter,
+            search, None,
         )  # fmt: skip
         settings.check()
         spread = float(np.var(y)) or 1.0
