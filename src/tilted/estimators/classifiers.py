@@ -14,6 +14,7 @@ from tilted.estimators.base import LatentFunctions, generator
 from tilted.estimators.search import choice, start_kernel
 
 LIKELIHOODS = ("probit", "noisy-step")
+NO_LABEL = np.zeros(1)  # what likelihoods of counts and reals accept
 
 
 class OneVsRest(LatentFunctions):
@@ -92,7 +93,12 @@ class OneVsRest(LatentFunctions):
         """The likelihood; ValueError unless it is one of labels."""
         if isinstance(self.likelihood, str):
             choice("likelihood", self.likelihood, LIKELIHOODS)
-        return likelihoods.get(self.likelihood)
+        found = likelihoods.get(self.likelihood)
+        try:
+            found.domain(NO_LABEL)
+        except ValueError:
+            return found
+        raise ValueError(f"the likelihood of a classifier is one of labels -1 and +1, got {found!r}")
 
 
 class GPClassifier(ClassifierMixin, OneVsRest, BaseEstimator):
@@ -128,6 +134,7 @@ class GPClassifier(ClassifierMixin, OneVsRest, BaseEstimator):
     projection : object, optional
         How QP projects; ``tilted.lookup.build()`` is much faster than quadrature (probit only).
     search : hyperparameters.Search, optional
+        By default over logarithms of the parameters.
     options : inference.options.Options, optional
     random_state : int, Generator, RandomState or None
         For restarts and folds; the default repeats itself.

@@ -69,7 +69,7 @@ class RealCounts(PoissonSquare):
         )
 
         def log_density(t):
-            return wide.log_density(root * t) + scale.reshape((-1,) + (1,) * (t.ndim - 1))
+            return wide.log_density(root * t) + scale[:, None]
 
         return TiltedDensity(log_density, wide.origin / root, wide.edges / root)
 

@@ -8,14 +8,16 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from tilted import api, hyperparameters
-from tilted.estimators.search import best_of, by_cross_validation, candidates, choice, noted
-from tilted.hyperparameters import Problem
+from tilted.estimators.search import best_of, by_cross_validation, candidates, choice, kind, noted
+from tilted.hyperparameters import Problem, Search
 from tilted.inference import rep
+from tilted.inference.options import require_whole
 from tilted.inference.pep import power_rule
 from tilted.inference.result import Status
 
 INFERENCES = ("ep", "qp", "vb", "power-ep", "rep")
 OPTIMISE = ("evidence", "cv", None)
+SEARCH = Search(transform="log")  # whose tolerances mean the same whatever the units of the inputs
 NO_EVIDENCE = (
     "relaxed EP (inference='rep') has no evidence: choose the kernel by cross-validation (optimise='cv', or "
     "GridSearchCV with optimise=None), or keep the one given (optimise=None)"
@@ -53,6 +55,8 @@ class Settings:
         """ValueError for unknown names, and for an evidence that does not exist."""
         choice("inference", self.inference, INFERENCES)
         choice("optimise", self.optimise, OPTIMISE)
+        kind("search", self.search, Search)
+        require_whole("n_restarts", self.n_restarts, 0)
         if self.inference == "rep" and self.optimise == "evidence":
             raise ValueError(NO_EVIDENCE)
 
@@ -168,8 +172,8 @@ def _fit(X, y, kernel, settings: Settings, optimise: bool) -> DenseModel:
         fit = _relaxed(X, y, kernel, settings)
     else:
         fit = api.fit(
-            X, y, settings.likelihood, settings.inference, kernel, settings.mean, optimise, settings.search,
-            settings.options, projection=settings.projection,
+            X, y, settings.likelihood, settings.inference, kernel, settings.mean, optimise,
+            settings.search or SEARCH, settings.options, projection=settings.projection,
         )  # fmt: skip
     return DenseModel(fit, fit.status)
 
@@ -181,7 +185,7 @@ def _power(X, y, kernel, settings: Settings, optimise: bool) -> api.Fit:
     values = {field.name: getattr(problem, field.name) for field in fields(Problem)}
     problem = PowerProblem(**values, alpha=settings.power)
     if optimise:
-        tuned = hyperparameters.maximise(problem, kernel, settings.search)
+        tuned = hyperparameters.maximise(problem, kernel, settings.search or SEARCH)
         kernel, found, status = tuned.kernel, tuned.inference, tuned.status
     else:
         found = hyperparameters.infer_at(problem, kernel)

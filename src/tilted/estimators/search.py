@@ -21,6 +21,12 @@ def choice(name: str, value, known) -> None:
         raise ValueError(f"unknown {name} {value!r}; known: {', '.join(map(repr, known))}")
 
 
+def kind(name: str, value, expected: type) -> None:
+    """ValueError unless ``value`` is None or one of the ``expected``, which is then named with its module."""
+    if not (value is None or isinstance(value, expected)):
+        raise ValueError(f"{name} must be a {expected.__module__}.{expected.__name__}, got {value!r}")
+
+
 def start_kernel(kernel, X: np.ndarray, ard: bool, variance: float = 1.0):
     """The kernel a search starts from.
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilted import regression, sparse_search
-from tilted.estimators.search import best_of, choice
+from tilted.estimators.search import best_of, choice, kind
+from tilted.inference.options import require_whole
 from tilted.inference.result import Status
 from tilted.posteriors.collapsed import Regression, condition, energy_and_gradient
 from tilted.regression import Search
@@ -37,8 +38,10 @@ class Settings:
         """ValueError for unknown names, and for powers that Power EP does not take."""
         choice("inference", self.inference, INFERENCES)
         choice("optimise", self.optimise, OPTIMISE)
+        kind("search", self.search, Search)
+        require_whole("n_restarts", self.n_restarts, 0)
         if self.inference == "power-ep" and not 0 < self.power <= 1:
-            raise ValueError(f"power must lie in (0, 1], got {self.power!r}; for 0 take inference='vb'")
+            raise ValueError(f"power must lie in (0, 1], got {self.power!r}; 0 is inference='vb'")
 
     @property
     def alpha(self) -> float:
