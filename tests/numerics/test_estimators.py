@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import warnings
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import joblib
@@ -27,9 +28,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import tilted
 from tilted import api, regression
 from tilted.estimators import sparse
+from tilted.estimators.search import best_of
 from tilted.hyperparameters import Search
 from tilted.inference import rep
 from tilted.inference.options import Options
+from tilted.inference.result import Status
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
@@ -39,10 +42,11 @@ from tilted.posteriors.dense import Dense
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = SquaredExponential(2.0, 1.3)
 QUICK = regression.Search(max_evaluations=60, relative_tolerance=1e-5, gradient_tolerance=1e-3)
+SHORT = regression.Search(max_evaluations=25, relative_tolerance=1e-4, gradient_tolerance=1e-2)
 CHECKED = [
     tilted.GPClassifier(),
     tilted.GPPoissonRegressor(),
-    tilted.SparseGPClassifier("ep", n_pseudo=5, search=QUICK),
+    tilted.SparseGPClassifier("ep", n_pseudo=4, search=SHORT),
     tilted.SparseGPRegressor(n_pseudo=6),
 ]
 FIXED = {  # every kind of model at given hyperparameters
@@ -231,10 +235,10 @@ def test_evidence_of_three_classes(wine):
 @pytest.mark.parametrize("likelihood", [Probit(), NoisyStep(0.2)], ids=lambda found: found.name)
 def test_relaxed_ep_is_its_own(likelihood, toy):
     X, y = (part[::2] for part in toy)
-    model = tilted.GPClassifier("rep", likelihood=likelihood, kernel=KERNEL, optimise=None, penalty=0.05)
+    kernel = SquaredExponential(50.0, 0.5)
+    model = tilted.GPClassifier("rep", likelihood=likelihood, kernel=kernel, optimise=None, penalty=1e-3)
     model.fit(X, y)
-    posterior = Dense.build(KERNEL.matrix(X))
-    found = rep.infer(posterior, likelihood, y, rep.Relaxation(0.05))
+    found = rep.infer(Dense.build(kernel.matrix(X)), likelihood, y, rep.Relaxation(1e-3))
     np.testing.assert_allclose(model.predict_latent(X), found.state.marginals.mean, atol=1e-9)
     assert model.log_evidence_ is None and np.any(found.b > 0)
     for arguments in ((), (model.theta_,)):
@@ -251,11 +255,11 @@ def test_relaxed_ep_with_a_large_penalty_is_ep(toy):
     )
 
 
-def test_relaxed_ep_has_no_evidence_to_optimise(toy):
+def test_relaxed_ep_has_no_evidence_to_optimise(toy, counts):
     with pytest.raises(ValueError, match="no evidence.*optimise='cv'"):
         tilted.GPClassifier("rep").fit(*toy)
     with pytest.raises(ValueError, match="no evidence"):
-        tilted.GPPoissonRegressor("rep").fit(*toy)
+        tilted.GPPoissonRegressor("rep").fit(*counts)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -265,8 +269,8 @@ def test_kernel_by_cross_validation(toy):
     chosen = tilted.GPClassifier(kernel=start, optimise="cv").fit(X, y)
     assert chosen.kernel_ == SquaredExponential(10.0, 10.0)
     assert "by 3-fold cross-validation" in chosen.status_.message
-    relaxed = tilted.GPClassifier("rep", likelihood="noisy-step", optimise="cv").fit(X, y)
-    assert relaxed.score(X, y) > 0.75 and "cross-validation" in relaxed.status_.message
+    relaxed = tilted.GPClassifier("rep", likelihood="noisy-step", optimise="cv", cv=2).fit(X[:16], y[:16])
+    assert relaxed.score(X, y) > 0.7 and "cross-validation" in relaxed.status_.message
     with pytest.raises(ValueError, match="at least 2 members of every class"):
         tilted.GPClassifier(optimise="cv").fit(X, np.arange(30) == 3)
 
@@ -324,7 +328,7 @@ def test_wrong_data_are_named(toy, counts):
     X, y = toy
     with pytest.raises(ValueError, match="NaN"):
         tilted.GPClassifier().fit(np.where(np.arange(30)[:, None] == 3, np.nan, X), y)
-    with pytest.raises(ValueError, match="one class, 'x'"):
+    with pytest.raises(ValueError, match="only one class, x"):
         tilted.GPClassifier().fit(X, np.full(30, "x"))
     with pytest.raises(ValueError, match="Unknown label type"):
         tilted.SparseGPClassifier().fit(X, X[:, 0])
@@ -375,8 +379,6 @@ def test_evidence_that_has_not_converged_warns(toy):
 
 def stopped_at_once(model):
     """The same model whose inferences may sweep once."""
-    from dataclasses import replace
-
     problem = replace(model.fit.problem, options=Options(max_sweeps=1, newton=False))
     return replace(model, fit=replace(model.fit, problem=problem))
 
@@ -459,15 +461,42 @@ def test_ard_and_constant_columns(of, toy):
     assert model.kernel_.lengthscale[1] > 2.0 * model.kernel_.lengthscale[0]  # only the first column tells
 
 
-def test_restarts_find_more_and_repeat_themselves(counts):
-    X, y = counts
-    poor = SquaredExponential(1.0, 100.0)  # a line
-    stuck = {"kernel": poor, "search": Search(transform="log")}
-    once = tilted.GPPoissonRegressor(**stuck).fit(X, y)
-    again = [tilted.GPPoissonRegressor(n_restarts=3, random_state=s, **stuck).fit(X, y) for s in (0, 0, 1)]
-    assert again[0].log_evidence_ >= once.log_evidence_
-    assert "best of 4 starts" in again[0].status_.message
-    assert again[0].kernel_ == again[1].kernel_ and again[0].status_ == again[1].status_
+def test_restarts_repeat_themselves_and_look_elsewhere(toy):
+    X, y = toy
+    flat = SquaredExponential(1.0, 0.01)  # no two points are correlated: no slope to follow
+    once = tilted.GPClassifier(kernel=flat).fit(X, y)
+    many = [tilted.GPClassifier(kernel=flat, n_restarts=3, random_state=s).fit(X, y) for s in (0, 0, 1)]
+    assert many[0].log_evidence_ > once.log_evidence_ + 1.0
+    assert "best of 4 starts" in many[0].status_.message
+    assert many[0].kernel_ == many[1].kernel_ and many[0].status_ == many[1].status_
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search brings."""
+
+    log_evidence: float
+    sound: bool
+    status: Status = Status(True, 1, message="done")
+
+
+def test_the_best_of_several_searches():
+    found = iter([Found(-3.0, True), ArithmeticError("lost"), Found(-1.0, True), Found(9.0, False)])
+    factors = []
+
+    def search(at):
+        factors.append(at)
+        value = next(found)
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    best = best_of(search, 2, 3, np.random.default_rng(0))
+    assert best.log_evidence == -1.0 and best.status.message == "done; best of 3 starts, 1 failed (lost)"
+    np.testing.assert_array_equal(factors[0], [1.0, 1.0])
+    assert np.all((np.array(factors) >= 0.1) & (np.array(factors) <= 10.0)) and len(np.unique(factors)) == 7
+    with pytest.raises(ArithmeticError, match="first"):
+        best_of(lambda at: (_ for _ in ()).throw(ArithmeticError("first")), 2, 3, np.random.default_rng(0))
 
 
 def test_seeds(toy):
@@ -493,8 +522,8 @@ def test_pseudo_inputs_move_or_stay(toy):
         moved, kept = (
             tilted.SparseGPRegressor(move_pseudo_inputs=m, **shared).fit(X, y) for m in (True, False)
         )
-    assert all(np.any(np.all(X == z, axis=1)) for z in kept.pseudo_inputs_)
-    assert not any(np.any(np.all(X == z, axis=1)) for z in moved.pseudo_inputs_)
+    assert all(np.any(np.all(z == X, axis=1)) for z in kept.pseudo_inputs_)
+    assert not any(np.any(np.all(z == X, axis=1)) for z in moved.pseudo_inputs_)
     assert moved.log_evidence_ > kept.log_evidence_
     doubled = tilted.SparseGPRegressor(optimise=None, n_pseudo=60).fit(np.vstack([X, X]), np.tile(y, 2))
     assert len(doubled.pseudo_inputs_) == 30  # distinct ones

@@ -1,4 +1,4 @@
-"""The Poisson likelihood of targets that are no whole numbers, against mpmath and the likelihood of counts."""
+"""The Poisson likelihood of targets that are no whole numbers: against mpmath, and that of counts."""
 
 import warnings
 
@@ -37,7 +37,7 @@ def exact(y, m, v):
         b, a = abs(m) / (1 + 2 * v), 2 * v / (1 + 2 * v)
         peak = (b + mp.sqrt(b * b + 4 * a * y)) / 2
         width = mp.sqrt(a)
-        ends = [peak + k * width for k in (-6, -3, -1, 0, 1, 3, 6, 10)]
+        ends = [peak + k * width for k in range(-10, 11)]
         ends = sorted({mp.mpf(0), *(e for e in ends if e > 0)})
         ends = sorted({*ends, *(-e for e in ends)})
         zero, one, two = (mp.quad(lambda f, k=k: f**k * density(f), ends) for k in range(3))

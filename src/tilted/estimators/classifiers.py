@@ -48,7 +48,7 @@ class OneVsRest(LatentFunctions):
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"a classifier needs at least 2 classes, got only one class, {self.classes_[0]!r}"
+                f"a classifier needs at least 2 classes, got only one class, {self.classes_[0]!s}"
             )
         kernel = start_kernel(self.kernel, X, self.ard)
         positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
