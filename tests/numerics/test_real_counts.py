@@ -27,21 +27,15 @@ def columns(cases):
 
 
 def exact(y, m, v):
-    """log Z, mean and variance of N(f; m, v) |f|^(2y) exp(-f^2) / Gamma(y + 1) to 20 digits."""
-    y, m, v = (mp.mpf(float(x)) for x in (y, m, v))
-    with mp.workdps(25):
-
-        def density(f):
-            return mp.npdf(f, m, mp.sqrt(v)) * abs(f) ** (2 * y) * mp.exp(-f * f) / mp.gamma(y + 1)
-
-        b, a = abs(m) / (1 + 2 * v), 2 * v / (1 + 2 * v)
-        peak = (b + mp.sqrt(b * b + 4 * a * y)) / 2
-        width = mp.sqrt(a)
-        ends = [peak + k * width for k in range(-10, 11)]
-        ends = sorted({mp.mpf(0), *(e for e in ends if e > 0)})
-        ends = sorted({*ends, *(-e for e in ends)})
-        zero, one, two = (mp.quad(lambda f, k=k: f**k * density(f), ends) for k in range(3))
-        return [float(x) for x in (mp.log(zero), one / zero, two / zero - (one / zero) ** 2)]
+    """log Z, mean and variance of N(f; m, v) |f|^(2y) exp(-f^2) / Gamma(y + 1), by Kummer's function at y."""
+    with mp.workdps(40):
+        y, m, v = (mp.mpf(float(x)) for x in (y, m, v))
+        spread = 1 + 2 * v
+        b, a = m / spread, 2 * v / spread
+        even, odd, next_even = (mp.hyp1f1(p, q, -b * b / a) for p, q in ((-y, 0.5), (-y, 1.5), (-y - 1, 0.5)))
+        log_z = mp.log(a**y * mp.gamma(y + 0.5) / mp.sqrt(mp.pi) * even / mp.gamma(y + 1) / mp.sqrt(spread))
+        mean, second = 2 * b * (y + 0.5) * odd / even, a * (y + 0.5) * next_even / even
+        return [float(x) for x in (log_z - m * m / spread, mean, second - mean * mean)]
 
 
 @pytest.mark.parametrize("y, m, v", CASES)
@@ -54,6 +48,10 @@ def test_moments_and_density(y, m, v):
     np.testing.assert_allclose(found.d1[0], (mean - m) / v, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(found.d2[0], (variance - v) / v**2, rtol=1e-9)
     np.testing.assert_allclose(panels.log_z[0], log_z, atol=1e-10)
+    shift = panels.expectation(panels.offsets)
+    spread = panels.expectation((panels.offsets - shift[:, None, None]) ** 2)
+    origin = REAL.tilted_density(*at).origin
+    np.testing.assert_allclose([origin[0] + shift[0], spread[0]], [mean, variance], rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(REAL.log_predictive(*at), [log_z], rtol=1e-12)
 
 

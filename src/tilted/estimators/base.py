@@ -25,7 +25,7 @@ def generator(random_state) -> np.random.Generator:
 def warn_unless_converged(status, what: str) -> None:
     """ConvergenceWarning with the status' message unless it says converged."""
     if not status.converged:
-        warnings.warn(f"{what}: {status.message}", ConvergenceWarning, stacklevel=3)
+        warnings.warn(f"{what}: {status.message}", ConvergenceWarning, stacklevel=4)
 
 
 class LatentFunctions:
