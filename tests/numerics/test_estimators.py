@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tilted
-from tilted import api, regression
+from tilted import api, lookup, regression
 from tilted.estimators import sparse
 from tilted.estimators.search import best_of
 from tilted.hyperparameters import Search
@@ -101,6 +101,16 @@ def test_is_what_fit_is(inference, likelihood, toy):
     np.testing.assert_array_equal(model.predict_latent(X, return_std=True), (mean, np.sqrt(variance)))
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], np.exp(fit.log_predictive(X, np.ones(30))))
     np.testing.assert_array_equal(model.predict(X), np.where(mean > 0, "yes", "no"))
+
+
+def test_quantile_propagation_by_table(toy):
+    X, y = toy
+    exact = clone(FIXED["qp"]).fit(X, y)
+    table = clone(FIXED["qp"]).set_params(projection=lookup.build()).fit(X, y)
+    assert table.log_evidence_ == pytest.approx(exact.log_evidence_, abs=1e-8)
+    copy = pickle.loads(pickle.dumps(table))
+    np.testing.assert_array_equal(copy.predict_proba(X), table.predict_proba(X))
+    assert not np.allclose(exact.predict_proba(X), clone(FIXED["ep"]).fit(X, y).predict_proba(X), atol=1e-6)
 
 
 def test_counts_are_what_fit_is(counts):
@@ -446,8 +456,9 @@ def test_units_of_the_inputs_do_not_matter(toy):
     X, y = toy
     one = tilted.GPClassifier().fit(X, y)
     other = tilted.GPClassifier().fit(1e4 * X, y)
-    assert other.log_evidence_ == pytest.approx(one.log_evidence_, abs=1e-9)
-    assert other.kernel_.lengthscale == pytest.approx(1e4 * one.kernel_.lengthscale, rel=1e-4)
+    assert other.log_evidence_ == pytest.approx(one.log_evidence_, abs=1e-10)
+    assert other.kernel_.lengthscale == pytest.approx(1e4 * one.kernel_.lengthscale, rel=1e-9)
+    assert other.status_.evaluations == one.status_.evaluations
 
 
 @pytest.mark.parametrize("of", [tilted.GPClassifier, tilted.SparseGPClassifier, tilted.SparseGPRegressor])
@@ -528,6 +539,8 @@ def test_pseudo_inputs_move_or_stay(toy):
     assert moved.log_evidence_ > kept.log_evidence_
     doubled = tilted.SparseGPRegressor(optimise=None, n_pseudo=60).fit(np.vstack([X, X]), np.tile(y, 2))
     assert len(doubled.pseudo_inputs_) == 30  # distinct ones
+    given = tilted.SparseGPRegressor(optimise=None, pseudo_inputs=X[:3] + 0.1).fit(X, y)
+    np.testing.assert_array_equal(given.pseudo_inputs_, X[:3] + 0.1)
 
 
 def test_column_vectors_are_taken_with_a_warning(toy):
