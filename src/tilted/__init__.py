@@ -15,26 +15,11 @@ _PUBLIC = {
     "fit": "tilted.api",
     "Fit": "tilted.api",
     "SquaredExponential": "tilted.kernels",
-    "GPClassifier": "tilted.estimators",
-    "GPPoissonRegressor": "tilted.estimators",
-    "SparseGPClassifier": "tilted.estimators",
-    "SparseGPRegressor": "tilted.estimators",
 }
 
 _ROOMS = ("data", "likelihoods", "protocols")
 
-__all__ = [
-    "Fit",
-    "GPClassifier",
-    "GPPoissonRegressor",
-    "SparseGPClassifier",
-    "SparseGPRegressor",
-    "SquaredExponential",
-    "data",
-    "fit",
-    "likelihoods",
-    "protocols",
-]
+__all__ = ["Fit", "SquaredExponential", "data", "fit", "likelihoods", "protocols"]
 
 
 def __getattr__(name):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tilted
+from tilted.estimators import GPPoissonRegressor
 from tilted.estimators.counts import RealCounts, _log_kummer
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.quadrature import integrate
@@ -91,7 +92,7 @@ def test_gradients_with_real_counts(inference):
     y = rng.gamma((1.5 + np.sin(X[:, 0])) ** 2)
     kernel = tilted.SquaredExponential(1.0, 1.0)
     with pytest.warns(UserWarning, match="Gamma function"):
-        model = tilted.GPPoissonRegressor(inference, kernel=kernel, optimise=None).fit(X, y)
+        model = GPPoissonRegressor(inference, kernel=kernel, optimise=None).fit(X, y)
     at = model.log_marginal_likelihood
     gradient = at(np.array([0.1, 0.1]), eval_gradient=True)[1]
     numeric = [(at(0.1 + 1e-4 * e) - at(0.1 - 1e-4 * e)) / 2e-4 for e in np.eye(2)]
@@ -100,7 +101,7 @@ def test_gradients_with_real_counts(inference):
 
 def test_one_warning_and_none_for_whole_numbers(counts):
     X, y = counts
-    model = tilted.GPPoissonRegressor(kernel=tilted.SquaredExponential(), optimise=None)
+    model = GPPoissonRegressor(kernel=tilted.SquaredExponential(), optimise=None)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         model.fit(X, y + 0.5)

@@ -156,10 +156,11 @@ class GPClassifier(ClassifierMixin, OneVsRest, BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np, tilted
+    >>> import numpy as np
+    >>> from tilted.estimators import GPClassifier
     >>> X = np.linspace(-2, 2, 8)[:, None]
     >>> y = ["no", "no", "no", "yes", "no", "yes", "yes", "yes"]
-    >>> model = tilted.GPClassifier(inference="ep").fit(X, y)
+    >>> model = GPClassifier(inference="ep").fit(X, y)
     >>> model.predict([[-1.8], [1.8]]).tolist()
     ['no', 'yes']
     >>> model.status_.converged
@@ -251,10 +252,11 @@ class SparseGPClassifier(ClassifierMixin, OneVsRest, BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np, tilted
+    >>> import numpy as np
+    >>> from tilted.estimators import SparseGPClassifier
     >>> X = np.linspace(-2, 2, 40)[:, None]
     >>> y = np.sign(np.sin(3 * X[:, 0]))
-    >>> model = tilted.SparseGPClassifier(n_pseudo=6).fit(X, y)
+    >>> model = SparseGPClassifier(n_pseudo=6).fit(X, y)
     >>> model.predict([[-0.5], [0.5]]).tolist()
     [-1.0, 1.0]
     """

@@ -51,10 +51,11 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np, tilted
+    >>> import numpy as np
+    >>> from tilted.estimators import GPPoissonRegressor
     >>> X = np.linspace(0, 5, 20)[:, None]
     >>> y = np.floor(5 * (1 + np.sin(X[:, 0])))
-    >>> model = tilted.GPPoissonRegressor().fit(X, y)
+    >>> model = GPPoissonRegressor().fit(X, y)
     >>> bool(model.predict([[1.5]]) > 3 * model.predict([[4.5]]))
     True
     """
@@ -188,9 +189,10 @@ class SparseGPRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np, tilted
+    >>> import numpy as np
+    >>> from tilted.estimators import SparseGPRegressor
     >>> X = np.linspace(0, 5, 30)[:, None]
-    >>> model = tilted.SparseGPRegressor(n_pseudo=8).fit(X, np.sin(X[:, 0]))
+    >>> model = SparseGPRegressor(n_pseudo=8).fit(X, np.sin(X[:, 0]))
     >>> model.predict([[1.5]]).round(2).tolist()
     [1.0]
     """
