@@ -12,7 +12,7 @@ ORDER = """
 mkl linalg gaussian quadrature optimise data kernels linear likelihoods projections lp lookup posteriors
 inference
 warmstarts hyperparameters regression sparse_search minibatch metrics exact protocols provenance api
-experiments results __main__
+estimators experiments results __main__
 """.split()
 FORBIDDEN = {
     "log of a cdf": r"\blog(1p|2|10)?\(([-\w.+* ]*\b)?(cdf|sf|ndtr|erfc?)\(",

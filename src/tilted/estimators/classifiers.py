@@ -1,0 +1,313 @@
+"""Gaussian-process classifiers: dense, and with pseudo-points."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from tilted import likelihoods
+from tilted.estimators import dense, sparse
+from tilted.estimators.base import LatentFunctions, generator
+from tilted.estimators.search import choice, start_kernel
+
+LIKELIHOODS = ("probit", "noisy-step")
+NO_LABEL = np.zeros(1)  # what likelihoods of counts and reals accept
+
+
+class OneVsRest(LatentFunctions):
+    """Fitting and predicting classes from models of labels -1 and +1; mixed into the classifiers."""
+
+    def fit(self, X, y):
+        """Fit one latent function, or for C > 2 classes one a class against the rest.
+
+        Parameters
+        ----------
+        X : array-like [N, D]
+        y : array-like [N]
+            Labels of any kind, of at least two classes.
+
+        Returns
+        -------
+        self
+            A ConvergenceWarning says where a search or its sites did not converge; ``status_`` has the rest.
+
+        Raises
+        ------
+        ValueError
+            For missing or infinite values, one class only, shapes that do not match, and unknown settings.
+        ArithmeticError
+            If there is no proper posterior at the start.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(y)
+        settings = self._settings()
+        settings.check()
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"a classifier needs at least 2 classes, got only one class, {self.classes_[0]!s}"
+            )
+        kernel = start_kernel(self.kernel, X, self.ard)
+        positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        fit_one = self._fitter(X, kernel, settings, generator(self.random_state))
+        models = [fit_one(np.where(labels == c, 1.0, -1.0)) for c in positive]
+        self._keep(models, [f"class {self.classes_[c]!s} against the rest" for c in positive])
+        return self
+
+    def predict_log_proba(self, X) -> np.ndarray:
+        """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
+        X = self._inputs(X)
+        parts = [model.moments(X) for model in self.models_]
+        likelihood, one = likelihoods.get(self.likelihood), np.ones(len(X))
+        if len(parts) == 1:
+            return np.stack(
+                [likelihood.log_predictive(sign * one, *parts[0]) for sign in (-1.0, 1.0)], axis=1
+            )
+        each = np.stack([likelihood.log_predictive(one, *part) for part in parts], axis=1)
+        return each - logsumexp(each, axis=1, keepdims=True)
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Probabilities [N*, C] of ``classes_``, latent functions integrated out.
+
+        For C > 2 classes the one-vs-rest probabilities divided by their sum.
+
+        Raises
+        ------
+        ValueError
+            For bad inputs.
+        ArithmeticError
+            If a variance is lost to rounding.
+        NotFittedError
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X) -> np.ndarray:
+        """The most probable of ``classes_`` [N*]; errors as `predict_proba`."""
+        best = np.argmax(self.predict_log_proba(X), axis=1)
+        return self.classes_[best]
+
+    def _likelihood(self):
+        """The likelihood; ValueError unless it is one of labels."""
+        if isinstance(self.likelihood, str):
+            choice("likelihood", self.likelihood, LIKELIHOODS)
+        found = likelihoods.get(self.likelihood)
+        try:
+            found.domain(NO_LABEL)
+        except ValueError:
+            return found
+        raise ValueError(f"the likelihood of a classifier is one of labels -1 and +1, got {found!r}")
+
+
+class GPClassifier(ClassifierMixin, OneVsRest, BaseEstimator):
+    """Gaussian-process classification by EP, QP, VB, Power EP or relaxed EP; O(N^3) a class.
+
+    Two classes have one latent function. C > 2 have C, each fitted by itself to its class against the rest.
+
+    Parameters
+    ----------
+    inference : {"ep", "qp", "vb", "power-ep", "rep"}
+        Expectation propagation [Rasmussen & Williams 2006, section 3.6], quantile propagation [Zhang 2020],
+        variational Bayes [Opper & Archambeau 2009], Power EP [Bui et al. 2017], relaxed EP [Qi & Guo 2012].
+    likelihood : {"probit", "noisy-step"} or Likelihood
+        The noisy step takes labels to be flipped with probability 0.1.
+    kernel : SquaredExponential, optional
+        Where the search starts, or what is kept. By default variance 1 and a lengthscale from the spread of
+        the inputs, the root of their summed variances.
+    ard : bool
+        One lengthscale a dimension.
+    optimise : {"evidence", "cv", None}
+        How the kernel is chosen: by the log evidence, by cross-validation over ten scaled kernels, not at
+        all. Relaxed EP has no evidence.
+    n_restarts : int
+        Further searches of the evidence, from up to ten times smaller or larger parameters.
+    cv : int
+        Folds of the cross-validation.
+    mean : float
+        Prior mean of the latent functions.
+    power : float in [1e-6, 1]
+        Of Power EP; 1 is EP.
+    penalty : float
+        Of relaxed EP's relaxations; 0.03 to 0.3 matter at a kernel variance of 1, large ones are EP.
+    projection : object, optional
+        How QP projects; ``tilted.lookup.build()`` is much faster than quadrature (probit only).
+    search : hyperparameters.Search, optional
+        By default over logarithms of the parameters.
+    options : inference.options.Options, optional
+    random_state : int, Generator, RandomState or None
+        For restarts and folds; the default repeats itself.
+
+    Attributes
+    ----------
+    classes_ : array [C]
+    kernel_ : SquaredExponential, or a list of C for C > 2
+    log_evidence_ : float or None
+        In nats; for C > 2 the mean over classes; None for relaxed EP.
+    status_ : Status, or a list of C
+    theta_ : array [P] or [C P]
+        Logarithms of the kernels' parameters.
+    models_ : list
+        What predicts: ``models_[0].fit`` is a ``tilted.Fit``.
+    n_features_in_ : int
+    feature_names_in_ : array [D]
+        Of a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.estimators import GPClassifier
+    >>> X = np.linspace(-2, 2, 8)[:, None]
+    >>> y = ["no", "no", "no", "yes", "no", "yes", "yes", "yes"]
+    >>> model = GPClassifier(inference="ep").fit(X, y)
+    >>> model.predict([[-1.8], [1.8]]).tolist()
+    ['no', 'yes']
+    >>> model.status_.converged
+    True
+    """
+
+    def __init__(
+        self,
+        inference="ep",
+        *,
+        likelihood="probit",
+        kernel=None,
+        ard=False,
+        optimise="evidence",
+        n_restarts=0,
+        cv=3,
+        mean=0.0,
+        power=0.5,
+        penalty=0.1,
+        projection=None,
+        search=None,
+        options=None,
+        random_state=0,
+    ):
+        self.inference = inference
+        self.likelihood = likelihood
+        self.kernel = kernel
+        self.ard = ard
+        self.optimise = optimise
+        self.n_restarts = n_restarts
+        self.cv = cv
+        self.mean = mean
+        self.power = power
+        self.penalty = penalty
+        self.projection = projection
+        self.search = search
+        self.options = options
+        self.random_state = random_state
+
+    def _settings(self) -> dense.Settings:
+        return dense.Settings(
+            self._likelihood(), self.inference, self.mean, self.optimise, self.n_restarts, self.cv,
+            self.power, self.penalty, self.projection, self.search, self.options,
+        )  # fmt: skip
+
+    def _fitter(self, X, kernel, settings, rng):
+        return lambda y: dense.fit_dense(X, y, kernel, settings, rng, stratified=True)
+
+
+class SparseGPClassifier(ClassifierMixin, OneVsRest, BaseEstimator):
+    """Gaussian-process classification through M pseudo-points [Bui et al. 2017]; O(N M^2) a class.
+
+    Two classes have one latent function. C > 2 have C, each fitted by itself to its class against the rest,
+    from the same pseudo-inputs.
+
+    Parameters
+    ----------
+    inference : {"power-ep", "ep", "vb"}
+        Power EP of the given ``power``, of power 1, or its limit 0.
+    likelihood : {"probit", "noisy-step"} or Likelihood
+    kernel, ard : see `GPClassifier`
+    n_pseudo : int
+        M; fewer where there are fewer distinct inputs. They start at a random part of the inputs.
+    pseudo_inputs : array-like [M, D], optional
+        To start from instead.
+    move_pseudo_inputs : bool
+        Whether the search moves them.
+    optimise : {"evidence", None}
+        Maximise Power EP's energy, or keep kernel and pseudo-inputs.
+    n_restarts : int
+        Further searches from up to ten times smaller or larger kernel parameters.
+    mean : float
+        Prior mean of the latent functions.
+    power : float in [1e-6, 1]
+    jitter : float
+        Added to the diagonal of Kuu, in units of its mean; part of the model.
+    search : regression.Search, optional
+        By default at most 500 evaluations, to a relative tolerance of 1e-7.
+    options : inference.options.Options, optional
+    random_state : int, Generator, RandomState or None
+        For pseudo-inputs and restarts; the default repeats itself.
+
+    Attributes
+    ----------
+    classes_, kernel_, log_evidence_, status_, theta_, n_features_in_, feature_names_in_ : see `GPClassifier`
+    pseudo_inputs_ : array [M, D], or a list of C for C > 2
+    models_ : list
+        What predicts: ``models_[0].fitted`` is a ``sparse_search.Fitted``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.estimators import SparseGPClassifier
+    >>> X = np.linspace(-2, 2, 40)[:, None]
+    >>> y = np.sign(np.sin(3 * X[:, 0]))
+    >>> model = SparseGPClassifier(n_pseudo=6).fit(X, y)
+    >>> model.predict([[-0.5], [0.5]]).tolist()
+    [-1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        inference="power-ep",
+        *,
+        likelihood="probit",
+        kernel=None,
+        ard=False,
+        n_pseudo=50,
+        pseudo_inputs=None,
+        move_pseudo_inputs=True,
+        optimise="evidence",
+        n_restarts=0,
+        mean=0.0,
+        power=0.5,
+        jitter=1e-6,
+        search=None,
+        options=None,
+        random_state=0,
+    ):
+        self.inference = inference
+        self.likelihood = likelihood
+        self.kernel = kernel
+        self.ard = ard
+        self.n_pseudo = n_pseudo
+        self.pseudo_inputs = pseudo_inputs
+        self.move_pseudo_inputs = move_pseudo_inputs
+        self.optimise = optimise
+        self.n_restarts = n_restarts
+        self.mean = mean
+        self.power = power
+        self.jitter = jitter
+        self.search = search
+        self.options = options
+        self.random_state = random_state
+
+    def _settings(self) -> sparse.Settings:
+        search = self.search if self.move_pseudo_inputs else sparse.keep_pseudo_inputs(self.search)
+        return sparse.Settings(
+            self._likelihood(), self.inference, self.mean, self.optimise, self.n_restarts, self.power,
+            self.jitter, search, self.options,
+        )  # fmt: skip
+
+    def _fitter(self, X, kernel, settings, rng):
+        Z = sparse.pseudo_inputs_of(self.pseudo_inputs, X, self.n_pseudo, rng)
+        return lambda y: sparse.fit_sparse(X, y, kernel, Z, settings, rng)
+
+    def _keep(self, models: list, names: list[str]) -> None:
+        found = [model.pseudo.Z for model in models]
+        self.pseudo_inputs_ = found[0] if len(found) == 1 else found
+        super()._keep(models, names)

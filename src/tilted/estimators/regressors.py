@@ -1,0 +1,295 @@
+"""Gaussian-process regressors: on counts, dense, and on real targets with pseudo-points."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from tilted.estimators import dense, sparse
+from tilted.estimators.base import LatentFunctions, generator
+from tilted.estimators.counts import RealCounts
+from tilted.estimators.search import start_kernel
+
+REAL_COUNTS = (
+    "y has values that are no whole numbers: the likelihood continues the factorial by the Gamma function, "
+    "and the evidence is not that of a distribution"
+)
+
+
+class GPPoissonRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
+    """Regression of counts, Poisson with rate f^2, f a Gaussian process [Zhang 2020, appendix C.2]; O(N^3).
+
+    Parameters
+    ----------
+    inference : {"ep", "qp", "vb", "power-ep", "rep"}
+        As `GPClassifier`.
+    kernel : SquaredExponential, optional
+        Where the search starts, or what is kept. By default the variance of the roots of the counts (at least
+        1/4, their noise) and a lengthscale from the spread of the inputs.
+    ard, optimise, n_restarts, cv, power, penalty, search, options, random_state : see `GPClassifier`
+    mean : float, optional
+        Prior mean of f; by default the root of the mean count (half a count added to the sum). At 0 the
+        signs of f are alike and nothing is learnt but its scale.
+
+    Attributes
+    ----------
+    kernel_ : SquaredExponential
+    mean_ : float
+    log_evidence_ : float or None
+        In nats; None for relaxed EP.
+    status_ : Status
+    theta_ : array [P]
+        Logarithms of the kernel's parameters.
+    models_ : list of one
+        What predicts: ``models_[0].fit`` is a ``tilted.Fit``.
+    n_features_in_ : int
+    feature_names_in_ : array [D]
+        Of a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.estimators import GPPoissonRegressor
+    >>> X = np.linspace(0, 5, 20)[:, None]
+    >>> y = np.floor(5 * (1 + np.sin(X[:, 0])))
+    >>> model = GPPoissonRegressor().fit(X, y)
+    >>> bool(model.predict([[1.5]]) > 3 * model.predict([[4.5]]))
+    True
+    """
+
+    def __init__(
+        self,
+        inference="ep",
+        *,
+        kernel=None,
+        ard=False,
+        optimise="evidence",
+        n_restarts=0,
+        cv=3,
+        mean=None,
+        power=0.5,
+        penalty=0.1,
+        search=None,
+        options=None,
+        random_state=0,
+    ):
+        self.inference = inference
+        self.kernel = kernel
+        self.ard = ard
+        self.optimise = optimise
+        self.n_restarts = n_restarts
+        self.cv = cv
+        self.mean = mean
+        self.power = power
+        self.penalty = penalty
+        self.search = search
+        self.options = options
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Fit the latent function.
+
+        Parameters
+        ----------
+        X : array-like [N, D]
+        y : array-like [N]
+            Counts >= 0, at most 100,000. Others than whole numbers are taken with one warning (`RealCounts`).
+
+        Returns
+        -------
+        self
+            A ConvergenceWarning says where the search or its sites did not converge.
+
+        Raises
+        ------
+        ValueError
+            For negative, missing or infinite values, shapes that do not match, and unknown settings.
+        ArithmeticError
+            If there is no proper posterior at the start.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        y = RealCounts().domain(y)
+        self.mean_ = float(np.sqrt((y.sum() + 0.5) / len(y))) if self.mean is None else self.mean
+        settings = dense.Settings(
+            RealCounts(), self.inference, self.mean_, self.optimise, self.n_restarts, self.cv, self.power,
+            self.penalty, None, self.search, self.options,
+        )  # fmt: skip
+        settings.check()
+        if np.any(y != np.floor(y)):
+            warnings.warn(REAL_COUNTS, UserWarning, stacklevel=2)
+        kernel = start_kernel(self.kernel, X, self.ard, max(0.25, float(np.var(np.sqrt(y)))))
+        model = dense.fit_dense(X, y, kernel, settings, generator(self.random_state), stratified=False)
+        self._keep([model], ["the fit"])
+        return self
+
+    def predict(self, X) -> np.ndarray:
+        """Expected counts [N*], E[f^2] = m^2 + v under the posterior of f.
+
+        Raises
+        ------
+        ValueError
+            For bad inputs.
+        ArithmeticError
+            If a variance is lost to rounding.
+        NotFittedError
+        """
+        mean, variance = self._moments(X)
+        return mean**2 + variance
+
+    def log_predictive(self, X, y) -> np.ndarray:
+        """Log probabilities [N*] of counts ``y`` [N*], f integrated out; ValueError for bad inputs."""
+        X = self._inputs(X)
+        return self.models_[0].log_predictive(X, y)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+class SparseGPRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
+    """Regression with Gaussian noise through M pseudo-points, Power EP in closed form; O(N M^2).
+
+    [Bui et al. 2017, sections 3.5-3.7]: power 1 is FITC, 0 is the variational bound (VFE).
+
+    Parameters
+    ----------
+    inference : {"power-ep", "ep", "vb"}
+        Power EP of the given ``power``, of power 1, or its limit 0.
+    kernel : SquaredExponential, optional
+        Where the search starts, or what is kept. By default the variance of the targets and a lengthscale
+        from the spread of the inputs.
+    noise : float, optional
+        Noise variance to start from, or to keep; a tenth of the variance of the targets by default.
+    mean : float, optional
+        Prior mean; that of the targets by default.
+    ard, n_pseudo, pseudo_inputs, move_pseudo_inputs : see `SparseGPClassifier`
+    optimise, n_restarts, power, jitter, search, random_state : see `SparseGPClassifier`
+
+    Attributes
+    ----------
+    kernel_ : SquaredExponential
+    noise_ : float
+        Noise variance.
+    mean_ : float
+    pseudo_inputs_ : array [M, D]
+    log_evidence_ : float
+        Power EP's energy, in nats.
+    status_ : Status
+    theta_ : array [P + 1]
+        Logarithms of the kernel's parameters and of the noise variance.
+    models_ : list of one
+        What predicts: ``models_[0].state``.
+    n_features_in_ : int
+    feature_names_in_ : array [D]
+        Of a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.estimators import SparseGPRegressor
+    >>> X = np.linspace(0, 5, 30)[:, None]
+    >>> model = SparseGPRegressor(n_pseudo=8).fit(X, np.sin(X[:, 0]))
+    >>> model.predict([[1.5]]).round(2).tolist()
+    [1.0]
+    """
+
+    def __init__(
+        self,
+        inference="power-ep",
+        *,
+        kernel=None,
+        ard=False,
+        noise=None,
+        mean=None,
+        n_pseudo=50,
+        pseudo_inputs=None,
+        move_pseudo_inputs=True,
+        optimise="evidence",
+        n_restarts=0,
+        power=0.5,
+        jitter=1e-6,
+        search=None,
+        random_state=0,
+    ):
+        self.inference = inference
+        self.kernel = kernel
+        self.ard = ard
+        self.noise = noise
+        self.mean = mean
+        self.n_pseudo = n_pseudo
+        self.pseudo_inputs = pseudo_inputs
+        self.move_pseudo_inputs = move_pseudo_inputs
+        self.optimise = optimise
+        self.n_restarts = n_restarts
+        self.power = power
+        self.jitter = jitter
+        self.search = search
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Fit the latent function and the noise.
+
+        Parameters
+        ----------
+        X : array-like [N, D]
+        y : array-like [N]
+
+        Returns
+        -------
+        self
+            A ConvergenceWarning says where the search did not converge; ``status_`` has the rest.
+
+        Raises
+        ------
+        ValueError
+            For missing or infinite values, shapes that do not match, and unknown settings.
+        ArithmeticError
+            If the first evaluation fails: Kuu is singular (allow jitter).
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        y = y.astype(float)
+        self.mean_ = float(np.mean(y)) if self.mean is None else self.mean
+        search = self.search if self.move_pseudo_inputs else sparse.keep_pseudo_inputs(self.search)
+        settings = sparse.Settings(
+            None, self.inference, self.mean_, self.optimise, self.n_restarts, self.power, self.jitter,
+            search, None,
+        )  # fmt: skip
+        settings.check()
+        spread = float(np.var(y)) or 1.0
+        kernel = start_kernel(self.kernel, X, self.ard, spread)
+        noise = sparse.NOISE * spread if self.noise is None else self.noise
+        rng = generator(self.random_state)
+        Z = sparse.pseudo_inputs_of(self.pseudo_inputs, X, self.n_pseudo, rng)
+        model = sparse.fit_collapsed(X, y, kernel, Z, noise, settings, rng)
+        self.noise_, self.pseudo_inputs_ = model.state.noise, model.pseudo.Z
+        self._keep([model], ["the fit"])
+        return self
+
+    def predict(self, X, return_std: bool = False):
+        """Expected targets, and the standard deviations of new ones, noise included.
+
+        Parameters
+        ----------
+        X : array-like [N*, D]
+        return_std : bool
+
+        Returns
+        -------
+        mean : array [N*]
+        std : array [N*]
+            If ``return_std``; `predict_latent` has those without noise.
+
+        Raises
+        ------
+        ValueError
+            For bad inputs.
+        ArithmeticError
+            If a variance is lost to rounding.
+        NotFittedError
+        """
+        mean, variance = self._moments(X)
+        return (mean, np.sqrt(variance + self.noise_)) if return_std else mean

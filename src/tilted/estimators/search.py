@@ -1,0 +1,158 @@
+"""Where searches start, the best of several, and the choice of a kernel by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from tilted.kernels import SquaredExponential
+
+RESTART_DECADES = 1.0  # restarts multiply every parameter by up to this power of ten, or divide
+LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
+VARIANCES = (1.0, 10.0)
+
+
+def choice(name: str, value, known) -> None:
+    """ValueError that lists what is ``known`` unless ``value`` is among it."""
+    if value not in known:
+        raise ValueError(f"unknown {name} {value!r}; known: {', '.join(map(repr, known))}")
+
+
+def kind(name: str, value, expected: type) -> None:
+    """ValueError unless ``value`` is None or one of the ``expected``, which is then named with its module."""
+    if not (value is None or isinstance(value, expected)):
+        raise ValueError(f"{name} must be a {expected.__module__}.{expected.__name__}, got {value!r}")
+
+
+def start_kernel(kernel, X: np.ndarray, ard: bool, variance: float = 1.0):
+    """The kernel a search starts from.
+
+    Parameters
+    ----------
+    kernel : SquaredExponential, another kernel, or None
+        None: a squared exponential whose lengthscale is the root of the summed variances of the columns of
+        ``X`` [N, D], or sqrt(D) of each column's standard deviation (ARD); 1 where a column is constant.
+    X : array [N, D]
+    ard : bool
+        Whether an isotropic squared exponential gets a lengthscale for every dimension.
+    variance : float
+        That of the default kernel.
+    """
+    D = X.shape[1]
+    if kernel is None:
+        spread = X.std(axis=0)
+        if ard:
+            return SquaredExponential(variance, tuple(np.sqrt(D) * np.where(spread > 0, spread, 1.0)))
+        total = float(np.sqrt(np.sum(spread**2)))
+        return SquaredExponential(variance, total if total > 0 else 1.0)
+    if not hasattr(kernel, "contract_gradient"):
+        raise ValueError(f"kernel must be a kernel, such as tilted.SquaredExponential(), got {kernel!r}")
+    if ard and not getattr(kernel, "ard", True):
+        return SquaredExponential(kernel.variance, (kernel.lengthscale,) * D)
+    return kernel
+
+
+def best_of(search: Callable, parameters: int, restarts: int, rng: np.random.Generator):
+    """The best of a search from the start and from ``restarts`` random places about it.
+
+    Parameters
+    ----------
+    search : callable
+        Factors [P] of the starting parameters -> a model with ``status``, ``log_evidence`` and ``sound``.
+    parameters : int
+        P.
+    restarts : int
+    rng : Generator
+
+    Returns
+    -------
+    model
+        Of the sound ones that with the highest evidence; its status says of how many, and how many failed.
+
+    Raises
+    ------
+    ArithmeticError, ValueError
+        If the first search fails; later failures are counted.
+    """
+    found, failed = [search(np.ones(parameters))], []
+    for _ in range(restarts):
+        factors = 10.0 ** rng.uniform(-RESTART_DECADES, RESTART_DECADES, parameters)
+        try:
+            found.append(search(factors))
+        except ArithmeticError as error:
+            failed.append(str(error))
+    best = max(found, key=lambda model: (model.sound, model.log_evidence if model.sound else 0.0))
+    if not restarts:
+        return best
+    note = f"best of {len(found)} starts" + (f", {len(failed)} failed ({failed[0]})" if failed else "")
+    return replace(best, status=noted(best.status, note))
+
+
+def noted(status, note: str):
+    """The status with a note at the end of its message."""
+    return replace(status, message="; ".join(part for part in (status.message, note) if part))
+
+
+def candidates(kernel) -> list:
+    """Kernels a cross-validation tries: `VARIANCES` times `LENGTHSCALES` times those of ``kernel``."""
+    at = kernel.parameters()
+    scaled = lambda v, s: kernel.with_parameters(np.append(v * at[:1], s * at[1:]))  # noqa: E731
+    return [scaled(v, s) for v in VARIANCES for s in LENGTHSCALES]
+
+
+def by_cross_validation(fit_at: Callable, X, y, kernels: list, folds: int, stratified: bool, seed: int):
+    """The kernel with the highest mean log predictive density of left-out targets.
+
+    Parameters
+    ----------
+    fit_at : callable
+        (X, y, kernel) -> a model with ``log_predictive(X, y)`` and ``status``.
+    X, y : arrays [N, D], [N]
+    kernels : list
+        Candidates.
+    folds : int
+        Shuffled by ``seed``; ``stratified`` keeps the shares of the labels in them.
+
+    Returns
+    -------
+    kernel
+    note : str
+        The score, and of candidates without one and of runs that did not converge (scored where they were).
+
+    Raises
+    ------
+    ValueError
+        If a class has fewer than two members, or there are fewer targets than folds.
+    ArithmeticError
+        If no candidate has a score.
+    """
+    if stratified:
+        fewest = int(np.min(np.unique(y, return_counts=True)[1]))
+        if fewest < 2:
+            raise ValueError("cross-validation needs at least 2 members of every class, got 1")
+        folds = min(folds, fewest)
+    splitter = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=seed)
+    parts, scores, unsettled, failed = list(splitter.split(X, y)), [], 0, []
+    for kernel in kernels:
+        densities = []
+        try:
+            for train, test in parts:
+                model = fit_at(X[train], y[train], kernel)
+                unsettled += not model.status.converged
+                densities.append(model.log_predictive(X[test], y[test]))
+        except ArithmeticError as error:
+            failed.append(str(error))
+            continue
+        scores.append((float(np.mean(np.concatenate(densities))), kernel))
+    if not scores:
+        raise ArithmeticError(f"no kernel has a cross-validated score ({failed[0]})")
+    score, kernel = max(scores, key=lambda pair: pair[0])
+    note = f"kernel of {len(kernels)} by {folds}-fold cross-validation, {score:.3g} nats a target left out"
+    if failed:
+        note += f", {len(failed)} failed ({failed[0]})"
+    if unsettled:
+        note += f", {unsettled} runs not converged"
+    return kernel, note
