@@ -108,7 +108,7 @@ def test_every_optimum_is_independent_of_the_others(make):
         np.testing.assert_allclose(alone.variance[:, 0], together.variance[:, s], rtol=1e-12)
 
 
-@pytest.mark.parametrize("seed, K", [(5, 0), (1, 1), (11, 2)])
+@pytest.mark.parametrize("seed, K", [(9, 0), (1, 1), (11, 2)])
 def test_moments_are_those_of_rejection_sampling(make, likely, seed, K):
     functions, X = make(seed, n=6, constraints=K, noise=0.1, shift=0.3)
     Xs = np.linspace(0.02, 0.98, 9)[:, None]
