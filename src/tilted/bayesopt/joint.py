@@ -16,6 +16,9 @@ from scipy.linalg.blas import dsyrk, dtrsm
 
 from tilted.bayesopt.surrogate import NOTHING, Rows, Surrogate, positive_part
 
+SAME = 1e-9
+"""Of the prior variance: that of f(x_n) - f(x*) below this means one place."""
+
 
 @dataclass(frozen=True)
 class Projections:
@@ -67,6 +70,14 @@ def cavity(mean, variance, tau, nu) -> tuple[np.ndarray, np.ndarray]:
 
 def _own(optimum: Rows, scale: float) -> np.ndarray:
     return np.where(optimum.rest > NOTHING * scale, np.sqrt(optimum.rest), 0.0)
+
+
+def apart(function: Surrogate, optima: np.ndarray) -> np.ndarray:
+    """Which points are not x* itself [S, N]: a priori f differs by more than `SAME`."""
+    points, optimum = function.rows(function.points), function.rows(optima)
+    differences = points.prior[None] - optimum.prior[:, None]
+    variance = np.einsum("snr,snr->sn", differences, differences) + optimum.rest[:, None]
+    return variance > SAME * function.scale
 
 
 def of_objective(function: Surrogate, optima: np.ndarray) -> Projections:

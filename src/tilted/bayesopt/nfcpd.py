@@ -19,15 +19,17 @@ from tilted.bayesopt.factors import Tilt, no_better, positive
 from tilted.bayesopt.joint import (
     Gaussian,
     Projections,
+    apart,
     cavity,
     loads,
     of_constraint,
     of_objective,
     refresh,
 )
-from tilted.bayesopt.surrogate import NOTHING, Surrogate
+from tilted.bayesopt.surrogate import Surrogate
 
 COOLING = 0.99  # the step shrinks by this in an iteration
+ROUNDING = 1e-12  # of the variance of f(x): that of f(x) - f(x*) below this means that x is x*
 
 
 @dataclass(frozen=True)
@@ -154,8 +156,7 @@ class _Run:
         everyone = np.arange(len(optima))
         states = zip(self.projections, self.tau, self.nu, strict=True)
         self.posteriors = [refresh(p, everyone, tau, nu)[0] for p, tau, nu in states]
-        prior = self.posteriors[0].variance
-        self.kept = prior > NOTHING * functions[0].scale
+        self.kept = apart(functions[0], optima)
         size = len(optima)
         self.converged, self.step = np.zeros(size, dtype=bool), np.ones(size)
         self.iterations, self.halvings = np.zeros(size, dtype=int), np.zeros(size, dtype=int)
@@ -297,7 +298,7 @@ def _whitened(function, projections, q, rows, Xs, optima) -> tuple[np.ndarray, n
 def finish(under_q: Predicted, u_mean, u_variance, with_u) -> Predicted:
     """The last factor, at x itself, and the moments it leaves [eqs 35 to 37]; where x is x* it is 1."""
     mean, variance = under_q.mean.copy(), under_q.variance.copy()
-    kept = u_variance > NOTHING * np.maximum(under_q.variance[0], np.finfo(float).tiny)
+    kept = u_variance > ROUNDING * under_q.variance[0]
     s = np.where(kept, u_variance, 1.0)
     alphas = mean[1:] / np.sqrt(variance[1:])
     _, of_u, of_c = no_better(np.where(kept, u_mean, 0.0) / np.sqrt(s), alphas)

@@ -1,7 +1,7 @@
 """A Gaussian process of one function, given its own observations, at points that all functions share.
 
 Let w(x) be the whitened covariances of f(x) with its values at the points: f(x) = mean + w(x)^T z + rest,
-z ~ N(0, I), where the rest vanishes at the points. The observations make z ~ N(P^-1 b, P^-1) with
+z ~ N(0, I), where the rest all but vanishes at the points. The observations make z ~ N(P^-1 b, P^-1) with
 P = I + W W^T / noise; so, with P = C C^T and zeta = C^T z,
 
     f(x) = mean + a(x)^T zeta + rest,    a(x) = C^-1 w(x),    zeta ~ N(centre, I) given the data.
@@ -18,8 +18,8 @@ import numpy as np
 
 from tilted import linalg
 
-NOTHING = 1e-12
-"""Of a prior variance: what is left of one below this is rounding."""
+NOTHING = 1e-10
+"""Of the prior variance: what is left of a value below this counts as determined by the basis."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Surrogate:
         Variance of the noise; prior mean.
     points : array [N, D]
     basis : array [R, D]
-        Points whose values determine all others to rounding.
+        Points whose values determine those at all others (`NOTHING`).
     factor : array [R, R]
         Lower Cholesky factor of the kernel's matrix there.
     whiten : array [R, R]
@@ -145,6 +145,8 @@ def condition(
     points = np.unique(X, axis=0) if points is None else np.asarray(points, dtype=float)
     observed = _places(X, points)
     root, pivots = linalg.pivoted_cholesky(kernel.matrix(points))
+    rank = int(np.sum(root[pivots, np.arange(len(pivots))] ** 2 > NOTHING * np.max(kernel.diagonal(points))))
+    root, pivots = np.asfortranarray(root[:, :rank]), pivots[:rank]
     seen = root[observed]
     C = linalg.cholesky(np.eye(root.shape[1]) + seen.T @ seen / noise, "precision of the points' values")
     whiten = linalg.inverse_lower(C)
