@@ -142,7 +142,7 @@ def minimise(
             logs.append(log, asdict(done[-1]))
         if progress is not None:
             progress(done[-1])
-    return _conclude(done[: max(n_iter, 1)], header, settings, low, high, min(resumed, n_iter))
+    return _conclude(done[:n_iter], header, settings, min(resumed, n_iter))
 
 
 def check_bounds(bounds: Sequence[tuple[float, float]]) -> tuple[np.ndarray, np.ndarray]:
@@ -221,12 +221,21 @@ def model(done: Sequence[Evaluation], bounds) -> list[surrogate.Surrogate]:
     return functions
 
 
-def _conclude(done, header, settings, low, high, resumed: int) -> Found:
+def recommendation(
+    done: Sequence[Evaluation], bounds, settings: Settings, seed: int
+) -> tuple[np.ndarray, bool]:
+    """Where the minimum seems to be after these evaluations, and whether with the settings' confidence."""
+    low, high = np.transpose(bounds)
+    rng = np.random.default_rng([seed, len(done), 1])
+    place, confident = recommend(model(done, bounds), rng, settings)
+    return low + place * (high - low), confident
+
+
+def _conclude(done, header, settings, resumed: int) -> Found:
     feasible = [e for e in done if e.feasible and e.values[0] is not None]
     best = min(feasible, key=lambda e: e.values[0]) if feasible else None
-    rng = np.random.default_rng([header["seed"], len(done), 1])
-    place, confident = recommend(model(done, header["bounds"]), rng, settings)
+    place, confident = recommendation(done, header["bounds"], settings, header["seed"])
     message = f"{len(done)} evaluations, {len(feasible)} of them feasible"
     if not feasible:
         message += "; no feasible one was found: the recommended place is where all constraints likely hold"
-    return Found(low + place * (high - low), confident, best, tuple(done), resumed, message)
+    return Found(place, confident, best, tuple(done), resumed, message)
