@@ -29,11 +29,13 @@ rule artifacts:
         regressions=[*regression_records(), *toy_record()],
         classifications=classification_records(),
         digits=mnist_record(),
+        pesc=pesc_records(),
         published="data/published/qp_table1.csv",
         claims="data/published/claims.csv",
     output:
         artifact_paths(),
         pep_tables(),
+        pesc_artifacts_made(),
     log:
         f"logs/{config['name']}/artifacts.log",
     conda:
@@ -46,6 +48,6 @@ rule artifacts:
         source=closure_hash("tilted.results.artifacts"),
         folders=[RECORDS, TABLES, FIGURES],
         protocols=list(config["qp"]),
-        pep=[PEP_RECORDS] if PEP or PEP_CLASSES else [],
+        papers=[PEP_RECORDS if PEP or PEP_CLASSES else None, PESC_RECORDS if PESC else None],
     script:
         "../scripts/artifacts.py"

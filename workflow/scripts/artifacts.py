@@ -3,5 +3,5 @@
 from tilted.results import artifacts, store
 
 job = snakemake  # noqa: F821
-loud = artifacts.write_all(*job.params.folders, job.input.published, job.params.protocols, *job.params.pep)
+loud = artifacts.write_all(*job.params.folders, job.input.published, job.params.protocols, *job.params.papers)
 store.write_text(job.log[0], "".join(f"{line}\n" for line in loud))

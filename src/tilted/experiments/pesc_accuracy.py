@@ -55,9 +55,15 @@ def modules_of(problem: str) -> list[str]:
 def study(number: int = NUMBER, seed: int = 0) -> Iterator[dict]:
     """Lines with `COLUMNS`, family by family."""
     for dimension, K in FAMILIES:
-        for k in range(number):
-            rng = np.random.default_rng([seed, dimension, K, k])
-            yield {"family": family(dimension, K), "problem": k, **compare(draw(dimension, K, rng), rng)}
+        yield from lines(dimension, K, number, seed)
+
+
+def lines(dimension: int, K: int, number: int = NUMBER, seed: int = 0) -> Iterator[dict]:
+    """Those of one family; a line that lacks errors had too few draws kept to compare."""
+    for k in range(number):
+        rng = np.random.default_rng([seed, dimension, K, k])
+        line = {"family": family(dimension, K), "problem": k, **compare(draw(dimension, K, rng), rng)}
+        yield {name: line.get(name) for name in COLUMNS}
 
 
 def family(dimension: int, K: int) -> str:
@@ -103,7 +109,7 @@ def compare(problem: Problem, rng: np.random.Generator) -> dict:
         "draws": truth.draws,
         "kept": truth.kept,
         "compared": int(np.sum(enough)),
-        **{name: getattr(found.status, name)[0] for name in STATUS},
+        **{name: getattr(found.status, name)[0].item() for name in STATUS},
     }
     if not np.any(enough):
         return line
@@ -127,13 +133,13 @@ def _moments(found: nfcpd.Nfcpd, truth: rejection.Kept, Xs, enough) -> dict:
     distance = np.linalg.norm(offsets, axis=1)
     away = distance >= AWAY
     return {
-        "mean_error": mean.max(),
-        "sd_error": sd.max(),
+        "mean_error": float(mean.max()),
+        "sd_error": float(sd.max()),
         "worst_function": "f" if function == 0 else f"c{function}",
         "worst_distance": float(distance[place]),
         "within": float(np.mean(worst <= 1.0)),
-        "mean_error_away": np.max(mean[:, away], initial=0.0),
-        "sd_error_away": np.max(sd[:, away], initial=0.0),
+        "mean_error_away": float(np.max(mean[:, away], initial=0.0)),
+        "sd_error_away": float(np.max(sd[:, away], initial=0.0)),
     }
 
 
@@ -163,7 +169,7 @@ def _acquired(found: nfcpd.Nfcpd, truth: rejection.Kept, Xs, enough) -> dict:
     after = np.log(truth.variance[:, enough] + noise[:, None])
     true = acquisition.reduction(before, after, noise).sum(axis=0)
     return {
-        "acquisition_error": np.max(np.abs(ours - true)),
-        "acquisition_top": true.max(),
-        "acquisition_regret": true.max() - true[np.argmax(ours)],
+        "acquisition_error": float(np.max(np.abs(ours - true))),
+        "acquisition_top": float(true.max()),
+        "acquisition_regret": float(true.max() - true[np.argmax(ours)]),
     }

@@ -35,6 +35,7 @@ from tilted.results import (
     verified,
 )
 from tilted.results.pep import artifacts as pep_artifacts
+from tilted.results.pesc import artifacts as pesc_artifacts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +50,7 @@ def write_all(
     published_table: str | Path,
     protocols: Sequence[str] | None = None,
     pep: str | Path | None = None,
+    pesc: str | Path | None = None,
 ) -> list[str]:
     """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, the audit, the ground truth, the study of
     lookup tables, the artifacts of the Power-EP paper, the report and all figures.
@@ -65,6 +67,8 @@ def write_all(
         Which of the protocols in the folder; default: every one.
     pep : str or Path, optional
         Folder of the Power-EP record, which may be absent (`pep.artifacts`).
+    pesc : str or Path, optional
+        Folder of the PESC studies, which may be absent (`pesc.artifacts`).
 
     Returns
     -------
@@ -98,7 +102,9 @@ def write_all(
     claims = Path(published_table).with_name("claims.csv")
     appendix = truth.overview(sampled, made) if sampled else ""
     regression = pep_artifacts.write(pep, tables_folder, figures_folder, claims.parent)
-    audit.write_audit(frame, tables_folder, claims, records, appendix, regression.audit)
+    search = pesc_artifacts.write(pesc, tables_folder, figures_folder)
+    others = [*regression.audit, *search.audit]
+    audit.write_audit(frame, tables_folder, claims, records, appendix, others)
     found = {name: studies.read(records, name) for name in studies.STUDIES}
     if found[studies.ERRORS] is not None and found[studies.EFFECT] is not None:
         lookup_tables.write(found[studies.ERRORS], found[studies.EFFECT], tables_folder)
@@ -108,10 +114,10 @@ def write_all(
         introduction=captions.INTRODUCTION,
         summary=whole,
         figures=[report.FigureFile(path, captions.of_figure(path)) for path in drawn],
-        others=regression.report,
+        others=[*regression.report, *search.report],
     )
-    loud = standing.notes(whole.runs, whole.checks).loud + stamps.loud("ground truth", made) + regression.loud
-    return loud + [
+    loud = standing.notes(whole.runs, whole.checks).loud + stamps.loud("ground truth", made)
+    return [*loud, *regression.loud, *search.loud] + [
         line for name, table in found.items() for line in stamps.loud(name, studies.made(name, table))
     ]
 
