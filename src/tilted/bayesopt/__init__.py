@@ -8,6 +8,8 @@
     q of every function, a Gaussian: data and sites;
 ``nfcpd``
     EP with these factors, and the predictive distributions it leads to;
+``boundary``
+    the last of them with less approximated, to show what that costs;
 ``rejection``
     the same distributions by rejection sampling.
 """

@@ -14,19 +14,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilted.bayesopt import acquisition, nfcpd, optima, rejection, surrogate
+from tilted.bayesopt import acquisition, boundary, nfcpd, optima, rejection, surrogate
 from tilted.bayesopt.joint import of_constraint
 from tilted.kernels import SquaredExponential
 
 COLUMNS = (
     "family problem dimension constraints points noise lengthscale draws kept compared converged iterations "
     "halvings negative_sites mean_error sd_error worst_function worst_distance within mean_error_away "
-    "sd_error_away mean_error_points sd_error_points acquisition_error acquisition_top acquisition_regret"
+    "sd_error_away mean_error_points sd_error_points "
+    "mean_error_exact sd_error_exact acquisition_error acquisition_top acquisition_regret"
 ).split()
 """``compared``: inputs with enough draws. Errors are the largest over them and all functions, of means in
 standard deviations, of standard deviations relative; ``worst_distance`` is the distance from x* in
 lengthscales of the largest error over its tolerance, ``within`` the share of moments within both tolerances.
-``..._away``: at the inputs at least `AWAY` lengthscales from x*. ``..._points``: at the points and x*. Of the
+``..._away``: at the inputs at least `AWAY` lengthscales from x*. ``..._points``: at the points and x*.
+``..._exact``: with g kept exact in the last factor (`bayesopt.boundary`), empty where that fails. Of the
 acquisition function in nats: the largest error, the largest true value, and by how much the truth at its
 maximum falls short of that."""
 
@@ -138,9 +140,17 @@ def _moments(found: nfcpd.Nfcpd, truth: rejection.Kept, Xs, enough) -> dict:
         "worst_function": "f" if function == 0 else f"c{function}",
         "worst_distance": float(distance[place]),
         "within": float(np.mean(worst <= 1.0)),
+        **_exact(found, truth, Xs, enough),
         "mean_error_away": float(np.max(mean[:, away], initial=0.0)),
         "sd_error_away": float(np.max(sd[:, away], initial=0.0)),
     }
+
+
+def _exact(found: nfcpd.Nfcpd, truth: rejection.Kept, Xs, enough) -> dict:
+    ours = boundary.predict(found, Xs[enough])
+    mean, sd = _errors(ours.mean[:, 0], ours.variance[:, 0], truth.mean[:, enough], truth.variance[:, enough])
+    fine = bool(np.all(np.isfinite(mean)) and np.all(np.isfinite(sd)))
+    return {"mean_error_exact": float(mean.max()), "sd_error_exact": float(sd.max())} if fine else {}
 
 
 def _errors(mean, variance, true_mean, true_variance) -> tuple[np.ndarray, np.ndarray]:

@@ -92,6 +92,7 @@ def test_jobs_to_artifacts(tmp_path):
     found = artifacts.write(made, tmp_path / "tables", tmp_path / "figures")
     text = (tmp_path / "tables/pesc.md").read_text(encoding="utf-8")
     assert "| 1-D, K = 1 |       10 |        10 | 100 % |  80 % |" in text
+    assert "g exact" in text
     assert [figure.path.name for figure in found.report[0].figures] == ["accuracy.png", "regret.png"]
     assert all(figure.path.is_file() for figure in found.report[0].figures)
     assert [f.id for f in found.audit[0].findings] == ["PESC1", "PESC2", "PESC3"]

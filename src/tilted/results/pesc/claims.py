@@ -135,9 +135,9 @@ def _predictive(found) -> list[Block]:
         f"worst moment is nearer to x* than {AWAY:g} lengthscales; {100 * found['within'].mean():.1f} % of "
         "single moments are within"
     )
-    away = _shares(found, within(found, "_away"), f"{quantity}, away from x*", MOST, SHOWN)
-    return [
-        Block(
-            "at random inputs", test, (*_shares(found, within(found), quantity, MOST), *away), _same, remark
-        )
+    shown = [
+        *_shares(found, within(found, "_away"), f"{quantity}, away from x*", MOST, SHOWN),
+        *_shares(found, within(found, "_exact"), f"{quantity}, g exact in the last factor", MOST, SHOWN),
     ]
+    lines = (*_shares(found, within(found), quantity, MOST), *shown)
+    return [Block("at random inputs", test, lines, _same, remark)]
