@@ -25,6 +25,7 @@ include: "workflow/rules/paths_qp.smk"
 include: "workflow/rules/paths_pep.smk"
 include: "workflow/rules/paths_mnist.smk"
 include: "workflow/rules/paths_rep.smk"
+include: "workflow/rules/paths_pesc.smk"
 include: "workflow/rules/paths_studies.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/fits.smk"
@@ -81,3 +82,8 @@ if "rep" in config:
 if "lookup" in config:
 
     include: "workflow/rules/lookup_study.smk"
+
+
+if "pesc" in config:
+
+    include: "workflow/rules/pesc.smk"

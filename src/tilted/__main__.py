@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     tables = commands.add_parser("tables", help="every table and figure from the compact records")
     tables.add_argument("--records", default="results/qp", help="folder of compact records (%(default)s)")
     tables.add_argument("--pep", default="results/pep", help="the same of Power EP (%(default)s)")
-    tables.add_argument("--rep", default="results/rep", help="the same of relaxed EP (%(default)s)")
+    tables.add_argument("--rep", default="results/rep", help="of relaxed EP, PESC's beside it (%(default)s)")
     tables.add_argument("--tables", default="tables", help="where tables go (%(default)s)")
     tables.add_argument("--figures", default="figures", help="where figures go (%(default)s)")
     tables.add_argument("--published", default="data/published/qp_table1.csv", help="(%(default)s)")
@@ -297,11 +297,11 @@ def _tables(arguments) -> int:
 
     from tilted.results import artifacts, differences_document, excerpt
 
-    folders = (arguments.records, arguments.tables, arguments.figures)
-    outdated = artifacts.write_all(*folders, arguments.published, pep=arguments.pep, rep=arguments.rep)
+    folders = arguments.records, arguments.tables, arguments.figures, arguments.published
+    papers = None, arguments.pep, arguments.rep, Path(arguments.rep).with_name("pesc")
+    outdated = artifacts.write_all(*folders, *papers)
     if arguments.documents:
-        effects = Path(arguments.tables, "differences.csv")
-        differences_document.write_all(arguments.records, effects, "docs/differences.md")
+        differences_document.write_all(folders[0], f"{folders[1]}/differences.csv", "docs/differences.md")
         for document in DOCUMENTS:
             excerpt.refresh(document, arguments.tables)
     for line in outdated:

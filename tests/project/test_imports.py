@@ -10,9 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "tilted"
 ORDER = """
 mkl linalg gaussian quadrature optimise data kernels linear likelihoods projections lp lookup posteriors
-inference
-warmstarts hyperparameters regression sparse_search minibatch metrics exact protocols provenance api
-estimators experiments results __main__
+inference warmstarts hyperparameters regression sparse_search minibatch metrics exact bayesopt protocols
+provenance api estimators experiments results __main__
 """.split()
 FORBIDDEN = {
     "log of a cdf": r"\blog(1p|2|10)?\(([-\w.+* ]*\b)?(cdf|sf|ndtr|erfc?)\(",

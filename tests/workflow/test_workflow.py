@@ -186,7 +186,7 @@ def test_records_of_other_machines_are_kept(run, snakemake):
         (
             SMALL,
             SMALL.partition("qp:")[0],
-            "top level: qp, pep, pep_classification, mnist, rep, differences or lookup must say",
+            "top level: qp, pep, pep_classification, mnist, rep, pesc, differences or lookup must say",
         ),
     ],
 )

@@ -11,6 +11,7 @@ try:
     from tilted.data import classification, regression, relaxed
     from tilted.data import mnist as mnist_data
     from tilted.experiments import lookup_study, paper_table, pep, pep_classification, qp, truth
+    from tilted.experiments import pesc_accuracy, pesc_regret
     from tilted.experiments import mnist as mnist_study
     from tilted.experiments import rep, rep_choice, rep_points
     from tilted.projections import TableGrid
@@ -20,6 +21,7 @@ try:
     from tilted.results.pep import mnist as mnist_results
     from tilted.results.pep.forms import CLASSIFICATION, REGRESSION
     from tilted.results.rep import records as rep_records
+    from tilted.results.pesc import artifacts as pesc_artifacts
 except ImportError as error:
     sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
 
@@ -52,7 +54,7 @@ def check_schema():
     if error.validator == "additionalProperties":
         what += f"; known: {', '.join(error.schema['properties'])}"
     elif error.validator == "anyOf":
-        what = "qp, pep, pep_classification, mnist, rep, differences or lookup must say what to run"
+        what = "qp, pep, pep_classification, mnist, rep, pesc, differences or lookup must say what to run"
     refuse(f"{'.'.join(map(str, error.absolute_path)) or 'top level'}: {what}")
 
 
@@ -98,6 +100,7 @@ def everything():
     for lines in relaxed_lines().values():
         wanted += lines
     wanted += relaxed_records()
+    wanted += [*pesc_paths(), *pesc_records()]
     if "differences" in config:
         wanted += [f"{RECORDS}/{differences.FILE}", f"{TABLES}/differences.csv"]
     if "lookup" in config:
@@ -107,7 +110,7 @@ def everything():
 
 def show_results():
     """The table in the terminal, and where everything is; nothing when only other targets were asked for."""
-    for path in [*regression_records()[:1], *classification_records()[:1], *mnist_record()]:
+    for path in [*regression_records()[:1], *classification_records()[:1], *mnist_record(), *pesc_records()]:
         if Path(path).is_file():
             print(f"Records: {Path(path).resolve()}")
     if not config["qp"] or not Path(TABLES, "qp_table1.md").is_file():

@@ -30,11 +30,13 @@ rule artifacts:
         classifications=classification_records(),
         digits=mnist_record(),
         relaxed=relaxed_records(),
+        pesc=pesc_records(),
         published="data/published/qp_table1.csv",
         claims="data/published/claims.csv",
     output:
         artifact_paths(),
         pep_tables(),
+        pesc_artifacts_made(),
     log:
         f"logs/{config['name']}/artifacts.log",
     conda:
@@ -49,5 +51,6 @@ rule artifacts:
         protocols=list(config["qp"]),
         pep=PEP_RECORDS if PEP or PEP_CLASSES else None,
         rep=f"{config['results']}/rep" if REP else None,
+        pesc=PESC_RECORDS if PESC else None,
     script:
         "../scripts/artifacts.py"

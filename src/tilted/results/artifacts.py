@@ -35,6 +35,7 @@ from tilted.results import (
     verified,
 )
 from tilted.results.pep import artifacts as pep_artifacts
+from tilted.results.pesc import artifacts as pesc_artifacts
 from tilted.results.rep import artifacts as rep_artifacts
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def write_all(
     protocols: Sequence[str] | None = None,
     pep: str | Path | None = None,
     rep: str | Path | None = None,
+    pesc: str | Path | None = None,
 ) -> list[str]:
     """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, the audit, the ground truth, the study of
     lookup tables, the artifacts of the Power-EP and relaxed-EP papers, the report and all figures.
@@ -69,6 +71,8 @@ def write_all(
         Folder of the Power-EP record, which may be absent (`pep.artifacts`).
     rep : str or Path, optional
         The same of relaxed EP (`rep.artifacts`).
+    pesc : str or Path, optional
+        Folder of the PESC studies, which may be absent (`pesc.artifacts`).
 
     Returns
     -------
@@ -104,6 +108,7 @@ def write_all(
     others = [
         pep_artifacts.write(pep, tables_folder, figures_folder, claims.parent),
         rep_artifacts.write(rep, tables_folder, figures_folder),
+        pesc_artifacts.write(pesc, tables_folder, figures_folder),
     ]
     chapters = [chapter for other in others for chapter in other.audit]
     audit.write_audit(frame, tables_folder, claims, records, appendix, chapters)

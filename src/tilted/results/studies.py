@@ -8,7 +8,9 @@ hyperparameters a line, ``projection`` being ``quadrature``, ``certified`` or ``
 ``dense.csv`` (`tilted.experiments.pep_dense`, there too): one quantity of sparse and dense EP at one pair of
 hyperparameters. ``banana.csv`` and ``banana_map.csv`` (`tilted.experiments.pep_banana`): one fit; one point
 of a map. ``toy.csv`` (`tilted.experiments.pep_toy`): one exact regression. ``mnist.csv``
-(`tilted.experiments.mnist`): one measurement of a training. A line ends with its stamp (`stamps.COLUMNS`).
+(`tilted.experiments.mnist`): one measurement of a training. ``accuracy.csv`` and ``regret.csv`` (PESC's,
+`tilted.experiments.pesc_accuracy` and ``pesc_regret``): one random problem; one look at one search. A line
+ends with its stamp (`stamps.COLUMNS`).
 """
 
 from __future__ import annotations
@@ -17,7 +19,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tilted.experiments import lookup_study, mnist, pep_banana, pep_dense, pep_limits, pep_toy, timing
+from tilted.experiments import (
+    lookup_study,
+    mnist,
+    pep_banana,
+    pep_dense,
+    pep_limits,
+    pep_toy,
+    pesc_accuracy,
+    pesc_regret,
+    timing,
+)
 from tilted.provenance import closure_hash
 from tilted.results import stamps
 from tilted.results.store import write_text
@@ -30,6 +42,7 @@ if TYPE_CHECKING:
 TIMING, ERRORS, EFFECT = "timing.csv", "lookup.csv", "lookup_effect.csv"
 LIMITS, TOY, DIGITS = "limits.csv", "toy.csv", "mnist.csv"
 DENSE, BANANA, MAP = "dense.csv", "banana.csv", "banana_map.csv"
+ACCURACY, REGRET = "accuracy.csv", "regret.csv"
 FOLD = ("dataset", "protocol", "seed", "fold")
 
 
@@ -84,6 +97,14 @@ STUDIES = {
         None,
         "dataset",
         pep_toy.modules_of,
+    ),
+    ACCURACY: Study(pesc_accuracy.COLUMNS, ("family", "problem"), None, "family", pesc_accuracy.modules_of),
+    REGRET: Study(
+        pesc_regret.COLUMNS,
+        ("problem", "repeat", "rule", "evaluations"),
+        None,
+        "problem",
+        pesc_regret.modules_of,
     ),
     DIGITS: Study(mnist.COLUMNS, (*mnist.RUN, "step"), None, "dataset", mnist.modules_of),
 }

@@ -1,0 +1,241 @@
+"""Minimise an expensive function under expensive constraints.
+
+>>> found = minimise(lambda x: x[0] + x[1], [lambda x: x[0] * x[1] - 0.1], [(0, 1), (0, 1)], 20, seed=0)
+
+Every iteration learns the hyperparameters of every function, asks a rule of `rules` where to evaluate next,
+and writes what it found to the log. Random numbers depend on the seed and the iteration only, so that a
+search that goes on from its log ends where it would have ended uninterrupted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import qmc
+
+from tilted.bayesopt import hyperparameters, surrogate
+from tilted.bayesopt import log as logs
+from tilted.bayesopt.rules import RULES, Proposal, Settings, recommend
+from tilted.inference.options import require_whole
+
+Function = Callable[[np.ndarray], float]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One line of the log.
+
+    Attributes
+    ----------
+    iteration : int
+    x : tuple of float
+    values : tuple of float or None
+        f, c_1, ...; None where a function was not evaluated.
+    why : dict
+        What the rule says about its proposal.
+    """
+
+    iteration: int
+    x: tuple[float, ...]
+    values: tuple[float | None, ...]
+    why: dict = field(default_factory=dict)
+
+    @property
+    def feasible(self) -> bool | None:
+        """Whether all constraints hold here; None where one is not known."""
+        constraints = self.values[1:]
+        if any(c is not None and c < 0 for c in constraints):
+            return False
+        return None if None in constraints else True
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found.
+
+    Attributes
+    ----------
+    recommended : array [D]
+        Where the model puts the minimum.
+    confident : bool
+        Whether the model holds that place feasible with the confidence asked for.
+    best : Evaluation or None
+        The best feasible one; None without any.
+    evaluations : tuple of Evaluation
+    resumed : int
+        How many of these came from the log.
+    message : str
+    """
+
+    recommended: np.ndarray
+    confident: bool
+    best: Evaluation | None
+    evaluations: tuple[Evaluation, ...] = field(repr=False)
+    resumed: int = 0
+    message: str = ""
+
+
+def minimise(
+    objective: Function,
+    constraints: Sequence[Function],
+    bounds: Sequence[tuple[float, float]],
+    n_iter: int,
+    seed: int,
+    log: str | Path | None = None,
+    *,
+    rule: str = "pesc",
+    initial: int | None = None,
+    settings: Settings | None = None,
+    progress: Callable[[Evaluation], None] | None = None,
+) -> Found:
+    """Minimise f(x) subject to c_k(x) >= 0 by evaluations alone.
+
+    Parameters
+    ----------
+    objective, constraints : callables
+        x [D] -> float, possibly noisy. There may be no constraints.
+    bounds : sequence of (low, high)
+    n_iter : int
+        Evaluations, the first ones included.
+    seed : int
+    log : str or Path, optional
+        A JSONL file; a search that was interrupted goes on from there.
+    rule : str
+        pesc, improvement or random.
+    initial : int, optional
+        Evaluations of a Latin hypercube at the start; default 2 D + 1.
+    settings : Settings, optional
+    progress : callable, optional
+        Called with every new `Evaluation`.
+
+    Raises
+    ------
+    ValueError
+        Bad bounds, numbers or rule; an observation that is not a finite number; a log of another search.
+    """
+    low, high = check_bounds(bounds)
+    initial = 2 * len(low) + 1 if initial is None else initial
+    for name, value, least in (("n_iter", n_iter, 1), ("initial", initial, 2), ("seed", seed, 0)):
+        require_whole(name, value, least)
+    if rule not in RULES:
+        raise ValueError(f"no rule '{rule}'; known: {', '.join(RULES)}")
+    settings = settings or Settings()
+    functions = (objective, *constraints)
+    header = {
+        "bounds": np.transpose([low, high]).tolist(),
+        "seed": int(seed),
+        "functions": len(functions),
+        "rule": rule,
+        "initial": int(initial),
+        "settings": asdict(settings),
+    }
+    done = _resume(log, header)
+    resumed = len(done)
+    for iteration in range(resumed, n_iter):
+        proposal = _propose(done, iteration, header, settings, len(low))
+        x = low + proposal.place * (high - low)
+        done.append(Evaluation(iteration, tuple(x.tolist()), _observe(functions, x, proposal), proposal.why))
+        if log is not None:
+            logs.append(log, asdict(done[-1]))
+        if progress is not None:
+            progress(done[-1])
+    return _conclude(done[:n_iter], header, settings, min(resumed, n_iter))
+
+
+def check_bounds(bounds: Sequence[tuple[float, float]]) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper ends [D].
+
+    Raises
+    ------
+    ValueError
+        Not pairs of finite numbers, the first below the second.
+    """
+    pairs = np.asarray(bounds, dtype=float)
+    if pairs.ndim != 2 or pairs.shape[1:] != (2,) or not len(pairs):
+        raise ValueError(f"bounds are pairs (low, high), one a dimension, got shape {pairs.shape}")
+    if not np.all(np.isfinite(pairs)) or not np.all(pairs[:, 0] < pairs[:, 1]):
+        wrong = [i for i, (a, b) in enumerate(pairs) if not (np.isfinite(a) and np.isfinite(b) and a < b)]
+        raise ValueError(f"bounds must be finite, low below high; not so in dimension {wrong[0]}")
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _resume(log, header: dict) -> list[Evaluation]:
+    """Evaluations in the log; a new log gets its first line."""
+    if log is None:
+        return []
+    lines = logs.read(log)
+    if not lines:
+        logs.append(log, header)
+        return []
+    different = sorted(name for name in header if lines[0].get(name) != header[name])
+    if different:
+        raise ValueError(f"{log} is the log of another search: {', '.join(different)} differ")
+    return [
+        Evaluation(line["iteration"], tuple(line["x"]), tuple(line["values"]), line["why"])
+        for line in lines[1:]
+    ]
+
+
+def _propose(done, iteration: int, header: dict, settings: Settings, dimension: int) -> Proposal:
+    seed = header["seed"]
+    if iteration < header["initial"]:
+        design = qmc.LatinHypercube(dimension, rng=np.random.default_rng(seed)).random(header["initial"])
+        return Proposal(design[iteration], None, {"rule": "initial"})
+    rng = np.random.default_rng([seed, iteration])
+    return RULES[header["rule"]](model(done, header["bounds"]), rng, settings)
+
+
+def _observe(functions: Sequence[Function], x: np.ndarray, proposal: Proposal) -> tuple[float | None, ...]:
+    values: list[float | None] = []
+    for j, function in enumerate(functions):
+        if proposal.function not in (None, j):
+            values.append(None)
+            continue
+        value = float(function(x.copy()))
+        if not np.isfinite(value):
+            name = "the objective" if j == 0 else f"constraint {j}"
+            raise ValueError(f"{name} is {value} at {x.tolist()}; observations must be finite")
+        values.append(value)
+    return tuple(values)
+
+
+def model(done: Sequence[Evaluation], bounds) -> list[surrogate.Surrogate]:
+    """Surrogates of all functions in the unit cube, at the places visited.
+
+    In the units of `hyperparameters.scaled`, which differ between functions but keep every sign.
+    """
+    low, high = np.transpose(bounds)
+    X = (np.array([e.x for e in done]) - low) / (high - low)
+    points = surrogate.union([X])
+    functions = []
+    for j in range(len(done[0].values)):
+        seen = [i for i, e in enumerate(done) if e.values[j] is not None]
+        data = hyperparameters.scaled(np.array([done[i].values[j] for i in seen]))
+        learned = hyperparameters.learn(X[seen], data)
+        functions.append(
+            surrogate.condition(learned.kernel, learned.noise, X[seen], data.y, points, data.mean)
+        )
+    return functions
+
+
+def recommendation(
+    done: Sequence[Evaluation], bounds, settings: Settings, seed: int
+) -> tuple[np.ndarray, bool]:
+    """Where the minimum seems to be after these evaluations, and whether with the settings' confidence."""
+    low, high = np.transpose(bounds)
+    rng = np.random.default_rng([seed, len(done), 1])
+    place, confident = recommend(model(done, bounds), rng, settings)
+    return low + place * (high - low), confident
+
+
+def _conclude(done, header, settings, resumed: int) -> Found:
+    feasible = [e for e in done if e.feasible and e.values[0] is not None]
+    best = min(feasible, key=lambda e: e.values[0]) if feasible else None
+    place, confident = recommendation(done, header["bounds"], settings, header["seed"])
+    message = f"{len(done)} evaluations, {len(feasible)} of them feasible"
+    if not feasible:
+        message += "; no feasible one was found: the recommended place is where all constraints likely hold"
+    return Found(place, confident, best, tuple(done), resumed, message)

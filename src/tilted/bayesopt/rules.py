@@ -1,0 +1,202 @@
+"""What to evaluate next: PESC, expected improvement where it is likely feasible, chance.
+
+A rule sees the surrogates in the unit cube and proposes a place, and whether one function alone is to be
+observed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_ndtr
+
+from tilted.bayesopt import optima
+from tilted.bayesopt.acquisition import entropy_reduction
+from tilted.bayesopt.nfcpd import infer
+from tilted.bayesopt.surrogate import Surrogate
+from tilted.likelihoods.normal import LOG_SQRT_2PI, hazard
+
+STARTS, STEPS, DIFFERENCE = 3, 15, 1e-4  # of the search for the best place
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much work a proposal is.
+
+    Parameters
+    ----------
+    optima : int
+        Places x* sampled.
+    candidates : int
+        Random places compared, before the best are refined.
+    decoupled : bool
+        Whether to observe the one function that promises most.
+    confidence : float
+        Probability that every constraint has to hold with where the minimum is recommended.
+    """
+
+    optima: int = 30
+    candidates: int = 1000
+    decoupled: bool = False
+    confidence: float = 0.975
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A place [D] in the unit cube, the one function to observe there (None: all), and what led to it."""
+
+    place: np.ndarray
+    function: int | None
+    why: dict
+
+
+def pesc(functions: Sequence[Surrogate], rng: np.random.Generator, settings: Settings) -> Proposal:
+    """Where the expected reduction of entropy is largest; where no x* was found, where all likely hold."""
+    box = np.tile([0.0, 1.0], (functions[0].points.shape[1], 1))
+    places = optima.sample(functions[0], functions[1:], box, settings.optima, rng, settings.candidates)
+    counts = {"optima": len(places.places), "infeasible_draws": places.infeasible}
+    if not len(places.places):
+        place, value = highest(lambda X: log_feasible(functions, X), box, rng, settings.candidates)
+        return Proposal(place, None, {"rule": "feasibility", **counts, "value": value})
+    given = infer(functions[0], functions[1:], places.places)
+    counts |= {
+        "unconverged": int(np.sum(~given.status.converged)),
+        "iterations": float(np.mean(given.status.iterations)),
+        "halvings": int(np.sum(given.status.halvings)),
+    }
+    combine = (lambda parts: parts.max(axis=0)) if settings.decoupled else (lambda parts: parts.sum(axis=0))
+    place, value = highest(
+        lambda X: combine(entropy_reduction(given, X)), box, rng, settings.candidates, places.places
+    )
+    best = int(np.argmax(entropy_reduction(given, place[None])[:, 0])) if settings.decoupled else None
+    return Proposal(place, best, {"rule": "pesc", **counts, "value": value})
+
+
+def improvement(functions: Sequence[Surrogate], rng: np.random.Generator, settings: Settings) -> Proposal:
+    """Expected improvement times probability of feasibility [Schonlau et al. 1998; Gardner et al. 2014].
+
+    Over the best posterior mean at a point where the means of all constraints are positive; where there is
+    none, the probability of feasibility alone.
+    """
+    box = np.tile([0.0, 1.0], (functions[0].points.shape[1], 1))
+    means = [function.rows(function.points).mean for function in functions]
+    feasible = np.all([c > 0 for c in means[1:]], axis=0) & np.ones(len(means[0]), dtype=bool)
+    if not np.any(feasible):
+        place, value = highest(lambda X: log_feasible(functions, X), box, rng, settings.candidates)
+        return Proposal(place, None, {"rule": "feasibility", "value": value})
+    best = float(np.min(means[0][feasible]))
+    place, value = highest(
+        lambda X: log_improvement(functions[0], best, X) + log_feasible(functions, X),
+        box,
+        rng,
+        settings.candidates,
+        functions[0].points[feasible],
+    )
+    return Proposal(place, None, {"rule": "improvement", "value": value})
+
+
+def chance(functions: Sequence[Surrogate], rng: np.random.Generator, settings: Settings) -> Proposal:
+    """A uniformly random place."""
+    return Proposal(rng.random(functions[0].points.shape[1]), None, {"rule": "random"})
+
+
+RULES: dict[str, Callable[..., Proposal]] = {"pesc": pesc, "improvement": improvement, "random": chance}
+
+
+def log_feasible(functions: Sequence[Surrogate], Xs: np.ndarray) -> np.ndarray:
+    """Log probability [n] that all constraints hold."""
+    return sum((_log_probability(function, Xs) for function in functions[1:]), np.zeros(len(Xs)))
+
+
+def log_improvement(objective: Surrogate, best: float, Xs: np.ndarray) -> np.ndarray:
+    """Log of the expected improvement sd (z Phi(z) + phi(z)), z = (best - mean) / sd.
+
+    z + hazard(z) cancels far below 0, where it is 1 / |z| to leading order.
+    """
+    mean, variance = objective.predict(Xs)
+    sd = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    z = (best - mean) / sd
+    far = z < -20.0
+    near = np.where(far, 0.0, z)
+    inner = np.log(near + hazard(near)) + log_ndtr(near)
+    away = np.where(far, z, -20.0)
+    tail = -0.5 * away**2 - LOG_SQRT_2PI - 2.0 * np.log(-away)
+    return np.log(sd) + np.where(far, tail, inner)
+
+
+def highest(value, box, rng, candidates: int, known: np.ndarray | None = None) -> tuple[np.ndarray, float]:
+    """A maximum of ``value`` (places [n, D] -> [n]) in a box [D, 2]: random places, the best refined.
+
+    Parameters
+    ----------
+    known : array [n, D], optional
+        Places to look around.
+    """
+    low, high = box.T
+    places = rng.uniform(low, high, (candidates, len(box)))
+    if known is not None:
+        around = known + 0.02 * (high - low) * rng.standard_normal(known.shape)
+        places = np.vstack([places, np.clip(np.vstack([known, around]), low, high)])
+    values = value(places)
+    ranked = np.argsort(-values)[:STARTS]
+    best, top = places[ranked[0]], float(values[ranked[0]])
+    for start in places[ranked]:
+        end = minimize(_with_slope(value, low, high), start, jac=True, bounds=box, method="L-BFGS-B",
+                       options={"maxiter": STEPS, "maxfun": 2 * STEPS})  # fmt: skip
+        if -end.fun > top:
+            best, top = np.clip(end.x, low, high), float(-end.fun)
+    return best, top
+
+
+def _with_slope(value, low, high):
+    """-value and its gradient by central differences, one-sided at the box's walls."""
+    steps = DIFFERENCE * np.diag(high - low)
+
+    def negative(x):
+        up, down = np.minimum(x + steps, high), np.maximum(x - steps, low)
+        found = value(np.vstack([x[None], up, down]))
+        n = len(x)
+        width = np.sum(up - down, axis=1)
+        return -float(found[0]), -(found[1 : n + 1] - found[n + 1 :]) / width
+
+    return negative
+
+
+def recommend(
+    functions: Sequence[Surrogate], rng: np.random.Generator, settings: Settings
+) -> tuple[np.ndarray, bool]:
+    """Where the posterior mean of f is lowest among places that hold with the settings' confidence.
+
+    Returns
+    -------
+    place : array [D]
+    confident : bool
+        Whether there is such a place; if not, ``place`` is the one most likely to hold.
+    """
+    box = np.tile([0.0, 1.0], (functions[0].points.shape[1], 1))
+    needed = np.log(settings.confidence)
+
+    def holds(X):
+        margins = [_log_probability(function, X) - needed for function in functions[1:]]
+        return np.min(margins, axis=0) if margins else np.ones(len(X))
+
+    places = np.vstack([functions[0].points, rng.random((settings.candidates, len(box)))])
+    allowed = holds(places) >= 0
+    if not np.any(allowed):
+        return highest(holds, box, rng, settings.candidates, functions[0].points)[0], False
+    mean = np.where(allowed, functions[0].predict(places)[0], np.inf)
+    start = places[np.argmin(mean)]
+    rules = [{"type": "ineq", "fun": lambda x: holds(x[None])[0]}] if len(functions) > 1 else []
+    end = minimize(lambda x: functions[0].predict(x[None])[0][0], start, bounds=box, constraints=rules,
+                   method="SLSQP", options={"maxiter": 60})  # fmt: skip
+    x = np.clip(end.x, 0.0, 1.0)
+    better = np.all(np.isfinite(x)) and holds(x[None])[0] >= 0
+    return (x if better and functions[0].predict(x[None])[0][0] <= np.min(mean) else start), True
+
+
+def _log_probability(function: Surrogate, Xs: np.ndarray) -> np.ndarray:
+    mean, variance = function.predict(Xs)
+    return log_ndtr(mean / np.sqrt(np.maximum(variance, np.finfo(float).tiny)))

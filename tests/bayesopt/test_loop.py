@@ -1,0 +1,139 @@
+"""The search: its minimum, its log, its errors, no constraints, decoupled functions."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tilted.bayesopt import log as logs
+from tilted.bayesopt.loop import Evaluation, check_bounds, minimise
+from tilted.bayesopt.rules import Settings
+
+QUICK = Settings(optima=5, candidates=100)
+BOX = [(-1.0, 2.0)]
+
+
+def bowl(x):
+    return float((x[0] - 0.3) ** 2)
+
+
+def right(x):
+    """Feasible from 0.8 on: the constrained minimum is there."""
+    return float(x[0] - 0.8)
+
+
+@pytest.mark.parametrize("rule", ["pesc", "improvement"])
+def test_it_finds_the_constrained_minimum(rule):
+    found = minimise(bowl, [right], BOX, 12, 0, rule=rule, settings=QUICK)
+    assert found.confident
+    assert found.recommended[0] == pytest.approx(0.8, abs=0.03)
+    assert found.best.values[0] == pytest.approx(0.25, abs=0.03)
+    assert found.best.feasible
+    assert len(found.evaluations) == 12
+    assert [e.why["rule"] for e in found.evaluations][2:4] == ["initial", rule]
+
+
+def test_without_constraints():
+    found = minimise(bowl, [], BOX, 9, 1, settings=QUICK)
+    assert found.recommended[0] == pytest.approx(0.3, abs=0.03)
+    assert found.message == "9 evaluations, 9 of them feasible"
+
+
+def wave(x):
+    return float(np.sin(4.0 * x[0]))
+
+
+@pytest.mark.parametrize(
+    "objective, constraint, asked, place", [(wave, right, 0, 1.178), (bowl, right, 1, 0.8)]
+)
+def test_decoupled_evaluations_are_of_the_function_that_matters(objective, constraint, asked, place):
+    settings = Settings(optima=5, candidates=100, decoupled=True)
+    found = minimise(objective, [constraint], BOX, 14, 2, settings=settings)
+    later = found.evaluations[3:]
+    assert all(sum(v is not None for v in e.values) == 1 for e in later)
+    assert np.mean([e.values[asked] is not None for e in later]) > 0.7
+    assert found.recommended[0] == pytest.approx(place, abs=0.1)
+
+
+def test_it_goes_on_from_its_log_as_if_never_interrupted(tmp_path):
+    path = tmp_path / "log.jsonl"
+    whole = minimise(bowl, [right], BOX, 8, 3, settings=QUICK)
+    seen = []
+
+    def killed(x):
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+        return bowl(x)
+
+    with pytest.raises(KeyboardInterrupt):
+        minimise(killed, [right], BOX, 8, 3, path, settings=QUICK, progress=seen.append)
+    with path.open("ab") as file:
+        file.write(b'{"iteration": 5, "x": [0.')  # what a kill in the middle of a line leaves
+    found = minimise(bowl, [right], BOX, 8, 3, path, settings=QUICK, progress=seen.append)
+    assert found.resumed == 5
+    assert [e.iteration for e in seen] == list(range(8))
+    assert [e.x for e in found.evaluations] == [e.x for e in whole.evaluations]
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["iteration"] for line in lines[1:]] == list(range(8))
+    again = minimise(bowl, [right], BOX, 8, 3, path, settings=QUICK, progress=seen.append)
+    assert again.resumed == 8 and len(seen) == 8
+    np.testing.assert_array_equal(again.recommended, found.recommended)
+
+
+def test_a_log_of_another_search_is_refused(tmp_path):
+    path = tmp_path / "log.jsonl"
+    minimise(bowl, [], BOX, 2, 3, path, settings=QUICK)
+    with pytest.raises(ValueError, match="another search: functions, seed differ"):
+        minimise(bowl, [right], BOX, 2, 4, path, settings=QUICK)
+    path.write_text("no json\n")
+    with pytest.raises(ValueError, match="line 1 is not JSON"):
+        minimise(bowl, [], BOX, 2, 3, path, settings=QUICK)
+
+
+def test_an_infeasible_start_is_legal_and_said():
+    found = minimise(bowl, [lambda x: -1.0 - x[0] ** 2], BOX, 5, 0, settings=QUICK)
+    assert found.best is None and not found.confident
+    assert "no feasible one was found" in found.message
+    assert found.evaluations[-1].why["rule"] == "feasibility"
+    assert found.evaluations[-1].why["infeasible_draws"] > 0
+
+
+def test_bad_observations_name_place_and_function(tmp_path):
+    path = tmp_path / "log.jsonl"
+    with pytest.raises(ValueError, match=r"constraint 1 is nan at \["):
+        minimise(bowl, [lambda x: np.nan], BOX, 4, 0, path, settings=QUICK)
+    assert len(logs.read(path)) == 1  # nothing of that evaluation
+    with pytest.raises(ValueError, match="the objective is inf"):
+        minimise(lambda x: np.inf, [], BOX, 4, 0)
+
+
+@pytest.mark.parametrize(
+    "bounds, what",
+    [
+        ([(0.0, 0.0)], "not so in dimension 0"),
+        ([(0.0, 1.0), (2.0, 1.0)], "not so in dimension 1"),
+        ([(0.0, np.nan)], "dimension 0"),
+        ([0.0, 1.0], "pairs"),
+        ([], "pairs"),
+    ],
+)
+def test_bad_bounds_are_refused(bounds, what):
+    with pytest.raises(ValueError, match=what):
+        check_bounds(bounds)
+
+
+@pytest.mark.parametrize(
+    "changed, what",
+    [({"n_iter": 0}, "n_iter"), ({"seed": -1}, "seed"), ({"rule": "best"}, "no rule 'best'; known: pesc")],
+)
+def test_bad_arguments_are_refused(changed, what):
+    arguments = {"n_iter": 3, "seed": 0} | changed
+    with pytest.raises(ValueError, match=what):
+        minimise(bowl, [], BOX, **arguments)
+
+
+def test_feasibility_of_what_was_not_observed_is_unknown():
+    assert Evaluation(0, (0.0,), (1.0, None, 2.0)).feasible is None
+    assert Evaluation(0, (0.0,), (1.0, None, -2.0)).feasible is False
+    assert Evaluation(0, (0.0,), (1.0, 0.0, 2.0)).feasible is True
+    assert Evaluation(0, (0.0,), (1.0,)).feasible is True

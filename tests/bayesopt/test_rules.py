@@ -1,0 +1,110 @@
+"""Proposals and what they maximise; hyperparameters."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from tilted.bayesopt import hyperparameters, rules
+
+BOX = np.array([[0.0, 1.0], [0.0, 1.0]])
+
+
+def test_improvement_is_the_integral(make):
+    functions, _ = make(3, n=6, dimension=2)
+    Xs = np.random.default_rng(0).random((4, 2))
+    mean, variance = functions[0].predict(Xs)
+    for best in (mean.min() - 0.5, mean.max()):
+        found = rules.log_improvement(functions[0], best, Xs)
+        for value, m, v in zip(found, mean, variance, strict=True):
+            expected = quad(
+                lambda f, m=m, v=v, best=best: (best - f) * norm.pdf(f, m, np.sqrt(v)), m - 12, best
+            )[0]
+            assert value == pytest.approx(np.log(expected), rel=1e-5)
+
+
+def test_improvement_far_below_is_smooth(make):
+    functions, _ = make(3, n=6, dimension=2)
+    Xs = np.random.default_rng(0).random((1, 2))
+    mean, variance = functions[0].predict(Xs)
+    z = np.array([-19.9, -20.1, -200.0])
+    values = [
+        rules.log_improvement(functions[0], float(mean[0] + t * np.sqrt(variance[0])), Xs)[0] for t in z
+    ]
+    leading = -0.5 * z**2 - 2 * np.log(-z) - 0.5 * np.log(2 * np.pi) + 0.5 * np.log(variance[0])
+    np.testing.assert_allclose(values, leading, atol=0.01)
+
+
+def test_feasibility_multiplies(make):
+    functions, _ = make(4, n=6, dimension=2, constraints=2)
+    Xs = np.random.default_rng(0).random((5, 2))
+    parts = [norm.logcdf(m / np.sqrt(v)) for m, v in (c.predict(Xs) for c in functions[1:])]
+    np.testing.assert_allclose(rules.log_feasible(functions, Xs), sum(parts), rtol=1e-10)
+    np.testing.assert_array_equal(rules.log_feasible(functions[:1], Xs), 0.0)
+
+
+@pytest.mark.parametrize("peak", [(0.31, 0.77), (1.0, 0.5), (0.0, 0.0)])
+def test_the_highest_place_is_found_inside_and_at_the_walls(peak):
+    def value(X):
+        return -np.sum((X - peak) ** 2, axis=1)
+
+    place, top = rules.highest(value, BOX, np.random.default_rng(0), 200)
+    np.testing.assert_allclose(place, peak, atol=1e-5)
+    assert top == pytest.approx(0.0, abs=1e-8)
+
+
+def test_recommendations_hold_with_confidence(make):
+    functions, _ = make(5, n=15, dimension=2, constraints=1, noise=1e-3)
+    place, confident = rules.recommend(functions, np.random.default_rng(0), rules.Settings(candidates=300))
+    assert confident
+    mean, variance = functions[1].predict(place[None])
+    assert norm.cdf(mean[0] / np.sqrt(variance[0])) >= 0.975 - 1e-9
+    grid = np.random.default_rng(1).random((3000, 2))
+    m, v = functions[1].predict(grid)
+    allowed = norm.cdf(m / np.sqrt(v)) >= 0.975
+    assert functions[0].predict(place[None])[0][0] <= functions[0].predict(grid[allowed])[0].min() + 1e-3
+
+
+def test_hyperparameters_are_found_again():
+    rng = np.random.default_rng(0)
+    X = rng.random((80, 2))
+    kernel = hyperparameters.SquaredExponential(1.0, (0.2, 0.8))
+    K = kernel.matrix(X) + 1e-2 * np.eye(80)
+    y = 5.0 * np.linalg.cholesky(K) @ rng.standard_normal(80)
+    data = hyperparameters.scaled(y)
+    learned = hyperparameters.learn(X, data)
+    assert learned.outcome.success
+    np.testing.assert_allclose(learned.kernel.lengthscale, (0.2, 0.8), rtol=0.4)
+    assert learned.noise * data.scale**2 == pytest.approx(25 * 1e-2, rel=0.6)
+
+
+def test_scaling_keeps_signs_and_survives_constants():
+    data = hyperparameters.scaled(np.array([-2.0, 4.0, 1.0]))
+    np.testing.assert_array_equal(np.sign(data.y), [-1, 1, 1])
+    assert np.std(data.y) == pytest.approx(1.0)
+    assert hyperparameters.scaled(np.full(3, 7.0)).scale == 1.0
+    learned = hyperparameters.learn(
+        np.random.default_rng(0).random((3, 2)), hyperparameters.scaled(np.full(3, 7.0))
+    )
+    assert np.isfinite(learned.noise)
+
+
+def test_the_searchs_gradient_is_its_own():
+    """The slope of evidence and prior against finite differences."""
+    from scipy.optimize import check_grad
+
+    caught = {}
+
+    def catch(objective, x0, *rest, **more):
+        caught["objective"], caught["start"] = objective, x0
+        return original(objective, x0, *rest, **more)
+
+    original = hyperparameters.lbfgs
+    hyperparameters.lbfgs = catch
+    try:
+        rng = np.random.default_rng(0)
+        hyperparameters.learn(rng.random((10, 2)), hyperparameters.scaled(rng.standard_normal(10)))
+    finally:
+        hyperparameters.lbfgs = original
+    f = caught["objective"]
+    assert check_grad(lambda x: f(x)[0], lambda x: f(x)[1], caught["start"] + [0.1, 0.1, 0.2, 5.0]) < 1e-4
