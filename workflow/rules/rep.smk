@@ -134,7 +134,6 @@ rule relaxed_records:
     params:
         source=closure_hash("tilted.results.rep.records"),
         keep=config.get("keep_records", False),
-        folder=f"{config['results']}/rep",
     script:
         "../scripts/rep_records.py"
 

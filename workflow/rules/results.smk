@@ -49,8 +49,10 @@ rule artifacts:
         source=closure_hash("tilted.results.artifacts"),
         folders=[RECORDS, TABLES, FIGURES],
         protocols=list(config["qp"]),
-        pep=PEP_RECORDS if PEP or PEP_CLASSES else None,
-        rep=f"{config['results']}/rep" if REP else None,
-        pesc=PESC_RECORDS if PESC else None,
+        papers=[
+            PEP_RECORDS if PEP or PEP_CLASSES else None,
+            f"{config['results']}/rep" if REP else None,
+            PESC_RECORDS if PESC else None,
+        ],
     script:
         "../scripts/artifacts.py"

@@ -3,6 +3,6 @@
 from tilted.results import artifacts, store
 
 job = snakemake  # noqa: F821
-what = job.params.protocols, job.params.pep, job.params.rep, job.params.pesc
-loud = artifacts.write_all(*job.params.folders, job.input.published, *what)
+what = job.input.published, job.params.protocols, *job.params.papers
+loud = artifacts.write_all(*job.params.folders, *what)
 store.write_text(job.log[0], "".join(f"{line}\n" for line in loud))
