@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from tilted.results.audit import units as lines_of
 from tilted.results.audit.rows import higher, not_lower
-from tilted.results.pep import claims, inference
-from tilted.results.pep.inference import Draft
+from tilted.results.audit.units import Draft
+from tilted.results.pep import claims
 from tilted.results.pep.published import Printed
 
 PRINTED = [
@@ -177,16 +178,16 @@ class TestInference:
         return Draft(row, "x", "nats", units, units, 1e-3, judge, 4)
 
     def test_holms_family_is_what_a_p_value_decides(self):
-        alone = inference.tested([self.draft(higher, 0.05)])[0]
-        among = inference.tested([self.draft(higher, 0.05), self.draft(not_lower, 0.05)])
+        alone = lines_of.tested([self.draft(higher, 0.05)])[0]
+        among = lines_of.tested([self.draft(higher, 0.05), self.draft(not_lower, 0.05)])
         assert among[0].sample.p_holm == alone.sample.p_holm == pytest.approx(alone.sample.p)
         assert math.isnan(among[1].sample.p_holm) and among[1].sample.status == "yes"
-        twice = inference.tested([self.draft(higher, 0.05), self.draft(higher, 0.05)])
+        twice = lines_of.tested([self.draft(higher, 0.05), self.draft(higher, 0.05)])
         assert twice[0].sample.p_holm == pytest.approx(2 * alone.sample.p)
 
     def test_a_group_shows_its_worst_line_or_its_largest(self):
-        lines = inference.tested([self.draft(higher, m) for m in (0.5, -0.2, 0.3)])
-        worst = inference.Group(lines).line()
+        lines = lines_of.tested([self.draft(higher, m) for m in (0.5, -0.2, 0.3)])
+        worst = lines_of.Group(lines).line()
         assert worst.effect == pytest.approx(-0.2) and worst.note == "worst of 3"
-        largest = inference.Group(lines, every=False).line()
+        largest = lines_of.Group(lines, every=False).line()
         assert largest.effect == pytest.approx(0.5) and largest.sample.status == "yes"

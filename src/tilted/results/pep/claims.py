@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted.results.audit.rows import higher, not_lower, similar
+from tilted.results.audit.units import Draft, Group, missing, tested
 from tilted.results.audit.verdicts import Block, Line
 from tilted.results.pep import compare, published, scores
-from tilted.results.pep.inference import Draft, Group, missing, tested
 from tilted.results.pep.scores import FAILED, FULL, NLML, PREDICTIVE, SMLL, SMSE, Score, values
 
 if TYPE_CHECKING:

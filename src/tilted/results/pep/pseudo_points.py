@@ -10,9 +10,9 @@ import numpy as np
 from tilted.experiments import pep_banana
 from tilted.results import studies, style
 from tilted.results.audit.rows import higher, not_lower
+from tilted.results.audit.units import Draft, missing, tested
 from tilted.results.audit.verdicts import Block
 from tilted.results.pep import looks, scores
-from tilted.results.pep.inference import Draft, missing, tested
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilted.results import stamps
+from tilted.results.audit.units import estimate
 from tilted.results.grid import grid, items
 from tilted.results.pep import compare, rerun, scores, words
-from tilted.results.pep.inference import estimate
 from tilted.results.pep.published import Printed
 from tilted.results.pep.scores import FAILED, FULL, NAMES, OK, Score
 from tilted.results.store import write_text

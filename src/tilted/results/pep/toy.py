@@ -14,9 +14,9 @@ import numpy as np
 
 from tilted.experiments.pep_toy import COLUMNS, LEARNED, SCORES, TRUE
 from tilted.results import stamps, studies
+from tilted.results.audit.units import estimate
 from tilted.results.grid import counted, grid
 from tilted.results.pep import scores
-from tilted.results.pep.inference import estimate
 from tilted.results.pep.scores import FAILED, OK, STOPPED
 from tilted.results.store import RecordError, write_text
 

@@ -17,9 +17,9 @@ from tilted.experiments.rep import BLOBS, METHODS
 from tilted.inference.rep import READINGS
 from tilted.inference.textbook import CONVERGED, DIVERGED
 from tilted.results.audit.rows import higher
+from tilted.results.audit.units import Draft, tested
 from tilted.results.audit.verdicts import MISSING, NO, SHOWN, UNDECIDED, YES, Block, Inference, Line
 from tilted.results.grid import counted
-from tilted.results.rep.inference import Draft, tested
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +28,9 @@ ERROR_MARGIN = 0.005
 """Smallest difference of error rates that matters: half a percentage point."""
 
 SWEEPS_MARGIN = 0.5
+FEWEST = 5
+"""Differences a test needs: a few numbers of sweeps may all differ by the same, which no t test can judge."""
+
 EP, PEP, SPAM = "ep", "pep", "spam"
 UCI = ("heart", "pima", "diabetes", "haberman")
 NAMES = {"heart": "Heart", "pima": "Pima", "diabetes": "Diabetes", "haberman": "Haberman", SPAM: "Spam"}
@@ -122,7 +125,26 @@ def _drafts(fits: pd.DataFrame, cell: tuple[str, float], other: str, rep: tuple[
 
 def _error_draft(cell, other: str, differences, parts=None, note: str = "") -> Draft:
     quantity = f"{other} - REP, test error"
-    return Draft(_row(cell), quantity, "error", differences, ERROR_MARGIN, higher, parts, note)
+    return draft(_row(cell), quantity, "error", differences, ERROR_MARGIN, parts, note)
+
+
+def draft(
+    row: str,
+    quantity: str,
+    unit: str,
+    differences: np.ndarray,
+    margin: float,
+    parts: tuple[float, float] | None = None,
+    note: str = "",
+) -> Draft:
+    """A draft of differences that are said to be above 0.
+
+    They are of splits of one data set, with ``parts`` its numbers of training and test points, or of made-up
+    sets: drawn anew, so that both estimands are one.
+    """
+    general = differences if parts is None else parts
+    return Draft(row, quantity, unit, differences, general, margin, higher, len(differences),
+                 of="difference", note=note, fewest=FEWEST)  # fmt: skip
 
 
 def _of_cell(fits: pd.DataFrame, cell: tuple[str, float]) -> pd.DataFrame:
@@ -215,7 +237,7 @@ def _fewer(cell, other: pd.DataFrame, rep: pd.DataFrame, method: str) -> Draft:
     difference = (other["sweeps"] - rep["sweeps"])[both].to_numpy(float)
     note = f"{int(both.sum())} of {len(both)} sets where both converged"
     row = f"{_row(cell)}: fewer sweeps than {method}"
-    return Draft(row, f"{method} - REP, sweeps", "sweeps", difference, SWEEPS_MARGIN, higher, None, note)
+    return draft(row, f"{method} - REP, sweeps", "sweeps", difference, SWEEPS_MARGIN, note=note)
 
 
 Judge = Callable[["pd.DataFrame | None", Protocol], "list[Block]"]

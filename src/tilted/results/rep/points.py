@@ -13,10 +13,9 @@ import numpy as np
 
 from tilted.experiments.rep_points import EXACT, PENALTIES, PRINTED_PEP, TOLERANCE
 from tilted.inference.textbook import CONVERGED
-from tilted.results.audit.rows import higher
+from tilted.results.audit.units import Draft, Group, tested
 from tilted.results.audit.verdicts import NO, YES, Block, Inference, Line
-from tilted.results.rep.claims import DESCRIBED, Protocol
-from tilted.results.rep.inference import Draft, tested
+from tilted.results.rep.claims import DESCRIBED, Protocol, draft
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +27,9 @@ MARGIN = 0.05
 
 WIDE = 1.0
 """Decades of c that are a wide range."""
+
+WIDE_MARGIN = 0.1
+"""Smallest difference of decades that matters."""
 
 SAME = 100 * TOLERANCE
 """Largest difference of posterior means that two fits stopped at the tolerance may have."""
@@ -56,7 +58,10 @@ def closer(table: pd.DataFrame | None, protocol: Protocol) -> list[Block]:
             _draft(f"Power EP further than EP: {name}", logs[error][pep, u] - ep, f"u = {u:g}")
             for u in sorted(u for method, u in logs[error] if method == pep and u < 1.0)
         ]
-    lines = _worst(tested(drafts))
+    rows: dict[str, list[Line]] = {}
+    for line in tested(drafts):
+        rows.setdefault(line.row, []).append(line)
+    lines = [Group(part).line() for part in rows.values()]
     picks = [_picked(table, pick) for of in (protocol.rep, (pep,)) for pick in _picks(logs, halves, of)]
     return [Block("five points, chosen c", TEST, (*lines, _range(logs, protocol)), float, "; ".join(picks))]
 
@@ -126,16 +131,7 @@ def _crossed(logs: pd.DataFrame, halves, methods: tuple[str, ...]) -> dict[str, 
 
 def _draft(row: str, difference: pd.Series, note: str = "") -> Draft:
     values = difference.dropna().to_numpy()
-    return Draft(row, "log ratio of the errors", "relative", values, MARGIN, higher, None, note)
-
-
-def _worst(lines: list[Line]) -> list[Line]:
-    """One line a row: the one on which the claim is worst off, of those at all u."""
-    order = (NO, "no data", "undecided", YES)
-    rows: dict[str, list[Line]] = {}
-    for line in lines:
-        rows.setdefault(line.row, []).append(line)
-    return [min(part, key=lambda x: (order.index(x.sample.status), x.effect)) for part in rows.values()]
+    return draft(row, "log ratio of the errors", "relative", values, MARGIN, note=note)
 
 
 def _range(logs: pd.DataFrame, protocol: Protocol) -> Line:
@@ -149,11 +145,10 @@ def _range(logs: pd.DataFrame, protocol: Protocol) -> Line:
         ]
         widths[method] = step * np.sum(better, axis=0)
     best = max(widths, key=lambda method: widths[method].mean())
-    draft = Draft(
-        "a wide range of c", f"decades of c nearer than EP - {WIDE:g}", "excess", widths[best] - WIDE, 0.1,
-        higher, None, f"{best.removeprefix('rep-')}: {widths[best].mean():.2f} decades on average",
-    )  # fmt: skip
-    return tested([draft])[0]
+    quantity = f"decades of c nearer than EP - {WIDE:g}"
+    note = f"{best.removeprefix('rep-')}: {widths[best].mean():.2f} decades on average"
+    decades = draft("a wide range of c", quantity, "excess", widths[best] - WIDE, WIDE_MARGIN, note=note)
+    return tested([decades])[0]
 
 
 OF_POINTS = {"REP1": closer, "REP2": equal_for_large}

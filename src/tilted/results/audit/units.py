@@ -27,8 +27,11 @@ class Draft:
     ----------
     row, quantity, unit : str
         As in `verdicts.Line`.
-    sample, general : array
-        Independent units of both estimands; fewer than two say nothing.
+    sample : array
+        Independent units; fewer than ``fewest`` say nothing.
+    general : array, or (float, float)
+        Those of the generalising estimand; or, if the units are splits of one data set, their numbers of
+        training and test points: the corrected resampled t test of ``sample`` [Nadeau & Bengio 2003].
     margin : float
         The smallest effect that matters.
     judge : callable
@@ -40,19 +43,29 @@ class Draft:
     of : str
         What a unit is.
     note : str
+    fewest : int
+        Two or more.
     """
 
     row: str
     quantity: str
     unit: str
     sample: np.ndarray
-    general: np.ndarray
+    general: np.ndarray | tuple[float, float]
     margin: float
     judge: Rule
     n: int = 0
     offset: float = 0.0
     of: str = "split"
     note: str = ""
+    fewest: int = 2
+
+    def estimates(self) -> tuple[Estimate | None, Estimate | None]:
+        """On this sample, and generalising; None with too few units."""
+        sample = estimate(self.sample, self.fewest)
+        if not isinstance(self.general, tuple):
+            return sample, estimate(self.general, self.fewest)
+        return sample, sample and statistics.corrected_resampled_t(self.sample, *self.general)
 
 
 def missing(row: str, quantity: str, unit: str, note: str) -> Draft:
@@ -67,19 +80,18 @@ def _never(*arguments) -> str:
 
 def tested(family: Sequence[Draft]) -> list[Line]:
     """Lines of one family, in its order, p-values adjusted over it."""
-    sample = _inferences(family, [draft.sample for draft in family])
-    general = _inferences(family, [draft.general for draft in family])
+    found = [draft.estimates() for draft in family]
+    sample, general = (_inferences(family, [each[k] for each in found]) for k in (0, 1))
     return [_line(*parts) for parts in zip(family, sample, general, strict=True)]
 
 
-def estimate(units) -> Estimate | None:
-    """The t estimate of a mean of independent units; None with fewer than two."""
-    return statistics.paired_t(units) if len(units) >= 2 else None
+def estimate(units, fewest: int = 2) -> Estimate | None:
+    """The t estimate of a mean of independent units; None with too few."""
+    return statistics.paired_t(units) if len(units) >= fewest else None
 
 
-def _inferences(family: Sequence[Draft], units: Sequence[np.ndarray]) -> list[Inference]:
+def _inferences(family: Sequence[Draft], found: Sequence[Estimate | None]) -> list[Inference]:
     """Holm's family is the lines that a p-value decides; those that an interval decides are not of it."""
-    found = [estimate(of) for of in units]
     decided = [e is not None and draft.judge is not not_lower for draft, e in zip(family, found, strict=True)]
     members = [(draft, e) for draft, e, use in zip(family, found, decided, strict=True) if use]
     p = iter(statistics.holm([e.p_different() for _, e in members]).tolist())
