@@ -24,14 +24,6 @@ LABELS = {
 """Positive and negative of the sets as they are."""
 
 
-@pytest.fixture
-def home(tmp_path):
-    folder = tmp_path / "data"
-    folder.mkdir()
-    (folder / "sources.yaml").write_bytes((ROOT / "data" / "sources.yaml").read_bytes())
-    return folder
-
-
 @pytest.fixture(scope="module")
 def printed():
     """Rows of the paper's table 2."""

@@ -1,7 +1,6 @@
 """Registry, readers, standard files and splits."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,19 +11,8 @@ from tilted import data
 from tilted.data import readers, registry
 from tilted.data.standard import Dataset
 
-ROOT = Path(__file__).resolve().parents[2]
 VARIANTS = registry.VARIANTS
 BUNDLED = ["wine12", "wine13", "wine23", "coal"]
-
-
-@pytest.fixture
-def home(tmp_path):
-    """A data folder of its own, so that downloads do not touch the checkout."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    for name in ("sources.yaml", "coal_counts.csv"):
-        (folder / name).write_bytes((ROOT / "data" / name).read_bytes())
-    return folder
 
 
 def test_registry_lists_the_ten_rows_in_the_papers_names():

@@ -31,14 +31,6 @@ def folder_of(name):
     return regression.raw_file(name)["path"].split("/")[1]
 
 
-@pytest.fixture
-def home(tmp_path):
-    folder = tmp_path / "data"
-    folder.mkdir()
-    (folder / "sources.yaml").write_bytes((ROOT / "data" / "sources.yaml").read_bytes())
-    return folder
-
-
 @pytest.fixture(scope="module")
 def printed():
     """Row of the paper's table by our name."""

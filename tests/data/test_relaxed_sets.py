@@ -1,7 +1,6 @@
 """The relaxed-EP paper's sets: counts, labels, the paper's sizes of splits, flips, standardising."""
 
 import hashlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from tilted import data
 from tilted.data import relaxed
 from tilted.experiments import pep
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("heart", "pima", "diabetes", "haberman", "spam")
 SHAPES = {
     "heart": (270, 13),
@@ -43,14 +41,6 @@ PRINTED = {
     "spam": (100, 276, 4325),
 }
 """Splits, training and test rows of the paper's section 6.3."""
-
-
-@pytest.fixture
-def home(tmp_path):
-    folder = tmp_path / "data"
-    folder.mkdir()
-    (folder / "sources.yaml").write_bytes((ROOT / "data" / "sources.yaml").read_bytes())
-    return folder
 
 
 @pytest.fixture
