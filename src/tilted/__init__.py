@@ -15,11 +15,26 @@ _PUBLIC = {
     "fit": "tilted.api",
     "Fit": "tilted.api",
     "SquaredExponential": "tilted.kernels",
+    **dict.fromkeys(
+        ("GPClassifier", "GPPoissonRegressor", "SparseGPClassifier", "SparseGPRegressor"), "tilted.estimators"
+    ),
 }
 
-_ROOMS = ("data", "likelihoods", "protocols")
+_ROOMS = ("data", "kernels", "likelihoods", "protocols")
 
-__all__ = ["Fit", "SquaredExponential", "data", "fit", "likelihoods", "protocols"]
+__all__ = [
+    "Fit",
+    "GPClassifier",
+    "GPPoissonRegressor",
+    "SparseGPClassifier",
+    "SparseGPRegressor",
+    "SquaredExponential",
+    "data",
+    "fit",
+    "kernels",
+    "likelihoods",
+    "protocols",
+]
 
 
 def __getattr__(name):

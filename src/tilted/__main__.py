@@ -131,7 +131,7 @@ def parse_hyperparameters(text: str):
     ValueError
         If a name is unknown or missing, or a value is not a positive number.
     """
-    from tilted.kernels import SquaredExponential
+    from tilted.kernels.squared_exponential import SquaredExponential
 
     given = {}
     for item in text.split(","):

@@ -16,7 +16,7 @@ from tilted.gaussian import Sites, require_positive
 from tilted.hyperparameters import Problem, Search
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.contract import as_floats
 from tilted.posteriors.dense import Dense
 

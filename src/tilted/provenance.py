@@ -3,7 +3,8 @@
 Snakemake does not notice a changed imported module. ``closure_hash`` is the hash of the code of everything
 a module of this package imports, directly or not; rules carry it in their parameters, so that an edit
 reruns what it touches and nothing else. Comments, docstrings and layout do not count. Rules, likelihoods and
-figures are imported by name at run time (``importlib``), so a closure holds only the modules named to it.
+figures are imported by name at run time (``importlib``), so a closure holds only the modules named to it; the
+`REGISTRIES` that find them are no part of it.
 """
 
 from __future__ import annotations
@@ -23,11 +24,16 @@ PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "h5py", "matplotlib", "s
 OPTIONAL = ("mkl",)
 """Named where they are installed: they change the last digits."""
 
+REGISTRIES = frozenset(f"{ROOT}{package}" for package in ("", ".inference", ".kernels", ".likelihoods"))
+"""Packages whose own file does nothing but find modules by name, so that it may gain a name."""
+
 ABSENT = "not installed"
 
 
 def closure(*modules: str) -> list[str]:
     """Names of all modules of the package that ``modules`` import statically, themselves included.
+
+    `REGISTRIES` are left out.
 
     Raises
     ------
@@ -44,7 +50,7 @@ def closure(*modules: str) -> list[str]:
             raise ValueError(f"no module '{name}' in package {ROOT}")
         found.add(name)
         waiting.extend(_imports(name) - found)
-    return sorted(found)
+    return sorted(found - REGISTRIES)
 
 
 def closure_hash(*modules: str) -> str:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tilted.provenance import REGISTRIES
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "tilted"
 ORDER = """
@@ -66,6 +68,40 @@ def test_imports_go_one_way(path):
         return
     assert room in ORDER, f"{room} has no place in the order"
     assert violations(room, path.read_text(encoding="utf-8")) == []
+
+
+def hidden(source: str) -> set[str]:
+    """Names that a source imports from a registry, which are code that a closure would not hold."""
+    found = {tuple(name.rsplit(".", 1)) for name in imported(source)} - FINDERS
+    return {
+        f"{package}.{name}"
+        for package, name in found
+        if package in REGISTRIES and not exists(f"{package}.{name}")
+    }
+
+
+FINDERS = {
+    *(("tilted.likelihoods", name) for name in ("get", "names", "module_of")),
+    *(("tilted.inference", name) for name in ("get_rule", "RULES")),
+    ("tilted", "__version__"),
+}
+
+
+def exists(module: str) -> bool:
+    path = PACKAGE.joinpath(*module.split(".")[1:])
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_nothing_is_hidden_from_the_closures(path):
+    assert hidden(path.read_text(encoding="utf-8")) == set()
+
+
+def test_the_check_of_what_is_hidden_can_fail():
+    assert hidden("from tilted.kernels import SquaredExponential") == {"tilted.kernels.SquaredExponential"}
+    assert hidden("from tilted import fit") == {"tilted.fit"}
+    assert hidden("from tilted.kernels.squared_exponential import SquaredExponential") == set()
+    assert hidden("from tilted import kernels, __version__\nfrom tilted.likelihoods import get") == set()
 
 
 def test_the_import_check_can_fail():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.optimise import Outcome, lbfgs, wall
 from tilted.posteriors.full import FullRegression
 

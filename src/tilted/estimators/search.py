@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 
 RESTART_DECADES = 1.0  # restarts multiply every parameter by up to this power of ten, or divide
 LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)

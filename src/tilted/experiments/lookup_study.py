@@ -17,7 +17,7 @@ from tilted.data import Dataset, split
 from tilted.experiments import paper_table, qp
 from tilted.gaussian import cavity
 from tilted.inference.options import Options
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.projections import TableGrid, kl, wasserstein
 
 PAPER = TableGrid()

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from tilted.data.mnist import NAME, Digits
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.probit import Probit
 from tilted.linalg import NotPositiveDefinite
 from tilted.minibatch import Trained, Training, begin, train

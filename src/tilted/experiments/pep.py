@@ -17,7 +17,7 @@ import numpy as np
 from tilted import metrics
 from tilted.data import Dataset, regression
 from tilted.experiments import synthetic
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.collapsed import Regression
 from tilted.posteriors.full import FullRegression

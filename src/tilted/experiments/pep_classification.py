@@ -18,7 +18,7 @@ import numpy as np
 from tilted import metrics
 from tilted.data import Dataset, classification, regression
 from tilted.experiments import banana, pep
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.probit import Probit
 from tilted.regression import Search
 from tilted.sparse_search import Fitted, Problem, maximise

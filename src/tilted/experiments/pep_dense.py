@@ -18,7 +18,7 @@ from tilted.experiments import pep_classification
 from tilted.inference import get_rule
 from tilted.inference.engine import infer
 from tilted.inference.options import Options
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.probit import Probit
 from tilted.posteriors.dense import Dense
 from tilted.posteriors.sparse import Sparse

@@ -21,7 +21,7 @@ import numpy as np
 from tilted.inference.engine import infer
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.posteriors.collapsed import Regression, condition
 from tilted.posteriors.sparse import Sparse

@@ -19,7 +19,7 @@ from scipy.stats import norm
 
 from tilted import metrics
 from tilted.experiments import pep, synthetic
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.full import FullRegression
 from tilted.regression import maximise

@@ -16,7 +16,7 @@ import numpy as np
 
 from tilted.bayesopt import acquisition, boundary, nfcpd, optima, rejection, surrogate
 from tilted.bayesopt.joint import of_constraint
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 
 COLUMNS = (
     "family problem dimension constraints points noise lengthscale draws kept compared converged iterations "

@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 
 from tilted.bayesopt import loop, optima, surrogate
 from tilted.bayesopt.rules import Settings
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 
 COLUMNS = ("problem", "repeat", "rule", "evaluations", "observed_gap", "recommended_gap", "confident")
 """After so many evaluations: the best feasible value observed minus the minimum, and the objective at the

@@ -22,7 +22,7 @@ from tilted.hyperparameters import Search
 from tilted.inference import RULES
 from tilted.inference.options import Options
 from tilted.inference.result import Status
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.projections import TableGrid
 
 PAPER = "qp"

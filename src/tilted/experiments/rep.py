@@ -26,7 +26,7 @@ from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
 from tilted.inference.rep import NORMALISED, PRINTED, READINGS, UNNORMALISED, Relaxation
 from tilted.inference.textbook import CONVERGED, UNSETTLED, sweep_on
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.step import NoisyStep
 from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.dense import Dense

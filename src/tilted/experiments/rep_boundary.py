@@ -8,7 +8,7 @@ import numpy as np
 
 from tilted.experiments import blobs, rep
 from tilted.gaussian import require_positive
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.step import NoisyStep
 from tilted.posteriors.dense import Dense
 

@@ -17,7 +17,7 @@ from tilted.experiments import rep
 from tilted.inference.engine import infer
 from tilted.inference.options import Options
 from tilted.inference.rep import EP
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.step import NoisyStep
 from tilted.linalg import NotPositiveDefinite
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 
 HALF_WIDTH, SCALES, VARIANCE, NOISE = 2.0, (1.0, 4.0), 1.0, 0.01
 POINTS = 1000

@@ -18,7 +18,7 @@ from tilted.data import Dataset, split
 from tilted.experiments import qp
 from tilted.inference import RULES
 from tilted.inference.options import Options
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 
 METHODS = ("ep", "qp", "qp-lookup")
 """EP, QP by direct quadrature, QP with the certified lookup table."""

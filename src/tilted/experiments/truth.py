@@ -25,7 +25,7 @@ from tilted.experiments import qp
 from tilted.gaussian import Sites
 from tilted.inference import RULES
 from tilted.inference.options import Options
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 
 PROTOCOL = "as-released"
 METHODS = ("ep", "qp", "vb")

@@ -27,7 +27,7 @@ import numpy as np
 
 from tilted import protocols
 from tilted.experiments import qp
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.results import collect, compact, pairs, runs
 from tilted.results.compact import FAILED, OK
 from tilted.results.troubles import reason_class

@@ -14,7 +14,7 @@ import numpy as np
 
 from tilted import data, protocols
 from tilted.experiments import qp, truth
-from tilted.kernels import SquaredExponential
+from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.provenance import closure_hash, content_hash
 from tilted.results import stamps, verified
 from tilted.results.published import ROWS

@@ -123,6 +123,18 @@ def test_sweeps_are_compared_where_both_converged():
     lines = OF_FITS["REP3"](converging(), DESCRIBED)[0].lines
     fewer = [line for line in lines if "sweeps" in line.row]
     assert {line.n for line in fewer} == {5}
+    unlike = converging()  # REP unsettled where the others converged: one set less
+    unlike.loc[(unlike["split"] == 2) & unlike["method"].str.startswith("rep-"), "outcome"] = "unsettled"
+    lines = OF_FITS["REP3"](unlike, DESCRIBED)[0].lines
+    assert {x.note for x in lines if "sweeps" in x.row} == {"4 of 10 sets where both converged"}
+
+
+@pytest.mark.parametrize(
+    "end, status", [("diverged", "yes"), ("unsettled", "undecided"), ("converged", "no")]
+)
+def test_runs_that_do_not_settle_leave_open_whether_a_method_diverges(end, status):
+    lines = OF_FITS["REP3"](converging(ep=end), DESCRIBED)[0].lines
+    assert {x.sample.status for x in lines if x.row.endswith(" ep sometimes diverges")} == {status}
 
 
 def sets(rep=0.5, pep=2.0, wide=True, n=40):
@@ -156,6 +168,21 @@ def test_five_points(protocol):
     narrow = points.closer(sets(wide=False), protocol)[0]
     assert narrow.decisive.row == "a wide range of c"
     assert points.closer(None, protocol)[0].verdict == UNTESTABLE
+
+
+def test_a_wide_range_is_more_than_a_decade():
+    line = points.closer(sets(), DESCRIBED)[0].lines[-1]
+    # c is nearer at 0.01, 0.0178 ... 1, four a decade and both ends: nine steps of a quarter
+    assert line.row == "a wide range of c" and line.effect == pytest.approx(9 / 4 - 1, abs=0.02)
+
+
+def test_power_ep_is_further_at_every_power_or_not_at_all():
+    table = sets()
+    near = (table["method"] == "pep-as-described") & (table["value"] == POWERS[0])
+    table.loc[near, ["mean_error", "covariance_error"]] *= 0.4
+    lines = [line for line in points.closer(table, DESCRIBED)[0].lines if "further" in line.row]
+    assert len(lines) == 2 and {line.sample.status for line in lines} == {"no"}
+    assert all(line.note == f"u = {POWERS[0]:g}; worst of {len(POWERS) - 1}" for line in lines)
 
 
 def test_parameters_are_chosen_on_the_other_half():

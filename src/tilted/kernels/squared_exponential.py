@@ -1,4 +1,4 @@
-"""Covariance functions: matrices, diagonals, gradients.
+"""The squared-exponential covariance function.
 
 ``SquaredExponential``: k(x, x') = variance * exp(-sum_d (x_d - x'_d)^2 / (2 lengthscale_d^2))
 [Zhang 2020, section 3.1], with one lengthscale for all dimensions (isotropic) or one for each (ARD).
