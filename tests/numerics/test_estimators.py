@@ -302,11 +302,17 @@ ERRORS = [
     ({"optimise": True}, "unknown optimise True; known: 'evidence', 'cv', None"),
     ({"kernel": 1.0}, "kernel must be a kernel"),
     ({"search": regression.Search()}, "search must be a tilted.hyperparameters.Search"),
-    ({"options": 3}, "options must be Options"),
+    ({"options": 3}, "options must be a tilted.inference.options.Options"),
     ({"n_restarts": -1}, "n_restarts must be a whole number"),
-    ({"inference": "power-ep", "power": 1.5}, "Power EP takes powers"),
-    ({"mean": np.nan}, "mean must be"),
+    ({"inference": "power-ep", "power": 1.5}, "power must lie in \\[1e-06, 1\\], got 1.5"),
+    ({"mean": np.nan}, "mean must be one finite number, got nan"),
     ({"projection": Probit()}, "takes a projection"),
+    ({"inference": "power-ep", "projection": Probit()}, "takes a projection, not 'power-ep'"),
+    ({"likelihood": 3}, "labels -1 and \\+1, got 3"),
+    ({"likelihood": Probit}, "labels -1 and \\+1"),
+    ({"kernel": SquaredExponential}, "kernel must be a kernel"),
+    ({"cv": 1}, "cv must be a whole number of at least 2"),
+    ({"random_state": "one"}, "random_state must be a seed or a generator, got 'one'"),
     ({"inference": "rep", "penalty": -1.0, "optimise": None}, "penalty must be"),
 ]
 
@@ -325,6 +331,10 @@ SPARSE_ERRORS = [
     ({"pseudo_inputs": np.zeros((3, 5))}, "pseudo_inputs must be a matrix \\[M, 2\\]"),
     ({"search": Search()}, "search must be a tilted.regression.Search"),
     ({"jitter": -1.0}, "jitter must be"),
+    ({"jitter": "much"}, "jitter must be one finite number, got 'much'"),
+    ({"power": "half"}, "power must be one finite number"),
+    ({"mean": np.inf}, "mean must be one finite number, got inf"),
+    ({"pseudo_inputs": "few"}, "pseudo_inputs must be numeric"),
 ]
 
 
@@ -350,7 +360,7 @@ def test_wrong_data_are_named(toy, counts):
     model = clone(FIXED["ep"]).fit(X, y)
     with pytest.raises(ValueError, match="exclude each other"):
         model.predict_latent(X, return_std=True, return_cov=True)
-    with pytest.raises(ValueError, match="2 or 2 entries, got shape \\(3,\\)"):
+    with pytest.raises(ValueError, match="must have 2 entries, got shape \\(3,\\)"):
         model.log_marginal_likelihood(np.zeros(3))
     with pytest.raises(ValueError, match="theta that is given"):
         model.log_marginal_likelihood(eval_gradient=True)
