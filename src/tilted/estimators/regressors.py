@@ -19,6 +19,7 @@ REAL_COUNTS = (
     "y has values that are no whole numbers: the likelihood continues the factorial by the Gamma function, "
     "and the evidence is not that of a distribution"
 )
+BOTH_SIGNS = "at mean=0 f and -f have the same likelihood: nothing is learnt but the scale of f"
 
 
 @parameters
@@ -34,8 +35,8 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         1/4, their noise) and a lengthscale from the spread of the inputs.
     ard, optimise, n_restarts, cv, power, penalty, search, options, random_state : see `GPClassifier`
     mean : float, optional
-        Prior mean of f; by default the root of the mean count (half a count added to the sum). At 0 the
-        signs of f are alike and nothing is learnt but its scale.
+        Prior mean of f; by default the root of the mean count (half a count added to the sum). At 0 a
+        warning: the signs of f are alike, and nothing is learnt but its scale.
 
     Attributes
     ----------
@@ -94,6 +95,8 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         settings = dense.DenseSettings.of(self, likelihood=RealCounts(), mean=mean)
         if np.any(y != np.floor(y)):
             warnings.warn(REAL_COUNTS, UserWarning, stacklevel=2)
+        if settings.mean == 0:
+            warnings.warn(BOTH_SIGNS, UserWarning, stacklevel=2)
         kernel = start_kernel(self.kernel, X, self.ard, max(0.25, float(np.var(np.sqrt(y)))))
         model = dense.fit_dense(X, y, kernel, settings, generator(self.random_state), stratified=False)
         self.mean_ = mean
