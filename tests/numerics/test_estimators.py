@@ -49,6 +49,17 @@ CHECKED = [
     SparseGPClassifier("ep", n_pseudo=4, search=SHORT),
     SparseGPRegressor(n_pseudo=6),
 ]
+CHECKED_SLOWLY = [
+    *(GPClassifier(inference) for inference in ("vb", "power-ep")),
+    *(GPPoissonRegressor(inference) for inference in ("vb", "power-ep")),
+    *(
+        of(inference, optimise=None)
+        for of in (GPClassifier, GPPoissonRegressor)
+        for inference in ("qp", "rep")
+    ),
+    *(SparseGPClassifier(inference, n_pseudo=4, optimise=None) for inference in ("power-ep", "vb")),
+    *(SparseGPRegressor(inference, n_pseudo=6) for inference in ("ep", "vb")),
+]
 FIXED = {  # every kind of model at given hyperparameters
     "ep": GPClassifier("ep", kernel=KERNEL, optimise=None),
     "qp": GPClassifier("qp", kernel=KERNEL, optimise=None),
@@ -68,6 +79,13 @@ FIXED = {  # every kind of model at given hyperparameters
 @parametrize_with_checks(CHECKED)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has values")
 def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(CHECKED_SLOWLY)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has values")
+def test_scikit_learns_own_checks_of_every_inference(estimator, check):
     check(estimator)
 
 
