@@ -49,6 +49,17 @@ CHECKED = [
     SparseGPClassifier("ep", n_pseudo=4, search=SHORT),
     SparseGPRegressor(n_pseudo=6),
 ]
+CHECKED_SLOWLY = [
+    *(GPClassifier(inference) for inference in ("vb", "power-ep")),
+    *(GPPoissonRegressor(inference) for inference in ("vb", "power-ep")),
+    *(
+        of(inference, optimise=None)
+        for of in (GPClassifier, GPPoissonRegressor)
+        for inference in ("qp", "rep")
+    ),
+    *(SparseGPClassifier(inference, n_pseudo=4, optimise=None) for inference in ("power-ep", "vb")),
+    *(SparseGPRegressor(inference, n_pseudo=6) for inference in ("ep", "vb")),
+]
 FIXED = {  # every kind of model at given hyperparameters
     "ep": GPClassifier("ep", kernel=KERNEL, optimise=None),
     "qp": GPClassifier("qp", kernel=KERNEL, optimise=None),
@@ -68,6 +79,13 @@ FIXED = {  # every kind of model at given hyperparameters
 @parametrize_with_checks(CHECKED)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has values")
 def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(CHECKED_SLOWLY)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has values")
+def test_scikit_learns_own_checks_of_every_inference(estimator, check):
     check(estimator)
 
 
@@ -128,6 +146,10 @@ def test_expected_counts_are_sums_over_the_predictive_distribution(counts):
     for x, expected in zip(X[::8], model.predict(X[::8]), strict=True):
         log_p = model.log_predictive(np.tile(x, (len(k), 1)), k)
         np.testing.assert_allclose(np.exp(log_p) @ k, expected, rtol=1e-9)
+    mean, std = model.predict(X, return_std=True)
+    np.testing.assert_array_equal(mean, model.predict(X))
+    log_p = model.log_predictive(np.tile(X[3], (len(k), 1)), k)
+    np.testing.assert_allclose(np.exp(log_p) @ (k - mean[3]) ** 2, std[3] ** 2, rtol=1e-9)
 
 
 @pytest.mark.parametrize("power", [1.0, 0.4])
@@ -236,6 +258,8 @@ def test_evidence_of_three_classes(wine):
     steps = 1e-4 * np.eye(6)
     numeric = [np.subtract(*(model.log_marginal_likelihood(at + s * e) for s in (1, -1))) for e in steps]
     np.testing.assert_allclose(gradient, np.array(numeric) / 2e-4, rtol=1e-5, atol=1e-7)
+    with pytest.raises(ValueError, match="must have 2 or 6 entries, got shape \\(3,\\)"):
+        model.log_marginal_likelihood(np.zeros(3))
     together, shared = model.log_marginal_likelihood(np.zeros(2), eval_gradient=True)
     apart, split = model.log_marginal_likelihood(np.zeros(6), eval_gradient=True)
     assert together == apart != value
@@ -302,11 +326,17 @@ ERRORS = [
     ({"optimise": True}, "unknown optimise True; known: 'evidence', 'cv', None"),
     ({"kernel": 1.0}, "kernel must be a kernel"),
     ({"search": regression.Search()}, "search must be a tilted.hyperparameters.Search"),
-    ({"options": 3}, "options must be Options"),
+    ({"options": 3}, "options must be a tilted.inference.options.Options"),
     ({"n_restarts": -1}, "n_restarts must be a whole number"),
-    ({"inference": "power-ep", "power": 1.5}, "Power EP takes powers"),
-    ({"mean": np.nan}, "mean must be"),
+    ({"inference": "power-ep", "power": 1.5}, "power must lie in \\[1e-06, 1\\], got 1.5"),
+    ({"mean": np.nan}, "mean must be one finite number, got nan"),
     ({"projection": Probit()}, "takes a projection"),
+    ({"inference": "power-ep", "projection": Probit()}, "takes a projection, not 'power-ep'"),
+    ({"likelihood": 3}, "labels -1 and \\+1, got 3"),
+    ({"likelihood": Probit}, "labels -1 and \\+1"),
+    ({"kernel": SquaredExponential}, "kernel must be a kernel"),
+    ({"cv": 1}, "cv must be a whole number of at least 2"),
+    ({"random_state": "one"}, "random_state must be a seed or a generator, got 'one'"),
     ({"inference": "rep", "penalty": -1.0, "optimise": None}, "penalty must be"),
 ]
 
@@ -325,6 +355,10 @@ SPARSE_ERRORS = [
     ({"pseudo_inputs": np.zeros((3, 5))}, "pseudo_inputs must be a matrix \\[M, 2\\]"),
     ({"search": Search()}, "search must be a tilted.regression.Search"),
     ({"jitter": -1.0}, "jitter must be"),
+    ({"jitter": "much"}, "jitter must be one finite number, got 'much'"),
+    ({"power": "half"}, "power must be one finite number"),
+    ({"mean": np.inf}, "mean must be one finite number, got inf"),
+    ({"pseudo_inputs": "few"}, "pseudo_inputs must be numeric"),
 ]
 
 
@@ -350,7 +384,7 @@ def test_wrong_data_are_named(toy, counts):
     model = clone(FIXED["ep"]).fit(X, y)
     with pytest.raises(ValueError, match="exclude each other"):
         model.predict_latent(X, return_std=True, return_cov=True)
-    with pytest.raises(ValueError, match="2 or 2 entries, got shape \\(3,\\)"):
+    with pytest.raises(ValueError, match="must have 2 entries, got shape \\(3,\\)"):
         model.log_marginal_likelihood(np.zeros(3))
     with pytest.raises(ValueError, match="theta that is given"):
         model.log_marginal_likelihood(eval_gradient=True)
@@ -372,6 +406,7 @@ def test_what_has_not_converged_warns(model, toy, counts):
     with pytest.warns(ConvergenceWarning) as found:
         model.fit(X, y)
     assert model.status_.message in str(found[0].message) and not model.status_.converged
+    assert found[0].filename == __file__  # whoever called fit
 
 
 def test_a_warning_names_the_class(wine):
@@ -384,8 +419,9 @@ def test_a_warning_names_the_class(wine):
 def test_evidence_that_has_not_converged_warns(toy):
     model = GPClassifier("vb", kernel=KERNEL, optimise=None).fit(*toy)
     model.models_ = [stopped_at_once(model.models_[0])]
-    with pytest.warns(ConvergenceWarning, match="log_marginal_likelihood: not converged"):
+    with pytest.warns(ConvergenceWarning, match="log_marginal_likelihood: not converged") as found:
         model.log_marginal_likelihood(model.theta_)
+    assert found[0].filename == __file__
 
 
 def stopped_at_once(model):
@@ -539,6 +575,58 @@ def test_pseudo_inputs_move_or_stay(toy):
     assert len(doubled.pseudo_inputs_) == 30  # distinct ones
     given = SparseGPRegressor(optimise=None, pseudo_inputs=X[:3] + 0.1).fit(X, y)
     np.testing.assert_array_equal(given.pseudo_inputs_, X[:3] + 0.1)
+
+
+def test_predictions_are_of_the_last_fit_that_succeeded(toy, counts, monkeypatch):
+    X, y = toy
+    model = clone(FIXED["noisy-step"]).fit(X, y)
+    before = model.predict_proba(X)
+    np.testing.assert_array_equal(model.set_params(likelihood="probit").predict_proba(X), before)
+    with pytest.raises(ValueError, match="lengthscales for inputs"):
+        model.set_params(kernel=SquaredExponential(1.0, (1.0,) * 5)).fit(X, np.arange(30) % 3)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    assert set(model.predict(X)) == {-1.0, 1.0}
+    X, y = counts
+    real = clone(FIXED["regression"]).fit(X, y)
+    with pytest.raises(ValueError, match="noise variance must be positive"):
+        real.set_params(noise=-1.0, mean=7.0).fit(X, y)
+    assert real.mean_ == y.mean() and real.noise_ == 0.2 and real.pseudo_inputs_.shape == (6, 1)
+
+
+def test_constant_targets():
+    X, y = np.linspace(0.0, 1.0, 30)[:, None], np.full(30, 0.1)
+    assert 0.0 < np.var(y) < 1e-30  # rounding, and no unit for a search
+    model = SparseGPRegressor(n_pseudo=4, optimise=None).fit(X, y)
+    assert model.kernel_.variance == 1.0 and model.noise_ == sparse.NOISE
+    np.testing.assert_allclose(model.predict(X), 0.1)
+
+
+def test_a_mean_of_zero_counts_warns(counts):
+    with pytest.warns(UserWarning, match="mean=0 f and -f") as found:
+        GPPoissonRegressor("vb", mean=0.0, kernel=KERNEL, optimise=None).fit(*counts)
+    assert found[0].filename == __file__
+
+
+def test_covariances_lost_to_rounding_are_refused(toy, monkeypatch):
+    model = clone(FIXED["ep"]).fit(*toy)
+    monkeypatch.setattr(type(model.models_[0]), "covariance", lambda self, X: (X[:, 0], -np.eye(len(X))))
+    with pytest.raises(ArithmeticError, match="lost to rounding"):
+        model.predict_latent(toy[0], return_cov=True)
+
+
+@pytest.mark.parametrize("theta", [[800.0, 0.0], [np.nan, 0.0], [0.0, -800.0]])
+@pytest.mark.parametrize("name", ["ep", "sparse"])
+def test_hyperparameters_without_a_kernel_are_refused(name, theta, toy):
+    model = clone(FIXED[name]).fit(*toy)
+    with pytest.raises(ValueError, match="must be finite and positive"):
+        model.log_marginal_likelihood(theta)
+
+
+@pytest.mark.parametrize("of", [GPClassifier, GPPoissonRegressor, SparseGPClassifier, SparseGPRegressor])
+def test_only_the_inference_has_a_place(of):
+    assert of("vb").inference == "vb"
+    with pytest.raises(TypeError):
+        of("vb", KERNEL)
 
 
 def test_column_vectors_are_taken_with_a_warning(toy):

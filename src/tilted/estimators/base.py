@@ -1,48 +1,70 @@
-"""What the estimators have in common: data as scikit-learn checks them, seeds, warnings, latent predictions.
+"""What the estimators have in common: parameters, data as scikit-learn checks them, seeds, warnings, latents.
 
-An estimator keeps one fitted model for each latent function in ``models_``; several mean one-vs-rest.
+An estimator keeps one fitted model for each latent function in ``models_``; several mean one-vs-rest. Its
+parameters are the fields of a dataclass, from which the constructor that scikit-learn wants is made.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, field
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tilted.estimators import sparse
+from tilted.gaussian import require_positive
+
+parameters = dataclass(eq=False, repr=False, kw_only=True)  # of a class: keywords, but for the inference
 
 
 def generator(random_state) -> np.random.Generator:
     """A generator of its own from a seed, a Generator, a RandomState (which is advanced), or None.
 
-    Nothing here reads the global state: None asks the operating system.
+    Nothing here reads the global state: None asks the operating system. ValueError for anything else.
     """
     if hasattr(random_state, "randint"):
         random_state = int(random_state.randint(2**31 - 1))
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except TypeError:
+        raise ValueError(f"random_state must be a seed or a generator, got {random_state!r}") from None
 
 
-def warn_unless_converged(status, what: str) -> None:
-    """ConvergenceWarning with the status' message unless it says converged."""
+def warn_unless_converged(status, what: str, level: int) -> None:
+    """ConvergenceWarning, ``level`` calls up, with the status' message unless it says converged."""
     if not status.converged:
-        warnings.warn(f"{what}: {status.message}", ConvergenceWarning, stacklevel=4)
+        warnings.warn(f"{what}: {status.message}", ConvergenceWarning, stacklevel=level + 1)
 
 
-class LatentFunctions:
-    """Methods of the latent functions; mixed into every estimator, which sets ``models_`` in ``fit``."""
+@parameters
+class LatentFunctions(BaseEstimator):
+    """Parameters of every estimator, and methods of the latent functions: ``fit`` sets ``models_``."""
+
+    inference: str = field(default="ep", kw_only=False)
+    kernel: object = None
+    ard: bool = False
+    optimise: str | None = "evidence"
+    n_restarts: int = 0
+    mean: float | None = None
+    power: float = 0.5
+    search: object = None
+    random_state: object = 0
 
     def _inputs(self, X) -> np.ndarray:
         """``X`` [N*, D] as fitted on: ValueError for missing values, names and numbers of features."""
         check_is_fitted(self, "models_")
         return validate_data(self, X, reset=False, dtype=np.float64)
 
-    def _moments(self, X) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of the only latent function."""
+    def _moments(self, X) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Mean and variance [N*] of every latent function."""
         X = self._inputs(X)
-        return self.models_[0].moments(X)
+        return [model.moments(X) for model in self.models_]
 
     def _keep(self, models: list, names: list[str]) -> None:
-        """Fitted attributes of the models; a list where there are several, and warnings."""
+        """Fitted attributes of the models, lists where there are several, and warnings, from ``fit``."""
         single = len(models) == 1
         self.models_ = models
         self.kernel_ = models[0].kernel if single else [model.kernel for model in models]
@@ -51,7 +73,7 @@ class LatentFunctions:
         evidences = [model.log_evidence for model in models]
         self.log_evidence_ = None if None in evidences else float(np.mean(evidences))
         for model, name in zip(models, names, strict=True):
-            warn_unless_converged(model.status, name)
+            warn_unless_converged(model.status, name, 3)
 
     def predict_latent(self, X, return_std: bool = False, return_cov: bool = False):
         """Posterior of the latent function f, without noise.
@@ -86,6 +108,7 @@ class LatentFunctions:
         if len(self.models_) == 1:
             means, second = means[..., 0], second[..., 0]
         if return_cov:
+            require_positive(np.diagonal(second))
             return means, second
         return (means, np.sqrt(second)) if return_std else means
 
@@ -104,14 +127,16 @@ class LatentFunctions:
         Returns
         -------
         value : float
-            In nats. For C > 2 classes the mean over the one-vs-rest problems.
+            In nats, of sites that start flat: where they have several fixed points (counts, the noisy step)
+            it may differ from ``log_evidence_``. For C > 2 classes the mean over the one-vs-rest problems.
         gradient : array like ``theta``
             If ``eval_gradient``. Right where the sites converged; a ConvergenceWarning says where not.
 
         Raises
         ------
         ValueError
-            For relaxed EP, which has no evidence; a ``theta`` of another size; a gradient without one.
+            For relaxed EP, which has no evidence; a ``theta`` of another size, or whose exponentials are not
+            finite and positive; a gradient without one, or for a projection without derivatives.
         ArithmeticError
             If there is no proper posterior at ``theta``.
         NotFittedError
@@ -126,13 +151,37 @@ class LatentFunctions:
         sizes = [len(model.theta) for model in models]
         shared = theta.shape == (sizes[0],)
         if not shared and theta.shape != (sum(sizes),):
-            raise ValueError(f"theta must have {sizes[0]} or {sum(sizes)} entries, got shape {theta.shape}")
+            known = " or ".join(map(str, sorted({sizes[0], sum(sizes)})))
+            raise ValueError(f"theta must have {known} entries, got shape {theta.shape}")
         parts = [theta] * len(models) if shared else np.split(theta, np.cumsum(sizes)[:-1])
-        found = [model.evidence(part, eval_gradient) for model, part in zip(models, parts, strict=True)]
+        with np.errstate(over="ignore"):  # kernels refuse what is not finite
+            found = [model.evidence(part, eval_gradient) for model, part in zip(models, parts, strict=True)]
         for _, _, status in found:
-            warn_unless_converged(status, "log_marginal_likelihood")
+            warn_unless_converged(status, "log_marginal_likelihood", 2)
         value = float(np.mean([evidence for evidence, _, _ in found]))
         if not eval_gradient:
             return value
         slopes = [slope / len(models) for _, slope, _ in found]
         return value, np.sum(slopes, axis=0) if shared else np.concatenate(slopes)
+
+
+@parameters
+class PseudoInputs(LatentFunctions):
+    """Parameters of the sparse estimators, and their pseudo-inputs."""
+
+    inference: str = field(default="power-ep", kw_only=False)
+    n_pseudo: int = 50
+    pseudo_inputs: object = None
+    move_pseudo_inputs: bool = True
+    jitter: float = 1e-6
+
+    def _start(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Pseudo-inputs [M, D] a search starts from."""
+        return sparse.pseudo_inputs_of(self.pseudo_inputs, X, self.n_pseudo, rng)
+
+    @property
+    def pseudo_inputs_(self):
+        """Pseudo-inputs [M, D] as fitted; a list of C for C > 2 classes."""
+        check_is_fitted(self, "models_")
+        found = [model.pseudo.Z for model in self.models_]
+        return found[0] if len(found) == 1 else found

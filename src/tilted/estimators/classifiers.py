@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from tilted import likelihoods
 from tilted.estimators import dense, sparse
-from tilted.estimators.base import LatentFunctions, generator
-from tilted.estimators.search import choice, start_kernel
+from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters
+from tilted.estimators.models import choice
+from tilted.estimators.search import start_kernel
+from tilted.inference.options import Options
 
 LIKELIHOODS = ("probit", "noisy-step")
 NO_LABEL = np.zeros(1)  # what likelihoods of counts and reals accept
 
 
-class OneVsRest(LatentFunctions):
-    """Fitting and predicting classes from models of labels -1 and +1; mixed into the classifiers."""
+@parameters
+class OneVsRest(ClassifierMixin, LatentFunctions):
+    """Fitting and predicting classes from models of labels -1 and +1, which a classifier knows how to fit."""
+
+    likelihood: object = "probit"
+    mean: float = 0.0
+    options: Options | None = None
 
     def fit(self, X, y):
         """Fit one latent function, or for C > 2 classes one a class against the rest.
@@ -43,25 +52,21 @@ class OneVsRest(LatentFunctions):
         """
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
-        settings = self._settings()
-        settings.check()
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"a classifier needs at least 2 classes, got only one class, {self.classes_[0]!s}"
-            )
+        classes, labels = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"a classifier needs at least 2 classes, got only one class, {classes[0]!s}")
         kernel = start_kernel(self.kernel, X, self.ard)
-        positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        fit_one = self._fitter(X, kernel, settings, generator(self.random_state))
+        positive = [1] if len(classes) == 2 else range(len(classes))
+        fit_one = self._fitter(X, kernel, self._likelihood(), generator(self.random_state))
         models = [fit_one(np.where(labels == c, 1.0, -1.0)) for c in positive]
-        self._keep(models, [f"class {self.classes_[c]!s} against the rest" for c in positive])
+        self.classes_ = classes
+        self._keep(models, [f"class {classes[c]!s} against the rest" for c in positive])
         return self
 
     def predict_log_proba(self, X) -> np.ndarray:
         """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
-        X = self._inputs(X)
-        parts = [model.moments(X) for model in self.models_]
-        likelihood, one = likelihoods.get(self.likelihood), np.ones(len(X))
+        parts = self._moments(X)
+        likelihood, one = self.models_[0].likelihood, np.ones(len(parts[0][0]))
         if len(parts) == 1:
             return np.stack(
                 [likelihood.log_predictive(sign * one, *parts[0]) for sign in (-1.0, 1.0)], axis=1
@@ -94,14 +99,22 @@ class OneVsRest(LatentFunctions):
         if isinstance(self.likelihood, str):
             choice("likelihood", self.likelihood, LIKELIHOODS)
         found = likelihoods.get(self.likelihood)
-        try:
-            found.domain(NO_LABEL)
-        except ValueError:
-            return found
-        raise ValueError(f"the likelihood of a classifier is one of labels -1 and +1, got {found!r}")
+        if isinstance(found, type) or not hasattr(found, "tilted") or _takes(found, NO_LABEL):
+            raise ValueError(f"the likelihood of a classifier is one of labels -1 and +1, got {found!r}")
+        return found
 
 
-class GPClassifier(ClassifierMixin, OneVsRest, BaseEstimator):
+def _takes(likelihood, y: np.ndarray) -> bool:
+    """Whether targets are in the domain of a likelihood."""
+    try:
+        likelihood.domain(y)
+    except ValueError:
+        return False
+    return True
+
+
+@parameters
+class GPClassifier(OneVsRest):
     """Gaussian-process classification by EP, QP, VB, Power EP or relaxed EP; O(N^3) a class.
 
     Two classes have one latent function. C > 2 have C, each fitted by itself to its class against the rest.
@@ -167,50 +180,17 @@ class GPClassifier(ClassifierMixin, OneVsRest, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        inference="ep",
-        *,
-        likelihood="probit",
-        kernel=None,
-        ard=False,
-        optimise="evidence",
-        n_restarts=0,
-        cv=3,
-        mean=0.0,
-        power=0.5,
-        penalty=0.1,
-        projection=None,
-        search=None,
-        options=None,
-        random_state=0,
-    ):
-        self.inference = inference
-        self.likelihood = likelihood
-        self.kernel = kernel
-        self.ard = ard
-        self.optimise = optimise
-        self.n_restarts = n_restarts
-        self.cv = cv
-        self.mean = mean
-        self.power = power
-        self.penalty = penalty
-        self.projection = projection
-        self.search = search
-        self.options = options
-        self.random_state = random_state
+    cv: int = 3
+    penalty: float = 0.1
+    projection: object = None
 
-    def _settings(self) -> dense.Settings:
-        return dense.Settings(
-            self._likelihood(), self.inference, self.mean, self.optimise, self.n_restarts, self.cv,
-            self.power, self.penalty, self.projection, self.search, self.options,
-        )  # fmt: skip
-
-    def _fitter(self, X, kernel, settings, rng):
+    def _fitter(self, X, kernel, likelihood, rng):
+        settings = dense.DenseSettings.of(self, likelihood=likelihood)
         return lambda y: dense.fit_dense(X, y, kernel, settings, rng, stratified=True)
 
 
-class SparseGPClassifier(ClassifierMixin, OneVsRest, BaseEstimator):
+@parameters
+class SparseGPClassifier(OneVsRest, PseudoInputs):
     """Gaussian-process classification through M pseudo-points [Bui et al. 2017]; O(N M^2) a class.
 
     Two classes have one latent function. C > 2 have C, each fitted by itself to its class against the rest,
@@ -261,53 +241,8 @@ class SparseGPClassifier(ClassifierMixin, OneVsRest, BaseEstimator):
     [-1.0, 1.0]
     """
 
-    def __init__(
-        self,
-        inference="power-ep",
-        *,
-        likelihood="probit",
-        kernel=None,
-        ard=False,
-        n_pseudo=50,
-        pseudo_inputs=None,
-        move_pseudo_inputs=True,
-        optimise="evidence",
-        n_restarts=0,
-        mean=0.0,
-        power=0.5,
-        jitter=1e-6,
-        search=None,
-        options=None,
-        random_state=0,
-    ):
-        self.inference = inference
-        self.likelihood = likelihood
-        self.kernel = kernel
-        self.ard = ard
-        self.n_pseudo = n_pseudo
-        self.pseudo_inputs = pseudo_inputs
-        self.move_pseudo_inputs = move_pseudo_inputs
-        self.optimise = optimise
-        self.n_restarts = n_restarts
-        self.mean = mean
-        self.power = power
-        self.jitter = jitter
-        self.search = search
-        self.options = options
-        self.random_state = random_state
+    inference: str = field(default="power-ep", kw_only=False)
 
-    def _settings(self) -> sparse.Settings:
-        search = self.search if self.move_pseudo_inputs else sparse.keep_pseudo_inputs(self.search)
-        return sparse.Settings(
-            self._likelihood(), self.inference, self.mean, self.optimise, self.n_restarts, self.power,
-            self.jitter, search, self.options,
-        )  # fmt: skip
-
-    def _fitter(self, X, kernel, settings, rng):
-        Z = sparse.pseudo_inputs_of(self.pseudo_inputs, X, self.n_pseudo, rng)
+    def _fitter(self, X, kernel, likelihood, rng):
+        settings, Z = sparse.SparseSettings.of(self, likelihood=likelihood), self._start(X, rng)
         return lambda y: sparse.fit_sparse(X, y, kernel, Z, settings, rng)
-
-    def _keep(self, models: list, names: list[str]) -> None:
-        found = [model.pseudo.Z for model in models]
-        self.pseudo_inputs_ = found[0] if len(found) == 1 else found
-        super()._keep(models, names)

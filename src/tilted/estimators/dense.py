@@ -8,15 +8,14 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from tilted import api, hyperparameters
-from tilted.estimators.search import best_of, by_cross_validation, candidates, choice, kind, noted
+from tilted.estimators.models import Model, Settings, finite
+from tilted.estimators.search import best_of, by_cross_validation, candidates, noted
 from tilted.hyperparameters import Problem, Search
 from tilted.inference import rep
 from tilted.inference.options import require_whole
 from tilted.inference.pep import power_rule
 from tilted.inference.result import Status
 
-INFERENCES = ("ep", "qp", "vb", "power-ep", "rep")
-OPTIMISE = ("evidence", "cv", None)
 SEARCH = Search(transform="log")  # whose tolerances mean the same whatever the units of the inputs
 NO_EVIDENCE = (
     "relaxed EP (inference='rep') has no evidence: choose the kernel by cross-validation (optimise='cv', or "
@@ -36,33 +35,29 @@ class PowerProblem(Problem):
 
 
 @dataclass(frozen=True)
-class Settings:
+class DenseSettings(Settings):
     """How a dense model is fitted; as the parameters of ``GPClassifier``."""
 
-    likelihood: object
-    inference: str
-    mean: float
-    optimise: str | None
-    n_restarts: int
+    inferences = ("ep", "qp", "vb", "power-ep", "rep")
+    choices = ("evidence", "cv", None)
+    searches = Search
+
     cv: int
-    power: float
     penalty: float
     projection: object
-    search: object
-    options: object
 
-    def check(self) -> None:
-        """ValueError for unknown names, and for an evidence that does not exist."""
-        choice("inference", self.inference, INFERENCES)
-        choice("optimise", self.optimise, OPTIMISE)
-        kind("search", self.search, Search)
-        require_whole("n_restarts", self.n_restarts, 0)
+    def __post_init__(self):
+        super().__post_init__()
+        require_whole("cv", self.cv, 2)
+        finite("penalty", self.penalty)
         if self.inference == "rep" and self.optimise == "evidence":
             raise ValueError(NO_EVIDENCE)
+        if self.inference != "qp" and self.projection is not None:
+            raise ValueError(f"only inference='qp' takes a projection, not {self.inference!r}")
 
 
 @dataclass(frozen=True)
-class DenseModel:
+class DenseModel(Model):
     """A fitted dense model of one latent function.
 
     Attributes
@@ -81,31 +76,22 @@ class DenseModel:
         return self.fit.kernel
 
     @property
-    def theta(self) -> np.ndarray:
-        """Logarithms [P] of the kernel's parameters."""
-        return np.log(self.kernel.parameters())
+    def inference(self):
+        """Sites and posterior at these."""
+        return self.fit.inference
 
     @property
-    def log_evidence(self) -> float | None:
-        """Log marginal likelihood; None for relaxed EP."""
-        return getattr(self.fit.inference, "log_evidence", None)
-
-    @property
-    def sound(self) -> bool:
-        """Whether the sites converged and the evidence is a number."""
-        return bool(self.fit.inference.status.converged and np.isfinite(self.log_evidence))
+    def likelihood(self):
+        """As fitted with."""
+        return self.fit.problem.likelihood
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of the latent function, in chunks."""
         return self.fit.predict_latent(X)
 
-    def log_predictive(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Log predictive density [N*] of ``y``."""
-        return self.fit.log_predictive(X, y)
-
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*]: K** - K*f (K + T^-1)^-1 Kf*."""
-        state, cross = self.fit.inference.state, self.kernel.matrix(X, self.fit.problem.X)
+        state, cross = self.inference.state, self.kernel.matrix(X, self.fit.problem.X)
         W = api.PREDICTOR.inner_precision(state)
         return self.fit.problem.mean + cross @ state.weights, self.kernel.matrix(X) - cross @ W @ cross.T
 
@@ -127,7 +113,9 @@ class DenseModel:
         return found.log_evidence, slope * kernel.parameters(), found.status
 
 
-def fit_dense(X: np.ndarray, y: np.ndarray, kernel, settings: Settings, rng, stratified: bool) -> DenseModel:
+def fit_dense(
+    X: np.ndarray, y: np.ndarray, kernel, settings: DenseSettings, rng, stratified: bool
+) -> DenseModel:
     """Fit one latent function.
 
     Parameters
@@ -136,7 +124,7 @@ def fit_dense(X: np.ndarray, y: np.ndarray, kernel, settings: Settings, rng, str
         ``y`` in the domain of the likelihood.
     kernel : SquaredExponential or another kernel
         To start from, or to keep.
-    settings : Settings
+    settings : DenseSettings
     rng : Generator
         For restarts and folds.
     stratified : bool
@@ -151,7 +139,7 @@ def fit_dense(X: np.ndarray, y: np.ndarray, kernel, settings: Settings, rng, str
     """
     if settings.optimise == "cv":
         at, seed = candidates(kernel), int(rng.integers(2**31))
-        fold = lambda *part: _fit(*part, settings, False)  # noqa: E731
+        fold = lambda *part: _fit(*part, settings, False).fit  # noqa: E731
         kernel, note = by_cross_validation(fold, X, y, at, settings.cv, stratified, seed)
         model = _fit(X, y, kernel, settings, False)
         return DenseModel(model.fit, noted(model.status, note))
@@ -164,39 +152,29 @@ def fit_dense(X: np.ndarray, y: np.ndarray, kernel, settings: Settings, rng, str
     return best_of(search, len(kernel.parameters()), settings.n_restarts, rng)
 
 
-def _fit(X, y, kernel, settings: Settings, optimise: bool) -> DenseModel:
+def _fit(X, y, kernel, settings: DenseSettings, optimise: bool) -> DenseModel:
     """One search, or one inference."""
-    if settings.inference == "power-ep":
-        fit = _power(X, y, kernel, settings, optimise)
-    elif settings.inference == "rep":
-        fit = _relaxed(X, y, kernel, settings)
-    else:
+    search, options = settings.search or SEARCH, settings.options
+    data = X, y, settings.likelihood
+    if settings.inference not in ("power-ep", "rep"):
         fit = api.fit(
-            X, y, settings.likelihood, settings.inference, kernel, settings.mean, optimise,
-            settings.search or SEARCH, settings.options, projection=settings.projection,
+            *data, settings.inference, kernel, settings.mean, optimise, search, options,
+            projection=settings.projection,
         )  # fmt: skip
-    return DenseModel(fit, fit.status)
-
-
-def _power(X, y, kernel, settings: Settings, optimise: bool) -> api.Fit:
-    """Power EP on the dense posterior."""
+        return DenseModel(fit, fit.status)
     began = time.perf_counter()
-    problem = api.make_problem(X, y, settings.likelihood, "ep", settings.mean, settings.options)
-    values = {field.name: getattr(problem, field.name) for field in fields(Problem)}
-    problem = PowerProblem(**values, alpha=settings.power)
-    if optimise:
-        tuned = hyperparameters.maximise(problem, kernel, settings.search or SEARCH)
-        kernel, found, status = tuned.kernel, tuned.inference, tuned.status
-    else:
-        found = hyperparameters.infer_at(problem, kernel)
+    problem = api.make_problem(*data, "ep", settings.mean, options)
+    if settings.inference == "rep":
+        prior, relaxation = problem.posterior(kernel), rep.Relaxation(settings.penalty)
+        found = rep.infer(prior, problem.likelihood, problem.y, relaxation, options)
         status = found.status
-    return api.Fit(problem, kernel, found, status, time.perf_counter() - began)
-
-
-def _relaxed(X, y, kernel, settings: Settings) -> api.Fit:
-    """Relaxed EP [Qi & Guo 2012] at the kernel given."""
-    began = time.perf_counter()
-    problem = api.make_problem(X, y, settings.likelihood, "ep", settings.mean, settings.options)
-    relaxation = rep.Relaxation(settings.penalty)
-    found = rep.infer(problem.posterior(kernel), problem.likelihood, problem.y, relaxation, settings.options)
-    return api.Fit(problem, kernel, found, found.status, time.perf_counter() - began)
+    else:
+        values = {field.name: getattr(problem, field.name) for field in fields(Problem)}
+        problem = PowerProblem(**values, alpha=settings.power)
+        if optimise:
+            tuned = hyperparameters.maximise(problem, kernel, search)
+            kernel, found, status = tuned.kernel, tuned.inference, tuned.status
+        else:
+            found = hyperparameters.infer_at(problem, kernel)
+            status = found.status
+    return DenseModel(api.Fit(problem, kernel, found, status, time.perf_counter() - began), status)

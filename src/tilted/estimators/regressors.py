@@ -5,21 +5,25 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
 from tilted.estimators import dense, sparse
-from tilted.estimators.base import LatentFunctions, generator
+from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters
 from tilted.estimators.counts import RealCounts
+from tilted.estimators.models import finite
 from tilted.estimators.search import start_kernel
+from tilted.inference.options import Options
 
 REAL_COUNTS = (
     "y has values that are no whole numbers: the likelihood continues the factorial by the Gamma function, "
     "and the evidence is not that of a distribution"
 )
+BOTH_SIGNS = "at mean=0 f and -f have the same likelihood: nothing is learnt but the scale of f"
 
 
-class GPPoissonRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
+@parameters
+class GPPoissonRegressor(RegressorMixin, LatentFunctions):
     """Regression of counts, Poisson with rate f^2, f a Gaussian process [Zhang 2020, appendix C.2]; O(N^3).
 
     Parameters
@@ -31,8 +35,8 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
         1/4, their noise) and a lengthscale from the spread of the inputs.
     ard, optimise, n_restarts, cv, power, penalty, search, options, random_state : see `GPClassifier`
     mean : float, optional
-        Prior mean of f; by default the root of the mean count (half a count added to the sum). At 0 the
-        signs of f are alike and nothing is learnt but its scale.
+        Prior mean of f; by default the root of the mean count (half a count added to the sum). At 0 a
+        warning: the signs of f are alike, and nothing is learnt but its scale.
 
     Attributes
     ----------
@@ -60,34 +64,9 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        inference="ep",
-        *,
-        kernel=None,
-        ard=False,
-        optimise="evidence",
-        n_restarts=0,
-        cv=3,
-        mean=None,
-        power=0.5,
-        penalty=0.1,
-        search=None,
-        options=None,
-        random_state=0,
-    ):
-        self.inference = inference
-        self.kernel = kernel
-        self.ard = ard
-        self.optimise = optimise
-        self.n_restarts = n_restarts
-        self.cv = cv
-        self.mean = mean
-        self.power = power
-        self.penalty = penalty
-        self.search = search
-        self.options = options
-        self.random_state = random_state
+    cv: int = 3
+    penalty: float = 0.1
+    options: Options | None = None
 
     def fit(self, X, y):
         """Fit the latent function.
@@ -112,21 +91,31 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
         """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         y = RealCounts().domain(y)
-        self.mean_ = float(np.sqrt((y.sum() + 0.5) / len(y))) if self.mean is None else self.mean
-        settings = dense.Settings(
-            RealCounts(), self.inference, self.mean_, self.optimise, self.n_restarts, self.cv, self.power,
-            self.penalty, None, self.search, self.options,
-        )  # fmt: skip
-        settings.check()
+        mean = float(np.sqrt((y.sum() + 0.5) / len(y))) if self.mean is None else self.mean
+        settings = dense.DenseSettings.of(self, likelihood=RealCounts(), mean=mean)
         if np.any(y != np.floor(y)):
             warnings.warn(REAL_COUNTS, UserWarning, stacklevel=2)
+        if settings.mean == 0:
+            warnings.warn(BOTH_SIGNS, UserWarning, stacklevel=2)
         kernel = start_kernel(self.kernel, X, self.ard, max(0.25, float(np.var(np.sqrt(y)))))
         model = dense.fit_dense(X, y, kernel, settings, generator(self.random_state), stratified=False)
+        self.mean_ = mean
         self._keep([model], ["the fit"])
         return self
 
-    def predict(self, X) -> np.ndarray:
-        """Expected counts [N*], E[f^2] = m^2 + v under the posterior of f.
+    def predict(self, X, return_std: bool = False):
+        """Expected counts, E[f^2] = m^2 + v under the posterior of f, and standard deviations of new counts.
+
+        Parameters
+        ----------
+        X : array-like [N*, D]
+        return_std : bool
+
+        Returns
+        -------
+        mean : array [N*]
+        std : array [N*]
+            If ``return_std``: the root of E[f^2] + Var[f^2] = mean + 4 m^2 v + 2 v^2.
 
         Raises
         ------
@@ -136,13 +125,14 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
             If a variance is lost to rounding.
         NotFittedError
         """
-        mean, variance = self._moments(X)
-        return mean**2 + variance
+        ((m, v),) = self._moments(X)
+        mean = m**2 + v
+        return (mean, np.sqrt(mean + 4.0 * m**2 * v + 2.0 * v**2)) if return_std else mean
 
     def log_predictive(self, X, y) -> np.ndarray:
         """Log probabilities [N*] of counts ``y`` [N*], f integrated out; ValueError for bad inputs."""
         X = self._inputs(X)
-        return self.models_[0].log_predictive(X, y)
+        return self.models_[0].fit.log_predictive(X, y)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -150,7 +140,8 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
         return tags
 
 
-class SparseGPRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
+@parameters
+class SparseGPRegressor(RegressorMixin, PseudoInputs):
     """Regression with Gaussian noise through M pseudo-points, Power EP in closed form; O(N M^2).
 
     [Bui et al. 2017, sections 3.5-3.7]: power 1 is FITC, 0 is the variational bound (VFE).
@@ -197,38 +188,7 @@ class SparseGPRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
     [1.0]
     """
 
-    def __init__(
-        self,
-        inference="power-ep",
-        *,
-        kernel=None,
-        ard=False,
-        noise=None,
-        mean=None,
-        n_pseudo=50,
-        pseudo_inputs=None,
-        move_pseudo_inputs=True,
-        optimise="evidence",
-        n_restarts=0,
-        power=0.5,
-        jitter=1e-6,
-        search=None,
-        random_state=0,
-    ):
-        self.inference = inference
-        self.kernel = kernel
-        self.ard = ard
-        self.noise = noise
-        self.mean = mean
-        self.n_pseudo = n_pseudo
-        self.pseudo_inputs = pseudo_inputs
-        self.move_pseudo_inputs = move_pseudo_inputs
-        self.optimise = optimise
-        self.n_restarts = n_restarts
-        self.power = power
-        self.jitter = jitter
-        self.search = search
-        self.random_state = random_state
+    noise: float | None = None
 
     def fit(self, X, y):
         """Fit the latent function and the noise.
@@ -252,20 +212,15 @@ class SparseGPRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
         """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         y = y.astype(float)
-        self.mean_ = float(np.mean(y)) if self.mean is None else self.mean
-        search = self.search if self.move_pseudo_inputs else sparse.keep_pseudo_inputs(self.search)
-        settings = sparse.Settings(
-            None, self.inference, self.mean_, self.optimise, self.n_restarts, self.power, self.jitter,
-            search, None,
-        )  # fmt: skip
-        settings.check()
-        spread = float(np.var(y)) or 1.0
+        mean = float(np.mean(y)) if self.mean is None else self.mean
+        settings = sparse.SparseSettings.of(self, mean=mean)
+        spread = float(np.var(y)) if np.ptp(y) > 0 else 1.0
         kernel = start_kernel(self.kernel, X, self.ard, spread)
         noise = sparse.NOISE * spread if self.noise is None else self.noise
+        finite("noise", noise)
         rng = generator(self.random_state)
-        Z = sparse.pseudo_inputs_of(self.pseudo_inputs, X, self.n_pseudo, rng)
-        model = sparse.fit_collapsed(X, y, kernel, Z, noise, settings, rng)
-        self.noise_, self.pseudo_inputs_ = model.state.noise, model.pseudo.Z
+        model = sparse.fit_collapsed(X, y, kernel, self._start(X, rng), noise, settings, rng)
+        self.mean_, self.noise_ = mean, model.state.noise
         self._keep([model], ["the fit"])
         return self
 
@@ -291,5 +246,5 @@ class SparseGPRegressor(RegressorMixin, LatentFunctions, BaseEstimator):
             If a variance is lost to rounding.
         NotFittedError
         """
-        mean, variance = self._moments(X)
+        ((mean, variance),) = self._moments(X)
         return (mean, np.sqrt(variance + self.noise_)) if return_std else mean

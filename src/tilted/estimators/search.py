@@ -15,18 +15,6 @@ LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 VARIANCES = (1.0, 10.0)
 
 
-def choice(name: str, value, known) -> None:
-    """ValueError that lists what is ``known`` unless ``value`` is among it."""
-    if value not in known:
-        raise ValueError(f"unknown {name} {value!r}; known: {', '.join(map(repr, known))}")
-
-
-def kind(name: str, value, expected: type) -> None:
-    """ValueError unless ``value`` is None or one of the ``expected``, which is then named with its module."""
-    if not (value is None or isinstance(value, expected)):
-        raise ValueError(f"{name} must be a {expected.__module__}.{expected.__name__}, got {value!r}")
-
-
 def start_kernel(kernel, X: np.ndarray, ard: bool, variance: float = 1.0):
     """The kernel a search starts from.
 
@@ -48,7 +36,7 @@ def start_kernel(kernel, X: np.ndarray, ard: bool, variance: float = 1.0):
             return SquaredExponential(variance, tuple(np.sqrt(D) * np.where(spread > 0, spread, 1.0)))
         total = float(np.sqrt(np.sum(spread**2)))
         return SquaredExponential(variance, total if total > 0 else 1.0)
-    if not hasattr(kernel, "contract_gradient"):
+    if isinstance(kernel, type) or not hasattr(kernel, "contract_gradient"):
         raise ValueError(f"kernel must be a kernel, such as tilted.SquaredExponential(), got {kernel!r}")
     if ard and not getattr(kernel, "ard", True):
         return SquaredExponential(kernel.variance, (kernel.lengthscale,) * D)

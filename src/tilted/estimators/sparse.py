@@ -3,50 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from tilted import regression, sparse_search
-from tilted.estimators.search import best_of, choice, kind
+from tilted.estimators.models import Model, Settings, finite
+from tilted.estimators.search import best_of
 from tilted.inference.options import require_whole
 from tilted.inference.result import Status
+from tilted.likelihoods.contract import as_floats
 from tilted.posteriors.collapsed import Regression, condition, energy_and_gradient
 from tilted.regression import Search
 
-INFERENCES = ("power-ep", "ep", "vb")
-OPTIMISE = ("evidence", None)
 CHUNK = 4096  # rows predicted at once
 SEARCH = Search(max_evaluations=500, relative_tolerance=1e-7, gradient_tolerance=1e-4)
 NOISE = 0.1  # that a search starts from, in units of the variance of the targets
 
 
 @dataclass(frozen=True)
-class Settings:
+class SparseSettings(Settings):
     """How a sparse model is fitted; as the parameters of ``SparseGPClassifier``."""
 
-    likelihood: object
-    inference: str
-    mean: float
-    optimise: str | None
-    n_restarts: int
-    power: float
-    jitter: float
-    search: Search | None
-    options: object
+    inferences = ("power-ep", "ep", "vb")
+    choices = ("evidence", None)
+    searches = Search
 
-    def check(self) -> None:
-        """ValueError for unknown names, and for powers that Power EP does not take."""
-        choice("inference", self.inference, INFERENCES)
-        choice("optimise", self.optimise, OPTIMISE)
-        kind("search", self.search, Search)
-        require_whole("n_restarts", self.n_restarts, 0)
-        if self.inference == "power-ep" and not 0 < self.power <= 1:
-            raise ValueError(f"power must lie in (0, 1], got {self.power!r}; 0 is inference='vb'")
+    jitter: float
+    move_pseudo_inputs: bool
+
+    def __post_init__(self):
+        super().__post_init__()
+        finite("jitter", self.jitter)
 
     @property
     def alpha(self) -> float:
         """The power: 1 is EP, 0 is VB."""
         return {"ep": 1.0, "vb": 0.0}.get(self.inference, self.power)
+
+    @property
+    def how(self) -> Search:
+        """The search, with pseudo-inputs that stay where they are if they are to."""
+        search = self.search or SEARCH
+        return search if self.move_pseudo_inputs else replace(search, move_pseudo_inputs=False)
 
 
 def pseudo_inputs_of(given, X: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
@@ -55,21 +54,42 @@ def pseudo_inputs_of(given, X: np.ndarray, number: int, rng: np.random.Generator
     Raises
     ------
     ValueError
-        For another number of columns than X has, and for fewer than one.
+        For another number of columns than X has, for fewer than one, and for what is not numeric.
     """
     if given is None:
-        if not (isinstance(number, (int, np.integer)) and number >= 1):
-            raise ValueError(f"n_pseudo must be a whole number of at least 1, got {number!r}")
+        require_whole("n_pseudo", number, 1)
         distinct = np.unique(X, axis=0)
         return distinct[np.sort(rng.permutation(len(distinct))[:number])]
-    Z = np.asarray(given, dtype=float)
+    Z = as_floats(given, "pseudo_inputs")
     if Z.ndim != 2 or Z.shape[1] != X.shape[1] or len(Z) == 0:
         raise ValueError(f"pseudo_inputs must be a matrix [M, {X.shape[1]}], got shape {Z.shape}")
     return Z
 
 
+class PseudoModel(Model):
+    """What predicts from ``pseudo``-points, the ``state`` conditioned on the data and the prior ``mean``."""
+
+    @property
+    def kernel(self):
+        """With the hyperparameters used."""
+        return self.pseudo.kernel
+
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [N*] of the latent function, in chunks."""
+        at = self.state.factor, self.state.projected
+        rows = np.array_split(X, max(1, -(-len(X) // CHUNK)))
+        means, variances = zip(*(self.pseudo.predict(*at, part) for part in rows), strict=True)
+        return self.mean + np.concatenate(means), np.concatenate(variances)
+
+    def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean [N*] and covariance [N*, N*] of the latent function: K** - V^T V + W^T W."""
+        V = self.pseudo.root @ self.pseudo.cross(X)
+        W = self.state.factor @ V
+        return self.mean + self.state.projected @ W, self.kernel.matrix(X) - V.T @ V + W.T @ W
+
+
 @dataclass(frozen=True)
-class SparseModel:
+class SparseModel(PseudoModel):
     """A fitted sparse model under any likelihood.
 
     Attributes
@@ -84,43 +104,29 @@ class SparseModel:
     status: Status
 
     @property
+    def inference(self):
+        """Sites, posterior and Power EP's energy, or the bound of VB."""
+        return self.fitted.inference
+
+    @property
+    def likelihood(self):
+        """As fitted with."""
+        return self.problem.likelihood
+
+    @property
     def pseudo(self):
         """The pseudo-points."""
         return self.fitted.posterior.pseudo
 
     @property
-    def kernel(self):
-        """With the hyperparameters used."""
-        return self.pseudo.kernel
+    def state(self):
+        """The conditioned posterior."""
+        return self.inference.state
 
     @property
-    def theta(self) -> np.ndarray:
-        """Logarithms [P] of the kernel's parameters."""
-        return np.log(self.kernel.parameters())
-
-    @property
-    def log_evidence(self) -> float:
-        """Power EP's energy, or the bound of VB."""
-        return self.fitted.inference.log_evidence
-
-    @property
-    def sound(self) -> bool:
-        """Whether the sites converged and the evidence is a number."""
-        return bool(self.fitted.inference.status.converged and np.isfinite(self.log_evidence))
-
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of the latent function, in chunks."""
-        return _chunked(self.fitted.predict, X)
-
-    def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean [N*] and covariance [N*, N*]."""
-        state = self.fitted.inference.state
-        mean, covariance = _covariance(self.pseudo, state.factor, state.projected, X)
-        return self.fitted.mean + mean, covariance
-
-    def log_predictive(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Log predictive density [N*] of ``y``."""
-        return self.problem.likelihood.log_predictive(y, *self.moments(X))
+    def mean(self) -> float:
+        """Prior mean."""
+        return self.fitted.mean
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """Energy at ``theta``, pseudo-inputs as fitted, its gradient [P] if asked for, and the status."""
@@ -132,7 +138,7 @@ class SparseModel:
         return found.log_evidence, slope * kernel.parameters(), found.status
 
 
-def fit_sparse(X, y, kernel, Z: np.ndarray, settings: Settings, rng) -> SparseModel:
+def fit_sparse(X, y, kernel, Z: np.ndarray, settings: SparseSettings, rng) -> SparseModel:
     """Fit one latent function through pseudo-inputs.
 
     Parameters
@@ -143,7 +149,7 @@ def fit_sparse(X, y, kernel, Z: np.ndarray, settings: Settings, rng) -> SparseMo
         To start from, or to keep.
     Z : array [M, D]
         Pseudo-inputs to start from, or to keep.
-    settings : Settings
+    settings : SparseSettings
     rng : Generator
         For restarts.
 
@@ -164,14 +170,14 @@ def fit_sparse(X, y, kernel, Z: np.ndarray, settings: Settings, rng) -> SparseMo
 
     def search(factors):
         at = kernel.with_parameters(kernel.parameters() * factors)
-        fitted = sparse_search.maximise(problem, at, Z, settings.search or SEARCH)
+        fitted = sparse_search.maximise(problem, at, Z, settings.how)
         return SparseModel(problem, fitted, fitted.status)
 
     return best_of(search, len(kernel.parameters()), settings.n_restarts, rng)
 
 
 @dataclass(frozen=True)
-class CollapsedModel:
+class CollapsedModel(PseudoModel):
     """A fitted sparse regression.
 
     Attributes
@@ -187,12 +193,8 @@ class CollapsedModel:
     state: object
     mean: float
     status: Status
-    sound: bool = True
 
-    @property
-    def kernel(self):
-        """With the hyperparameters used."""
-        return self.state.kernel
+    sound: ClassVar[bool] = True  # in closed form
 
     @property
     def pseudo(self):
@@ -202,22 +204,12 @@ class CollapsedModel:
     @property
     def theta(self) -> np.ndarray:
         """Logarithms [P + 1] of the kernel's parameters and the noise variance."""
-        return np.log(np.append(self.kernel.parameters(), self.state.noise))
+        return np.append(super().theta, np.log(self.state.noise))
 
     @property
     def log_evidence(self) -> float:
         """Power EP's energy."""
         return self.state.log_evidence
-
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of the latent function, in chunks."""
-        mean, variance = _chunked(self.state.predict, X)
-        return self.mean + mean, variance
-
-    def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean [N*] and covariance [N*, N*] of the latent function."""
-        mean, covariance = _covariance(self.pseudo, self.state.factor, self.state.projected, X)
-        return self.mean + mean, covariance
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """Energy at ``theta``, pseudo-inputs as fitted, its gradient [P + 1] if asked for, and the status."""
@@ -229,7 +221,7 @@ class CollapsedModel:
         return state.log_evidence, np.append(slope.kernel, slope.noise) * values, Status(True, 0)
 
 
-def fit_collapsed(X, y, kernel, Z: np.ndarray, noise: float, settings: Settings, rng) -> CollapsedModel:
+def fit_collapsed(X, y, kernel, Z: np.ndarray, noise: float, settings: SparseSettings, rng) -> CollapsedModel:
     """Fit a sparse regression in closed form; as `fit_sparse`, with the noise variance searched too."""
     problem = Regression(X, y - settings.mean, settings.alpha, jitter=settings.jitter)
     if settings.optimise is None:
@@ -240,26 +232,7 @@ def fit_collapsed(X, y, kernel, Z: np.ndarray, noise: float, settings: Settings,
     def search(factors):
         at = kernel.with_parameters(kernel.parameters() * factors[:-1])
         start = noise * float(factors[-1])
-        fitted = regression.maximise(problem, at, Z, start, settings.search or SEARCH)
+        fitted = regression.maximise(problem, at, Z, start, settings.how)
         return CollapsedModel(problem, fitted.state, settings.mean, fitted.status)
 
     return best_of(search, len(kernel.parameters()) + 1, settings.n_restarts, rng)
-
-
-def keep_pseudo_inputs(search: Search | None) -> Search:
-    """The same search with pseudo-inputs that stay where they are."""
-    return replace(search or SEARCH, move_pseudo_inputs=False)
-
-
-def _chunked(predict, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance [N*], so many rows at once."""
-    parts = [predict(rows) for rows in np.array_split(X, max(1, -(-len(X) // CHUNK)))]
-    means, variances = zip(*parts, strict=True)
-    return np.concatenate(means), np.concatenate(variances)
-
-
-def _covariance(pseudo, factor, projected, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean, without the prior's, and covariance of f at ``X``: K** - V^T V + W^T W."""
-    V = pseudo.root @ pseudo.cross(X)
-    W = factor @ V
-    return projected @ W, pseudo.kernel.matrix(X) - V.T @ V + W.T @ W
