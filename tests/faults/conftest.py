@@ -45,6 +45,11 @@ DROPPED = 1, 2  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: root without them obeys
 PR_CAPBSET_DROP = 24
 
 
+def interruptible():
+    """To be called in a child: SIGINT interrupts it, also where these tests run in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def obey_modes():
     """To be called in a child: from its next program on, root is refused what modes refuse."""
     libc = ctypes.CDLL(None)
@@ -58,7 +63,15 @@ class Run:
     def __init__(self, folder):
         self.folder = folder
 
-    def start(self, *arguments, cores=2, before=(), configuration="config/small.yaml", child=None, **variables):
+    def start(
+        self,
+        *arguments,
+        cores=2,
+        before=(),
+        configuration="config/small.yaml",
+        child=interruptible,
+        **variables,
+    ):
         """Start snakemake in a session of its own, so that it can be killed with all its children."""
         environment = {**os.environ, "PYTHONPATH": str(self.folder / "src"), **variables}
         environment.pop("TILTED_DATA", None)
@@ -166,7 +179,9 @@ def undisturbed(tmp_path_factory, copy_of_repository):
 @pytest.fixture
 def fresh(tmp_path, copy_of_repository):
     """A copy of the repository in which nothing ran."""
-    return Run(copy_of_repository(tmp_path / "fresh", TINY))
+    run = Run(copy_of_repository(tmp_path / "fresh", TINY))
+    yield run
+    run.release()
 
 
 @pytest.fixture
@@ -174,7 +189,9 @@ def done(tmp_path, undisturbed):
     """A copy of the undisturbed run, Snakemake's notes included."""
     folder = tmp_path / "done"
     shutil.copytree(undisturbed.folder, folder)
-    return Run(folder)
+    run = Run(folder)
+    yield run
+    run.release()
 
 
 @pytest.fixture(scope="session")

@@ -69,12 +69,15 @@ from tilted import data
 from tilted.experiments import qp
 from tilted.kernels import SquaredExponential
 name, method, variance, lengthscale = json.loads(sys.argv[1])
-(record,) = qp.run_cell(data.load(name), "as-released", method, 0, 0, fixed=SquaredExponential(variance, lengthscale))
+kernel = SquaredExponential(variance, lengthscale)
+(record,) = qp.run_cell(data.load(name), "as-released", method, 0, 0, fixed=kernel)
 print(json.dumps([record["log_evidence"], record["ntll"], record["status"]["converged"]]))
 """
 
 
-@pytest.mark.parametrize("name, method", [("wine13", "ep"), ("wine13", "qp"), ("coal", "ep"), ("wine12", "vb")])
+@pytest.mark.parametrize(
+    "name, method", [("wine13", "ep"), ("wine13", "qp"), ("coal", "ep"), ("wine12", "vb")]
+)
 def test_evidence_does_not_depend_on_the_number_of_threads(name, method):
     """At recorded hyperparameters: 1e-8 relative, with one BLAS thread and with several."""
     found = [evidence(name, method, threads) for threads in (1, 4)]
@@ -88,6 +91,9 @@ def evidence(name, method, threads):
     variables = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
     cell = json.dumps([name, method, 2.5, 1.7 if name != "coal" else 9.0])
     out = subprocess.run(
-        [sys.executable, "-c", THREADS, cell], env={**os.environ, **variables}, check=True, capture_output=True
+        [sys.executable, "-c", THREADS, cell],
+        env={**os.environ, **variables},
+        check=True,
+        capture_output=True,
     )
     return json.loads(out.stdout)

@@ -137,7 +137,8 @@ def test_what_a_killed_writer_leaves_is_swept_and_a_living_ones_is_not(tmp_path)
     target = store.write_records(tmp_path / "deep" / "x.gz", [{"x": 1}])
     before = target.read_bytes()
     writers = [
-        subprocess.Popen([sys.executable, "-c", KILLED, str(target)], stdout=subprocess.PIPE) for _ in range(2)
+        subprocess.Popen([sys.executable, "-c", KILLED, str(target)], stdout=subprocess.PIPE)
+        for _ in range(2)
     ]
     for writer in writers:
         assert writer.stdout.readline() == b"writing\n"
@@ -152,7 +153,12 @@ def test_what_a_killed_writer_leaves_is_swept_and_a_living_ones_is_not(tmp_path)
 
 
 def test_only_half_written_files_are_swept(tmp_path):
-    kept = [".x.tmp", "x.0123456789abcdef0123456789abcdef.tmp", ".x.0123456789ABCDEF0123456789abcdef.tmp", ".x"]
+    kept = [
+        ".x.tmp",
+        "x.0123456789abcdef0123456789abcdef.tmp",
+        ".x.0123456789ABCDEF0123456789abcdef.tmp",
+        ".x",
+    ]
     for name in [*kept, ".x.h5.0123456789abcdef0123456789abcdef.tmp"]:
         (tmp_path / name).write_bytes(b"")
     (removed,) = store.sweep(tmp_path)
@@ -208,7 +214,18 @@ ALLOWED = {
     "src/tilted/experiments/pep.py": {"narrate"},
     "src/tilted/experiments/mnist.py": {"narrate"},
 }
-METHODS = {"write_text", "write_bytes", "savefig", "to_csv", "to_hdf", "to_json", "touch", "copyfile", "copy", "move"}
+METHODS = {
+    "write_text",
+    "write_bytes",
+    "savefig",
+    "to_csv",
+    "to_hdf",
+    "to_json",
+    "touch",
+    "copyfile",
+    "copy",
+    "move",
+}
 
 
 def opened_for_writing(source):
@@ -232,7 +249,9 @@ def writes(call):
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     owner = getattr(getattr(call.func, "value", None), "id", "")
     if name in ("open", "File", "GzipFile"):
-        words = [c.value for c in (*call.args, *(k.value for k in call.keywords)) if isinstance(c, ast.Constant)]
+        words = [
+            c.value for c in (*call.args, *(k.value for k in call.keywords)) if isinstance(c, ast.Constant)
+        ]
         return any(isinstance(w, str) and set(w) <= set("rwxab+t") and set(w) & set("wxa+") for w in words)
     if name == "to_csv":
         return bool(call.args)
@@ -262,7 +281,13 @@ def test_every_other_writer_goes_through_these(repository):
 )  # fmt: skip
 def test_the_search_for_writers_can_fail(line):
     assert opened_for_writing(f"def f():\n    {line}") == {"f"}
-    for harmless in ("open(p)", "p.open('rb')", "frame.to_csv(index=False)", "store.write_text(p, x)", "a.copy()"):
+    for harmless in (
+        "open(p)",
+        "p.open('rb')",
+        "frame.to_csv(index=False)",
+        "store.write_text(p, x)",
+        "a.copy()",
+    ):
         assert opened_for_writing(harmless) == set()
 
 
