@@ -36,8 +36,10 @@ def held(lines):
     # with a file `hold-SEED` in the working folder: stop after the first record, the file half written
     for number, line in enumerate(lines):
         yield line
-        while number == 0 and pathlib.Path(f"hold-{int(w.first)}").exists():
+        held = pathlib.Path(f"hold-{int(w.first)}")
+        if number == 0 and held.exists():
             pathlib.Path(f"held-{os.getpid()}").touch()
+        while number == 0 and held.exists():
             time.sleep(0.05)
 
 """
@@ -167,10 +169,21 @@ def assert_same(run, reference):
     assert run.partial() == []
 
 
+def dated(folder):
+    """The folder, where every day is the same: products say on which days the fits were made."""
+    module = folder / "src/tilted/provenance.py"
+    text = module.read_text(encoding="utf-8")
+    assert "datetime.now(UTC).date()" in text
+    module.write_text(
+        text.replace("datetime.now(UTC).date()", "datetime(2026, 1, 2).date()"), encoding="utf-8"
+    )
+    return folder
+
+
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory, copy_of_repository):
     """A run that nothing disturbs."""
-    run = Run(copy_of_repository(tmp_path_factory.mktemp("undisturbed"), TINY))
+    run = Run(dated(copy_of_repository(tmp_path_factory.mktemp("undisturbed"), TINY)))
     run()
     assert len(products(run.folder)) > 20
     return run
@@ -179,7 +192,7 @@ def undisturbed(tmp_path_factory, copy_of_repository):
 @pytest.fixture
 def fresh(tmp_path, copy_of_repository):
     """A copy of the repository in which nothing ran."""
-    run = Run(copy_of_repository(tmp_path / "fresh", TINY))
+    run = Run(dated(copy_of_repository(tmp_path / "fresh", TINY)))
     yield run
     run.release()
 
