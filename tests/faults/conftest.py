@@ -126,7 +126,7 @@ class Run:
 
 def finished(process, code=0):
     """What a process prints until it ends with this exit status."""
-    out, _ = process.communicate(timeout=500)
+    out, _ = process.communicate(timeout=1800)
     assert process.returncode == code, f"exit status {process.returncode}\n{out}"
     return out
 
