@@ -99,7 +99,7 @@ class Run:
 
     def held(self):
         """Process that stopped midway, once there is one."""
-        for _ in range(6000):
+        for _ in range(60_000):  # 20 minutes: a machine may be loaded
             if found := list(self.folder.glob("held-*")):
                 found[0].unlink()
                 return int(found[0].name.partition("-")[2])
