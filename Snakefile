@@ -40,8 +40,17 @@ rule all:
         everything(),
 
 
+onstart:
+    sweep()
+
+
 onsuccess:
+    sweep()
     show_results()
+
+
+onerror:
+    sweep()
 
 
 if "differences" in config:

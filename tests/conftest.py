@@ -2,12 +2,18 @@
 
 import json
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = Path(__file__).parent / "reference"
+PARTS = ["Snakefile", "environment.yml", "src", "workflow", "config", "profiles"]
+DATA = ["sources.yaml", "coal_counts.csv", "published"]
 
 
 @pytest.fixture(scope="session")
@@ -46,3 +52,46 @@ def counts():
     rng = np.random.default_rng(11)
     X = np.linspace(0.0, 5.0, 25)[:, None]
     return X, rng.poisson((1.0 + np.sin(X[:, 0])) ** 2).astype(float)
+
+
+def _copy_of_repository(folder, config):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in [*PARTS, *(f"data/{part}" for part in DATA)]:
+        source = ROOT / name
+        (folder / name).parent.mkdir(exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        else:
+            shutil.copy(source, folder / name)
+    (folder / "config" / "small.yaml").write_text(config, encoding="utf-8")
+    return folder
+
+
+def _snakemake(folder, *arguments, config="config/small.yaml", code=0, **variables):
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src"), **variables}
+    environment.pop("TILTED_DATA", None)
+    command = [sys.executable, "-m", "snakemake", "--cores", "2"]
+    command += [*arguments, *(["--configfile", config] if config else [])]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == code, f"exit status {done.returncode}\n{done.stdout}"
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def copy_of_repository():
+    """Function of a folder and a configuration's text, which becomes config/small.yaml; the folder."""
+    return _copy_of_repository
+
+
+@pytest.fixture(scope="session")
+def snakemake():
+    """Function that runs snakemake in a copy of the repository; its output, both streams."""
+    return _snakemake

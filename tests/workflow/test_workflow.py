@@ -206,7 +206,7 @@ def test_no_network_and_no_mirror(run, snakemake, tmp_path):
     registry = folder / "data" / "sources.yaml"
     before = registry.read_text(encoding="utf-8")
     lines = [
-        "    urls: ['http://127.0.0.1:9/sonar.all-data']" if "sonar.all-data]" in line else line
+        "    urls: ['https://127.0.0.1:9/sonar.all-data']" if "sonar.all-data]" in line else line
         for line in before.splitlines()
     ]
     registry.write_text("\n".join(lines), encoding="utf-8")

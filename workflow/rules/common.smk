@@ -16,7 +16,7 @@ try:
     from tilted.experiments import rep, rep_choice, rep_points
     from tilted.projections import TableGrid
     from tilted.provenance import closure_hash
-    from tilted.results import differences, studies
+    from tilted.results import differences, store, studies
     from tilted.results.pep import artifacts as pep_artifacts
     from tilted.results.pep import mnist as mnist_results
     from tilted.results.pep.forms import CLASSIFICATION, REGRESSION
@@ -53,6 +53,8 @@ def check_schema():
     what = error.message
     if error.validator == "additionalProperties":
         what += f"; known: {', '.join(error.schema['properties'])}"
+    elif error.validator == "pattern":
+        what += f": {error.schema['description']}" if "description" in error.schema else ""
     elif error.validator == "anyOf":
         what = "qp, pep, pep_classification, mnist, rep, pesc, differences or lookup must say what to run"
     refuse(f"{'.'.join(map(str, error.absolute_path)) or 'top level'}: {what}")
@@ -70,6 +72,7 @@ wildcard_constraints:
     protocol=r"(as-released|as-described|corrected)(\+[a-z0-9-]+)?",
     dataset="[a-z0-9_]+",
     method="[a-z-]+",
+    path=r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*",
     first=r"\d+",
     last=r"\d+",
     grid="[a-z0-9-]+",
@@ -78,6 +81,14 @@ wildcard_constraints:
 def blocks(number, size):
     """First and last index of each job, of so many indices."""
     return [(first, min(first + size, number) - 1) for first in range(0, number, size)]
+
+
+def sweep():
+    """Remove what killed writers left half written, unless another run writes beside it."""
+    folders = ["data", "docs", "logs", config["results"], config["tables"], config["figures"]]
+    removed = store.sweep(*folders)
+    if removed:
+        print(f"Removed {len(removed)} half-written files of jobs that were killed", file=sys.stderr)
 
 
 def kept_or_new(paths):

@@ -31,5 +31,5 @@ rule truth_record:
     conda:
         "../../environment.yml"
     threads: 1
-    shell:
-        "cp {input} {output} 2> {log}"
+    script:
+        "../scripts/truth_record.py"

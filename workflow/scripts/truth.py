@@ -8,5 +8,5 @@ job = snakemake  # noqa: F821
 dataset = data.read_standard(job.input.data)
 record = truth.run(dataset, truth.Effort(**job.params.effort))
 store.write_records(job.output[0], [record])
-with open(job.log[0], "w", encoding="utf-8") as log:
-    print(record["truth"]["sampler"], record["truth"]["annealing"], record["truth"]["seconds"], file=log)
+found = record["truth"]
+store.write_text(job.log[0], f"{found['sampler']} {found['annealing']} {found['seconds']}\n")

@@ -19,6 +19,7 @@ Every line ends with its stamp. Numbers that do not exist are empty.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -165,7 +166,7 @@ def read(folder: str | Path | None, kind: str) -> pd.DataFrame | None:
     text = dict.fromkeys((*stamps.COLUMNS, "method", "reason", "outcome"), "str")
     try:
         table = pd.read_csv(path, dtype=text, keep_default_na=True)
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise RecordError(f"{path}: {error}") from error
     for name in ("reason", "outcome"):
         if name in table:

@@ -1,0 +1,220 @@
+"""A workflow of seconds, ways to disturb it, and what must hold afterwards."""
+
+import ctypes
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tilted.results import store
+
+TINY = """\
+name: tiny
+results: results/tiny
+tables: tables/tiny
+figures: figures/tiny
+qp:
+  as-released:
+    methods: [ep, qp]
+    rows:
+      coal: {seeds: 2, block: 1}
+"""
+MADE = ("data/fits", "data/standard", "results", "tables", "figures")
+WRITES = 'store.write_records(job.output[0], ({**record, "run": stamp} for record in records))'
+HELD = """
+import os, pathlib, time
+
+def held(lines):
+    # with a file `hold-SEED` in the working folder: stop after the first record, the file half written
+    for number, line in enumerate(lines):
+        yield line
+        held = pathlib.Path(f"hold-{int(w.first)}")
+        if number == 0 and held.exists():
+            pathlib.Path(f"held-{os.getpid()}").touch()
+        while number == 0 and held.exists():
+            time.sleep(0.05)
+
+"""
+DROPPED = 1, 2  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: root without them obeys the modes of files
+PR_CAPBSET_DROP = 24
+
+
+def interruptible():
+    """To be called in a child: SIGINT interrupts it, also where these tests run in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def obey_modes():
+    """To be called in a child: from its next program on, root is refused what modes refuse."""
+    libc = ctypes.CDLL(None)
+    for capability in DROPPED if os.getuid() == 0 else ():
+        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+class Run:
+    """A copy of the repository with the tiny configuration, and snakemake in it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def start(
+        self,
+        *arguments,
+        cores=2,
+        before=(),
+        configuration="config/small.yaml",
+        child=interruptible,
+        **variables,
+    ):
+        """Start snakemake in a session of its own, so that it can be killed with all its children."""
+        environment = {**os.environ, "PYTHONPATH": str(self.folder / "src"), **variables}
+        environment.pop("TILTED_DATA", None)
+        command = [*before, sys.executable, "-m", "snakemake", "--cores", str(cores), *arguments]
+        return subprocess.Popen(
+            [*command, "--configfile", configuration], cwd=self.folder, env=environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=child,
+        )  # fmt: skip
+
+    def __call__(self, *arguments, code=0, **options):
+        """Run snakemake to its end; what it printed."""
+        return finished(self.start(*arguments, **options), code)
+
+    def hold(self, seed):
+        """Let the fits of a seed stop midway."""
+        script = self.folder / "workflow/scripts/fit.py"
+        text = script.read_text(encoding="utf-8")
+        assert WRITES in text
+        if "def held" not in text:
+            held = WRITES.replace("job.output[0], (", "job.output[0], held(")
+            script.write_text(text.replace(WRITES, HELD + held), encoding="utf-8")
+        (self.folder / f"hold-{seed}").touch()
+
+    def held(self):
+        """Process that stopped midway, once there is one."""
+        for _ in range(60_000):  # 20 minutes: a machine may be loaded
+            if found := list(self.folder.glob("held-*")):
+                found[0].unlink()
+                return int(found[0].name.partition("-")[2])
+            time.sleep(0.02)
+        raise AssertionError("no fit stopped midway")
+
+    def release(self):
+        """Let every fit go on."""
+        for path in self.folder.glob("hold-*"):
+            path.unlink()
+
+    def partial(self):
+        """Files half written."""
+        return [p for p in self.folder.rglob(".*") if p.is_file() and store.PARTIAL.fullmatch(p.name)]
+
+    def forget(self, *patterns):
+        """Remove what a part of the run made, so that it is made again."""
+        for pattern in patterns:
+            found = list(self.folder.glob(pattern))
+            assert found, pattern
+            for path in found:
+                path.unlink()
+
+
+def finished(process, code=0):
+    """What a process prints until it ends with this exit status."""
+    out, _ = process.communicate(timeout=1800)
+    assert process.returncode == code, f"exit status {process.returncode}\n{out}"
+    return out
+
+
+def kill_all(process):
+    """SIGKILL to a process and its children."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def numbers(path):
+    """A product without the times in it: what two runs on one machine must have in common."""
+    content = path.read_bytes()
+    if path.name == "provenance.json":
+        runs = json.loads(content)["runs"]
+        return [{**run, "date": None, "core_seconds": None} for run in runs]
+    if path.name.endswith(".jsonl.gz"):
+        lines = store.read_records(path)
+        return [json.dumps({**line, "seconds": 0, "run": {**line["run"], "date": ""}}) for line in lines]
+    if path.name.endswith(".csv.gz"):
+        header, *lines = gzip.decompress(content).decode().splitlines()
+        kept = [i for i, name in enumerate(header.split(",")) if name != "seconds"]
+        return [[line.split(",")[i] for i in kept] for line in [header, *lines]]
+    if path.name == "report.html":
+        return re.sub(rb"[0-9.e-]+ s\b|\d{4}-\d\d-\d\d", b"", content)
+    return content
+
+
+def products(folder):
+    """Every product of a run, by its path."""
+    paths = [path for top in MADE for path in (folder / top).rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): numbers(path) for path in paths}
+
+
+def assert_same(run, reference):
+    """The products of a run are those of the undisturbed one: no file more or less, no byte different."""
+    made, wanted = products(run.folder), products(reference.folder)
+    assert sorted(made) == sorted(wanted)
+    assert [name for name in wanted if made[name] != wanted[name]] == []
+    assert run.partial() == []
+
+
+def dated(folder):
+    """The folder, where every day is the same: products say on which days the fits were made."""
+    module = folder / "src/tilted/provenance.py"
+    text = module.read_text(encoding="utf-8")
+    assert "datetime.now(UTC).date()" in text
+    module.write_text(
+        text.replace("datetime.now(UTC).date()", "datetime(2026, 1, 2).date()"), encoding="utf-8"
+    )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory, copy_of_repository):
+    """A run that nothing disturbs."""
+    run = Run(dated(copy_of_repository(tmp_path_factory.mktemp("undisturbed"), TINY)))
+    run()
+    assert len(products(run.folder)) > 20
+    return run
+
+
+@pytest.fixture
+def fresh(tmp_path, copy_of_repository):
+    """A copy of the repository in which nothing ran."""
+    run = Run(dated(copy_of_repository(tmp_path / "fresh", TINY)))
+    yield run
+    run.release()
+
+
+@pytest.fixture
+def done(tmp_path, undisturbed):
+    """A copy of the undisturbed run, Snakemake's notes included."""
+    folder = tmp_path / "done"
+    shutil.copytree(undisturbed.folder, folder)
+    run = Run(folder)
+    yield run
+    run.release()
+
+
+@pytest.fixture(scope="session")
+def tools():
+    """`finished`, `kill_all`, `assert_same`, `products`, `obey_modes`: this file cannot be imported."""
+    names = (finished, kill_all, assert_same, products, numbers, obey_modes)
+    return type("Tools", (), {f.__name__: staticmethod(f) for f in names})
+
+
+@pytest.fixture(scope="session")
+def repository():
+    """The root of the repository."""
+    return Path(__file__).resolve().parents[2]

@@ -1,0 +1,427 @@
+"""Input from elsewhere: data, labels, kernels, hyperparameters, configurations and the contents of files.
+
+What is refused is refused with an error that a caller can name; what is taken gives finite numbers.
+"""
+
+import ast
+import gzip
+import json
+import warnings
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from jsonschema import Draft202012Validator
+
+import tilted
+from tilted import data, likelihoods, protocols
+from tilted.__main__ import main
+from tilted.data import mnist, readers
+from tilted.data.registry import load_registry
+from tilted.hyperparameters import Search
+from tilted.inference.options import Options
+from tilted.results import compact, runs, store
+from tilted.results.rep import records as rep_records
+
+ROOM = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+ANY = st.one_of(
+    st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.floats(), st.text(max_size=5),
+    st.lists(st.floats(), max_size=3), st.complex_numbers(), st.binary(max_size=3),
+)  # fmt: skip
+REFUSED = (ValueError, ArithmeticError)  # bad input; a posterior that does not exist
+QUICK = Options(max_sweeps=60)
+
+
+# --- the front door
+
+
+def sound(X, y, **arguments):
+    """A fit that is refused by name, or whose numbers are finite."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            fitted = tilted.fit(X, y, optimise=False, options=QUICK, **arguments)
+            mean, variance = fitted.predict_latent(X)
+        except REFUSED as error:
+            assert str(error)
+            return None
+    assert np.isfinite(fitted.log_evidence) or not fitted.status.converged
+    assert np.all(np.isfinite(mean)) and np.all(variance > 0)
+    return fitted
+
+
+@ROOM
+@given(X=ANY, y=ANY, mean=ANY, likelihood=ANY, method=ANY, kernel=ANY)
+def test_fit_takes_no_nonsense(X, y, mean, likelihood, method, kernel):
+    good = np.arange(6.0)[:, None], np.array([1.0, -1, 1, -1, 1, -1])
+    with pytest.raises(ValueError):
+        tilted.fit(X, good[1])
+    with pytest.raises(ValueError):
+        tilted.fit(good[0], y)
+    for name, value in (("likelihood", likelihood), ("method", method)):
+        with pytest.raises(ValueError):
+            tilted.fit(*good, **{name: value})
+    sound(*good, mean=mean)
+    if kernel is not None:
+        with pytest.raises(ValueError, match="kernel"):
+            tilted.fit(*good, kernel=kernel)
+
+
+@ROOM
+@given(
+    X=hnp.arrays(float, hnp.array_shapes(min_dims=1, max_dims=3, max_side=4), elements=st.floats(width=64)),
+    y=hnp.arrays(float, st.integers(0, 5), elements=st.floats()),
+)
+def test_fit_on_arrays_of_any_shape_and_any_numbers(X, y):
+    fitted = sound(X, y)
+    if fitted is not None:
+        assert np.all(np.isfinite(X)) and set(y) == {-1.0, 1.0} and len(X) == len(y)
+
+
+@ROOM
+@given(
+    method=st.sampled_from(["ep", "qp", "vb"]),
+    X=hnp.arrays(float, (5, 2), elements=st.floats(-1e150, 1e150)),
+    seed=st.integers(0, 20),
+    log_variance=st.floats(-30, 12),
+    log_lengthscale=st.floats(-12, 30),
+    mean=st.floats(-20, 20),
+)
+def test_fit_at_any_scale_of_data_and_hyperparameters(method, X, seed, log_variance, log_lengthscale, mean):
+    kernel = tilted.SquaredExponential(10.0**log_variance, 10.0**log_lengthscale)
+    labels = np.where(np.random.default_rng(seed).random(5) < 0.5, 1.0, -1.0)
+    sound(X, labels, method=method, kernel=kernel, mean=mean)
+    if method != "qp":
+        sound(X, np.arange(5.0) * seed, likelihood="poisson-square", method=method, kernel=kernel, mean=mean)
+
+
+@ROOM
+@given(variance=ANY, lengthscale=ANY)
+def test_kernels_with_any_parameters(variance, lengthscale):
+    try:
+        kernel = tilted.SquaredExponential(variance, lengthscale)
+    except (ValueError, TypeError, OverflowError) as error:
+        assert str(error)
+        return
+    assert np.all(np.isfinite(kernel.parameters())) and np.all(kernel.parameters() > 0)
+
+
+@ROOM
+@given(name=st.sampled_from(likelihoods.names()), y=ANY)
+def test_labels_and_counts_of_any_kind(name, y):
+    try:
+        checked = likelihoods.get(name).check(y)
+    except ValueError as error:
+        assert str(error)
+        return
+    assert checked.dtype == float and np.all(np.isfinite(checked))
+
+
+@ROOM
+@given(
+    values=st.dictionaries(
+        st.sampled_from(["tolerance", "max_sweeps", "schedule", "damping", "min_damping", "memory", "stop",
+                         "max_iterations", "relative_tolerance", "gradient_tolerance", "transform",
+                         "gradient"]),
+        ANY, min_size=1, max_size=3,
+    ),
+)  # fmt: skip
+def test_options_and_searches_with_any_values(values):
+    for kind in (Options, Search):
+        known = {k: v for k, v in values.items() if k in kind.__dataclass_fields__}
+        try:
+            made = kind(**known)
+        except (ValueError, TypeError) as error:
+            assert str(error)
+            continue
+        for name in ("tolerance", "relative_tolerance", "gradient_tolerance"):
+            assert 0 <= getattr(made, name, 0) < np.inf
+
+
+@ROOM
+@given(scheme=ANY, seed=ANY, fold=ANY)
+def test_splits_take_no_nonsense(scheme, seed, fold):
+    coal = data.load("coal")
+    with pytest.raises((ValueError, TypeError)):
+        data.split(coal, scheme, 0, 0)
+    for arguments in ((seed, 0), (0, fold)):
+        try:
+            part = data.split(coal, "half-of-years", *arguments)
+        except ValueError as error:
+            assert str(error)
+            continue
+        assert len(part.y_train) + len(part.y_test) == 112
+
+
+@ROOM
+@given(text=st.text(max_size=12), other=st.text(max_size=12))
+def test_names_that_nobody_has(text, other):
+    for ask in (
+        lambda: protocols.block(text, "classification"),
+        lambda: protocols.block("as-released", text),
+        lambda: protocols.method("as-released", "counts", text),
+        lambda: protocols.block(f"as-released+{text}", "counts"),
+        lambda: data.load(text),
+        lambda: data.load("coal", variant=other),
+        lambda: data.file_entry(text),
+    ):
+        with pytest.raises(ValueError):
+            ask()
+
+
+@FEW
+@given(text=st.text(alphabet="varinceltghs=,:.-+0123456789e \0/", max_size=25))
+def test_hyperparameters_on_the_command_line(text):
+    command = ["fit", "--dataset", "coal", "--method", "ep", f"--hyperparameters={text}"]
+    with np.errstate(all="ignore"):
+        assert main(command) in (0, 1, 2)
+
+
+# --- configurations
+
+
+@pytest.fixture(scope="module")
+def valid(repository):
+    """Whether a configuration is one, by the workflow's schema."""
+    schema = json.loads((repository / "workflow/schemas/config.schema.json").read_text(encoding="utf-8"))
+    return Draft202012Validator(schema).is_valid
+
+
+PIECES = st.lists(
+    st.sampled_from(["..", ".", "/", "~", "a", "\n", "\0", " ", "$HOME", "{x}", "-", "é"]), max_size=6
+)
+
+
+@ROOM
+@given(key=st.sampled_from(["results", "tables", "figures"]), parts=PIECES)
+def test_folders_in_a_configuration_stay_below_the_working_folder(valid, tmp_path_factory, key, parts):
+    config = {
+        "name": "x",
+        "results": "r",
+        "tables": "t",
+        "figures": "f",
+        "rep": {"points": {"sets": 1, "block": 1}},
+    }
+    assert valid(config)
+    folder = "".join(parts)
+    if valid({**config, key: folder}):
+        assert "\0" not in folder and "\n" not in folder and "{" not in folder
+        root = tmp_path_factory.getbasetemp().resolve()
+        assert root in (root / folder).resolve().parents
+
+
+@pytest.mark.parametrize(
+    "folder", ["/etc", "../x", "a/../../x", "~/x", "", "a\n", "{protocol}", "a b", ".", "-x"]
+)
+def test_folders_that_are_refused(valid, folder):
+    config = {
+        "name": "x",
+        "results": "r",
+        "tables": "t",
+        "figures": "f",
+        "rep": {"points": {"sets": 1, "block": 1}},
+    }
+    for key in ("results", "tables", "figures"):
+        assert not valid({**config, key: folder})
+    assert valid({**config, "results": "results/deep.er/x-1_2+3"})
+
+
+@ROOM
+@given(name=st.one_of(st.text(max_size=6), PIECES.map("".join)), value=ANY)
+def test_a_configuration_with_anything_in_it(valid, name, value):
+    config = {
+        "name": "x",
+        "results": "r",
+        "tables": "t",
+        "figures": "f",
+        "rep": {"points": {"sets": 1, "block": 1}},
+    }
+    if valid({**config, "name": name}):
+        assert name.strip("abcdefghijklmnopqrstuvwxyz0123456789-") == "" and name
+    for grid in ("qp", "pep", "pep_classification", "mnist", "truth", "lookup", "toy", "differences", "rep"):
+        assert not valid({**config, grid: value})
+        assert not valid({**config, grid: {name: value}})
+
+
+# --- the registry
+
+
+@pytest.fixture(scope="module")
+def sources(repository):
+    return yaml.safe_load((repository / "data/sources.yaml").read_text(encoding="utf-8"))
+
+
+def registered(sources, folder, **change):
+    """The registry with one change to a file's entry."""
+    files = {**sources["files"], "glass": {**sources["files"]["glass"], **change}}
+    (folder / "sources.yaml").write_text(yaml.safe_dump({**sources, "files": files}), encoding="utf-8")
+    load_registry.__globals__["_load"].cache_clear()
+    return load_registry(folder)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://example.org/x", "ftp://example.org/x", "file:///etc/passwd", "//x", "x", ""]
+)
+def test_sources_are_https(sources, tmp_path, url):
+    """Without encryption there are mirrors only, which the user names."""
+    with pytest.raises(data.RegistryError, match="files/glass/urls/0"):
+        registered(sources, tmp_path, urls=[url])
+    assert registered(sources, tmp_path, urls=["https://example.org/x"])
+
+
+@FEW
+@given(parts=PIECES)
+def test_raw_files_stay_in_their_folder(sources, tmp_path_factory, parts):
+    folder, path = tmp_path_factory.mktemp("home"), "".join(parts)
+    try:
+        registered(sources, folder, path=path)
+    except data.RegistryError:
+        return
+    assert folder / "raw" in (folder / "raw" / path).resolve().parents
+
+
+@FEW
+@given(content=st.one_of(st.binary(max_size=60), st.text(max_size=60).map(str.encode)))
+def test_a_registry_that_is_none(tmp_path_factory, content):
+    folder = tmp_path_factory.mktemp("home")
+    (folder / "sources.yaml").write_bytes(content)
+    with pytest.raises(data.RegistryError):
+        load_registry(folder)
+
+
+@pytest.mark.parametrize("tag", ["!!python/object/apply:os.mkdir", "!!python/object/new:os.mkdir"])
+def test_yaml_runs_nothing(tmp_path, tag):
+    (tmp_path / "sources.yaml").write_text(f"x: {tag} ['{tmp_path}/made']\n", encoding="utf-8")
+    with pytest.raises(data.RegistryError, match="not valid YAML"):
+        load_registry(tmp_path)
+    assert not (tmp_path / "made").exists()
+
+
+DANGEROUS = {"load", "full_load", "unsafe_load", "load_all", "eval", "exec", "system", "popen", "extractall"}
+OWNERS = ("yaml", "np", "numpy", "joblib", "os")  # whose functions of these names are meant
+MODULES = {"pickle", "tarfile", "zipfile", "marshal", "shelve", "dill", "cloudpickle", "subprocess"}
+
+
+def dangers(source):
+    """Calls and imports by which content could run or be unpacked somewhere else."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names} & MODULES
+        if isinstance(node, ast.ImportFrom):
+            found |= {node.module or ""} & MODULES
+        if isinstance(node, ast.Call):
+            owner = getattr(getattr(node.func, "value", None), "id", "")
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            safe = name in ("load", "system") and owner not in OWNERS
+            found |= {name} & DANGEROUS if not safe else set()
+    return found
+
+
+def test_nothing_read_can_run_or_unpack_itself(repository):
+    """No pickles, no archives of several files, no YAML but the safe kind."""
+    for top in ("src/tilted", "workflow"):
+        for path in (repository / top).rglob("*.py"):
+            assert dangers(path.read_text(encoding="utf-8")) == set(), path
+    for line in (
+        "import pickle",
+        "from zipfile import ZipFile",
+        "yaml.load(x)",
+        "np.load(p)",
+        "eval(x)",
+        "os.system(x)",
+    ):
+        assert dangers(line) != set()
+    assert dangers("yaml.safe_load(x)\ndata.load(n)\nplatform.system()") == set()
+
+
+# --- contents of files
+
+CELLS = st.text("0123456789.,-+eNA?gbRM \n", max_size=300)
+
+
+@ROOM
+@given(name=st.sampled_from(sorted(set(readers.READERS) - {"wine12", "wine13", "wine23", "coal"})),
+       content=st.one_of(st.binary(max_size=80), CELLS.map(str.encode)))  # fmt: skip
+def test_raw_files_with_anything_in_them(tmp_path_factory, name, content):
+    path = tmp_path_factory.mktemp("raw") / "x.data"
+    path.write_bytes(content)
+    try:
+        raw = readers.read(name, "as-released", [path] * 3, path.parent)
+    except data.DataError as error:
+        assert "x.data" in str(error)
+        return
+    assert np.all(np.isfinite(raw.X)) and set(raw.y) <= {-1.0, 1.0}
+
+
+@ROOM
+@given(content=st.binary(max_size=40), packed=st.booleans(), head=st.booleans())
+def test_images_with_anything_in_them(tmp_path_factory, content, packed, head):
+    path = tmp_path_factory.mktemp("raw") / "x.gz"
+    content = bytes([0, 0, 8]) + content if head else content
+    path.write_bytes(gzip.compress(content) if packed else content)
+    try:
+        assert mnist.read_idx(path).dtype == np.uint8
+    except data.DataError as error:
+        assert "x.gz" in str(error)
+
+
+def test_standard_files_and_records_with_anything_in_them(tmp_path):
+    @ROOM
+    @given(content=st.binary(max_size=60))
+    def check(content):
+        path = tmp_path / "x"
+        path.write_bytes(content)
+        with pytest.raises(data.DataError, match="x is corrupted"):
+            data.read_standard(path)
+        for stored in (content, gzip.compress(content)):
+            path.write_bytes(stored)
+            for read in (store.read_records, compact.read, compact.read_variances):
+                try:
+                    assert read(path) == []
+                except store.RecordError as error:
+                    assert str(path) in str(error)
+        (tmp_path / runs.FILE).write_bytes(content)
+        with pytest.raises(store.RecordError, match=runs.FILE):
+            runs.read(tmp_path)
+
+    check()
+
+
+COMMITTED = {
+    "results/qp/variances.csv.gz": compact.read_variances,
+    "results/rep/boundary.csv.gz": lambda path: rep_records.read(path.parent, "boundary"),
+    "results/rep/exact.csv.gz": lambda path: rep_records.read(path.parent, "exact"),
+    "results/qp/truth/coal.json.gz": store.read_records,
+}
+
+
+def text_of(content):
+    """All that was read."""
+    return content.to_csv() if hasattr(content, "to_csv") else json.dumps(content)
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_a_record_with_a_damaged_byte_is_named_or_reads_the_same(repository, tmp_path, name):
+    """Any byte: the check sum is that of the gzip format."""
+    whole = (repository / name).read_bytes()
+    path = tmp_path / name.rpartition("/")[2]
+    path.write_bytes(whole)
+    expected = text_of(COMMITTED[name](path))
+    rng = np.random.default_rng(0)
+    places = [*range(12), *range(len(whole) - 9, len(whole)), *rng.integers(0, len(whole), 10).tolist()]
+    for place in places:
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(damaged)
+        try:
+            assert text_of(COMMITTED[name](path)) == expected  # a header's time, a bit that nothing uses
+        except store.RecordError as error:
+            assert path.name in str(error)
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(store.RecordError, match=path.name):
+        COMMITTED[name](path)

@@ -1,0 +1,52 @@
+"""docs/reliability.md names tests that exist, and every test of a fault."""
+
+import ast
+import re
+
+
+def functions_of(path):
+    """Its tests."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return [node for node in body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+
+
+def tests_in(path):
+    return {node.name for node in functions_of(path)}
+
+
+def slow_in(path):
+    """Tests marked slow."""
+    marked = "pytest.mark.slow"
+    return {f.name for f in functions_of(path) if marked in map(ast.unparse, f.decorator_list)}
+
+
+# Tests of how a test or a writer works, rather than of a fault
+OWN = {
+    "test_the_search_for_writers_can_fail",
+    "test_only_half_written_files_are_swept",
+    "test_names_of_half_written_files_in_data_are_known_to_the_sweep",
+    "test_no_locks_no_sweep",
+    "test_a_killed_writer_takes_its_lock_with_it",
+}
+
+
+def test_every_test_that_the_page_names_exists(repository):
+    text = (repository / "docs/reliability.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`(\*?)", text)
+    assert len(named) > 40
+    for file, name, star in named:
+        assert name in tests_in(repository / file), f"{file}::{name}"
+        assert (name in slow_in(repository / file)) == bool(star), f"{file}::{name} and its mark"
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
+    assert [row for row in rows if row.count("|") != 4 or "`tests/" not in row.rsplit("|", 2)[1]] == [
+        row for row in rows if row.endswith("| Shown by |")
+    ]
+
+
+def test_every_test_of_a_fault_is_on_the_page(repository):
+    text = (repository / "docs/reliability.md").read_text(encoding="utf-8")
+    for path in sorted((repository / "tests/faults").glob("test_*.py")):
+        if path.name != "test_page.py":
+            assert [
+                name for name in sorted(tests_in(path) - OWN) if f"{path.name}::{name}`" not in text
+            ] == []

@@ -1,0 +1,178 @@
+"""Full disks, folders that may not be written, damaged files, fits that fail, other clocks and locales."""
+
+import os
+import resource
+import shutil
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+from tilted import lookup
+from tilted.results import store
+
+ARTIFACTS = ("tables/tiny/*", "figures/tiny/as-released/*")
+COAL = "data/fits/qp/as-released/coal"
+
+
+def small_disk(path):
+    """Command prefix that gives a program a small disk at a folder, in a name space of its own; or None."""
+    if os.getuid() != 0 or shutil.which("unshare") is None:
+        return None
+    mount = f"mount -t tmpfs -o size=64k none {path}"
+    if subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True).returncode:
+        return None
+    # what is left there is counted before the name space, and the disk with it, is gone
+    return [
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        f'{mount} && "$@"; code=$?; echo LEFT $(find {path} -type f); exit $code',
+        "sh",
+    ]
+
+
+def small_files():
+    """To be called in a child: no file may have more than 64 kB."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["disk", "limit"])
+def test_a_full_disk(done, undisturbed, tools, how):
+    """The job fails and says so, its files are removed; with room again the next run makes them."""
+    done.forget(*ARTIFACTS)
+    before = small_disk(done.folder / "tables")
+    if how == "disk" and before is None:
+        pytest.skip("no disk can be mounted here (needs root)")
+    trouble = {"before": before} if how == "disk" else {"child": small_files}
+    out = done(code=1, **trouble)
+    assert ("No space left on device" if how == "disk" else "File too large") in out
+    assert "Error in rule artifacts" in out
+    if how == "disk":
+        (left,) = [line for line in out.splitlines() if line.startswith("LEFT")]
+        assert left == "LEFT"
+    assert done.partial() == []
+    done()
+    tools.assert_same(done, undisturbed)
+
+
+@pytest.mark.slow
+def test_a_folder_that_may_not_be_written(done, undisturbed, tools):
+    done.forget(f"{COAL}/*-001-001.jsonl.gz")
+    folder = done.folder / COAL
+    folder.chmod(0o555)
+    out = done(code=1, child=tools.obey_modes)
+    folder.chmod(0o755)
+    assert "Permission denied" in out and COAL in out
+    assert done.partial() == [] and len(list(folder.iterdir())) == 2
+    done()
+    tools.assert_same(done, undisturbed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, said", [
+    (f"{COAL}/ep-001-001.jsonl.gz", "truncated or corrupt gzip data"),
+    ("data/standard/as-released/coal.h5", "is corrupted"),
+    ("results/tiny/qp/variances.csv.gz", "variances.csv.gz"),
+])  # fmt: skip
+def test_a_damaged_file_is_named_and_made_again(done, undisturbed, tools, name, said):
+    """Detected where it is next read; once deleted, as the message says, it is computed again."""
+    path = done.folder / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 64
+    times = path.stat()
+    path.write_bytes(content)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # nothing but its content tells
+    done.forget(*(ARTIFACTS if name.startswith("results") else (f"{COAL}/qp-*", "results/tiny/qp/*")))
+    out = done(code=1)
+    assert path.name in out and said in out
+    path.unlink(missing_ok=True)
+    done()
+    tools.assert_same(done, undisturbed)
+
+
+def test_a_damaged_lookup_table_is_named(tmp_path):
+    """By the hash of its numbers; `data/lookup/probit.h5` is made again once it is deleted."""
+    table = lookup.RatioTable((lookup.Patch((0.0, 0.0), (1.0, 1.0), np.eye(40)),))
+    whole = lookup.encode(table)
+    path = store.write_bytes(tmp_path / "probit.h5", whole)
+    assert lookup.read(path).patches[0].coefficients.shape == (40, 40)
+    content = bytearray(whole)
+    place = whole.index(b"\0\0\0\0\0\0\xf0\x3f" + bytes(40 * 8))  # a one of the identity
+    content[place + 5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(
+        lookup.TableError, match="probit.h5 is damaged .content hash differs.; build it again"
+    ):
+        lookup.read(path)
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(lookup.TableError, match="probit.h5 is no lookup table or damaged"):
+        lookup.read(path)
+
+
+@pytest.mark.slow
+def test_a_job_that_raises(done, undisturbed, tools):
+    """Not a fit that fails but an error of the program: no record, exit status 1, the other jobs are made."""
+    done.forget(f"{COAL}/qp-001-001.jsonl.gz", f"{COAL}/ep-000-000.jsonl.gz")
+    script = done.folder / "workflow/scripts/fit.py"
+    text = script.read_text(encoding="utf-8")
+    broken = text.replace("store.write", 'assert w.method != "qp", "made to fail"\nstore.write')
+    script.write_text(broken, encoding="utf-8")
+    out = done(code=1)
+    assert "made to fail" in out and "Error in rule fit" in out
+    assert not (done.folder / COAL / "qp-001-001.jsonl.gz").exists()
+    assert (done.folder / COAL / "ep-000-000.jsonl.gz").exists() and done.partial() == []
+    script.write_text(text, encoding="utf-8")
+    done()
+    tools.assert_same(done, undisturbed)
+
+
+@pytest.mark.slow
+def test_fits_that_do_not_converge_or_fail_are_records(fresh):
+    """The run ends well, every table says how many fits gave numbers, and the log why the others did not."""
+    module = fresh.folder / "src/tilted/experiments/qp.py"
+    code = module.read_text(encoding="utf-8")
+    fails = 'if spec["rule"] == "qp":\n            raise ArithmeticError("made to fail")\n        '
+    assert "        fitted = _fit(" in code
+    module.write_text(
+        code.replace("        fitted = _fit(", f"        {fails}fitted = _fit("), encoding="utf-8"
+    )
+    fresh()
+    records = store.read_all(sorted((fresh.folder / COAL).glob("qp-*")))
+    assert [r["status"]["message"] for r in records] == ["failed: made to fail"] * 2
+    assert all(r["log_evidence"] is None and not r["status"]["converged"] for r in records)
+    lines = (fresh.folder / "tables/tiny/qp_table1.csv").read_text(encoding="utf-8").splitlines()
+    (line,) = [line for line in lines if ",qp," in line and ",ntll," in line.lower()]
+    assert ",0,2," in line  # converged, attempted
+    log = (fresh.folder / "logs/fit/as-released-coal-qp-000-000.log").read_text(encoding="utf-8")
+    assert "0/1 fits converged" in log and "made to fail" in log
+
+
+@pytest.mark.slow
+def test_other_clocks_locales_cores_and_blocks(fresh, undisturbed, tools):
+    """Sources dated in the future, another time zone, no locale, one core, other blocks: nothing changes."""
+    config = fresh.folder / "config/small.yaml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("block: 1", "block: 2"), encoding="utf-8")
+    later = time.time() + 400 * 86400
+    for path in fresh.folder.rglob("*"):
+        os.utime(path, (later, later))
+    elsewhere = {
+        "TZ": "Pacific/Kiritimati",
+        "LC_ALL": "C",
+        "LANG": "C",
+        "PYTHONHASHSEED": "7",
+        "PYTHONUTF8": "0",
+    }
+    fresh(cores=1, **elsewhere)
+    made, wanted = tools.products(fresh.folder), tools.products(undisturbed.folder)
+    fits = {name for name in {*made, *wanted} if name.startswith("data/fits")}
+    assert {name for name in made if name not in fits} == {name for name in wanted if name not in fits}
+    assert [name for name in wanted if name not in fits and made[name] != wanted[name]] == []
+    for method in ("ep", "qp"):
+        parts = [wanted[f"{COAL}/{method}-{seed:03d}-{seed:03d}.jsonl.gz"] for seed in (0, 1)]
+        assert made[f"{COAL}/{method}-000-001.jsonl.gz"] == sum(parts, [])
+    assert fresh.partial() == []

@@ -1,0 +1,301 @@
+"""Every writer: a temporary file in the target's folder, renamed when whole, removed on any failure."""
+
+import ast
+import errno
+import gzip
+import hashlib
+import importlib
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tilted.results import store
+
+LIMIT = 4096  # bytes a file may have, in a child process
+NOISE = "import random; noise = random.Random(0).randbytes(100_000)"
+WRITERS = {
+    "bytes": f"{NOISE}; from tilted.results import store; store.write_bytes(target, noise)",
+    "text": f"{NOISE}; from tilted.results import store; store.write_text(target, noise.hex())",
+    "records": f"""{NOISE}; from tilted.results import store
+store.write_records(target, ({{"noise": noise[i:i + 1000].hex()}} for i in range(0, 100_000, 1000)))""",
+    "standard file": """import numpy as np; from tilted import data
+X = np.random.default_rng(0).normal(size=(500, 9))
+data.write_standard(data.Dataset("x", "as-released", X, X[:, 0], tuple("abcdefghi"), {}), target)""",
+    "figure": """from matplotlib.figure import Figure; from tilted.results import style
+figure = Figure(); figure.add_subplot().plot(range(99)); style.save(figure, target[:-4])""",
+    "raw file": f"""{NOISE}; import os, hashlib; from tilted import data
+mirror, home = os.environ["MIRROR"], os.environ["HOME_OF_DATA"]
+entry = {{"path": "x.bin", "sha256": hashlib.sha256(noise).hexdigest(), "bytes": len(noise), "urls": []}}
+data.fetch(entry, home, mirror)""",
+    "raw file, compressed here": f"""{NOISE}; import os, hashlib; from tilted import data
+mirror, home = os.environ["MIRROR"], os.environ["HOME_OF_DATA"]
+entry = {{"path": "x.bin.gz", "sha256": "0" * 64, "bytes": len(noise), "urls": [],
+         "plain_sha256": hashlib.sha256(noise).hexdigest(), "plain_bytes": len(noise)}}
+data.fetch(entry, home, mirror)""",
+}
+TARGETS = {"figure": "x.pdf", "raw file": "raw/x.bin", "raw file, compressed here": "raw/x.bin.gz"}
+RUN = """import sys, os, errno
+target = sys.argv[1]
+try:
+    exec(os.environ["WRITER"])
+except (OSError, ValueError) as error:  # a fetch that failed everywhere is a DataError
+    print(type(error).__name__, error, file=sys.stderr)
+    sys.exit(7)
+"""
+
+
+@pytest.fixture
+def place(tmp_path, repository):
+    """A folder that is a data folder too, with a mirror beside it."""
+    folder, mirror = tmp_path / "home", tmp_path / "mirror"
+    (folder / "raw").mkdir(parents=True)
+    mirror.mkdir()
+    (folder / "sources.yaml").write_bytes((repository / "data/sources.yaml").read_bytes())
+    (mirror / "x.bin").write_bytes(random.Random(0).randbytes(100_000))
+    return folder, mirror
+
+
+def write(name, place, child=None):
+    """Run a writer in a process of its own; the target, exit status and what it said."""
+    folder, mirror = place
+    target = folder / TARGETS.get(name, "x.out")
+    environment = {**os.environ, "WRITER": WRITERS[name], "MIRROR": str(mirror), "HOME_OF_DATA": str(folder)}
+    command = [sys.executable, "-c", RUN, str(target)]
+    done = subprocess.run(command, env=environment, preexec_fn=child, capture_output=True, text=True)
+    return target, done.returncode, done.stderr
+
+
+def files(place):
+    return sorted(str(p.relative_to(place[0])) for p in place[0].rglob("*") if p.is_file())
+
+
+def full_disk():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT))
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_writer_whose_disk_is_full(name, place):
+    """Its error says so, nothing half written is left, and what was there stays; then it writes the same."""
+    empty = files(place)
+    failed(write(name, place, full_disk), name, place)
+    assert files(place) == empty
+    target, code, said = write(name, place)
+    assert code == 0, said
+    whole = content(target)
+    if "raw" not in name:  # one that is there is not fetched again
+        failed(write(name, place, full_disk), name, place)
+        assert content(target) == whole
+    target.unlink()
+    assert write(name, place)[1] == 0 and content(target) == whole
+    assert len(files(place)) == len(empty) + (2 if name == "figure" else 1)
+
+
+def failed(outcome, name, place):
+    """A full disk was said to be one. The HDF5 library may crash the process: what that leaves is swept."""
+    _, code, said = outcome
+    assert os.strerror(errno.EFBIG) in said, said
+    assert code == 7 or (name == "standard file" and code == -signal.SIGSEGV), said
+    store.sweep(place[0])
+
+
+def content(path):
+    """What a file holds; of one compressed here the plain bytes, which is what its checksum is of."""
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["bytes", "records", "standard file", "raw file"])
+def test_a_writer_that_may_not_write(name, place, tools):
+    """A read-only folder: the reason is said, nothing is left."""
+    folder = place[0] / "raw" if "raw" in name else place[0]
+    empty = files(place)
+    folder.chmod(0o555)
+    try:
+        _, code, said = write(name, place, tools.obey_modes)
+    finally:
+        folder.chmod(0o755)
+    assert code == 7 and os.strerror(errno.EACCES) in said, said
+    assert files(place) == empty
+
+
+KILLED = """import sys, time
+from tilted.results import store
+def lines():
+    yield {"x": list(range(10000))}
+    print("writing", flush=True)
+    time.sleep(60)
+store.write_records(sys.argv[1], lines())
+"""
+
+
+def test_what_a_killed_writer_leaves_is_swept_and_a_living_ones_is_not(tmp_path):
+    target = store.write_records(tmp_path / "deep" / "x.gz", [{"x": 1}])
+    before = target.read_bytes()
+    writers = [
+        subprocess.Popen([sys.executable, "-c", KILLED, str(target)], stdout=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    for writer in writers:
+        assert writer.stdout.readline() == b"writing\n"
+    assert len(list(target.parent.iterdir())) == 3
+    writers[0].kill()
+    writers[0].communicate()
+    assert store.sweep(tmp_path) == []  # the other lives
+    writers[1].kill()
+    writers[1].communicate()
+    assert len(store.sweep(tmp_path, tmp_path / "nonesuch")) == 2
+    assert list(target.parent.iterdir()) == [target] and target.read_bytes() == before
+
+
+def test_only_half_written_files_are_swept(tmp_path):
+    kept = [
+        ".x.tmp",
+        "x.0123456789abcdef0123456789abcdef.tmp",
+        ".x.0123456789ABCDEF0123456789abcdef.tmp",
+        ".x",
+    ]
+    for name in [*kept, ".x.h5.0123456789abcdef0123456789abcdef.tmp"]:
+        (tmp_path / name).write_bytes(b"")
+    (removed,) = store.sweep(tmp_path)
+    assert removed.name.startswith(".x.h5.")
+    assert {path.name for path in tmp_path.iterdir()} == set(kept)
+
+
+def test_names_of_half_written_files_in_data_are_known_to_the_sweep(tmp_path, monkeypatch):
+    """`tilted.data` names its own."""
+    from tilted import data
+    from tilted.data import standard
+
+    fetch = importlib.import_module("tilted.data.fetch")
+    seen = []
+    monkeypatch.setattr(standard.os, "replace", lambda partial, path: seen.append(partial))
+    data.write_standard(data.load("coal"), tmp_path / "x.h5")
+    content = b"x" * 9
+    digest = hashlib.sha256(content).hexdigest()
+    entry = {"path": "x.gz", "sha256": "0" * 64, "bytes": 9, "plain_sha256": digest, "urls": []}
+    monkeypatch.setattr(fetch, "_publish", lambda partial, target: seen.append(partial))
+    partial = tmp_path / f".x.gz.{'a' * 32}.tmp"
+    partial.write_bytes(content)
+    fetch._accept(partial, entry, tmp_path / "x.gz")
+    assert len(seen) == 2 and all(store.PARTIAL.fullmatch(path.name) for path in seen)
+
+
+def test_no_locks_no_sweep(tmp_path, monkeypatch):
+    """Where folders cannot be locked, files are written and none is removed."""
+    orphan = tmp_path / f".x.{'a' * 32}.tmp"
+    orphan.write_bytes(b"")
+
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(store.fcntl, "flock", refuse)
+    assert store.write_text(tmp_path / "x", "text").read_text() == "text"
+    assert store.sweep(tmp_path) == [] and orphan.exists()
+    monkeypatch.setattr(store, "fcntl", None)
+    assert store.write_text(tmp_path / "x", "new").read_text() == "new"
+    assert store.sweep(tmp_path) == [] and orphan.exists()
+
+
+# Where a file is opened for writing or appending, and why that is no product written in place
+ALLOWED = {
+    "src/tilted/results/store.py": {"replacing"},
+    "src/tilted/data/standard.py": {"write_standard"},  # temporary, renamed
+    "src/tilted/data/fetch.py": {"_try", "_compress"},  # temporary, renamed
+    "src/tilted/lookup.py": {"encode"},  # in memory
+    "src/tilted/experiments/paper_table.py": {"encode"},  # in memory
+    "src/tilted/results/style.py": {"save"},  # in memory
+    "src/tilted/bayesopt/log.py": {"append"},  # a log, line by line
+    "src/tilted/experiments/qp.py": {"narrate"},  # logs of jobs
+    "src/tilted/experiments/pep.py": {"narrate"},
+    "src/tilted/experiments/mnist.py": {"narrate"},
+}
+METHODS = {
+    "write_text",
+    "write_bytes",
+    "savefig",
+    "to_csv",
+    "to_hdf",
+    "to_json",
+    "touch",
+    "copyfile",
+    "copy",
+    "move",
+}
+
+
+def opened_for_writing(source):
+    """Functions in which a file is opened for writing, and at module level ""."""
+    found = set()
+
+    def visit(node, function):
+        if isinstance(node, ast.FunctionDef):
+            function = node.name
+        if isinstance(node, ast.Call) and writes(node):
+            found.add(function)
+        for child in ast.iter_child_nodes(node):
+            visit(child, function)
+
+    visit(ast.parse(source), "")
+    return found
+
+
+def writes(call):
+    """Whether a call opens or writes a file."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    owner = getattr(getattr(call.func, "value", None), "id", "")
+    if name in ("open", "File", "GzipFile"):
+        words = [
+            c.value for c in (*call.args, *(k.value for k in call.keywords)) if isinstance(c, ast.Constant)
+        ]
+        return any(isinstance(w, str) and set(w) <= set("rwxab+t") and set(w) & set("wxa+") for w in words)
+    if name == "to_csv":
+        return bool(call.args)
+    if owner in ("store", "shutil"):
+        return owner == "shutil"
+    return name in METHODS and isinstance(call.func, ast.Attribute) and name != "copy"
+
+
+def test_every_other_writer_goes_through_these(repository):
+    found = {}
+    for top in ("src/tilted", "workflow/scripts"):
+        for path in sorted((repository / top).rglob("*.py")):
+            if functions := opened_for_writing(path.read_text(encoding="utf-8")):
+                found[str(path.relative_to(repository))] = functions
+    found["src/tilted/results/store.py"] -= {"write_records"}  # packs what `replacing` opened
+    found = {name: functions - {"_packed", "packed"} for name, functions in found.items()}
+    assert {name: functions for name, functions in found.items() if functions} == ALLOWED
+    rules = [*(repository / "workflow/rules").glob("*.smk"), repository / "Snakefile"]
+    shells = [path.name for path in rules if "shell:" in path.read_text(encoding="utf-8")]
+    assert shells == []  # a shell would write in place
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["open(p, 'w')", "p.open(mode='ab')", "p.write_text(x)", "frame.to_csv(p)", "h5py.File(p, 'w')",
+     "shutil.copyfile(a, b)", "f.savefig(p)"],
+)  # fmt: skip
+def test_the_search_for_writers_can_fail(line):
+    assert opened_for_writing(f"def f():\n    {line}") == {"f"}
+    for harmless in (
+        "open(p)",
+        "p.open('rb')",
+        "frame.to_csv(index=False)",
+        "store.write_text(p, x)",
+        "a.copy()",
+    ):
+        assert opened_for_writing(harmless) == set()
+
+
+def test_a_killed_writer_takes_its_lock_with_it(tmp_path):
+    """A sweep at once after a SIGKILL finds the folder free: no waiting, no time limit."""
+    writer = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path / "x.gz")], stdout=subprocess.PIPE)
+    assert writer.stdout.readline() == b"writing\n"
+    os.kill(writer.pid, signal.SIGKILL)
+    writer.wait()
+    began = time.monotonic()
+    assert len(store.sweep(tmp_path)) == 1 and time.monotonic() - began < 5
