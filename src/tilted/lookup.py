@@ -235,7 +235,7 @@ def read(path: str | Path) -> RatioTable:
             intact = file.attrs["content"] == _content_hash(table)
     except TableError:
         raise
-    except (OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError) as error:
         raise TableError(f"{path} is no lookup table or damaged ({error}); build it again") from None
     if not intact:
         raise TableError(f"{path} is damaged (content hash differs); build it again")

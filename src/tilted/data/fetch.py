@@ -7,6 +7,7 @@ altogether and may send no more bytes than the registry expects, so that no serv
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import os
@@ -186,7 +187,9 @@ def _download(url: str, sink: _Capped, timeout: float, progress: bool) -> None:
     import pooch
     import requests
 
-    downloader = pooch.HTTPDownloader(progressbar=progress, timeout=timeout)
+    downloader = pooch.HTTPDownloader(
+        progressbar=progress, timeout=timeout, hooks={"response": functools.partial(_refuse_downgrade, url)}
+    )
     for attempt in range(RETRIES + 1):
         sink.restart()
         try:
@@ -198,6 +201,15 @@ def _download(url: str, sink: _Capped, timeout: float, progress: bool) -> None:
         except requests.RequestException:
             if attempt == RETRIES:
                 raise
+
+
+def _refuse_downgrade(url: str, response, **_) -> None:
+    """ConnectionError where a server asked by https sends us on to a place without encryption."""
+    import requests
+
+    on = response.headers.get("Location", "") if response.is_redirect else ""
+    if url.startswith("https://") and on.startswith("http://"):
+        raise requests.ConnectionError(f"redirected from https to {on}")
 
 
 def _accept(partial: Path, file: dict, target: Path) -> str | None:
@@ -219,7 +231,7 @@ def _compress(partial: Path, file: dict, target: Path) -> None:
     """Store right plain bytes under the compressed name; readers look at the plain checksum."""
     packed = partial.with_suffix(".gz.tmp")
     try:
-        with packed.open("wb") as out, gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as stream:
+        with packed.open("wb") as out, gzip.GzipFile(filename="", fileobj=out, mode="wb", mtime=0) as stream:
             stream.write(partial.read_bytes())
         _publish(packed, target)
     finally:

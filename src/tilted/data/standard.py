@@ -114,21 +114,21 @@ def write_standard(dataset: Dataset, path: str | Path) -> None:
     import h5py
 
     path = Path(path)
+    buffer = io.BytesIO()  # on a full disk the HDF5 library may crash the process
+    with h5py.File(buffer, "w", track_order=False, userblock_size=BLOCK) as file:
+        for key, array in (("X", dataset.X), ("y", dataset.y)):
+            file.create_dataset(key, data=array.astype("<f8"), track_times=False)
+        file.attrs["name"], file.attrs["variant"] = dataset.name, dataset.variant
+        file.attrs["features"] = json.dumps(dataset.features)
+        file.attrs["provenance"] = json.dumps(dataset.provenance, sort_keys=True)
+        file.attrs["content"] = content_hash(dataset.X, dataset.y)
+    body = buffer.getvalue()[BLOCK:]
+    head = MARK + hashlib.sha256(body).hexdigest().encode() + b"\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with h5py.File(partial, "w", track_order=False, userblock_size=BLOCK) as file:
-            for key, array in (("X", dataset.X), ("y", dataset.y)):
-                file.create_dataset(key, data=array.astype("<f8"), track_times=False)
-            file.attrs["name"], file.attrs["variant"] = dataset.name, dataset.variant
-            file.attrs["features"] = json.dumps(dataset.features)
-            file.attrs["provenance"] = json.dumps(dataset.provenance, sort_keys=True)
-            file.attrs["content"] = content_hash(dataset.X, dataset.y)
-        with partial.open("r+b") as stream:
-            stream.seek(BLOCK)
-            digest = hashlib.sha256(stream.read()).hexdigest()
-            stream.seek(0)
-            stream.write(MARK + digest.encode() + b"\n")
+        with partial.open("xb") as stream:
+            stream.write(head.ljust(BLOCK, b"\0") + body)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(partial, path)
