@@ -137,6 +137,13 @@ def test_rejection_keeps_what_the_factors_allow(make):
     # at the points the last factor changes nothing
     np.testing.assert_allclose(kept.mean[0], f[:, :-1].mean(axis=0), rtol=1e-9)
     np.testing.assert_array_equal(kept.kept_at, kept.kept)
+    u = f[:, :-1] - f[:, -1:]
+    np.testing.assert_allclose(kept.before.mean, kept.mean, rtol=1e-9)
+    np.testing.assert_allclose(kept.before.variance, kept.variance, rtol=1e-7)
+    np.testing.assert_allclose(kept.before.u_mean, u.mean(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(kept.before.u_variance, u.var(axis=0, ddof=1), rtol=1e-7)
+    expected = [np.cov(f[:, i], u[:, i])[0, 1] for i in range(5)]
+    np.testing.assert_allclose(kept.before.with_u, expected, rtol=1e-7)
 
 
 def test_x_star_at_a_point_drops_its_factor(make):
