@@ -21,8 +21,9 @@ CAPTIONS = {
     "accuracy": (
         "EP's predictive distributions given the constrained minimum against rejection sampling: the largest "
         "error of a mean or standard deviation of each random problem, over its tolerance (above 1: "
-        "outside). Left: against the distance from x* of the worst input. Right: against the error, from 0.01 "
-        "on, of the last factor (35-37) alone, on the exact moments before it; on the diagonal it is all of it."
+        "outside). Left: against the distance from x* of the worst input. Right: against the error of the "
+        "last factor (35-37) alone, on the exact moments before it (below 0.01 drawn there); on the diagonal "
+        "it is all of the error."
     ),
     "regret": (
         "Objective at the recommended place minus the constrained minimum against evaluations: median over "
