@@ -21,6 +21,7 @@ from tilted.inference.options import require_whole
 from tilted.likelihoods.normal import LOG_SQRT_2PI, hazard
 
 STARTS, STEPS, DIFFERENCE = 3, 15, 1e-4  # of the search for the best place
+INSIDE = 1e-6  # of a log probability: how far within the confident region a recommendation is sought
 
 
 @dataclass(frozen=True)
@@ -206,9 +207,13 @@ def recommend(
         return highest(holds, box, rng, settings.candidates, functions[0].points)[0], False
     mean = np.where(allowed, functions[0].predict(places)[0], np.inf)
     start = places[np.argmin(mean)]
-    rules = [{"type": "ineq", "fun": lambda x: holds(x[None])[0]}] if len(functions) > 1 else []
+    # SLSQP ends on a boundary up to its accuracy, on either side
+    rules = [
+        {"type": "ineq", "fun": lambda x, c=c: _log_probability(c, x[None])[0] - needed - INSIDE}
+        for c in functions[1:]
+    ]
     end = minimize(lambda x: functions[0].predict(x[None])[0][0], start, bounds=box, constraints=rules,
-                   method="SLSQP", options={"maxiter": 60})  # fmt: skip
+                   method="SLSQP", options={"maxiter": 60, "ftol": 0.1 * INSIDE})  # fmt: skip
     x = np.clip(end.x, 0.0, 1.0)
     better = np.all(np.isfinite(x)) and holds(x[None])[0] >= 0
     return (x if better and functions[0].predict(x[None])[0][0] <= np.min(mean) else start), True
