@@ -58,6 +58,24 @@ def test_a_search_that_leads_nowhere_is_counted(monkeypatch, end):
     assert np.all((found.places > 0.29) & (found.places < 0.32))
 
 
+def test_a_search_that_went_too_far_is_tried_again_nearby(monkeypatch):
+    X = np.linspace(0, 1, 25)[:, None]
+    kernel = SquaredExponential(1.0, (0.4,))
+    f = surrogate.condition(kernel, 1e-6, X, X[:, 0], X)
+    c = surrogate.condition(kernel, 1e-6, X, X[:, 0] - 0.3, X)
+    search = optima.minimize
+
+    def far(*arguments, bounds, **options):
+        if np.ptp(bounds) > 0.5:
+            return SimpleNamespace(x=np.array([0.02]))
+        return search(*arguments, bounds=bounds, **options)
+
+    monkeypatch.setattr(optima, "minimize", far)
+    found = optima.sample(f, [c], UNIT, 4, np.random.default_rng(0), candidates=30)
+    assert found.unrefined == 0
+    np.testing.assert_allclose(found.places, 0.3, atol=2e-3)
+
+
 def test_draws_without_a_feasible_point_are_counted():
     X = np.linspace(0, 1, 15)[:, None]
     kernel = SquaredExponential(1.0, (0.4,))
