@@ -137,6 +137,13 @@ def test_rejection_keeps_what_the_factors_allow(make):
     # at the points the last factor changes nothing
     np.testing.assert_allclose(kept.mean[0], f[:, :-1].mean(axis=0), rtol=1e-9)
     np.testing.assert_array_equal(kept.kept_at, kept.kept)
+    u = f[:, :-1] - f[:, -1:]
+    np.testing.assert_allclose(kept.before.mean, kept.mean, rtol=1e-9)
+    np.testing.assert_allclose(kept.before.variance, kept.variance, rtol=1e-7)
+    np.testing.assert_allclose(kept.before.u_mean, u.mean(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(kept.before.u_variance, u.var(axis=0, ddof=1), rtol=1e-7)
+    expected = [np.cov(f[:, i], u[:, i])[0, 1] for i in range(5)]
+    np.testing.assert_allclose(kept.before.with_u, expected, rtol=1e-7)
 
 
 def test_x_star_at_a_point_drops_its_factor(make):
@@ -145,7 +152,12 @@ def test_x_star_at_a_point_drops_its_factor(make):
     found = nfcpd.infer(functions[0], functions[1:], np.vstack([X[best], X[best] + 1e-4]))
     assert found.status.dropped.tolist() == [1, 0]
     assert np.all(found.status.converged)
-    assert found.tau[0][0, best] == 0.0
+    for tau, nu in zip(found.tau, found.nu, strict=True):
+        assert tau[0, best] == nu[0, best] == 0.0 != tau[1, best]
+    under_q = nfcpd.before_last_factor(found, X[best : best + 1])[0]
+    there = nfcpd.predict(found, X[best : best + 1])
+    np.testing.assert_array_equal(there.mean[:, 0], under_q.mean[:, 0])
+    np.testing.assert_array_equal(there.variance[:, 0], under_q.variance[:, 0])
     predicted = nfcpd.predict(found, np.vstack([X, [[0.5]]]))
     assert np.all(np.isfinite(predicted.mean))
     assert np.all(predicted.variance > 0)
@@ -168,6 +180,22 @@ def test_improper_steps_are_halved_and_counted(make):
     np.testing.assert_allclose(status.step, expected)
     predicted = nfcpd.predict(found, rng.random((50, 2)))
     assert np.all(predicted.variance > 0)
+
+
+def test_small_steps_are_no_convergence(make):
+    """Where EP says it converged, a full step would change little, however short the last one was."""
+    (f, *c), _ = make(0, n=30, dimension=2, constraints=2, shift=0)
+    found = nfcpd.infer(f, c, np.random.default_rng(0).random((40, 2)))
+    assert np.any(found.status.step[found.status.converged] < 0.5) and not np.all(found.status.converged)
+    run = nfcpd._Run(found.functions, found.optima)
+    run.tau, run.nu, run.posteriors = list(found.tau), list(found.nu), list(found.posteriors)
+    which = np.flatnonzero(found.status.converged)
+    for projections, old, tau, nu in zip(
+        found.projections, found.posteriors, *run.targets(which), strict=True
+    ):
+        new, proper = nfcpd.refresh(projections, which, tau, nu)
+        moved = np.abs(new.mean - old.mean[which]), np.abs(new.variance - old.variance[which])
+        assert max(np.max(part[proper]) for part in moved) < 1e-3
 
 
 def test_decoupled_data(make):

@@ -1,5 +1,7 @@
 """Draws of functions and their constrained minima."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,37 @@ def test_minima_are_feasible_and_nowhere_beaten():
     np.testing.assert_allclose(found.places, 0.3, atol=0.01)
     free = optima.sample(f, [], UNIT, 3, np.random.default_rng(0), candidates=100)
     np.testing.assert_allclose(free.places, 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("end", [[0.9], [np.nan], [0.02]])
+def test_a_search_that_leads_nowhere_is_counted(monkeypatch, end):
+    """Ends that are worse, not numbers, or infeasible: the best candidate stays."""
+    X = np.linspace(0, 1, 25)[:, None]
+    kernel = SquaredExponential(1.0, (0.4,))
+    f = surrogate.condition(kernel, 1e-6, X, X[:, 0], X)
+    c = surrogate.condition(kernel, 1e-6, X, X[:, 0] - 0.3, X)
+    monkeypatch.setattr(optima, "minimize", lambda *_, **__: SimpleNamespace(x=np.array(end)))
+    found = optima.sample(f, [c], UNIT, 4, np.random.default_rng(0), candidates=300)
+    assert found.unrefined == len(found.places) == 4
+    assert np.all((found.places > 0.29) & (found.places < 0.32))
+
+
+def test_a_search_that_went_too_far_is_tried_again_nearby(monkeypatch):
+    X = np.linspace(0, 1, 25)[:, None]
+    kernel = SquaredExponential(1.0, (0.4,))
+    f = surrogate.condition(kernel, 1e-6, X, X[:, 0], X)
+    c = surrogate.condition(kernel, 1e-6, X, X[:, 0] - 0.3, X)
+    search = optima.minimize
+
+    def far(*arguments, bounds, **options):
+        if np.ptp(bounds) > 0.5:
+            return SimpleNamespace(x=np.array([0.02]))
+        return search(*arguments, bounds=bounds, **options)
+
+    monkeypatch.setattr(optima, "minimize", far)
+    found = optima.sample(f, [c], UNIT, 4, np.random.default_rng(0), candidates=30)
+    assert found.unrefined == 0
+    np.testing.assert_allclose(found.places, 0.3, atol=2e-3)
 
 
 def test_draws_without_a_feasible_point_are_counted():

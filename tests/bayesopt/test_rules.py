@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from tilted.bayesopt import hyperparameters, rules
+from tilted.bayesopt import hyperparameters, rules, surrogate
 
 BOX = np.array([[0.0, 1.0], [0.0, 1.0]])
 
@@ -63,6 +63,21 @@ def test_recommendations_hold_with_confidence(make):
     m, v = functions[1].predict(grid)
     allowed = norm.cdf(m / np.sqrt(v)) >= 0.975
     assert functions[0].predict(place[None])[0][0] <= functions[0].predict(grid[allowed])[0].min() + 1e-3
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.975])
+def test_a_recommendation_is_as_near_to_the_boundary_as_its_confidence_allows(confidence):
+    """f falls towards the boundary of what is feasible, which is not known exactly."""
+    rng = np.random.default_rng(0)
+    X = np.linspace(0, 1, 12)[:, None]
+    kernel = hyperparameters.SquaredExponential(1.0, (0.5,))
+    f = surrogate.condition(kernel, 1e-4, X, X[:, 0], X)
+    c = surrogate.condition(kernel, 0.05, X, X[:, 0] - 0.4 + 0.1 * rng.standard_normal(12), X)
+    settings = rules.Settings(candidates=300, confidence=confidence)
+    place, confident = rules.recommend([f, c], rng, settings)
+    mean, variance = c.predict(place[None])
+    assert confident
+    assert norm.cdf(mean[0] / np.sqrt(variance[0])) == pytest.approx(confidence, abs=1e-3)
 
 
 def test_hyperparameters_are_found_again():

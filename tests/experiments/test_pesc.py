@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tilted.bayesopt import nfcpd
 from tilted.bayesopt.rules import Settings
 from tilted.experiments import pesc_accuracy, pesc_regret
 
@@ -44,3 +45,40 @@ def test_a_comparison_names_its_worst_moment():
     assert line["mean_error_away"] <= line["mean_error"] and line["sd_error_away"] <= line["sd_error"]
     assert line["worst_function"] in ("f", "c1", "c2")
     assert line["acquisition_regret"] >= 0
+    assert 1000 <= line["fewest"] <= line["kept"]
+
+
+def test_each_step_is_judged_alone(monkeypatch):
+    """EP spoilt shows in q and in all, not in the last factor; the last factor spoilt not in q."""
+
+    def errors():
+        (line,) = pesc_accuracy.lines(1, 1, 1, seed=1)
+        return [line[f"mean_error{suffix}"] for suffix in ("", "_q", "_last")]
+
+    fine = errors()
+    assert max(fine) < 0.1
+    before, finish = nfcpd.before_last_factor, nfcpd.finish
+
+    def shifted(found, Xs):
+        q, *rest = before(found, Xs)
+        return nfcpd.Predicted(q.mean + np.sqrt(q.variance), q.variance), *rest
+
+    with monkeypatch.context() as patch:
+        patch.setattr(nfcpd, "before_last_factor", shifted)
+        everything, q, last = errors()
+    assert everything > 0.5 and q > 0.9 and last == fine[2]
+
+    def spoilt(*arguments):
+        p = finish(*arguments)
+        return nfcpd.Predicted(p.mean + np.sqrt(p.variance), p.variance)
+
+    monkeypatch.setattr(nfcpd, "finish", spoilt)
+    everything, q, last = errors()
+    assert everything > 0.5 and last > 0.9 and q == fine[1]
+
+
+def test_an_exact_ep_leaves_the_last_factors_error():
+    """A problem of the study on which c changes its sign next to x*: EP is right, the last factor is not."""
+    *_, line = pesc_accuracy.lines(1, 1, 13)
+    assert line["mean_error"] > 2 and line["mean_error_last"] == pytest.approx(line["mean_error"], rel=0.05)
+    assert line["mean_error_q"] < 0.02 and line["sd_error_q"] < 0.02

@@ -10,7 +10,7 @@ search that goes on from its log ends where it would have ended uninterrupted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -114,7 +114,8 @@ def minimise(
     Raises
     ------
     ValueError
-        Bad bounds, numbers or rule; an observation that is not a finite number; a log of another search.
+        Bad bounds, numbers or rule; an observation that is not a finite number (the evaluations before it
+        are in the log); a log of another search, or from which lines are missing.
     """
     low, high = check_bounds(bounds)
     initial = 2 * len(low) + 1 if initial is None else initial
@@ -136,7 +137,7 @@ def minimise(
     resumed = len(done)
     for iteration in range(resumed, n_iter):
         proposal = _propose(done, iteration, header, settings, len(low))
-        x = low + proposal.place * (high - low)
+        x = _in_box(proposal.place, low, high)
         done.append(Evaluation(iteration, tuple(x.tolist()), _observe(functions, x, proposal), proposal.why))
         if log is not None:
             logs.append(log, asdict(done[-1]))
@@ -170,13 +171,21 @@ def _resume(log, header: dict) -> list[Evaluation]:
     if not lines:
         logs.append(log, header)
         return []
-    different = sorted(name for name in header if lines[0].get(name) != header[name])
+    first = lines[0] if isinstance(lines[0], dict) else {}
+    different = sorted(name for name in header if first.get(name) != header[name])
     if different:
         raise ValueError(f"{log} is the log of another search: {', '.join(different)} differ")
-    return [
-        Evaluation(line["iteration"], tuple(line["x"]), tuple(line["values"]), line["why"])
-        for line in lines[1:]
-    ]
+    done = []
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            found = Evaluation(line["iteration"], tuple(line["x"]), tuple(line["values"]), line["why"])
+        except (KeyError, TypeError):
+            raise ValueError(f"{log}: line {number} is no evaluation") from None
+        fits = len(found.x) == len(header["bounds"]) and len(found.values) == header["functions"]
+        if not fits or found.iteration != number - 2:
+            raise ValueError(f"{log}: line {number} is not evaluation {number - 2} of this search")
+        done.append(found)
+    return done
 
 
 def _propose(done, iteration: int, header: dict, settings: Settings, dimension: int) -> Proposal:
@@ -185,7 +194,9 @@ def _propose(done, iteration: int, header: dict, settings: Settings, dimension: 
         design = qmc.LatinHypercube(dimension, rng=np.random.default_rng(seed)).random(header["initial"])
         return Proposal(design[iteration], None, {"rule": "initial"})
     rng = np.random.default_rng([seed, iteration])
-    return RULES[header["rule"]](model(done, header["bounds"]), rng, settings)
+    functions, unfinished = model(done, header["bounds"])
+    proposal = RULES[header["rule"]](functions, rng, settings)
+    return replace(proposal, why=proposal.why | {"unfinished_hyperparameters": unfinished})
 
 
 def _observe(functions: Sequence[Function], x: np.ndarray, proposal: Proposal) -> tuple[float | None, ...]:
@@ -194,31 +205,40 @@ def _observe(functions: Sequence[Function], x: np.ndarray, proposal: Proposal) -
         if proposal.function not in (None, j):
             values.append(None)
             continue
-        value = float(function(x.copy()))
-        if not np.isfinite(value):
-            name = "the objective" if j == 0 else f"constraint {j}"
-            raise ValueError(f"{name} is {value} at {x.tolist()}; observations must be finite")
-        values.append(value)
+        values.append(_number(function(x.copy()), "the objective" if j == 0 else f"constraint {j}", x))
     return tuple(values)
 
 
-def model(done: Sequence[Evaluation], bounds) -> list[surrogate.Surrogate]:
+def _number(value, name: str, x: np.ndarray) -> float:
+    """What a function returned, if that is one finite number."""
+    try:
+        number = np.asarray(value, dtype=float).item()
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} is {value!r} at {x.tolist()}, which is not a number") from None
+    if not np.isfinite(number):
+        raise ValueError(f"{name} is {value} at {x.tolist()}; observations must be finite")
+    return number
+
+
+def model(done: Sequence[Evaluation], bounds) -> tuple[list[surrogate.Surrogate], int]:
     """Surrogates of all functions in the unit cube, at the places visited.
 
-    In the units of `hyperparameters.scaled`, which differ between functions but keep every sign.
+    In the units of `hyperparameters.scaled`, which differ between functions but keep every sign. Beside them
+    the number of functions whose search for hyperparameters ended without meeting its tolerance.
     """
     low, high = np.transpose(bounds)
     X = (np.array([e.x for e in done]) - low) / (high - low)
     points = surrogate.union([X])
-    functions = []
+    functions, unfinished = [], 0
     for j in range(len(done[0].values)):
         seen = [i for i, e in enumerate(done) if e.values[j] is not None]
         data = hyperparameters.scaled(np.array([done[i].values[j] for i in seen]))
         learned = hyperparameters.learn(X[seen], data)
+        unfinished += not learned.outcome.success
         functions.append(
             surrogate.condition(learned.kernel, learned.noise, X[seen], data.y, points, data.mean)
         )
-    return functions
+    return functions, unfinished
 
 
 def recommendation(
@@ -227,8 +247,13 @@ def recommendation(
     """Where the minimum seems to be after these evaluations, and whether with the settings' confidence."""
     low, high = np.transpose(bounds)
     rng = np.random.default_rng([seed, len(done), 1])
-    place, confident = recommend(model(done, bounds), rng, settings)
-    return low + place * (high - low), confident
+    place, confident = recommend(model(done, bounds)[0], rng, settings)
+    return _in_box(place, low, high), confident
+
+
+def _in_box(place: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """A place of the unit cube in the box, whose walls rounding does not cross."""
+    return np.clip(low + place * (high - low), low, high)
 
 
 def _conclude(done, header, settings, resumed: int) -> Found:

@@ -24,6 +24,7 @@ SLACK = 1e-6
 """Of a constraint's prior standard deviation: by how much a refined minimum may violate it."""
 
 STEPS = 60  # of the local search
+REACHES = (1.0, 0.1)  # of the box: how far from its start it may go, and where it fails, at a second try
 
 
 @dataclass(frozen=True)
@@ -163,9 +164,13 @@ def _refine(drawings: Sequence[Paths], s: int, start: np.ndarray, value: float, 
 
     f, slope = of(objective)
     rules = [dict(zip(("type", "fun", "jac"), ("ineq", *of(c)), strict=True)) for c in constraints]
-    end = minimize(
-        f, start, jac=slope, bounds=bounds, constraints=rules, method="SLSQP", options={"maxiter": STEPS}
-    )
-    x = np.clip(end.x, *np.transpose(bounds))
-    holds = all(rule["fun"](x) >= -SLACK * scale for rule, scale in zip(rules, scales, strict=True))
-    return x if holds and np.all(np.isfinite(x)) and f(x) <= value else None
+    low, high = np.transpose(bounds)
+    for reach in REACHES:  # far steps may lead to where no feasible point is near
+        near = np.maximum(low, start - reach * (high - low)), np.minimum(high, start + reach * (high - low))
+        end = minimize(f, start, jac=slope, bounds=np.transpose(near), constraints=rules, method="SLSQP",
+                       options={"maxiter": STEPS})  # fmt: skip
+        x = np.clip(end.x, *near)
+        holds = all(rule["fun"](x) >= -SLACK * scale for rule, scale in zip(rules, scales, strict=True))
+        if holds and np.all(np.isfinite(x)) and f(x) <= value:
+            return x
+    return None

@@ -19,6 +19,25 @@ BATCH = 20_000
 
 
 @dataclass(frozen=True)
+class Before:
+    """The draws kept before the factor at x itself: what [eq. 34] approximates.
+
+    Attributes
+    ----------
+    mean, variance : arrays [K + 1, n]
+        Of f and c at the inputs.
+    u_mean, u_variance, with_u : arrays [n]
+        Of u = f(x) - f(x*), and the covariance of f(x) with u.
+    """
+
+    mean: np.ndarray
+    variance: np.ndarray
+    u_mean: np.ndarray
+    u_variance: np.ndarray
+    with_u: np.ndarray
+
+
+@dataclass(frozen=True)
 class Kept:
     """What the draws that were kept say.
 
@@ -32,6 +51,8 @@ class Kept:
         Of f and c at the inputs asked for; NaN where fewer than two draws were kept.
     kept_at : array of int [n]
         Draws behind them.
+    before : Before or None
+        None where fewer than two draws were kept.
     """
 
     draws: int
@@ -40,6 +61,7 @@ class Kept:
     mean: np.ndarray
     variance: np.ndarray
     kept_at: np.ndarray
+    before: Before | None
 
 
 def sample(
@@ -89,7 +111,23 @@ def sample(
     for i in np.flatnonzero(number >= 2):
         chosen = np.array([v[holds[:, i], i] for v in at_x])
         mean[:, i], variance[:, i] = chosen.mean(axis=1), chosen.var(axis=1, ddof=1)
-    return Kept(draws, kept, values, mean, variance, number)
+    before = _before(at_x, at_x[0] - values[0][:, -1:]) if kept >= 2 else None
+    return Kept(draws, kept, values, mean, variance, number, before)
+
+
+def _before(at_x: list[np.ndarray], u: np.ndarray) -> Before:
+    f = at_x[0] - at_x[0].mean(axis=0)
+    with_u = np.sum(f * (u - u.mean(axis=0)), axis=0) / (len(u) - 1)
+    mean, variance = ([part(v) for v in at_x] for part in (_mean, _variance))
+    return Before(np.array(mean), np.array(variance), _mean(u), _variance(u), with_u)
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    return values.mean(axis=0)
+
+
+def _variance(values: np.ndarray) -> np.ndarray:
+    return values.var(axis=0, ddof=1)
 
 
 def _possible(values: list[np.ndarray]) -> np.ndarray:

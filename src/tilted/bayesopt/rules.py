@@ -17,9 +17,11 @@ from tilted.bayesopt import optima
 from tilted.bayesopt.acquisition import entropy_reduction
 from tilted.bayesopt.nfcpd import infer
 from tilted.bayesopt.surrogate import Surrogate
+from tilted.inference.options import require_whole
 from tilted.likelihoods.normal import LOG_SQRT_2PI, hazard
 
 STARTS, STEPS, DIFFERENCE = 3, 15, 1e-4  # of the search for the best place
+INSIDE = 1e-6  # of a log probability: how far within the confident region a recommendation is sought
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,23 @@ class Settings:
         Whether to observe the one function that promises most.
     confidence : float
         Probability that every constraint has to hold with where the minimum is recommended.
+
+    Raises
+    ------
+    ValueError
+        Numbers below 1, a confidence outside (0, 1).
     """
 
     optima: int = 30
     candidates: int = 1000
     decoupled: bool = False
     confidence: float = 0.975
+
+    def __post_init__(self):
+        for name in ("optima", "candidates"):
+            require_whole(name, getattr(self, name), 1)
+        if not 0.0 < self.confidence < 1.0:
+            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
 
 
 @dataclass(frozen=True)
@@ -57,7 +70,11 @@ def pesc(functions: Sequence[Surrogate], rng: np.random.Generator, settings: Set
     """Where the expected reduction of entropy is largest; where no x* was found, where all likely hold."""
     box = np.tile([0.0, 1.0], (functions[0].points.shape[1], 1))
     places = optima.sample(functions[0], functions[1:], box, settings.optima, rng, settings.candidates)
-    counts = {"optima": len(places.places), "infeasible_draws": places.infeasible}
+    counts = {
+        "optima": len(places.places),
+        "infeasible_draws": places.infeasible,
+        "unrefined": places.unrefined,
+    }
     if not len(places.places):
         place, value = highest(lambda X: log_feasible(functions, X), box, rng, settings.candidates)
         return Proposal(place, None, {"rule": "feasibility", **counts, "value": value})
@@ -66,6 +83,7 @@ def pesc(functions: Sequence[Surrogate], rng: np.random.Generator, settings: Set
         "unconverged": int(np.sum(~given.status.converged)),
         "iterations": float(np.mean(given.status.iterations)),
         "halvings": int(np.sum(given.status.halvings)),
+        "dropped": int(np.sum(given.status.dropped)),
     }
     combine = (lambda parts: parts.max(axis=0)) if settings.decoupled else (lambda parts: parts.sum(axis=0))
     place, value = highest(
@@ -189,9 +207,13 @@ def recommend(
         return highest(holds, box, rng, settings.candidates, functions[0].points)[0], False
     mean = np.where(allowed, functions[0].predict(places)[0], np.inf)
     start = places[np.argmin(mean)]
-    rules = [{"type": "ineq", "fun": lambda x: holds(x[None])[0]}] if len(functions) > 1 else []
+    # SLSQP ends on a boundary up to its accuracy, on either side
+    rules = [
+        {"type": "ineq", "fun": lambda x, c=c: _log_probability(c, x[None])[0] - needed - INSIDE}
+        for c in functions[1:]
+    ]
     end = minimize(lambda x: functions[0].predict(x[None])[0][0], start, bounds=box, constraints=rules,
-                   method="SLSQP", options={"maxiter": 60})  # fmt: skip
+                   method="SLSQP", options={"maxiter": 60, "ftol": 0.1 * INSIDE})  # fmt: skip
     x = np.clip(end.x, 0.0, 1.0)
     better = np.all(np.isfinite(x)) and holds(x[None])[0] >= 0
     return (x if better and functions[0].predict(x[None])[0][0] <= np.min(mean) else start), True

@@ -4,7 +4,9 @@ Random problems: functions from their priors at random points, random noise and 
 constraints in 1 or 2 dimensions, x* from `bayesopt.optima`. Compared at random inputs: means and standard
 deviations of f and of every constraint, and the acquisition function of this one x*, which rejection sampling
 gives by the same difference of log variances. Beside that the same moments of f and of the constraints at the
-points and at x* themselves, where no factor at x comes in: what EP alone does.
+points and at x* themselves, where no factor at x comes in: what EP alone does. And each of the two steps to
+an input alone: q there before the factor at x, against the draws before it; and that factor by (35) to (37)
+on the draws' own moments before it, which an EP without any error would have.
 """
 
 from __future__ import annotations
@@ -21,13 +23,15 @@ from tilted.kernels.squared_exponential import SquaredExponential
 COLUMNS = (
     "family problem dimension constraints points noise lengthscale draws kept compared converged iterations "
     "halvings negative_sites mean_error sd_error worst_function worst_distance within mean_error_away "
-    "sd_error_away mean_error_points sd_error_points "
-    "mean_error_exact sd_error_exact acquisition_error acquisition_top acquisition_regret"
+    "sd_error_away fewest mean_error_points sd_error_points mean_error_q sd_error_q mean_error_last "
+    "sd_error_last mean_error_exact sd_error_exact acquisition_error acquisition_top acquisition_regret"
 ).split()
-"""``compared``: inputs with enough draws. Errors are the largest over them and all functions, of means in
-standard deviations, of standard deviations relative; ``worst_distance`` is the distance from x* in
-lengthscales of the largest error over its tolerance, ``within`` the share of moments within both tolerances.
+"""``compared``: inputs with enough draws, ``fewest`` the least of their numbers of draws. Errors are the
+largest over them and all functions, of means in standard deviations, of standard deviations relative;
+``worst_distance`` is the distance from x* in lengthscales of the largest error over its tolerance, ``within``
+the share of moments within both tolerances.
 ``..._away``: at the inputs at least `AWAY` lengthscales from x*. ``..._points``: at the points and x*.
+``..._q``: at the inputs, before the factor there; ``..._last``: with that factor's approximation alone.
 ``..._exact``: with g kept exact in the last factor (`bayesopt.boundary`), empty where that fails. Of the
 acquisition function in nats: the largest error, the largest true value, and by how much the truth at its
 maximum falls short of that."""
@@ -111,6 +115,7 @@ def compare(problem: Problem, rng: np.random.Generator) -> dict:
         "draws": truth.draws,
         "kept": truth.kept,
         "compared": int(np.sum(enough)),
+        "fewest": int(np.min(truth.kept_at[enough], initial=truth.kept)),
         **{name: getattr(found.status, name)[0].item() for name in STATUS},
     }
     if not np.any(enough):
@@ -119,6 +124,7 @@ def compare(problem: Problem, rng: np.random.Generator) -> dict:
         line
         | _moments(found, truth, Xs, enough)
         | _at_points(found, truth)
+        | _steps(found, truth, Xs, enough)
         | _acquired(found, truth, Xs, enough)
     )
 
@@ -169,6 +175,19 @@ def _at_points(found: nfcpd.Nfcpd, truth: rejection.Kept) -> dict:
         errors.append(_errors(mean, np.sum(W**2, axis=0), theirs.mean(axis=0), theirs.var(axis=0)))
     mean, sd = (max(float(part[i].max()) for part in errors) for i in range(2))
     return {"mean_error_points": mean, "sd_error_points": sd}
+
+
+def _steps(found: nfcpd.Nfcpd, truth: rejection.Kept, Xs, enough) -> dict:
+    """Errors of EP at the inputs, and of the last factor given what an exact EP would say there."""
+    q = nfcpd.before_last_factor(found, Xs[enough])[0]
+    exact = truth.before
+    mean, sd = _errors(q.mean[:, 0], q.variance[:, 0], exact.mean[:, enough], exact.variance[:, enough])
+    line = {"mean_error_q": float(mean.max()), "sd_error_q": float(sd.max())}
+    moments = nfcpd.Predicted(exact.mean[:, None], exact.variance[:, None])
+    last = nfcpd.finish(moments, exact.u_mean[None], exact.u_variance[None], exact.with_u[None])
+    mean, sd = _errors(last.mean[:, 0], last.variance[:, 0], truth.mean, truth.variance)
+    worst = {"mean_error_last": float(mean[:, enough].max()), "sd_error_last": float(sd[:, enough].max())}
+    return line | worst
 
 
 def _acquired(found: nfcpd.Nfcpd, truth: rejection.Kept, Xs, enough) -> dict:

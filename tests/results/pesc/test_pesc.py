@@ -48,6 +48,21 @@ def test_accuracy_asks_for_nine_of_ten_in_every_family(bad, verdict):
     assert [line.effect for line in block.lines[:2]] == [1 - bad / 10, 1.0]
     assert {line.sample.status for line in block.lines[2:]} == {"shown only"}
     assert f"{20 - bad} of 20 problems; on {bad} of the {bad} others" in block.remark
+    assert "with an EP without error 20 problems would be" in block.remark
+
+
+def test_the_cause_is_the_step_that_alone_is_outside():
+    table = accuracy(5)
+    table.loc[[0, 2], "mean_error_q"] = 0.2
+    table.loc[[1, 2], "sd_error_last"] = 0.2
+    table.loc[4, ["mean_error", "sd_error"]] = np.nan
+    found = tables.outside(table)
+    assert found["cause"].tolist() == ["EP", "last factor", "both", "sum", "too few draws"]
+    assert found["problem"].tolist() == [0, 1, 2, 3, 4]
+    rows = tables.outside_cells(found)[2]
+    assert rows[1] == ["1-D, K = 1: 1", "f", "0.1", "0.50, 10 %", "0.00, 0 %", "0.00, 20 %", "0.00, 0 %",
+                       "last factor"]  # fmt: skip
+    assert rows[4][3] == "none"
 
 
 def test_one_that_does_not_converge_is_named():
@@ -93,6 +108,7 @@ def test_jobs_to_artifacts(tmp_path):
     text = (tmp_path / "tables/pesc.md").read_text(encoding="utf-8")
     assert "| 1-D, K = 1 |       10 |        10 | 100 % |  80 % |" in text
     assert "g exact" in text
+    assert "| 1-D, K = 1: 0 | f        |" in text and "| 1-D, K = 1: 2 |" not in text
     assert [figure.path.name for figure in found.report[0].figures] == ["accuracy.png", "regret.png"]
     assert all(figure.path.is_file() for figure in found.report[0].figures)
     assert [f.id for f in found.audit[0].findings] == ["PESC1", "PESC2", "PESC3"]

@@ -14,19 +14,23 @@ from tilted.results.pesc.tables import PROBLEMS, RULES, regret
 if TYPE_CHECKING:
     import pandas as pd
 
+FLOOR = 1e-5
+"""Gaps below this are drawn here: the model's optimum is no better known."""
+
 CAPTIONS = {
     "accuracy": (
         "EP's predictive distributions given the constrained minimum against rejection sampling: the largest "
-        "error of a mean and of a standard deviation of each random problem, over its tolerance, against the "
-        "distance from x* of the worst. What is above 1 is outside the tolerance."
+        "error of a mean or standard deviation of each random problem, over its tolerance (above 1: "
+        "outside). Left: against the distance from x* of the worst input. Right: against the error of the "
+        "last factor (35-37) alone, on the exact moments before it (below 0.01 drawn there); on the diagonal "
+        "it is all of the error."
     ),
     "regret": (
         "Objective at the recommended place minus the constrained minimum against evaluations: median over "
-        "repeats, quartiles shaded. Where a line is absent, the place is not feasible in so many repeats."
+        f"repeats, quartiles shaded; dashed: the best feasible observation, median. Gaps below {FLOOR:g} are "
+        "drawn there. Where a line is absent, half of the repeats have no feasible place or observation."
     ),
 }
-FLOOR = 1e-5
-"""Gaps below this are drawn here: the model's optimum is no better known."""
 
 
 def write(found: dict[str, pd.DataFrame | None], folder: str | Path) -> list[Path]:
@@ -40,27 +44,36 @@ def write(found: dict[str, pd.DataFrame | None], folder: str | Path) -> list[Pat
 
 
 def draw_accuracy(found: pd.DataFrame, stem: str | Path):
-    """A point a problem."""
+    """A point a problem: against the distance from x*, and against the last factor's own error."""
     from matplotlib.figure import Figure
 
     with style.applied():
-        figure = Figure(figsize=(4.6, 3.2), layout="constrained")
-        axes = figure.subplots()
+        figure = Figure(figsize=(6.9, 3.1), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True)
         for (family, part), (colour, marker) in zip(
             found.groupby("family", sort=False), style.CYCLE, strict=False
         ):
-            worst = np.maximum(part["mean_error"] / MEAN, part["sd_error"] / SD)
-            axes.scatter(
-                part["worst_distance"], worst, s=14, color=colour, marker=marker, label=family, linewidth=0
-            )
-        axes.axhline(1.0, color=style.GREY, linewidth=0.8)
-        axes.axvline(AWAY, color=style.GREY, linewidth=0.6, linestyle=":")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel("distance of the worst input from x* (lengthscales)")
-        axes.set_ylabel("largest error over its tolerance")
-        axes.legend()
+            look = {"s": 16, "color": colour, "marker": marker, "linewidth": 0, "alpha": 0.85}
+            left.scatter(part["worst_distance"], _over(part), label=family, **look)
+            right.scatter(np.maximum(_over(part, "_last"), 0.01), _over(part), **look)
+        ends = left.get_ylim()
+        right.plot(ends, ends, color=style.GREY, linewidth=0.6, linestyle=":")
+        left.axvline(AWAY, color=style.GREY, linewidth=0.6, linestyle=":")
+        right.axvline(1.0, color=style.GREY, linewidth=0.8)
+        for axes in (left, right):
+            axes.axhline(1.0, color=style.GREY, linewidth=0.8)
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+        left.set_xlabel("distance of the worst input from $x^*$ (lengthscales)")
+        right.set_xlabel("error of the last factor alone, over its tolerance")
+        left.set_ylabel("largest error over its tolerance")
+        figure.legend(loc="outside upper center", ncols=4)
         return style.save(figure, stem)
+
+
+def _over(part: pd.DataFrame, suffix: str = "") -> pd.Series:
+    """A problem's largest error over its tolerance; above 1 is outside."""
+    return np.maximum(part[f"mean_error{suffix}"] / MEAN, part[f"sd_error{suffix}"] / SD)
 
 
 def draw_regret(table: pd.DataFrame, stem: str | Path):
@@ -69,23 +82,27 @@ def draw_regret(table: pd.DataFrame, stem: str | Path):
 
     problems = [name for name in PROBLEMS if name in set(table["problem"])]
     with style.applied():
-        figure = Figure(figsize=(6.9, 3.0), layout="constrained")
+        figure = Figure(figsize=(6.9, 3.2), layout="constrained")
         for axes, problem in zip(np.ravel(figure.subplots(1, len(problems))), problems, strict=True):
             part = table[table["problem"] == problem]
             for rule, (colour, marker) in zip(RULES, style.CYCLE, strict=False):
                 line = part[part["rule"] == rule].sort_values("evaluations")
-                gaps = {
-                    name: np.clip(line[f"recommended_{name}"].replace(np.inf, np.nan), FLOOR, None)
-                    for name in ("low", "median", "high")
-                }
-                axes.plot(line["evaluations"], gaps["median"], color=colour, marker=marker, markersize=3.5,
+                n = line["evaluations"]
+                axes.plot(n, _drawn(line["recommended_median"]), color=colour, marker=marker, markersize=3.5,
                           linewidth=1.2, label=RULES[rule])  # fmt: skip
-                axes.fill_between(line["evaluations"], gaps["low"], gaps["high"], color=colour, alpha=0.15,
-                                  linewidth=0)  # fmt: skip
+                axes.fill_between(n, _drawn(line["recommended_low"]), _drawn(line["recommended_high"]),
+                                  color=colour, alpha=0.15, linewidth=0)  # fmt: skip
+                axes.plot(n, _drawn(line["observed_median"]), color=colour, linewidth=0.9, linestyle="--")
             axes.set_yscale("log")
             axes.set_title(PROBLEMS[problem])
             axes.set_xlabel("evaluations")
             axes.grid(True, axis="y")
         figure.axes[0].set_ylabel("objective minus the minimum")
-        figure.axes[0].legend()
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(RULES))
         return style.save(figure, stem)
+
+
+def _drawn(gaps: pd.Series) -> pd.Series:
+    """No line where a gap is infinite, none below `FLOOR`."""
+    return np.clip(gaps.replace(np.inf, np.nan), FLOOR, None)
