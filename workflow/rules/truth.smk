@@ -12,8 +12,8 @@ rule truth:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=60,
+        mem_mb=growing(1000),
+        runtime=growing(60),
     params:
         source=lambda w: closure_hash(*truth.modules_of(w.dataset)),
         effort=lambda w: TRUTH[w.dataset],
