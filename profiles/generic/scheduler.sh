@@ -35,8 +35,9 @@ submit() {
            -l "walltime=$((minutes * 60))" $OPTIONS ;;
     sge) job "$script" | qsub -terse -N "$name" -V -cwd -S /bin/sh -j y -o "$LOGS/" \
            -l "h_vmem=${megabytes}M" -l "h_rt=$((minutes * 60))" $OPTIONS ;;
-    lsf) job "$script" | bsub -J "$name" -n 1 -R "rusage[mem=${megabytes}MB]" -M "${megabytes}MB" -W "$minutes" \
-           -oo "$LOGS/%J.log" $OPTIONS | sed -n 's/^Job <\([0-9]*\)>.*/\1/p' ;;
+    lsf) answer=$(job "$script" | bsub -J "$name" -n 1 -R "rusage[mem=${megabytes}MB]" -M "${megabytes}MB" \
+           -W "$minutes" -oo "$LOGS/%J.log" $OPTIONS)
+         echo "$answer" | sed -n 's/^Job <\([0-9]*\)>.*/\1/p' ;;
   esac
 }
 

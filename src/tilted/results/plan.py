@@ -4,11 +4,11 @@ A QP job costs what its seeds cost in the records (`runs`). A regression, or a c
 paper, costs what the records of the same data set, power and number of pseudo-points took, or, without such
 records, what a model of all of them says (`Regressions`). A run on the digits costs its steps, each what it
 took with as many pseudo-points and, if there are such runs, the same power; its measurements are not
-counted. A job of the relaxed-EP paper costs what its splits cost in the records, whatever the flips if need be.
-Records of PESC, of ground truth and of REP's pictures hold no times: single jobs of config/paper.yaml were
-measured (`resources`), and more problems or evaluations cost in proportion. Memory is the highest peak, and disk
-the mean size, of the measured jobs nearest in the folders. Of what was never measured the cost is unknown, and
-said to be.
+counted. A job of the relaxed-EP paper costs what its splits cost in the records, whatever the flips if need
+be. Records of PESC, of ground truth and of REP's pictures hold no times: jobs of config/paper.yaml were
+measured (`resources`), and more problems or evaluations cost in proportion. Memory is the highest peak, and
+disk the mean size, of the measured jobs nearest in the folders. Of what was never measured the cost is
+unknown, and said to be.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # One-node Slurm on loopback, as root, without systemd, cgroups or a database.
-#   slurm-one-node.sh install            apt packages
+#   slurm-one-node.sh install            apt packages, if they are not here
+#   slurm-one-node.sh remove             those that install installed
 #   slurm-one-node.sh start              munged, slurmctld, slurmd; waits for an idle node
 #   slurm-one-node.sh stop               ends exactly the processes that start started
 #   slurm-one-node.sh run CMD...         start; CMD; stop (also on failure); CMD's exit status
@@ -11,9 +12,21 @@ CONF=/etc/slurm/slurm.conf      # must be the default path: the jobstep plugin
 MARK="# made by slurm-one-node.sh"
 export PATH=$PATH:/usr/sbin:/sbin
 
+# What was not here before is written down, for `remove`. RUNLEVEL keeps Debian from starting services.
 install_() {
+    if command -v slurmctld >/dev/null && command -v munged >/dev/null; then return 0; fi
+    mkdir -p "$BASE"
+    dpkg-query -W -f '${Package}\n' | sort > "$BASE/before"
     apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends slurm-wlm munge
+    RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends slurm-wlm munge
+    dpkg-query -W -f '${Package}\n' | sort | comm -13 "$BASE/before" - > "$BASE/installed"
+}
+
+remove() {
+    if [ -s "$BASE/installed" ]; then
+        xargs env DEBIAN_FRONTEND=noninteractive apt-get purge -y -qq < "$BASE/installed"
+        rm -f "$BASE/installed"
+    fi
 }
 
 conf() {
@@ -105,13 +118,14 @@ stop() {
     end_pid "$BASE/run/slurmd.childpid"
     end_pid "$BASE/run/ctld.childpid"
     end_pid "$BASE/run/munged.pid"
-    if grep -q "^$MARK" "$CONF" 2>/dev/null; then rm -f "$CONF"; fi
+    if grep -q "^$MARK" "$CONF" 2>/dev/null; then rm -f "$CONF"; rmdir /etc/slurm 2>/dev/null || true; fi
 }
 
 case ${1:-} in
     install) install_ ;;
     start) start ;;
     stop) stop ;;
+    remove) remove ;;
     run) shift; trap stop EXIT; start; "$@" ;;
-    *) sed -n 2,7p "$0"; exit 2 ;;
+    *) sed -n 2,8p "$0"; exit 2 ;;
 esac
