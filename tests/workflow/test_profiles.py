@@ -28,7 +28,7 @@ def rules():
 @pytest.mark.parametrize("name, text", rules(), ids=lambda value: value if value.isidentifier() else "")
 def test_every_job_says_what_it_needs(name, text):
     assert "log:" in text and "threads: 1" in text
-    if name != "plan":
+    if name not in {"plan", "truth_record"}:  # they run where snakemake does
         assert re.search(r"mem_mb=growing\(\d+\)", text) and re.search(r"runtime=growing\(\d+\)", text)
 
 

@@ -133,9 +133,9 @@ def content(path):
 
 
 def products(folder):
-    """Every file that a run leaves, by its place."""
+    """Every file that a run made, by its place; what a killed writer left has a name with a dot."""
     kinds = ("data/fits", "results/preview", "tables/preview", "figures/preview")
-    files = (path for kind in kinds for path in (folder / kind).rglob("*") if path.is_file())
+    files = (path for kind in kinds for path in (folder / kind).rglob("[!.]*") if path.is_file())
     return {str(path.relative_to(folder)): path for path in files}
 
 

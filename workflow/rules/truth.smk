@@ -1,6 +1,10 @@
 # Ground truth on real data: the exact posterior by sampling, beside EP, QP and VB; then its record.
 
 
+localrules:
+    truth_record,
+
+
 rule truth:
     input:
         data="data/standard/as-released/{dataset}.h5",
