@@ -165,6 +165,7 @@ data/fits/pesc/searches/50/gp-0.jsonl.gz,30.0,100,1024,2026-01-01
 data/fits/pep/m200/naval/00-00.jsonl.gz,,300,,2026-01-01
 data/fits/pep/small/boston/00-04.jsonl.gz,9.0,200,2048,2026-01-01
 data/fits/pep/small/yacht/00-09.jsonl.gz,9.0,150,4096,2026-01-01
+data/truth/pima.json.gz,9.0,120,1024,2026-01-01
 """
 
 
@@ -186,6 +187,7 @@ def test_jobs_whose_records_hold_no_times_cost_in_proportion(seen):
         ("data/fits/pep/small/energy/00-04.jsonl.gz", 200, 3),  # the same grid
         ("data/fits/pep/m200/kin8nm/00-00.jsonl.gz", 300, 3),  # its memory; sizes of the same study
         ("data/fits/qp/as-released/coal/ep-000-001.jsonl.gz", None, None),  # of no other study
+        ("data/truth/coal.json.gz", 120, 1),
     ],
 )
 def test_needs_are_those_of_the_nearest_measured_jobs(seen, path, memory, disk):

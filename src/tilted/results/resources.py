@@ -43,7 +43,8 @@ def read(path: str | Path) -> Seen:
 
 def alike(path: str, measured: Mapping[str, float]) -> list[float]:
     """Values of the measured jobs in the nearest folder above ``path`` that has any, of the same study."""
-    for folder in list(PurePosixPath(path).parents)[:-3]:  # data/fits/study at the highest
+    folders = list(PurePosixPath(path).parents)
+    for folder in folders[:-3] or folders[:1]:  # not as high as data/fits
         values = [value for other, value in measured.items() if folder in PurePosixPath(other).parents]
         if values:
             return values
