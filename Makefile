@@ -18,7 +18,7 @@ export MKL_NUM_THREADS := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := preview
-.PHONY: setup preview paper records tables verify plan test test-full bench lint format lock clean help
+.PHONY: setup preview paper records tables verify plan cluster test-cluster test test-full bench lint format lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,10 +58,17 @@ verify: setup ## rerun a sample of the committed records and compare (minutes; V
 	$(BIN)/python -m tilted verify $(VERIFY)
 	$(BIN)/python -m tilted verify-pep
 
-plan: setup ## what `make paper` would run: jobs, and core-hours estimated from measured fits
+plan: setup ## what `make paper` would run: jobs, core-hours, memory and disk, from measured fits
 	$(BIN)/python -m snakemake --cores $(CORES) --configfile config/paper.yaml --dry-run --quiet rules
 	@$(BIN)/python -m snakemake plan --cores 1 --configfile config/paper.yaml --quiet all > /dev/null
 	@cat logs/paper/plan.log
+
+cluster: setup ## what running on a cluster needs beside (docs/cluster.md)
+	$(PIP) --require-hashes --no-deps -r requirements-cluster.lock
+
+test-cluster: cluster ## the workflow through stand-ins of PBS, SGE, LSF and a real Slurm (root on Debian; minutes)
+	TILTED_INSTALL_SLURM=1 $(BIN)/python -m pytest -q tests/workflow/test_generic_profile.py \
+	  tests/workflow/test_slurm.py
 
 test: setup ## the tests (minutes)
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile
@@ -84,7 +91,7 @@ format: setup ## let ruff and snakefmt rewrite the sources
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
-lock: ## requirements.lock and environment.yml from pyproject.toml (needs uv)
+lock: ## the locks and environment.yml from pyproject.toml (needs uv)
 	$(PYTHON) tools/lock.py
 
 clean: ## remove products and caches (not .venv, not raw data)

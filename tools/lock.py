@@ -1,9 +1,10 @@
-"""Make requirements.lock and environment.yml from pyproject.toml, the one list of dependencies.
+"""Make the lock files and environment.yml from pyproject.toml, the one list of dependencies.
 
     python tools/lock.py            resolve again (needs uv on the path)
     python tools/lock.py --check    only compare environment.yml with the lock
 
-The lock holds ``name==version ; markers`` and hashes, nothing else.
+A lock holds ``name==version ; markers`` and hashes, nothing else. requirements-cluster.lock holds what a
+cluster needs beside requirements.lock: every start of snakemake takes longer where its plugins are installed.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK, ENVIRONMENT = ROOT / "requirements.lock", ROOT / "environment.yml"
+CLUSTER, CLUSTER_LOCK = "cluster", ROOT / "requirements-cluster.lock"
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # without a GUI toolkit
-NOT_LOCKED = ("bench", "mkl")  # extras that are installed on request only
+NOT_LOCKED = ("bench", "mkl", CLUSTER)  # extras that are installed on request only
 UV = (
     "uv pip compile pyproject.toml {extras} --universal --python-version 3.11 --fork-strategy fewest "
     "--generate-hashes --no-config --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet"
@@ -68,21 +70,35 @@ def environment_text(lock: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def resolve() -> str:
-    """The lock file's text; one version of a package for every Python where that is possible."""
+def resolve(extras: list[str], *options: str) -> str:
+    """A lock file's text; one version of a package for every Python where that is possible."""
     if shutil.which("uv") is None:
         sys.exit("`make lock` needs uv on the path: python3 -m pip install uv")
-    command = UV.format(extras=" ".join(f"--extra {name}" for name in locked_extras()))
-    done = subprocess.run(command.split(), cwd=ROOT, capture_output=True, text=True)
+    command = UV.format(extras=" ".join(f"--extra {name}" for name in extras)).split()
+    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"uv could not resolve pyproject.toml:\n{done.stderr}")
     return done.stdout
 
 
+def cluster_text(resolved: str, lock: str) -> str:
+    """The part of a resolved list that the lock has not."""
+    versions = locked_versions(lock)
+    pins = re.split(r"\n(?=\S)", resolved.strip())
+    return "".join(f"{pin}\n" for pin in pins if name_of(pin) not in versions)
+
+
+def make_cluster_lock() -> None:
+    """Write requirements-cluster.lock, at the versions that requirements.lock has."""
+    resolved = resolve([*locked_extras(), CLUSTER], "--constraint", str(LOCK))
+    CLUSTER_LOCK.write_text(cluster_text(resolved, LOCK.read_text(encoding="utf-8")), encoding="utf-8")
+
+
 def main(check: bool) -> int:
-    """Write both files, or compare."""
+    """Write the files, or compare."""
     if not check:
-        LOCK.write_text(resolve(), encoding="utf-8")
+        LOCK.write_text(resolve(list(locked_extras())), encoding="utf-8")
+        make_cluster_lock()
     wanted = environment_text(LOCK.read_text(encoding="utf-8"))
     if check:
         return int(ENVIRONMENT.read_text(encoding="utf-8") != wanted)

@@ -58,8 +58,20 @@ def test_the_citation_names_the_version_of_the_package():
     assert citation["version"] == tilted.__version__
 
 
-def test_every_pin_has_hashes_and_no_address():
-    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+def test_what_a_cluster_needs_is_locked_beside_it(lock):
+    """Nothing twice, and together with the other lock everything."""
+    base, more = (path.read_text(encoding="utf-8") for path in (lock.LOCK, lock.CLUSTER_LOCK))
+    assert not set(lock.locked_versions(base)) & set(lock.locked_versions(more))
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert unmet(lock, extra["project"]["optional-dependencies"][lock.CLUSTER], base + more) == []
+    assert lock.cluster_text("a==1 \\\n    --hash=x\nb==2 \\\n    --hash=y\n", "a==1 \\") == (
+        "b==2 \\\n    --hash=y\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-cluster.lock"])
+def test_every_pin_has_hashes_and_no_address(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
     for block in re.split(r"\n(?=\S)", text.strip()):
         assert re.match(
             r"[a-z0-9-]+==\S+( ; [^\\]+)? ?\\\n(\s+--hash=sha256:[0-9a-f]{64} ?\\?\n?)+$", block

@@ -156,7 +156,7 @@ def test_the_plan_counts_jobs_and_hours_before_anything_runs(run, snakemake):
     snakemake(folder, "plan", config="config/planned.yaml")
     assert not (folder / FITS / "two").exists()
     lines = (folder / "logs/small/plan.log").read_text(encoding="utf-8").splitlines()
-    head, one, two, three, exact, both = lines
+    head, one, two, three, exact, both, _ = lines
     assert one.split()[:6] == ["PEP", "one", "2", "0", "9", "0"]
     assert two.split()[:6] == ["PEP", "two", "1", "1", "4", "4"]
     assert three.split()[:7] == ["PEP", "classes", "three", "2", "0", "4", "0"]

@@ -96,6 +96,11 @@ def kept_or_new(paths):
     return [update(path) for path in paths] if config.get("keep_records") else paths
 
 
+def growing(amount):
+    """Memory in MB or minutes of a job, as much again for every further attempt."""
+    return lambda wildcards, attempt: amount * attempt
+
+
 def raw_paths(wildcards):
     """Raw files of a data set."""
     return [f"data/raw/{file['path']}" for file in data.raw_files(wildcards.dataset, "data")]

@@ -1,6 +1,11 @@
 # Raw data with checksums (Wine and the coal counts come bundled); then one standard file a data set.
 
 
+# Where the network is: a cluster's nodes often have none.
+localrules:
+    download,
+
+
 rule download:
     output:
         "data/raw/{path}",
@@ -10,8 +15,8 @@ rule download:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=30,
+        mem_mb=growing(500),
+        runtime=growing(30),
     params:
         mirror=config.get("mirror"),
     script:
@@ -29,8 +34,8 @@ rule standardise:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=30,
+        mem_mb=growing(500),
+        runtime=growing(30),
     params:
         source=closure_hash("tilted.data.standard"),
     script:

@@ -13,8 +13,8 @@ rule differences:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         source=closure_hash("tilted.results.collect", "tilted.results.differences"),
     script:
@@ -34,8 +34,8 @@ rule effects:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         source=closure_hash("tilted.results.differences_document"),
         definitions=protocols.differences(),

@@ -10,8 +10,8 @@ rule lookup:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=10,
+        mem_mb=growing(500),
+        runtime=growing(10),
     params:
         source=closure_hash("tilted.lookup"),
     script:
@@ -31,8 +31,8 @@ rule fit:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=60,
+        mem_mb=growing(1000),
+        runtime=growing(60),
     params:
         source=lambda w: closure_hash(*qp.modules_of(w.protocol, w.dataset, w.method)),
         choices=choices,

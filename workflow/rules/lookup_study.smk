@@ -13,8 +13,8 @@ rule paper_table_block:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=30,
+        mem_mb=growing(500),
+        runtime=growing(30),
     params:
         source=lambda w: closure_hash(
             "tilted.experiments.paper_table", f"tilted.likelihoods.{w.likelihood.split('-')[0]}"
@@ -42,8 +42,8 @@ rule lookup_effect:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=growing(1000),
+        runtime=growing(30),
     params:
         source=lambda w: closure_hash(*lookup_study.modules_of(w.protocol, w.dataset)),
     script:
@@ -62,8 +62,8 @@ rule lookup_study:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=10,
+        mem_mb=growing(500),
+        runtime=growing(10),
     params:
         source=closure_hash(
             "tilted.results.lookup_tables", "tilted.likelihoods.probit", "tilted.likelihoods.poisson"

@@ -17,8 +17,8 @@ rule mnist:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=growing(2000),
+        runtime=growing(60),
     params:
         source=closure_hash(*mnist_study.modules_of()),
     script:
@@ -36,8 +36,8 @@ rule mnist_record:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         source=closure_hash("tilted.results.pep.mnist"),
         keep=config.get("keep_records", False),

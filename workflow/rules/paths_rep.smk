@@ -27,40 +27,36 @@ def relaxed_choices(name, flips, split):
     return f"data/fits/rep/choices/{name}-{flips:g}/{split:03d}.jsonl.gz"
 
 
-def relaxed_fits():
-    """Records of all methods on all blocks of splits, and number of splits."""
-    return [
-        (f"data/fits/rep/fits/{name}-{flips:g}/{first:03d}-{last:03d}.jsonl.gz", name, last - first + 1)
-        for name, flips, row in relaxed_cells()
-        for first, last in blocks(row["splits"], row["block"])
-    ]
+def planned_relaxed():
+    """Lines, kind, data set, share of flipped labels and number of splits or sets of all jobs but pictures.
 
-
-def relaxed_own():
-    """The same of single splits with parameters chosen on their own training part; that of split 0 is the same."""
-    return [
-        f"data/fits/rep/own/{name}-{flips:g}/{split:03d}.jsonl.gz"
-        for name, flips, row in relaxed_cells()
-        for split in range(1, row.get("own", 0))
-    ]
-
-
-def relaxed_all_choices():
-    """All cross-validated scores."""
-    return [
-        relaxed_choices(name, flips, split)
-        for name, flips, row in relaxed_cells()
-        for split in range(max(1, row.get("own", 0)))
-    ]
-
-
-def relaxed_points():
-    """Lines of all blocks of five points; the first block has the base set too."""
+    "own": single splits with parameters chosen on their own training part; that of split 0 is the same.
+    """
     points = REP.get("points", {"sets": 0, "block": 1})
-    return [
-        f"data/fits/rep/points/{first:03d}-{last:03d}.jsonl.gz"
+    jobs = [
+        (f"data/fits/rep/points/{first:03d}-{last:03d}.jsonl.gz", "points", None, None, last - first + 1)
         for first, last in blocks(points["sets"], points["block"])
     ]
+    for name, flips, row in relaxed_cells():
+        cell, own = f"{name}-{flips:g}", row.get("own", 0)
+        jobs += [
+            (
+                f"data/fits/rep/fits/{cell}/{first:03d}-{last:03d}.jsonl.gz",
+                "fits",
+                name,
+                flips,
+                last - first + 1,
+            )
+            for first, last in blocks(row["splits"], row["block"])
+        ]
+        jobs += [
+            (f"data/fits/rep/own/{cell}/{split:03d}.jsonl.gz", "fits", name, flips, 1)
+            for split in range(1, own)
+        ]
+        jobs += [
+            (relaxed_choices(name, flips, split), "choices", name, flips, 1) for split in range(max(1, own))
+        ]
+    return jobs
 
 
 def relaxed_pictures(kind):
@@ -72,12 +68,19 @@ def relaxed_pictures(kind):
     ]
 
 
+def planned_pictures():
+    """What a plan needs to know of them: part, lines, number, job that may have been measured, times its work."""
+    return [
+        (f"REP {kind}", path, 1, path, 1) for kind in ("exact", "boundary") for path in relaxed_pictures(kind)
+    ]
+
+
 def relaxed_lines():
     """Everything that goes into the records, by what it is."""
+    jobs = planned_relaxed()
+    lines = {kind: [path for path, of, *_ in jobs if of == kind] for kind in ("fits", "choices", "points")}
     return {
-        "fits": [path for path, *_ in relaxed_fits()] + relaxed_own(),
-        "choices": relaxed_all_choices(),
-        "points": relaxed_points(),
+        **lines,
         "exact": relaxed_pictures("exact"),
         "boundary": relaxed_pictures("boundary"),
     }

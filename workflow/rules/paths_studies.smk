@@ -50,6 +50,11 @@ def truth_paths():
     return [f"data/truth/{dataset}.json.gz" for dataset in TRUTH]
 
 
+def planned_truth():
+    """What a plan needs to know of them: part, samples, number, job that may have been measured, times its work."""
+    return [("ground truth", path, 1, path, 1) for path in truth_paths()]
+
+
 def truth_records():
     """The same, where they are committed."""
     return [f"{RECORDS}/truth/{dataset}.json.gz" for dataset in TRUTH]

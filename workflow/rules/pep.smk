@@ -13,8 +13,8 @@ rule standardise_regression:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=30,
+        mem_mb=growing(500),
+        runtime=growing(30),
     params:
         source=closure_hash("tilted.data.regression"),
         module="tilted.data.regression",
@@ -34,8 +34,8 @@ rule regressions:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=240,
+        mem_mb=growing(1000),
+        runtime=growing(240),
     params:
         source=closure_hash(REGRESSION.module),
         experiment=REGRESSION.module,
@@ -55,8 +55,8 @@ rule regression_records:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         source=closure_hash("tilted.results.pep.records"),
         keep=config.get("keep_records", False),
@@ -76,8 +76,8 @@ if TOY:
             "../../environment.yml"
         threads: 1
         resources:
-            mem_mb=1000,
-            runtime=30,
+            mem_mb=growing(1000),
+            runtime=growing(30),
         params:
             source=closure_hash("tilted.experiments.pep_toy"),
             sizes=TOY["n_train"],
@@ -95,8 +95,8 @@ if TOY:
             "../../environment.yml"
         threads: 1
         resources:
-            mem_mb=500,
-            runtime=10,
+            mem_mb=growing(500),
+            runtime=growing(10),
         params:
             source=closure_hash("tilted.results.pep.toy"),
         script:

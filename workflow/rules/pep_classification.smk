@@ -12,8 +12,8 @@ rule standardise_classification:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=30,
+        mem_mb=growing(500),
+        runtime=growing(30),
     params:
         source=closure_hash("tilted.data.classification"),
         module="tilted.data.classification",
@@ -33,8 +33,8 @@ rule classifications:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=240,
+        mem_mb=growing(1000),
+        runtime=growing(240),
     params:
         source=closure_hash(CLASSIFICATION.module),
         experiment=CLASSIFICATION.module,
@@ -54,8 +54,8 @@ rule classification_records:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         source=closure_hash("tilted.results.pep.records"),
         keep=config.get("keep_records", False),

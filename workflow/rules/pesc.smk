@@ -15,8 +15,8 @@ rule pesc_accuracy:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=growing(1000),
+        runtime=growing(30),
     params:
         source=closure_hash(pesc_accuracy.__name__),
     script:
@@ -36,8 +36,8 @@ rule pesc_searches:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=growing(1000),
+        runtime=growing(30),
     params:
         source=closure_hash(pesc_regret.__name__),
     script:
@@ -55,8 +55,8 @@ rule pesc_records:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=10,
+        mem_mb=growing(500),
+        runtime=growing(10),
     params:
         source=closure_hash("tilted.results.pesc.records"),
         folder=lambda wildcards, output: os.path.dirname(output[0]),

@@ -1,5 +1,5 @@
-# `snakemake plan --configfile ...`: jobs and core-hours of a configuration, before anything starts, in its log
-# (`make plan` shows it).
+# `snakemake plan --configfile ...`: jobs, core-hours, memory and disk of a configuration, before anything
+# starts, in its log (`make plan` shows it).
 
 
 localrules:
@@ -19,6 +19,8 @@ rule plan:
         digits=planned_digits(),
         grids=[PEP, PEP_CLASSES],
         toy=[planned_toy(), TOY.get("n_train", [])],
-        folders=[RECORDS, PEP_RECORDS],
+        relaxed=planned_relaxed(),
+        measured=[*planned_pictures(), *planned_pesc(), *planned_truth()],
+        folders=[RECORDS, PEP_RECORDS, f"{config['results']}/rep"],
     script:
         "../scripts/plan.py"

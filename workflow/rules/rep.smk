@@ -13,8 +13,8 @@ rule standardise_relaxed:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=30,
+        mem_mb=growing(500),
+        runtime=growing(30),
     params:
         source=closure_hash("tilted.data.relaxed"),
         module="tilted.data.relaxed",
@@ -37,8 +37,8 @@ rule relaxed_choices:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=240,
+        mem_mb=growing(1000),
+        runtime=growing(240),
     params:
         source=closure_hash(*rep_choice.modules_of()),
     script:
@@ -59,8 +59,8 @@ rule relaxed_fits:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=240,
+        mem_mb=growing(1000),
+        runtime=growing(240),
     params:
         source=closure_hash(*rep.modules_of()),
     script:
@@ -87,8 +87,8 @@ rule relaxed_points:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=60,
+        mem_mb=growing(500),
+        runtime=growing(60),
     params:
         source=closure_hash(*rep_points.modules_of()),
     script:
@@ -109,8 +109,8 @@ rule relaxed_picture:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=growing(2000),
+        runtime=growing(60),
     params:
         source=lambda wildcards: closure_hash(f"tilted.experiments.rep_{wildcards.kind}"),
         effort=lambda wildcards: REP[wildcards.kind],
@@ -129,8 +129,8 @@ rule relaxed_records:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         source=closure_hash("tilted.results.rep.records"),
         keep=config.get("keep_records", False),

@@ -12,8 +12,8 @@ rule compact:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         source=closure_hash("tilted.results.merge"),
         keep=config.get("keep_records", False),
@@ -43,8 +43,8 @@ rule artifacts:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         source=closure_hash("tilted.results.artifacts"),
         folders=[RECORDS, TABLES, FIGURES],

@@ -1,6 +1,10 @@
 # Ground truth on real data: the exact posterior by sampling, beside EP, QP and VB; then its record.
 
 
+localrules:
+    truth_record,
+
+
 rule truth:
     input:
         data="data/standard/as-released/{dataset}.h5",
@@ -12,8 +16,8 @@ rule truth:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=60,
+        mem_mb=growing(1000),
+        runtime=growing(60),
     params:
         source=lambda w: closure_hash(*truth.modules_of(w.dataset)),
         effort=lambda w: TRUTH[w.dataset],

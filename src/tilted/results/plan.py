@@ -1,10 +1,14 @@
-"""What a configuration will cost, before it starts: jobs and core-hours, estimated from measured fits.
+"""What a configuration will cost, before it starts: jobs, core-hours, memory and disk, from measured fits.
 
 A QP job costs what its seeds cost in the records (`runs`). A regression, or a classification of the Power-EP
 paper, costs what the records of the same data set, power and number of pseudo-points took, or, without such
 records, what a model of all of them says (`Regressions`). A run on the digits costs its steps, each what it
 took with as many pseudo-points and, if there are such runs, the same power; its measurements are not
-counted. Of what was never measured the cost is unknown, and said to be.
+counted. A job of the relaxed-EP paper costs what its splits cost in the records, whatever the flips if need
+be. Records of PESC, of ground truth and of REP's pictures hold no times: jobs of config/paper.yaml were
+measured (`resources`), and more problems or evaluations cost in proportion. Memory is the highest peak, and
+disk the mean size, of the measured jobs nearest in the folders. Of what was never measured the cost is
+unknown, and said to be.
 """
 
 from __future__ import annotations
@@ -20,14 +24,15 @@ from scipy.optimize import nnls
 
 from tilted import protocols
 from tilted.experiments import pep
-from tilted.results import compact, merge, runs, spans
+from tilted.results import compact, merge, resources, runs, spans
 from tilted.results.pep import mnist, records, toy
 from tilted.results.pep.forms import REGRESSION, Form
+from tilted.results.rep import records as relaxed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("", "jobs", "to do", "fits", "to do", "core-hours", "to do", "longest job")
+COLUMNS = ("", "jobs", "to do", "fits", "to do", "core-hours", "to do", "longest job", "memory", "disk")
 
 
 class Job(NamedTuple):
@@ -37,6 +42,10 @@ class Job(NamedTuple):
     path: str
     fits: int
     seconds: float | None
+    memory: float | None = None
+    """Peak in MB, if known."""
+    disk: float | None = None
+    """Of what it writes, in MB, if known."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +187,62 @@ def digits_jobs(planned: Iterable[tuple], folder: str | Path) -> list[Job]:
     return jobs
 
 
+def relaxed_jobs(planned: Iterable[tuple], folder: str | Path) -> list[Job]:
+    """Jobs of the relaxed-EP paper, but for its pictures.
+
+    Parameters
+    ----------
+    planned : iterable of (path, kind of record, data set, share of flips, number of splits or sets)
+        Five points have no data set and no flips.
+    folder : path
+        Of its records.
+    """
+    tables = {kind: relaxed.read(folder, kind) for kind in ("fits", "choices", "points")}
+    return [
+        Job(f"REP {kind}", path, number, _times(number, _split_seconds(tables[kind], dataset, flips)))
+        for path, kind, dataset, flips, number in planned
+    ]
+
+
+def _split_seconds(table: pd.DataFrame | None, dataset: str | None, flips: float | None) -> float | None:
+    """Mean of a split or set, all methods together; of the data set's other shares of flips if need be."""
+    if table is None or dataset is None:
+        return None if table is None else float(table["seconds"].sum() / table["set"].nunique())
+    table = table[table["dataset"] == dataset]
+    same = table[table["flips"] == flips]
+    used = same if len(same) else table
+    key = [name for name in ("flips", "chosen_on", "split") if name in used]
+    return float(used.groupby(key)["seconds"].sum().mean()) if len(used) else None
+
+
+def _times(number: int, each: float | None) -> float | None:
+    return None if each is None else number * each
+
+
+def measured_jobs(planned: Iterable[tuple], seen: resources.Seen) -> list[Job]:
+    """Jobs whose records hold no times.
+
+    Parameters
+    ----------
+    planned : iterable of (part, path, fits, path of a job that may have been measured, times its work)
+    seen : Seen
+    """
+    return [
+        Job(part, path, fits, _times(times, seen.seconds.get(like)))
+        for part, path, fits, like, times in planned
+    ]
+
+
+def with_needs(jobs: Iterable[Job], seen: resources.Seen) -> list[Job]:
+    """The jobs with the memory and disk they are expected to need."""
+    found = []
+    for job in jobs:
+        memory, sizes = (resources.alike(job.path, of) for of in (seen.memory, seen.kilobytes))
+        disk = sum(sizes) / len(sizes) / 1024 if sizes else None
+        found.append(job._replace(memory=max(memory, default=None), disk=disk))
+    return found
+
+
 def lines(jobs: list[Job]) -> list[str]:
     """The plan as text: a line a part, and their sum. To do is what has no file yet."""
     parts: dict[str, list[Job]] = {}
@@ -191,6 +256,9 @@ def lines(jobs: list[Job]) -> list[str]:
     unknown = sum(job.seconds is None for job in jobs)
     if unknown:
         shown.append(f"Of {unknown} jobs no fit was measured yet: not in the core-hours (+?).")
+    shown.append(
+        "Memory: of the largest job; disk: of all files jobs write. Raw and standard data: less than 100 MB."
+    )
     return shown
 
 
@@ -206,7 +274,19 @@ def _row(name: str, jobs: list[Job]) -> tuple[str, ...]:
         _hours(jobs),
         _hours(todo),
         f"{longest / 60:.0f} min",
+        _largest([job.memory for job in jobs]),
+        _sum([job.disk for job in jobs]),
     )
+
+
+def _largest(megabytes: list[float | None]) -> str:
+    known = [value for value in megabytes if value is not None]
+    return f"{max(known):.0f} MB" if known else "?"
+
+
+def _sum(megabytes: list[float | None]) -> str:
+    known = [value for value in megabytes if value is not None]
+    return f"{sum(known):.1f}{'+?' if len(known) < len(megabytes) else ''} MB" if known else "?"
 
 
 def _hours(jobs: list[Job]) -> str:
