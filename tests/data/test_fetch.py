@@ -2,12 +2,14 @@
 
 import gzip
 import hashlib
+import io
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import requests
 
 from tilted.data.fetch import MIRROR_VARIABLE, DownloadError, fetch
 
@@ -144,6 +146,25 @@ def test_failures_say_what_was_tried_and_leave_nothing(server, home, name, reaso
     assert str(home / "raw" / "sub" / "toy.data") in message  # where to place it by hand
     assert sha(CONTENT) in message and MIRROR_VARIABLE in message
     assert leftovers(home) == [] and not (home / "raw" / "sub" / "toy.data").exists()
+
+
+@pytest.mark.parametrize("scheme", ["http", "HTTP"])
+def test_nobody_is_sent_out_of_https(server, home, monkeypatch, scheme):
+    plainly = requests.adapters.HTTPAdapter.send
+
+    def send(adapter, request, **options):
+        if not request.url.startswith("https://"):
+            return plainly(adapter, request, **options)
+        response = requests.Response()
+        response.status_code, response.request, response.url = 302, request, request.url
+        response.raw = io.BytesIO()
+        response.headers["Location"] = f"{scheme}{server.removeprefix('http')}/good"
+        return response
+
+    monkeypatch.setattr(requests.adapters.HTTPAdapter, "send", send)
+    with pytest.raises(DownloadError, match="redirected from https"):
+        fetch(entry("https://example.org/good"), home)
+    assert leftovers(home) == []
 
 
 @pytest.mark.parametrize("name", ["drip", "drip-head"])

@@ -208,7 +208,7 @@ def _refuse_downgrade(url: str, response, **_) -> None:
     import requests
 
     on = response.headers.get("Location", "") if response.is_redirect else ""
-    if url.startswith("https://") and on.startswith("http://"):
+    if url.startswith("https://") and on.lower().startswith("http://"):
         raise requests.ConnectionError(f"redirected from https to {on}")
 
 
