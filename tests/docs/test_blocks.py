@@ -168,7 +168,9 @@ def test_the_index_names_every_page():
 
 
 def test_the_estimator_of_the_first_page_has_six_lines():
-    first = next(b for b in blocks((ROOT / "README.md").read_text(encoding="utf-8")) if b.language == "python")
+    first = next(
+        b for b in blocks((ROOT / "README.md").read_text(encoding="utf-8")) if b.language == "python"
+    )
     assert len([line for line in first.text.splitlines() if line.strip()]) == 6
 
 

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tilted.data import DataError, regression, registry
+from tilted.data import DataError, registry, regression
 from tilted.experiments import pep
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,7 +122,9 @@ def test_the_pipeline_fits_the_data_set(springs):
     if importlib.util.find_spec("snakemake") is None:
         pytest.skip("snakemake is not installed")
     folder, _ = springs
-    (command,) = [line for line in "".join(blocks("add-a-dataset.md", "console")).splitlines() if "snakemake" in line]
+    (command,) = [
+        line for line in "".join(blocks("add-a-dataset.md", "console")).splitlines() if "snakemake" in line
+    ]
     assert "springs" in run(folder, "tilted", "datasets")
     run(folder, *command.split())
     assert (folder / "results/mine/pep/regression.csv.gz").is_file()
