@@ -87,7 +87,7 @@ class Sensitivity:
 
 
 def kl_sensitivity(likelihood, y, m, v) -> Sensitivity:
-    """Derivatives of the moment-matched mean and variance, as covariances with the cavity's scores."""
+    """Derivatives [N] of the moment-matched mean and variance: covariances with the cavity's scores."""
     panels, offset, scores = _scored_panels(likelihood, y, m, v)
     square = (offset - panels.expectation(offset)[:, None, None]) ** 2
     means = [panels.expectation(s * offset) for s in scores]
@@ -96,7 +96,7 @@ def kl_sensitivity(likelihood, y, m, v) -> Sensitivity:
 
 
 def wasserstein_sensitivity(likelihood, y, m, v) -> Sensitivity:
-    """Derivatives of :func:`wasserstein` in the cavity's mean and variance.
+    """Derivatives [N] of :func:`wasserstein` in the cavity's mean and variance.
 
     d phi(Phi^-1(p)) / dp = -Phi^-1(p), and dF/dtheta at x is the integral up to x of the centred score,
     so d sigma / dtheta = - integral of Phi^-1(F) dF/dtheta.
@@ -137,12 +137,12 @@ class TableGrid:
     sensitivity = None
 
     def project(self, likelihood, y, m, v) -> Projection:
-        """:func:`wasserstein_table` on this grid."""
+        """:func:`wasserstein_table` on this grid, arrays [N]."""
         return wasserstein_table(likelihood, y, m, v, self)
 
 
 def wasserstein_table(likelihood, y, m, v, grid: TableGrid | None = None) -> Projection:
-    """The paper's table: sigma^2 bilinear in (mu, log10 sigma), moment matching outside its box.
+    """The paper's table, arrays [N]: sigma^2 bilinear in (mu, log10 sigma), moment matching outside its box.
 
     Returns the same numbers as interpolating the 20001 x 2001 table, whose entries are computed here
     only where they are needed. Outside |mu| <= 10, 0.1 <= sigma <= 10 the variance is EP's, as in the

@@ -1,8 +1,9 @@
-"""Fit a regression, sparse or exact: maximise the (collapsed Power-EP) evidence by L-BFGS-B.
+"""Fit a regression, sparse or exact: maximise the evidence by L-BFGS-B [Bui et al. 2017, section 4].
 
-Kernel parameters and noise are searched by their logarithms, pseudo-inputs as they are. The best evaluation
-is what comes back, wherever the search ended. FITC likes to move pseudo-inputs onto each other, where Kuu is
-singular: give such a search some jitter.
+Of a sparse one it is the collapsed evidence of Power EP (``posteriors.collapsed``). Kernel parameters and
+noise are searched by their logarithms, pseudo-inputs as they are. The best evaluation is what comes back,
+wherever the search ended. FITC likes to move pseudo-inputs onto each other, where Kuu is singular: give such
+a search some jitter.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("README.md", "docs/differences.md", "docs/fidelity.md")
+DOCUMENTS = ("README.md", *(f"docs/{n}.md" for n in ("differences", "fidelity", "results", "which-method")))
 IGNORED = "report.html"  # with every figure inside; not committed
 
 

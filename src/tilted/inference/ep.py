@@ -47,7 +47,7 @@ def tilted_rule(project, sensitivity=None, power=1.0) -> Rule:
 
 
 def of_sites(power, y: np.ndarray):
-    """One power for all, or one for each of ``y``; ValueError if there are more or fewer."""
+    """One power for all, or one for each of ``y`` [N]; ValueError if there are more or fewer."""
     if np.ndim(power) and len(power) != len(y):
         raise ValueError(f"{len(power)} powers for {len(y)} sites")
     return power

@@ -273,7 +273,7 @@ def infer(
 
     Parameters
     ----------
-    posterior, likelihood, y, options, start : see ``engine.infer``
+    posterior, likelihood, y [N], options, start : see ``engine.infer``
     relaxation : Relaxation
     searched_sweeps : int
         Sweeps with relaxations searched, one or more; ``options.max_sweeps`` if that is less.
@@ -318,7 +318,7 @@ def sweeps(
     tolerance: float = 1e-3,
     searched_sweeps: int = SEARCHED,
 ) -> Sweeps:
-    """Relaxed EP by sequential sweeps without rescue, as the paper has it (``textbook.sweep_on``).
+    """Relaxed EP by sequential sweeps without rescue, as the paper has it (``textbook.sweep_on``); ``y`` [N].
 
     Relaxations are searched in the first ``searched_sweeps``, then held; the paper searches them to the end.
     """

@@ -13,7 +13,7 @@ from tilted.inference.rule import Rule, Update
 
 
 def variational_update(marginals, sites, likelihood, y) -> Update:
-    """New sites from the expected log likelihood under the marginals themselves (no cavity)."""
+    """New sites from the expected log likelihood of ``y`` [N] under the marginals themselves (no cavity)."""
     m, v_h = marginals.mean, marginals.variance
     value, d_mean, d_variance = likelihood.expected_log(y, m, v_h + marginals.extra)
     tau = -2.0 * d_variance

@@ -50,7 +50,7 @@ class PoissonSquare:
             raise ValueError(f"predictive must be one of {FORMS}, got '{self.predictive}'")
 
     def domain(self, y) -> np.ndarray:
-        """Counts as floats; ValueError for negative or non-integer values, and above `LARGEST`."""
+        """Counts as floats [N]; ValueError for negative or non-integer values, and above `LARGEST`."""
         y = require_finite(y)
         wrong = (y < 0) | (y != np.floor(y)) | (y > LARGEST)
         if np.any(wrong):
@@ -115,7 +115,7 @@ class PoissonSquare:
         return log_z, d1, d2, np.where(none, m / spread, mean), np.where(none, v / spread, variance)
 
     def tilted_density(self, y, m, v, power=1.0) -> TiltedDensity:
-        """The tilted density on both half lines, each log-concave, with panels refined towards 0."""
+        """The tilted densities [N] on both half lines, each log-concave, with panels refined towards 0."""
         power, count = np.broadcast_to(power, np.shape(m)), 2.0 * power * y
         sign, spread = np.where(m < 0, -1.0, 1.0), 1.0 + 2.0 * power * v
         b, a = np.abs(m) / spread, 2.0 * v / spread
@@ -168,7 +168,7 @@ class PoissonSquare:
             return xlogy(2.0 * y, np.abs(f)) - f**2 - gammaln(y + 1.0)
 
     def predicted_count(self, m, v) -> np.ndarray:
-        """Mode of the negative binomial of appendix H: floor(c (k - 1)), or 0 when k <= 1."""
+        """Modes [N] of the negative binomial of appendix H: floor(c (k - 1)), or 0 when k <= 1."""
         shape, scale = gamma_parameters(m, v)
         return np.where(shape > 1.0, np.floor(scale * (shape - 1.0)), 0.0)
 

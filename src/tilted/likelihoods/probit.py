@@ -45,11 +45,11 @@ class Probit:
     log_concave: ClassVar[bool] = True
 
     def domain(self, y) -> np.ndarray:
-        """Labels as floats; ValueError if one is not -1 or +1."""
+        """Labels as floats [N]; ValueError if one is not -1 or +1."""
         return require_labels(y, self.name)
 
     def check(self, y) -> np.ndarray:
-        """Training labels as floats; ValueError also if only one class is present."""
+        """Training labels as floats [N]; ValueError also if only one class is present."""
         return require_both_labels(y, self.name)
 
     def tilted(self, y, m, v, power=1.0) -> Tilted:
@@ -64,7 +64,7 @@ class Probit:
         return _powered(y, m, v, powers)
 
     def tilted_density(self, y, m, v) -> TiltedDensity:
-        """Density of f under N(f; m, v) Phi(y f), log-concave.
+        """Densities [N] of f under N(f; m, v) Phi(y f), log-concave.
 
         For y m <= 0 offsets of u = y f are measured from a = y m / (1 + v), where Phi's Gaussian factor
         is absorbed exactly; otherwise from y m.

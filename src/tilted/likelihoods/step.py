@@ -44,11 +44,11 @@ class NoisyStep:
             raise ValueError(f"the probability of a flip must lie between 0 and 1/2, got {self.flips}")
 
     def domain(self, y) -> np.ndarray:
-        """Labels as floats; ValueError if one is not -1 or +1."""
+        """Labels as floats [N]; ValueError if one is not -1 or +1."""
         return require_labels(y, self.name)
 
     def check(self, y) -> np.ndarray:
-        """Training labels as floats; ValueError also if only one class is present."""
+        """Training labels as floats [N]; ValueError also if only one class is present."""
         return require_both_labels(y, self.name)
 
     def tilted(self, y, m, v, power=1.0) -> Tilted:
@@ -74,7 +74,7 @@ class NoisyStep:
         return high * np.exp(right - log_z) + low * np.exp(wrong - log_z)
 
     def tilted_density(self, y, m, v) -> TiltedDensity:
-        """The tilted density, a Gaussian with a step at zero, with panels refined towards the step."""
+        """The tilted densities [N], Gaussians with a step at zero, with panels refined towards the step."""
         mu, sd = y * m, np.sqrt(v)
         reach = np.maximum(np.abs(mu) + TAIL * sd, sd)
         low, high = np.minimum(mu - TAIL * sd, 0.0), np.maximum(mu + TAIL * sd, 0.0)

@@ -75,7 +75,7 @@ class Regression:
         object.__setattr__(self, "alpha", np.broadcast_to(alpha, parts))
 
     def evaluate(self, kernel, Z: np.ndarray, noise: float) -> tuple[Collapsed, Gradient]:
-        """`energy_and_gradient`."""
+        """`energy_and_gradient` with pseudo-inputs ``Z`` [M, D]."""
         return energy_and_gradient(self, kernel, Z, noise)
 
 
@@ -175,7 +175,7 @@ def condition(problem: Regression, kernel, Z: np.ndarray, noise: float) -> Colla
 
 
 def energy_and_gradient(problem: Regression, kernel, Z, noise: float) -> tuple[Collapsed, Gradient]:
-    """`condition`, and the gradient of the energy in every parameter."""
+    """`condition` at pseudo-inputs ``Z`` [M, D], and the gradient of the energy in every parameter."""
     state, parts = _condition(problem, kernel, Z, noise)
     Kuf, V, S, C, white = parts
     root, M = state.pseudo.root, len(Z)

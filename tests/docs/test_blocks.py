@@ -1,0 +1,208 @@
+"""Every code block of the documents: Python is run, commands are checked against what would read them."""
+
+import contextlib
+import io
+import itertools
+import re
+import shlex
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+LINK = re.compile(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"")
+LANGUAGES = {"python", "text", "console", "yaml", "diff"}
+COMMANDS = ("make ", "tilted ", "python -m tilted ", "snakemake ")
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block and the line it starts on."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks(text: str) -> list[Block]:
+    """Fenced blocks of a page, in order."""
+    return [Block(m[1], m[2], text.count("\n", 0, m.start()) + 2) for m in FENCE.finditer(text)]
+
+
+def run(text: str, name: str = "page") -> None:
+    """Run the Python blocks of a page in one namespace; a text block behind one is what it prints."""
+    found, namespace = blocks(text), {"__name__": "page"}
+    for block, after in itertools.zip_longest(found, found[1:]):
+        if block.language != "python":
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            source = "\n" * (block.line - 1) + block.text
+            exec(compile(source, name, "exec"), namespace)  # the pages are this repository's own
+        if after is not None and after.language == "text":
+            assert printed.getvalue().rstrip() == after.text.rstrip(), f"{name}, line {after.line}"
+
+
+def commands(text: str) -> list[str]:
+    """Lines of the console blocks, and commands quoted in sentences."""
+    lines = [line for b in blocks(text) if b.language == "console" for line in b.text.splitlines()]
+    spans = [re.sub(r"\s+", " ", span) for span in SPAN.findall(FENCE.sub("", text))]
+    return [line for line in lines if line.strip()] + [s for s in spans if s.startswith(COMMANDS)]
+
+
+def check(command: str) -> None:
+    """AssertionError unless a command line names what exists."""
+    words = shlex.split(command, comments=True)
+    while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+        words = words[1:]
+    if words[:3] == ["python", "-m", "tilted"]:
+        words = words[2:]
+    if words[:3] == ["python", "-m", "pytest"]:
+        words = words[2:]
+    assert words and words[0] in READERS, f"nothing is known of: {command}"
+    READERS[words[0]](words[1:])
+
+
+def _make(arguments):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for word in arguments:
+        name, equals, value = word.partition("=")
+        if equals:
+            assert f"$({name})" in makefile, f"the Makefile has no {name}"
+            _tilted(["verify", *shlex.split(value)] if name == "VERIFY" else ["--version"])
+        else:
+            assert re.search(rf"^{re.escape(word)}:", makefile, re.M), f"no target {word}"
+
+
+def _tilted(arguments):
+    from tilted.__main__ import _parser
+
+    if arguments == ["--version"]:
+        return
+    _parse(_parser(), arguments)
+
+
+def _parse(parser, arguments):
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return parser.parse_args(arguments)
+    except SystemExit:
+        raise AssertionError(f"{arguments}: {said.getvalue()}") from None
+
+
+def _snakemake(arguments):
+    cli = pytest.importorskip("snakemake.cli")
+    arguments = ["1" if word == "N" else word for word in arguments]
+    asked = _parse(cli.get_argument_parser(), arguments)
+    for config in asked.configfile or []:
+        assert (ROOT / config).is_file() or str(config) in WRITTEN, f"no {config}"
+    files = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    rules = {n for f in files for n in re.findall(r"^\s*rule (\w+):", f.read_text(encoding="utf-8"), re.M)}
+    assert set(asked.targets) <= rules, f"no rule {set(asked.targets) - rules}"
+
+
+def _pip(arguments):
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert arguments[0] == "install"
+    named = {n for word in arguments for n in re.findall(r"\[(\w+)\]", word)}
+    assert named <= set(extras["optional-dependencies"])
+
+
+def _pytest(arguments):
+    assert arguments and (ROOT / arguments[0]).exists(), f"no {arguments[:1]}"
+    assert arguments[1::2] in ([], ["-k"]), f"unknown: {arguments[1:]}"
+
+
+def _other(arguments):
+    """Commands of the system."""
+
+
+WRITTEN = {"config/mine.yaml"}
+"""Configurations that a page has its reader write."""
+
+READERS = {"make": _make, "tilted": _tilted, "snakemake": _snakemake, "pip": _pip, "pytest": _pytest}
+READERS |= dict.fromkeys(("source", "sha256sum", "wc", "git"), _other)
+
+
+@pytest.fixture(params=NAMES)
+def page(request):
+    """A document's name and text."""
+    return request.param, (ROOT / request.param).read_text(encoding="utf-8")
+
+
+def test_blocks_are_fenced_and_of_a_known_language(page):
+    name, text = page
+    unknown = [f"{name}, line {b.line}" for b in blocks(text) if b.language not in LANGUAGES]
+    assert unknown == []
+    assert re.search(r"\n\n {4}\S", FENCE.sub("", text)) is None, f"{name} has an indented block"
+
+
+def test_python_blocks_run_and_print_what_is_printed(page, tmp_path, monkeypatch):
+    name, text = page
+    monkeypatch.chdir(tmp_path)
+    run(text, name)
+
+
+def test_commands_exist(page):
+    for command in commands(page[1]):
+        check(command)
+
+
+def test_links_lead_somewhere(page):
+    name, text = page
+    targets = [a or b for a, b in LINK.findall(FENCE.sub("", text))]
+    here = {t.split("#")[0] for t in targets if not re.match(r"https?:|#", t)}
+    assert [t for t in here if not ((ROOT / name).parent / t).exists()] == []
+
+
+def test_the_index_names_every_page():
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    missing = [p.name for p in (ROOT / "docs").glob("*.md") if f"]({p.name})" not in index]
+    assert missing == ["README.md"]
+
+
+def test_the_estimator_of_the_first_page_has_six_lines():
+    first = next(
+        b for b in blocks((ROOT / "README.md").read_text(encoding="utf-8")) if b.language == "python"
+    )
+    assert len([line for line in first.text.splitlines() if line.strip()]) == 6
+
+
+WRONG = [
+    "make tabels",
+    "python -m tilted fti --dataset wine12",
+    "tilted fit --sets wine12",
+    "tilted fit --dataset wine12 --fold x",
+    'make verify VERIFY="--folds x"',
+    "make paper WORKERS=3",
+    "snakemake --cores 2 --configfile config/papers.yaml",
+    "snakemake --cores 2 --configfile config/paper.yaml -- relaxd",
+    "snakemake --core-count 2",
+    "pip install -e '.[mlk]'",
+    "python -m pytest tests/numeric",
+    "curl somewhere",
+]
+
+
+@pytest.mark.parametrize("command", WRONG)
+def test_wrong_commands_are_found(command):
+    with pytest.raises(AssertionError):
+        check(command)
+    assert commands(f"```console\n{command}\n```\n") == [command]
+
+
+def test_blocks_that_fail_or_print_something_else_are_found():
+    one = "```python\nx = 1\nprint(x)\n```\n\n```text\n{}\n```\n"
+    run(one.format(1))
+    with pytest.raises(AssertionError, match="line 7"):
+        run(one.format(2))
+    with pytest.raises(NameError):
+        run("```python\nprint(undefined)\n```\n")
+    run("```python\nx = 1\n```\n\ntext\n\n```python\nassert x == 1\n```\n")
