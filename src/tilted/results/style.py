@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilted.results import figure_data
 from tilted.results.store import write_bytes
 
 if TYPE_CHECKING:
@@ -73,9 +74,9 @@ def row_axis(panels: Sequence, labels: Sequence[str]) -> None:
 
 
 def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:
-    """Save a figure as ``<path_stem>.pdf`` and ``<path_stem>.png``, each atomically.
+    """Save a figure as ``<path_stem>.pdf`` and ``<path_stem>.png``, each atomically, and its data beside it.
 
-    No date, host or version is written, so the same figure gives the same bytes. Call it inside
+    What is drawn goes into ``<path_stem>.csv``, or ``.csv.gz`` if it is much (`figure_data`). No date, host or version is written, so the same figure gives the same bytes. Call it inside
     `applied`.
 
     Returns
@@ -89,4 +90,6 @@ def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:
         content = io.BytesIO()
         figure.savefig(content, format=suffix, dpi=DPI, metadata=metadata)
         paths.append(write_bytes(f"{path_stem}.{suffix}", content.getvalue()))
+    ending, content = figure_data.encode(figure)
+    write_bytes(f"{path_stem}.{ending}", content)
     return paths[0], paths[1]
