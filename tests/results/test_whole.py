@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import browser
 import pandas as pd
 import pytest
 
@@ -13,7 +12,6 @@ from tilted.results.papers import PAPERS
 ROOT = Path(__file__).resolve().parents[2]
 HERE = whole.Folders(*(ROOT / folder for folder in whole.Folders()))
 WINDOWS = {"phone": (390, 844), "desktop": (1280, 900)}
-needs_browser = pytest.mark.skipif(browser.program() is None, reason="no Chromium on this machine")
 
 
 @pytest.fixture(scope="module")
@@ -131,9 +129,8 @@ def test_a_claim_without_its_section_is_refused():
         whole._claim("QP1", {}, [], None)
 
 
-@needs_browser
 @pytest.mark.parametrize("window", WINDOWS)
-def test_in_a_browser_without_network(path, tmp_path, window):
+def test_in_a_browser_without_network(browser, path, tmp_path, window):
     """Folded parts opened too: nothing is asked for, nothing goes wrong, nothing is wider than the window."""
     with browser.opened(path, *WINDOWS[window], tmp_path / "profile") as page:
         shut = page.ask("document.documentElement.scrollHeight")
@@ -148,8 +145,7 @@ def test_in_a_browser_without_network(path, tmp_path, window):
         assert [url for url in page.requests if not url.startswith("data:")] == [path.as_uri()]
 
 
-@needs_browser
-def test_the_browser_sees_what_is_wrong(tmp_path):
+def test_the_browser_sees_what_is_wrong(browser, tmp_path):
     bad = '<script>console.error("x")</script><img src="http://nowhere.invalid/a.png"><p style="width:900px">'
     (tmp_path / "bad.html").write_text(f"<!DOCTYPE html>{bad}")
     with browser.opened(tmp_path / "bad.html", 390, 844, tmp_path / "profile") as page:

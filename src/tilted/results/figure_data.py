@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 LARGE = 400_000
 """Bytes above which the table is compressed."""
 DIGITS = "%.6g"
+SIGNS = {r"\leftarrow": "<-", r"\rightarrow": "->", r"\leq": "<=", r"\times": "x", r"\pm": "±"}
+"""Mathematical type -> plain text."""
 
 
 class Mark(NamedTuple):
@@ -67,7 +70,10 @@ def _words(axes: Axes) -> str:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.replace("$", "").split())
+    """A label without the commands of mathematical type."""
+    for command, sign in SIGNS.items():
+        text = text.replace(command, sign)
+    return " ".join(re.sub(r"\\math\w+|[${}\\]", "", text).split())
 
 
 def _marks(axes: Axes) -> Iterator[Mark]:

@@ -16,7 +16,8 @@ CLASSES = {IN_PART: "part", HOLDS: "yes", FAILS: "no", UNTESTABLE: "open"}
 COMMENT = re.compile(r"<!--.*?-->\n?", re.S)
 VERDICT = re.compile(rf"(<td[^>]*>)({'|'.join(CLASSES)})(?: (\([^<]*\)))?(</td>)")
 CLAIM = re.compile(r"(<td[^>]*>)([A-Z]+\d+)(</td>)")
-POWER = re.compile(r"\b10\^(-?\d+)")
+POWER = re.compile(r"(x )?\b10\^(-?\d+)")
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LOUD = re.compile(r"NOT BY TODAY'S SOURCE(?!: see)|NOT REPRODUCED(?!: see)")
 
 
@@ -81,7 +82,7 @@ def html(text: str, deeper: int = 0) -> str:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = parser.parse(COMMENT.sub("", text))
+    tokens = parser.parse(raised(COMMENT.sub("", text)))
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + deeper)}"
@@ -90,8 +91,12 @@ def html(text: str, deeper: int = 0) -> str:
     page = parser.renderer.render(tokens, parser.options, {})
     page = page.replace("<table>", '<div class="scroll" tabindex="0"><table>')
     page = page.replace("</table>", "</table></div>")
-    page = POWER.sub(lambda match: f"10<sup>{match[1].replace('-', '−')}</sup>", page)
     return CLAIM.sub(r'\1<a href="#\2">\2</a>\3', VERDICT.sub(_marked, page))
+
+
+def raised(text: str) -> str:
+    """Powers of ten as they are printed: ``x 10^-3`` as × 10⁻³."""
+    return POWER.sub(lambda match: f"{'× ' if match[1] else ''}10{match[2].translate(RAISED)}", text)
 
 
 def _without_files(tokens) -> None:

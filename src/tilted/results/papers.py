@@ -48,8 +48,8 @@ PAPERS = (
         "Quantile propagation",
         'Zhang, Walder, Bonilla, Rizoiu and Xie, "Quantile Propagation for Wasserstein-Approximate Gaussian '
         'Processes", NeurIPS 2020',
-        "The paper prints its Table 1; Figure 1 shows points without numbers, for which its claims QP5 and QP6 "
-        "stand.",
+        "The paper prints its Table 1; Figure 1 shows points without numbers, for which its claims QP5 and "
+        "QP6 stand.",
         ("qp_table1", "qp_fidelity", "qp_truth", "lookup"),
     ),
     Paper(
@@ -57,8 +57,8 @@ PAPERS = (
         "Power EP with pseudo-points",
         'Bui, Yan and Turner, "A Unifying Framework for Gaussian Process Pseudo-Point Approximations using '
         'Power Expectation Propagation", JMLR 2017',
-        "The paper prints a few shares of experiments won, below beside ours; everything else is a figure, for "
-        "which the claims and the numbers in its text stand.",
+        "The paper prints a few shares of experiments won, below beside ours; everything else is a figure, "
+        "for which the claims and the numbers in its text stand.",
         ("pep", "pep_classification", "pep_mnist", "pep_starts"),
         (
             ("pep", "Experiments won, ours and published"),
@@ -80,7 +80,8 @@ PAPERS = (
         "Entropy search with constraints",
         'Hernández-Lobato, Gelbart, Hoffman, Adams and Ghahramani, supplement of "Predictive Entropy Search '
         'for Bayesian Optimization with Unknown Constraints", ICML 2015',
-        "The supplement derives its EP and prints neither tables nor figures of it: its claims stand for them.",
+        "The supplement derives its EP and prints neither tables nor figures of it: its claims stand for "
+        "them.",
         ("pesc",),
         (),
         pesc_figures.CAPTIONS,

@@ -1,7 +1,8 @@
 """One HTML file with everything a reader of a run needs, and no request to anywhere.
 
-Templates stand beside this module (`whole` has another on the same page); images are embedded, styles are inline, there is no
-script. Nothing but the arguments enters the page, so equal arguments give equal bytes.
+Templates stand beside this module (`whole` has another on the same page); images are embedded,
+styles are inline, there is no script. Nothing but the arguments enters the page, so equal
+arguments give equal bytes.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ NAMES = {"alpha": "α = {}", "m": "M = {}", "hyperparameters": "exact, {} hyperp
 """How the value of a column is said."""
 
 UNTIMED = (
-    "No times are recorded of the PESC studies, the ground truth by sampling, and the studies of lookup tables "
-    "but those in their own tables."
+    "No times are recorded of the PESC studies and of the ground truth by sampling; times of lookup tables, "
+    "and of one inference at equal hyperparameters, are in tables of their own."
 )
 
 

@@ -76,8 +76,8 @@ def row_axis(panels: Sequence, labels: Sequence[str]) -> None:
 def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:
     """Save a figure as ``<path_stem>.pdf`` and ``<path_stem>.png``, each atomically, and its data beside it.
 
-    What is drawn goes into ``<path_stem>.csv``, or ``.csv.gz`` if it is much (`figure_data`). No date, host or version is written, so the same figure gives the same bytes. Call it inside
-    `applied`.
+    What is drawn goes into ``<path_stem>.csv``, or ``.csv.gz`` if it is much (`figure_data`). No date,
+    host or version is written, so the same figure gives the same bytes. Call it inside `applied`.
 
     Returns
     -------

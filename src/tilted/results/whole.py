@@ -199,7 +199,7 @@ def _document(name: str, text: str) -> Document:
         title.lstrip("# "),
         markup.html(before, 3),
         [
-            (part.heading, markup.html(part.body, 3), part.body.count("\n|") > OPEN_ROWS)
+            (markup.raised(part.heading), markup.html(part.body, 3), part.body.count("\n|") > OPEN_ROWS)
             for part in sections
             if part.heading != MOVED
         ],
