@@ -93,6 +93,15 @@ def test_much_data_is_compressed_and_the_same_bytes(axes, monkeypatch):
     assert gzip.decompress(packed) == plain and again[1] == packed
 
 
+def test_one_file_beside_a_figure(axes, tmp_path, monkeypatch):
+    axes.plot(np.arange(100), np.arange(100))
+    assert figure_data.write(axes.figure, tmp_path / "a") == tmp_path / "a.csv"
+    monkeypatch.setattr(figure_data, "LARGE", 1000)
+    figure_data.write(axes.figure, tmp_path / "a")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv.gz"]
+    assert len(pd.read_csv(tmp_path / "a.csv.gz")) == 100
+
+
 def test_a_figure_without_data_has_an_empty_table(axes):
     axes.text(0.5, 0.5, "nothing")
     assert list(table(axes)) == COLUMNS and table(axes).empty

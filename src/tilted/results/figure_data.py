@@ -10,14 +10,18 @@ import gzip
 import io
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from tilted.results.store import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+PLAIN, PACKED = "csv", "csv.gz"
 LARGE = 400_000
 """Bytes above which the table is compressed."""
 DIGITS = "%.6g"
@@ -32,6 +36,14 @@ class Mark(NamedTuple):
     series: str
     vertices: np.ndarray
     values: np.ndarray | None = None
+
+
+def write(figure: Figure, path_stem: str | Path) -> Path:
+    """Write the table beside a figure; one with the other ending is removed."""
+    ending, content = encode(figure)
+    for other in {PLAIN, PACKED} - {ending}:
+        Path(f"{path_stem}.{other}").unlink(missing_ok=True)
+    return write_bytes(f"{path_stem}.{ending}", content)
 
 
 def encode(figure: Figure) -> tuple[str, bytes]:
@@ -55,11 +67,11 @@ def encode(figure: Figure) -> tuple[str, bytes]:
     table = pd.concat(parts, ignore_index=True) if parts else header
     content = table.to_csv(index=False, float_format=DIGITS, lineterminator="\n").encode()
     if len(content) <= LARGE:
-        return "csv", content
+        return PLAIN, content
     packed = io.BytesIO()
     with gzip.GzipFile("", "wb", 9, packed, mtime=0) as file:
         file.write(content)
-    return "csv.gz", packed.getvalue()
+    return PACKED, packed.getvalue()
 
 
 def _words(axes: Axes) -> str:

@@ -84,12 +84,11 @@ def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:
     pdf, png : Path
         The files.
     """
+    figure_data.write(figure, path_stem)
     bare = {"CreationDate": None, "Creator": None, "Producer": None}
     paths = []
     for suffix, metadata in (("pdf", bare), ("png", {"Software": None})):
         content = io.BytesIO()
         figure.savefig(content, format=suffix, dpi=DPI, metadata=metadata)
         paths.append(write_bytes(f"{path_stem}.{suffix}", content.getvalue()))
-    ending, content = figure_data.encode(figure)
-    write_bytes(f"{path_stem}.{ending}", content)
     return paths[0], paths[1]
