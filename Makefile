@@ -18,7 +18,7 @@ export MKL_NUM_THREADS := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := preview
-.PHONY: setup preview paper records tables verify plan cluster test-cluster test test-full bench lint format lock clean help
+.PHONY: setup preview paper records tables report verify plan cluster test-cluster test test-full bench lint format lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,9 @@ records: setup ## fold new fits (data/fits) into the committed records (results/
 
 tables: setup ## every table and figure from the committed records, in seconds, without fitting
 	$(BIN)/python -m tilted tables --documents
+
+report: setup ## everything committed as one HTML page, report/tilted.html, that opens offline
+	$(BIN)/python -m tilted report
 
 verify: setup ## rerun a sample of the committed records and compare (minutes; VERIFY="--from-scratch --folds 1")
 	$(BIN)/python -m tilted verify $(VERIFY)
@@ -96,4 +99,4 @@ lock: ## the locks and environment.yml from pyproject.toml (needs uv)
 
 clean: ## remove products and caches (not .venv, not raw data)
 	rm -rf .snakemake logs data/standard data/lookup data/fits data/truth results/preview tables/preview \
-	  figures/preview .pytest_cache .ruff_cache .hypothesis build dist
+	  figures/preview report .pytest_cache .ruff_cache .hypothesis build dist

@@ -8,6 +8,7 @@ python -m tilted banana
 python -m tilted datasets
 python -m tilted records
 python -m tilted tables
+python -m tilted report
 python -m tilted verify --datasets wine13 --from-scratch
 python -m tilted verify-pep
 """
@@ -97,6 +98,10 @@ def _parser() -> argparse.ArgumentParser:
     tables.add_argument("--published", default="data/published/qp_table1.csv", help="(%(default)s)")
     tables.add_argument("--documents", action="store_true", help="bring README.md and docs/ up to date too")
     tables.set_defaults(run=_tables)
+
+    report = commands.add_parser("report", help="one HTML page of the committed tables, figures and verdicts")
+    report.add_argument("--output", default="report/tilted.html", help="(%(default)s)")
+    report.set_defaults(run=_report)
     _add_verify(commands)
     return parser
 
@@ -205,31 +210,10 @@ def _summary(record: dict) -> str:
 
 
 def _timing(arguments) -> int:
-    import pandas as pd
+    from tilted.results import timing
 
-    from tilted import data, protocols
-    from tilted.experiments import qp, timing
-    from tilted.provenance import closure_hash
-    from tilted.results import stamps
-    from tilted.results.store import write_text
-
-    if arguments.seeds < 1:
-        raise ValueError(f"need at least one seed, got {arguments.seeds}")
-    names = arguments.datasets or [n for n in data.names() if qp.task_of(n) == timing.TASK]
-    cells = [(seed, 0) for seed in range(arguments.seeds)]
-    lines = []
-    for protocol in arguments.protocols:
-        variant = protocols.block(protocol, timing.TASK)["variant"]
-        for name in names:
-            dataset = data.load(name, variant, mirror=arguments.mirror)
-            stamp = stamps.columns(closure_hash(*timing.modules_of(protocol, name)))
-            times = timing.measure(dataset, protocol, cells, repeats=arguments.repeats)
-            lines += [{**line, **stamp} for line in times]
-            print(f"  {protocol} {name}: {len(cells)} folds timed", file=sys.stderr, flush=True)
-    columns = [*timing.COLUMNS, *stamps.COLUMNS]
-    table = pd.DataFrame(lines, columns=columns).astype({"sweeps": "Int64"})
-    write_text(arguments.output, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
-    print(f"{len(table)} times of {', '.join(timing.METHODS)}: {arguments.output}")
+    chosen = [getattr(arguments, name) for name in ("datasets", "protocols", "seeds", "repeats")]
+    print(timing.record(arguments.output, *chosen, mirror=arguments.mirror, tell=_tell))
     return 0
 
 
@@ -307,6 +291,13 @@ def _tables(arguments) -> int:
     for line in outdated:
         print(f"tilted: {line}", file=sys.stderr)
     print(f"Tables: {arguments.tables}, figures: {arguments.figures}")
+    return 0
+
+
+def _report(arguments) -> int:
+    from tilted.results import whole
+
+    print(f"Report: {whole.write(arguments.output).resolve()}")
     return 0
 
 

@@ -1,5 +1,8 @@
 """Synthetic records and frames: values chosen so that every expected number can be worked out by hand."""
 
+import importlib.util
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -219,3 +222,14 @@ def regression_fit():
         return {**record, **named, **({"run": run} if run else {})}
 
     return make
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """The helper of tests that look at pages; they are skipped where there is no Chromium."""
+    spec = importlib.util.spec_from_file_location("browser", Path(__file__).with_name("browser.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if module.program() is None:
+        pytest.skip("no Chromium on this machine")
+    return module

@@ -19,7 +19,7 @@ NAMES = {
     "figures": {
         f"as-released/{name}.{kind}"
         for name in ("figure1a", "figure1b", "published", "paired")
-        for kind in ("pdf", "png")
+        for kind in ("pdf", "png", "csv")
     },
 }
 
@@ -109,7 +109,9 @@ def test_a_method_alone_has_its_table_and_no_variance_figure(record, fits, publi
     merge.fold_in([fits("ep", [record(dataset="coal")])], tmp_path / "results")
     artifacts.write_all(tmp_path / "results", tmp_path / "tables", tmp_path / "figures", published_table)
     assert set(written(tmp_path / "tables")) == NAMES["tables"]
-    assert set(written(tmp_path / "figures")) == {f"as-released/published.{kind}" for kind in ("pdf", "png")}
+    assert set(written(tmp_path / "figures")) == {
+        f"as-released/published.{kind}" for kind in ("pdf", "png", "csv")
+    }
 
 
 def test_protocols_can_be_chosen(record, fits, results, published_table, tmp_path):

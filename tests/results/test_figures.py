@@ -163,11 +163,11 @@ def test_figures_are_the_same_bytes_twice(line, frame, table, tmp_path):
         )
         figures.figure_table1(table, tmp_path / f"t.{stem}")
     for name in ("v", "t"):
-        for suffix in ("pdf", "png"):
+        for suffix in ("pdf", "png", "csv"):
             first, second = (tmp_path / f"{name}.{s}.{suffix}" for s in ("a", "b"))
             assert first.read_bytes() == second.read_bytes()
             assert b"CreationDate" not in first.read_bytes()
-    assert len(list(tmp_path.glob("[vt].*"))) == 8
+    assert len(list(tmp_path.glob("[vt].*"))) == 12
 
 
 def test_only_moved_points_can_be_drawn(line, frame, tmp_path):

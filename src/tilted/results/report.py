@@ -1,7 +1,8 @@
 """One HTML file with everything a reader of a run needs, and no request to anywhere.
 
-The template stands beside this module; images are embedded, styles are inline, there is no
-script. Nothing but the arguments enters the page, so equal arguments give equal bytes.
+Templates stand beside this module (`whole` has another on the same page); images are embedded,
+styles are inline, there is no script. Nothing but the arguments enters the page, so equal
+arguments give equal bytes.
 """
 
 from __future__ import annotations
@@ -85,6 +86,25 @@ def write_html(
     FileNotFoundError
         A figure that is not there.
     """
+    return render(
+        TEMPLATE,
+        path,
+        title=title,
+        paragraphs=[part for part in introduction.split("\n\n") if part.strip()],
+        sections=table_sections(summary.table),
+        figures=_pictures(figures),
+        others=[(part, _pictures(part.figures)) for part in others],
+        troubles=trouble_entries(summary.troubled),
+        missing=left_out_entries(summary.left_out),
+        runtimes=list(summary.runtimes.itertuples(index=False)),
+        standing=_standing(summary),
+        environments=[list(environment.items()) for environment in summary.environments.values()],
+        dates=sorted({entry["date"] for entry in summary.runs if entry["date"]}),
+    )
+
+
+def render(template: str, path: str | Path, **values: object) -> Path:
+    """Write a page from a template beside this module; text is escaped, a missing value is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -95,21 +115,7 @@ def write_html(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    page = environment.get_template(TEMPLATE).render(
-        title=title,
-        paragraphs=[part for part in introduction.split("\n\n") if part.strip()],
-        sections=_sections(summary.table),
-        figures=_pictures(figures),
-        others=[(part, _pictures(part.figures)) for part in others],
-        troubles=trouble_entries(summary.troubled),
-        missing=left_out_entries(summary.left_out),
-        runtimes=list(summary.runtimes.itertuples(index=False)),
-        duration=_duration,
-        standing=_standing(summary),
-        environments=[list(environment.items()) for environment in summary.environments.values()],
-        dates=sorted({entry["date"] for entry in summary.runs if entry["date"]}),
-    )
-    return write_text(path, page)
+    return write_text(path, environment.get_template(template).render(duration=_duration, **values))
 
 
 def _standing(summary: Summary) -> list[tuple[str, bool, list[str]]]:
@@ -123,7 +129,7 @@ def _standing(summary: Summary) -> list[tuple[str, bool, list[str]]]:
     return [part for part in parts if part[2]]
 
 
-def _sections(table: pd.DataFrame) -> list[dict]:
+def table_sections(table: pd.DataFrame) -> list[dict]:
     """One section a (protocol, metric): heading, methods, and a row of cells a data set."""
     sections = []
     for (protocol, metric), part in table.groupby(["protocol", "metric"], sort=False):
@@ -160,10 +166,17 @@ def _cell(line) -> dict:
 
 
 def _pictures(figures: Sequence[FigureFile]) -> list[tuple[str, str]]:
-    return [(_embedded(Path(f.path)), f.caption) for f in figures]
+    return [(embedded(Path(f.path)), f.caption) for f in figures]
 
 
-def _embedded(path: Path) -> str:
+def embedded(path: Path) -> str:
+    """An image file as a data URL.
+
+    Raises
+    ------
+    ValueError
+        It is of a type that pages do not show.
+    """
     if path.suffix not in MEDIA:
         raise ValueError(f"{path}: a figure is one of {', '.join(MEDIA)}")
     content = base64.b64encode(path.read_bytes()).decode("ascii")

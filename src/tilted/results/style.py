@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilted.results import figure_data
 from tilted.results.store import write_bytes
 
 if TYPE_CHECKING:
@@ -73,16 +74,17 @@ def row_axis(panels: Sequence, labels: Sequence[str]) -> None:
 
 
 def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:
-    """Save a figure as ``<path_stem>.pdf`` and ``<path_stem>.png``, each atomically.
+    """Save a figure as ``<path_stem>.pdf`` and ``<path_stem>.png``, each atomically, and its data beside it.
 
-    No date, host or version is written, so the same figure gives the same bytes. Call it inside
-    `applied`.
+    What is drawn goes into ``<path_stem>.csv``, or ``.csv.gz`` if it is much (`figure_data`). No date,
+    host or version is written, so the same figure gives the same bytes. Call it inside `applied`.
 
     Returns
     -------
     pdf, png : Path
         The files.
     """
+    figure_data.write(figure, path_stem)
     bare = {"CreationDate": None, "Creator": None, "Producer": None}
     paths = []
     for suffix, metadata in (("pdf", bare), ("png", {"Software": None})):

@@ -241,7 +241,8 @@ def _absent(lines: Iterable[Line]) -> Iterable[str]:
 
 def _paragraph(block: Block) -> str:
     line = block.decisive
-    parts = [f"**{block.name}: {block.verdict}**, {_counts(block)}"]
+    name = block.name.replace("*", r"\*")  # x* is no emphasis
+    parts = [f"**{name}: {block.verdict}**, {_counts(block)}"]
     if line is not None and block.verdict != UNTESTABLE:
         numbers = f"{_number(line.effect, line.unit)} {_interval(line.sample, line)} {UNITS[line.unit][1]}"
         parts.append(f"worst off on {line.row}: {line.quantity}, {numbers.rstrip()}")

@@ -1,0 +1,122 @@
+"""Markdown of the tables' folder as HTML for the report: sections, tables in boxes, verdicts marked.
+
+The Markdown is what `tilted tables` wrote, so that the report says what the committed tables say.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tilted.results.audit.verdicts import FAILS, HOLDS, IN_PART, UNTESTABLE
+
+CLASSES = {IN_PART: "part", HOLDS: "yes", FAILS: "no", UNTESTABLE: "open"}
+"""Verdict -> class of its mark, longer names first."""
+
+COMMENT = re.compile(r"<!--.*?-->\n?", re.S)
+VERDICT = re.compile(rf"(<td[^>]*>)({'|'.join(CLASSES)})(?: (\([^<]*\)))?(</td>)")
+CLAIM = re.compile(r"(<td[^>]*>)([A-Z]+\d+)(</td>)")
+POWER = re.compile(r"(x )?\b10\^(-?\d+)")
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+LOUD = re.compile(r"NOT BY TODAY'S SOURCE(?!: see)|NOT REPRODUCED(?!: see)")
+
+
+class Section(NamedTuple):
+    """A heading and what is below it, up to the next heading of its level or above."""
+
+    heading: str
+    body: str
+
+
+def sections(text: str, level: int) -> tuple[str, list[Section]]:
+    """What stands before the first heading of a level, and the sections with headings of this level.
+
+    Higher headings must not follow a section.
+    """
+    before, *rest = re.split(rf"^{'#' * level} ", text, flags=re.M)
+    found = [part.partition("\n") for part in rest]
+    return before.strip(), [Section(heading.strip(), body.strip()) for heading, _, body in found]
+
+
+def paragraphs(text: str) -> list[str]:
+    """Blocks between empty lines."""
+    return [block for block in re.split(r"\n\s*\n", text.strip()) if block.strip()]
+
+
+def loud(text: str) -> list[str]:
+    """Blocks that say that something is not by today's source, or not reproduced by it.
+
+    Below a heading that says so, each item of the list that follows.
+    """
+    found, blocks = [], paragraphs(text)
+    for k, block in enumerate(blocks):
+        if not LOUD.search(block):
+            continue
+        if not block.startswith("#"):
+            found += [line for line in _sentences(block) if LOUD.search(line)]
+        elif k + 1 < len(blocks):
+            name = block.lstrip("# ")
+            found += [f"{name}: {item}" for item in re.split(r"^- ", blocks[k + 1], flags=re.M) if item]
+    return [" ".join(line.replace("**", "").split()) for line in found]
+
+
+def _sentences(block: str) -> list[str]:
+    """Notes of a block, each with where it begins (`stamps.note`)."""
+    return re.split(r"\n(?=Made by|\*\*NOT|- )", block)
+
+
+def html(text: str, deeper: int = 0) -> str:
+    """Markdown as HTML.
+
+    Parameters
+    ----------
+    text : str
+    deeper : int
+        By how many levels headings are lowered.
+
+    Notes
+    -----
+    HTML in the text is shown, comments are left out. Links to other files of the repository become
+    plain text: the report stands alone.
+    """
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(raised(COMMENT.sub("", text)))
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1]) + deeper)}"
+        elif token.type == "inline":
+            _without_files(token.children)
+    page = parser.renderer.render(tokens, parser.options, {})
+    page = page.replace("<table>", '<div class="scroll" tabindex="0"><table>')
+    page = page.replace("</table>", "</table></div>")
+    return CLAIM.sub(r'\1<a href="#\2">\2</a>\3', VERDICT.sub(_marked, page))
+
+
+def raised(text: str) -> str:
+    """Powers of ten as they are printed: ``x 10^-3`` as × 10⁻³."""
+    return POWER.sub(lambda match: f"{'× ' if match[1] else ''}10{match[2].translate(RAISED)}", text)
+
+
+def _without_files(tokens) -> None:
+    """Turn links that are not to a web address into spans."""
+    inside = []
+    for token in tokens:
+        if token.type == "link_open":
+            inside.append(not str(token.attrs.get("href", "")).startswith("https://"))
+            if inside[-1]:
+                token.tag, token.attrs = "span", {}
+        elif token.type == "link_close" and inside.pop():
+            token.tag = "span"
+
+
+def _marked(match: re.Match) -> str:
+    opened, verdict, counts, closed = match.groups()
+    more = f' <span class="soft">{counts}</span>' if counts else ""
+    return f"{opened}{mark(verdict)}{more}{closed}"
+
+
+def mark(verdict: str) -> str:
+    """A verdict as a coloured mark."""
+    return f'<b class="mark {CLASSES[verdict]}">{verdict}</b>'
