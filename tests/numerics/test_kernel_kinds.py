@@ -1,5 +1,8 @@
 """Every kind of kernel: against scikit-learn's, gradients against differences, and in fits."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process import kernels as sk
@@ -241,3 +244,13 @@ def test_a_sparse_search_of_a_compound_climbs(toy):
     found = sparse_search.maximise(problem, kernel, inputs[:6])
     assert found.status.converged and found.inference.log_evidence > before
     assert found.status.residual < 1e-2
+
+
+def test_the_code_of_the_page_runs(capsys):
+    text = (Path(__file__).resolve().parents[2] / "docs" / "kernels.md").read_text(encoding="utf-8")
+    blocks, names = re.findall(r"```python\n(.*?)```", text, re.S), {}
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(compile(block, "docs/kernels.md", "exec"), names)
+    assert names["result"].status.converged and names["found"].mean > 0
+    assert "Matern" in capsys.readouterr().out
