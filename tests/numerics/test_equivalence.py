@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import dblquad
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import logistic, multivariate_normal, norm
 
 from tilted import likelihoods
 from tilted.gaussian import Sites
@@ -65,9 +65,9 @@ def test_strong_sites_under_a_large_prior_variance(variance, noise):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", ["probit", "poisson-square"])
+@pytest.mark.parametrize("name", ["probit", "logit", "poisson-square"])
 def test_sequential_and_parallel_reach_the_same_fixed_point(method, name, toy, counts):
-    X, y = toy if name == "probit" else counts
+    X, y = counts if name == "poisson-square" else toy
     posterior = Dense.build(SquaredExponential(2.0, 1.3).matrix(X), 1.0)
     likelihood = likelihoods.get(name)
     parallel = infer(posterior, likelihood, y, get_rule(method), TIGHT)
@@ -96,18 +96,18 @@ def test_independent_variance_may_sit_in_the_prior_or_at_the_sites(method, toy):
     np.testing.assert_allclose(outside.state.marginals.mean, h, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["probit", "poisson-square"])
+@pytest.mark.parametrize("name", ["probit", "logit", "poisson-square"])
 def test_two_points_against_quadrature(name):
     """Evidence and means on two points, by two-dimensional quadrature; VB is a lower bound."""
     K = np.array([[1.2, 0.5], [0.5, 0.9]])
-    mean = 0.0 if name == "probit" else 1.2
-    y = np.array([1.0, -1.0]) if name == "probit" else np.array([1.0, 3.0])
+    labels = name != "poisson-square"
+    mean, y = (0.0, np.array([1.0, -1.0])) if labels else (1.2, np.array([1.0, 3.0]))
     likelihood, prior = likelihoods.get(name), multivariate_normal([mean, mean], K)
 
     def density(f2, f1):
         f = np.array([f1, f2])
-        if name == "probit":
-            log_p = norm.logcdf(y * f).sum()
+        if labels:
+            log_p = (norm if name == "probit" else logistic).logcdf(y * f).sum()
         else:
             log_p = np.sum(y * np.log(f**2) - f**2) - np.log(6.0)
         return np.exp(log_p) * prior.pdf(f)
@@ -116,17 +116,19 @@ def test_two_points_against_quadrature(name):
     Z = dblquad(density, *ends, *ends, epsabs=1e-9)[0]
     first = dblquad(lambda b, a: a * density(b, a), *ends, *ends, epsabs=1e-9)[0] / Z
     found = {m: infer(Dense.build(K, mean), likelihood, y, get_rule(m), TIGHT) for m in METHODS}
-    tolerance = 2e-3 if name == "probit" else 5e-2
+    tolerance = 2e-3 if labels else 5e-2
     for method in ("ep", "qp"):
         assert found[method].log_evidence == pytest.approx(np.log(Z), abs=tolerance)
         assert found[method].state.marginals.mean[0] == pytest.approx(first, abs=2 * tolerance)
     assert found["vb"].log_evidence < np.log(Z)
 
 
-@pytest.mark.parametrize("name, mean", [("probit", 0.0), ("probit", 0.3), ("poisson-square", 1.0)])
+@pytest.mark.parametrize(
+    "name, mean", [("probit", 0.0), ("probit", 0.3), ("logit", 0.3), ("poisson-square", 1.0)]
+)
 def test_vb_is_a_bound_that_no_gaussian_with_such_sites_beats(name, mean, toy, counts):
     """Perturbing the converged sites lowers the ELBO."""
-    X, y = toy if name == "probit" else counts
+    X, y = counts if name == "poisson-square" else toy
     posterior = Dense.build(SquaredExponential(2.0, 1.3).matrix(X), mean)
     likelihood, rule = likelihoods.get(name), get_rule("vb")
     found = infer(posterior, likelihood, y, rule, TIGHT)
@@ -139,11 +141,11 @@ def test_vb_is_a_bound_that_no_gaussian_with_such_sites_beats(name, mean, toy, c
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("ard", [False, True])
-def test_evidence_gradients_are_finite_differences(method, ard, toy):
+@pytest.mark.parametrize("name, ard", [("probit", False), ("probit", True), ("logit", False)])
+def test_evidence_gradients_are_finite_differences(method, name, ard, toy):
     X, y = toy
     kernel = SquaredExponential(3.0, (0.8, 1.9) if ard else 1.1)
-    problem = Problem(X, y, Probit(), method, options=TIGHT)
+    problem = Problem(X, y, likelihoods.get(name), method, options=TIGHT)
     _, gradient = evidence_and_gradient(problem, kernel)
     p, h = kernel.parameters(), 1e-4
     for i in range(len(p)):

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import logistic, norm
 
 from tilted import likelihoods
 from tilted.likelihoods.contract import Likelihood
 from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.likelihoods.logit import Logit
 from tilted.likelihoods.poisson import LARGEST, PoissonSquare, gamma_parameters
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
@@ -18,6 +19,7 @@ from tilted.quadrature import integrate
 
 # A likelihood without an entry here fails test_every_likelihood_is_tested.
 EXAMPLES = {
+    "logit": (Logit(), np.array([1.0, -1.0, 1.0, -1.0])),
     "probit": (Probit(), np.array([1.0, -1.0, 1.0, -1.0])),
     "poisson-square": (PoissonSquare(), np.array([0.0, 1.0, 3.0, 12.0])),
     "noisy-step": (NoisyStep(0.2), np.array([1.0, -1.0, 1.0, -1.0])),
@@ -115,6 +117,8 @@ def test_tilted_derivatives_and_density_agree(name):
 def log_likelihood(name, y, f):
     if name == "probit":
         return norm.logcdf(y * f)
+    if name == "logit":
+        return logistic.logcdf(y * f)
     if name == "noisy-step":
         return np.log(0.8 if y * f > 0 else 0.2)
     if name == "gaussian":
@@ -287,6 +291,8 @@ def test_probit_invariants(mu, log_sigma, label):
         (PoissonSquare(), [1, 2.5, 0], "2.5 at row 1"),
         (PoissonSquare(), [1, np.inf], "row 1"),
         (GaussianNoise(), [1, np.inf], "row 1"),
+        (Logit(), [1, 0, -1], "logit labels must be -1 or \\+1, got 0 at row 1"),
+        (Logit(), [1, 1], "logit needs both classes"),
         (NoisyStep(), [1, 0.5], "noisy-step labels must be -1 or \\+1, got 0.5 at row 1"),
         (NoisyStep(), [1, 1], "noisy-step needs both classes"),
     ],
@@ -355,14 +361,14 @@ def test_every_likelihood_offers_the_whole_contract(name):
     assert np.all(likelihood.errors(y, M, V) >= 0)
 
 
-@pytest.mark.parametrize("kind", [GaussianNoise, NoisyStep, PoissonSquare, Probit])
+@pytest.mark.parametrize("kind", [GaussianNoise, Logit, NoisyStep, PoissonSquare, Probit])
 def test_the_name_of_a_likelihood_cannot_be_changed(kind):
     with pytest.raises(TypeError, match="name"):
         kind(name="other")
 
 
 def test_unknown_likelihood_lists_the_known():
-    with pytest.raises(ValueError, match="gaussian, noisy-step, poisson-square, probit"):
+    with pytest.raises(ValueError, match="gaussian, logit, noisy-step, poisson-square, probit"):
         likelihoods.get("student")
     with pytest.raises(ValueError, match="predictive"):
         PoissonSquare("gamma")

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "tilted"
 ORDER = """
 mkl linalg gaussian quadrature optimise data kernels linear likelihoods projections lp lookup posteriors
-inference warmstarts hyperparameters regression sparse_search minibatch metrics exact bayesopt protocols
+inference warmstarts hyperparameters means regression sparse_search minibatch metrics exact bayesopt protocols
 provenance api estimators experiments results __main__
 """.split()
 FORBIDDEN = {

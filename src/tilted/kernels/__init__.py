@@ -8,13 +8,23 @@ A kernel answers for its parameters and for matrices of inputs:
 ``contract_gradient(X, K, G, distances)``      sum_ij G_ij dK_ij/dtheta
 ``contract_cross(Z, X, K, G)``                 the same between two sets of points, and in the first of them
 ``contract_diagonal(g)``                       sum_i g_i dk(x_i, x_i)/dtheta
+
+All are stationary: k(x, x) is the same at every x. ``matrix(X)`` is that of one set of points and
+``matrix(X, X2)`` that between two sets, which differ for kernels with independent noise (``white``).
 """
 
 from importlib import import_module
 
-_MODULES = {"SquaredExponential": "tilted.kernels.squared_exponential"}
+_MODULES = {
+    "Constant": "tilted.kernels.constant",
+    "Matern": "tilted.kernels.matern",
+    "Product": "tilted.kernels.compound",
+    "SquaredExponential": "tilted.kernels.squared_exponential",
+    "Sum": "tilted.kernels.compound",
+    "White": "tilted.kernels.white",
+}
 
-__all__ = ["SquaredExponential"]
+__all__ = ["Constant", "Matern", "Product", "SquaredExponential", "Sum", "White"]
 
 
 def __getattr__(name):

@@ -16,6 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 
 _BY_NAME = {
+    "logit": ("tilted.likelihoods.logit", "Logit"),
     "probit": ("tilted.likelihoods.probit", "Probit"),
     "poisson-square": ("tilted.likelihoods.poisson", "PoissonSquare"),
     "noisy-step": ("tilted.likelihoods.step", "NoisyStep"),

@@ -1,0 +1,71 @@
+"""A constant function of unknown height: k(x, x') = variance for all points.
+
+Added to a kernel it is a prior N(mean, variance) on the level of f, which is integrated out; its matrix has
+rank one. Times a kernel it is a factor of that one's variance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilted.kernels.compound import add, add_to, multiply, multiply_by
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Constant covariance.
+
+    Parameters
+    ----------
+    variance : float > 0
+        In units of f squared.
+
+    Raises
+    ------
+    ValueError
+        If it is not finite and positive.
+    """
+
+    variance: float = 1.0
+
+    __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
+
+    def __post_init__(self):
+        variance = float(self.variance)
+        if not 0 < variance < np.inf:
+            raise ValueError(f"variance must be finite and positive, got {variance:g}")
+        object.__setattr__(self, "variance", variance)
+
+    def parameters(self) -> np.ndarray:
+        """[variance] as a vector."""
+        return np.array([self.variance])
+
+    def with_parameters(self, values: np.ndarray) -> Constant:
+        """The same kernel with another variance."""
+        return Constant(float(values[0]))
+
+    def distances(self, X: np.ndarray) -> None:
+        """None: there is nothing to share."""
+        return
+
+    def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: None = None) -> np.ndarray:
+        """The variance [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D]."""
+        return np.full((len(X), len(X if X2 is None else X2)), self.variance)
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        """Prior variances [N] at the rows of ``X`` [N, D]."""
+        return np.full(len(X), self.variance)
+
+    def contract_gradient(self, X, K, G, distances: None = None) -> np.ndarray:
+        """sum_ij G_ij dK_ij/dtheta [1], the sum of G [N, N]."""
+        return np.array([np.sum(G)])
+
+    def contract_cross(self, Z, X, K, G) -> tuple[np.ndarray, np.ndarray]:
+        """sum_ij G_ij dK_ij/dtheta [1] for K [M, N] between ``Z`` [M, D] and ``X`` [N, D]; in Z [M, D]."""
+        return np.array([np.sum(G)]), np.zeros(np.shape(Z))
+
+    def contract_diagonal(self, g: np.ndarray) -> np.ndarray:
+        """sum_i g_i dk(x_i, x_i)/dtheta [1]."""
+        return np.array([np.sum(g)])

@@ -1,0 +1,192 @@
+"""Logit likelihood p(y | f) = 1 / (1 + exp(-y f)), y in {-1, +1} [Rasmussen & Williams 2006, eq. 3.4].
+
+Everything is computed from u = y f, which turns label -1 into +1 (the symmetry is exact). No integral has a
+closed form; all are trapezoidal sums, which converge geometrically because log sigma(u) is analytic for
+|Im u| < pi. With g = power * log sigma(u) the tilted density N(u; mu, v) exp(g) is log-concave; its mode
+c = mu + delta solves delta = v g'(c), and in offsets t = u - c
+
+    log [N(u; mu, v) e^g] = g(c) - delta^2 / (2v) - log(2 pi v) / 2
+                            - t^2 / (2v) + [g(c + t) - g(c) - t delta / v]
+
+with a bracket that is never positive: nothing overflows, and nothing cancels for narrow or far cavities.
+Narrow ones, and wide ones far from the step at zero, take nodes evenly about the mode; wide ones share nodes
+that crowd around the step. The derivatives of log Z in mu are d1 = E[g'] and d2 = E[g''] + Var[g'].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, log_expit, wrightomega
+
+from tilted.likelihoods.contract import Tilted, require_both_labels, require_labels, require_powers
+from tilted.quadrature import TiltedDensity, bisect, gaussian_trapezoid, panel_edges
+
+STRIP = 2.7  # log sigma has its nearest singularities at imaginary part pi
+WIDE = 1.2  # sd above which sites share nodes around the step
+SPAN = 10.0  # a wide cavity whose centre is so many sd from the step does not see it
+# shared nodes: KNEE sinh(k STEP), about 0.34 apart at the step
+KNEE, STEP, HALF = 6.5, 0.052, 900
+REACH = 8.5  # sd at which Gaussian weights are cut off
+NEWTON = 4  # steps for the mode, from within log 2 of it
+DROP, HALVINGS = 50.0, 14  # panels reach down to exp(-DROP) of the mode
+ENDS = np.concatenate([[0.0], *(s * 2.0 ** np.arange(20.0) for s in (1.0, -1.0))])  # of panels near the step
+LOSS = 0.1  # of variance, relatively, above which d2 is taken from the variance
+
+
+@dataclass(frozen=True)
+class Logit:
+    """Binary labels y in {-1, +1} with p(y | f) = 1 / (1 + exp(-y f))."""
+
+    name: ClassVar[str] = "logit"
+    log_concave: ClassVar[bool] = True
+
+    def domain(self, y) -> np.ndarray:
+        """Labels as floats; ValueError if one is not -1 or +1."""
+        return require_labels(y, self.name)
+
+    def check(self, y) -> np.ndarray:
+        """Training labels as floats; ValueError also if only one class is present."""
+        return require_both_labels(y, self.name)
+
+    def tilted(self, y, m, v, power=1.0) -> Tilted:
+        """Moments of N(f; m, v) sigma(y f)^power, arrays [N]; the power is a float or an array, in (0, 1]."""
+        log_z, d1, d2, offset, variance, _ = _moments(y * m, v, require_powers(power, m))
+        return Tilted(log_z, y * d1, d2, m + y * offset, variance)
+
+    def tilted_expected_log(self, y, m, v) -> np.ndarray:
+        """E[log p(y|f)] under the tilted distribution N(f; m, v) p(y|f) / Z, arrays [N]."""
+        return _moments(y * m, v, np.ones_like(v))[5]
+
+    def tilted_density(self, y, m, v) -> TiltedDensity:
+        """Density of f under N(f; m, v) sigma(y f), log-concave, in panels that crowd around the step."""
+        mu = y * m
+        delta = _shift(mu, v)
+        c = mu + delta
+        at_mode = log_expit(c) - delta**2 / (2.0 * v) - 0.5 * np.log(2.0 * np.pi * v)
+
+        def log_u(t):
+            column = (slice(None),) + (None,) * (t.ndim - 1)
+            gain = log_expit(c[column] + t) - log_expit(c)[column] - t * (delta / v)[column]
+            return at_mode[column] - t**2 / (2.0 * v[column]) + gain
+
+        far = np.sqrt(2.0 * DROP * v)  # the Gaussian factor alone has dropped there
+        left_open = far * 0.5 ** (HALVINGS + 1)
+        floor, zero = at_mode - DROP, np.zeros_like(far)
+        high = bisect(lambda t: log_u(t) - floor, zero, far, HALVINGS) + left_open
+        low = -bisect(lambda t: log_u(-t) - floor, zero, far, HALVINGS) - left_open
+        edges = panel_edges(low, high, 20, ENDS - c[:, None])
+        sign = y[:, None]
+        edges = np.where(sign > 0, edges, -edges[:, ::-1])
+        return TiltedDensity(lambda t: log_u(sign * t), y * c, edges)
+
+    def expected_log(self, y, m, v):
+        """E[log sigma(y f)] under N(m, v) and its derivatives in m and v, arrays [N]."""
+        mu, sd = y * m, np.sqrt(v)
+        out = np.empty((3, len(mu)))
+        for rows, nodes in _groups(mu, sd):
+            u, _, w = nodes(mu[rows], sd[rows])
+            left, right = expit(-u), expit(u)
+            out[:, rows] = [_mean(w, value) for value in (log_expit(u), left, -0.5 * left * right)]
+        return out[0], y * out[1], out[2]
+
+    def log_predictive(self, y, m, v) -> np.ndarray:
+        """log of the integral of N(f; m, v) sigma(y f) over f, arrays [N]."""
+        return self.tilted(y, m, v).log_z
+
+    def log_likelihood(self, y, f) -> np.ndarray:
+        """log sigma(y f), broadcast."""
+        return log_expit(y * f)
+
+    def errors(self, y, m, v) -> np.ndarray:
+        """1 where p(y) < 1/2, else 0 (ties count as right) [N]."""
+        return (y * m < 0).astype(float)
+
+
+def _moments(mu, v, power):
+    """log Z, d1, d2, mean - mu, variance and E[log sigma] [N] of N(u; mu, v) sigma(u)^power."""
+    delta = _shift(mu, power * v)
+    c, sd = mu + delta, np.sqrt(v)
+    out = np.empty((6, len(mu)))
+    for rows, nodes in _groups(c, sd):
+        at, d, p, var = c[rows, None], delta[rows, None], power[rows, None], v[rows]
+        u, t, w = nodes(c[rows], sd[rows])
+        log_sigma, left, right = log_expit(u), expit(-u), expit(u)
+        q = w * np.exp(p * (log_sigma - log_expit(at)) - t * (d / var[:, None]))
+        z = q.sum(axis=1)
+        q /= z[:, None]
+        steps = np.where(at < 0, right, left)  # the smaller: g' = p left = p (1 - right)
+        spread = steps - _mean(q, steps)[:, None]
+        d2 = _mean(q, (p * spread) ** 2 - p * left * right)
+        offset = _mean(q, t)
+        variance = _mean(q, (t - offset[:, None]) ** 2)
+        d2 = np.where(variance < (1.0 - LOSS) * var, (variance - var) / var**2, d2)
+        at_mode = power[rows] * log_expit(c[rows]) - delta[rows] ** 2 / (2.0 * var)
+        out[:, rows] = (
+            at_mode + np.log(z),
+            _mean(q, p * left),
+            d2,
+            delta[rows] + offset,
+            variance,
+            _mean(q, log_sigma),
+        )
+    return out
+
+
+def _mean(q, values):
+    return np.sum(q * values, axis=1)
+
+
+def _shift(mu, a):
+    """delta [N] with delta = a sigma(-(mu + delta)): what a step of height ``a`` adds to the mode.
+
+    With u = mu + delta > 0 the tail of sigma gives delta = omega(log a - mu) at most (Wright's function) and
+    omega(log(a / 2) - mu) at least, from where Newton's method climbs to the root without passing it. With
+    u < 0 the same holds for what is missing to ``a``, by sigma(-u) = 1 - sigma(u).
+    """
+    beyond = mu + 0.5 * a < 0  # u < 0
+    start = np.where(beyond, -(mu + a), mu)
+    s = wrightomega(np.log(0.5 * a) - start)
+    for _ in range(NEWTON):
+        right, left = expit(start + s), expit(-start - s)
+        s = s - (s - a * left) / (1.0 + a * left * right)
+    return np.where(beyond, a - s, s)
+
+
+def _groups(centre, sd):
+    """Indices of sites that share a rule, each with (centres, sds) -> nodes, offsets, weights."""
+    wide = (sd > WIDE) & (np.abs(centre) <= SPAN * sd)
+    far = (sd > WIDE) & ~wide
+    size = np.where(sd <= 0.6, 0, np.ceil(np.log2(np.maximum(sd, 0.6) / 0.6))).astype(int)
+    found = [(wide, _around_step), (far, _far_from_step)]
+    found += [((sd <= WIDE) & (size == s), _around_centre) for s in np.unique(size[sd <= WIDE])]
+    return [(np.flatnonzero(rows), nodes) for rows, nodes in found if np.any(rows)]
+
+
+def _around_centre(centre, sd, strip: float = STRIP):
+    """Nodes u [n, K] evenly about each centre, their offsets t, and weights of a Gaussian there."""
+    x, w = gaussian_trapezoid(sd, strip)
+    t = sd[:, None] * x
+    return centre[:, None] + t, t, w
+
+
+def _far_from_step(centre, sd):
+    """The same where only the Gaussian's width matters."""
+    return _around_centre(centre, sd, np.inf)
+
+
+def _around_step(centre, sd):
+    """Shared nodes u [1, K], u = KNEE sinh(k STEP), for centres within SPAN sd of the step; else as above.
+
+    They are in proportion to |u| far from it, so that their number grows with log sd only; at |u| = SPAN sd
+    they are about half an sd apart.
+    """
+    reach = np.max(np.abs(centre) + REACH * sd)
+    w = STEP * np.arange(-HALF, HALF + 1)
+    u = KNEE * np.sinh(w)
+    near = np.abs(u) <= reach
+    t = u[near] - centre[:, None]
+    weights = (STEP * KNEE / np.sqrt(2.0 * np.pi)) * np.cosh(w[near])
+    return u[None, near], t, weights * np.exp(-0.5 * (t / sd[:, None]) ** 2) / sd[:, None]
