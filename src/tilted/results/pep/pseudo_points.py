@@ -115,7 +115,7 @@ def _panel(axes, points: pd.DataFrame) -> None:
     low, high = data[["x", "y"]].min() - 0.3, data[["x", "y"]].max() + 0.3
     inside = ((pseudo[["x", "y"]] >= low) & (pseudo[["x", "y"]] <= high)).all(axis=1)
     axes.set(xlim=(low["x"], high["x"]), ylim=(low["y"], high["y"]), xticks=[], yticks=[])
-    looks.outside(axes, int((~inside).sum()))
+    looks.outside(axes, int((~inside).sum()), 0.03)
 
 
 def _distances(axes, found: pd.DataFrame) -> None:
