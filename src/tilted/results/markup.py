@@ -57,7 +57,7 @@ def loud(text: str) -> list[str]:
         elif k + 1 < len(blocks):
             name = block.lstrip("# ")
             found += [f"{name}: {item}" for item in re.split(r"^- ", blocks[k + 1], flags=re.M) if item]
-    return [" ".join(line.replace("**", "").split()) for line in found]
+    return [" ".join(re.sub(r"\*\*|`", "", line).split()) for line in found]
 
 
 def _sentences(block: str) -> list[str]:

@@ -109,7 +109,9 @@ def write(path: str | Path, folders: Folders | None = None) -> Path:
         sections=report.table_sections(pd.read_csv(folders.tables / "qp_table1.csv")),
         times=[(paper, part) for paper in PAPERS if (part := [t for t in times if t.paper == paper.key])],
         untimed=rule_times.UNTIMED,
-        loud=[(paper, found) for paper in PAPERS if (found := _loud(texts[paper.key]))],
+        loud=[
+            (paper, found) for paper in PAPERS if (found := _loud(texts[paper.key], _claims_of(paper, audit)))
+        ],
         environments=_environments(folders.records),
         dates=_dates(folders.records),
         mark=markup.mark,
@@ -232,11 +234,19 @@ def _provenance(text: str) -> tuple[str, str] | None:
     return (head.partition("\n")[0].lstrip("# "), markup.html(body, 2)) if body else None
 
 
-def _loud(texts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """(title of a document, what of it is not by today's source or not reproduced)."""
-    return [
-        (text.partition("\n")[0].lstrip("# "), line) for text in texts.values() for line in markup.loud(text)
-    ]
+def _loud(texts: Mapping[str, str], claims: Sequence[Section]) -> list[tuple[str, str]]:
+    """(document or claim, what of it is not by today's source or not reproduced); nothing twice."""
+    found = {}
+    named = [(text.partition("\n")[0].lstrip("# "), text) for text in texts.values()]
+    for title, text in [*named, *claims]:
+        for line in markup.loud(text):
+            found.setdefault(line, title)
+    return [(title, line) for line, title in found.items()]
+
+
+def _claims_of(paper: Paper, audit: str) -> list[Section]:
+    """The audit's sections of a paper's claims."""
+    return [s for s in markup.sections(audit, 2)[1] if re.match(rf"{paper.key}\d+: ", s.heading)]
 
 
 def _environments(records: Path) -> list[list[tuple[str, str]]]:
