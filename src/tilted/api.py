@@ -179,13 +179,13 @@ def fit(
     X : array [N, D]
         Inputs; zero-variance columns and duplicate rows are allowed.
     y : array [N]
-        Labels -1 and +1 (probit), counts (poisson-square) or reals (gaussian, of noise variance 1; for
+        Labels -1 and +1 (probit, logit), counts (poisson-square) or reals (gaussian, of noise variance 1; for
         another pass ``likelihoods.gaussian.GaussianNoise(variance)``: the search does not move it).
     likelihood : str or Likelihood
         A name from ``tilted.likelihoods.names()`` or a likelihood object.
     method : str
         "ep", "qp" or "vb".
-    kernel : SquaredExponential, optional
+    kernel : SquaredExponential or another of ``tilted.kernels``, optional
         Start of the optimisation, or the hyperparameters to use; (1, 1) by default. A tuple of
         lengthscales makes it ARD.
     mean : float
