@@ -61,9 +61,7 @@ def check(command: str) -> None:
     words = shlex.split(command, comments=True)
     while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
         words = words[1:]
-    if words[:3] == ["python", "-m", "tilted"]:
-        words = words[2:]
-    if words[:3] == ["python", "-m", "pytest"]:
+    if words and words[0] in ("python", ".venv/bin/python") and words[1:2] == ["-m"]:
         words = words[2:]
     assert words and words[0] in READERS, f"nothing is known of: {command}"
     READERS[words[0]](words[1:])

@@ -85,7 +85,7 @@ class Sum:
         return Sum(*_with_parameters(self, values))
 
     def distances(self, X: np.ndarray) -> tuple | None:
-        """What each part's matrices at the same ``X`` share."""
+        """What each part's matrices at the same ``X`` [N, D] share."""
         return _distances(self, X)
 
     def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: tuple | None = None):
@@ -152,7 +152,7 @@ class Product:
         return Product(*_with_parameters(self, values))
 
     def distances(self, X: np.ndarray) -> tuple | None:
-        """What each part's matrices at the same ``X`` share."""
+        """What each part's matrices at the same ``X`` [N, D] share."""
         return _distances(self, X)
 
     def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: tuple | None = None):

@@ -47,7 +47,7 @@ class Constant:
         return Constant(float(values[0]))
 
     def distances(self, X: np.ndarray) -> None:
-        """None: there is nothing to share."""
+        """None for every ``X`` [N, D]: there is nothing to share."""
         return
 
     def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: None = None) -> np.ndarray:
