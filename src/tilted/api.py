@@ -5,6 +5,7 @@ Input is checked first: every bad value gets a ``ValueError`` that names it, nev
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -122,7 +123,7 @@ def make_problem(X, y, likelihood, method, mean=0.0, options=None, projection=No
     likelihood = likelihoods.get(likelihood)
     _require("likelihood", likelihood, hasattr(likelihood, "tilted"))
     _require("options", options, options is None or isinstance(options, Options))
-    _require("mean", mean, isinstance(mean, Real) and np.isfinite(mean))
+    _require("mean", mean, isinstance(mean, Real) and abs(mean) <= sys.float_info.max)
     y = likelihood.check(y)
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} rows but y has {len(y)} values")

@@ -13,7 +13,7 @@ from tilted.experiments import pep, pep_classification, qp, rep_points
 
 TIMES = ("seconds", "run")
 GRID = {"alphas": [0.5], "m": [3]}
-CLASSES = {"protocols": ["as-released"], "alphas": [0.5], "m": [3]}
+CLASSES = {"protocol": "as-released", "alphas": [0.5], "m": [3]}
 STUDIES = {
     "ep, counts": lambda block: qp.run_job(data.load("coal"), "as-released", "ep", block),
     "vb, counts": lambda block: qp.run_job(data.load("coal"), "as-released", "vb", block),

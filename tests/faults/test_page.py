@@ -10,7 +10,7 @@ def functions_of(path):
     return [node for node in body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
 
 
-def tests_in(path):
+def names_in(path):
     return {node.name for node in functions_of(path)}
 
 
@@ -35,7 +35,7 @@ def test_every_test_that_the_page_names_exists(repository):
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`(\*?)", text)
     assert len(named) > 40
     for file, name, star in named:
-        assert name in tests_in(repository / file), f"{file}::{name}"
+        assert name in names_in(repository / file), f"{file}::{name}"
         assert (name in slow_in(repository / file)) == bool(star), f"{file}::{name} and its mark"
     rows = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
     assert [row for row in rows if row.count("|") != 4 or "`tests/" not in row.rsplit("|", 2)[1]] == [
@@ -48,5 +48,5 @@ def test_every_test_of_a_fault_is_on_the_page(repository):
     for path in sorted((repository / "tests/faults").glob("test_*.py")):
         if path.name != "test_page.py":
             assert [
-                name for name in sorted(tests_in(path) - OWN) if f"{path.name}::{name}`" not in text
+                name for name in sorted(names_in(path) - OWN) if f"{path.name}::{name}`" not in text
             ] == []

@@ -153,13 +153,13 @@ def test_fits_that_do_not_converge_or_fail_are_records(fresh):
 
 @pytest.mark.slow
 def test_other_clocks_locales_cores_and_blocks(fresh, undisturbed, tools):
-    """Sources dated in the future, another time zone, no locale, one core, other blocks: nothing changes."""
+    """Sources of another day, another time zone, no locale, one core, other blocks: nothing changes."""
     config = fresh.folder / "config/small.yaml"
     text = config.read_text(encoding="utf-8")
     config.write_text(text.replace("block: 1", "block: 2"), encoding="utf-8")
-    later = time.time() + 400 * 86400
+    earlier = time.time() - 400 * 86400
     for path in fresh.folder.rglob("*"):
-        os.utime(path, (later, later))
+        os.utime(path, (earlier, earlier))
     elsewhere = {
         "TZ": "Pacific/Kiritimati",
         "LC_ALL": "C",
@@ -176,3 +176,17 @@ def test_other_clocks_locales_cores_and_blocks(fresh, undisturbed, tools):
         parts = [wanted[f"{COAL}/{method}-{seed:03d}-{seed:03d}.jsonl.gz"] for seed in (0, 1)]
         assert made[f"{COAL}/{method}-000-001.jsonl.gz"] == sum(parts, [])
     assert fresh.partial() == []
+
+
+@pytest.mark.slow
+def test_a_source_of_the_future_is_named(done, undisturbed, tools):
+    """By a clock that is wrong, or was: its products would be made again for ever."""
+    source = done.folder / "data/published/qp_table1.csv"
+    later = time.time() + 400 * 86400
+    os.utime(source, (later, later))
+    done.forget(*ARTIFACTS)
+    out = done(code=1)
+    assert "data/published/qp_table1.csv" in out and "clock" in out
+    source.touch()
+    done()
+    tools.assert_same(done, undisturbed)

@@ -28,6 +28,7 @@ from tilted.results import (
     standing,
     store,
     studies,
+    style,
     summary,
     tables,
     truth,
@@ -39,6 +40,8 @@ from tilted.results.pesc import artifacts as pesc_artifacts
 from tilted.results.rep import artifacts as rep_artifacts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
 
 VARIANCE_FIGURES = {"figure1a": "Classification", "figure1b": "Poisson regression"}
@@ -128,6 +131,14 @@ def write_all(
     return loud + [
         line for name, table in found.items() for line in stamps.loud(name, studies.made(name, table))
     ]
+
+
+def fill(pictures: Iterable[str | Path]) -> list[str]:
+    """Make what was asked for and could not be drawn, as figures that say so; a line for each."""
+    missing = sorted({Path(path).with_suffix("") for path in pictures if not Path(path).is_file()})
+    for stem in missing:
+        style.nothing(stem)
+    return [f"nothing to draw: {stem}" for stem in missing]
 
 
 def _write_tables(

@@ -84,11 +84,21 @@ def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:
     pdf, png : Path
         The files.
     """
-    figure_data.write(figure, path_stem)
     bare = {"CreationDate": None, "Creator": None, "Producer": None}
     paths = []
     for suffix, metadata in (("pdf", bare), ("png", {"Software": None})):
         content = io.BytesIO()
         figure.savefig(content, format=suffix, dpi=DPI, metadata=metadata)
         paths.append(write_bytes(f"{path_stem}.{suffix}", content.getvalue()))
+    figure_data.write(figure, path_stem)
     return paths[0], paths[1]
+
+
+def nothing(path_stem: str | Path) -> tuple[Path, Path]:
+    """Save a figure that says that no fit gave what would be drawn."""
+    from matplotlib.figure import Figure
+
+    with applied():
+        figure = Figure(figsize=(4.2, 1.0))
+        figure.text(0.5, 0.5, "no fit gave what would be drawn here", ha="center", va="center", color=GREY)
+        return save(figure, path_stem)
