@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tilted
-from tilted import api, lookup, regression
+from tilted import api, kernels, lookup, regression
 from tilted.estimators import GPClassifier, GPPoissonRegressor, SparseGPClassifier, SparseGPRegressor, sparse
 from tilted.estimators.search import best_of
 from tilted.hyperparameters import Search
@@ -100,7 +100,7 @@ def data(toy, counts):
 
 
 @pytest.mark.parametrize("inference", ["ep", "qp", "vb"])
-@pytest.mark.parametrize("likelihood", ["probit", "noisy-step"])
+@pytest.mark.parametrize("likelihood", ["probit", "logit", "noisy-step"])
 def test_is_what_fit_is(inference, likelihood, toy):
     X, y = toy
     optimise = inference == "ep"
@@ -321,7 +321,7 @@ def test_counts_by_relaxed_ep(counts):
 
 ERRORS = [
     ({"inference": "laplace"}, "unknown inference 'laplace'; known: 'ep', 'qp', 'vb', 'power-ep', 'rep'"),
-    ({"likelihood": "logit"}, "unknown likelihood 'logit'; known: 'probit', 'noisy-step'"),
+    ({"likelihood": "cloglog"}, "unknown likelihood 'cloglog'; known: 'probit', 'logit', 'noisy-step'"),
     ({"likelihood": PoissonSquare()}, "labels -1 and \\+1"),
     ({"optimise": True}, "unknown optimise True; known: 'evidence', 'cv', None"),
     ({"kernel": 1.0}, "kernel must be a kernel"),
@@ -495,6 +495,18 @@ def test_units_of_the_inputs_do_not_matter(toy):
     assert other.log_evidence_ == pytest.approx(one.log_evidence_, abs=1e-10)
     assert other.kernel_.lengthscale == pytest.approx(1e4 * one.kernel_.lengthscale, rel=1e-9)
     assert other.status_.evaluations == one.status_.evaluations
+
+
+def test_kernels_of_other_kinds(toy):
+    X, y = toy
+    settings = {"optimise": None, "ard": True}
+    fitted = GPClassifier(kernel=kernels.Matern(2.0, 1.5, 2.5), **settings).fit(X, y)
+    assert fitted.kernel_ == kernels.Matern(2.0, (1.5, 1.5), 2.5)
+    summed = kernels.Matern() + kernels.Constant()
+    assert GPClassifier(kernel=summed, optimise=None).fit(X, y).score(X, y) > 0.7
+    for wrong in (settings, {"optimise": "cv"}):
+        with pytest.raises(ValueError, match="needs a kernel with a lengthscale of its own"):
+            GPClassifier(kernel=summed, **wrong).fit(X, y)
 
 
 @pytest.mark.parametrize("of", [GPClassifier, SparseGPClassifier, SparseGPRegressor])

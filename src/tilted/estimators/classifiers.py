@@ -17,7 +17,7 @@ from tilted.estimators.models import choice
 from tilted.estimators.search import start_kernel
 from tilted.inference.options import Options
 
-LIKELIHOODS = ("probit", "noisy-step")
+LIKELIHOODS = ("probit", "logit", "noisy-step")
 NO_LABEL = np.zeros(1)  # what likelihoods of counts and reals accept
 
 
@@ -124,7 +124,7 @@ class GPClassifier(OneVsRest):
     inference : {"ep", "qp", "vb", "power-ep", "rep"}
         Expectation propagation [Rasmussen & Williams 2006, section 3.6], quantile propagation [Zhang 2020],
         variational Bayes [Opper & Archambeau 2009], Power EP [Bui et al. 2017], relaxed EP [Qi & Guo 2012].
-    likelihood : {"probit", "noisy-step"} or Likelihood
+    likelihood : {"probit", "logit", "noisy-step"} or Likelihood
         The noisy step takes labels to be flipped with probability 0.1.
     kernel : SquaredExponential, optional
         Where the search starts, or what is kept. By default variance 1 and a lengthscale from the spread of
@@ -200,7 +200,7 @@ class SparseGPClassifier(OneVsRest, PseudoInputs):
     ----------
     inference : {"power-ep", "ep", "vb"}
         Power EP of the given ``power``, of power 1, or its limit 0.
-    likelihood : {"probit", "noisy-step"} or Likelihood
+    likelihood : {"probit", "logit", "noisy-step"} or Likelihood
     kernel, ard : see `GPClassifier`
     n_pseudo : int
         M; fewer where there are fewer distinct inputs. They start at a random part of the inputs.

@@ -25,9 +25,14 @@ def start_kernel(kernel, X: np.ndarray, ard: bool, variance: float = 1.0):
         ``X`` [N, D], or sqrt(D) of each column's standard deviation (ARD); 1 where a column is constant.
     X : array [N, D]
     ard : bool
-        Whether an isotropic squared exponential gets a lengthscale for every dimension.
+        Whether an isotropic kernel gets a lengthscale for every dimension.
     variance : float
         That of the default kernel.
+
+    Raises
+    ------
+    ValueError
+        For what is no kernel, and for ``ard`` with a kernel that has no lengthscale of its own.
     """
     D = X.shape[1]
     if kernel is None:
@@ -38,9 +43,16 @@ def start_kernel(kernel, X: np.ndarray, ard: bool, variance: float = 1.0):
         return SquaredExponential(variance, total if total > 0 else 1.0)
     if isinstance(kernel, type) or not hasattr(kernel, "contract_gradient"):
         raise ValueError(f"kernel must be a kernel, such as tilted.SquaredExponential(), got {kernel!r}")
-    if ard and not getattr(kernel, "ard", True):
-        return SquaredExponential(kernel.variance, (kernel.lengthscale,) * D)
+    if ard and not isinstance(scale := _lengthscale(kernel, "ard"), tuple):
+        return replace(kernel, lengthscale=(scale,) * D)
     return kernel
+
+
+def _lengthscale(kernel, what: str):
+    """That of a kernel; ValueError if it has none of its own, as a sum has, where ``what`` needs one."""
+    if not hasattr(kernel, "lengthscale"):
+        raise ValueError(f"{what} needs a kernel with a lengthscale of its own, got {kernel!r}")
+    return kernel.lengthscale
 
 
 def best_of(search: Callable, parameters: int, restarts: int, rng: np.random.Generator):
@@ -85,7 +97,11 @@ def noted(status, note: str):
 
 
 def candidates(kernel) -> list:
-    """Kernels a cross-validation tries: `VARIANCES` times `LENGTHSCALES` times those of ``kernel``."""
+    """Kernels a cross-validation tries: `VARIANCES` times `LENGTHSCALES` times those of ``kernel``.
+
+    ValueError if it has no lengthscale of its own.
+    """
+    _lengthscale(kernel, "optimise='cv'")
     at = kernel.parameters()
     scaled = lambda v, s: kernel.with_parameters(np.append(v * at[:1], s * at[1:]))  # noqa: E731
     return [scaled(v, s) for v in VARIANCES for s in LENGTHSCALES]
