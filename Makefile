@@ -2,7 +2,7 @@
 # make help       everything else
 
 PYTHON ?= python3
-CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+CORES ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 BIN := .venv/bin
 STAMP := .venv/.stamp
 # pip would compile every module of every package, near half of the set-up's processor time; what is imported
