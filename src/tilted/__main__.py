@@ -16,6 +16,7 @@ python -m tilted verify-pep
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 
@@ -26,6 +27,8 @@ DOCUMENTS = ("README.md", "docs/fidelity.md", "docs/results.md", "docs/which-met
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; 0 on success, 1 if a fit failed, 2 on bad input."""
     arguments = _parser().parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal may have no ±
     try:
         return arguments.run(arguments)
     except USER_ERRORS as error:

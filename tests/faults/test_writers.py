@@ -93,7 +93,7 @@ def test_a_writer_whose_disk_is_full(name, place):
         assert content(target) == whole
     target.unlink()
     assert write(name, place)[1] == 0 and content(target) == whole
-    assert len(files(place)) == len(empty) + (2 if name == "figure" else 1)
+    assert len(files(place)) == len(empty) + (3 if name == "figure" else 1)
 
 
 def failed(outcome, name, place):

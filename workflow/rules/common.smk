@@ -132,7 +132,8 @@ def show_results():
     if not config["qp"] or not Path(TABLES, "qp_table1.md").is_file():
         return
     text = Path(TABLES, "qp_table1.md").read_text(encoding="utf-8")
-    print(text.split("\n## QP's NTLL")[0])
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.split("\n## QP's NTLL")[0].encode(encoding, "replace").decode(encoding))
     print(f"Tables:  {Path(TABLES).resolve()}")
     print(f"Figures: {Path(FIGURES).resolve()}")
     print(f"Report:  {Path(TABLES, 'report.html').resolve()}")
