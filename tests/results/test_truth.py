@@ -115,9 +115,9 @@ def test_a_method_above_ep_is_treated_alike():
 
 def test_files_are_complete_and_reproducible(records, tmp_path):
     paths = [store.write_records(tmp_path / f"{r['dataset']}.json.gz", [r]) for r in records]
-    first = [path.read_bytes() for path in truth.write(truth.load(paths), tmp_path / "a", tmp_path / "a")]
+    first = [path.read_bytes() for path in truth.write(truth.load(paths), tmp_path / "a", tmp_path / "a/f")]
     second = [
-        path.read_bytes() for path in truth.write(truth.load(paths[::-1]), tmp_path / "b", tmp_path / "b")
+        path.read_bytes() for path in truth.write(truth.load(paths[::-1]), tmp_path / "b", tmp_path / "b/f")
     ]
     assert first == second  # in the order of the paper's table, whatever the order of the files
     table = pd.read_csv(tmp_path / "a" / "qp_truth.csv")
@@ -125,7 +125,7 @@ def test_files_are_complete_and_reproducible(records, tmp_path):
     text = (tmp_path / "a" / "qp_truth.md").read_text(encoding="utf-8")
     assert "EP closer" in text and "0.9000 | 0.8000 | 0.3000" in text
     assert "-28.70 ± 0.02" in text and "in equal parts, 16" in text
-    assert (tmp_path / "a" / "qp_truth.png").stat().st_size > 5000
+    assert (tmp_path / "a" / "f" / "qp_truth.png").stat().st_size > 5000
 
 
 def test_the_overview_has_means_variances_densities_and_evidence(records):

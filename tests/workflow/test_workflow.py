@@ -124,7 +124,7 @@ def test_records_alone_give_the_same_artifacts(run):
     assert "NOT BY TODAY'S SOURCE" not in out
     for made, again in (("tables/preview", "t"), ("figures/preview", "f")):
         files = [path for path in (folder / made).rglob("*") if path.is_file()]
-        assert len(files) == {"tables": 9, "figures": 8}[made.partition("/")[0]]
+        assert len(files) == {"tables": 9, "figures": 12}[made.partition("/")[0]]
         for path in files:
             assert path.read_bytes() == (folder / again / path.relative_to(folder / made)).read_bytes(), path
 
@@ -169,6 +169,7 @@ def test_records_of_other_machines_are_kept(run, snakemake):
         ),
         ("as-released:", "as-dreamt:", "known: as-released, as-described, corrected"),
         ("tables: tables/preview\n", "", "top level: 'tables' is a required property"),
+        ("tables: tables/preview", "tables: figures/preview", "tables and figures need folders of their own"),
         ("results: results/preview\n", "", "top level: 'results' is a required property"),
         (
             "name: small",

@@ -64,6 +64,8 @@ check_schema()
 config.setdefault("qp", {})
 
 RECORDS, TABLES, FIGURES = f"{config['results']}/qp", config["tables"], config["figures"]
+if Path(TABLES) == Path(FIGURES):
+    refuse("tables and figures need folders of their own, their files may have the same names")
 FIGURE_KINDS = ("pdf", "png")
 
 

@@ -59,10 +59,11 @@ PAPERS = (
         'Power Expectation Propagation", JMLR 2017',
         "The paper prints a few shares of experiments won, below beside ours; everything else is a figure, "
         "for which the claims and the numbers in its text stand.",
-        ("pep", "pep_classification", "pep_mnist", "pep_starts"),
+        ("pep", "pep_classification", "pep_classification_corrected", "pep_mnist", "pep_starts"),
         (
             ("pep", "Experiments won, ours and published"),
             ("pep_classification", "Experiments won, ours and published"),
+            ("pep_classification_corrected", "Experiments won, ours and published"),
         ),
         pep_words.CAPTIONS | mnist_figures.CAPTIONS,
     ),
@@ -88,6 +89,9 @@ PAPERS = (
     ),
 )
 
+
+CORRECTED = "corrected"
+"""Protocol, and folder, of the figures that further papers have under a second one."""
 
 Place = tuple[int, str]
 """Number and panel of a figure in a paper."""
@@ -125,8 +129,9 @@ def figures(paper: Paper, folder: str | Path, claims: Mapping[str, Mapping[str, 
 
 def _files(paper: Paper, folder: Path) -> Iterable[tuple[Path, str]]:
     if paper.captions:
-        for name in sorted(paper.captions, key=_order):
-            yield folder / paper.key.lower() / f"{name}.png", paper.captions[name]
+        for part in (folder / paper.key.lower(), folder / paper.key.lower() / CORRECTED):
+            for name in sorted(paper.captions, key=_order):
+                yield part / f"{name}.png", paper.captions[name]
         return
     for protocol in protocols.names():
         for name in captions.CAPTIONS:
@@ -140,6 +145,8 @@ def _figure(paper: Paper, path: Path, caption: str, shown: Mapping[str, set[Plac
     ours = (int(number[1]), number[2]) if number else (0, "")
     claims = tuple(name for name, places in shown.items() if any(_same(ours, place) for place in places))
     name = f"figure {number[1]}{number[2]}" if number else NAMES.get(path.stem, "")
+    if path.parent.name == CORRECTED and paper.captions:
+        return Figure(path, f"{caption} Protocol: {CORRECTED}.", name, claims, False)
     return Figure(path, caption, name, claims, bool(claims) if paper.key == "PEP" else _is_first(paper, path))
 
 
