@@ -58,16 +58,29 @@ def test_a_corrupt_line_is_named(tmp_path, line):
 def test_a_truncated_file_is_named(tmp_path, record):
     path = store.write_records(tmp_path / "r.gz", [record(fold=k) for k in range(3)])
     path.write_bytes(path.read_bytes()[:-9])  # all of the data, not all of the check sum
-    with pytest.raises(store.RecordError, match=r"r\.gz, line \d"):
+    with pytest.raises(store.RecordError, match=r"r\.gz: truncated or corrupt gzip data"):
         store.read_records(path)
 
 
-@pytest.mark.parametrize("content", [b"", b'{"x": 1}\n'], ids=["empty", "not gzip"])
-def test_a_file_that_is_no_gzip_is_named(tmp_path, content):
+@pytest.mark.parametrize(
+    "content, said",
+    [(b"", ", line 1: the file is empty"), (b'{"x": 1}\n', ": truncated or corrupt gzip data")],
+)
+def test_a_file_that_is_no_gzip_is_named(tmp_path, content, said):
     path = tmp_path / "r.gz"
     path.write_bytes(content)
-    with pytest.raises(store.RecordError, match=r"r\.gz, line 1"):
+    with pytest.raises(store.RecordError, match=rf"r\.gz{said}"):
         store.read_records(path)
+
+
+def test_no_line_is_believed_before_the_check_sum(tmp_path):
+    """Damage that leaves lines which are no JSON, or are of another number, is named as damage."""
+    path = store.write_records(tmp_path / "r.gz", [{"x": k / 7} for k in range(20)])
+    whole = path.read_bytes()
+    for place in range(10, len(whole) - 10):  # the last bits of the data are filling
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 64]) + whole[place + 1 :])
+        with pytest.raises(store.RecordError, match="corrupt gzip data"):
+            store.read_records(path)
 
 
 def test_no_records_are_a_valid_file(tmp_path):

@@ -189,24 +189,21 @@ def read_records(path: str | Path) -> list[dict]:
     ------
     RecordError
         The file is empty, truncated or corrupt, a line is no JSON object, or holds NaN or an
-        infinity; the message names file and line.
+        infinity; the message names the file and, if the file is whole, the line.
     FileNotFoundError
         There is no such file.
     """
     path = Path(path)
     if path.stat().st_size == 0:
         raise RecordError(f"{path}, line 1: the file is empty, not even a gzip header")
-    records: list[dict] = []
+    packed = path.read_bytes()
     try:
-        with gzip.open(path, "rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                records.append(_decode(line, f"{path}, line {number}"))
+        text = gzip.decompress(packed)  # all of it, with its check sum, before any line is believed
     except (EOFError, OSError, zlib.error) as error:
-        where = f"{path}, line {len(records) + 1}"
         raise RecordError(
-            f"{where}: truncated or corrupt gzip data ({error}); delete the file and run again"
+            f"{path}: truncated or corrupt gzip data ({error}); delete the file and run again"
         ) from error
-    return records
+    return [_decode(line, f"{path}, line {k}") for k, line in enumerate(text.splitlines(), start=1)]
 
 
 def _encode(record: dict, where: str) -> bytes:
