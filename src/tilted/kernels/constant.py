@@ -14,8 +14,8 @@ from tilted.kernels.compound import add, add_to, multiply, multiply_by
 
 
 @dataclass(frozen=True)
-class Constant:
-    """Constant covariance.
+class OfVariance:
+    """What kernels without any parameter but the variance share.
 
     Parameters
     ----------
@@ -42,21 +42,40 @@ class Constant:
         """[variance] as a vector."""
         return np.array([self.variance])
 
-    def with_parameters(self, values: np.ndarray) -> Constant:
+    def with_parameters(self, values: np.ndarray) -> OfVariance:
         """The same kernel with another variance."""
-        return Constant(float(values[0]))
+        return type(self)(float(values[0]))
 
     def distances(self, X: np.ndarray) -> None:
         """None for every ``X`` [N, D]: there is nothing to share."""
         return
 
-    def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: None = None) -> np.ndarray:
-        """The variance [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D]."""
-        return np.full((len(X), len(X if X2 is None else X2)), self.variance)
-
     def diagonal(self, X: np.ndarray) -> np.ndarray:
         """Prior variances [N] at the rows of ``X`` [N, D]."""
         return np.full(len(X), self.variance)
+
+    def contract_diagonal(self, g: np.ndarray) -> np.ndarray:
+        """sum_i g_i dk(x_i, x_i)/dtheta [1]."""
+        return np.array([np.sum(g)])
+
+
+class Constant(OfVariance):
+    """Constant covariance.
+
+    Parameters
+    ----------
+    variance : float > 0
+        In units of f squared.
+
+    Raises
+    ------
+    ValueError
+        If it is not finite and positive.
+    """
+
+    def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: None = None) -> np.ndarray:
+        """The variance [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D]."""
+        return np.full((len(X), len(X if X2 is None else X2)), self.variance)
 
     def contract_gradient(self, X, K, G, distances: None = None) -> np.ndarray:
         """sum_ij G_ij dK_ij/dtheta [1], the sum of G [N, N]."""
@@ -65,7 +84,3 @@ class Constant:
     def contract_cross(self, Z, X, K, G) -> tuple[np.ndarray, np.ndarray]:
         """sum_ij G_ij dK_ij/dtheta [1] for K [M, N] between ``Z`` [M, D] and ``X`` [N, D]; in Z [M, D]."""
         return np.array([np.sum(G)]), np.zeros(np.shape(Z))
-
-    def contract_diagonal(self, g: np.ndarray) -> np.ndarray:
-        """sum_i g_i dk(x_i, x_i)/dtheta [1]."""
-        return np.array([np.sum(g)])

@@ -13,15 +13,12 @@ a legitimate model, but noise of regressions belongs to the likelihood.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from tilted.kernels.compound import add, add_to, multiply, multiply_by
+from tilted.kernels.constant import OfVariance
 
 
-@dataclass(frozen=True)
-class White:
+class White(OfVariance):
     """Independent noise.
 
     Parameters
@@ -35,40 +32,14 @@ class White:
         If it is not finite and positive.
     """
 
-    variance: float = 1.0
-
-    __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
-
-    def __post_init__(self):
-        variance = float(self.variance)
-        if not 0 < variance < np.inf:
-            raise ValueError(f"variance must be finite and positive, got {variance:g}")
-        object.__setattr__(self, "variance", variance)
-
     @property
     def noise(self) -> float:
         """Variance that a point shares with no other: all of it."""
         return self.variance
 
-    def parameters(self) -> np.ndarray:
-        """[variance] as a vector."""
-        return np.array([self.variance])
-
-    def with_parameters(self, values: np.ndarray) -> White:
-        """The same kernel with another variance."""
-        return White(float(values[0]))
-
-    def distances(self, X: np.ndarray) -> None:
-        """None for every ``X`` [N, D]: there is nothing to share."""
-        return
-
     def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: None = None) -> np.ndarray:
         """variance * I [N, N] for the rows of ``X`` [N, D]; zeros [N, N2] between ``X`` and any ``X2``."""
         return self.variance * np.eye(len(X)) if X2 is None else np.zeros((len(X), len(X2)))
-
-    def diagonal(self, X: np.ndarray) -> np.ndarray:
-        """Prior variances [N] at the rows of ``X`` [N, D]."""
-        return np.full(len(X), self.variance)
 
     def contract_gradient(self, X, K, G, distances: None = None) -> np.ndarray:
         """sum_ij G_ij dK_ij/dtheta [1], the trace of G [N, N]."""
@@ -80,7 +51,3 @@ class White:
         Zero between two sets; where K is that of the points Z, which its diagonal tells, the trace of G.
         """
         return np.array([np.trace(G) if np.any(K) else 0.0]), np.zeros(np.shape(Z))
-
-    def contract_diagonal(self, g: np.ndarray) -> np.ndarray:
-        """sum_i g_i dk(x_i, x_i)/dtheta [1]."""
-        return np.array([np.sum(g)])
