@@ -1,6 +1,8 @@
 """The command line: one cell as JSON, readable otherwise, plain errors."""
 
+import io
 import json
+import sys
 
 import pytest
 
@@ -86,3 +88,12 @@ def test_datasets(capsys):
     assert "Leptograpsus" not in (out := capsys.readouterr().out) and "wine13" in out and "bundled" in out
     assert main(["datasets", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)) == 30
+
+
+def test_a_terminal_without_a_letter_shows_another(monkeypatch):
+    """An ASCII terminal has no \u00b1; to print one is no error."""
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, encoding="ascii"))
+    assert main(["datasets"]) == 0
+    print("1 \u00b1 2", flush=True)
+    assert shown.getvalue().endswith(b"1 ? 2\n")

@@ -45,6 +45,7 @@ def changed(array, index, value):
         (GRID, LABELS, {"likelihood": "student"}, "unknown likelihood"),
         (GRID, LABELS, {"mean": np.nan}, "prior mean"),
         (GRID, LABELS, {"mean": "a"}, "mean must be one finite number"),
+        (GRID, LABELS, {"mean": 10**400}, "mean must be one finite number"),
         (GRID, LABELS, {"mean": np.zeros(12)}, "mean must be one finite number"),
         (GRID, LABELS, {"kernel": "rbf"}, "kernel must be .*, got 'rbf'"),
         (GRID, LABELS, {"kernel": 0}, "kernel must be .*, got 0"),

@@ -170,3 +170,13 @@ def test_the_power_ep_record_joins_the_audit_and_the_report(results, published_t
     marks = ("of the QP paper hold", "of the Power-EP paper hold", "## QP1", "## PEP1")
     assert sorted(marks, key=text.index) == list(marks)
     assert "Power EP for sparse" in (tmp_path / "tables" / "report.html").read_text(encoding="utf-8")
+
+
+def test_what_could_not_be_drawn_says_so(tmp_path):
+    """Only what is missing is made: a figure that was drawn stays."""
+    drawn = tmp_path / "paired.png"
+    drawn.write_bytes(b"drawn")
+    asked = [drawn, *(tmp_path / f"figure1b.{kind}" for kind in ("pdf", "png"))]
+    assert artifacts.fill(asked) == [f"nothing to draw: {tmp_path / 'figure1b'}"]
+    assert drawn.read_bytes() == b"drawn" and all(path.stat().st_size > 0 for path in asked)
+    assert artifacts.fill(asked) == []
