@@ -83,10 +83,11 @@ bench: setup ## ours against GPy and scikit-learn (minutes, on a quiet machine);
 	$(PIP) --only-binary :all: 'GPy>=1.15' || echo "GPy could not be installed: its rows will be missing"
 	$(BIN)/python benchmarks/bench.py
 
-lint: setup ## ruff, snakefmt, snakemake --lint
+lint: setup ## ruff, snakefmt, mypy, snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/mypy
 	$(BIN)/python -m snakemake --lint
 
 format: setup ## let ruff and snakefmt rewrite the sources
@@ -99,4 +100,4 @@ lock: ## the locks and environment.yml from pyproject.toml (needs uv)
 
 clean: ## remove products and caches (not .venv, not raw data)
 	rm -rf .snakemake logs data/standard data/lookup data/fits data/truth results/preview tables/preview \
-	  figures/preview report .pytest_cache .ruff_cache .hypothesis build dist
+	  figures/preview report .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist

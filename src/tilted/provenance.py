@@ -2,9 +2,10 @@
 
 Snakemake does not notice a changed imported module. ``closure_hash`` is the hash of the code of everything
 a module of this package imports, directly or not; rules carry it in their parameters, so that an edit
-reruns what it touches and nothing else. Comments, docstrings and layout do not count. Rules, likelihoods and
-figures are imported by name at run time (``importlib``), so a closure holds only the modules named to it; the
-`REGISTRIES` that find them are no part of it.
+reruns what it touches and nothing else. What does not run does not count: comments, docstrings, layout, the
+type hints of functions, and what stands under ``if TYPE_CHECKING``. Rules, likelihoods and figures are imported
+by name at run time (``importlib``), so a closure holds only the modules named to it; the `REGISTRIES` that
+find them are no part of it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import ast
 import hashlib
 import json
 import platform
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import metadata
@@ -46,16 +48,14 @@ def closure(*modules: str) -> list[str]:
         name = waiting.pop()
         if name in found:
             continue
-        if _path(name) is None:
-            raise ValueError(f"no module '{name}' in package {ROOT}")
         found.add(name)
         waiting.extend(_imports(name) - found)
     return sorted(found - REGISTRIES)
 
 
 def closure_hash(*modules: str) -> str:
-    """Short hash of the code of :func:`closure`, without comments and docstrings."""
-    return content_hash({name: _code(_path(name).read_bytes()) for name in closure(*modules)})
+    """Short hash of the code of :func:`closure`, without comments, docstrings and type hints."""
+    return content_hash({name: _code(_source(name)) for name in closure(*modules)})
 
 
 @lru_cache(maxsize=256)
@@ -64,17 +64,31 @@ def _code(source: bytes) -> str:
     return content_hash(_outline(ast.parse(source)))
 
 
-def _outline(node) -> object:
-    """A syntax tree as JSON, without docstrings and empty fields (which ones exist varies by version)."""
+def _outline(node: object) -> object:
+    """A syntax tree as JSON, without what does not run and empty fields (which ones exist varies by version).
+
+    Hints of a class's fields count: a dataclass reads them.
+    """
     if isinstance(node, list):
-        return [_outline(item) for item in node]
+        return [_outline(item) for item in node if not _for_checkers(item)]
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = {name: value for name, value in ast.iter_fields(node) if value not in (None, [])}
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
         fields["body"] = node.body[1:]
+    if isinstance(node, ast.arg):
+        fields.pop("annotation", None)
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        fields.pop("returns", None)
     return [type(node).__name__, {name: _outline(value) for name, value in fields.items()}]
+
+
+def _for_checkers(node: object) -> bool:
+    """Whether a statement is ``if TYPE_CHECKING``, or imports that name."""
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "typing" and [alias.name for alias in node.names] == ["TYPE_CHECKING"]
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def content_hash(value: object) -> str:
@@ -136,14 +150,29 @@ def _path(name: str) -> Path | None:
     return None
 
 
+def _source(name: str) -> bytes:
+    path = _path(name)
+    if path is None:
+        raise ValueError(f"no module '{name}' in package {ROOT}")
+    return path.read_bytes()
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """``ast.walk`` without what stands under ``if TYPE_CHECKING``."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not _for_checkers(child):
+            yield from _walk(child)
+
+
 @lru_cache(maxsize=512)
 def _imports(name: str) -> frozenset[str]:
     """Modules of this package that one module imports, and its own parent packages."""
     parts = name.split(".")
     parents = {".".join(parts[:i]) for i in range(1, len(parts))}
     path = _path(name)
-    package = name if path.name == "__init__.py" else ".".join(parts[:-1])
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    package = name if path is not None and path.name == "__init__.py" else ".".join(parts[:-1])
+    for node in _walk(ast.parse(_source(name))):
         if isinstance(node, ast.Import):
             candidates = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

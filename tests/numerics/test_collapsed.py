@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from tilted import linalg
-from tilted.kernels import SquaredExponential
+from tilted.kernels import Matern, SquaredExponential
 from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.collapsed import Regression, condition, energy_and_gradient
 from tilted.posteriors.features import Points, Windows
@@ -321,3 +321,8 @@ class TestBadInput:
         X, y, _ = data
         with pytest.raises(ValueError, match="do not fit"):
             Regression(X[:-1], y)
+
+
+def test_windows_are_for_the_squared_exponential():
+    with pytest.raises(ValueError, match="squared exponential, got a Matern"):
+        Windows(0.3).among(Matern(), 2)

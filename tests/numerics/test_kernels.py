@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from tilted.kernels import SquaredExponential
-from tilted.kernels.squared_exponential import squared_distances
+from tilted.kernels.stationary import squared_distances
 
 RNG = np.random.default_rng(3)
 FAR = 2.0**20  # added to multiples of 2^-10 it is exact

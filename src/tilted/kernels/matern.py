@@ -11,18 +11,18 @@ lengthscale for all dimensions (isotropic) or one for each (ARD).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tilted.kernels.compound import add, add_to, multiply, multiply_by
-from tilted.kernels.squared_exponential import squared_distances
+from tilted.kernels.stationary import Stationary, squared_distances
 
 SMOOTHNESSES = (1.5, 2.5)
 
 
 @dataclass(frozen=True)
-class Matern:
+class Matern(Stationary):
     """Matern covariance.
 
     Parameters
@@ -40,38 +40,14 @@ class Matern:
         If a parameter is not finite and positive, or for another smoothness.
     """
 
-    variance: float = 1.0
-    lengthscale: float | tuple[float, ...] = 1.0
     smoothness: float = 1.5
 
     __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.smoothness not in SMOOTHNESSES:
             raise ValueError(f"smoothness must be 1.5 or 2.5, got {self.smoothness}")
-        scales = np.asarray(self.lengthscale, dtype=float)
-        if scales.ndim > 1 or scales.size == 0:
-            raise ValueError("lengthscale must be one number or a list with one per dimension")
-        values = np.append(scales, float(self.variance))
-        if not (np.all(np.isfinite(values)) and np.all(values > 0)):
-            wrong = ", ".join(f"{value:g}" for value in values if not 0 < value < np.inf)
-            raise ValueError(f"variance and lengthscale must be finite and positive, got {wrong}")
-        object.__setattr__(self, "variance", float(self.variance))
-        lengthscale = float(scales) if scales.ndim == 0 else tuple(float(s) for s in scales)
-        object.__setattr__(self, "lengthscale", lengthscale)
-
-    def parameters(self) -> np.ndarray:
-        """[variance, lengthscale(s)] as a vector."""
-        return np.append(self.variance, np.atleast_1d(self.lengthscale))
-
-    def with_parameters(self, values: np.ndarray) -> Matern:
-        """The same kernel with other parameter values, ordered as in :meth:`parameters`."""
-        scales = float(values[1]) if np.ndim(self.lengthscale) == 0 else tuple(values[1:])
-        return replace(self, variance=float(values[0]), lengthscale=scales)
-
-    def distances(self, X: np.ndarray) -> np.ndarray | None:
-        """What matrices at the same ``X`` share: squared distances [N, N] if isotropic, None for ARD."""
-        return squared_distances(X, X, self.lengthscale) if np.ndim(self.lengthscale) == 0 else None
+        super().__post_init__()
 
     def matrix(
         self, X: np.ndarray, X2: np.ndarray | None = None, distances: np.ndarray | None = None
@@ -89,11 +65,9 @@ class Matern:
         polynomial = 1.0 + s if self.smoothness == 1.5 else 1.0 + s + s**2 / 3.0
         return self.variance * polynomial * np.exp(-s)
 
-    def diagonal(self, X: np.ndarray) -> np.ndarray:
-        """Prior variances [N] at the rows of ``X`` [N, D]."""
-        return np.full(len(X), self.variance)
-
-    def contract_gradient(self, X, K, G, distances: np.ndarray | None = None) -> np.ndarray:
+    def contract_gradient(
+        self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: np.ndarray | None = None
+    ) -> np.ndarray:
         """sum_ij G_ij dK_ij/dtheta [P], ordered as in :meth:`parameters`.
 
         Parameters
@@ -109,10 +83,12 @@ class Matern:
         if distances is None:
             return self.contract_cross(X, X, K, G)[0]
         squares = self._squares(X, None, distances)
-        by_scale = np.vdot(G * self._slopes(squares), squares) * (-2.0 / self.lengthscale)
+        by_scale = np.vdot(G * self._slopes(squares), squares) * (-2.0 / self._scale)
         return np.array([np.vdot(G, K) / self.variance, by_scale])
 
-    def contract_cross(self, Z, X, K, G) -> tuple[np.ndarray, np.ndarray]:
+    def contract_cross(
+        self, Z: np.ndarray, X: np.ndarray, K: np.ndarray, G: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """sum_ij G_ij dK_ij/dtheta for a matrix [M, N] between two sets of points.
 
         Parameters
@@ -140,27 +116,19 @@ class Matern:
         by_parameters = np.append(np.vdot(G, K) / self.variance, spread / scales)
         return by_parameters, (product - rows[:, None] * A) / scales
 
-    def contract_diagonal(self, g: np.ndarray) -> np.ndarray:
-        """sum_i g_i dk(x_i, x_i)/dtheta [P]."""
-        return np.append(np.sum(g), np.zeros(np.size(self.lengthscale)))
-
-    def _squares(self, X, X2, distances):
+    def _squares(self, X: np.ndarray, X2: np.ndarray | None, distances: np.ndarray | None) -> np.ndarray:
         """Squared distances r^2 [N, N2] in lengthscales."""
-        scales = np.asarray(self.lengthscale)
         if distances is not None:
-            if X2 is not None or scales.ndim:
-                raise ValueError("distances are those among X, of an isotropic kernel")
-            return distances / scales**2
-        if scales.ndim and len(scales) != X.shape[1]:
-            raise ValueError(f"{len(scales)} lengthscales for inputs of dimension {X.shape[1]}")
-        A = X / scales
-        return squared_distances(A, A if X2 is None else X2 / scales, 1.0)
+            self._require_shareable(X2)
+            return distances / self._scale**2
+        A = self._scaled(X)
+        return squared_distances(A, A if X2 is None else self._scaled(X2), 1.0)
 
-    def _roots(self, squares):
+    def _roots(self, squares: np.ndarray) -> np.ndarray:
         """s = sqrt(2 smoothness) r."""
         return np.sqrt(2.0 * self.smoothness * squares)
 
-    def _slopes(self, squares):
+    def _slopes(self, squares: np.ndarray) -> np.ndarray:
         """dk / dr^2."""
         s = self._roots(squares)
         if self.smoothness == 1.5:

@@ -46,7 +46,7 @@ class Windows:
     Raises
     ------
     ValueError
-        If a width is negative or not finite.
+        If a width is negative or not finite; later, for any kernel but the squared exponential.
     """
 
     width: float | tuple[float, ...]
@@ -75,6 +75,8 @@ class Windows:
         return scale, width, np.sqrt(scale**2 + c * width**2)
 
     def _wider(self, kernel, c, dimension) -> SquaredExponential:
+        if not isinstance(kernel, SquaredExponential):
+            raise ValueError(f"windows are for the squared exponential, got a {type(kernel).__name__}")
         if np.size(self.width) not in (1, dimension):
             raise ValueError(f"{np.size(self.width)} widths for inputs of dimension {dimension}")
         scale, _, wider = self._scales(kernel, c)

@@ -1,0 +1,116 @@
+"""What covariance functions of scaled distances share: variance, lengthscales, squared distances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+ROUNDING = 1e-10  # of a squared lengthscale: error of squared distances that is let pass
+
+
+@dataclass(frozen=True)
+class Stationary:
+    """Variance and lengthscale, one for all dimensions (isotropic) or one for each (ARD).
+
+    Parameters
+    ----------
+    variance : float > 0
+        In units of f squared.
+    lengthscale : float > 0, or array [D] of such for ARD
+        In the units of the inputs.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not finite and positive.
+    """
+
+    variance: float = 1.0
+    lengthscale: float | tuple[float, ...] = 1.0
+
+    def __post_init__(self) -> None:
+        scales = np.asarray(self.lengthscale, dtype=float)
+        if scales.ndim > 1 or scales.size == 0:
+            raise ValueError("lengthscale must be one number or a list with one per dimension")
+        values = np.append(scales, float(self.variance))
+        if not (np.all(np.isfinite(values)) and np.all(values > 0)):
+            wrong = ", ".join(f"{value:g}" for value in values if not 0 < value < np.inf)
+            raise ValueError(f"variance and lengthscale must be finite and positive, got {wrong}")
+        object.__setattr__(self, "variance", float(self.variance))
+        lengthscale = float(scales) if scales.ndim == 0 else tuple(float(s) for s in scales)
+        object.__setattr__(self, "lengthscale", lengthscale)
+
+    @property
+    def ard(self) -> bool:
+        """Whether there is one lengthscale a dimension."""
+        return isinstance(self.lengthscale, tuple)
+
+    def parameters(self) -> np.ndarray:
+        """[variance, lengthscale(s)] as a vector."""
+        return np.append(self.variance, np.atleast_1d(self.lengthscale))
+
+    def with_parameters(self, values: np.ndarray) -> Self:
+        """The same kernel with other parameter values, ordered as in :meth:`parameters`."""
+        scales = tuple(values[1:]) if self.ard else float(values[1])
+        return replace(self, variance=float(values[0]), lengthscale=scales)
+
+    def distances(self, X: np.ndarray) -> np.ndarray | None:
+        """What matrices at the same ``X`` share: squared distances [N, N] if isotropic, None for ARD."""
+        return None if self.ard else squared_distances(X, X, self._scale)
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        """Prior variances [N] at the rows of ``X`` [N, D]."""
+        return np.full(len(X), self.variance)
+
+    def contract_diagonal(self, g: np.ndarray) -> np.ndarray:
+        """sum_i g_i dk(x_i, x_i)/dtheta [P]."""
+        return np.append(np.sum(g), np.zeros(np.size(self.lengthscale)))
+
+    @property
+    def _scale(self) -> float:
+        """The one lengthscale of an isotropic kernel."""
+        if isinstance(self.lengthscale, tuple):
+            raise ValueError("distances are those of an isotropic kernel")
+        return self.lengthscale
+
+    def _scaled(self, X: np.ndarray) -> np.ndarray:
+        """Inputs in units of the lengthscales."""
+        scales = np.asarray(self.lengthscale)
+        if scales.ndim and len(scales) != X.shape[1]:
+            raise ValueError(f"{len(scales)} lengthscales for inputs of dimension {X.shape[1]}")
+        return X / scales
+
+    def _require_shareable(self, X2: np.ndarray | None) -> None:
+        """ValueError where distances are given that cannot be those among one set of points."""
+        if X2 is not None or self.ard:
+            raise ValueError("distances are those among X, of an isotropic kernel")
+
+
+def squared_distances(A: np.ndarray, B: np.ndarray, unit: float) -> np.ndarray:
+    """Squared Euclidean distances [N, M] between rows.
+
+    Up to 8 dimensions the differences are summed directly; above, the expanded square by one matrix
+    product on centred data, whose rounding (about 1e-15 of the largest norm) may not go below zero. Where
+    that rounding would exceed 1e-10 of the square of a ``unit`` of length, differences are summed instead.
+    """
+    if A.shape[1] <= 8:
+        return cdist(A, B, "sqeuclidean")
+    centre = A.mean(axis=0)
+    same = A is B
+    direct = A, B
+    A = A - centre
+    B = A if same else B - centre
+    squares = [np.einsum("nd,nd->n", C, C) for C in (A, B)]
+    if np.finfo(float).eps * max(map(np.max, squares)) > ROUNDING * unit**2:
+        return cdist(*direct, "sqeuclidean")
+    out = A @ B.T
+    out *= -2.0
+    out += squares[0][:, None]
+    out += squares[1]
+    np.maximum(out, 0.0, out=out)
+    if same:
+        np.fill_diagonal(out, 0.0)
+    return out
