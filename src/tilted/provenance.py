@@ -2,10 +2,10 @@
 
 Snakemake does not notice a changed imported module. ``closure_hash`` is the hash of the code of everything
 a module of this package imports, directly or not; rules carry it in their parameters, so that an edit
-reruns what it touches and nothing else. What does not run does not count: comments, docstrings, layout, the
-type hints of functions, and what stands under ``if TYPE_CHECKING``. Rules, likelihoods and figures are imported
-by name at run time (``importlib``), so a closure holds only the modules named to it; the `REGISTRIES` that
-find them are no part of it.
+reruns what it touches and nothing else. What does not run does not count: comments, docstrings, layout, type
+hints of functions, and what stands under ``if TYPE_CHECKING``. Rules, likelihoods and figures are imported by
+name at run time (``importlib``), so a closure holds only the modules named to it; the `REGISTRIES` that find
+them are no part of it.
 """
 
 from __future__ import annotations

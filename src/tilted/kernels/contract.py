@@ -37,7 +37,7 @@ class Kernel(Protocol):
     def contract_cross(
         self, Z: np.ndarray, X: np.ndarray, K: np.ndarray, G: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same for the matrix K [M, N] between two sets of points: in the parameters [P] and in Z [M, D]."""
+        """The same for the matrix K [M, N] between two sets of points; in the parameters [P], in Z [M, D]."""
 
     def contract_diagonal(self, g: np.ndarray) -> np.ndarray:
         """sum_i g_i dk(x_i, x_i)/dtheta [P]."""
