@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from tilted.quadrature import TiltedDensity
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -40,10 +37,10 @@ class Likelihood(Protocol):
     name: ClassVar[str]
     log_concave: ClassVar[bool]
 
-    def domain(self, y: ArrayLike) -> np.ndarray:
+    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
         """y [N] as floats in the domain; raises ValueError naming the offending value."""
 
-    def check(self, y: ArrayLike) -> np.ndarray:
+    def check(self, y: np.typing.ArrayLike) -> np.ndarray:
         """The same for training labels [N], which may have to be more (both classes present)."""
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
@@ -60,14 +57,14 @@ class Likelihood(Protocol):
     def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """log of the integral of N(f; m, v) p(y|f) over f, [N]."""
 
-    def log_likelihood(self, y: float | np.ndarray, f: np.ndarray) -> np.ndarray:
+    def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log p(y|f) itself; y and f are arrays of any shapes that broadcast."""
 
     def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Error [N] of the point prediction under N(m, v): 0 or 1 for labels, else absolute."""
 
 
-def as_floats(values: ArrayLike, what: str) -> np.ndarray:
+def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
     """``values`` as an array of floats.
 
     Raises
@@ -86,7 +83,7 @@ def as_floats(values: ArrayLike, what: str) -> np.ndarray:
         raise ValueError(f"{what} must be numeric: {error}") from None
 
 
-def require_finite(y: ArrayLike, what: str = "y") -> np.ndarray:
+def require_finite(y: np.typing.ArrayLike, what: str = "y") -> np.ndarray:
     """``y`` as a float vector; ValueError if it is not one-dimensional or not finite."""
     y = as_floats(y, what)
     if y.ndim != 1:
@@ -97,7 +94,7 @@ def require_finite(y: ArrayLike, what: str = "y") -> np.ndarray:
     return y
 
 
-def require_labels(y: ArrayLike, name: str) -> np.ndarray:
+def require_labels(y: np.typing.ArrayLike, name: str) -> np.ndarray:
     """``y`` as floats; ValueError if one is not -1 or +1."""
     y = require_finite(y)
     wrong = ~np.isin(y, (-1.0, 1.0))
@@ -107,7 +104,7 @@ def require_labels(y: ArrayLike, name: str) -> np.ndarray:
     return y
 
 
-def require_both_labels(y: ArrayLike, name: str) -> np.ndarray:
+def require_both_labels(y: np.typing.ArrayLike, name: str) -> np.ndarray:
     """The same; ValueError also if only one class is present."""
     y = require_labels(y, name)
     if len(np.unique(y)) < 2:
