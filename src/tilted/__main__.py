@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tilted.data import Dataset
+    from tilted.kernels.squared_exponential import SquaredExponential
 
 USER_ERRORS = (ValueError, OSError)
 DOCUMENTS = ("README.md", "docs/fidelity.md", "docs/results.md", "docs/which-method.md")  # quote tables
@@ -230,9 +231,8 @@ def _summary(record: dict[str, Any]) -> str:
 def _timing(arguments: argparse.Namespace) -> int:
     from tilted.results import timing
 
-    of = arguments
-    chosen = of.datasets, of.protocols, of.seeds, of.repeats
-    print(timing.record(of.output, *chosen, mirror=of.mirror, tell=_tell))
+    chosen = arguments.datasets, arguments.protocols, arguments.seeds, arguments.repeats
+    print(timing.record(arguments.output, *chosen, mirror=arguments.mirror, tell=_tell))
     return 0
 
 
