@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from tilted.data import Dataset
     from tilted.kernels.squared_exponential import SquaredExponential
 
 USER_ERRORS = (ValueError, OSError)
@@ -174,36 +173,22 @@ def _fit(arguments: argparse.Namespace) -> int:
     block = protocols.block(arguments.protocol, task)
     spec = protocols.method(arguments.protocol, task, arguments.method)
     dataset = data.load(arguments.dataset, block["variant"], mirror=arguments.mirror)
-    cell = (dataset, arguments.protocol)
-    where = (arguments.seed, arguments.fold)
-    start = None
-    if fixed is None and "start" in spec:
-        start = _record(cell, block, spec["start"], where)
-    record = _record(cell, block, arguments.method, where, start, fixed)
+
+    def recorded(name: str, start: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The record called ``name`` (a first tuning comes with its job's records)."""
+        job = protocols.job_of(block["methods"], name)
+        assert job is not None, "methods start from others of their protocol"
+        records = qp.run_cell(dataset, arguments.protocol, job, arguments.seed, arguments.fold, start, fixed)
+        named = [record for record in records if record["method"] == name]
+        return named[0] if named else {**records[-1], "method": name}
+
+    start = recorded(spec["start"]) if fixed is None and "start" in spec else None
+    record = recorded(arguments.method, start)
     if arguments.json:
         print(json.dumps(record, allow_nan=False))
     else:
         print(_summary(record))
     return 0 if record["log_evidence"] is not None else 1
-
-
-def _record(
-    cell: tuple[Dataset, str],
-    block: dict[str, Any],
-    name: str,
-    where: tuple[int, int],
-    start: dict[str, Any] | None = None,
-    fixed: SquaredExponential | None = None,
-) -> dict[str, Any]:
-    """The record called ``name`` (a first tuning comes with its job's records)."""
-    from tilted import protocols
-    from tilted.experiments import qp
-
-    job = protocols.job_of(block["methods"], name)
-    assert job is not None, "a protocol's methods start at its own"
-    records = qp.run_cell(*cell, job, *where, start, fixed)
-    named = [record for record in records if record["method"] == name]
-    return named[0] if named else {**records[-1], "method": name}
 
 
 def _summary(record: dict[str, Any]) -> str:
