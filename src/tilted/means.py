@@ -11,6 +11,7 @@ To integrate the level of f out instead, add a ``Constant`` to the kernel.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,12 @@ from tilted.inference.result import Inference, Status
 from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import TRANSFORMS, climb
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tilted.kernels.contract import Kernel
+    from tilted.posteriors.dense import DenseState
+
 
 @dataclass(frozen=True)
 class Centred:
@@ -30,7 +37,7 @@ class Centred:
     ----------
     problem : Problem
         With the prior mean found.
-    kernel : object
+    kernel : Kernel
     inference : Inference
         There.
     status : Status
@@ -38,8 +45,8 @@ class Centred:
     """
 
     problem: Problem
-    kernel: object
-    inference: Inference
+    kernel: Kernel
+    inference: Inference[DenseState]
     status: Status
 
     @property
@@ -48,7 +55,9 @@ class Centred:
         return self.problem.mean
 
 
-def mean_derivative(problem: Problem, kernel, found: Inference, gradient: str = "exact") -> float:
+def mean_derivative(
+    problem: Problem, kernel: Kernel, found: Inference[DenseState], gradient: str = "exact"
+) -> float:
     """Derivative of the log evidence in the prior mean at converged sites, those of ``found``.
 
     ``gradient`` is as in `Search`: "sites-fixed" leaves out what is missing for QP.
@@ -73,7 +82,9 @@ def mean_derivative(problem: Problem, kernel, found: Inference, gradient: str = 
     return explicit + float(np.sum(sides[0] - sides[1])) / (2.0 * n)
 
 
-def maximise(problem: Problem, kernel, search: Search | None = None, start: Sites | None = None) -> Centred:
+def maximise(
+    problem: Problem, kernel: Kernel, search: Search | None = None, start: Sites | None = None
+) -> Centred:
     """Maximise the log evidence from the parameters of ``kernel`` and the mean of ``problem``.
 
     An evaluation whose sites do not converge has failed, a wall: its gradient would be wrong.
@@ -103,9 +114,10 @@ def maximise(problem: Problem, kernel, search: Search | None = None, start: Site
     search, P = search or Search(), len(kernel.parameters())
     transform, unit = TRANSFORMS[search.transform], float(np.sqrt(kernel.diagonal(problem.X[:1])[0]))
     problem = replace(problem, distances=kernel.distances(problem.X))
-    counts, last = {"sweeps": 0, "restarted": 0}, []
+    counts = {"sweeps": 0, "restarted": 0}
+    last: list[Sites] = []  # the sites to start from, if any
 
-    def evaluate(x):
+    def evaluate(x: np.ndarray) -> tuple[float, np.ndarray, tuple[Problem, Kernel, Inference[DenseState]]]:
         at = kernel.with_parameters(transform.forward(x[:P]))
         here = replace(problem, mean=problem.mean + unit * float(x[P]))
         found, slope = _converged(here, at, [*last, start], search.gradient, counts)
@@ -130,7 +142,9 @@ def maximise(problem: Problem, kernel, search: Search | None = None, start: Site
     return Centred(replace(here, distances=None), at, found, status)
 
 
-def _converged(problem: Problem, kernel, starts: list, gradient: str, counts: dict):
+def _converged(
+    problem: Problem, kernel: Kernel, starts: Sequence[Sites | None], gradient: str, counts: dict[str, int]
+) -> tuple[Inference[DenseState], np.ndarray]:
     """Inference and gradient in the kernel's parameters from the first of ``starts`` that converges.
 
     Raises
