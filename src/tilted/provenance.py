@@ -89,7 +89,7 @@ def _outline(node: object) -> object:
 
 
 def _for_checkers(node: object) -> bool:
-    """Whether a statement is ``if TYPE_CHECKING``, or imports from `typing` (what is used counts where it is)."""
+    """Whether a statement is ``if TYPE_CHECKING``, or imports from `typing` (which count where used)."""
     if isinstance(node, ast.ImportFrom):
         return node.module == "typing"
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
