@@ -1,25 +1,38 @@
-"""Maximise the log evidence over a constant prior mean as well, for the dense posterior.
+"""Maximise the log evidence over a constant prior mean as well: dense posteriors, sparse regression.
 
-The mean is one more coordinate of the search, in prior standard deviations at the start. With the sites held
-fixed the derivative of the log evidence in it is the sum of the weights K^-1 (posterior mean - prior mean),
-which is all of it where the evidence is stationary in the sites (EP, Power EP, VB). QP's is not: there the
-sites' own answer is differentiated implicitly (``inference.implicit``).
+Of a dense posterior the mean is one more coordinate of the search, in prior standard deviations at the start.
+With the sites held fixed the derivative of the log evidence in it is the sum of the weights K^-1 (posterior
+mean - prior mean), which is all of it where the evidence is stationary in the sites (EP, Power EP, VB). QP's
+is not: there the sites' own answer is differentiated implicitly (``inference.implicit``).
+
+In sparse regression the best mean at given hyperparameters is that of generalised least squares, so that a
+search goes over the hyperparameters alone (`Levelled`).
 
 To integrate the level of f out instead, add a ``Constant`` to the kernel.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from tilted.gaussian import Sites
-from tilted.hyperparameters import Problem, Search, evidence_and_gradient
+from tilted.hyperparameters import GAIN, Problem, Search, evidence_and_gradient, flat_ridge
 from tilted.inference.implicit import evidence_derivative
 from tilted.inference.result import Inference, Status
 from tilted.linalg import NotPositiveDefinite
-from tilted.optimise import TRANSFORMS, climb
+from tilted.optimise import TRANSFORMS, Climb, climb
+from tilted.posteriors.collapsed import Collapsed, Gradient, Regression, condition, energy_and_gradient
+from tilted.posteriors.dense import DenseState
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
+
+PROBE = 0.7  # a latent value at which likelihoods of f and -f are compared
+BOTH_SIGNS = "f and -f have the same likelihood, and every mean is 0: start from another prior mean than 0"
 
 
 @dataclass(frozen=True)
@@ -30,7 +43,7 @@ class Centred:
     ----------
     problem : Problem
         With the prior mean found.
-    kernel : object
+    kernel : Kernel
     inference : Inference
         There.
     status : Status
@@ -38,7 +51,7 @@ class Centred:
     """
 
     problem: Problem
-    kernel: object
+    kernel: Kernel
     inference: Inference
     status: Status
 
@@ -48,12 +61,14 @@ class Centred:
         return self.problem.mean
 
 
-def mean_derivative(problem: Problem, kernel, found: Inference, gradient: str = "exact") -> float:
+def mean_derivative(problem: Problem, kernel: Kernel, found: Inference, gradient: str = "exact") -> float:
     """Derivative of the log evidence in the prior mean at converged sites, those of ``found``.
 
     ``gradient`` is as in `Search`: "sites-fixed" leaves out what is missing for QP.
     """
-    explicit = float(np.sum(found.state.weights))
+    state = found.state
+    assert isinstance(state, DenseState)
+    explicit = float(np.sum(state.weights))
     sensitivity = problem.rule().sensitivity
     if gradient != "exact" or sensitivity is None:
         return explicit
@@ -63,7 +78,7 @@ def mean_derivative(problem: Problem, kernel, found: Inference, gradient: str = 
     sides = [
         evidence_derivative(
             posterior,
-            replace(found.state, weights=np.full(n, sign)),
+            replace(state, weights=np.full(n, sign)),
             problem.likelihood,
             problem.y,
             sensitivity,
@@ -73,7 +88,32 @@ def mean_derivative(problem: Problem, kernel, found: Inference, gradient: str = 
     return explicit + float(np.sum(sides[0] - sides[1])) / (2.0 * n)
 
 
-def maximise(problem: Problem, kernel, search: Search | None = None, start: Sites | None = None) -> Centred:
+@dataclass(frozen=True)
+class _Point:
+    """An evaluation: where, and what was found there."""
+
+    x: np.ndarray
+    problem: Problem
+    kernel: Kernel
+    found: Inference
+
+
+@dataclass
+class _Trace:
+    """What the evaluations of one search remember."""
+
+    starts: list[Sites | None]  # the first is tried first
+    sweeps: int = 0
+    restarted: int = 0
+
+
+def maximise(
+    problem: Problem,
+    kernel: Kernel,
+    search: Search | None = None,
+    start: Sites | None = None,
+    move_kernel: bool = True,
+) -> Centred:
     """Maximise the log evidence from the parameters of ``kernel`` and the mean of ``problem``.
 
     An evaluation whose sites do not converge has failed, a wall: its gradient would be wrong.
@@ -81,73 +121,148 @@ def maximise(problem: Problem, kernel, search: Search | None = None, start: Site
     Parameters
     ----------
     problem : Problem
-        Its mean is the starting point. For "poisson-square" 0 is a trap: the evidence is even in the mean, so
-        that its derivative vanishes there.
+        Its mean is the starting point, which must not be 0 for "poisson-square": the evidence is even in the
+        mean there.
     kernel : SquaredExponential or another kernel
         Its parameters are the starting point.
     search : Search, optional
-        ``rounds`` are ignored.
+        As of ``hyperparameters.maximise``; parameters have no lower bound here.
     start : Sites, optional
         Of the first inference, and of those that earlier ones do not help; flat by default.
+    move_kernel : bool
+        Whether the kernel's parameters are searched too.
 
     Returns
     -------
     Centred
-        Its status tells how the search ended, of failed evaluations, and of such as had to start again.
+        Its status tells how the search ended, of failed evaluations, of such as had to start again, and of a
+        flat ridge.
 
     Raises
     ------
     ArithmeticError, ValueError
-        If the very first evaluation fails (no proper posterior, sites that do not converge).
+        If the very first evaluation fails (no proper posterior, sites that do not converge), or nothing there
+        tells f from -f.
     """
-    search, P = search or Search(), len(kernel.parameters())
-    transform, unit = TRANSFORMS[search.transform], float(np.sqrt(kernel.diagonal(problem.X[:1])[0]))
+    search, transform = search or Search(), TRANSFORMS[(search or Search()).transform]
+    unit = float(np.sqrt(kernel.diagonal(problem.X[:1])[0]))
     problem = replace(problem, distances=kernel.distances(problem.X))
-    counts, last = {"sweeps": 0, "restarted": 0}, []
+    trace = _Trace([start])
 
-    def evaluate(x):
-        at = kernel.with_parameters(transform.forward(x[:P]))
-        here = replace(problem, mean=problem.mean + unit * float(x[P]))
-        found, slope = _converged(here, at, [*last, start], search.gradient, counts)
-        last[:] = [found.sites] if search.warm else []
-        by_mean = mean_derivative(here, at, found, search.gradient)
-        gradient = np.append(slope * transform.slope(x[:P]), by_mean * unit)
-        return found.log_evidence, gradient, (here, at, found)
+    def evaluate(x: np.ndarray) -> tuple[float, np.ndarray, _Point]:
+        at = kernel.with_parameters(transform.forward(x[:-1])) if move_kernel else kernel
+        here = replace(problem, mean=problem.mean + unit * float(x[-1]))
+        found, slope = _converged(here, at, search.gradient, trace)
+        if _both_signs(here, found):
+            raise ValueError(BOTH_SIGNS)
+        trace.starts = [found.sites, start] if search.warm else [start]
+        by_mean = unit * mean_derivative(here, at, found, search.gradient)
+        by_kernel = slope * transform.slope(x[:-1]) if move_kernel else np.zeros(0)
+        return found.log_evidence, np.append(by_kernel, by_mean), _Point(x, here, at, found)
 
-    x0 = np.append(transform.inverse(kernel.parameters()), 0.0)
-    end = climb(evaluate, x0, search.max_iterations, search.relative_tolerance, search.gradient_tolerance)
-    here, at, found = end.best
-    notes = [end.message]
-    if counts["restarted"]:
-        notes.append(f"{counts['restarted']} evaluations started again from the first sites")
+    x0 = np.append(transform.inverse(kernel.parameters()) if move_kernel else [], 0.0)
+    ends = _rounds(evaluate, x0, search)
+    end = max(ends, key=lambda end: end.value)
+    point = end.best
+    assert isinstance(point, _Point)
+    notes = list(dict.fromkeys(end.message for end in ends))
+    if trace.restarted:
+        notes.append(f"{trace.restarted} evaluations started again from the first sites")
+    if move_kernel:
+        notes.append(flat_ridge(point.problem, point.kernel, point.found))
     status = replace(
-        found.status,
+        point.found.status,
         converged=end.converged,
-        sweeps=counts["sweeps"],
-        evaluations=end.evaluations,
-        message="; ".join(notes),
+        sweeps=trace.sweeps,
+        evaluations=sum(end.evaluations for end in ends),
+        message="; ".join(note for note in notes if note),
     )
-    return Centred(replace(here, distances=None), at, found, status)
+    return Centred(replace(point.problem, distances=None), point.kernel, point.found, status)
 
 
-def _converged(problem: Problem, kernel, starts: list, gradient: str, counts: dict):
-    """Inference and gradient in the kernel's parameters from the first of ``starts`` that converges.
+def _rounds(evaluate: Callable[[np.ndarray], object], x: np.ndarray, search: Search) -> list[Climb]:
+    """Climbs, each from where the one before ended, while that gains, at most ``search.rounds``."""
+    limits = search.max_iterations, search.relative_tolerance, search.gradient_tolerance
+    ends = [climb(evaluate, x, *limits)]
+    while len(ends) < search.rounds:
+        before = ends[-1]
+        assert isinstance(before.best, _Point)
+        ends.append(climb(evaluate, before.best.x, *limits))
+        if ends[-1].value - before.value <= GAIN * (1.0 + abs(before.value)):
+            break
+    return ends
+
+
+def _converged(
+    problem: Problem, kernel: Kernel, gradient: str, trace: _Trace
+) -> tuple[Inference, np.ndarray]:
+    """Inference and gradient in the kernel's parameters from the first start that leads to converged sites.
 
     Raises
     ------
     ArithmeticError
         If none does.
     """
-    for i, start in enumerate(starts, 1):
-        final = i == len(starts)
+    for i, start in enumerate(trace.starts, 1):
+        final = i == len(trace.starts)
         try:
             found, slope = evidence_and_gradient(problem, kernel, start, gradient)
         except NotPositiveDefinite:
             if final:
                 raise
         else:
-            counts["sweeps"] += found.status.sweeps
+            trace.sweeps += found.status.sweeps
             if found.status.converged:
                 return found, slope
-        counts["restarted"] += not final
+        trace.restarted += not final
     raise ArithmeticError(f"the sites did not converge ({found.status.message})")
+
+
+def _both_signs(problem: Problem, found: Inference) -> bool:
+    """Whether the prior mean is 0 and the evidence even in it: no derivative leads away from there."""
+    likelihood, y = problem.likelihood, problem.y
+    if problem.mean or likelihood.log_concave or np.any(found.state.marginals.mean):
+        return False
+    at, mirrored = (likelihood.log_likelihood(y, sign * PROBE) for sign in (1.0, -1.0))
+    return bool(np.array_equal(at, mirrored))
+
+
+def level(problem: Regression, state: Collapsed) -> float:
+    """The prior mean with the highest energy at the hyperparameters of ``state``.
+
+    Generalised least squares: 1^T S^-1 y / 1^T S^-1 1, S = Q + C being the covariance of the targets ``y`` of
+    the problem [Bui et al. 2017, sections 3.5-3.7]; what its energy has beside log N(y; mean, S) does not
+    depend on the mean.
+
+    Parameters
+    ----------
+    problem : Regression
+        Without blocks.
+    state : Collapsed
+        Conditioned on any targets: pseudo-points and noise count.
+
+    Raises
+    ------
+    ValueError
+        For blocks of several data.
+    """
+    if problem.blocks is not None:
+        raise ValueError("the best mean is for sparse regression without blocks")
+    pseudo, X = state.pseudo, problem.X
+    V = pseudo.root @ pseudo.cross(X)
+    C = state.noise + problem.alpha * (pseudo.kernel.diagonal(X) - np.einsum("mn,mn->n", V, V))
+    W = state.factor @ V
+    weights = (1.0 - (W @ (1.0 / C)) @ W) / C  # S^-1 1
+    return float(weights @ problem.y / np.sum(weights))
+
+
+class Levelled(Regression):
+    """A sparse regression with the best prior mean at any hyperparameters; for ``regression.maximise``."""
+
+    def centred(self, kernel: Kernel, Z: np.ndarray, noise: float) -> Self:
+        """The problem less its best mean at these hyperparameters."""
+        return replace(self, y=self.y - level(self, condition(self, kernel, Z, noise)))
+
+    def evaluate(self, kernel: Kernel, Z: np.ndarray, noise: float) -> tuple[Collapsed, Gradient]:
+        """Posterior of f - mean and gradient of the energy, which at the best mean is that at a fixed one."""
+        return energy_and_gradient(self.centred(kernel, Z, noise), kernel, Z, noise)

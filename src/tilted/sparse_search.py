@@ -113,17 +113,22 @@ class Fitted:
         return self.posterior.predict(self.inference.state, Xs, self.mean)
 
 
-def maximise(problem: Problem, kernel, Z: np.ndarray, search: Search | None = None) -> Fitted:
+def maximise(
+    problem: Problem, kernel, Z: np.ndarray, search: Search | None = None, move_mean: bool = False
+) -> Fitted:
     """Maximise the energy from given parameters.
 
     Parameters
     ----------
     problem : Problem
+        With ``move_mean`` its mean is the starting point, not 0 for "poisson-square" (see ``tilted.means``).
     kernel : SquaredExponential or another kernel
         Its parameters are the starting point.
     Z : array [M, D]
         Pseudo-inputs to start from.
     search : Search, optional
+    move_mean : bool
+        Whether the prior mean is searched too, in prior standard deviations at the start.
 
     Returns
     -------
@@ -137,24 +142,32 @@ def maximise(problem: Problem, kernel, Z: np.ndarray, search: Search | None = No
     search, P = search or Search(), len(kernel.parameters())
     counts = {"sweeps": 0, "restarted": 0}
     last: list[Sites] = []  # the sites to start from, if any
+    unit = float(np.sqrt(kernel.diagonal(problem.X[:1])[0]))
 
     def evaluate(x):
+        here = replace(problem, mean=problem.mean + unit * float(x[-1])) if move_mean else problem
+        x = x[:-1] if move_mean else x
         with np.errstate(over="ignore"):
             at = kernel.with_parameters(np.exp(x[:P]))
         points = x[P:].reshape(Z.shape) if search.move_pseudo_inputs else Z
-        posterior, found = _converged(problem, at, points, last, counts)
+        posterior, found = _converged(here, at, points, last, counts)
         last[:] = [found.sites] if problem.likelihood.log_concave else []
         by_parameters, by_Z = posterior.evidence_gradient(found.state, found.by_extra)
         slope = by_parameters * at.parameters()
         if search.move_pseudo_inputs:
             slope = np.concatenate([slope, by_Z.ravel()])
-        return found.log_evidence, slope, (posterior, found)
+        if move_mean:
+            tau, nu = found.sites.tau, found.sites.nu
+            slope = np.append(slope, unit * np.sum(nu - tau * found.state.marginals.mean))
+        return found.log_evidence, slope, (posterior, found, here.mean)
 
     x0 = np.log(kernel.parameters())
     if search.move_pseudo_inputs:
         x0 = np.concatenate([x0, Z.ravel()])
+    if move_mean:
+        x0 = np.append(x0, 0.0)
     end = climb(evaluate, x0, search.max_evaluations, search.relative_tolerance, search.gradient_tolerance)
-    posterior, found = end.best
+    posterior, found, mean = end.best
     notes = [end.message, found.status.message]
     if posterior.floored:
         notes.append(f"{posterior.floored} conditional variances below zero by rounding")
@@ -170,7 +183,7 @@ def maximise(problem: Problem, kernel, Z: np.ndarray, search: Search | None = No
         residual=end.slope,
         message="; ".join(notes),
     )
-    return Fitted(posterior, found, status, problem.mean)
+    return Fitted(posterior, found, status, mean)
 
 
 def _converged(problem: Problem, kernel, Z, last: list[Sites], counts: dict) -> tuple[Sparse, Inference]:
