@@ -1,9 +1,9 @@
 """Maximise the log evidence over a constant prior mean as well: dense posteriors, sparse regression.
 
-Of a dense posterior the mean is one more coordinate of the search, in prior standard deviations at the start.
-With the sites held fixed the derivative of the log evidence in it is the sum of the weights K^-1 (posterior
-mean - prior mean), which is all of it where the evidence is stationary in the sites (EP, Power EP, VB). QP's
-is not: there the sites' own answer is differentiated implicitly (``inference.implicit``).
+Of a dense posterior the mean is one more coordinate of the search (`Level`). With the sites held fixed the
+derivative of the log evidence in it is the sum of the weights K^-1 (posterior mean - prior mean), which is
+all of it where the evidence is stationary in the sites (EP, Power EP, VB). QP's is not: there the sites' own
+answer is differentiated implicitly (``inference.implicit``).
 
 In sparse regression the best mean at given hyperparameters is that of generalised least squares, so that a
 search goes over the hyperparameters alone (`Levelled`).
@@ -23,6 +23,7 @@ from tilted.gaussian import Sites
 from tilted.hyperparameters import GAIN, Problem, Search, evidence_and_gradient, flat_ridge
 from tilted.inference.implicit import evidence_derivative
 from tilted.inference.result import Inference, Status
+from tilted.kernels.compound import variance_of
 from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import TRANSFORMS, Climb, climb
 from tilted.posteriors.collapsed import Collapsed, Gradient, Regression, condition, energy_and_gradient
@@ -33,6 +34,37 @@ if TYPE_CHECKING:
 
 PROBE = 0.7  # a latent value at which likelihoods of f and -f are compared
 BOTH_SIGNS = "f and -f have the same likelihood, and every mean is 0: start from another prior mean than 0"
+
+
+@dataclass(frozen=True)
+class Level:
+    """The prior mean as a coordinate c of a search: mean = start + c unit, unit^2 = k(x, x) + ``variance``.
+
+    On a ridge towards infinite variance, as on separable data, a mean that matters grows with the prior
+    standard deviation; where the variance vanishes it does not.
+
+    Parameters
+    ----------
+    start : float
+    variance : float
+        k(x, x) at the start of the search.
+    """
+
+    start: float
+    variance: float
+
+    def unit(self, kernel: Kernel) -> float:
+        """Of the coordinate, under a kernel."""
+        return float(np.sqrt(variance_of(kernel) + self.variance))
+
+    def mean(self, kernel: Kernel, c: float) -> float:
+        """The prior mean."""
+        return self.start + c * self.unit(kernel)
+
+    def pull_back(self, kernel: Kernel, c: float, by_mean: float) -> tuple[np.ndarray, float]:
+        """Derivatives in the kernel's parameters [P] by way of the unit, and in c, from that in the mean."""
+        unit = self.unit(kernel)
+        return by_mean * c / (2.0 * unit) * kernel.contract_diagonal(np.ones(1)), by_mean * unit
 
 
 @dataclass(frozen=True)
@@ -145,20 +177,21 @@ def maximise(
         tells f from -f.
     """
     search, transform = search or Search(), TRANSFORMS[(search or Search()).transform]
-    unit = float(np.sqrt(kernel.diagonal(problem.X[:1])[0]))
+    level = Level(problem.mean, variance_of(kernel))
     problem = replace(problem, distances=kernel.distances(problem.X))
     trace = _Trace([start])
 
     def evaluate(x: np.ndarray) -> tuple[float, np.ndarray, _Point]:
         at = kernel.with_parameters(transform.forward(x[:-1])) if move_kernel else kernel
-        here = replace(problem, mean=problem.mean + unit * float(x[-1]))
+        here = replace(problem, mean=level.mean(at, float(x[-1])))
         found, slope = _converged(here, at, search.gradient, trace)
         if _both_signs(here, found):
             raise ValueError(BOTH_SIGNS)
         trace.starts = [found.sites, start] if search.warm else [start]
-        by_mean = unit * mean_derivative(here, at, found, search.gradient)
-        by_kernel = slope * transform.slope(x[:-1]) if move_kernel else np.zeros(0)
-        return found.log_evidence, np.append(by_kernel, by_mean), _Point(x, here, at, found)
+        by_mean = mean_derivative(here, at, found, search.gradient)
+        through_unit, by_c = level.pull_back(at, float(x[-1]), by_mean)
+        by_kernel = (slope + through_unit) * transform.slope(x[:-1]) if move_kernel else np.zeros(0)
+        return found.log_evidence, np.append(by_kernel, by_c), _Point(x, here, at, found)
 
     x0 = np.append(transform.inverse(kernel.parameters()) if move_kernel else [], 0.0)
     ends = _rounds(evaluate, x0, search)
@@ -227,7 +260,7 @@ def _both_signs(problem: Problem, found: Inference) -> bool:
     return bool(np.array_equal(at, mirrored))
 
 
-def level(problem: Regression, state: Collapsed) -> float:
+def best_level(problem: Regression, state: Collapsed) -> float:
     """The prior mean with the highest energy at the hyperparameters of ``state``.
 
     Generalised least squares: 1^T S^-1 y / 1^T S^-1 1, S = Q + C being the covariance of the targets ``y`` of
@@ -261,7 +294,7 @@ class Levelled(Regression):
 
     def centred(self, kernel: Kernel, Z: np.ndarray, noise: float) -> Self:
         """The problem less its best mean at these hyperparameters."""
-        return replace(self, y=self.y - level(self, condition(self, kernel, Z, noise)))
+        return replace(self, y=self.y - best_level(self, condition(self, kernel, Z, noise)))
 
     def evaluate(self, kernel: Kernel, Z: np.ndarray, noise: float) -> tuple[Collapsed, Gradient]:
         """Posterior of f - mean and gradient of the energy, which at the best mean is that at a fixed one."""

@@ -19,7 +19,9 @@ from tilted.inference.engine import infer
 from tilted.inference.options import Options
 from tilted.inference.pep import SMALLEST, power_rule
 from tilted.inference.result import Inference, Status
+from tilted.kernels.compound import variance_of
 from tilted.linalg import NotPositiveDefinite
+from tilted.means import Level
 from tilted.optimise import climb
 from tilted.posteriors.collapsed import check_data
 from tilted.posteriors.pseudo import check_jitter
@@ -128,7 +130,7 @@ def maximise(
         Pseudo-inputs to start from.
     search : Search, optional
     move_mean : bool
-        Whether the prior mean is searched too, in prior standard deviations at the start.
+        Whether the prior mean is searched too (``means.Level``).
 
     Returns
     -------
@@ -142,14 +144,13 @@ def maximise(
     search, P = search or Search(), len(kernel.parameters())
     counts = {"sweeps": 0, "restarted": 0}
     last: list[Sites] = []  # the sites to start from, if any
-    unit = float(np.sqrt(kernel.diagonal(problem.X[:1])[0]))
+    level = Level(problem.mean, variance_of(kernel))
 
     def evaluate(x):
-        here = replace(problem, mean=problem.mean + unit * float(x[-1])) if move_mean else problem
-        x = x[:-1] if move_mean else x
         with np.errstate(over="ignore"):
             at = kernel.with_parameters(np.exp(x[:P]))
-        points = x[P:].reshape(Z.shape) if search.move_pseudo_inputs else Z
+        here = replace(problem, mean=level.mean(at, float(x[-1]))) if move_mean else problem
+        points = x[P : P + Z.size].reshape(Z.shape) if search.move_pseudo_inputs else Z
         posterior, found = _converged(here, at, points, last, counts)
         last[:] = [found.sites] if problem.likelihood.log_concave else []
         by_parameters, by_Z = posterior.evidence_gradient(found.state, found.by_extra)
@@ -157,8 +158,10 @@ def maximise(
         if search.move_pseudo_inputs:
             slope = np.concatenate([slope, by_Z.ravel()])
         if move_mean:
-            tau, nu = found.sites.tau, found.sites.nu
-            slope = np.append(slope, unit * np.sum(nu - tau * found.state.marginals.mean))
+            by_mean = float(np.sum(found.sites.nu - found.sites.tau * found.state.marginals.mean))
+            through_unit, by_c = level.pull_back(at, float(x[-1]), by_mean)
+            slope[:P] += through_unit * at.parameters()
+            slope = np.append(slope, by_c)
         return found.log_evidence, slope, (posterior, found, here.mean)
 
     x0 = np.log(kernel.parameters())

@@ -27,12 +27,18 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tilted
 from tilted import api, kernels, lookup, regression
-from tilted.estimators import GPClassifier, GPPoissonRegressor, SparseGPClassifier, SparseGPRegressor, sparse
-from tilted.estimators.search import best_of
+from tilted.estimators import (
+    GPClassifier,
+    GPPoissonRegressor,
+    SparseGPClassifier,
+    SparseGPRegressor,
+    collapsed,
+    sparse,
+)
+from tilted.estimators.search import best_of, start_kernel
 from tilted.hyperparameters import Search
 from tilted.inference import rep
 from tilted.inference.options import Options
-from tilted.inference.result import Status
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
@@ -59,6 +65,10 @@ CHECKED_SLOWLY = [
     ),
     *(SparseGPClassifier(inference, n_pseudo=4, optimise=None) for inference in ("power-ep", "vb")),
     *(SparseGPRegressor(inference, n_pseudo=6) for inference in ("ep", "vb")),
+    GPClassifier(mean="constant"),
+    GPPoissonRegressor(mean="constant"),
+    SparseGPClassifier("ep", n_pseudo=4, search=SHORT, mean="constant"),
+    SparseGPRegressor(n_pseudo=6, mean="constant"),
 ]
 FIXED = {  # every kind of model at given hyperparameters
     "ep": GPClassifier("ep", kernel=KERNEL, optimise=None),
@@ -73,6 +83,11 @@ FIXED = {  # every kind of model at given hyperparameters
     "counts-power": GPPoissonRegressor("power-ep", kernel=KERNEL, optimise=None),
     "regression": SparseGPRegressor(kernel=KERNEL, noise=0.2, n_pseudo=6, optimise=None),
     "regression-vb": SparseGPRegressor("vb", kernel=KERNEL, noise=0.2, n_pseudo=6, optimise=None),
+    "mean": GPClassifier(kernel=KERNEL, optimise=None, mean="constant"),
+    "counts-mean": GPPoissonRegressor("vb", kernel=KERNEL, optimise=None, mean="constant"),
+    "regression-mean": SparseGPRegressor(
+        kernel=KERNEL, noise=0.2, n_pseudo=6, optimise=None, mean="constant"
+    ),
 }
 
 
@@ -330,6 +345,8 @@ ERRORS = [
     ({"n_restarts": -1}, "n_restarts must be a whole number"),
     ({"inference": "power-ep", "power": 1.5}, "power must lie in \\[1e-06, 1\\], got 1.5"),
     ({"mean": np.nan}, "mean must be one finite number, got nan"),
+    ({"mean": "linear"}, "unknown mean 'linear'; known: 'constant'"),
+    ({"inference": "rep", "mean": "constant", "optimise": None}, "no evidence to learn a mean by"),
     ({"projection": Probit()}, "takes a projection"),
     ({"inference": "power-ep", "projection": Probit()}, "takes a projection, not 'power-ep'"),
     ({"likelihood": 3}, "labels -1 and \\+1, got 3"),
@@ -358,6 +375,7 @@ SPARSE_ERRORS = [
     ({"jitter": "much"}, "jitter must be one finite number, got 'much'"),
     ({"power": "half"}, "power must be one finite number"),
     ({"mean": np.inf}, "mean must be one finite number, got inf"),
+    ({"mean": [1.0]}, "mean must be one finite number"),
     ({"pseudo_inputs": "few"}, "pseudo_inputs must be numeric"),
 ]
 
@@ -535,13 +553,13 @@ def test_restarts_repeat_themselves_and_look_elsewhere(toy):
 class Found:
     """What a search brings."""
 
-    log_evidence: float
-    sound: bool
-    status: Status = Status(True, 1, message="done")
+    standing: float
 
 
 def test_the_best_of_several_searches():
-    found = iter([Found(-3.0, True), ArithmeticError("lost"), Found(-1.0, True), Found(9.0, False)])
+    found = iter(
+        [Found(-3.0), ArithmeticError("lost"), Found(-1.0), ValueError("not finite"), Found(-np.inf)]
+    )
     factors = []
 
     def search(at):
@@ -551,10 +569,10 @@ def test_the_best_of_several_searches():
             raise value
         return value
 
-    best = best_of(search, 2, 3, np.random.default_rng(0))
-    assert best.log_evidence == -1.0 and best.status.message == "done; best of 3 starts, 1 failed (lost)"
+    best, note = best_of(search, 2, 4, np.random.default_rng(0))
+    assert best.standing == -1.0 and note == "best of 3 starts, 2 failed (lost)"
     np.testing.assert_array_equal(factors[0], [1.0, 1.0])
-    assert np.all((np.array(factors) >= 0.1) & (np.array(factors) <= 10.0)) and len(np.unique(factors)) == 7
+    assert np.all((np.array(factors) >= 0.1) & (np.array(factors) <= 10.0)) and len(np.unique(factors)) == 9
     with pytest.raises(ArithmeticError, match="first"):
         best_of(lambda at: (_ for _ in ()).throw(ArithmeticError("first")), 2, 3, np.random.default_rng(0))
 
@@ -572,6 +590,29 @@ def test_seeds(toy):
         assert inputs(seed).shape == (4, 2)
     np.testing.assert_array_equal(inputs(np.random.RandomState(5)), inputs(np.random.RandomState(5)))
     np.testing.assert_array_equal(np.random.get_state()[1], state)
+
+
+def test_a_kernel_that_is_given_starts_from_its_own_hyperparameters():
+    X = 1e3 * np.arange(6.0).reshape(3, 2)
+    for given in (KERNEL, kernels.Matern(3.0, 0.1, 1.5), kernels.Matern() + kernels.Constant(2.0)):
+        assert start_kernel(given, X, ard=False, variance=7.0) == given
+    assert start_kernel(KERNEL, X, ard=True) == SquaredExponential(2.0, (1.3, 1.3))
+    assert start_kernel(None, X, ard=False, variance=7.0).variance == 7.0
+
+
+def test_restarts_move_every_part_of_a_kernel(toy, monkeypatch):
+    starts, fit = [], tilted.fit
+    monkeypatch.setattr(
+        api, "fit", lambda *args, **settings: starts.append(args[4]) or fit(*args, **settings)
+    )
+    kernel = kernels.Matern(2.0, 3.0) * kernels.SquaredExponential(1.0, 5.0) + kernels.Constant(0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        GPClassifier(kernel=kernel, n_restarts=2, search=Search("log", max_iterations=1)).fit(*toy)
+    assert starts[0] == kernel
+    ratios = np.array([start.parameters() / kernel.parameters() for start in starts[1:]])
+    assert ratios.shape == (2, 5) and len(np.unique(ratios)) == 10
+    assert np.all((ratios > 0.1) & (ratios < 10.0))
 
 
 def test_pseudo_inputs_move_or_stay(toy):
@@ -609,7 +650,7 @@ def test_constant_targets():
     X, y = np.linspace(0.0, 1.0, 30)[:, None], np.full(30, 0.1)
     assert 0.0 < np.var(y) < 1e-30  # rounding, and no unit for a search
     model = SparseGPRegressor(n_pseudo=4, optimise=None).fit(X, y)
-    assert model.kernel_.variance == 1.0 and model.noise_ == sparse.NOISE
+    assert model.kernel_.variance == 1.0 and model.noise_ == collapsed.NOISE
     np.testing.assert_allclose(model.predict(X), 0.1)
 
 

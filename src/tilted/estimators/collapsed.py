@@ -108,7 +108,7 @@ def fit_collapsed(
     problem = kind(X, y - settings.mean, settings.alpha, jitter=settings.jitter)
 
     def model(state: Collapsed, status: Status) -> CollapsedModel:
-        level = means.level(problem, state) if settings.learn_mean else 0.0
+        level = means.best_level(problem, state) if settings.learn_mean else 0.0
         return CollapsedModel(replace(problem, y=problem.y - level), state, settings.mean + level, status)
 
     if settings.optimise is None:
