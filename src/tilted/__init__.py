@@ -8,6 +8,7 @@ The public names are imported on first use, so that ``import tilted`` costs noth
 """
 
 from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
 
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for (PEP 562)."""
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
@@ -46,5 +47,5 @@ def __getattr__(name):
     raise AttributeError(f"module 'tilted' has no attribute '{name}'")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*globals(), *_PUBLIC, *_ROOMS])

@@ -19,6 +19,12 @@ import argparse
 import io
 import json
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tilted.kernels.squared_exponential import SquaredExponential
 
 USER_ERRORS = (ValueError, OSError)
 DOCUMENTS = ("README.md", "docs/fidelity.md", "docs/results.md", "docs/which-method.md")  # quote tables
@@ -109,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_verify(commands) -> None:
+def _add_verify(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     verify = commands.add_parser("verify", help="rerun a sample of the compact records and compare")
     verify.add_argument("--records", default="results/qp", help="folder of compact records (%(default)s)")
     verify.add_argument("--output", help="what was found (verified.csv in the folder of records)")
@@ -131,7 +137,7 @@ def _add_verify(commands) -> None:
     again.set_defaults(run=_verify_pep)
 
 
-def parse_hyperparameters(text: str):
+def parse_hyperparameters(text: str) -> SquaredExponential:
     """Kernel from ``variance=V,lengthscale=L`` (ARD: ``lengthscale=L1:L2:...``).
 
     Raises
@@ -156,7 +162,7 @@ def parse_hyperparameters(text: str):
     return SquaredExponential(given["variance"][0], scales if len(scales) > 1 else scales[0])
 
 
-def _fit(arguments) -> int:
+def _fit(arguments: argparse.Namespace) -> int:
     from tilted import data, protocols
     from tilted.experiments import qp
 
@@ -167,12 +173,17 @@ def _fit(arguments) -> int:
     block = protocols.block(arguments.protocol, task)
     spec = protocols.method(arguments.protocol, task, arguments.method)
     dataset = data.load(arguments.dataset, block["variant"], mirror=arguments.mirror)
-    cell = (dataset, arguments.protocol)
-    where = (arguments.seed, arguments.fold)
-    start = None
-    if fixed is None and "start" in spec:
-        start = _record(qp.run_cell, cell, block, spec["start"], where)
-    record = _record(qp.run_cell, cell, block, arguments.method, where, start, fixed)
+
+    def recorded(name: str, start: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The record called ``name`` (a first tuning comes with its job's records)."""
+        job = protocols.job_of(block["methods"], name)
+        assert job is not None, "methods start from others of their protocol"
+        records = qp.run_cell(dataset, arguments.protocol, job, arguments.seed, arguments.fold, start, fixed)
+        named = [record for record in records if record["method"] == name]
+        return named[0] if named else {**records[-1], "method": name}
+
+    start = recorded(spec["start"]) if fixed is None and "start" in spec else None
+    record = recorded(arguments.method, start)
     if arguments.json:
         print(json.dumps(record, allow_nan=False))
     else:
@@ -180,17 +191,7 @@ def _fit(arguments) -> int:
     return 0 if record["log_evidence"] is not None else 1
 
 
-def _record(run_cell, cell, block, name, where, start=None, fixed=None) -> dict:
-    """The record called ``name`` (a first tuning comes with its job's records)."""
-    from tilted import protocols
-
-    job = protocols.job_of(block["methods"], name)
-    records = run_cell(*cell, job, *where, start, fixed)
-    named = [record for record in records if record["method"] == name]
-    return named[0] if named else {**records[-1], "method": name}
-
-
-def _summary(record: dict) -> str:
+def _summary(record: dict[str, Any]) -> str:
     lines = [
         f"{record['dataset']} {record['protocol']} seed {record['seed']} fold {record['fold']} "
         f"{record['method']}: {record['n_train']} training, {record['n_test']} test points"
@@ -212,29 +213,29 @@ def _summary(record: dict) -> str:
     return "\n".join(lines)
 
 
-def _timing(arguments) -> int:
+def _timing(arguments: argparse.Namespace) -> int:
     from tilted.results import timing
 
-    chosen = [getattr(arguments, name) for name in ("datasets", "protocols", "seeds", "repeats")]
+    chosen = arguments.datasets, arguments.protocols, arguments.seeds, arguments.repeats
     print(timing.record(arguments.output, *chosen, mirror=arguments.mirror, tell=_tell))
     return 0
 
 
-def _limits(arguments) -> int:
+def _limits(arguments: argparse.Namespace) -> int:
     from tilted.results.pep import limits
 
     print(f"Limits of Power EP: {limits.record(arguments.output)}")
     return 0
 
 
-def _dense(arguments) -> int:
+def _dense(arguments: argparse.Namespace) -> int:
     from tilted.results.pep import dense
 
     print(f"Sparse and dense EP: {dense.record(arguments.output, arguments.mirror)}")
     return 0
 
 
-def _banana(arguments) -> int:
+def _banana(arguments: argparse.Namespace) -> int:
     from tilted.results.pep import pseudo_points
 
     for path in pseudo_points.record(arguments.output):
@@ -242,7 +243,7 @@ def _banana(arguments) -> int:
     return 0
 
 
-def _datasets(arguments) -> int:
+def _datasets(arguments: argparse.Namespace) -> int:
     from tilted.data import classification, mnist, regression, relaxed, table_of_datasets
 
     rows = table_of_datasets() + regression.table_of_regression_sets()
@@ -257,7 +258,7 @@ def _datasets(arguments) -> int:
     return 0
 
 
-def _records(arguments) -> int:
+def _records(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from tilted import protocols
@@ -279,7 +280,7 @@ def _records(arguments) -> int:
     return 0
 
 
-def _tables(arguments) -> int:
+def _tables(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from tilted.results import artifacts, differences_document, excerpt
@@ -297,14 +298,14 @@ def _tables(arguments) -> int:
     return 0
 
 
-def _report(arguments) -> int:
+def _report(arguments: argparse.Namespace) -> int:
     from tilted.results import whole
 
     print(f"Report: {whole.write(arguments.output).resolve()}")
     return 0
 
 
-def _verify(arguments) -> int:
+def _verify(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from tilted.experiments.truth import PROTOCOL
@@ -328,7 +329,7 @@ def _verify(arguments) -> int:
     return 1 if found.differing or found.missing or not all(c.passed for c in checks) else 0
 
 
-def _verify_pep(arguments) -> int:
+def _verify_pep(arguments: argparse.Namespace) -> int:
     from tilted.results.pep import rerun
 
     found = rerun.verify(arguments.records, arguments.fits, arguments.seed, arguments.mirror, _tell)

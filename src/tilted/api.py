@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,11 +20,19 @@ from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.contract import as_floats
+from tilted.means import both_signs
 from tilted.posteriors.dense import Dense
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from tilted.inference.rule import Projector
+    from tilted.kernels.contract import Kernel
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.dense import DenseState
 
 CHUNK = 4096
 PREDICTOR = Dense.build(np.empty((0, 0)))  # predictions need the state only, not the training points' K
-PROBE = 0.7  # a latent value at which likelihoods of f and -f are compared
 BOTH_SIGNS = (
     "every mean is 0: f and -f have the same likelihood and nothing tells them apart (give another mean, or "
     "sites to start from)"
@@ -36,7 +45,7 @@ class Fit:
 
     Attributes
     ----------
-    kernel : SquaredExponential
+    kernel : Kernel
         With the hyperparameters used.
     inference : Inference
         Posterior and sites at these hyperparameters.
@@ -47,8 +56,8 @@ class Fit:
     """
 
     problem: Problem = field(repr=False)
-    kernel: SquaredExponential
-    inference: Inference = field(repr=False)
+    kernel: Kernel
+    inference: Inference[DenseState] = field(repr=False)
     status: Status
     seconds: float
 
@@ -57,7 +66,7 @@ class Fit:
         """Log marginal likelihood of the training data under the method."""
         return self.inference.log_evidence
 
-    def predict_latent(self, X) -> tuple[np.ndarray, np.ndarray]:
+    def predict_latent(self, X: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of the latent function at the rows of ``X`` [N*, D].
 
         Raises
@@ -80,7 +89,7 @@ class Fit:
         means, variances = zip(*parts, strict=True)
         return np.concatenate(means), require_positive(np.concatenate(variances))
 
-    def log_predictive(self, X, y) -> np.ndarray:
+    def log_predictive(self, X: ArrayLike, y: ArrayLike) -> np.ndarray:
         """Log predictive density [N*] of labels or counts ``y`` [N*] at the rows of ``X``.
 
         Raises
@@ -97,7 +106,7 @@ class Fit:
         return self.problem.likelihood.log_predictive(y, mean, variance)
 
 
-def check_inputs(X, columns: int | None = None) -> np.ndarray:
+def check_inputs(X: ArrayLike, columns: int | None = None) -> np.ndarray:
     """``X`` as a float matrix [N, D].
 
     Raises
@@ -117,7 +126,15 @@ def check_inputs(X, columns: int | None = None) -> np.ndarray:
     return X
 
 
-def make_problem(X, y, likelihood, method, mean=0.0, options=None, projection=None) -> Problem:
+def make_problem(
+    X: ArrayLike,
+    y: ArrayLike,
+    likelihood: str | Likelihood,
+    method: str,
+    mean: float = 0.0,
+    options: Options | None = None,
+    projection: Projector | None = None,
+) -> Problem:
     """Checked data and model; ``ValueError`` for anything :func:`fit` documents."""
     X = check_inputs(X)
     likelihood = likelihoods.get(likelihood)
@@ -143,13 +160,13 @@ EXPECTED = {
 }
 
 
-def _require(name: str, value, sound: bool) -> None:
+def _require(name: str, value: object, sound: bool) -> None:
     """ValueError that names the argument unless it is ``sound``."""
     if not sound:
         raise ValueError(f"{name} must be {EXPECTED[name]}, got {value!r}")
 
 
-def _require_sites(start, n: int) -> None:
+def _require_sites(start: object, n: int) -> None:
     """ValueError if ``start`` is not Sites of ``n`` finite precisions and shifts."""
     if not isinstance(start, Sites):
         raise ValueError(f"start must be Sites, got {start!r}")
@@ -161,17 +178,17 @@ def _require_sites(start, n: int) -> None:
 
 
 def fit(
-    X,
-    y,
-    likelihood="probit",
+    X: ArrayLike,
+    y: ArrayLike,
+    likelihood: str | Likelihood = "probit",
     method: str = "ep",
-    kernel: SquaredExponential | None = None,
+    kernel: Kernel | None = None,
     mean: float = 0.0,
     optimise: bool = True,
     search: Search | None = None,
     options: Options | None = None,
     start: Sites | None = None,
-    projection=None,
+    projection: Projector | None = None,
 ) -> Fit:
     """Fit a Gaussian-process model.
 
@@ -201,7 +218,7 @@ def fit(
         How to iterate the sites.
     start : Sites, optional
         Warm start.
-    projection : object, optional
+    projection : Projector, optional
         How "qp" projects; by quadrature if not given. ``tilted.lookup.build()`` (probit) gives the same
         to 1e-10 and is faster; ``tilted.projections.TableGrid()`` is the QP paper's own table;
         ``tilted.lp.LpProjection(p)`` minimises the L_p distance instead (fixed hyperparameters, or
@@ -242,14 +259,6 @@ def fit(
     else:
         found = hyperparameters.infer_at(problem, kernel, start)
         status = found.status
-    if _both_signs(problem, found):
+    if both_signs(problem, found):
         status = replace(status, message=f"{status.message}; {BOTH_SIGNS}")
     return Fit(problem, kernel, found, status, time.perf_counter() - began)
-
-
-def _both_signs(problem: Problem, found: Inference) -> bool:
-    """Whether every mean is 0 under a likelihood with two modes that cannot tell f from -f."""
-    if problem.likelihood.log_concave or np.any(found.state.marginals.mean):
-        return False
-    at, mirrored = (problem.likelihood.log_likelihood(problem.y, sign * PROBE) for sign in (1.0, -1.0))
-    return bool(np.array_equal(at, mirrored))

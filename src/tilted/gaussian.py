@@ -60,7 +60,9 @@ def require_positive(variance: np.ndarray) -> np.ndarray:
     return variance
 
 
-def cavity(mean, variance, tau, nu):
+def cavity(
+    mean: np.ndarray, variance: np.ndarray, tau: np.ndarray, nu: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Divide the sites out of the marginals.
 
     Parameters
@@ -81,7 +83,9 @@ def cavity(mean, variance, tau, nu):
         return (mean - nu * variance) / remaining, variance / remaining
 
 
-def log_site_integral(cavity_mean, cavity_variance, tau, nu):
+def log_site_integral(
+    cavity_mean: np.ndarray, cavity_variance: np.ndarray, tau: np.ndarray, nu: np.ndarray
+) -> np.ndarray:
     """log of the integral of N(h; m, v) exp(-tau h^2 / 2 + nu h) over h, elementwise [N]."""
     scale = 1.0 + tau * cavity_variance
     quadratic = (nu**2 * cavity_variance + 2.0 * nu * cavity_mean - tau * cavity_mean**2) / scale

@@ -11,6 +11,7 @@ evidence depend on the path. ``Search(warm=False)`` starts every inference at th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +25,12 @@ from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import TRANSFORMS, lbfgs, wall
 from tilted.posteriors.dense import Dense
 from tilted.warmstarts import WarmStarts
+
+if TYPE_CHECKING:
+    from tilted.inference.rule import Projector, Rule
+    from tilted.kernels.contract import Kernel
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.dense import DenseState
 
 GRADIENTS = ("exact", "sites-fixed")
 GAIN = 1e-6  # of the log evidence, relatively, that makes another round worth while
@@ -48,7 +55,7 @@ class Search:
     warm: bool = True
     rounds: int = 1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.max_iterations >= 1:
             raise ValueError(f"need at least one iteration, got {self.max_iterations}")
         for name in ("relative_tolerance", "gradient_tolerance"):
@@ -72,18 +79,18 @@ class Problem:
 
     X: np.ndarray
     y: np.ndarray
-    likelihood: object
+    likelihood: Likelihood
     method: str
     mean: float = 0.0
     options: Options = Options()
-    projection: object = None
-    distances: np.ndarray | None = None
+    projection: Projector | None = None
+    distances: object = None
 
-    def posterior(self, kernel) -> Dense:
+    def posterior(self, kernel: Kernel) -> Dense:
         """The prior over the training points under ``kernel``."""
         return Dense.build(kernel.matrix(self.X, distances=self.distances), self.mean)
 
-    def rule(self):
+    def rule(self) -> Rule:
         """The local rule of the method."""
         return get_rule(self.method, self.projection)
 
@@ -92,12 +99,12 @@ class Problem:
 class Tuned:
     """Kernel at the best evidence found, the inference there, and how the search ended."""
 
-    kernel: object
-    inference: Inference
+    kernel: Kernel
+    inference: Inference[DenseState]
     status: Status
 
 
-def infer_at(problem: Problem, kernel, start: Sites | None = None) -> Inference:
+def infer_at(problem: Problem, kernel: Kernel, start: Sites | None = None) -> Inference[DenseState]:
     """Inference at fixed hyperparameters, from flat sites or a warm start."""
     return infer(
         problem.posterior(kernel),
@@ -109,7 +116,9 @@ def infer_at(problem: Problem, kernel, start: Sites | None = None) -> Inference:
     )
 
 
-def evidence_and_gradient(problem: Problem, kernel, start=None, gradient: str = "exact"):
+def evidence_and_gradient(
+    problem: Problem, kernel: Kernel, start: Sites | None = None, gradient: str = "exact"
+) -> tuple[Inference[DenseState], np.ndarray]:
     """The inference at ``kernel`` and the gradient of its log evidence in ``kernel.parameters()``.
 
     Without a finite evidence the gradient is NaN.
@@ -133,13 +142,20 @@ def evidence_and_gradient(problem: Problem, kernel, start=None, gradient: str = 
     return found, kernel.contract_gradient(problem.X, posterior.K, G, problem.distances)
 
 
+@dataclass(frozen=True)
+class _Best:
+    """The best evaluation of a search so far."""
+
+    kernel: Kernel
+    inference: Inference[DenseState]
+
+
 @dataclass
 class _Trace:
     """What the objective of one search remembers."""
 
     starts: WarmStarts
-    best: Inference | None = None
-    best_kernel: object = None
+    best: _Best | None = None
     evaluations: int = 0
     sweeps: int = 0
     unconverged: int = 0
@@ -148,12 +164,20 @@ class _Trace:
     message: str = ""
     worst: float = 0.0
 
+    @property
+    def top(self) -> _Best:
+        """``best`` after the first evaluation, which raises if it fails."""
+        assert self.best is not None
+        return self.best
+
 
 class _Abandoned(Exception):
     """There is nothing to climb from; the search ends where it started."""
 
 
-def maximise(problem: Problem, kernel, search: Search | None = None, start: Sites | None = None):
+def maximise(
+    problem: Problem, kernel: Kernel, search: Search | None = None, start: Sites | None = None
+) -> Tuned:
     """Maximise the log evidence from the parameters of ``kernel``.
 
     Parameters
@@ -181,20 +205,22 @@ def maximise(problem: Problem, kernel, search: Search | None = None, start: Site
     trace = _Trace(WarmStarts(extrapolate=problem.likelihood.log_concave))
     for _ in range(search.rounds):
         before, verdict = trace.best, _climb(problem, kernel, search, trace, start)
-        if trace.best is before:
+        if trace.top is before:
             break
-        (ended, message), reached = verdict, trace.best.log_evidence
-        if not np.isfinite(reached) or (before and not _differ(before.log_evidence, reached)):
+        (ended, message), reached = verdict, trace.top.inference.log_evidence
+        if not np.isfinite(reached) or (before and not _differ(before.inference.log_evidence, reached)):
             break
-        kernel = trace.best_kernel
+        kernel = trace.top.kernel
     return _tuned(problem, trace, ended, message)
 
 
-def _climb(problem: Problem, kernel, search: Search, trace: _Trace, start: Sites | None) -> tuple[bool, str]:
+def _climb(
+    problem: Problem, kernel: Kernel, search: Search, trace: _Trace, start: Sites | None
+) -> tuple[bool, str]:
     """One run of L-BFGS-B from ``kernel``; whether it met its tolerance, and how it ended."""
     transform = TRANSFORMS[search.transform]
 
-    def objective(x):
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
         try:
             at = kernel.with_parameters(transform.forward(x))
             found, gradient = _evaluate(problem, at, trace, start, search)
@@ -221,7 +247,7 @@ def _climb(problem: Problem, kernel, search: Search, trace: _Trace, start: Sites
     except _Abandoned as error:
         return False, f"search abandoned: {error}"
     # only the point where the search ended was tested; another may be the best whose sites converged
-    there = not _differ(-outcome.value, trace.best.log_evidence)
+    there = not _differ(-outcome.value, trace.top.inference.log_evidence)
     return outcome.success and there, outcome.message
 
 
@@ -230,7 +256,9 @@ def _differ(one: float, other: float) -> bool:
     return abs(one - other) > GAIN * (1.0 + abs(one))
 
 
-def _evaluate(problem: Problem, kernel, trace: _Trace, start: Sites | None, search: Search):
+def _evaluate(
+    problem: Problem, kernel: Kernel, trace: _Trace, start: Sites | None, search: Search
+) -> tuple[Inference[DenseState], np.ndarray]:
     """Inference and gradient from a warm start, or from ``start`` where that does not converge."""
     warm = trace.starts.sites(kernel.parameters()) if search.warm else None
     if warm is not None:
@@ -245,7 +273,7 @@ def _evaluate(problem: Problem, kernel, trace: _Trace, start: Sites | None, sear
     return evidence_and_gradient(problem, kernel, start, search.gradient)
 
 
-def _note(trace: _Trace, found: Inference, kernel) -> None:
+def _note(trace: _Trace, found: Inference[DenseState], kernel: Kernel) -> None:
     """Count an evaluation and keep it if it is the best."""
     trace.evaluations += 1
     trace.sweeps += found.status.sweeps
@@ -253,36 +281,36 @@ def _note(trace: _Trace, found: Inference, kernel) -> None:
     if found.status.converged:
         trace.starts.record(kernel.parameters(), found.sites)
     usable = found.status.converged and np.isfinite(found.log_evidence)
-    best = trace.best
+    best = trace.best.inference if trace.best else None
     if best is None or (usable and not (best.status.converged and best.log_evidence >= found.log_evidence)):
-        trace.best, trace.best_kernel = found, kernel
+        trace.best = _Best(kernel, found)
 
 
-def _tuned(problem, trace: _Trace, ended: bool, message: str) -> Tuned:
+def _tuned(problem: Problem, trace: _Trace, ended: bool, message: str) -> Tuned:
     """The best point as a value, with everything worth knowing in its status."""
-    notes = [message]
+    best, notes = trace.top, [message]
     if trace.impossible:
         notes.append(f"{trace.impossible} evaluations without a posterior ({trace.message})")
     if trace.restarted:
         notes.append(f"{trace.restarted} evaluations started again from the first sites")
     if trace.unconverged:
         notes.append(f"{trace.unconverged} evaluations with unconverged sites")
-    if np.any(trace.best_kernel.parameters() <= 1.01 * SMALLEST):
+    if np.any(best.kernel.parameters() <= 1.01 * SMALLEST):
         notes.append(f"a parameter is at its lower bound of {SMALLEST:g}")
-    ridge = flat_ridge(problem, trace.best_kernel, trace.best)
+    ridge = flat_ridge(problem, best.kernel, best.inference)
     if ridge:
         notes.append(ridge)
     status = replace(
-        trace.best.status,
-        converged=ended and trace.best.status.converged,
+        best.inference.status,
+        converged=ended and best.inference.status.converged,
         sweeps=trace.sweeps,
         evaluations=trace.evaluations,
         message="; ".join(notes),
     )
-    return Tuned(trace.best_kernel, trace.best, status)
+    return Tuned(best.kernel, best.inference, status)
 
 
-def flat_ridge(problem: Problem, kernel, found: Inference) -> str:
+def flat_ridge(problem: Problem, kernel: Kernel, found: Inference[DenseState]) -> str:
     """A note if the evidence hardly depends on the variance, as on separable data; else "".
 
     On separable data the latent function only has to be steep: the evidence rises ever more slowly as

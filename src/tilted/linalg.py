@@ -7,12 +7,16 @@ upper triangles, and ``np.linalg.cholesky`` copies besides. Where `tilted.mkl` f
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 from scipy.linalg.blas import dtrmm, dtrsm
 
 from tilted import mkl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LEAF, SPLIT = 64, 1500  # rows: triangles are inverted directly up to LEAF and above SPLIT, by halves between
 BLOCK = 128  # rows mirrored at once
@@ -22,7 +26,7 @@ LEFT = 10.0  # times N eps max diag K: what a root of a semidefinite K may miss 
 class NotPositiveDefinite(ArithmeticError):
     """A matrix that has to be positive definite is not; ``name`` says which one."""
 
-    def __init__(self, name: str, pivot: int, size: int):
+    def __init__(self, name: str, pivot: int, size: int) -> None:
         self.name, self.pivot, self.size = name, pivot, size
         super().__init__(f"{name} is not positive definite (pivot {pivot} of {size})")
 
@@ -147,7 +151,9 @@ def solve_lower(L: np.ndarray, B: np.ndarray, transpose: bool = False) -> np.nda
     return solution[:, 0] if B.ndim == 1 else solution
 
 
-def gmres(product, b: np.ndarray, tolerance: float, vectors: int) -> np.ndarray:
+def gmres(
+    product: Callable[[np.ndarray], np.ndarray], b: np.ndarray, tolerance: float, vectors: int
+) -> np.ndarray:
     """An x [N] with |A x - b| <= tolerance |b|, or the best of so many Krylov vectors [Saad & Schultz 1986].
 
     Parameters
@@ -164,7 +170,8 @@ def gmres(product, b: np.ndarray, tolerance: float, vectors: int) -> np.ndarray:
         return np.zeros_like(b)
     basis = np.empty((vectors + 1, len(b)))
     basis[0] = b / size
-    H, turns, right = np.zeros((vectors + 1, vectors)), [], [size]
+    turns: list[tuple[float, float]] = []  # cosines and sines
+    H, right = np.zeros((vectors + 1, vectors)), [size]
     for k in range(vectors):
         known, w = basis[: k + 1], product(basis[k])
         column = known @ w

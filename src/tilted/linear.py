@@ -30,7 +30,7 @@ class Linear:
 
     variance: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0 < self.variance < np.inf:
             raise ValueError(f"variance must be finite and positive, got {self.variance:g}")
 
@@ -54,7 +54,9 @@ class Linear:
         """Prior variances [N] at the rows of ``X`` [N, D]."""
         return self.variance * np.einsum("nd,nd->n", X, X)
 
-    def contract_gradient(self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: None = None):
+    def contract_gradient(
+        self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: None = None
+    ) -> np.ndarray:
         """sum_ij G_ij dK_ij / dvariance, [1], from this kernel's matrix ``K`` [N, N] at ``X``."""
         return np.array([np.vdot(G, K) / self.variance])
 

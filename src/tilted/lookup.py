@@ -20,12 +20,19 @@ import io
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
 from tilted.likelihoods.probit import Probit
 from tilted.projections import Projection, wasserstein_sd, wasserstein_sensitivity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.projections import Sensitivity
 
 FORMAT = 1
 Z_MAX, T_MIN = 6.5, -4.0
@@ -67,7 +74,7 @@ class Origin:
     """
 
     source: str = ""
-    versions: dict = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
     points: int = 0
     error_box: float = np.nan
     error_plane: float = np.nan
@@ -89,11 +96,11 @@ class RatioTable:
     origin: Origin = Origin()
 
     @property
-    def sensitivity(self):
+    def sensitivity(self) -> Callable[[Likelihood, np.ndarray, np.ndarray, np.ndarray], Sensitivity]:
         """Derivatives of the projection, by quadrature (needed at converged sites only)."""
         return wasserstein_sensitivity
 
-    def ratio(self, mu, sigma) -> Ratio:
+    def ratio(self, mu: np.ndarray, sigma: np.ndarray) -> Ratio:
         """R for label +1 and cavities N(mu, sigma^2), arrays [N]; no limits on either."""
         z, zeta, t = coordinates(mu, sigma)
         values = np.ones_like(z)
@@ -107,7 +114,7 @@ class RatioTable:
             values[left] = exact_ratio(mu[left], sigma[left])
         return Ratio(values, int(np.sum(left)))
 
-    def project(self, likelihood, y, m, v) -> Projection:
+    def project(self, likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
         """The L2 Wasserstein projection [Zhang 2020, eq. 5]; y, m, v are arrays [N].
 
         Raises
@@ -123,7 +130,7 @@ class RatioTable:
         return Projection(t.log_z, t.mean, t.variance * square, t.d1, t.d2 * square + (square - 1.0) / v)
 
 
-def coordinates(mu, sigma):
+def coordinates(mu: np.ndarray, sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """z, zeta and t (module docstring) of cavities N(mu, sigma^2), arrays [N]."""
     z = mu / np.hypot(1.0, sigma)
     q = 0.5 * (np.hypot(z, 2.0) + np.abs(z))
@@ -131,7 +138,7 @@ def coordinates(mu, sigma):
     return z, 1.0 / (1.0 + p), np.log(sigma / p)
 
 
-def exact_ratio(mu, sigma) -> np.ndarray:
+def exact_ratio(mu: np.ndarray, sigma: np.ndarray) -> np.ndarray:
     """R [N] of label +1 by panel quadrature."""
     mu, sigma = np.asarray(mu, dtype=float), np.asarray(sigma, dtype=float)
     likelihood, values = Probit(), np.empty(len(mu))
@@ -177,7 +184,9 @@ def build(source: str = "", points: int = 4000) -> RatioTable:
     return RatioTable(patches, Origin(source, versions, points, *errors))
 
 
-def measured_error(table: RatioTable, mu_limit, sigma_low, sigma_high, points: int, seed: int = 0) -> float:
+def measured_error(
+    table: RatioTable, mu_limit: float, sigma_low: float, sigma_high: float, points: int, seed: int = 0
+) -> float:
     """Largest relative error of sigma_QP against quadrature at random points of a rectangle.
 
     sigma is log-uniform; mu is uniform for one half of the points, and z = mu / sqrt(1 + sigma^2) uniform
@@ -251,7 +260,7 @@ def _content_hash(table: RatioTable) -> str:
     return digest.hexdigest()
 
 
-def _fit(low, high, nodes) -> Patch:
+def _fit(low: tuple[float, float], high: tuple[float, float], nodes: tuple[int, int]) -> Patch:
     """Chebyshev interpolant of the exact ratio on a rectangle."""
     n, m = nodes
     x, w = chebyshev.chebpts1(n), chebyshev.chebpts1(m)
@@ -266,7 +275,7 @@ def _fit(low, high, nodes) -> Patch:
     return Patch(low, high, by_zeta @ _scaled(chebyshev.chebvander(w, m - 1)).T)
 
 
-def _scaled(vandermonde):
+def _scaled(vandermonde: np.ndarray) -> np.ndarray:
     """The transposed Vandermonde matrix [n, n] over the squared norms of its columns."""
     return (vandermonde / np.sum(vandermonde**2, axis=0)).T
 

@@ -17,11 +17,17 @@ of a Gaussian is linear in the shift). At p = 10 the panels no longer resolve th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted.projections import Projection, normal_scores, wasserstein
 from tilted.quadrature import TiltedDensity, integrate
+
+if TYPE_CHECKING:
+    from tilted.likelihoods.contract import Likelihood
+
+    Coupling = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 P_MIN, P_MAX = 1.2, 6.0
 ROUNDS, STEPS, HALVINGS = 6, 60, 30
@@ -70,11 +76,11 @@ class LpProjection:
 
     sensitivity = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not P_MIN <= self.p <= P_MAX:
             raise ValueError(f"p must be between {P_MIN:g} and {P_MAX:g}, got {self.p:g}")
 
-    def project(self, likelihood, y, m, v) -> Projection:
+    def project(self, likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
         """The projection of N(f; m, v) p(y|f); y, m, v are arrays [N].
 
         Where the minimisation fails mean and variance are NaN: the rule then leaves the site as it was
@@ -90,13 +96,13 @@ class LpProjection:
         )
 
 
-def distance(density: TiltedDensity, p: float, mean, sd) -> np.ndarray:
+def distance(density: TiltedDensity, p: float, mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
     """W_p [N] between each density and N(mean, sd^2); means are relative to the density's origin."""
     e, _, w = _residuals(_coupling(density), np.stack([mean, sd]))
     return np.sum(w * np.abs(e) ** p, axis=1) ** (1.0 / p)
 
 
-def minimise(density: TiltedDensity, p: float, mean, sd) -> Minimum:
+def minimise(density: TiltedDensity, p: float, mean: np.ndarray, sd: np.ndarray) -> Minimum:
     """Newton's method from (mean, sd), arrays [N]; panels are refined where e changes sign.
 
     Bounded by ``ROUNDS`` refinements of ``STEPS`` steps, each halved at most ``HALVINGS`` times.
@@ -112,24 +118,25 @@ def minimise(density: TiltedDensity, p: float, mean, sd) -> Minimum:
         moved = np.max(np.abs(found - theta), axis=0)
         theta = np.where(settled, theta, found)
         settled |= converged & (moved <= SETTLED * theta[1])
-    return Minimum(*theta, settled)
+    return Minimum(theta[0], theta[1], settled)
 
 
-def _coupling(density: TiltedDensity):
+def _coupling(density: TiltedDensity) -> Coupling:
     """Nodes f, their normal scores z and their probabilities w; arrays [N, K]."""
     panels = integrate(density)
     z, _ = normal_scores(panels)
     z = np.where(np.isfinite(z), z, 0.0)  # where F underflows, w does too
-    return [a.reshape(len(a), -1) for a in (panels.offsets, z, panels.weights * panels.density)]
+    f, z, w = (a.reshape(len(a), -1) for a in (panels.offsets, z, panels.weights * panels.density))
+    return f, z, w
 
 
-def _residuals(coupling, theta):
+def _residuals(coupling: Coupling, theta: np.ndarray) -> Coupling:
     """e = f - mu - sigma z, with z and w; theta [2, N] holds (mu, sigma)."""
     f, z, w = coupling
     return f - theta[0][:, None] - theta[1][:, None] * z, z, w
 
 
-def _newton(coupling, p: float, theta):
+def _newton(coupling: Coupling, p: float, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Minimum on fixed nodes: theta [2, N] and whether it was reached [N].
 
     W_p^p is convex, so a step is short enough if the slope along it has not turned by more than half.
@@ -157,7 +164,9 @@ def _newton(coupling, p: float, theta):
     return theta, done
 
 
-def _derivatives(coupling, p: float, theta, unit):
+def _derivatives(
+    coupling: Coupling, p: float, theta: np.ndarray, unit: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Gradient [2, N] and Hessian [3, N] (mu mu, mu sigma, sigma sigma) of W_p^p / (p unit^(p - 1))."""
     e, z, w = _residuals(coupling, theta)
     size = np.abs(e) / unit[:, None]
@@ -167,14 +176,14 @@ def _derivatives(coupling, p: float, theta, unit):
     return gradient, np.stack([np.sum(weight * z**k, axis=1) for k in range(3)]) / unit
 
 
-def _solve(H, b):
+def _solve(H: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Solutions [2, N] of N symmetric systems of two equations; NaN where H is not positive definite."""
     determinant = H[0] * H[2] - H[1] ** 2
     determinant = np.where(determinant > 0, determinant, np.nan)
     return np.stack([H[2] * b[0] - H[1] * b[1], H[0] * b[1] - H[1] * b[0]]) / determinant
 
 
-def _refined(edges, coupling, theta):
+def _refined(edges: np.ndarray, coupling: Coupling, theta: np.ndarray) -> np.ndarray:
     """Panel edges with geometrically graded ones on both sides of the sign changes of e."""
     e, z, _ = _residuals(coupling, theta)
     f = coupling[0]

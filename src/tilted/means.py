@@ -27,10 +27,10 @@ from tilted.kernels.compound import variance_of
 from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import TRANSFORMS, Climb, climb
 from tilted.posteriors.collapsed import Collapsed, Gradient, Regression, condition, energy_and_gradient
-from tilted.posteriors.dense import DenseState
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
+    from tilted.posteriors.dense import DenseState
 
 PROBE = 0.7  # a latent value at which likelihoods of f and -f are compared
 BOTH_SIGNS = "f and -f have the same likelihood, and every mean is 0: start from another prior mean than 0"
@@ -84,7 +84,7 @@ class Centred:
 
     problem: Problem
     kernel: Kernel
-    inference: Inference
+    inference: Inference[DenseState]
     status: Status
 
     @property
@@ -93,14 +93,14 @@ class Centred:
         return self.problem.mean
 
 
-def mean_derivative(problem: Problem, kernel: Kernel, found: Inference, gradient: str = "exact") -> float:
+def mean_derivative(
+    problem: Problem, kernel: Kernel, found: Inference[DenseState], gradient: str = "exact"
+) -> float:
     """Derivative of the log evidence in the prior mean at converged sites, those of ``found``.
 
     ``gradient`` is as in `Search`: "sites-fixed" leaves out what is missing for QP.
     """
-    state = found.state
-    assert isinstance(state, DenseState)
-    explicit = float(np.sum(state.weights))
+    explicit = float(np.sum(found.state.weights))
     sensitivity = problem.rule().sensitivity
     if gradient != "exact" or sensitivity is None:
         return explicit
@@ -110,7 +110,7 @@ def mean_derivative(problem: Problem, kernel: Kernel, found: Inference, gradient
     sides = [
         evidence_derivative(
             posterior,
-            replace(state, weights=np.full(n, sign)),
+            replace(found.state, weights=np.full(n, sign)),
             problem.likelihood,
             problem.y,
             sensitivity,
@@ -127,7 +127,7 @@ class _Point:
     x: np.ndarray
     problem: Problem
     kernel: Kernel
-    found: Inference
+    found: Inference[DenseState]
 
 
 @dataclass
@@ -185,7 +185,7 @@ def maximise(
         at = kernel.with_parameters(transform.forward(x[:-1])) if move_kernel else kernel
         here = replace(problem, mean=level.mean(at, float(x[-1])))
         found, slope = _converged(here, at, search.gradient, trace)
-        if _both_signs(here, found):
+        if both_signs(here, found):  # no derivative leads away from there
             raise ValueError(BOTH_SIGNS)
         trace.starts = [found.sites, start] if search.warm else [start]
         by_mean = mean_derivative(here, at, found, search.gradient)
@@ -197,7 +197,6 @@ def maximise(
     ends = _rounds(evaluate, x0, search)
     end = max(ends, key=lambda end: end.value)
     point = end.best
-    assert isinstance(point, _Point)
     notes = list(dict.fromkeys(end.message for end in ends))
     if trace.restarted:
         notes.append(f"{trace.restarted} evaluations started again from the first sites")
@@ -213,13 +212,14 @@ def maximise(
     return Centred(replace(point.problem, distances=None), point.kernel, point.found, status)
 
 
-def _rounds(evaluate: Callable[[np.ndarray], object], x: np.ndarray, search: Search) -> list[Climb]:
+def _rounds(
+    evaluate: Callable[[np.ndarray], tuple[float, np.ndarray, _Point]], x: np.ndarray, search: Search
+) -> list[Climb[_Point]]:
     """Climbs, each from where the one before ended, while that gains, at most ``search.rounds``."""
     limits = search.max_iterations, search.relative_tolerance, search.gradient_tolerance
     ends = [climb(evaluate, x, *limits)]
     while len(ends) < search.rounds:
         before = ends[-1]
-        assert isinstance(before.best, _Point)
         ends.append(climb(evaluate, before.best.x, *limits))
         if ends[-1].value - before.value <= GAIN * (1.0 + abs(before.value)):
             break
@@ -228,7 +228,7 @@ def _rounds(evaluate: Callable[[np.ndarray], object], x: np.ndarray, search: Sea
 
 def _converged(
     problem: Problem, kernel: Kernel, gradient: str, trace: _Trace
-) -> tuple[Inference, np.ndarray]:
+) -> tuple[Inference[DenseState], np.ndarray]:
     """Inference and gradient in the kernel's parameters from the first start that leads to converged sites.
 
     Raises
@@ -251,12 +251,12 @@ def _converged(
     raise ArithmeticError(f"the sites did not converge ({found.status.message})")
 
 
-def _both_signs(problem: Problem, found: Inference) -> bool:
-    """Whether the prior mean is 0 and the evidence even in it: no derivative leads away from there."""
-    likelihood, y = problem.likelihood, problem.y
-    if problem.mean or likelihood.log_concave or np.any(found.state.marginals.mean):
+def both_signs(problem: Problem, found: Inference[DenseState]) -> bool:
+    """Whether every mean is 0 under a likelihood with two modes that cannot tell f from -f."""
+    if problem.likelihood.log_concave or np.any(found.state.marginals.mean):
         return False
-    at, mirrored = (likelihood.log_likelihood(y, sign * PROBE) for sign in (1.0, -1.0))
+    probe = np.full(len(problem.y), PROBE)
+    at, mirrored = (problem.likelihood.log_likelihood(problem.y, f) for f in (probe, -probe))
     return bool(np.array_equal(at, mirrored))
 
 

@@ -5,23 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 
-def negative_log_likelihood(log_density) -> float:
+def negative_log_likelihood(log_density: np.ndarray) -> float:
     """Mean negative test log-likelihood in nats [Zhang 2020, section 6.1], from log densities [N*]."""
     return -float(np.mean(log_density))
 
 
-def mean_error(errors) -> float:
+def mean_error(errors: np.ndarray) -> float:
     """Mean of the pointwise errors [N*]: wrong labels, or absolute error of the predicted count."""
     return float(np.mean(errors))
 
 
-def standardised_squared_error(y, mean) -> float:
+def standardised_squared_error(y: np.ndarray, mean: np.ndarray) -> float:
     """SMSE: mean squared error over the test targets' variance [Rasmussen & Williams 2006, section 2.5]."""
     y = np.asarray(y, dtype=float)
     return float(np.mean((y - mean) ** 2) / np.var(y))
 
 
-def standardised_log_loss(y, mean, variance, y_train) -> float:
+def standardised_log_loss(
+    y: np.ndarray, mean: np.ndarray, variance: np.ndarray, y_train: np.ndarray
+) -> float:
     """SMLL: mean log loss minus that of a Gaussian with the training targets' moments [section 2.5].
 
     Parameters
@@ -39,5 +41,5 @@ def standardised_log_loss(y, mean, variance, y_train) -> float:
     return float(np.mean(_log_loss(y, mean, variance) - _log_loss(y, *trivial)))
 
 
-def _log_loss(y, mean, variance):
+def _log_loss(y: np.ndarray, mean: float | np.ndarray, variance: float | np.ndarray) -> np.ndarray:
     return 0.5 * (np.log(2.0 * np.pi * variance) + (y - mean) ** 2 / variance)

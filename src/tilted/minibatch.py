@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,10 @@ from tilted.gaussian import Marginals, Sites
 from tilted.inference.options import require_whole
 from tilted.posteriors.pseudo import PseudoPoints
 from tilted.sparse_search import Problem
+
+if TYPE_CHECKING:
+    from tilted.inference.rule import Rule
+    from tilted.kernels.contract import Kernel
 
 BETAS, SMALL = (0.9, 0.999), 1e-8  # Adam's, as published
 HALVINGS = 20  # of a share that would make the posterior improper
@@ -63,7 +68,7 @@ class Training:
     learning_rate: float = 0.01
     seed: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("steps", "batch", "sweeps"):
             require_whole(name, getattr(self, name), 1)
         require_whole("seed", self.seed, 0)
@@ -131,7 +136,7 @@ class Trained:
         return self.mean + mean, variance
 
 
-def begin(problem: Problem, kernel, Z: np.ndarray) -> Trained:
+def begin(problem: Problem, kernel: Kernel, Z: np.ndarray) -> Trained:
     """Flat sites at given parameters.
 
     Raises
@@ -196,7 +201,7 @@ def _batches(n: int, training: Training, first: int) -> Iterator[np.ndarray]:
                 yield order[place * size : (place + 1) * size]
 
 
-def _step(problem: Problem, rule, training: Training, now: Trained, rows) -> Trained:
+def _step(problem: Problem, rule: Rule, training: Training, now: Trained, rows: np.ndarray) -> Trained:
     """Sweeps over the sites of a batch, then one step of Adam."""
     X = problem.X[rows]
     Kuf = now.pseudo.cross(X)
@@ -211,7 +216,16 @@ def _step(problem: Problem, rule, training: Training, now: Trained, rows) -> Tra
     return _adam(now, _gradient(now, rows, X, Kuf, V, by_extra, means, scale), training.learning_rate)
 
 
-def _sweep(problem, rule, now: Trained, rows, V, extra, scale: float, share: float):
+def _sweep(
+    problem: Problem,
+    rule: Rule,
+    now: Trained,
+    rows: np.ndarray,
+    V: np.ndarray,
+    extra: np.ndarray,
+    scale: float,
+    share: float,
+) -> tuple[Trained, np.ndarray, np.ndarray]:
     """The sites of a batch updated once, with what the gradient takes from it: by_extra and the means of h.
 
     Where the sums that follow are improper the share is halved; where no share will do, nothing moves.
@@ -246,7 +260,16 @@ def _sweep(problem, rule, now: Trained, rows, V, extra, scale: float, share: flo
     return now, np.where(usable, update.by_extra, 0.0), marginals.mean
 
 
-def _gradient(now: Trained, rows, X, Kuf, V, by_extra, means, scale: float) -> np.ndarray:
+def _gradient(
+    now: Trained,
+    rows: np.ndarray,
+    X: np.ndarray,
+    Kuf: np.ndarray,
+    V: np.ndarray,
+    by_extra: np.ndarray,
+    means: np.ndarray,
+    scale: float,
+) -> np.ndarray:
     """The batch's estimate of the energy's gradient in log parameters and pseudo-inputs, [P + M D]."""
     S = now.factor.T @ now.factor
     tau, nu = now.sites.tau[rows], now.sites.nu[rows]

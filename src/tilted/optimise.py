@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BestT = TypeVar("BestT")
 SAME = 1e-9  # relative difference of two values that are taken for one
 
 
@@ -54,7 +59,7 @@ def wall(worst: float) -> float:
 
 
 @dataclass(frozen=True)
-class Climb:
+class Climb(Generic[BestT]):
     """How a search for a maximum ended.
 
     Attributes
@@ -72,7 +77,7 @@ class Climb:
         How the search ended, and of evaluations that failed.
     """
 
-    best: object
+    best: BestT
     value: float
     slope: float
     converged: bool
@@ -80,7 +85,13 @@ class Climb:
     message: str
 
 
-def climb(evaluate, x0, limit: int, relative: float, gradient: float) -> Climb:
+def climb(
+    evaluate: Callable[[np.ndarray], tuple[float, np.ndarray, BestT]],
+    x0: np.ndarray,
+    limit: int,
+    relative: float,
+    gradient: float,
+) -> Climb[BestT]:
     """Maximise by L-BFGS-B, keeping the best evaluation wherever the search ends.
 
     Parameters
@@ -97,9 +108,11 @@ def climb(evaluate, x0, limit: int, relative: float, gradient: float) -> Climb:
     ArithmeticError, ValueError
         If the first evaluation fails.
     """
-    best, failures, worst = [], [], [0.0]
+    best: list[tuple[float, float, BestT]] = []  # the best evaluation, once there is one
+    failures: list[str] = []
+    worst = [0.0]
 
-    def objective(x):
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
         try:
             value, slope, found = evaluate(x)
             if not (np.isfinite(value) and np.all(np.isfinite(slope))):
@@ -110,12 +123,12 @@ def climb(evaluate, x0, limit: int, relative: float, gradient: float) -> Climb:
             failures.append(str(error))
             return wall(worst[0]), np.zeros_like(x)
         worst[0] = max(worst[0], -value)
-        if not best or value > best[0]:
-            best[:] = value, float(np.max(np.abs(slope))), found
+        if not best or value > best[0][0]:
+            best[:] = [(value, float(np.max(np.abs(slope))), found)]
         return -value, -slope
 
     outcome = lbfgs(objective, x0, limit, relative, gradient)
-    value, slope, found = best
+    value, slope, found = best[0]
     there = abs(outcome.value + value) <= SAME * (1.0 + abs(value))
     message = outcome.message
     if failures:
@@ -123,7 +136,14 @@ def climb(evaluate, x0, limit: int, relative: float, gradient: float) -> Climb:
     return Climb(found, value, slope, outcome.success and there, outcome.evaluations, message)
 
 
-def lbfgs(objective, x0, limit: int, relative: float, gradient: float, bounds=None) -> Outcome:
+def lbfgs(
+    objective: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    x0: np.ndarray,
+    limit: int,
+    relative: float,
+    gradient: float,
+    bounds: Sequence[tuple[float, float | None]] | None = None,
+) -> Outcome:
     """Minimise ``objective(x) -> (value, gradient)`` by L-BFGS-B.
 
     Parameters

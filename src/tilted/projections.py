@@ -13,11 +13,16 @@ table, evaluated without building it: only the four grid corners around each poi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri_exp
 
 from tilted.quadrature import TiltedDensity, integrate
+
+if TYPE_CHECKING:
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.quadrature import Panels
 
 SQRT_2PI = np.sqrt(2.0 * np.pi)
 TINY = 1e-300
@@ -38,13 +43,19 @@ class Projection:
     d2: np.ndarray
 
 
-def kl(likelihood, y, m, v, power=None) -> Projection:
+def kl(
+    likelihood: Likelihood,
+    y: np.ndarray,
+    m: np.ndarray,
+    v: np.ndarray,
+    power: float | np.ndarray | None = None,
+) -> Projection:
     """Moment matching [Zhang 2020, eq. 3], of the likelihood to a power if one is given; arrays [N]."""
     t = likelihood.tilted(y, m, v) if power is None else likelihood.tilted(y, m, v, power)
     return Projection(t.log_z, t.mean, t.variance, t.d1, t.d2)
 
 
-def wasserstein(likelihood, y, m, v) -> Projection:
+def wasserstein(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
     """The L2 Wasserstein projection [Zhang 2020, eq. 5]; y, m, v are arrays [N]."""
     t = likelihood.tilted(y, m, v)
     sd = wasserstein_sd(likelihood.tilted_density(y, m, v))
@@ -61,7 +72,7 @@ def wasserstein_sd(density: TiltedDensity) -> np.ndarray:
     return panels.integral(np.exp(-0.5 * z**2) / SQRT_2PI)
 
 
-def normal_scores(panels):
+def normal_scores(panels: Panels) -> tuple[np.ndarray, np.ndarray]:
     """Phi^-1(F) at the nodes [N, P, K] (infinite where F underflows), and where F < 1/2."""
     left = panels.cumulative(panels.density)
     right = panels.cumulative(panels.density, from_right=True)
@@ -86,7 +97,7 @@ class Sensitivity:
     variance_v: np.ndarray
 
 
-def kl_sensitivity(likelihood, y, m, v) -> Sensitivity:
+def kl_sensitivity(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Sensitivity:
     """Derivatives [N] of the moment-matched mean and variance: covariances with the cavity's scores."""
     panels, offset, scores = _scored_panels(likelihood, y, m, v)
     square = (offset - panels.expectation(offset)[:, None, None]) ** 2
@@ -95,7 +106,9 @@ def kl_sensitivity(likelihood, y, m, v) -> Sensitivity:
     return Sensitivity(*means, *variances)
 
 
-def wasserstein_sensitivity(likelihood, y, m, v) -> Sensitivity:
+def wasserstein_sensitivity(
+    likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray
+) -> Sensitivity:
     """Derivatives [N] of :func:`wasserstein` in the cavity's mean and variance.
 
     d phi(Phi^-1(p)) / dp = -Phi^-1(p), and dF/dtheta at x is the integral up to x of the centred score,
@@ -114,7 +127,9 @@ def wasserstein_sensitivity(likelihood, y, m, v) -> Sensitivity:
     return Sensitivity(*means, *variances)
 
 
-def _scored_panels(likelihood, y, m, v):
+def _scored_panels(
+    likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray
+) -> tuple[Panels, np.ndarray, list[np.ndarray]]:
     """Panels of the tilted densities, f - m at the nodes, and the centred scores in m and v."""
     density = likelihood.tilted_density(y, m, v)
     panels = integrate(density)
@@ -136,12 +151,14 @@ class TableGrid:
 
     sensitivity = None
 
-    def project(self, likelihood, y, m, v) -> Projection:
+    def project(self, likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
         """:func:`wasserstein_table` on this grid, arrays [N]."""
         return wasserstein_table(likelihood, y, m, v, self)
 
 
-def wasserstein_table(likelihood, y, m, v, grid: TableGrid | None = None) -> Projection:
+def wasserstein_table(
+    likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray, grid: TableGrid | None = None
+) -> Projection:
     """The paper's table, arrays [N]: sigma^2 bilinear in (mu, log10 sigma), moment matching outside its box.
 
     Returns the same numbers as interpolating the 20001 x 2001 table, whose entries are computed here
@@ -158,7 +175,9 @@ def wasserstein_table(likelihood, y, m, v, grid: TableGrid | None = None) -> Pro
     return Projection(t.log_z, t.mean, variance, t.d1, (variance - v) / v**2)
 
 
-def _bilinear(likelihood, y, m, log_sigma, grid):
+def _bilinear(
+    likelihood: Likelihood, y: np.ndarray, m: np.ndarray, log_sigma: np.ndarray, grid: TableGrid
+) -> np.ndarray:
     """Bilinear interpolation of sigma_QP^2 between the four grid corners around each point."""
     row = np.minimum(np.floor(m / grid.step), round(grid.mu_limit / grid.step) - 1)
     column = np.minimum(np.floor(log_sigma / grid.step), round(grid.log10_sigma_limit / grid.step) - 1)

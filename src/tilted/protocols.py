@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib import resources
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 TASKS = ("classification", "counts")
 TUNE = "-tune"
@@ -16,13 +20,13 @@ PLUS = "+"
 
 
 @lru_cache(maxsize=2)
-def _load(file: str) -> dict:
+def _load(file: str) -> dict[str, Any]:
     import yaml
 
     return yaml.safe_load(resources.files("tilted").joinpath(file).read_text("utf-8"))
 
 
-def _all() -> dict:
+def _all() -> dict[str, Any]:
     return _load("protocols.yaml")
 
 
@@ -31,7 +35,7 @@ def names() -> list[str]:
     return list(_all())
 
 
-def differences() -> dict[str, dict]:
+def differences() -> dict[str, dict[str, Any]]:
     """Differences by name, as ``differences.yaml`` has them."""
     return _load("differences.yaml")
 
@@ -41,7 +45,7 @@ def derived() -> list[str]:
     return [entry["base"] + PLUS + name for name, entry in differences().items() if "change" in entry]
 
 
-def block(protocol: str, task: str) -> dict:
+def block(protocol: str, task: str) -> dict[str, Any]:
     """The choices of ``protocol`` for ``task`` ("classification" or "counts").
 
     Raises
@@ -66,7 +70,7 @@ def block(protocol: str, task: str) -> dict:
     return merged(_all()[base][task], change[task])
 
 
-def merged(base: dict, change: dict) -> dict:
+def merged(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
     """``base`` with the entries of ``change``, which may be nested; neither is altered."""
     out = dict(base)
     for key, value in change.items():
@@ -75,7 +79,7 @@ def merged(base: dict, change: dict) -> dict:
     return out
 
 
-def method(protocol: str, task: str, name: str) -> dict:
+def method(protocol: str, task: str, name: str) -> dict[str, Any]:
     """The spec of one method; ``NAME-tune`` is the first tuning of a method tuned twice.
 
     Raises
@@ -92,7 +96,7 @@ def method(protocol: str, task: str, name: str) -> dict:
     return methods[job]
 
 
-def choices(protocol: str, task: str, name: str) -> dict:
+def choices(protocol: str, task: str, name: str) -> dict[str, Any]:
     """All that a protocol says about one method: the task's choices and, as ``method``, its spec.
 
     Raises
@@ -104,7 +108,7 @@ def choices(protocol: str, task: str, name: str) -> dict:
     return {**shared, "method": method(protocol, task, name)}
 
 
-def job_of(methods: dict, record: str) -> str | None:
+def job_of(methods: dict[str, Any], record: str) -> str | None:
     """The method whose job writes records called ``record``, or None."""
     if record in methods:
         return record

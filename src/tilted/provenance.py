@@ -19,6 +19,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 PACKAGE = Path(__file__).parent
 ROOT = PACKAGE.name
@@ -96,7 +100,7 @@ def content_hash(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def stamp(source: str, choices: dict) -> dict:
+def stamp(source: str, choices: dict[str, Any]) -> dict[str, Any]:
     """What every record of a run says about it.
 
     Parameters
@@ -119,7 +123,7 @@ def stamp(source: str, choices: dict) -> dict:
     }
 
 
-def environment() -> dict:
+def environment() -> dict[str, str]:
     """Versions and machine, as a flat dictionary of strings."""
     versions = {name: _version(name) for name in PACKAGES}
     optional = {name: version for name in OPTIONAL if (version := _version(name)) != ABSENT}

@@ -37,7 +37,7 @@ class TiltedDensity:
 
 
 @lru_cache(maxsize=4)
-def gauss_legendre(n: int = NODES):
+def gauss_legendre(n: int = NODES) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nodes [n], weights [n] on [-1, 1] and S [n, n]: S_ij = integral of cardinal j from -1 to node i."""
     x, w = legendre.leggauss(n)
     vandermonde = legendre.legvander(x, n - 1)
@@ -48,7 +48,7 @@ def gauss_legendre(n: int = NODES):
 
 
 @lru_cache(maxsize=4)
-def gauss_hermite(n: int):
+def gauss_hermite(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes [n] and weights [n] for expectations under a standard normal."""
     x, w = hermite.hermgauss(n)
     return np.sqrt(2.0) * x, w / np.sqrt(np.pi)
@@ -113,7 +113,9 @@ def integrate(density: TiltedDensity) -> Panels:
     return Panels(offsets, weights, q / z[:, None, None], half, peak + np.log(z))
 
 
-def panel_edges(low, high, panels: int, breaks=None) -> np.ndarray:
+def panel_edges(
+    low: np.ndarray, high: np.ndarray, panels: int, breaks: np.ndarray | None = None
+) -> np.ndarray:
     """Equal panels from ``low`` to ``high`` [N] with extra ``breaks`` [N, B], sorted and clipped."""
     grid = np.linspace(0.0, 1.0, panels + 1)
     edges = low[:, None] + (high - low)[:, None] * grid
@@ -124,7 +126,9 @@ def panel_edges(low, high, panels: int, breaks=None) -> np.ndarray:
     return np.sort(np.concatenate([edges, breaks], axis=1), axis=1)
 
 
-def bisect(function, low, high, steps: int):
+def bisect(
+    function: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray, steps: int
+) -> np.ndarray:
     """Root [N] of elementwise decreasing functions on [low, high]; a fixed number of halvings."""
     low, high = np.array(low, dtype=float), np.array(high, dtype=float)
     for _ in range(steps):
@@ -134,7 +138,7 @@ def bisect(function, low, high, steps: int):
     return 0.5 * (low + high)
 
 
-def gaussian_trapezoid(sd: np.ndarray, strip: float):
+def gaussian_trapezoid(sd: np.ndarray, strip: float) -> tuple[np.ndarray, np.ndarray]:
     """Trapezoidal nodes for expectations under N(m, sd^2) of functions analytic in a strip.
 
     The error is about exp(-2 pi strip / h) + exp(-2 (pi sd / h)^2) for step h, and exp(-36) from cutting

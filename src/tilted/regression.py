@@ -9,6 +9,7 @@ a search some jitter.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from tilted.inference.result import Status
 from tilted.optimise import climb
 from tilted.posteriors.collapsed import Collapsed, Gradient, Regression, check_noise
 from tilted.posteriors.full import Full, FullRegression
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Search:
     gradient_tolerance: float = 1e-5
     move_pseudo_inputs: bool = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_whole("max_evaluations", self.max_evaluations, 1)
         for name in ("relative_tolerance", "gradient_tolerance"):
             value = getattr(self, name)
@@ -63,7 +67,11 @@ class Fitted:
 
 
 def maximise(
-    problem: Regression | FullRegression, kernel, Z: np.ndarray, noise: float, search: Search | None = None
+    problem: Regression | FullRegression,
+    kernel: Kernel,
+    Z: np.ndarray,
+    noise: float,
+    search: Search | None = None,
 ) -> Fitted:
     """Maximise the energy from given parameters.
 
@@ -91,15 +99,15 @@ def maximise(
     search = search or Search()
     P, moving = len(kernel.parameters()), search.move_pseudo_inputs
 
-    def at(x):
+    def at(x: np.ndarray) -> tuple[Kernel, np.ndarray, float]:
         parameters = np.exp(x[: P + 1])
         points = x[P + 1 :].reshape(Z.shape) if moving else Z
         return kernel.with_parameters(parameters[:P]), points, float(parameters[P])
 
-    def evaluate(x):
+    def evaluate(x: np.ndarray) -> tuple[float, np.ndarray, tuple[Collapsed | Full, Gradient]]:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
-            found = problem.evaluate(*at(x))
-        return found[0].log_evidence, _slope(*found, moving), found
+            state, gradient = problem.evaluate(*at(x))
+        return state.log_evidence, _slope(state, gradient, moving), (state, gradient)
 
     start = np.log(np.append(kernel.parameters(), noise))
     x0 = np.concatenate([start, Z.ravel()]) if moving else start
@@ -112,7 +120,7 @@ def maximise(
     return Fitted(state, gradient, status)
 
 
-def _slope(state, gradient: Gradient, moving: bool) -> np.ndarray:
+def _slope(state: Collapsed | Full, gradient: Gradient, moving: bool) -> np.ndarray:
     """The gradient in the coordinates of the search."""
     scales = np.append(state.kernel.parameters(), state.noise)
     logs = np.append(gradient.kernel, gradient.noise) * scales

@@ -10,6 +10,7 @@ a function of the parameters.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +28,12 @@ from tilted.posteriors.collapsed import check_data
 from tilted.posteriors.pseudo import check_jitter
 from tilted.posteriors.sparse import Sparse
 from tilted.regression import Search
+
+if TYPE_CHECKING:
+    from tilted.inference.rule import Rule
+    from tilted.kernels.contract import Kernel
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.sparse import SparseState
 
 
 @dataclass(frozen=True)
@@ -55,13 +62,13 @@ class Problem:
 
     X: np.ndarray
     y: np.ndarray
-    likelihood: object
+    likelihood: Likelihood
     alpha: float | np.ndarray = 1.0
     mean: float = 0.0
     jitter: float = 0.0
     options: Options = Options()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_data(self.X, self.y)
         object.__setattr__(self, "y", self.likelihood.domain(self.y))
         powers = np.asarray(self.alpha, dtype=float)
@@ -73,11 +80,13 @@ class Problem:
             raise ValueError(f"the prior mean is one finite number, got {self.mean}")
         check_jitter(self.jitter)
 
-    def rule(self):
+    def rule(self) -> Rule:
         """The local rule of the power."""
         return get_rule("vb") if np.all(np.equal(self.alpha, 0.0)) else power_rule(self.alpha)
 
-    def infer(self, kernel, Z: np.ndarray, start: Sites | None = None) -> tuple[Sparse, Inference]:
+    def infer(
+        self, kernel: Kernel, Z: np.ndarray, start: Sites | None = None
+    ) -> tuple[Sparse, Inference[SparseState]]:
         """The prior through pseudo-inputs ``Z`` [M, D], and the inference, from a warm start or flat sites.
 
         Raises
@@ -106,7 +115,7 @@ class Fitted:
     """
 
     posterior: Sparse = field(repr=False)
-    inference: Inference
+    inference: Inference[SparseState]
     status: Status
     mean: float
 
@@ -116,7 +125,7 @@ class Fitted:
 
 
 def maximise(
-    problem: Problem, kernel, Z: np.ndarray, search: Search | None = None, move_mean: bool = False
+    problem: Problem, kernel: Kernel, Z: np.ndarray, search: Search | None = None, move_mean: bool = False
 ) -> Fitted:
     """Maximise the energy from given parameters.
 
@@ -146,7 +155,7 @@ def maximise(
     last: list[Sites] = []  # the sites to start from, if any
     level = Level(problem.mean, variance_of(kernel))
 
-    def evaluate(x):
+    def evaluate(x: np.ndarray) -> tuple[float, np.ndarray, tuple[Sparse, Inference[SparseState], float]]:
         with np.errstate(over="ignore"):
             at = kernel.with_parameters(np.exp(x[:P]))
         here = replace(problem, mean=level.mean(at, float(x[-1]))) if move_mean else problem
@@ -189,7 +198,9 @@ def maximise(
     return Fitted(posterior, found, status, mean)
 
 
-def _converged(problem: Problem, kernel, Z, last: list[Sites], counts: dict) -> tuple[Sparse, Inference]:
+def _converged(
+    problem: Problem, kernel: Kernel, Z: np.ndarray, last: list[Sites], counts: dict[str, int]
+) -> tuple[Sparse, Inference[SparseState]]:
     """Posterior and inference from the last sites, or from flat ones where these lead nowhere.
 
     Raises

@@ -27,7 +27,7 @@ class WarmStarts:
         from one to another.
     """
 
-    def __init__(self, extrapolate: bool):
+    def __init__(self, extrapolate: bool) -> None:
         self.extrapolate = extrapolate
         self.last: Sites | None = None
         self.where: list[np.ndarray] = []

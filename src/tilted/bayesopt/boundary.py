@@ -78,7 +78,9 @@ def _pair(nfcpd: Nfcpd, k: int, Xs: np.ndarray) -> tuple[np.ndarray, ...]:
     return tuple(np.array(part) for part in zip(*out, strict=True))
 
 
-def standard(m, v, m0, v0, c) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def standard(
+    m: np.ndarray, v: np.ndarray, m0: np.ndarray, v0: np.ndarray, c: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Standardised thresholds of c(x) and c(x*), and their correlation."""
     return -m / np.sqrt(v), -m0 / np.sqrt(v0), np.clip(c / np.sqrt(v * v0), -CLOSEST, CLOSEST)
 

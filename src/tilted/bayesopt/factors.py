@@ -82,7 +82,9 @@ def no_better(alpha: np.ndarray, alphas: np.ndarray) -> tuple[np.ndarray, Tilt, 
     return log_z, of_u, Tilt(shift, left)
 
 
-def _all_hold(inside, outside, shape) -> tuple[np.ndarray, np.ndarray]:
+def _all_hold(
+    inside: np.ndarray, outside: np.ndarray, shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
     """Log probabilities that all constraints hold, and that not all do, a sum over the first that fails."""
     feasible, infeasible = np.zeros(shape), np.full(shape, -np.inf)
     for holds, fails in zip(inside, outside, strict=True):
@@ -91,7 +93,7 @@ def _all_hold(inside, outside, shape) -> tuple[np.ndarray, np.ndarray]:
     return feasible, infeasible
 
 
-def _tilt_of_u(alpha, log_truncated, log_free) -> Tilt:
+def _tilt_of_u(alpha: np.ndarray, log_truncated: np.ndarray, log_free: np.ndarray) -> Tilt:
     """A normal truncated to u > 0 and a free one, with these log weights."""
     truncated, free = np.exp(log_truncated), np.exp(log_free)
     r = hazard(alpha)
@@ -99,7 +101,9 @@ def _tilt_of_u(alpha, log_truncated, log_free) -> Tilt:
     return Tilt(truncated * r, left)
 
 
-def _tilt_of_c(alpha, falls, allowed, fails) -> tuple[np.ndarray, np.ndarray]:
+def _tilt_of_c(
+    alpha: np.ndarray, falls: np.ndarray, allowed: np.ndarray, fails: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """A normal truncated to c > 0, where another constraint fails or u > 0, and one truncated to c < 0.
 
     ``allowed`` and ``fails`` are their log weights, ``falls`` the log of by how much the density drops at 0.

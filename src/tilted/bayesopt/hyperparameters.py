@@ -74,7 +74,7 @@ def learn(X: np.ndarray, data: Scaled, prior: Prior | None = None, limit: int = 
     centre, spread = np.log(pairs[:, 0]), pairs[:, 1]
     problem, worst = FullRegression(X, data.y - data.mean), [0.0]
 
-    def objective(x):
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
         kernel, noise = _at(x)
         try:
             state, gradient = problem.evaluate(kernel, np.empty((0, X.shape[1])), noise)

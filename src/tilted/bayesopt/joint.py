@@ -62,7 +62,9 @@ class Gaussian:
     variance: np.ndarray = field(repr=False)
 
 
-def cavity(mean, variance, tau, nu) -> tuple[np.ndarray, np.ndarray]:
+def cavity(
+    mean: np.ndarray, variance: np.ndarray, tau: np.ndarray, nu: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance without the own site [eqs 15 to 18, 28]; infinite precision stays so."""
     left = 1.0 - tau * variance
     return (mean - variance * nu) / left, variance / left
@@ -101,7 +103,9 @@ def of_constraint(function: Surrogate, optima: np.ndarray) -> Projections:
     return Projections(directions, means, optimum, own)
 
 
-def loads(function: Surrogate, projections: Projections, rows: Rows, Xs: np.ndarray, optima: np.ndarray):
+def loads(
+    function: Surrogate, projections: Projections, rows: Rows, Xs: np.ndarray, optima: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """What f at ``Xs`` [n, D] has of the own coordinate of every x*, and the variance that is left [S, n].
 
     ``rows`` are those of the function there.

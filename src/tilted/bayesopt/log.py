@@ -9,9 +9,13 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
-def read(path: str | Path) -> list[dict]:
+def read(path: str | Path) -> list[dict[str, Any]]:
     """All whole lines; none where there is no file.
 
     Raises
@@ -40,7 +44,7 @@ def _first_wrong(lines: list[bytes]) -> int:
     return len(lines)
 
 
-def append(path: str | Path, line: dict) -> None:
+def append(path: str | Path, line: dict[str, Any]) -> None:
     """Add a line at the end, after dropping what is left of one, and wait until it is on the disk."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

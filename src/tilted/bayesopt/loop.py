@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import qmc
@@ -20,6 +21,9 @@ from tilted.bayesopt import hyperparameters, surrogate
 from tilted.bayesopt import log as logs
 from tilted.bayesopt.rules import RULES, Proposal, Settings, recommend
 from tilted.inference.options import require_whole
+
+if TYPE_CHECKING:
+    from typing import Any
 
 Function = Callable[[np.ndarray], float]
 
@@ -41,7 +45,7 @@ class Evaluation:
     iteration: int
     x: tuple[float, ...]
     values: tuple[float | None, ...]
-    why: dict = field(default_factory=dict)
+    why: dict[str, Any] = field(default_factory=dict)
 
     @property
     def feasible(self) -> bool | None:
@@ -163,7 +167,7 @@ def check_bounds(bounds: Sequence[tuple[float, float]]) -> tuple[np.ndarray, np.
     return pairs[:, 0], pairs[:, 1]
 
 
-def _resume(log, header: dict) -> list[Evaluation]:
+def _resume(log: str | Path | None, header: dict[str, Any]) -> list[Evaluation]:
     """Evaluations in the log; a new log gets its first line."""
     if log is None:
         return []
@@ -188,7 +192,9 @@ def _resume(log, header: dict) -> list[Evaluation]:
     return done
 
 
-def _propose(done, iteration: int, header: dict, settings: Settings, dimension: int) -> Proposal:
+def _propose(
+    done: Sequence[Evaluation], iteration: int, header: dict[str, Any], settings: Settings, dimension: int
+) -> Proposal:
     seed = header["seed"]
     if iteration < header["initial"]:
         design = qmc.LatinHypercube(dimension, rng=np.random.default_rng(seed)).random(header["initial"])
@@ -209,7 +215,7 @@ def _observe(functions: Sequence[Function], x: np.ndarray, proposal: Proposal) -
     return tuple(values)
 
 
-def _number(value, name: str, x: np.ndarray) -> float:
+def _number(value: object, name: str, x: np.ndarray) -> float:
     """What a function returned, if that is one finite number."""
     try:
         number = np.asarray(value, dtype=float).item()
@@ -220,7 +226,9 @@ def _number(value, name: str, x: np.ndarray) -> float:
     return number
 
 
-def model(done: Sequence[Evaluation], bounds) -> tuple[list[surrogate.Surrogate], int]:
+def model(
+    done: Sequence[Evaluation], bounds: Sequence[Sequence[float]]
+) -> tuple[list[surrogate.Surrogate], int]:
     """Surrogates of all functions in the unit cube, at the places visited.
 
     In the units of `hyperparameters.scaled`, which differ between functions but keep every sign. Beside them
@@ -242,7 +250,7 @@ def model(done: Sequence[Evaluation], bounds) -> tuple[list[surrogate.Surrogate]
 
 
 def recommendation(
-    done: Sequence[Evaluation], bounds, settings: Settings, seed: int
+    done: Sequence[Evaluation], bounds: Sequence[Sequence[float]], settings: Settings, seed: int
 ) -> tuple[np.ndarray, bool]:
     """Where the minimum seems to be after these evaluations, and whether with the settings' confidence."""
     low, high = np.transpose(bounds)
@@ -256,9 +264,9 @@ def _in_box(place: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.clip(low + place * (high - low), low, high)
 
 
-def _conclude(done, header, settings, resumed: int) -> Found:
-    feasible = [e for e in done if e.feasible and e.values[0] is not None]
-    best = min(feasible, key=lambda e: e.values[0]) if feasible else None
+def _conclude(done: Sequence[Evaluation], header: dict[str, Any], settings: Settings, resumed: int) -> Found:
+    feasible = [(value, e) for e in done if e.feasible and (value := e.values[0]) is not None]
+    best = min(feasible, key=lambda pair: pair[0])[1] if feasible else None
     place, confident = recommendation(done, header["bounds"], settings, header["seed"])
     message = f"{len(done)} evaluations, {len(feasible)} of them feasible"
     if not feasible:

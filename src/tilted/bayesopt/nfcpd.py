@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg.blas import dtrsm
@@ -27,6 +28,9 @@ from tilted.bayesopt.joint import (
     refresh,
 )
 from tilted.bayesopt.surrogate import Surrogate
+
+if TYPE_CHECKING:
+    from tilted.bayesopt.surrogate import Rows
 
 COOLING = 0.99  # the step shrinks by this in an iteration
 ROUNDING = 1e-12  # of the variance of f(x): that of f(x) - f(x*) below this means that x is x*
@@ -145,7 +149,7 @@ def infer(
 class _Run:
     """The loop's variables: sites and posteriors of every function, and what becomes of every x*."""
 
-    def __init__(self, functions: tuple[Surrogate, ...], optima: np.ndarray):
+    def __init__(self, functions: tuple[Surrogate, ...], optima: np.ndarray) -> None:
         self.functions, self.optima = functions, optima
         self.projections = (
             of_objective(functions[0], optima),
@@ -178,12 +182,22 @@ class _Run:
         self.step[active[~proper]] *= 0.5
         self._accept(active[proper], proper, tau, nu, found, tolerance)
 
-    def _towards(self, active, olds, news) -> list[np.ndarray]:
+    def _towards(
+        self, active: np.ndarray, olds: Sequence[np.ndarray], news: Sequence[np.ndarray]
+    ) -> list[np.ndarray]:
         """A step from old to new natural parameters [eq. 38]."""
         step = self.step[active, None]
         return [old[active] + step * (new - old[active]) for old, new in zip(olds, news, strict=True)]
 
-    def _accept(self, which, proper, tau, nu, found, tolerance) -> None:
+    def _accept(
+        self,
+        which: np.ndarray,
+        proper: np.ndarray,
+        tau: Sequence[np.ndarray],
+        nu: Sequence[np.ndarray],
+        found: Sequence[Gaussian],
+        tolerance: float,
+    ) -> None:
         changes = np.zeros(len(which))
         for j, posterior in enumerate(found):
             for name in ("mean", "variance"):
@@ -229,8 +243,8 @@ class _Run:
             negative,
             np.sum(~self.kept, axis=1),
         )
-        parts = (self.tau, self.nu, self.projections, self.posteriors)
-        return Nfcpd(self.functions, self.optima, *(tuple(part) for part in parts), status)
+        sites = tuple(self.tau), tuple(self.nu)
+        return Nfcpd(self.functions, self.optima, *sites, self.projections, tuple(self.posteriors), status)
 
 
 @dataclass(frozen=True)
@@ -283,7 +297,9 @@ def before_last_factor(nfcpd: Nfcpd, Xs: np.ndarray) -> tuple[Predicted, np.ndar
     return Predicted(np.array(means), np.array(variances)), u_mean, u_variance, with_u
 
 
-def _whitened(function, projections, q, rows, Xs, optima) -> tuple[np.ndarray, np.ndarray]:
+def _whitened(
+    function: Surrogate, projections: Projections, q: Gaussian, rows: Rows, Xs: np.ndarray, optima: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """f(x) = mean + G^T (standard normals) + rest under q: G [S, R + 1, n] and the rest's variance [S, n]."""
     load, rest = loads(function, projections, rows, Xs, optima)
     common = np.asfortranarray(rows.root.T)
@@ -295,7 +311,7 @@ def _whitened(function, projections, q, rows, Xs, optima) -> tuple[np.ndarray, n
     return G, rest
 
 
-def finish(under_q: Predicted, u_mean, u_variance, with_u) -> Predicted:
+def finish(under_q: Predicted, u_mean: np.ndarray, u_variance: np.ndarray, with_u: np.ndarray) -> Predicted:
     """The last factor, at x itself, and the moments it leaves [eqs 35 to 37]; where x is x* it is 1."""
     mean, variance = under_q.mean.copy(), under_q.variance.copy()
     kept = u_variance > ROUNDING * under_q.variance[0]

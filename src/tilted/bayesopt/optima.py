@@ -13,12 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
 
 from tilted import linalg
 from tilted.bayesopt.surrogate import Surrogate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tilted.kernels.squared_exponential import SquaredExponential
 
 SLACK = 1e-6
 """Of a constraint's prior standard deviation: by how much a refined minimum may violate it."""
@@ -40,7 +46,7 @@ class Paths:
         Of the kernel's functions.
     """
 
-    kernel: object
+    kernel: SquaredExponential
     mean: float
     frequencies: np.ndarray = field(repr=False)
     phases: np.ndarray = field(repr=False)
@@ -145,12 +151,14 @@ def sample(
     return Optima(np.array(found).reshape(-1, len(bounds)), drawn, infeasible, unrefined)
 
 
-def _refine(drawings: Sequence[Paths], s: int, start: np.ndarray, value: float, bounds) -> np.ndarray | None:
+def _refine(
+    drawings: Sequence[Paths], s: int, start: np.ndarray, value: float, bounds: np.ndarray
+) -> np.ndarray | None:
     """A feasible point that is no worse, from a local search; None if it found none."""
     objective, constraints = drawings[0], drawings[1:]
     scales = [np.sqrt(c.kernel.variance) for c in constraints]
 
-    def of(path):
+    def of(path: Paths) -> tuple[Callable[[np.ndarray], float], Callable[[np.ndarray], np.ndarray]]:
         one = Paths(
             path.kernel,
             path.mean,
@@ -163,14 +171,15 @@ def _refine(drawings: Sequence[Paths], s: int, start: np.ndarray, value: float, 
         return lambda x: float(one(x[None])[0, 0]), lambda x: one.slope(x, 0)
 
     f, slope = of(objective)
-    rules = [dict(zip(("type", "fun", "jac"), ("ineq", *of(c)), strict=True)) for c in constraints]
+    limits = [of(c) for c in constraints]
+    rules = [{"type": "ineq", "fun": c, "jac": by_x} for c, by_x in limits]
     low, high = np.transpose(bounds)
     for reach in REACHES:  # far steps may lead to where no feasible point is near
         near = np.maximum(low, start - reach * (high - low)), np.minimum(high, start + reach * (high - low))
         end = minimize(f, start, jac=slope, bounds=np.transpose(near), constraints=rules, method="SLSQP",
                        options={"maxiter": STEPS})  # fmt: skip
         x = np.clip(end.x, *near)
-        holds = all(rule["fun"](x) >= -SLACK * scale for rule, scale in zip(rules, scales, strict=True))
+        holds = all(c(x) >= -SLACK * scale for (c, _), scale in zip(limits, scales, strict=True))
         if holds and np.all(np.isfinite(x)) and f(x) <= value:
             return x
     return None

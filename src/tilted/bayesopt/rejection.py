@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted.bayesopt.joint import loads, of_constraint
 from tilted.bayesopt.surrogate import Surrogate
+
+if TYPE_CHECKING:
+    from tilted.bayesopt.joint import Projections
 
 BATCH = 20_000
 
@@ -109,8 +113,8 @@ def sample(
     number = np.sum(holds, axis=0)
     mean, variance = (np.full((len(functions), len(Xs)), np.nan) for _ in range(2))
     for i in np.flatnonzero(number >= 2):
-        chosen = np.array([v[holds[:, i], i] for v in at_x])
-        mean[:, i], variance[:, i] = chosen.mean(axis=1), chosen.var(axis=1, ddof=1)
+        left = np.array([v[holds[:, i], i] for v in at_x])
+        mean[:, i], variance[:, i] = left.mean(axis=1), left.var(axis=1, ddof=1)
     before = _before(at_x, at_x[0] - values[0][:, -1:]) if kept >= 2 else None
     return Kept(draws, kept, values, mean, variance, number, before)
 
@@ -139,7 +143,14 @@ def _possible(values: list[np.ndarray]) -> np.ndarray:
     return ~np.any(better, axis=1) & np.all([c[:, -1] > 0 for c in constraints], axis=0)
 
 
-def _at(function, projections, z, Xs, optima, rng) -> np.ndarray:
+def _at(
+    function: Surrogate,
+    projections: Projections,
+    z: np.ndarray,
+    Xs: np.ndarray,
+    optima: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
     """Draws of a function at ``Xs``, given the coordinates of its values at the points and x* [kept, n]."""
     rows = function.rows(Xs)
     load, rest = loads(function, projections, rows, Xs, optima)

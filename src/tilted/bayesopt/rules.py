@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
@@ -19,6 +20,9 @@ from tilted.bayesopt.nfcpd import infer
 from tilted.bayesopt.surrogate import Surrogate
 from tilted.inference.options import require_whole
 from tilted.likelihoods.normal import LOG_SQRT_2PI, hazard
+
+if TYPE_CHECKING:
+    from typing import Any
 
 STARTS, STEPS, DIFFERENCE = 3, 15, 1e-4  # of the search for the best place
 INSIDE = 1e-6  # of a log probability: how far within the confident region a recommendation is sought
@@ -50,7 +54,7 @@ class Settings:
     decoupled: bool = False
     confidence: float = 0.975
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("optima", "candidates"):
             require_whole(name, getattr(self, name), 1)
         if not 0.0 < self.confidence < 1.0:
@@ -63,14 +67,14 @@ class Proposal:
 
     place: np.ndarray
     function: int | None
-    why: dict
+    why: dict[str, Any]
 
 
 def pesc(functions: Sequence[Surrogate], rng: np.random.Generator, settings: Settings) -> Proposal:
     """Where the expected reduction of entropy is largest; where no x* was found, where all likely hold."""
     box = np.tile([0.0, 1.0], (functions[0].points.shape[1], 1))
     places = optima.sample(functions[0], functions[1:], box, settings.optima, rng, settings.candidates)
-    counts = {
+    counts: dict[str, float] = {
         "optima": len(places.places),
         "infeasible_draws": places.infeasible,
         "unrefined": places.unrefined,
@@ -85,10 +89,12 @@ def pesc(functions: Sequence[Surrogate], rng: np.random.Generator, settings: Set
         "halvings": int(np.sum(given.status.halvings)),
         "dropped": int(np.sum(given.status.dropped)),
     }
-    combine = (lambda parts: parts.max(axis=0)) if settings.decoupled else (lambda parts: parts.sum(axis=0))
-    place, value = highest(
-        lambda X: combine(entropy_reduction(given, X)), box, rng, settings.candidates, places.places
-    )
+
+    def promised(X: np.ndarray) -> np.ndarray:
+        parts = entropy_reduction(given, X)
+        return parts.max(axis=0) if settings.decoupled else parts.sum(axis=0)
+
+    place, value = highest(promised, box, rng, settings.candidates, places.places)
     best = int(np.argmax(entropy_reduction(given, place[None])[:, 0])) if settings.decoupled else None
     return Proposal(place, best, {"rule": "pesc", **counts, "value": value})
 
@@ -118,10 +124,15 @@ def improvement(functions: Sequence[Surrogate], rng: np.random.Generator, settin
 
 def chance(functions: Sequence[Surrogate], rng: np.random.Generator, settings: Settings) -> Proposal:
     """A uniformly random place."""
-    return Proposal(rng.random(functions[0].points.shape[1]), None, {"rule": "random"})
+    dimension: int = functions[0].points.shape[1]
+    return Proposal(rng.random(dimension), None, {"rule": "random"})
 
 
-RULES: dict[str, Callable[..., Proposal]] = {"pesc": pesc, "improvement": improvement, "random": chance}
+RULES: dict[str, Callable[[Sequence[Surrogate], np.random.Generator, Settings], Proposal]] = {
+    "pesc": pesc,
+    "improvement": improvement,
+    "random": chance,
+}
 
 
 def log_feasible(functions: Sequence[Surrogate], Xs: np.ndarray) -> np.ndarray:
@@ -145,7 +156,13 @@ def log_improvement(objective: Surrogate, best: float, Xs: np.ndarray) -> np.nda
     return np.log(sd) + np.where(far, tail, inner)
 
 
-def highest(value, box, rng, candidates: int, known: np.ndarray | None = None) -> tuple[np.ndarray, float]:
+def highest(
+    value: Callable[[np.ndarray], np.ndarray],
+    box: np.ndarray,
+    rng: np.random.Generator,
+    candidates: int,
+    known: np.ndarray | None = None,
+) -> tuple[np.ndarray, float]:
     """A maximum of ``value`` (places [n, D] -> [n]) in a box [D, 2]: random places, the best refined.
 
     Parameters
@@ -169,11 +186,13 @@ def highest(value, box, rng, candidates: int, known: np.ndarray | None = None) -
     return best, top
 
 
-def _with_slope(value, low, high):
+def _with_slope(
+    value: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray
+) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
     """-value and its gradient by central differences, one-sided at the box's walls."""
     steps = DIFFERENCE * np.diag(high - low)
 
-    def negative(x):
+    def negative(x: np.ndarray) -> tuple[float, np.ndarray]:
         up, down = np.minimum(x + steps, high), np.maximum(x - steps, low)
         found = value(np.vstack([x[None], up, down]))
         n = len(x)
@@ -197,7 +216,7 @@ def recommend(
     box = np.tile([0.0, 1.0], (functions[0].points.shape[1], 1))
     needed = np.log(settings.confidence)
 
-    def holds(X):
+    def holds(X: np.ndarray) -> np.ndarray:
         margins = [_log_probability(function, X) - needed for function in functions[1:]]
         return np.min(margins, axis=0) if margins else np.ones(len(X))
 

@@ -13,10 +13,14 @@ almost exactly, and smooth kernels, whose matrices are singular to rounding, nee
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted import linalg
+
+if TYPE_CHECKING:
+    from tilted.kernels.squared_exponential import SquaredExponential
 
 NOTHING = 1e-10
 """Of the prior variance: what is left of a value below this counts as determined by the basis."""
@@ -64,7 +68,7 @@ class Surrogate:
         Row of ``points`` of every observation.
     """
 
-    kernel: object
+    kernel: SquaredExponential
     noise: float
     mean: float
     points: np.ndarray = field(repr=False)
@@ -112,7 +116,12 @@ def positive_part(variance: np.ndarray, scale: float) -> np.ndarray:
 
 
 def condition(
-    kernel, noise: float, X: np.ndarray, y: np.ndarray, points: np.ndarray | None = None, mean: float = 0.0
+    kernel: SquaredExponential,
+    noise: float,
+    X: np.ndarray,
+    y: np.ndarray,
+    points: np.ndarray | None = None,
+    mean: float = 0.0,
 ) -> Surrogate:
     """Condition on the observations of one function.
 

@@ -21,6 +21,7 @@ from tilted.estimators.search import start_kernel
 from tilted.inference.options import Options
 
 if TYPE_CHECKING:
+    from tilted.inference.rule import Projector
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
 
@@ -192,7 +193,7 @@ class GPClassifier(OneVsRest):
 
     cv: int = 3
     penalty: float = 0.1
-    projection: object = None
+    projection: Projector | None = None
 
     def _fitter(
         self, X: np.ndarray, kernel: Kernel, likelihood: Likelihood, rng: np.random.Generator

@@ -16,12 +16,12 @@ from tilted.inference import rep
 from tilted.inference.options import require_whole
 from tilted.inference.pep import power_rule
 from tilted.inference.result import Inference, Status
-from tilted.inference.rule import Rule
-from tilted.posteriors.dense import DenseState
 
 if TYPE_CHECKING:
+    from tilted.inference.rule import Projector, Rule
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.dense import DenseState
 
 SEARCH = Search(transform="log")  # whose tolerances mean the same whatever the units of the inputs
 NO_EVIDENCE = (
@@ -52,7 +52,7 @@ class DenseSettings(Settings):
 
     cv: int
     penalty: float
-    projection: object
+    projection: Projector | None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,7 +117,6 @@ class DenseModel:
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*]: K** - K*f (K + T^-1)^-1 Kf*."""
         state, cross = self.fit.inference.state, self.kernel.matrix(X, self.fit.problem.X)
-        assert isinstance(state, DenseState)
         W = api.PREDICTOR.inner_precision(state)
         return self.mean + cross @ state.weights, self.kernel.matrix(X) - cross @ W @ cross.T
 
@@ -214,7 +213,7 @@ def _fit(X: np.ndarray, y: np.ndarray, kernel: Kernel, settings: DenseSettings, 
 
 def _search(
     problem: Problem, kernel: Kernel, search: Search, learn_mean: bool, optimise: bool
-) -> tuple[Problem, Kernel, Inference, Status]:
+) -> tuple[Problem, Kernel, Inference[DenseState], Status]:
     """Inference at the best mean and kernel, of which either may be kept."""
     if learn_mean:
         centred = means.maximise(problem, kernel, search, move_kernel=optimise)

@@ -17,6 +17,7 @@ from tilted.inference.result import Inference, Status
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.contract import State
 
 LEARNED = "constant"  # what stands for a prior mean learned by evidence
 
@@ -132,7 +133,7 @@ class Model(Protocol):
         """Log evidence at ``theta``, its gradient [P] if asked for, and the status; the mean stays."""
 
 
-def standing(inference: Inference) -> float:
+def standing(inference: Inference[State]) -> float:
     """The log evidence by which one search of several is chosen, -inf where it or the sites are unsound."""
     sound = inference.status.converged and np.isfinite(inference.log_evidence)
     return inference.log_evidence if sound else -np.inf

@@ -15,7 +15,6 @@ from tilted.inference.options import require_whole
 from tilted.inference.result import Status
 from tilted.likelihoods.contract import as_floats
 from tilted.posteriors.pseudo import PseudoPoints
-from tilted.posteriors.sparse import SparseState
 from tilted.regression import Search
 
 if TYPE_CHECKING:
@@ -155,7 +154,6 @@ class SparseModel:
     def latent(self) -> Predictor:
         """What predicts the latent function."""
         state = self.fitted.inference.state
-        assert isinstance(state, SparseState)
         return Predictor(self.pseudo, state.factor, state.projected, self.mean)
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -172,7 +170,6 @@ class SparseModel:
         posterior, found = self.problem.infer(kernel, self.pseudo.Z)
         if not gradient:
             return found.log_evidence, None, found.status
-        assert isinstance(found.state, SparseState)
         slope = posterior.evidence_gradient(found.state, found.by_extra)[0]
         return found.log_evidence, slope * kernel.parameters(), found.status
 

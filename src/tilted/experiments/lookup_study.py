@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,18 @@ from tilted.gaussian import cavity
 from tilted.inference.options import Options
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.projections import TableGrid, kl, wasserstein
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from tilted.data import Split
+    from tilted.inference.rule import Projector
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.projections import Projection
+
+    Arguments = tuple[Likelihood, np.ndarray, np.ndarray, np.ndarray]
+    Made = TypeVar("Made")
 
 PAPER = TableGrid()
 REGIONS = {"box": (10.0, -1.0, 1.0), "plane": (1e3, -3.0, 3.0)}
@@ -41,10 +54,11 @@ def modules_of(protocol: str, dataset: str) -> list[str]:
     """Modules whose closures a line of `effects` depends on, the search for its hyperparameters included."""
     start = protocols.method(protocol, qp.task_of(dataset), "qp")["start"]
     job = protocols.job_of(protocols.block(protocol, qp.task_of(dataset))["methods"], start)
+    assert job is not None, "methods start from others of their protocol"
     return [__name__, *(name for method in (job, "qp") for name in qp.modules_of(protocol, dataset, method))]
 
 
-def compare(counts: Sequence[int], points: int, rows: int, seed: int = 0) -> Iterator[dict]:
+def compare(counts: Sequence[int], points: int, rows: int, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Lines with `COLUMNS` for the probit (label +1), then for each count.
 
     Parameters
@@ -82,12 +96,12 @@ def compare(counts: Sequence[int], points: int, rows: int, seed: int = 0) -> Ite
                 }
 
 
-def _points(region: str, points: int, rng):
+def _points(region: str, points: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     limit, low, high = REGIONS[region]
     return rng.uniform(-limit, limit, points), 10.0 ** rng.uniform(low, high, points)
 
 
-def _by_quadrature(likelihood, y, m, v):
+def _by_quadrature(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
     """`wasserstein` in pieces that stay in the cache."""
     cuts = np.arange(lookup.BLOCK, len(m), lookup.BLOCK)
     parts = [
@@ -96,12 +110,14 @@ def _by_quadrature(likelihood, y, m, v):
     return type(parts[0])(*(np.concatenate([getattr(p, f) for p in parts]) for f in vars(parts[0])))
 
 
-def _timed(function, arguments):
+def _timed(function: Callable[..., Made], arguments: tuple[object, ...]) -> tuple[Made, float]:
     began = time.process_time()
     return function(*arguments), time.process_time() - began
 
 
-def _with_time(function, arguments, n_bytes, build):
+def _with_time(
+    function: Callable[..., Projection], arguments: Arguments, n_bytes: int, build: float
+) -> tuple[Projection, int, float, float]:
     found, seconds = _timed(function, arguments)
     return found, n_bytes, build, seconds
 
@@ -113,7 +129,7 @@ def _seconds_a_cell(name: str, y: float, rows: int) -> float:
     return seconds / block.values.size
 
 
-def _small_table(name: str, y: float, arguments):
+def _small_table(name: str, y: float, arguments: Arguments) -> tuple[paper_table.PaperTable, Arguments]:
     """A coarse built table in the paper's box and points in it, to time an evaluation."""
     grid = TableGrid(step=0.25)
     first, last = paper_table.blocks(grid, 10**6)[0]
@@ -123,7 +139,9 @@ def _small_table(name: str, y: float, arguments):
     return table, (likelihood, labels, np.clip(m, -10, 10), np.clip(v, 0.01, 100.0))
 
 
-def _line(projection, name, y, region, found, exact, ep) -> dict:
+def _line(
+    projection: str, name: str, y: float, region: str, found: Projection, exact: Projection, ep: Projection
+) -> dict[str, Any]:
     error = np.abs(np.sqrt(found.variance / exact.variance) - 1.0)
     gap = np.abs(ep.variance - exact.variance)
     # what differs by rounding alone is no gap
@@ -140,7 +158,9 @@ def _line(projection, name, y, region, found, exact, ep) -> dict:
     }
 
 
-def effects(dataset: Dataset, protocol: str, records: Iterable[dict], table) -> Iterator[dict]:
+def effects(
+    dataset: Dataset, protocol: str, records: Iterable[dict[str, Any]], table: lookup.RatioTable | None
+) -> Iterator[dict[str, Any]]:
     """QP by quadrature and with each table, at the hyperparameters of recorded fits.
 
     Parameters
@@ -174,7 +194,13 @@ def effects(dataset: Dataset, protocol: str, records: Iterable[dict], table) -> 
             yield dict(zip(EFFECT_COLUMNS, values, strict=True))
 
 
-def _outcome(block, spec, part, hyperparameters, projection) -> tuple[bool, float | None, float | None]:
+def _outcome(
+    block: dict[str, Any],
+    spec: dict[str, Any],
+    part: Split,
+    hyperparameters: dict[str, Any],
+    projection: Projector | None,
+) -> tuple[bool, float | None, float | None]:
     """Whether QP converged, its NTLL, and the share of its cavities outside the box; None without a fit."""
     likelihood = qp._likelihood(block)
     lengthscale = hyperparameters["lengthscale"]
@@ -205,7 +231,7 @@ def outside_box(m: np.ndarray, v: np.ndarray) -> np.ndarray:
     return ~((np.abs(m) <= PAPER.mu_limit) & (v <= limit) & (v >= 1.0 / limit))
 
 
-def _ntll(likelihood, fitted: api.Fit, part) -> float | None:
+def _ntll(likelihood: Likelihood, fitted: api.Fit, part: Split) -> float | None:
     """Negative test log-likelihood of a fit; None without a finite one."""
     try:
         mean, variance = fitted.predict_latent(part.X_test)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,10 @@ from tilted.likelihoods.probit import Probit
 from tilted.linalg import NotPositiveDefinite
 from tilted.minibatch import Trained, Training, begin, train
 from tilted.sparse_search import Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
 
 VARIANCE, LENGTHSCALE, JITTER = 4.0, 6.0, 1e-4
 TRAINING = Training(batch=500, sweeps=1, rate=0.1, decay=0.0, learning_rate=0.01)
@@ -70,7 +75,7 @@ def pseudo_inputs(X: np.ndarray, m: int, seed: int) -> np.ndarray:
 
 def run(
     digits: Digits, alpha: float, m: int, seed: int, steps: int, training: Training = TRAINING
-) -> Iterator[dict]:
+) -> Iterator[dict[str, Any]]:
     """Measurements of a run as they come.
 
     Parameters
@@ -102,30 +107,29 @@ def run(
     problem.rule()  # refuses a power that cannot be
     run = {"dataset": NAME, "alpha": float(alpha), "m": int(m), "seed": int(seed), "steps": int(steps)}
     Z = pseudo_inputs(digits.X, m, seed)
-    began, apart, state = time.process_time(), 0.0, None
+    state: Trained | None = None
+    began, apart = time.process_time(), 0.0
     for step in schedule(steps):
-        failure = None
+        line = {**run, "step": step}
         try:
             if state is None:
                 state = begin(problem, SquaredExponential(VARIANCE, LENGTHSCALE), Z)
             state = train(problem, state, replace(training, steps=step))
         except (NotPositiveDefinite, ArithmeticError, ValueError) as error:
-            failure = _failure(error)
-        stopped = time.process_time()
-        line = {**run, "step": step, "seconds": stopped - began - apart}
-        yield {**line, **(failure or _measured(state, digits))}
-        if failure:
+            yield {**line, "seconds": time.process_time() - began - apart, **_failure(error)}
             return
+        stopped = time.process_time()
+        yield {**line, "seconds": stopped - began - apart, **_measured(state, digits)}
         apart += time.process_time() - stopped
 
 
-def _measured(state: Trained, digits: Digits) -> dict:
+def _measured(state: Trained, digits: Digits) -> dict[str, Any]:
     """Scores of a state on the test set."""
-    kernel = state.pseudo.kernel
+    variance, lengthscale = state.pseudo.kernel.parameters().tolist()
     about = {
         "energy": state.energy,
-        "variance": float(kernel.variance),
-        "lengthscale": float(kernel.lengthscale),
+        "variance": variance,
+        "lengthscale": lengthscale,
         "skipped": int(state.skipped),
         "refused": int(state.refused),
     }
@@ -143,12 +147,12 @@ def _measured(state: Trained, digits: Digits) -> dict:
     }
 
 
-def _failure(error: Exception) -> dict:
+def _failure(error: Exception) -> dict[str, Any]:
     without = (*SCORES, "variance", "lengthscale", "skipped", "refused")
     return {**dict.fromkeys(without), "outcome": FAILED, "message": " ".join(str(error).split())}
 
 
-def narrate(lines: Iterable[dict], path) -> Iterator[dict]:
+def narrate(lines: Iterable[dict[str, Any]], path: str | Path) -> Iterator[dict[str, Any]]:
     """The lines, with a line each in a log file as they come."""
     with open(path, "w", encoding="utf-8", buffering=1) as log:
         for line in lines:

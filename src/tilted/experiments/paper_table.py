@@ -14,12 +14,16 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted import likelihoods
 from tilted.lookup import TableError
 from tilted.projections import Projection, TableGrid, wasserstein_sd
+
+if TYPE_CHECKING:
+    from tilted.likelihoods.contract import Likelihood
 
 FORMAT = 1
 CHUNK = 256  # points integrated at once, and the side of the chunks in a file
@@ -123,7 +127,7 @@ class PaperTable:
 
     sensitivity = None
 
-    def project(self, likelihood, y, m, v) -> Projection:
+    def project(self, likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
         """sigma^2 bilinear in (mu, log10 sigma), moment matching outside the box; y, m, v are arrays [N].
 
         Raises
@@ -142,7 +146,7 @@ class PaperTable:
             variance[these] = self._bilinear(values, m[these], log_sigma[these])
         return Projection(t.log_z, t.mean, variance, t.d1, (variance - v) / v**2)
 
-    def _bilinear(self, values, m, log_sigma):
+    def _bilinear(self, values: np.ndarray, m: np.ndarray, log_sigma: np.ndarray) -> np.ndarray:
         step, (I, J) = self.grid.step, half_sizes(self.grid)  # noqa: E741
         row = np.minimum(np.floor(m / step), I - 1).astype(int)
         column = np.minimum(np.floor(log_sigma / step), J - 1).astype(int)

@@ -11,6 +11,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +22,16 @@ from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.collapsed import Regression
 from tilted.posteriors.full import FullRegression
-from tilted.regression import Search, maximise
+from tilted.regression import Fitted, Search, maximise
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any, TypeVar
+
+    from tilted.sparse_search import Fitted as SparseFitted
+
+    Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+    FitT = TypeVar("FitT", Fitted, SparseFitted)
 
 PAPER = "pep"
 FULL = "full"
@@ -77,7 +87,7 @@ def sizes(dataset: str) -> tuple[int, int]:
     return regression.n_train(regression.entry_of(dataset)["shape"][0]), regression.SPLITS
 
 
-def cells(grid: dict) -> list[tuple]:
+def cells(grid: dict[str, Any]) -> list[tuple[float | str, int, str]]:
     """(alpha, m, start) of the fits of a split: every start with every m and alpha, exact ones once a start.
 
     Parameters
@@ -93,12 +103,12 @@ def cells(grid: dict) -> list[tuple]:
     return found
 
 
-def check(grid: dict) -> None:
+def check(grid: dict[str, Any]) -> None:
     """Refuse a grid (ValueError) with more splits or pseudo-points than a data set can have."""
     check_rows(grid, sizes)
 
 
-def check_rows(grid: dict, sizes_of: Callable[[str], tuple[int, int]]) -> None:
+def check_rows(grid: dict[str, Any], sizes_of: Callable[[str], tuple[int, int]]) -> None:
     """The same, for data sets whose training points and splits a function has."""
     for name, row in grid["rows"].items():
         points, splits = sizes_of(name)
@@ -108,7 +118,9 @@ def check_rows(grid: dict, sizes_of: Callable[[str], tuple[int, int]]) -> None:
             raise ValueError(f"{max(grid['m'])} pseudo-points for the {points} training points of {name}")
 
 
-def run_block(name: str, splits, grid: dict, dataset: Dataset | None = None) -> Iterator[dict]:
+def run_block(
+    name: str, splits: Iterable[int], grid: dict[str, Any], dataset: Dataset | None = None
+) -> Iterator[dict[str, Any]]:
     """Records of the `cells` of a block of splits.
 
     Parameters
@@ -122,12 +134,16 @@ def run_block(name: str, splits, grid: dict, dataset: Dataset | None = None) -> 
         The data; the made-up ones are drawn.
     """
     for split in splits:
-        parts = synthetic_split(split) if name == SYNTHETIC else regression.parts(dataset, split)
+        if name == SYNTHETIC:
+            parts = synthetic_split(split)
+        else:
+            assert dataset is not None, f"{name} is not made up: its data have to be given"
+            parts = regression.parts(dataset, split)
         for alpha, m, start in cells(grid):
             yield run_cell(parts, name, split, alpha, m, start=start)
 
 
-def narrate(records: Iterable[dict], path) -> Iterator[dict]:
+def narrate(records: Iterable[dict[str, Any]], path: str | Path) -> Iterator[dict[str, Any]]:
     """The records, with a line a fit in a log file as they come."""
     with open(path, "w", encoding="utf-8", buffering=1) as log:
         for r in records:
@@ -137,7 +153,7 @@ def narrate(records: Iterable[dict], path) -> Iterator[dict]:
             yield r
 
 
-def standardise(X_train, X_test, y_train, y_test):
+def standardise(X_train: np.ndarray, X_test: np.ndarray, y_train: np.ndarray, y_test: np.ndarray) -> Parts:
     """Inputs and targets with mean 0 and standard deviation 1 on the training part (constant columns 0).
 
     Constancy is read off the values: the computed standard deviation of a constant may be rounding.
@@ -154,7 +170,7 @@ def standardise(X_train, X_test, y_train, y_test):
     )
 
 
-def synthetic_split(seed: int):
+def synthetic_split(seed: int) -> Parts:
     """Training and test half of a made-up data set: X_train, X_test, y_train, y_test."""
     drawn = synthetic.draw(seed)
     order = np.random.default_rng([seed, 1]).permutation(len(drawn.y))
@@ -181,8 +197,14 @@ def pseudo_inputs(X: np.ndarray, m: int, split: int, start: Start) -> np.ndarray
 
 
 def run_cell(
-    parts, dataset: str, split: int, alpha, m: int, search: Search = SEARCH, start: str = DEFAULT
-) -> dict:
+    parts: Parts,
+    dataset: str,
+    split: int,
+    alpha: float | str,
+    m: int,
+    search: Search = SEARCH,
+    start: str = DEFAULT,
+) -> dict[str, Any]:
     """Fit and test one split.
 
     Parameters
@@ -215,7 +237,9 @@ def run_cell(
     X, Xs, y, ys = standardise(*parts)
     kernel = SquaredExponential(VARIANCE, (at.stretch * float(np.sqrt(X.shape[1])),) * X.shape[1])
     Z = pseudo_inputs(X, 0 if alpha == FULL else m, split, at)
-    problem = FullRegression(X, y) if alpha == FULL else Regression(X, y, alpha, jitter=JITTER)
+    problem: Regression | FullRegression = (
+        FullRegression(X, y) if alpha == FULL else Regression(X, y, float(alpha), jitter=JITTER)
+    )
     identity = {
         "paper": PAPER,
         "dataset": dataset,
@@ -234,7 +258,9 @@ def run_cell(
     return {**identity, **outcome}
 
 
-def attempted(fit, test, scores: tuple[str, ...]) -> dict:
+def attempted(
+    fit: Callable[[], FitT], test: Callable[[FitT], dict[str, Any]], scores: tuple[str, ...]
+) -> dict[str, Any]:
     """What became of a fit, with its processor seconds.
 
     Parameters
@@ -246,7 +272,8 @@ def attempted(fit, test, scores: tuple[str, ...]) -> dict:
     scores : tuple of str
         What a failed fit has none of; its reason is in ``status.message``.
     """
-    began, fitted = time.process_time(), None
+    fitted: FitT | None = None
+    began = time.process_time()
     try:
         fitted = fit()
         outcome = test(fitted)
@@ -257,19 +284,20 @@ def attempted(fit, test, scores: tuple[str, ...]) -> dict:
     return {**outcome, "seconds": time.process_time() - began}
 
 
-def _tested(fitted, Xs, ys, y) -> dict:
+def _tested(fitted: Fitted, Xs: np.ndarray, ys: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """Scores and status of a fit; ArithmeticError if it does not predict."""
     mean, variance = fitted.state.predict(Xs)
     variance = variance + fitted.state.noise
     if not np.all(np.isfinite(mean)):
         raise ArithmeticError("a predictive mean is not finite")
+    kernel_variance, *lengthscale = fitted.state.kernel.parameters().tolist()
     return {
         "nlml": -fitted.state.log_evidence,
         "smse": metrics.standardised_squared_error(ys, mean),
         "smll": metrics.standardised_log_loss(ys, mean, variance, y),
         "hyperparameters": {
-            "variance": fitted.state.kernel.variance,
-            "lengthscale": list(fitted.state.kernel.lengthscale),
+            "variance": kernel_variance,
+            "lengthscale": lengthscale,
             "noise": fitted.state.noise,
         },
         "status": fitted.status.as_dict(),

@@ -10,7 +10,7 @@ would not do as a measure: far from all data it is 1/2 too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -47,7 +47,7 @@ def modules_of(alpha: str) -> list[str]:
     return [__name__]
 
 
-def study(seeds: int = SEEDS) -> Iterator[tuple[dict, list[dict]]]:
+def study(seeds: int = SEEDS) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """A line with `COLUMNS` a draw and power, and lines with `MAP_COLUMNS` for the draw `SHOWN`."""
     for seed in range(seeds):
         for alpha in ALPHAS:
@@ -72,7 +72,7 @@ def boundary_of(fitted: Fitted, X: np.ndarray) -> list[np.ndarray]:
     x, y = (np.linspace(low[d], high[d], GRID) for d in (0, 1))
     at = np.array(np.meshgrid(x, y)).reshape(2, -1).T
     mean = fitted.predict(at)[0].reshape(GRID, GRID)
-    return contour_generator(x, y, mean).lines(0.0)
+    return cast("list[np.ndarray]", contour_generator(x, y, mean).lines(0.0))  # separate lines by default
 
 
 def distances(points: np.ndarray, boundary: list[np.ndarray]) -> np.ndarray:
@@ -93,7 +93,7 @@ def distances(points: np.ndarray, boundary: list[np.ndarray]) -> np.ndarray:
     return np.min(np.linalg.norm(offset - part[:, :, None] * along, axis=2), axis=1)
 
 
-def line_of(seed: int, alpha: float, drawn: Drawn) -> dict:
+def line_of(seed: int, alpha: float, drawn: Drawn) -> dict[str, Any]:
     """A line with `COLUMNS`."""
     fitted, X = drawn.fitted, drawn.X
     Z = fitted.posterior.pseudo.Z
@@ -106,7 +106,7 @@ def line_of(seed: int, alpha: float, drawn: Drawn) -> dict:
     return dict(zip(COLUMNS, values, strict=True))
 
 
-def _map(alpha: float, drawn: Drawn) -> Iterator[dict]:
+def _map(alpha: float, drawn: Drawn) -> Iterator[dict[str, Any]]:
     kinds = {"data": drawn.X, "start": drawn.start, "pseudo": drawn.fitted.posterior.pseudo.Z}
     for kind, points in kinds.items():
         labels = drawn.y if kind == "data" else np.zeros(len(points))

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +24,10 @@ from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.probit import Probit
 from tilted.regression import Search
 from tilted.sparse_search import Fitted, Problem, maximise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
 PAPER, MADE_UP = "pep", "banana"
 POINTS, DRAWN = 400, 20
@@ -42,18 +48,20 @@ def sizes(dataset: str, protocol: str = classification.RELEASED) -> tuple[int, i
     return regression.n_train(rows), regression.SPLITS
 
 
-def cells(grid: dict) -> list[tuple]:
+def cells(grid: dict[str, Any]) -> list[tuple[float, int]]:
     """(alpha, m) of the fits of a split: every power with every number of pseudo-points."""
     return [(alpha, m) for m, alpha in itertools.product(grid["m"], grid["alphas"])]
 
 
-def check(grid: dict) -> None:
+def check(grid: dict[str, Any]) -> None:
     """Refuse a grid (ValueError) with more splits or pseudo-points than a data set can have."""
     for protocol in grid["protocols"]:
-        pep.check_rows(grid, lambda name, of=protocol: sizes(name, of))
+        pep.check_rows(grid, partial(sizes, protocol=protocol))
 
 
-def run_block(name: str, splits, grid: dict, dataset: Dataset | None = None) -> Iterator[dict]:
+def run_block(
+    name: str, splits: Iterable[int], grid: dict[str, Any], dataset: Dataset | None = None
+) -> Iterator[dict[str, Any]]:
     """Records of the `cells` of a block of splits.
 
     Parameters
@@ -67,12 +75,16 @@ def run_block(name: str, splits, grid: dict, dataset: Dataset | None = None) -> 
         The data in this protocol; the made-up set is drawn.
     """
     for split in splits:
-        parts = made_up_split(split) if name == MADE_UP else regression.parts(dataset, split)
+        if name == MADE_UP:
+            parts = made_up_split(split)
+        else:
+            assert dataset is not None, f"{name} is not made up: its data have to be given"
+            parts = regression.parts(dataset, split)
         for alpha, m in cells(grid):
             yield run_cell(parts, grid["protocol"], name, split, alpha, m)
 
 
-def made_up_split(seed: int):
+def made_up_split(seed: int) -> pep.Parts:
     """Training and test part of a made-up set: X_train, X_test, y_train, y_test."""
     X, y = banana.draw(seed, POINTS)
     n = regression.n_train(POINTS)
@@ -80,8 +92,14 @@ def made_up_split(seed: int):
 
 
 def run_cell(
-    parts, protocol: str, dataset: str, split: int, alpha: float, m: int, search: Search | None = None
-) -> dict:
+    parts: pep.Parts,
+    protocol: str,
+    dataset: str,
+    split: int,
+    alpha: float,
+    m: int,
+    search: Search | None = None,
+) -> dict[str, Any]:
     """Fit and test one split.
 
     Parameters
@@ -127,14 +145,18 @@ def run_cell(
     return {**identity, **outcome}
 
 
-def prepared(parts):
+def prepared(
+    parts: pep.Parts,
+) -> pep.Parts:
     """X_train, X_test standardised by the training part, y_train, y_test; ValueError for wrong labels."""
     X, Xs, y, ys = parts
     y, ys = Probit().check(y), Probit().domain(ys)
     return *pep.standardise(X, Xs, y, ys)[:2], y, ys
 
 
-def start(X: np.ndarray, y: np.ndarray, alpha: float, m: int, seed: int):
+def start(
+    X: np.ndarray, y: np.ndarray, alpha: float, m: int, seed: int
+) -> tuple[Problem, SquaredExponential, np.ndarray]:
     """Problem, kernel and pseudo-inputs [m, D] that a search starts from.
 
     Raises
@@ -149,16 +171,16 @@ def start(X: np.ndarray, y: np.ndarray, alpha: float, m: int, seed: int):
     return problem, kernel, pep.pseudo_inputs(distinct, m, seed, pep.STARTS[pep.DEFAULT])
 
 
-def _tested(fitted: Fitted, Xs: np.ndarray, ys: np.ndarray) -> dict:
+def _tested(fitted: Fitted, Xs: np.ndarray, ys: np.ndarray) -> dict[str, Any]:
     """Scores and status of a fit; ArithmeticError if it does not predict."""
     mean, variance = fitted.predict(Xs)
     if not np.all(np.isfinite(mean)):
         raise ArithmeticError("a predictive mean is not finite")
-    kernel = fitted.posterior.pseudo.kernel
+    kernel_variance, *lengthscale = fitted.posterior.pseudo.kernel.parameters().tolist()
     return {
         "nlml": -fitted.inference.log_evidence,
         "error": metrics.mean_error(Probit().errors(ys, mean, variance)),
         "nll": metrics.negative_log_likelihood(Probit().log_predictive(ys, mean, variance)),
-        "hyperparameters": {"variance": kernel.variance, "lengthscale": list(kernel.lengthscale)},
+        "hyperparameters": {"variance": kernel_variance, "lengthscale": lengthscale},
         "status": fitted.status.as_dict(),
     }

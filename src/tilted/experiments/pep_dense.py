@@ -9,6 +9,7 @@ order.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.probit import Probit
 from tilted.posteriors.dense import Dense
 from tilted.posteriors.sparse import Sparse
+
+if TYPE_CHECKING:
+    from typing import Any
 
 COLUMNS = (
     "data", "n", "n_test", "jitter", "lengthscale", "variance", "quantity", "dense", "sparse", "difference",
@@ -42,7 +46,7 @@ def modules_of(data: str) -> list[str]:
     return [__name__]
 
 
-def study(dataset: Dataset) -> Iterator[dict]:
+def study(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Lines with `COLUMNS` for the set `DATA`, lengthscale by lengthscale."""
     X, Xs, y, ys = pep_classification.prepared(regression.parts(dataset, SPLIT))
     X, rows = np.unique(X, axis=0, return_index=True)
@@ -58,7 +62,9 @@ def study(dataset: Dataset) -> Iterator[dict]:
                 yield dict(zip(COLUMNS, (*identity, *values), strict=True))
 
 
-def _dense(kernel, X, y, Xs, ys) -> tuple[float, float, bool]:
+def _dense(
+    kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Xs: np.ndarray, ys: np.ndarray
+) -> tuple[float, float, bool]:
     """Energy, NLL and whether EP converged, on the dense posterior."""
     posterior = Dense.build(kernel.matrix(X))
     found = infer(posterior, Probit(), y, get_rule("ep"), OPTIONS)
@@ -66,12 +72,14 @@ def _dense(kernel, X, y, Xs, ys) -> tuple[float, float, bool]:
     return -found.log_evidence, _nll(ys, mean, variance), found.status.converged
 
 
-def _sparse(kernel, X, y, Xs, ys) -> tuple[float, float, bool]:
+def _sparse(
+    kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Xs: np.ndarray, ys: np.ndarray
+) -> tuple[float, float, bool]:
     """The same with every training input a pseudo-input."""
     posterior = Sparse.build(kernel, X, X, jitter=JITTER)
     found = infer(posterior, Probit(), y, get_rule("ep"), OPTIONS)
     return -found.log_evidence, _nll(ys, *posterior.predict(found.state, Xs)), found.status.converged
 
 
-def _nll(ys, mean, variance) -> float:
+def _nll(ys: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> float:
     return metrics.negative_log_likelihood(Probit().log_predictive(ys, mean, variance))

@@ -15,6 +15,7 @@ to the new site, and with the full step [Bui et al. 2017, remarks 2 to 4].
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.posteriors.collapsed import Regression, condition
 from tilted.posteriors.sparse import Sparse
+
+if TYPE_CHECKING:
+    from typing import Any
 
 COLUMNS = ("problem", "n", "m", "alpha", "limit", "quantity", "difference")
 """``limit``: FITC, VFE, one pass (F.4) or one pass (full step); ``difference``: the largest, relative."""
@@ -43,7 +47,7 @@ def modules_of(problem: str) -> list[str]:
     return [__name__]
 
 
-def study(seed: int = 0) -> Iterator[dict]:
+def study(seed: int = 0) -> Iterator[dict[str, Any]]:
     """Lines with `COLUMNS`, problem by problem."""
     for k, (name, (n, dimension, m)) in enumerate(SIZES.items()):
         rng = np.random.default_rng([seed, k])
@@ -52,9 +56,9 @@ def study(seed: int = 0) -> Iterator[dict]:
         Z = X[rng.permutation(n)[:m]] + 0.1 * rng.standard_normal((m, dimension))
         kernel = SquaredExponential(1.3, tuple(rng.uniform(0.8, 2.0, dimension)))
         for alpha, limit in ((1.0, FITC), *((alpha, VFE) for alpha in POWERS)):
-            expected = dense(limit, kernel, X, y, Z, Xs)
+            expected: tuple[float | np.ndarray, ...] = dense(limit, kernel, X, y, Z, Xs)
             state = condition(Regression(X, y, alpha), kernel, Z, NOISE)
-            found = (state.log_evidence, *state.predict(Xs))
+            found: tuple[float | np.ndarray, ...] = (state.log_evidence, *state.predict(Xs))
             for quantity, ours, theirs in zip(("evidence", "mean", "variance"), found, expected, strict=True):
                 yield _line(name, n, m, alpha, limit, quantity, _relative(ours, theirs))
         for alpha in PASSES:
@@ -62,7 +66,9 @@ def study(seed: int = 0) -> Iterator[dict]:
                 yield _line(name, n, m, alpha, limit, "sites", one_pass(kernel, X, y, Z, alpha, limit))
 
 
-def dense(limit: str, kernel, X, y, Z, Xs) -> tuple[float, np.ndarray, np.ndarray]:
+def dense(
+    limit: str, kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Z: np.ndarray, Xs: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
     """Log evidence, and mean and variance of f at ``Xs``, by the dense formulas of FITC or VFE."""
     n = len(y)
     cross = np.vstack([kernel.matrix(X, Z), kernel.matrix(Xs, Z)])
@@ -78,7 +84,9 @@ def dense(limit: str, kernel, X, y, Z, Xs) -> tuple[float, np.ndarray, np.ndarra
     return float(evidence), mean, variance
 
 
-def one_pass(kernel, X, y, Z, alpha: float, limit: str) -> float:
+def one_pass(
+    kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Z: np.ndarray, alpha: float, limit: str
+) -> float:
     """Largest relative difference of a site's tau or nu, after one pass, from the fixed point.
 
     nu is measured in units of the largest.
@@ -91,10 +99,10 @@ def one_pass(kernel, X, y, Z, alpha: float, limit: str) -> float:
     return max(_relative(sites.tau, tau), _relative(sites.nu, tau * y))
 
 
-def _relative(ours, theirs) -> float:
+def _relative(ours: float | np.ndarray, theirs: float | np.ndarray) -> float:
     """Largest difference in units of the largest expected number."""
     return float(np.max(np.abs(np.asarray(ours) - theirs)) / np.max(np.abs(theirs)))
 
 
-def _line(*values) -> dict:
+def _line(*values: object) -> dict[str, Any]:
     return dict(zip(COLUMNS, values, strict=True))

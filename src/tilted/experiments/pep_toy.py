@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -22,7 +22,11 @@ from tilted.experiments import pep, synthetic
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.full import FullRegression
-from tilted.regression import maximise
+from tilted.regression import Fitted, maximise
+
+if TYPE_CHECKING:
+    from tilted.posteriors.collapsed import Collapsed
+    from tilted.posteriors.full import Full
 
 TRUE, LEARNED = "true", "learned"
 SIZES = (synthetic.POINTS // 2, synthetic.POINTS)
@@ -77,7 +81,7 @@ def grown(drawn: synthetic.Drawn, split: int, n: int) -> synthetic.Drawn:
     return synthetic.Drawn(X, f + np.sqrt(drawn.noise) * rng.standard_normal(n), f, drawn.kernel, drawn.noise)
 
 
-def study(splits: Iterable[int], sizes: Iterable[int] = SIZES) -> Iterator[dict]:
+def study(splits: Iterable[int], sizes: Iterable[int] = SIZES) -> Iterator[dict[str, Any]]:
     """Lines with `COLUMNS`: of each set and size one at the true hyperparameters and one at learned ones."""
     for split in splits:
         for n in sizes:
@@ -86,11 +90,12 @@ def study(splits: Iterable[int], sizes: Iterable[int] = SIZES) -> Iterator[dict]
                 yield fit(of, split, hyperparameters)
 
 
-def fit(of: Problem, split: int, hyperparameters: str) -> dict:
+def fit(of: Problem, split: int, hyperparameters: str) -> dict[str, Any]:
     """A line with `COLUMNS`; without numbers, and with the reason, if the fit failed."""
     began = time.process_time()
     evaluations, outcome, message = 1, "ok", ""
-    found = dict.fromkeys((*SCORES, "variance", "lengthscales", "noise"))
+    state: Collapsed | Full
+    found: dict[str, Any] = dict.fromkeys((*SCORES, "variance", "lengthscales", "noise"))
     try:
         if hyperparameters == TRUE:
             state = FullRegression(of.X, of.y).evaluate(of.kernel, of.X[:0], of.noise)[0]
@@ -107,13 +112,13 @@ def fit(of: Problem, split: int, hyperparameters: str) -> dict:
     return dict(zip(COLUMNS, values, strict=True))
 
 
-def _learned(of: Problem):
+def _learned(of: Problem) -> Fitted:
     start, dimension = pep.STARTS[pep.DEFAULT], of.X.shape[1]
     kernel = SquaredExponential(pep.VARIANCE, (start.stretch * float(np.sqrt(dimension)),) * dimension)
     return maximise(FullRegression(of.X, of.y), kernel, of.X[:0], start.noise, pep.SEARCH)
 
 
-def _numbers(state, of: Problem) -> dict:
+def _numbers(state: Collapsed | Full, of: Problem) -> dict[str, Any]:
     """`SCORES` and hyperparameters of an exact posterior; ArithmeticError if it does not predict."""
     found = {"nlml": -state.log_evidence}
     for part, X, y in (("train", of.X, of.y), ("test", of.Xs, of.ys)):
@@ -123,6 +128,7 @@ def _numbers(state, of: Problem) -> dict:
         found[f"mse_{part}"] = float(np.mean((y - mean) ** 2))
         density = norm.logpdf(y, mean, np.sqrt(variance + state.noise))
         found[f"loss_{part}"] = metrics.negative_log_likelihood(density)
-    scales = ":".join(f"{scale:.12g}" for scale in np.atleast_1d(state.kernel.lengthscale))
+    kernel_variance, *lengthscales = state.kernel.parameters().tolist()
+    scales = ":".join(f"{scale:.12g}" for scale in lengthscales)
     ordered = {name: found[name] for name in SCORES}
-    return {**ordered, "variance": state.kernel.variance, "lengthscales": scales, "noise": state.noise}
+    return {**ordered, "variance": kernel_variance, "lengthscales": scales, "noise": state.noise}

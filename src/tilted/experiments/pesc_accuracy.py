@@ -12,7 +12,7 @@ on the draws' own moments before it, which an EP without any error would have.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,13 +58,13 @@ def modules_of(problem: str) -> list[str]:
     return [__name__]
 
 
-def study(number: int = NUMBER, seed: int = 0) -> Iterator[dict]:
+def study(number: int = NUMBER, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Lines with `COLUMNS`, family by family."""
     for dimension, K in FAMILIES:
         yield from lines(dimension, K, number, seed)
 
 
-def lines(dimension: int, K: int, number: int = NUMBER, seed: int = 0) -> Iterator[dict]:
+def lines(dimension: int, K: int, number: int = NUMBER, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Those of one family; a line that lacks errors had too few draws kept to compare."""
     for k in range(number):
         rng = np.random.default_rng([seed, dimension, K, k])
@@ -100,7 +100,7 @@ def draw(dimension: int, K: int, rng: np.random.Generator) -> Problem:
     raise RuntimeError("no set of functions with a constrained minimum")
 
 
-def compare(problem: Problem, rng: np.random.Generator) -> dict:
+def compare(problem: Problem, rng: np.random.Generator) -> dict[str, Any]:
     """One line: EP and rejection sampling."""
     functions, Xs, optimum = problem
     truth = rejection.sample(functions[0], functions[1:], optimum, Xs, rng, WANTED, MOST)
@@ -118,13 +118,13 @@ def compare(problem: Problem, rng: np.random.Generator) -> dict:
         "fewest": int(np.min(truth.kept_at[enough], initial=truth.kept)),
         **{name: getattr(found.status, name)[0].item() for name in STATUS},
     }
-    if not np.any(enough):
+    if not np.any(enough) or truth.before is None:
         return line
     return (
         line
         | _moments(found, truth, Xs, enough)
         | _at_points(found, truth)
-        | _steps(found, truth, Xs, enough)
+        | _steps(found, truth.before, truth, Xs, enough)
         | _acquired(found, truth, Xs, enough)
     )
 
@@ -132,7 +132,7 @@ def compare(problem: Problem, rng: np.random.Generator) -> dict:
 STATUS = ("converged", "iterations", "halvings", "negative_sites")
 
 
-def _moments(found: nfcpd.Nfcpd, truth: rejection.Kept, Xs, enough) -> dict:
+def _moments(found: nfcpd.Nfcpd, truth: rejection.Kept, Xs: np.ndarray, enough: np.ndarray) -> dict[str, Any]:
     ours = nfcpd.predict(found, Xs[enough])
     mean, sd = _errors(ours.mean[:, 0], ours.variance[:, 0], truth.mean[:, enough], truth.variance[:, enough])
     worst = np.maximum(mean / MEAN, sd / SD)
@@ -152,19 +152,21 @@ def _moments(found: nfcpd.Nfcpd, truth: rejection.Kept, Xs, enough) -> dict:
     }
 
 
-def _exact(found: nfcpd.Nfcpd, truth: rejection.Kept, Xs, enough) -> dict:
+def _exact(found: nfcpd.Nfcpd, truth: rejection.Kept, Xs: np.ndarray, enough: np.ndarray) -> dict[str, Any]:
     ours = boundary.predict(found, Xs[enough])
     mean, sd = _errors(ours.mean[:, 0], ours.variance[:, 0], truth.mean[:, enough], truth.variance[:, enough])
     fine = bool(np.all(np.isfinite(mean)) and np.all(np.isfinite(sd)))
     return {"mean_error_exact": float(mean.max()), "sd_error_exact": float(sd.max())} if fine else {}
 
 
-def _errors(mean, variance, true_mean, true_variance) -> tuple[np.ndarray, np.ndarray]:
+def _errors(
+    mean: np.ndarray, variance: np.ndarray, true_mean: np.ndarray, true_variance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Of means in standard deviations, of standard deviations relative."""
     return np.abs(mean - true_mean) / np.sqrt(true_variance), np.abs(np.sqrt(variance / true_variance) - 1.0)
 
 
-def _at_points(found: nfcpd.Nfcpd, truth: rejection.Kept) -> dict:
+def _at_points(found: nfcpd.Nfcpd, truth: rejection.Kept) -> dict[str, Any]:
     """Errors of q itself, at the points and x*."""
     errors = []
     for j, function in enumerate(found.functions):
@@ -177,10 +179,11 @@ def _at_points(found: nfcpd.Nfcpd, truth: rejection.Kept) -> dict:
     return {"mean_error_points": mean, "sd_error_points": sd}
 
 
-def _steps(found: nfcpd.Nfcpd, truth: rejection.Kept, Xs, enough) -> dict:
+def _steps(
+    found: nfcpd.Nfcpd, exact: rejection.Before, truth: rejection.Kept, Xs: np.ndarray, enough: np.ndarray
+) -> dict[str, Any]:
     """Errors of EP at the inputs, and of the last factor given what an exact EP would say there."""
     q = nfcpd.before_last_factor(found, Xs[enough])[0]
-    exact = truth.before
     mean, sd = _errors(q.mean[:, 0], q.variance[:, 0], exact.mean[:, enough], exact.variance[:, enough])
     line = {"mean_error_q": float(mean.max()), "sd_error_q": float(sd.max())}
     moments = nfcpd.Predicted(exact.mean[:, None], exact.variance[:, None])
@@ -190,7 +193,9 @@ def _steps(found: nfcpd.Nfcpd, truth: rejection.Kept, Xs, enough) -> dict:
     return line | worst
 
 
-def _acquired(found: nfcpd.Nfcpd, truth: rejection.Kept, Xs, enough) -> dict:
+def _acquired(
+    found: nfcpd.Nfcpd, truth: rejection.Kept, Xs: np.ndarray, enough: np.ndarray
+) -> dict[str, Any]:
     Xs = Xs[enough]
     ours = acquisition.entropy_reduction(found, Xs).sum(axis=0)
     before = np.array([function.predict(Xs)[1] for function in found.functions])

@@ -9,7 +9,7 @@ noise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -32,8 +32,8 @@ UNIT = ((0.0, 1.0), (0.0, 1.0))
 class Problem(NamedTuple):
     """Functions, and the constrained minimum of the first."""
 
-    objective: Callable
-    constraints: Sequence[Callable]
+    objective: loop.Function
+    constraints: Sequence[loop.Function]
     minimum: float
 
 
@@ -52,10 +52,10 @@ def modules_of(problem: str) -> list[str]:
 def gramacy(repeat: int) -> Problem:
     """min x1 + x2 where 1.5 <= x1 + 2 x2 + sin(2 pi (x1^2 - 2 x2)) / 2 and x1^2 + x2^2 <= 1.5."""
 
-    def sinusoid(x):
+    def sinusoid(x: np.ndarray) -> float:
         return x[0] + 2.0 * x[1] + 0.5 * np.sin(2.0 * np.pi * (x[0] ** 2 - 2.0 * x[1])) - 1.5
 
-    def disc(x):
+    def disc(x: np.ndarray) -> float:
         return 1.5 - x[0] ** 2 - x[1] ** 2
 
     return _solved(lambda x: x[0] + x[1], [sinusoid, disc])
@@ -85,7 +85,7 @@ def gp(repeat: int, seed: int = 0) -> Problem:
 PROBLEMS = {"gramacy": Kind(gramacy, 50), "gp": Kind(gp, 40)}
 
 
-def _solved(objective, constraints) -> Problem:
+def _solved(objective: loop.Function, constraints: Sequence[loop.Function]) -> Problem:
     """The minimum, from the best feasible points of a grid refined."""
     axis = np.linspace(0.0, 1.0, GRID)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
@@ -102,7 +102,7 @@ def _solved(objective, constraints) -> Problem:
 
 def study(
     repeats: int = REPEATS, evaluations: int | None = None, settings: Settings | None = None
-) -> Iterator[dict]:
+) -> Iterator[dict[str, Any]]:
     """Lines with `COLUMNS`; ``evaluations`` may be fewer than `PROBLEMS` says."""
     settings = settings or Settings()
     for name, kind in PROBLEMS.items():
@@ -113,13 +113,15 @@ def study(
                     yield {"problem": name, "repeat": repeat, "rule": rule, **line}
 
 
-def searched(problem: Problem, rule: str, seed: int, evaluations: int, settings: Settings) -> Iterator[dict]:
+def searched(
+    problem: Problem, rule: str, seed: int, evaluations: int, settings: Settings
+) -> Iterator[dict[str, Any]]:
     """One search, looked at after every few evaluations."""
     objective, constraints, minimum = problem
     found = loop.minimise(objective, constraints, UNIT, evaluations, seed, rule=rule, settings=settings)
     for n in range(EVERY, evaluations + 1, EVERY):
         done = found.evaluations[:n]
-        values = [e.values[0] for e in done if e.feasible]
+        values = [value for e in done if e.feasible and (value := e.values[0]) is not None]
         place, confident = loop.recommendation(done, UNIT, settings, seed)
         holds = all(c(place) >= 0 for c in constraints)
         yield {

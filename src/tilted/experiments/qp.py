@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +25,17 @@ from tilted.inference.options import Options
 from tilted.inference.result import Status
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.projections import TableGrid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+    from typing import Any
+
+    from tilted.data import Split
+    from tilted.inference.rule import Projector
+    from tilted.inference.vb_joint import JointFit
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.lookup import RatioTable
 
 PAPER = "qp"
 COUNTS = ("coal",)
@@ -50,8 +62,13 @@ def uses_table(protocol: str, dataset: str, method: str) -> bool:
 
 
 def run_job(
-    dataset: Dataset, protocol: str, method: str, seeds, starts: dict | None = None, table=None
-) -> Iterator[dict]:
+    dataset: Dataset,
+    protocol: str,
+    method: str,
+    seeds: Iterable[int],
+    starts: dict[tuple[int, int], dict[str, Any]] | None = None,
+    table: RatioTable | None = None,
+) -> Iterator[dict[str, Any]]:
     """Records of all folds of a block of seeds, one after the other.
 
     Parameters
@@ -80,10 +97,10 @@ def run_cell(
     method: str,
     seed: int,
     fold: int,
-    start: dict | None = None,
+    start: dict[str, Any] | None = None,
     fixed: SquaredExponential | None = None,
-    table=None,
-) -> list[dict]:
+    table: RatioTable | None = None,
+) -> list[dict[str, Any]]:
     """Fit and test one fold.
 
     Parameters
@@ -130,20 +147,19 @@ def run_cell(
             failed = Status(False, 0, message=f"failed: no start, '{_source(spec, name)}' failed")
             record = _failed_record(failed, 0.0)
         else:
-            record, fitted = _attempt(block, spec, part, kernel, sites, optimise, table)
-            kernel = None if fitted is None else fitted.kernel
-            if fitted is not None and tunings > 1:
-                sites = fitted.inference.sites
+            record, kernel, sites = _attempt(block, spec, part, kernel, sites, optimise, table)
         records.append({**identity, "method": name, **record})
     return records
 
 
-def _source(spec, name: str) -> str:
+def _source(spec: dict[str, Any], name: str) -> str:
     """The record whose hyperparameters a fit would have started from."""
     return spec.get("start", name + protocols.TUNE)
 
 
-def _starting_kernel(block, spec, part, start) -> SquaredExponential | None:
+def _starting_kernel(
+    block: dict[str, Any], spec: dict[str, Any], part: Split, start: dict[str, Any] | None
+) -> SquaredExponential | None:
     """Kernel at which the search starts; None if the fit it starts from failed."""
     if "start" in spec:
         if start is None:
@@ -158,15 +174,23 @@ def _starting_kernel(block, spec, part, start) -> SquaredExponential | None:
     return SquaredExponential(first["variance"], (scale,) * part.X_train.shape[1] if ard else scale)
 
 
-def _starting_sites(block, part) -> Sites | None:
+def _starting_sites(block: dict[str, Any], part: Split) -> Sites | None:
     """Sites at which the first inference starts; None for flat ones."""
     if block.get("start_sites") != "positive":
         return None
     return Sites(np.ones(len(part.y_train)), np.sqrt(part.y_train + 0.5))
 
 
-def _attempt(block, spec, part, kernel, sites, optimise, table):
-    """Record of one fit (without its identity), and the fit (None if it failed)."""
+def _attempt(
+    block: dict[str, Any],
+    spec: dict[str, Any],
+    part: Split,
+    kernel: SquaredExponential,
+    sites: Sites | None,
+    optimise: bool,
+    table: RatioTable | None,
+) -> tuple[dict[str, Any], SquaredExponential | None, Sites | None]:
+    """Record of one fit (without its identity), and kernel and sites to go on from (None if it failed)."""
     began = time.process_time()
     try:
         fitted = _fit(block, spec, part, kernel, sites, optimise, table)
@@ -178,12 +202,14 @@ def _attempt(block, spec, part, kernel, sites, optimise, table):
         errors = likelihood.errors(part.y_test, mean, variance)
     except (ArithmeticError, ValueError) as error:  # an improper posterior, one class only, ...
         failed = Status(converged=False, sweeps=0, message=f"failed: {error}")
-        return _failed_record(failed, time.process_time() - began), None
-    lengthscale = fitted.kernel.lengthscale
+        return _failed_record(failed, time.process_time() - began), None, None
+    found = fitted.kernel
+    assert isinstance(found, SquaredExponential), "a search keeps the kind of its kernel"
+    lengthscale = found.lengthscale
     record = {
         "hyperparameters": {
-            "variance": fitted.kernel.variance,
-            "lengthscale": list(lengthscale) if fitted.kernel.ard else lengthscale,
+            "variance": found.variance,
+            "lengthscale": list(lengthscale) if isinstance(lengthscale, tuple) else lengthscale,
         },
         "log_evidence": float(fitted.log_evidence),
         "status": fitted.status.as_dict(),
@@ -194,10 +220,10 @@ def _attempt(block, spec, part, kernel, sites, optimise, table):
         "latent_variance": variance.tolist(),
         "seconds": time.process_time() - began,
     }
-    return record, fitted
+    return record, found, fitted.inference.sites if isinstance(fitted, api.Fit) else None
 
 
-def _failed_record(status: Status, seconds: float) -> dict:
+def _failed_record(status: Status, seconds: float) -> dict[str, Any]:
     empty = dict.fromkeys(
         (
             "hyperparameters",
@@ -212,12 +238,20 @@ def _failed_record(status: Status, seconds: float) -> dict:
     return {**empty, "status": status.as_dict(), "seconds": seconds}
 
 
-def _likelihood(block):
+def _likelihood(block: dict[str, Any]) -> Likelihood:
     options = {"predictive": block["predictive"]} if "predictive" in block else {}
     return likelihoods.get(block["likelihood"], **options)
 
 
-def _fit(block, spec, part, kernel, sites, optimise, table):
+def _fit(
+    block: dict[str, Any],
+    spec: dict[str, Any],
+    part: Split,
+    kernel: SquaredExponential,
+    sites: Sites | None,
+    optimise: bool,
+    table: RatioTable | None,
+) -> api.Fit | JointFit:
     """The fit that a method's spec asks for."""
     likelihood = _likelihood(block)
     if spec["rule"] == "vb-joint":
@@ -239,13 +273,19 @@ def _fit(block, spec, part, kernel, sites, optimise, table):
     )
 
 
-def _projection(spec, table):
+def _projection(spec: dict[str, Any], table: RatioTable | None) -> Projector | None:
     """How QP projects: None is quadrature."""
-    ways = {"quadrature": None, "certified": table, "as-described": TableGrid()}
+    ways: dict[str, Projector | None] = {"quadrature": None, "certified": table, "as-described": TableGrid()}
     return ways[spec.get("lookup", "quadrature")]
 
 
-def _fit_joint(block, spec, part, kernel, likelihood):
+def _fit_joint(
+    block: dict[str, Any],
+    spec: dict[str, Any],
+    part: Split,
+    kernel: SquaredExponential,
+    likelihood: Likelihood,
+) -> JointFit:
     """The joint variational search, with its input checked like every other fit's."""
     mean = spec.get("mean", block["mean"])
     if mean != 0.0:
@@ -266,7 +306,9 @@ def _fit_joint(block, spec, part, kernel, likelihood):
     )
 
 
-def narrate(records: Iterator[dict], log_path=None) -> Iterator[dict]:
+def narrate(
+    records: Iterable[dict[str, Any]], log_path: str | Path | None = None
+) -> Iterator[dict[str, Any]]:
     """Pass records through and print a line for each finished seed, to stderr and to a log file."""
     with open(log_path or os.devnull, "w", encoding="utf-8") as log:
         for _, group in itertools.groupby(records, key=lambda r: r["seed"]):
@@ -283,7 +325,7 @@ def narrate(records: Iterator[dict], log_path=None) -> Iterator[dict]:
                     print(f"  {name}: {record['status']['message']}", file=log, flush=True)
 
 
-def _seed_line(records: list[dict]) -> str:
+def _seed_line(records: list[dict[str, Any]]) -> str:
     first = records[0]
     converged = sum(record["status"]["converged"] for record in records)
     seconds = sum(record["seconds"] for record in records)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,6 +31,18 @@ from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.step import NoisyStep
 from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.dense import Dense
+
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    from tilted.inference.result import Inference
+    from tilted.inference.rule import Rule
+    from tilted.inference.textbook import Sweeps
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.dense import DenseState
+
+    Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+    Run: TypeAlias = Callable[[Dense, Likelihood, np.ndarray, float, int], "Outcome"]
 
 PAPER, BLOBS = "rep", "blobs"
 BLOBS_REPEATS = 10
@@ -69,7 +82,7 @@ class Outcome:
     """
 
     sites: Sites
-    state: object = field(repr=False)
+    state: DenseState = field(repr=False)
     outcome: str
     sweeps: int
     changes: np.ndarray
@@ -89,36 +102,44 @@ class Method:
     values : tuple of float
     """
 
-    run: Callable
+    run: Run
     name: str = ""
     values: tuple[float, ...] = (1.0,)
 
 
-def _swept(found) -> Outcome:
+def _swept(found: Sweeps) -> Outcome:
     sweeps = len(found.changes)
     reason = f"sweep {sweeps + 1}: {found.reason}" if found.reason else ""
     return Outcome(found.sites, found.state, found.outcome, sweeps, found.changes, reason)
 
 
-def _sequential(rule_of, step: float = 1.0):
-    def run(posterior, likelihood, y, value, max_sweeps):
+def _sequential(rule_of: Callable[[float], Rule], step: float = 1.0) -> Run:
+    def run(
+        posterior: Dense, likelihood: Likelihood, y: np.ndarray, value: float, max_sweeps: int
+    ) -> Outcome:
         return _swept(sweep_on(posterior, likelihood, y, rule_of(value), max_sweeps, TOLERANCE, step))
 
     return run
 
 
-def _relaxed(reading: str, printed_step: bool = False, searched: int = rep.SEARCHED):
-    def run(posterior, likelihood, y, value, max_sweeps):
+def _relaxed(reading: str, printed_step: bool = False, searched: int = rep.SEARCHED) -> Run:
+    def run(
+        posterior: Dense, likelihood: Likelihood, y: np.ndarray, value: float, max_sweeps: int
+    ) -> Outcome:
         relaxation = Relaxation(value, reading, printed_step)
         return _swept(rep.sweeps(posterior, likelihood, y, relaxation, max_sweeps, TOLERANCE, searched))
 
     return run
 
 
-def _engine(call):
+def _engine(
+    call: Callable[[Dense, Likelihood, np.ndarray, float], Inference[DenseState] | rep.Relaxed],
+) -> Run:
     """By the engine: ``call`` takes posterior, likelihood, y and value to something with a status."""
 
-    def run(posterior, likelihood, y, value, max_sweeps):
+    def run(
+        posterior: Dense, likelihood: Likelihood, y: np.ndarray, value: float, max_sweeps: int
+    ) -> Outcome:
         found = call(posterior, likelihood, y, value)
         status = found.status
         outcome, reason = (CONVERGED, "") if status.converged else (UNSETTLED, status.message)
@@ -127,11 +148,11 @@ def _engine(call):
     return run
 
 
-def _ep_by_engine(posterior, likelihood, y, _):
+def _ep_by_engine(posterior: Dense, likelihood: Likelihood, y: np.ndarray, _: float) -> Inference[DenseState]:
     return infer(posterior, likelihood, y, rep.EP, ENGINE)
 
 
-def _rep_by_engine(posterior, likelihood, y, c):
+def _rep_by_engine(posterior: Dense, likelihood: Likelihood, y: np.ndarray, c: float) -> rep.Relaxed:
     return rep.infer(posterior, likelihood, y, Relaxation(c), ENGINE)
 
 
@@ -167,11 +188,12 @@ def max_sweeps_of(dataset: str) -> int:
     return MAX_SWEEPS if dataset == BLOBS else FEWER
 
 
-def parts_of(name: str, split: int, flips: float, dataset: Dataset | None = None):
+def parts_of(name: str, split: int, flips: float, dataset: Dataset | None = None) -> Parts:
     """X_train, X_test, y_train, y_test of a split; real inputs are standardised by the training part."""
     if name == BLOBS:
         X, y, Xs, ys = blobs.draw(split, flips=flips)
         return X, Xs, y, ys
+    assert dataset is not None, f"{name} is not made up: its data have to be given"
     X, Xs, y, ys = relaxed.parts(dataset, split, flips)
     return *relaxed.standardised(X, Xs), y, ys
 
@@ -186,7 +208,9 @@ def modules_of() -> list[str]:
     return [__name__]
 
 
-def score(found: Outcome, X, Xs, ys, lengthscale: float, likelihood: NoisyStep) -> dict:
+def score(
+    found: Outcome, X: np.ndarray, Xs: np.ndarray, ys: np.ndarray, lengthscale: float, likelihood: NoisyStep
+) -> dict[str, Any]:
     """Error rate and mean negative log predictive probability (nats) of test labels.
 
     Raises
@@ -209,8 +233,12 @@ def score(found: Outcome, X, Xs, ys, lengthscale: float, likelihood: NoisyStep) 
 
 
 def run_block(
-    name: str, flips: float, splits: Iterable[int], chosen: dict, dataset: Dataset | None = None
-) -> Iterator[dict]:
+    name: str,
+    flips: float,
+    splits: Iterable[int],
+    chosen: dict[str, tuple[float, float]],
+    dataset: Dataset | None = None,
+) -> Iterator[dict[str, Any]]:
     """Records of all methods on a block of splits.
 
     Parameters
@@ -234,14 +262,14 @@ def run_block(
 
 
 def run_cell(
-    parts,
+    parts: Parts,
     method: str,
     value: float,
     lengthscale: float,
     epsilon: float,
     max_sweeps: int = MAX_SWEEPS,
     posterior: Dense | None = None,
-) -> dict:
+) -> dict[str, Any]:
     """Fit and test one method on one split.
 
     Parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from tilted.gaussian import require_positive
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.step import NoisyStep
 from tilted.posteriors.dense import Dense
+
+if TYPE_CHECKING:
+    from typing import Any
 
 EDGE = 6.0
 COLUMNS = ("flips", "split", "method", "value", "lengthscale", "outcome", "sweeps", "x", "y", "probability")
@@ -22,7 +26,9 @@ def modules_of() -> list[str]:
     return [__name__]
 
 
-def study(flips: float, split: int, chosen: dict, effort: dict) -> Iterator[dict]:
+def study(
+    flips: float, split: int, chosen: dict[str, tuple[float, float]], effort: dict[str, int]
+) -> Iterator[dict[str, Any]]:
     """Lines with `COLUMNS` of the best classifier and of all methods; of a failed one there are none.
 
     Parameters
@@ -56,6 +62,6 @@ def study(flips: float, split: int, chosen: dict, effort: dict) -> Iterator[dict
         yield from _lines({**about, **ended}, grid, (noisy - flips) / (1.0 - 2.0 * flips))
 
 
-def _lines(about: dict, grid: np.ndarray, probability: np.ndarray) -> Iterator[dict]:
+def _lines(about: dict[str, Any], grid: np.ndarray, probability: np.ndarray) -> Iterator[dict[str, Any]]:
     for (x, y), p in zip(grid, probability, strict=True):
         yield {**about, "x": round(float(x), 6), "y": round(float(y), 6), "probability": round(float(p), 4)}

@@ -8,12 +8,16 @@ diverges counts with the posterior it had. Once for a data set, on the training 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted.data import Dataset
 from tilted.experiments import rep
 from tilted.inference.textbook import OUTCOMES
+
+if TYPE_CHECKING:
+    from typing import Any
 
 FOLDS = 3
 SWEEPS = 25
@@ -27,7 +31,7 @@ def modules_of() -> list[str]:
     return [__name__]
 
 
-def lines(name: str, flips: float, split: int, dataset: Dataset | None = None) -> Iterator[dict]:
+def lines(name: str, flips: float, split: int, dataset: Dataset | None = None) -> Iterator[dict[str, Any]]:
     """A line for every method, lengthscale and value: mean error rate and nll over the folds, and outcomes.
 
     Parameters
@@ -40,7 +44,8 @@ def lines(name: str, flips: float, split: int, dataset: Dataset | None = None) -
     folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=split).split(X, y))
     for factor in FACTORS:
         lengthscale = factor * float(np.sqrt(X.shape[1]))
-        tried = [_fold(X, y, *fold, lengthscale, rep.epsilon_of(name, flips)) for fold in folds]
+        epsilon = rep.epsilon_of(name, flips)
+        tried = [_fold(X, y, train, test, lengthscale, epsilon) for train, test in folds]
         for key in tried[0]:
             method, value = key
             yield {
@@ -49,7 +54,9 @@ def lines(name: str, flips: float, split: int, dataset: Dataset | None = None) -
             }  # fmt: skip
 
 
-def _fold(X, y, train, test, lengthscale: float, epsilon: float) -> dict:
+def _fold(
+    X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, lengthscale: float, epsilon: float
+) -> dict[tuple[str, float], dict[str, Any]]:
     """Records of one fold by (method, value)."""
     posterior = rep.posterior_of(X[train], lengthscale)
     parts = X[train], X[test], y[train], y[test]
@@ -60,7 +67,7 @@ def _fold(X, y, train, test, lengthscale: float, epsilon: float) -> dict:
     }
 
 
-def _mean(records: list[dict]) -> dict:
+def _mean(records: list[dict[str, Any]]) -> dict[str, Any]:
     """Scores over the points of all folds, whose sizes may differ by one; None if a fold has none."""
     scores = {}
     sizes = [record["n_test"] for record in records]
@@ -72,12 +79,12 @@ def _mean(records: list[dict]) -> dict:
     return {**scores, **counts, "seconds": sum(record["seconds"] for record in records)}
 
 
-def chosen(tried: list[dict]) -> dict[str, tuple[float, float]]:
+def chosen(tried: list[dict[str, Any]]) -> dict[str, tuple[float, float]]:
     """Method -> (value, lengthscale) of the best line; ValueError for a method without any score.
 
     Error rates of as many wrong labels are equal, whatever their last digits.
     """
-    best: dict[str, dict] = {}
+    best: dict[str, dict[str, Any]] = {}
     for line in tried:
         if line["error"] is None:
             continue
@@ -90,5 +97,5 @@ def chosen(tried: list[dict]) -> dict[str, tuple[float, float]]:
     return {name: (line["value"], line["lengthscale"]) for name, line in best.items()}
 
 
-def _place(line: dict) -> tuple[float, float]:
+def _place(line: dict[str, Any]) -> tuple[float, float]:
     return round(line["error"], DIGITS), line["nll"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,14 @@ from tilted.inference.rep import EP
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.step import NoisyStep
 from tilted.linalg import NotPositiveDefinite
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tilted.exact.chains import Moments, Sample
+    from tilted.gaussian import Marginals
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.dense import Dense
 
 FRACTION = 0.5
 COLUMNS = (
@@ -36,7 +45,9 @@ def modules_of() -> list[str]:
     return [__name__]
 
 
-def study(flips: float, split: int, chosen: dict, effort: dict) -> Iterator[dict]:
+def study(
+    flips: float, split: int, chosen: dict[str, tuple[float, float]], effort: dict[str, int]
+) -> Iterator[dict[str, Any]]:
     """Lines with `COLUMNS`, one a method.
 
     Parameters
@@ -68,14 +79,22 @@ def study(flips: float, split: int, chosen: dict, effort: dict) -> Iterator[dict
                "seconds": time.process_time() - began}  # fmt: skip
 
 
-def _sampled(X, y, lengthscale: float, likelihood, posterior, seed: int, length: Length):
+def _sampled(
+    X: np.ndarray,
+    y: np.ndarray,
+    lengthscale: float,
+    likelihood: Likelihood,
+    posterior: Dense,
+    seed: int,
+    length: Length,
+) -> Sample:
     target = Target.build(SquaredExponential(1.0, lengthscale), X, y, likelihood)
     sites = infer(posterior, likelihood, y, EP, Options(tolerance=rep.TOLERANCE)).sites
     reference = Reference.build(target, target.merge(sites), FRACTION)
     return sample(reference, np.random.default_rng([seed, 3]), length)
 
 
-def _errors(marginals, exact) -> dict:
+def _errors(marginals: Marginals, exact: Moments) -> dict[str, Any]:
     spread = np.sqrt(exact.variance)
     ratio = np.log(marginals.variance / exact.variance)
     return {
@@ -85,7 +104,7 @@ def _errors(marginals, exact) -> dict:
     }
 
 
-def _quality(truth, length: Length) -> dict:
+def _quality(truth: Sample, length: Length) -> dict[str, Any]:
     latents = truth.latents
     return {
         "chains": length.chains,

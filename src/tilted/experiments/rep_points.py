@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +26,14 @@ from tilted.likelihoods.step import NoisyStep
 from tilted.linear import Linear, weights
 from tilted.posteriors.dense import Dense
 from tilted.projections import kl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from tilted.gaussian import Marginals
+    from tilted.inference.textbook import Sweeps
+    from tilted.likelihoods.contract import Likelihood
 
 MAX_SWEEPS, TOLERANCE = 200, 1e-6
 POWERS = tuple(round(0.1 * step, 1) for step in range(1, 11))
@@ -51,7 +60,7 @@ def printed_power_rule(u: float) -> Rule:
     """
     whole = tilted_rule(lambda likelihood, y, m, v: kl(likelihood, y, m, v, u))
 
-    def update(marginals, sites, likelihood, y) -> Update:
+    def update(marginals: Marginals, sites: Sites, likelihood: Likelihood, y: np.ndarray) -> Update:
         found = whole.update(marginals, sites, likelihood, y)
         moved = Sites(found.sites.tau / u, found.sites.nu / u)
         return Update(moved, np.zeros(len(y)), np.zeros(len(y)), found.skipped)
@@ -68,13 +77,13 @@ def candidates() -> Iterator[tuple[str, float]]:
         yield from ((method, penalty) for penalty in PENALTIES)
 
 
-def study(sets: Iterable[int]) -> Iterator[dict]:
+def study(sets: Iterable[int]) -> Iterator[dict[str, Any]]:
     """Lines with `COLUMNS` for each set (-1: the base set): the exact posterior, then all `candidates`."""
     for number in sets:
         yield from _of_set(number)
 
 
-def _of_set(number: int) -> Iterator[dict]:
+def _of_set(number: int) -> Iterator[dict[str, Any]]:
     X, y = five_points.points(None if number < 0 else number)
     likelihood, posterior = NoisyStep(five_points.EPS), Dense.build(Linear().matrix(X))
     truth = exact.sectors(X, y, likelihood)
@@ -89,7 +98,7 @@ def _of_set(number: int) -> Iterator[dict]:
         )
 
 
-def _run(method: str, value: float, posterior, likelihood, y):
+def _run(method: str, value: float, posterior: Dense, likelihood: Likelihood, y: np.ndarray) -> Sweeps:
     """Sweeps of one method."""
     if method == "rep-as-described":
         relaxation = Relaxation(value, rep.PRINTED, printed_step=True)
@@ -97,11 +106,25 @@ def _run(method: str, value: float, posterior, likelihood, y):
     if method.startswith("rep-"):
         relaxation = Relaxation(value, method.removeprefix("rep-"))
         return rep.sweeps(posterior, likelihood, y, relaxation, MAX_SWEEPS, TOLERANCE)
-    rules = {"ep": lambda _: rep.EP, "pep": power_rule, PRINTED_PEP: printed_power_rule}
+    rules: dict[str, Callable[[float], Rule]] = {
+        "ep": lambda _: rep.EP,
+        "pep": power_rule,
+        PRINTED_PEP: printed_power_rule,
+    }
     return sweep_on(posterior, likelihood, y, rules[method](value), MAX_SWEEPS, TOLERANCE)
 
 
-def _line(number, method, value, outcome, sweeps, truth, mean, covariance, seconds) -> dict:
+def _line(
+    number: int,
+    method: str,
+    value: float,
+    outcome: str,
+    sweeps: int,
+    truth: exact.Weights,
+    mean: np.ndarray,
+    covariance: np.ndarray,
+    seconds: float,
+) -> dict[str, Any]:
     errors = (float(np.mean((found - true) ** 2)) for found, true in
               ((mean, truth.mean), (covariance, truth.covariance)))  # fmt: skip
     values = (int(number), method, value, outcome, sweeps, *errors, *map(float, mean), seconds)

@@ -40,7 +40,8 @@ def draw(seed: int, n: int = POINTS, dimension: int = 5) -> Drawn:
     """
     rng = np.random.default_rng([seed, n, dimension])
     X = rng.uniform(-HALF_WIDTH, HALF_WIDTH, (n, dimension))
-    kernel = SquaredExponential(VARIANCE, tuple(np.exp(rng.uniform(*np.log(SCALES), dimension))))
+    low, high = np.log(SCALES)
+    kernel = SquaredExponential(VARIANCE, tuple(np.exp(rng.uniform(low, high, dimension))))
     K = kernel.matrix(X)
     K.flat[:: n + 1] += JITTER * VARIANCE
     f = np.linalg.cholesky(K) @ rng.standard_normal(n)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,11 @@ from tilted.experiments import qp
 from tilted.inference import RULES
 from tilted.inference.options import Options
 from tilted.kernels.squared_exponential import SquaredExponential
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tilted.inference.rule import Projector
 
 METHODS = ("ep", "qp", "qp-lookup")
 """EP, QP by direct quadrature, QP with the certified lookup table."""
@@ -39,7 +45,7 @@ def measure(
     cells: Iterable[tuple[int, int]],
     methods: Sequence[str] = METHODS,
     repeats: int = REPEATS,
-) -> Iterator[dict]:
+) -> Iterator[dict[str, Any]]:
     """Time one cold inference of each method on some folds of a classification data set.
 
     Parameters
@@ -78,7 +84,14 @@ def measure(
             yield dict(zip(COLUMNS, values, strict=True))
 
 
-def _timed(dataset, protocol, tuned, method, repeats, projection=None) -> tuple[int | None, float | None]:
+def _timed(
+    dataset: Dataset,
+    protocol: str,
+    tuned: dict[str, Any],
+    method: str,
+    repeats: int,
+    projection: Projector | None = None,
+) -> tuple[int | None, float | None]:
     """Sweeps and the least processor seconds of ``repeats`` inferences at EP's hyperparameters."""
     if tuned["hyperparameters"] is None:
         return None, None

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from tilted.gaussian import Sites
 from tilted.inference import RULES
 from tilted.inference.options import Options
 from tilted.kernels.squared_exponential import SquaredExponential
+
+if TYPE_CHECKING:
+    from typing import Any
 
 PROTOCOL = "as-released"
 METHODS = ("ep", "qp", "vb")
@@ -64,7 +68,7 @@ def run(
     kernel: SquaredExponential | None = None,
     seed: int = 0,
     fold: int = 0,
-) -> dict:
+) -> dict[str, Any]:
     """Compare the methods with the exact posterior on one fold.
 
     Parameters
@@ -115,7 +119,9 @@ def run(
     }
 
 
-def approximations(dataset: Dataset, kernel: SquaredExponential, seed: int = 0, fold: int = 0) -> dict:
+def approximations(
+    dataset: Dataset, kernel: SquaredExponential, seed: int = 0, fold: int = 0
+) -> dict[str, Any]:
     """What a record says of each method at these hyperparameters, without sampling anything.
 
     Raises
@@ -128,14 +134,16 @@ def approximations(dataset: Dataset, kernel: SquaredExponential, seed: int = 0, 
     return {name: _approximation(fit, part, distinct) for name, fit in fits.items()}
 
 
-def _fits(dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int) -> tuple[Split, dict]:
+def _fits(
+    dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int
+) -> tuple[Split, dict[str, api.Fit]]:
     """The fold, and each method on it."""
     block = protocols.block(PROTOCOL, qp.task_of(dataset.name))
     part = split(dataset, block["split"], seed, fold, standardise=block["standardise"])
     return part, {method: _fit(block, method, part, kernel, dataset.name) for method in METHODS}
 
 
-def _target(fits: dict, part: Split, kernel: SquaredExponential) -> Target:
+def _target(fits: dict[str, api.Fit], part: Split, kernel: SquaredExponential) -> Target:
     """The exact posterior of the model that the methods approximate."""
     problem = fits["ep"].problem
     return Target.build(kernel, part.X_train, part.y_train, problem.likelihood, problem.mean)
@@ -149,7 +157,7 @@ def tuned_kernel(dataset: Dataset, seed: int, fold: int) -> SquaredExponential:
     return SquaredExponential(**first["hyperparameters"])
 
 
-def _fit(block, method, part: Split, kernel, name: str) -> api.Fit:
+def _fit(block: dict[str, Any], method: str, part: Split, kernel: SquaredExponential, name: str) -> api.Fit:
     """One method at fixed hyperparameters, with the protocol's options and EP's prior mean."""
     spec = protocols.method(PROTOCOL, qp.task_of(name), method)
     options = Options(**block["sites"], min_precision=spec.get("min_precision", -np.inf))
@@ -168,7 +176,7 @@ def _fit(block, method, part: Split, kernel, name: str) -> api.Fit:
     return fit
 
 
-def _approximation(fit: api.Fit, part: Split, distinct) -> dict:
+def _approximation(fit: api.Fit, part: Split, distinct: np.ndarray) -> dict[str, Any]:
     """What a method says, in the same terms as the truth."""
     mean, variance = fit.predict_latent(part.X_test)
     marginals = fit.inference.state.marginals
@@ -184,12 +192,13 @@ def _approximation(fit: api.Fit, part: Split, distinct) -> dict:
     }
 
 
-def _truth(reference: Reference, part: Split, effort: Effort, seed: int) -> dict:
+def _truth(reference: Reference, part: Split, effort: Effort, seed: int) -> dict[str, Any]:
     """Sampled moments, predictions and evidence, with standard errors and diagnostics."""
     rng, rng_annealing = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     began = time.process_time()
     found = sample(reference, rng, effort.length, inputs=part.X_test, labels=part.y_test)
     sampled = time.process_time()
+    assert found.others is not None and found.log_density is not None and found.se_log_density is not None
     moves = _annealing_moves(reference)
     powers = schedule(reference, rng_annealing, effort.share, moves)
     annealed = anneal(reference, rng_annealing, powers, effort.runs, moves)
@@ -206,7 +215,7 @@ def _truth(reference: Reference, part: Split, effort: Effort, seed: int) -> dict
     }
 
 
-def _moments(moments: Moments) -> dict:
+def _moments(moments: Moments) -> dict[str, Any]:
     return {
         "mean": _rounded(moments.mean),
         "variance": _rounded(moments.variance),
@@ -218,7 +227,7 @@ def _moments(moments: Moments) -> dict:
     }
 
 
-def _sampler(found: Sample, effort: Effort, reference: Reference) -> dict:
+def _sampler(found: Sample, effort: Effort, reference: Reference) -> dict[str, Any]:
     moves = suited(reference)
     return {
         "chains": effort.chains,
@@ -238,7 +247,7 @@ def _annealing_moves(reference: Reference) -> Moves:
     return Moves(joint=1 if sweeps else JOINT_STEPS, sweeps=sweeps)
 
 
-def _annealing(annealed: Annealed, powers: np.ndarray, moves: Moves) -> dict:
+def _annealing(annealed: Annealed, powers: np.ndarray, moves: Moves) -> dict[str, Any]:
     return {
         "runs": len(annealed.log_weights),
         "steps": len(powers) - 1,
@@ -251,7 +260,7 @@ def _annealing(annealed: Annealed, powers: np.ndarray, moves: Moves) -> dict:
     }
 
 
-def _mirror(target: Target, sites: Sites, effort: Effort, seed: int, truth: dict) -> dict:
+def _mirror(target: Target, sites: Sites, effort: Effort, seed: int, truth: dict[str, Any]) -> dict[str, Any]:
     """The mode at -f, which the likelihood of f^2 cannot tell from the one at f: how much mass it has.
 
     ``log_odds``: evidence annealed from the mirrored reference, minus the evidence. ``r_hat`` is of

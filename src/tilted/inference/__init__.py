@@ -7,6 +7,10 @@ of that rule only.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilted.inference.rule import Projector, Rule
 
 RULES = {
     "ep": "tilted.inference.ep",
@@ -15,13 +19,13 @@ RULES = {
 }
 
 
-def get_rule(method: str, projection=None):
+def get_rule(method: str, projection: Projector | None = None) -> Rule:
     """The rule of ``method``, with another projection than its own if one is given (QP only).
 
     Parameters
     ----------
     method : str
-    projection : object, optional
+    projection : Projector, optional
         With ``project(likelihood, y, m, v) -> Projection`` and ``sensitivity`` (callable or None), such as
         ``lookup.RatioTable`` or ``projections.TableGrid``.
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from tilted.gaussian import Sites
+
+if TYPE_CHECKING:
+    from tilted.posteriors.contract import State
+
+StateT = TypeVar("StateT", bound="State")
 
 
 @dataclass(frozen=True)
@@ -51,19 +57,19 @@ class Status:
     negative_sites: int = 0
     message: str = ""
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, bool | int | float | str]:
         """A plain dictionary, for records."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
-class Inference:
+class Inference(Generic[StateT]):
     """Approximate posterior at fixed hyperparameters.
 
     Attributes
     ----------
     sites : Sites
-    state : object
+    state : State
         The conditioned posterior (``DenseState`` or ``SparseState``).
     log_evidence : float
         Log marginal likelihood: EP's [Zhang 2020, eq. 2], the same formula with QP's sites, Power EP's
@@ -74,7 +80,7 @@ class Inference:
     """
 
     sites: Sites
-    state: object = field(repr=False)
+    state: StateT = field(repr=False)
     log_evidence: float
     status: Status
     by_extra: np.ndarray = field(repr=False)

@@ -4,10 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
 from tilted.gaussian import Marginals, Sites
+
+if TYPE_CHECKING:
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.projections import Projection, Sensitivity
+
+    Project: TypeAlias = Callable[[Likelihood, np.ndarray, np.ndarray, np.ndarray], Projection]
+    Sense: TypeAlias = Callable[[Likelihood, np.ndarray, np.ndarray, np.ndarray], Sensitivity]
+
+
+class Projector(Protocol):
+    """A projection that may take the place of QP's own."""
+
+    @property
+    def sensitivity(self) -> Sense | None:
+        """How the projections of N tilted distributions answer to their cavities; None if it cannot tell."""
+
+    def project(self, likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
+        """Gaussians [N] for the tilted distributions with cavities N(m, v); y, m, v are arrays [N]."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +76,10 @@ class Rule:
         The rule of all sites twice over, one after the other, where they have rules of their own.
     """
 
-    update: Callable[[Marginals, Sites, object, np.ndarray], Update]
+    update: Callable[[Marginals, Sites, Likelihood, np.ndarray], Update]
     ascends: bool = False
     power: float | np.ndarray = 1.0
-    sensitivity: Callable | None = None
+    sensitivity: Sense | None = None
     single: Callable[[int], Rule] | None = None
     double: Callable[[], Rule] | None = None
 

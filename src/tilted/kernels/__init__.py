@@ -14,6 +14,7 @@ All are stationary: k(x, x) is the same at every x. ``matrix(X)`` is that of one
 """
 
 from importlib import import_module
+from typing import Any
 
 _MODULES = {
     "Constant": "tilted.kernels.constant",
@@ -27,12 +28,12 @@ _MODULES = {
 __all__ = ["Constant", "Matern", "Product", "SquaredExponential", "Sum", "White"]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """Import a kernel when it is first asked for (PEP 562)."""
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'tilted.kernels' has no attribute '{name}'")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*globals(), *_MODULES])

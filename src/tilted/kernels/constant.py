@@ -7,10 +7,14 @@ rank one. Times a kernel it is a factor of that one's variance.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted.kernels.compound import add, add_to, multiply, multiply_by
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class OfVariance:
 
     __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         variance = float(self.variance)
         if not 0 < variance < np.inf:
             raise ValueError(f"variance must be finite and positive, got {variance:g}")
@@ -42,7 +46,7 @@ class OfVariance:
         """[variance] as a vector."""
         return np.array([self.variance])
 
-    def with_parameters(self, values: np.ndarray) -> OfVariance:
+    def with_parameters(self, values: np.ndarray) -> Self:
         """The same kernel with another variance."""
         return type(self)(float(values[0]))
 
@@ -77,10 +81,14 @@ class Constant(OfVariance):
         """The variance [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D]."""
         return np.full((len(X), len(X if X2 is None else X2)), self.variance)
 
-    def contract_gradient(self, X, K, G, distances: None = None) -> np.ndarray:
+    def contract_gradient(
+        self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: None = None
+    ) -> np.ndarray:
         """sum_ij G_ij dK_ij/dtheta [1], the sum of G [N, N]."""
         return np.array([np.sum(G)])
 
-    def contract_cross(self, Z, X, K, G) -> tuple[np.ndarray, np.ndarray]:
+    def contract_cross(
+        self, Z: np.ndarray, X: np.ndarray, K: np.ndarray, G: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """sum_ij G_ij dK_ij/dtheta [1] for K [M, N] between ``Z`` [M, D] and ``X`` [N, D]; in Z [M, D]."""
         return np.array([np.sum(G)]), np.zeros(np.shape(Z))

@@ -41,11 +41,15 @@ class White(OfVariance):
         """variance * I [N, N] for the rows of ``X`` [N, D]; zeros [N, N2] between ``X`` and any ``X2``."""
         return self.variance * np.eye(len(X)) if X2 is None else np.zeros((len(X), len(X2)))
 
-    def contract_gradient(self, X, K, G, distances: None = None) -> np.ndarray:
+    def contract_gradient(
+        self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: None = None
+    ) -> np.ndarray:
         """sum_ij G_ij dK_ij/dtheta [1], the trace of G [N, N]."""
         return np.array([np.trace(G)])
 
-    def contract_cross(self, Z, X, K, G) -> tuple[np.ndarray, np.ndarray]:
+    def contract_cross(
+        self, Z: np.ndarray, X: np.ndarray, K: np.ndarray, G: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """sum_ij G_ij dK_ij/dtheta [1] for K [M, N] between ``Z`` [M, D] and ``X`` [N, D]; in Z [M, D].
 
         Zero between two sets; where K is that of the points Z, which its diagonal tells, the trace of G.

@@ -14,6 +14,10 @@ A likelihood answers for whole vectors of sites, in log space:
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilted.likelihoods.contract import Likelihood
 
 _BY_NAME = {
     "logit": ("tilted.likelihoods.logit", "Logit"),
@@ -34,7 +38,7 @@ def module_of(name: str) -> str:
     return _BY_NAME[name][0]
 
 
-def get(likelihood, **parameters):
+def get(likelihood: str | Likelihood, **parameters: object) -> Likelihood:
     """A likelihood by name, or the object itself if it is one already.
 
     Raises

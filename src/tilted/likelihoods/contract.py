@@ -37,32 +37,34 @@ class Likelihood(Protocol):
     name: ClassVar[str]
     log_concave: ClassVar[bool]
 
-    def domain(self, y: np.ndarray) -> np.ndarray:
-        """y as floats in the domain; raises ValueError naming the offending value."""
+    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
+        """y [N] as floats in the domain; raises ValueError naming the offending value."""
 
-    def check(self, y: np.ndarray) -> np.ndarray:
-        """The same for training labels, which may have to be more (both classes present)."""
+    def check(self, y: np.typing.ArrayLike) -> np.ndarray:
+        """The same for training labels [N], which may have to be more (both classes present)."""
 
-    def tilted(self, y, m, v, power=1.0) -> Tilted:
+    def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) p(y|f)^power; the power is a float or an array [N], in (0, 1]."""
 
-    def tilted_density(self, y, m, v) -> TiltedDensity:
-        """The tilted density with panels for quadrature."""
+    def tilted_density(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> TiltedDensity:
+        """The tilted densities [N] with panels for quadrature."""
 
-    def expected_log(self, y, m, v) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """E[log p(y|f)] under N(m, v) and its derivatives in m and v."""
+    def expected_log(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """E[log p(y|f)] under N(m, v) and its derivatives in m and v, arrays [N]."""
 
-    def log_predictive(self, y, m, v) -> np.ndarray:
-        """log of the integral of N(f; m, v) p(y|f) over f."""
+    def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """log of the integral of N(f; m, v) p(y|f) over f, [N]."""
 
-    def log_likelihood(self, y, f) -> np.ndarray:
+    def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log p(y|f) itself; y and f are arrays of any shapes that broadcast."""
 
-    def errors(self, y, m, v) -> np.ndarray:
+    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Error [N] of the point prediction under N(m, v): 0 or 1 for labels, else absolute."""
 
 
-def as_floats(values, what: str) -> np.ndarray:
+def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
     """``values`` as an array of floats.
 
     Raises
@@ -81,7 +83,7 @@ def as_floats(values, what: str) -> np.ndarray:
         raise ValueError(f"{what} must be numeric: {error}") from None
 
 
-def require_finite(y, what: str = "y") -> np.ndarray:
+def require_finite(y: np.typing.ArrayLike, what: str = "y") -> np.ndarray:
     """``y`` as a float vector; ValueError if it is not one-dimensional or not finite."""
     y = as_floats(y, what)
     if y.ndim != 1:
@@ -92,7 +94,7 @@ def require_finite(y, what: str = "y") -> np.ndarray:
     return y
 
 
-def require_labels(y, name: str) -> np.ndarray:
+def require_labels(y: np.typing.ArrayLike, name: str) -> np.ndarray:
     """``y`` as floats; ValueError if one is not -1 or +1."""
     y = require_finite(y)
     wrong = ~np.isin(y, (-1.0, 1.0))
@@ -102,7 +104,7 @@ def require_labels(y, name: str) -> np.ndarray:
     return y
 
 
-def require_both_labels(y, name: str) -> np.ndarray:
+def require_both_labels(y: np.typing.ArrayLike, name: str) -> np.ndarray:
     """The same; ValueError also if only one class is present."""
     y = require_labels(y, name)
     if len(np.unique(y)) < 2:
@@ -110,7 +112,7 @@ def require_both_labels(y, name: str) -> np.ndarray:
     return y
 
 
-def require_powers(power, m: np.ndarray) -> np.ndarray:
+def require_powers(power: float | np.ndarray, m: np.ndarray) -> np.ndarray:
     """A power for each of ``m`` [N], from one for all or one a site; ValueError outside (0, 1]."""
     powers = np.broadcast_to(np.asarray(power, dtype=float), np.shape(m))
     if not np.all((powers > 0) & (powers <= 1)):

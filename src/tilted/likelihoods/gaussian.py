@@ -30,17 +30,17 @@ class GaussianNoise:
     name: ClassVar[str] = "gaussian"
     log_concave: ClassVar[bool] = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (np.isfinite(self.noise) and self.noise > 0):
             raise ValueError(f"the noise variance must be finite and positive, got {self.noise}")
 
-    def domain(self, y) -> np.ndarray:
+    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
         """Targets as floats; ValueError if one is not finite."""
         return require_finite(y)
 
     check = domain
 
-    def tilted(self, y, m, v, power=1.0) -> Tilted:
+    def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) N(y; f, noise)^power, arrays [N].
 
         The power is N(y; f, noise / power) times a constant.
@@ -58,31 +58,33 @@ class GaussianNoise:
             variance=v * noise / total,
         )
 
-    def tilted_density(self, y, m, v) -> TiltedDensity:
+    def tilted_density(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> TiltedDensity:
         """The tilted density, Gaussian, on 10 standard deviations to either side."""
         moments = self.tilted(y, m, v)
         reach = 10.0 * np.sqrt(moments.variance)
         peak = moments.log_z - 0.5 * np.log(2.0 * np.pi * moments.variance)
 
-        def log_density(t):
+        def log_density(t: np.ndarray) -> np.ndarray:
             return peak[:, None] - t**2 / (2.0 * moments.variance[:, None])
 
         return TiltedDensity(log_density, moments.mean, panel_edges(-reach, reach, 20))
 
-    def expected_log(self, y, m, v):
+    def expected_log(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """E[log N(y; f, noise)] under N(m, v) and its derivatives in m and v, arrays [N]."""
         value = -0.5 * np.log(2.0 * np.pi * self.noise) - ((y - m) ** 2 + v) / (2.0 * self.noise)
         return value, (y - m) / self.noise, np.full_like(m, -0.5 / self.noise)
 
-    def log_predictive(self, y, m, v) -> np.ndarray:
+    def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """log N(y; m, v + noise), arrays [N]."""
         total = v + self.noise
         return -0.5 * (np.log(2.0 * np.pi * total) + (y - m) ** 2 / total)
 
-    def log_likelihood(self, y, f) -> np.ndarray:
+    def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log N(y; f, noise), broadcast."""
         return -0.5 * (np.log(2.0 * np.pi * self.noise) + (y - f) ** 2 / self.noise)
 
-    def errors(self, y, m, v) -> np.ndarray:
+    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Absolute error of the predictive mean [N]."""
         return np.abs(y - m)

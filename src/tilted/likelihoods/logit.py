@@ -15,6 +15,7 @@ that crowd around the step. The derivatives of log Z in mu are d1 = E[g'] and d2
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,6 +36,8 @@ DROP, HALVINGS = 50.0, 14  # panels reach down to exp(-DROP) of the mode
 ENDS = np.concatenate([[0.0], *(s * 2.0 ** np.arange(20.0) for s in (1.0, -1.0))])  # of panels near the step
 LOSS = 0.1  # of variance, relatively, above which d2 is taken from the variance
 
+Nodes = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
 
 @dataclass(frozen=True)
 class Logit:
@@ -43,31 +46,31 @@ class Logit:
     name: ClassVar[str] = "logit"
     log_concave: ClassVar[bool] = True
 
-    def domain(self, y) -> np.ndarray:
+    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
         """Labels as floats; ValueError if one is not -1 or +1."""
         return require_labels(y, self.name)
 
-    def check(self, y) -> np.ndarray:
+    def check(self, y: np.typing.ArrayLike) -> np.ndarray:
         """Training labels as floats; ValueError also if only one class is present."""
         return require_both_labels(y, self.name)
 
-    def tilted(self, y, m, v, power=1.0) -> Tilted:
+    def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) sigma(y f)^power, arrays [N]; the power is a float or an array, in (0, 1]."""
         log_z, d1, d2, offset, variance, _ = _moments(y * m, v, require_powers(power, m))
         return Tilted(log_z, y * d1, d2, m + y * offset, variance)
 
-    def tilted_expected_log(self, y, m, v) -> np.ndarray:
+    def tilted_expected_log(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """E[log p(y|f)] under the tilted distribution N(f; m, v) p(y|f) / Z, arrays [N]."""
         return _moments(y * m, v, np.ones_like(v))[5]
 
-    def tilted_density(self, y, m, v) -> TiltedDensity:
+    def tilted_density(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> TiltedDensity:
         """Density of f under N(f; m, v) sigma(y f), log-concave, in panels that crowd around the step."""
         mu = y * m
         delta = _shift(mu, v)
         c = mu + delta
         at_mode = log_expit(c) - delta**2 / (2.0 * v) - 0.5 * np.log(2.0 * np.pi * v)
 
-        def log_u(t):
+        def log_u(t: np.ndarray) -> np.ndarray:
             column = (slice(None),) + (None,) * (t.ndim - 1)
             gain = log_expit(c[column] + t) - log_expit(c)[column] - t * (delta / v)[column]
             return at_mode[column] - t**2 / (2.0 * v[column]) + gain
@@ -82,7 +85,9 @@ class Logit:
         edges = np.where(sign > 0, edges, -edges[:, ::-1])
         return TiltedDensity(lambda t: log_u(sign * t), y * c, edges)
 
-    def expected_log(self, y, m, v):
+    def expected_log(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """E[log sigma(y f)] under N(m, v) and its derivatives in m and v, arrays [N]."""
         mu, sd = y * m, np.sqrt(v)
         out = np.empty((3, len(mu)))
@@ -92,20 +97,20 @@ class Logit:
             out[:, rows] = [_mean(w, value) for value in (log_expit(u), left, -0.5 * left * right)]
         return out[0], y * out[1], out[2]
 
-    def log_predictive(self, y, m, v) -> np.ndarray:
+    def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """log of the integral of N(f; m, v) sigma(y f) over f, arrays [N]."""
         return self.tilted(y, m, v).log_z
 
-    def log_likelihood(self, y, f) -> np.ndarray:
+    def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log sigma(y f), broadcast."""
         return log_expit(y * f)
 
-    def errors(self, y, m, v) -> np.ndarray:
+    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """1 where p(y) < 1/2, else 0 (ties count as right) [N]."""
         return (y * m < 0).astype(float)
 
 
-def _moments(mu, v, power):
+def _moments(mu: np.ndarray, v: np.ndarray, power: np.ndarray) -> np.ndarray:
     """log Z, d1, d2, mean - mu, variance and E[log sigma] [N] of N(u; mu, v) sigma(u)^power."""
     delta = _shift(mu, power * v)
     c, sd = mu + delta, np.sqrt(v)
@@ -135,11 +140,11 @@ def _moments(mu, v, power):
     return out
 
 
-def _mean(q, values):
+def _mean(q: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.sum(q * values, axis=1)
 
 
-def _shift(mu, a):
+def _shift(mu: np.ndarray, a: np.ndarray) -> np.ndarray:
     """delta [N] with delta = a sigma(-(mu + delta)): what a step of height ``a`` adds to the mode.
 
     With u = mu + delta > 0 the tail of sigma gives delta = omega(log a - mu) at most (Wright's function) and
@@ -155,7 +160,7 @@ def _shift(mu, a):
     return np.where(beyond, a - s, s)
 
 
-def _groups(centre, sd):
+def _groups(centre: np.ndarray, sd: np.ndarray) -> list[tuple[np.ndarray, Nodes]]:
     """Indices of sites that share a rule, each with (centres, sds) -> nodes, offsets, weights."""
     wide = (sd > WIDE) & (np.abs(centre) <= SPAN * sd)
     far = (sd > WIDE) & ~wide
@@ -165,19 +170,21 @@ def _groups(centre, sd):
     return [(np.flatnonzero(rows), nodes) for rows, nodes in found if np.any(rows)]
 
 
-def _around_centre(centre, sd, strip: float = STRIP):
+def _around_centre(
+    centre: np.ndarray, sd: np.ndarray, strip: float = STRIP
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nodes u [n, K] evenly about each centre, their offsets t, and weights of a Gaussian there."""
     x, w = gaussian_trapezoid(sd, strip)
     t = sd[:, None] * x
     return centre[:, None] + t, t, w
 
 
-def _far_from_step(centre, sd):
+def _far_from_step(centre: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The same where only the Gaussian's width matters."""
     return _around_centre(centre, sd, np.inf)
 
 
-def _around_step(centre, sd):
+def _around_step(centre: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Shared nodes u [1, K], u = KNEE sinh(k STEP), for centres within SPAN sd of the step; else as above.
 
     They are in proportion to |u| far from it, so that their number grows with log sd only; at |u| = SPAN sd

@@ -12,13 +12,13 @@ WIDE = 0.8  # sd above which sites share quadrature nodes around the step of Phi
 KNEE, STEP = 7.3, 0.055  # these: KNEE sinh(k STEP), 0.4 apart at the step
 
 
-def hazard(z):
+def hazard(z: np.ndarray) -> np.ndarray:
     """r(z) = phi(z) / Phi(z), without cancellation or overflow in either tail."""
     with np.errstate(over="ignore"):
         return np.sqrt(2.0 / np.pi) / erfcx(-z / np.sqrt(2.0))
 
 
-def remaining_curvature(z, r):
+def remaining_curvature(z: np.ndarray, r: np.ndarray) -> np.ndarray:
     """H(z) = 1 - r (z + r), in (0, 1]: the variance of a normal truncated at -z, for every z."""
     direct = 1.0 - r * (z + r)
     far = z < -4.0
@@ -32,12 +32,12 @@ def remaining_curvature(z, r):
     return np.where(far, 2.0 * d / fraction - d * d, direct)
 
 
-def loss_of_variance(z, r, H):
+def loss_of_variance(z: np.ndarray, r: np.ndarray, H: np.ndarray) -> np.ndarray:
     """1 - H = r (z + r), without the cancellation of either form on one side."""
     return np.where(z < -4.0, 1.0 - H, r * (z + r))
 
 
-def probit_moments(mu, v) -> Tilted:
+def probit_moments(mu: np.ndarray, v: np.ndarray) -> Tilted:
     """Moments of N(u; mu, v) Phi(u), arrays [N]."""
     root = np.sqrt(1.0 + v)
     z = mu / root

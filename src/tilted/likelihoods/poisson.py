@@ -10,6 +10,7 @@ f and -f have the same likelihood: with a zero prior mean and flat sites f = 0 i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -45,11 +46,11 @@ class PoissonSquare:
     name: ClassVar[str] = "poisson-square"
     log_concave: ClassVar[bool] = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.predictive not in FORMS:
             raise ValueError(f"predictive must be one of {FORMS}, got '{self.predictive}'")
 
-    def domain(self, y) -> np.ndarray:
+    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
         """Counts as floats [N]; ValueError for negative or non-integer values, and above `LARGEST`."""
         y = require_finite(y)
         wrong = (y < 0) | (y != np.floor(y)) | (y > LARGEST)
@@ -60,7 +61,7 @@ class PoissonSquare:
 
     check = domain
 
-    def tilted(self, y, m, v, power=1.0) -> Tilted:
+    def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) Poisson(y; f^2)^power, arrays [N]; at power 1 by recurrence, else by panels.
 
         ``power`` is a float or an array [N], in (0, 1].
@@ -77,7 +78,7 @@ class PoissonSquare:
         variance = a * (0.5 + y * (1.0 - ratio))
         return Tilted(log_z, sign * d1, d2, sign * mean, variance)
 
-    def _powered(self, y, m, v, powers) -> Tilted:
+    def _powered(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, powers: np.ndarray) -> Tilted:
         """Moments at powers below 1, so many sites at once."""
         parts = []
         for first in range(0, max(len(m), 1), CHUNK):
@@ -85,7 +86,9 @@ class PoissonSquare:
             parts.append(self._by_panels(y[rows], m[rows], v[rows], powers[rows]))
         return Tilted(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
-    def _by_panels(self, y, m, v, powers):
+    def _by_panels(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray, powers: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
         """log Z, d1, d2, mean and variance by quadrature; in closed form where the count is 0.
 
         Far from 0 the derivatives are the means of those of log p, whose digits do not depend on the cavity's
@@ -114,7 +117,9 @@ class PoissonSquare:
         log_z = np.where(none, -0.5 * np.log(spread) - powers * m**2 / spread, log_z)
         return log_z, d1, d2, np.where(none, m / spread, mean), np.where(none, v / spread, variance)
 
-    def tilted_density(self, y, m, v, power=1.0) -> TiltedDensity:
+    def tilted_density(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0
+    ) -> TiltedDensity:
         """The tilted densities [N] on both half lines, each log-concave, with panels refined towards 0."""
         power, count = np.broadcast_to(power, np.shape(m)), 2.0 * power * y
         sign, spread = np.where(m < 0, -1.0, 1.0), 1.0 + 2.0 * power * v
@@ -123,7 +128,7 @@ class PoissonSquare:
         modes = 0.5 * (b - root), 0.5 * (b + root)
         constant = -power * (gammaln(y + 1.0) + m**2 / spread) - 0.5 * np.log(2.0 * np.pi * v)
 
-        def log_f(f):
+        def log_f(f: np.ndarray) -> np.ndarray:
             with np.errstate(divide="ignore"):
                 peaked = xlogy(count[:, None], np.abs(f))
             return peaked - (f - b[:, None]) ** 2 / a[:, None] + constant[:, None]
@@ -136,7 +141,9 @@ class PoissonSquare:
         offsets = np.where(column > 0, offsets, -offsets[:, ::-1])
         return TiltedDensity(lambda t: log_f(origin[:, None] + column * t), sign * origin, offsets)
 
-    def expected_log(self, y, m, v):
+    def expected_log(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """E[log Poisson(y; f^2)] under N(m, v) and its derivatives in m and v, arrays [N].
 
         E[log f^2] has the derivative 2 sqrt(2/v) D(t) in m, D Dawson's function, t = m / sqrt(2v); the
@@ -149,7 +156,7 @@ class PoissonSquare:
         d_variance = y * (1.0 - 2.0 * t * np.abs(dawson)) / v - 1.0
         return value, d_mean, d_variance
 
-    def log_predictive(self, y, m, v) -> np.ndarray:
+    def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """log predictive probability of the counts, exact or negative binomial, arrays [N]."""
         if self.predictive == "exact":
             return self.tilted(y, m, v).log_z
@@ -162,29 +169,31 @@ class PoissonSquare:
             - (shape + y) * np.log1p(scale)
         )
 
-    def log_likelihood(self, y, f) -> np.ndarray:
+    def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log Poisson(y; f^2), broadcast; -inf for a positive count at f = 0."""
         with np.errstate(divide="ignore"):
             return xlogy(2.0 * y, np.abs(f)) - f**2 - gammaln(y + 1.0)
 
-    def predicted_count(self, m, v) -> np.ndarray:
+    def predicted_count(self, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Modes [N] of the negative binomial of appendix H: floor(c (k - 1)), or 0 when k <= 1."""
         shape, scale = gamma_parameters(m, v)
         return np.where(shape > 1.0, np.floor(scale * (shape - 1.0)), 0.0)
 
-    def errors(self, y, m, v) -> np.ndarray:
+    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Absolute error of the predicted count [N]."""
         return np.abs(y - self.predicted_count(m, v))
 
 
-def gamma_parameters(m, v):
+def gamma_parameters(m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Shape k and scale c of the Gamma matched to f^2, f ~ N(m, v) [Zhang 2020, appendix H]."""
     second = m**2 + v
     variance = 2.0 * v * (2.0 * m**2 + v)
     return second**2 / variance, variance / second
 
 
-def _recurrence(y, a, b):
+def _recurrence(
+    y: np.ndarray, a: np.ndarray, b: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Moments of f^(2y) exp(-(f - b)^2 / a) for b >= 0 by recurrence over the count.
 
     Returns
@@ -206,7 +215,12 @@ def _recurrence(y, a, b):
     return mean, before, mean * before, log_product
 
 
-def _lobe_edges(log_f, modes, width, breaks):
+def _lobe_edges(
+    log_f: Callable[[np.ndarray], np.ndarray],
+    modes: tuple[np.ndarray, np.ndarray],
+    width: np.ndarray,
+    breaks: np.ndarray,
+) -> np.ndarray:
     """Panel edges [N, P + 1] covering f < 0 and f > 0 down to exp(-DROP) of the higher mode.
 
     ``breaks`` are further edges in units of |mode|.
@@ -226,7 +240,7 @@ def _lobe_edges(log_f, modes, width, breaks):
     return np.concatenate(parts, axis=1)
 
 
-def _expected_log_square(t, v):
+def _expected_log_square(t: np.ndarray, v: np.ndarray) -> np.ndarray:
     """E[log f^2] for f ~ N(m, v), t = |m| / sqrt(2v): log v - gamma - log 2 + 4 int_0^t D."""
     x, w, _ = gauss_legendre(48)
     inner = np.minimum(t, 7.0)

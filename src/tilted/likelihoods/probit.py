@@ -7,6 +7,7 @@ H = 1 - r (z + r) from a continued fraction below z = -4.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -44,15 +45,15 @@ class Probit:
     name: ClassVar[str] = "probit"
     log_concave: ClassVar[bool] = True
 
-    def domain(self, y) -> np.ndarray:
+    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
         """Labels as floats [N]; ValueError if one is not -1 or +1."""
         return require_labels(y, self.name)
 
-    def check(self, y) -> np.ndarray:
+    def check(self, y: np.typing.ArrayLike) -> np.ndarray:
         """Training labels as floats [N]; ValueError also if only one class is present."""
         return require_both_labels(y, self.name)
 
-    def tilted(self, y, m, v, power=1.0) -> Tilted:
+    def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) Phi(y f)^power, arrays [N]; in closed form at power 1 [Zhang 2020, C.1].
 
         ``power`` is a float or an array [N], in (0, 1].
@@ -63,7 +64,7 @@ class Probit:
             return Tilted(one.log_z, y * one.d1, one.d2, m + v * (y * one.d1), one.variance)
         return _powered(y, m, v, powers)
 
-    def tilted_density(self, y, m, v) -> TiltedDensity:
+    def tilted_density(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> TiltedDensity:
         """Densities [N] of f under N(f; m, v) Phi(y f), log-concave.
 
         For y m <= 0 offsets of u = y f are measured from a = y m / (1 + v), where Phi's Gaussian factor
@@ -73,7 +74,7 @@ class Probit:
         shrunk = v / (1.0 + v)
         origin = np.where(mu > 0, mu, mu / (1.0 + v))
 
-        def log_u(t):
+        def log_u(t: np.ndarray) -> np.ndarray:
             column = (slice(None),) + (None,) * (t.ndim - 1)
             return _log_density_u(t, mu[column], v[column], shrunk[column], origin[column])
 
@@ -88,7 +89,9 @@ class Probit:
         edges = np.where(sign > 0, edges, -edges[:, ::-1])
         return TiltedDensity(lambda t: log_u(sign * t), y * origin, edges)
 
-    def expected_log(self, y, m, v):
+    def expected_log(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """E[log Phi(y f)] under N(m, v) and its derivatives in m and v, arrays [N].
 
         Trapezoidal rule: log Phi is analytic in a strip of half width 2.8. Wide marginals use nodes that
@@ -106,20 +109,20 @@ class Probit:
             out[:, group] = _expected_log(mu[group], sd[group], STRIP)
         return out[0], y * out[1], out[2]
 
-    def log_predictive(self, y, m, v) -> np.ndarray:
+    def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """log Phi(y m / sqrt(1 + v)), arrays [N]."""
         return log_ndtr(y * m / np.sqrt(1.0 + v))
 
-    def log_likelihood(self, y, f) -> np.ndarray:
+    def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log Phi(y f), broadcast."""
         return log_ndtr(y * f)
 
-    def errors(self, y, m, v) -> np.ndarray:
+    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """1 where p(y) < 1/2, else 0 (ties count as right) [N]."""
         return (y * m < 0).astype(float)
 
 
-def _powered(y, m, v, powers) -> Tilted:
+def _powered(y: np.ndarray, m: np.ndarray, v: np.ndarray, powers: np.ndarray) -> Tilted:
     """Moments with a power for each site, group by group."""
     out = np.empty((5, len(m)))
     for power in np.unique(powers):
@@ -130,7 +133,9 @@ def _powered(y, m, v, powers) -> Tilted:
     return Tilted(*out)
 
 
-def _log_density_u(t, mu, v, shrunk, origin):
+def _log_density_u(
+    t: np.ndarray, mu: np.ndarray, v: np.ndarray, shrunk: np.ndarray, origin: np.ndarray
+) -> np.ndarray:
     """log [N(u; mu, v) Phi(u)] at u = origin + t (formula sheet 1.3)."""
     u = origin + t
     scale = 0.5 * np.log(v) + LOG_SQRT_2PI
@@ -144,7 +149,9 @@ def _log_density_u(t, mu, v, shrunk, origin):
     return np.where(absorbed, stable, direct)
 
 
-def _support(log_u, mean, sd):
+def _support(
+    log_u: Callable[[np.ndarray], np.ndarray], mean: np.ndarray, sd: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Offsets [N] on both sides where a log-concave density has dropped by DROP from its mode.
 
     The ends are moved outwards by what the bisection leaves open: for a wide cavity that is many times
@@ -159,13 +166,13 @@ def _support(log_u, mean, sd):
     return low - left_open, high + left_open
 
 
-def _groups_by_size(sd, index):
+def _groups_by_size(sd: np.ndarray, index: np.ndarray) -> list[np.ndarray]:
     """Parts of an array of indices whose standard deviations are of like size (they share nodes)."""
     size = np.where(sd[index] <= 0.6, 0, np.ceil(np.log2(sd[index] / 0.6))).astype(int)
     return [index[size == s] for s in np.unique(size)]
 
 
-def _expected_log(mu, sd, strip):
+def _expected_log(mu: np.ndarray, sd: np.ndarray, strip: float) -> np.ndarray:
     """E[log Phi(u)], and derivatives in mean and variance, for u ~ N(mu, sd^2): array [3, N]."""
     x, w = gaussian_trapezoid(sd, strip)
     u = mu[:, None] + sd[:, None] * x
@@ -178,7 +185,7 @@ def _expected_log(mu, sd, strip):
     return np.stack([log_ndtr(u) @ w, r @ w, -0.5 * (product @ w)])
 
 
-def _nodes_around_step():
+def _nodes_around_step() -> tuple[np.ndarray, np.ndarray]:
     """Nodes u = KNEE sinh(w) [K], and log Phi, r and -r (u + r) / 2 there, times du [3, K]."""
     w = STEP * np.arange(-HALF, HALF + 1)
     u = KNEE * np.sinh(w)
@@ -191,7 +198,7 @@ def _nodes_around_step():
 NODES, FUNCTIONS = _nodes_around_step()
 
 
-def _expected_log_wide(mu, sd):
+def _expected_log_wide(mu: np.ndarray, sd: np.ndarray) -> np.ndarray:
     """The same by the trapezoidal rule in w, u = KNEE sinh(w): all sites share the nodes u.
 
     Nodes are KNEE * STEP = 0.4 apart at the step and in proportion to |u| far from it, so that their number

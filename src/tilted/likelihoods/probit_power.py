@@ -35,7 +35,7 @@ OWN = np.arange(-9.0, 12.01, 0.6)  # own nodes, in units of s
 RIGHT, REACH = 8.5, 9.0  # shared nodes end at RIGHT, and REACH s below the lowest c
 
 
-def powered_moments(y, m, v, power: float) -> Tilted:
+def powered_moments(y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float) -> Tilted:
     """Moments of N(f; m, v) Phi(y f)^power, arrays [N]; one power for all, 0 < power < 1."""
     mu = y * m
     s = np.sqrt(v / (1.0 + power * v))
@@ -48,19 +48,19 @@ def powered_moments(y, m, v, power: float) -> Tilted:
     return Tilted(log_z, y * d1, d2, m + y * offset, variance)
 
 
-def _log_phi_without_gaussian(u):
+def _log_phi_without_gaussian(u: np.ndarray) -> np.ndarray:
     """log Phi(u) + u^2 / 2."""
     left = np.log(0.5 * erfcx(-np.minimum(u, 0.0) / np.sqrt(2.0)))
     return np.where(u > 0, log_ndtr(u) + 0.5 * u**2, left)
 
 
-def _slope_and_bend(u):
+def _slope_and_bend(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """First and second derivative of log Phi."""
     r = hazard(u)
     return r, np.where(u < -4.0, remaining_curvature(u, r) - 1.0, -r * (u + r))
 
 
-def _by_own_nodes(mu, v, power):
+def _by_own_nodes(mu: np.ndarray, v: np.ndarray, power: float) -> np.ndarray:
     """log Z, d1, d2, mean - mu and variance, [5, N]."""
     absorbed = mu <= 0
     s2 = np.where(absorbed, v / (1.0 + power * v), v)
@@ -82,7 +82,7 @@ def _by_own_nodes(mu, v, power):
     return np.stack([log_z, power * d1, power * d2, power * d1 * v, variance])
 
 
-def _by_shared_nodes(mu, v, power):
+def _by_shared_nodes(mu: np.ndarray, v: np.ndarray, power: float) -> np.ndarray:
     """log Z, d1, d2, mean - mu and variance, [5, N]."""
     s = np.sqrt(v / (1.0 + power * v))
     lowest = float(np.min(mu * s**2 / v - REACH * s))

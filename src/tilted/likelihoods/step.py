@@ -39,19 +39,19 @@ class NoisyStep:
     name: ClassVar[str] = "noisy-step"
     log_concave: ClassVar[bool] = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0.0 < self.flips < 0.5:
             raise ValueError(f"the probability of a flip must lie between 0 and 1/2, got {self.flips}")
 
-    def domain(self, y) -> np.ndarray:
+    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
         """Labels as floats [N]; ValueError if one is not -1 or +1."""
         return require_labels(y, self.name)
 
-    def check(self, y) -> np.ndarray:
+    def check(self, y: np.typing.ArrayLike) -> np.ndarray:
         """Training labels as floats [N]; ValueError also if only one class is present."""
         return require_both_labels(y, self.name)
 
-    def tilted(self, y, m, v, power=1.0) -> Tilted:
+    def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) p(y|f)^power, arrays [N]; ``power`` is a float or an array [N], in (0, 1].
 
         With z = y m / sqrt(v), Z = a Phi(z) + b Phi(-z), a = (1 - eps)^power, b = eps^power, and
@@ -65,7 +65,7 @@ class NoisyStep:
         loss = w * (z + w)
         return Tilted(log_z, y * w / sd, -loss / v, m + y * sd * w, v * (1.0 - loss))
 
-    def tilted_expected_log(self, y, m, v) -> np.ndarray:
+    def tilted_expected_log(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """E[log p(y|f)] under the tilted distribution N(f; m, v) p(y|f) / Z, arrays [N]."""
         z = y * m / np.sqrt(v)
         high, low = np.log1p(-self.flips), np.log(self.flips)
@@ -73,7 +73,7 @@ class NoisyStep:
         log_z = np.logaddexp(right, wrong)
         return high * np.exp(right - log_z) + low * np.exp(wrong - log_z)
 
-    def tilted_density(self, y, m, v) -> TiltedDensity:
+    def tilted_density(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> TiltedDensity:
         """The tilted densities [N], Gaussians with a step at zero, with panels refined towards the step."""
         mu, sd = y * m, np.sqrt(v)
         reach = np.maximum(np.abs(mu) + TAIL * sd, sd)
@@ -83,7 +83,7 @@ class NoisyStep:
         flips = np.log(self.flips), np.log1p(-self.flips)
         sign = y[:, None]
 
-        def log_density(t):
+        def log_density(t: np.ndarray) -> np.ndarray:
             column = (slice(None),) + (None,) * (t.ndim - 1)
             u = y[column] * t
             gaussian = -((u - mu[column]) ** 2) / (2.0 * v[column]) - 0.5 * np.log(v[column]) - LOG_SQRT_2PI
@@ -92,7 +92,9 @@ class NoisyStep:
         edges = np.where(sign > 0, edges, -edges[:, ::-1])
         return TiltedDensity(log_density, np.zeros_like(m), edges)
 
-    def expected_log(self, y, m, v):
+    def expected_log(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """E[log p(y|f)] under N(m, v) and its derivatives in m and v, arrays [N]."""
         sd = np.sqrt(v)
         z = y * m / sd
@@ -101,14 +103,15 @@ class NoisyStep:
         slope = (high - low) * np.exp(-0.5 * z**2 - LOG_SQRT_2PI)
         return value, y * slope / sd, -0.5 * slope * z / v
 
-    def log_predictive(self, y, m, v) -> np.ndarray:
+    def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """log of the probability of the label, arrays [N]."""
         return self.tilted(y, m, v).log_z
 
-    def log_likelihood(self, y, f) -> np.ndarray:
+    def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log p(y|f), broadcast; at f = 0 that of the wrong side."""
-        return np.where(y * f > 0, np.log1p(-self.flips), np.log(self.flips))
+        right, wrong = float(np.log1p(-self.flips)), float(np.log(self.flips))
+        return np.where(y * f > 0, right, wrong)
 
-    def errors(self, y, m, v) -> np.ndarray:
+    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """1 where p(y) < 1/2, else 0 (ties count as right) [N]."""
         return (y * m < 0).astype(float)

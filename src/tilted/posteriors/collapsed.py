@@ -13,6 +13,7 @@ are PITC and what lies between. Everything costs O(N M^2) time and O(N M) memory
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg.blas import dger, dsyrk
@@ -21,6 +22,11 @@ from tilted import linalg
 from tilted.posteriors.conditional import Blocks, Diagonal
 from tilted.posteriors.features import Points, Windows
 from tilted.posteriors.pseudo import PseudoPoints, check_jitter
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
+
+    Parts = tuple[np.ndarray, np.ndarray, np.ndarray, Diagonal | Blocks, np.ndarray]
 
 SMALLEST_NOISE = 1e-100
 
@@ -56,7 +62,7 @@ class Regression:
     jitter: float = 0.0
     features: Points | Windows = Points()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         n = len(self.y)
         check_data(self.X, self.y)
         parts = n if self.blocks is None else len(self.blocks)
@@ -74,7 +80,7 @@ class Regression:
         check_jitter(self.jitter)
         object.__setattr__(self, "alpha", np.broadcast_to(alpha, parts))
 
-    def evaluate(self, kernel, Z: np.ndarray, noise: float) -> tuple[Collapsed, Gradient]:
+    def evaluate(self, kernel: Kernel, Z: np.ndarray, noise: float) -> tuple[Collapsed, Gradient]:
         """`energy_and_gradient` with pseudo-inputs ``Z`` [M, D]."""
         return energy_and_gradient(self, kernel, Z, noise)
 
@@ -125,7 +131,7 @@ class Collapsed:
     projected: np.ndarray = field(repr=False)
 
     @property
-    def kernel(self):
+    def kernel(self) -> Kernel:
         """Kernel of f."""
         return self.pseudo.kernel
 
@@ -150,7 +156,7 @@ class Collapsed:
         return self.pseudo.predict(self.factor, self.projected, Xs)
 
 
-def condition(problem: Regression, kernel, Z: np.ndarray, noise: float) -> Collapsed:
+def condition(problem: Regression, kernel: Kernel, Z: np.ndarray, noise: float) -> Collapsed:
     """The posterior and its energy.
 
     Parameters
@@ -174,7 +180,9 @@ def condition(problem: Regression, kernel, Z: np.ndarray, noise: float) -> Colla
     return _condition(problem, kernel, Z, noise)[0]
 
 
-def energy_and_gradient(problem: Regression, kernel, Z, noise: float) -> tuple[Collapsed, Gradient]:
+def energy_and_gradient(
+    problem: Regression, kernel: Kernel, Z: np.ndarray, noise: float
+) -> tuple[Collapsed, Gradient]:
     """`condition` at pseudo-inputs ``Z`` [M, D], and the gradient of the energy in every parameter."""
     state, parts = _condition(problem, kernel, Z, noise)
     Kuf, V, S, C, white = parts
@@ -182,11 +190,9 @@ def energy_and_gradient(problem: Regression, kernel, Z, noise: float) -> tuple[C
     inverse = state.factor.T @ state.factor  # B^-1
     BS = inverse @ S
     weights = C.left_solve_transposed(white - S.T @ (inverse @ (S @ white)))  # (Q + C)^-1 y
-    by_C = C.by_C(weights, S, BS)
-    by_D = C.by_D(by_C)
-    by_noise = C.by_noise(by_C)
+    by_noise, VD, through_D = C.slopes(kernel, V, weights, S, BS)
     # dE/dKuf = (T w) w^T - Luu^-T (B^-1 S L^-1 + 2 V dE/dD), with T = Kuu^-1 Kuf
-    BS, VD = C.right_solve(BS), C.twice_times(V, by_D)
+    BS = C.right_solve(BS)
     inner = VD @ V.T
     BS += VD
     Vw = V @ weights
@@ -196,17 +202,21 @@ def energy_and_gradient(problem: Regression, kernel, Z, noise: float) -> tuple[C
     middle = np.eye(M) - inverse + inner - np.multiply.outer(Vw, Vw)
     by_Kuu = 0.5 * (root.T @ middle @ root)
     parameters, by_Z, by_width = state.pseudo.pull_back(problem.X, Kuf, by_Kuf, by_Kuu)
-    parameters = parameters + C.by_parameters(kernel, by_D)
-    return state, Gradient(parameters, by_noise, by_Z, by_width)
+    return state, Gradient(parameters + through_D, by_noise, by_Z, by_width)
 
 
-def _condition(problem, kernel, Z, noise):
+def _condition(problem: Regression, kernel: Kernel, Z: np.ndarray, noise: float) -> tuple[Collapsed, Parts]:
     """The posterior, and Kuf, V = Luu^-1 Kuf, S = V L^-T, C = L L^T and L^-1 y."""
     check_noise(noise)
     pseudo = PseudoPoints.build(kernel, Z, problem.jitter, problem.features)
     Kuf = pseudo.cross(problem.X)
     V = pseudo.root @ Kuf
-    C = (Diagonal if problem.blocks is None else Blocks)(problem, kernel, V, noise)
+    C: Diagonal | Blocks
+    at, alpha = (kernel, V, noise), np.asarray(problem.alpha)
+    if problem.blocks is None:
+        C = Diagonal(problem.X, alpha, *at)
+    else:
+        C = Blocks(problem.X, alpha, problem.blocks, *at)
     S, white = C.right_solve_transposed(V), C.left_solve(problem.y)
     B = dsyrk(1.0, S.T, trans=1, lower=1) if S.flags.c_contiguous else S @ S.T
     B.flat[:: len(B) + 1] += 1.0

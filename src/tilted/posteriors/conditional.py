@@ -5,9 +5,15 @@ Both offer the products with C = L L^T and the derivatives that ``tilted.posteri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from tilted import linalg
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
 
 LOST = 1e-7  # of the noise: how far rounding may take K - Q below zero
 
@@ -15,9 +21,9 @@ LOST = 1e-7  # of the noise: how far rounding may take K - Q below zero
 class Diagonal:
     """C = noise + alpha D for blocks of one datum each; arrays [N]."""
 
-    def __init__(self, problem, kernel, V, noise):
-        self.X, self.alpha, self.noise = problem.X, problem.alpha, noise
-        self.D = kernel.diagonal(problem.X) - np.einsum("mn,mn->n", V, V)
+    def __init__(self, X: np.ndarray, alpha: np.ndarray, kernel: Kernel, V: np.ndarray, noise: float):
+        self.alpha, self.noise = alpha, noise
+        self.D = kernel.diagonal(X) - np.einsum("mn,mn->n", V, V)
         _require_sign(self.D, noise)
         self.C = noise + self.alpha * self.D
         self.L = np.sqrt(self.C)
@@ -32,45 +38,42 @@ class Diagonal:
         x = self.D / self.noise
         return 0.5 * float(np.sum((1.0 - self.alpha) * _log1p_over(self.alpha, x)))
 
-    def right_solve_transposed(self, V):
+    def right_solve_transposed(self, V: np.ndarray) -> np.ndarray:
         """V L^-T."""
         return V / self.L
 
     right_solve = right_solve_transposed
 
-    def left_solve(self, y):
+    def left_solve(self, y: np.ndarray) -> np.ndarray:
         """L^-1 y."""
         return y / self.L
 
     left_solve_transposed = left_solve
 
-    def by_C(self, weights, S, BS):
-        """Derivative of the log density in C."""
-        return 0.5 * (weights**2 - (1.0 - np.einsum("mn,mn->n", S, BS)) / self.C)
-
-    def by_D(self, by_C):
-        """Derivative of the energy in D, at fixed Q."""
-        return self.alpha * by_C - 0.5 * (1.0 - self.alpha) / self.C
-
-    def by_noise(self, by_C) -> float:
-        """Derivative of the energy in the noise."""
-        return float(np.sum(by_C + 0.5 * (1.0 - self.alpha) * self.D / (self.noise * self.C)))
-
-    def twice_times(self, V, by_D):
-        """2 V dE/dD."""
-        return V * (2.0 * by_D)
-
-    def by_parameters(self, kernel, by_D):
-        """Derivative through the prior variances in D."""
-        return kernel.contract_diagonal(by_D)
+    def slopes(
+        self, kernel: Kernel, V: np.ndarray, weights: np.ndarray, S: np.ndarray, BS: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Derivative of the energy in the noise, 2 V dE/dD [M, N] at fixed Q, and that through K in D [P]."""
+        by_C = 0.5 * (weights**2 - (1.0 - np.einsum("mn,mn->n", S, BS)) / self.C)
+        by_D = self.alpha * by_C - 0.5 * (1.0 - self.alpha) / self.C
+        by_noise = float(np.sum(by_C + 0.5 * (1.0 - self.alpha) * self.D / (self.noise * self.C)))
+        return by_noise, V * (2.0 * by_D), kernel.contract_diagonal(by_D)
 
 
 class Blocks:
     """The same for blocks of several data; lists of matrices."""
 
-    def __init__(self, problem, kernel, V, noise):
-        self.X, self.blocks, self.alpha, self.noise = problem.X, problem.blocks, problem.alpha, noise
-        self.K = [kernel.matrix(problem.X[b]) for b in self.blocks]
+    def __init__(
+        self,
+        X: np.ndarray,
+        alpha: np.ndarray,
+        blocks: Sequence[np.ndarray],
+        kernel: Kernel,
+        V: np.ndarray,
+        noise: float,
+    ):
+        self.X, self.blocks, self.alpha, self.noise = X, blocks, alpha, noise
+        self.K = [kernel.matrix(X[b]) for b in self.blocks]
         self.D = [K - V[:, b].T @ V[:, b] for K, b in zip(self.K, self.blocks, strict=True)]
         for D in self.D:
             _require_sign(np.linalg.eigvalsh(D), noise)
@@ -91,23 +94,37 @@ class Blocks:
             (1.0 - a) * float(np.sum(_log1p_over(a, e))) for a, e in zip(self.alpha, x, strict=True)
         )
 
-    def _each(self, V, factors):
+    def _each(self, V: np.ndarray, factors: list[np.ndarray]) -> np.ndarray:
         out = np.empty_like(V)
         for b, factor in zip(self.blocks, factors, strict=True):
             out[..., b] = V[..., b] @ factor
         return out
 
-    def right_solve_transposed(self, V):
+    def right_solve_transposed(self, V: np.ndarray) -> np.ndarray:
         """V L^-T."""
         return self._each(V, [R.T for R in self.inverse_L])
 
-    def right_solve(self, V):
+    def right_solve(self, V: np.ndarray) -> np.ndarray:
         """V L^-1."""
         return self._each(V, self.inverse_L)
 
     left_solve, left_solve_transposed = right_solve_transposed, right_solve
 
-    def by_C(self, weights, S, BS):
+    def slopes(
+        self, kernel: Kernel, V: np.ndarray, weights: np.ndarray, S: np.ndarray, BS: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Derivative of the energy in the noise, 2 V dE/dD [M, N] at fixed Q, and that through K in D [P]."""
+        by_C = self._by_C(weights, S, BS)
+        parts = zip(self.alpha, by_C, self.inverse_C, strict=True)
+        by_D = [a * g - 0.5 * (1.0 - a) * inverse for a, g, inverse in parts]
+        traces = zip(self.alpha, by_C, self.D, self.inverse_C, strict=True)
+        by_noise = sum(np.trace(g) + 0.5 * (1.0 - a) * np.sum(D * R) / self.noise for a, g, D, R in traces)
+        matrices = zip(self.blocks, self.K, by_D, strict=True)
+        by_parameters = [kernel.contract_gradient(self.X[b], K, g) for b, K, g in matrices]
+        none = np.zeros_like(by_parameters[0])
+        return float(by_noise), self._each(V, [2.0 * g for g in by_D]), sum(by_parameters, none)
+
+    def _by_C(self, weights: np.ndarray, S: np.ndarray, BS: np.ndarray) -> list[np.ndarray]:
         """Derivative of the log density in the blocks of C."""
         found = []
         for b, R, inverse in zip(self.blocks, self.inverse_L, self.inverse_C, strict=True):
@@ -115,33 +132,14 @@ class Blocks:
             found.append(0.5 * (np.multiply.outer(weights[b], weights[b]) - inverse + explained))
         return found
 
-    def by_D(self, by_C):
-        """Derivative of the energy in the blocks of D, at fixed Q."""
-        parts = zip(self.alpha, by_C, self.inverse_C, strict=True)
-        return [a * g - 0.5 * (1.0 - a) * inverse for a, g, inverse in parts]
 
-    def by_noise(self, by_C) -> float:
-        """Derivative of the energy in the noise."""
-        parts = zip(self.alpha, by_C, self.D, self.inverse_C, strict=True)
-        return float(sum(np.trace(g) + 0.5 * (1.0 - a) * np.sum(D * R) / self.noise for a, g, D, R in parts))
-
-    def twice_times(self, V, by_D):
-        """2 V dE/dD."""
-        return self._each(V, [2.0 * g for g in by_D])
-
-    def by_parameters(self, kernel, by_D):
-        """Derivative through the prior covariances in D."""
-        parts = zip(self.blocks, self.K, by_D, strict=True)
-        return sum(kernel.contract_gradient(self.X[b], K, g) for b, K, g in parts)
-
-
-def _require_sign(D, noise: float) -> None:
+def _require_sign(D: np.ndarray, noise: float) -> None:
     """NotPositiveDefinite if eigenvalues of K - Q are below zero by an amount that the energy would show."""
     if not np.all(-LOST * noise <= D):
         raise linalg.NotPositiveDefinite("K - Q (allow jitter)", int(np.argmin(D)) + 1, len(D))
 
 
-def _log1p_over(alpha, x):
+def _log1p_over(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
     """log(1 + alpha x) / alpha, and its limit x at alpha = 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(alpha > 0, np.log1p(alpha * x) / alpha, x)

@@ -98,7 +98,7 @@ class Dense:
     jitter: ClassVar[float] = 0.0
 
     @classmethod
-    def build(cls, K: np.ndarray, mean=0.0, extra=0.0) -> Dense:
+    def build(cls, K: np.ndarray, mean: float | np.ndarray = 0.0, extra: float | np.ndarray = 0.0) -> Dense:
         """Broadcast ``mean`` and ``extra`` to vectors [N]."""
         n = len(K)
         return cls(K, np.broadcast_to(mean, n).astype(float), np.broadcast_to(extra, n).astype(float))
@@ -118,7 +118,7 @@ class Dense:
         condition = self._with_root if negative else self._with_sites
         variance, log_det, factor, root = condition(sites.tau)
         shift = sites.nu - sites.tau * self.mean
-        if negative:
+        if root is not None:
             inner = linalg.solve_lower(factor, linalg.solve_lower(factor, root.T @ shift), transpose=True)
             weights = shift - sites.tau * (root @ inner)
         else:
@@ -130,7 +130,7 @@ class Dense:
         marginals = Marginals(mean, variance, self.extra)
         return DenseState(sites, marginals, weights, log_normaliser, factor, root, negative)
 
-    def _with_sites(self, tau):
+    def _with_sites(self, tau: np.ndarray) -> tuple[np.ndarray, float, np.ndarray, None]:
         """Variances, log det, L^-1 (and None) for B = I + S^1/2 K S^1/2 = L L^T."""
         if not np.any(tau):
             return np.diagonal(self.K).copy(), 0.0, np.eye(len(tau), order="F"), None
@@ -151,7 +151,7 @@ class Dense:
             variance[columns] = np.diagonal(self.K)[columns] - np.einsum("ij,ij->j", part, part)
         return variance, log_det, inverse, None
 
-    def _weights(self, scale, shift, factor):
+    def _weights(self, scale: np.ndarray, shift: np.ndarray, factor: np.ndarray) -> np.ndarray:
         """K^-1 (mean of h - prior mean) = S^1/2 B^-1 S^-1/2 shift.
 
         The textbook form [Rasmussen & Williams 2006, algorithm 3.6] also holds where a precision is zero, but
@@ -161,7 +161,7 @@ class Dense:
             return scale * (factor.T @ (factor @ (shift / scale)))
         return shift - scale * (factor.T @ (factor @ (scale * (self.K @ shift))))
 
-    def _with_root(self, tau):
+    def _with_root(self, tau: np.ndarray) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
         """Variances, log det, factor and Lambda for I + Lambda^T T Lambda."""
         root = linalg.semidefinite_root(self.K, "prior covariance K")
         inner = root.T @ (tau[:, None] * root)
@@ -184,7 +184,7 @@ class Dense:
 
     def covariance(self, state: DenseState) -> np.ndarray:
         """Posterior covariance of h, [N, N]."""
-        if state.negative_sites:
+        if state.root is not None:
             half = linalg.solve_lower(state.factor, state.root.T)
             return half.T @ half
         part = state.factor @ (np.sqrt(state.sites.tau)[:, None] * self.K)
@@ -195,7 +195,9 @@ class Dense:
         one = slice(i, i + 1)
         return Marginals(mean[one], np.diagonal(covariance)[one], self.extra[one])
 
-    def update_one(self, mean, covariance, i: int, d_tau: float, d_nu: float):
+    def update_one(
+        self, mean: np.ndarray, covariance: np.ndarray, i: int, d_tau: float, d_nu: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N] and covariance [N, N] after site ``i`` changed [Rasmussen & Williams 2006, 3.53]."""
         column = covariance[:, i]
         scale = 1.0 / (1.0 + d_tau * column[i])
@@ -220,7 +222,13 @@ class Dense:
         W += np.multiply.outer(0.5 * state.weights, state.weights)
         return W
 
-    def predict(self, state: DenseState, cross: np.ndarray, prior_variance, prior_mean=0.0):
+    def predict(
+        self,
+        state: DenseState,
+        cross: np.ndarray,
+        prior_variance: float | np.ndarray,
+        prior_mean: float | np.ndarray = 0.0,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean and variance [N*] at new points, from the cross covariance [N*, N]."""
         mean = prior_mean + cross @ state.weights
         if state.negative_sites:

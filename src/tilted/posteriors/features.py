@@ -11,25 +11,31 @@ c = 1 between a feature and f, c = 2 between two features.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted.kernels.squared_exponential import SquaredExponential
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
 
 
 @dataclass(frozen=True)
 class Points:
     """Values of f at the pseudo-inputs."""
 
-    def among(self, kernel, dimension: int):
+    def among(self, kernel: Kernel, dimension: int) -> Kernel:
         """Kernel of Kuu."""
         return kernel
 
-    def between(self, kernel, dimension: int):
+    def between(self, kernel: Kernel, dimension: int) -> Kernel:
         """Kernel of Kuf."""
         return kernel
 
-    def pull_back(self, kernel, dimension: int, among, between) -> tuple[np.ndarray, np.ndarray]:
+    def pull_back(
+        self, kernel: Kernel, dimension: int, among: np.ndarray, between: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Gradients in the parameters of the two kernels, as gradients in those of f's kernel and of this."""
         return among + between, np.zeros(0)
 
@@ -51,39 +57,41 @@ class Windows:
 
     width: float | tuple[float, ...]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         width = np.asarray(self.width, dtype=float)
         if width.ndim > 1 or not np.all(np.isfinite(width) & (width >= 0)):
             raise ValueError(f"widths must be finite and not negative, got {self.width}")
 
-    def among(self, kernel, dimension: int) -> SquaredExponential:
+    def among(self, kernel: Kernel, dimension: int) -> SquaredExponential:
         """Kernel of Kuu."""
-        return self._wider(kernel, 2.0, dimension)
+        return self._wider(_averaged(kernel), 2.0, dimension)
 
-    def between(self, kernel, dimension: int) -> SquaredExponential:
+    def between(self, kernel: Kernel, dimension: int) -> SquaredExponential:
         """Kernel of Kuf."""
-        return self._wider(kernel, 1.0, dimension)
+        return self._wider(_averaged(kernel), 1.0, dimension)
 
-    def pull_back(self, kernel, dimension: int, among, between) -> tuple[np.ndarray, np.ndarray]:
+    def pull_back(
+        self, kernel: Kernel, dimension: int, among: np.ndarray, between: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Gradients in the parameters of the two kernels, as gradients in those of f's kernel and of this."""
-        parts = [self._pull(kernel, c, dimension, g) for c, g in ((2.0, among), (1.0, between))]
+        parts = [self._pull(_averaged(kernel), c, dimension, g) for c, g in ((2.0, among), (1.0, between))]
         return parts[0][0] + parts[1][0], parts[0][1] + parts[1][1]
 
-    def _scales(self, kernel, c: float):
+    def _scales(self, kernel: SquaredExponential, c: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Lengthscales, widths and widened lengthscales, scalars or [D]."""
         scale, width = np.asarray(kernel.lengthscale, dtype=float), np.asarray(self.width, dtype=float)
         return scale, width, np.sqrt(scale**2 + c * width**2)
 
-    def _wider(self, kernel, c, dimension) -> SquaredExponential:
-        if not isinstance(kernel, SquaredExponential):
-            raise ValueError(f"windows are for the squared exponential, got a {type(kernel).__name__}")
+    def _wider(self, kernel: SquaredExponential, c: float, dimension: int) -> SquaredExponential:
         if np.size(self.width) not in (1, dimension):
             raise ValueError(f"{np.size(self.width)} widths for inputs of dimension {dimension}")
         scale, _, wider = self._scales(kernel, c)
         shrink = np.prod(np.broadcast_to(scale / wider, dimension))
         return SquaredExponential(kernel.variance * shrink, float(wider) if wider.ndim == 0 else tuple(wider))
 
-    def _pull(self, kernel, c, dimension, gradient):
+    def _pull(
+        self, kernel: SquaredExponential, c: float, dimension: int, gradient: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Gradients in (variance, lengthscale) and in the width of a function of the wider kernel."""
         scale, width, wider = self._scales(kernel, c)
         variance = self._wider(kernel, c, dimension).variance
@@ -98,3 +106,10 @@ class Windows:
             for g, like in ((by_scale, kernel.lengthscale), (by_width, self.width))
         ]
         return np.append(by_variance * variance / kernel.variance, reduced[0]), reduced[1]
+
+
+def _averaged(kernel: Kernel) -> SquaredExponential:
+    """The kernel, if averages of its functions have covariances of the same form; else ValueError."""
+    if not isinstance(kernel, SquaredExponential):
+        raise ValueError(f"windows are for the squared exponential, got a {type(kernel).__name__}")
+    return kernel

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted import linalg
 from tilted.gaussian import require_positive
 from tilted.posteriors.collapsed import Gradient, check_data, check_noise
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
 
 LOST = 100.0  # times N eps max diag K: the smallest noise that rounding leaves two digits of
 
@@ -27,7 +31,7 @@ class Full:
     """
 
     log_evidence: float
-    kernel: object
+    kernel: Kernel
     X: np.ndarray = field(repr=False)
     noise: float
     factor: np.ndarray = field(repr=False)
@@ -55,10 +59,10 @@ class FullRegression:
     X: np.ndarray
     y: np.ndarray
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_data(self.X, self.y)
 
-    def evaluate(self, kernel, Z, noise: float) -> tuple[Full, Gradient]:
+    def evaluate(self, kernel: Kernel, Z: np.ndarray, noise: float) -> tuple[Full, Gradient]:
         """Posterior and gradient of the evidence; there are no pseudo-inputs, ``Z`` is [0, D].
 
         Raises

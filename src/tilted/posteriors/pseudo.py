@@ -6,12 +6,16 @@ Q = Kfu Kuu^-1 Kuf is what M pseudo-points explain of K [Bui et al. 2017, sectio
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted import linalg
 from tilted.gaussian import require_positive
 from tilted.posteriors.features import Points, Windows
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
 
 ROUNDING = 1e-9  # what of a conditional variance may be lost below zero, relatively
 
@@ -35,7 +39,7 @@ class PseudoPoints:
         What was added to the diagonal of Kuu.
     """
 
-    kernel: object
+    kernel: Kernel
     Z: np.ndarray
     features: Points | Windows
     relative_jitter: float
@@ -43,7 +47,13 @@ class PseudoPoints:
     jitter: float
 
     @classmethod
-    def build(cls, kernel, Z: np.ndarray, relative_jitter: float = 0.0, features=None) -> PseudoPoints:
+    def build(
+        cls,
+        kernel: Kernel,
+        Z: np.ndarray,
+        relative_jitter: float = 0.0,
+        features: Points | Windows | None = None,
+    ) -> PseudoPoints:
         """Factorise Kuu.
 
         Raises
@@ -87,7 +97,9 @@ class PseudoPoints:
             raise linalg.NotPositiveDefinite("K - Q (allow jitter)", int(np.argmin(extra)) + 1, len(X))
         return np.maximum(extra, 0.0), int(np.sum(extra < 0))
 
-    def predict(self, factor, projected, Xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def predict(
+        self, factor: np.ndarray, projected: np.ndarray, Xs: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Mean, without the prior's, and variance [N*] of f at ``Xs`` [N*, D], O(M^2) a point.
 
         Parameters
@@ -108,7 +120,18 @@ class PseudoPoints:
         explained = np.einsum("mn,mn->n", W, W) - np.einsum("mn,mn->n", V, V)
         return projected @ W, require_positive(self.kernel.diagonal(Xs) + explained)
 
-    def evidence_gradient(self, X, Kuf, V, mu, S, shift, tau, by_extra, scale: float = 1.0):
+    def evidence_gradient(
+        self,
+        X: np.ndarray,
+        Kuf: np.ndarray,
+        V: np.ndarray,
+        mu: np.ndarray,
+        S: np.ndarray,
+        shift: np.ndarray,
+        tau: np.ndarray,
+        by_extra: np.ndarray,
+        scale: float = 1.0,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Gradient of the log evidence with the sites held fixed (at their fixed point).
 
         Parameters
@@ -136,7 +159,9 @@ class PseudoPoints:
         parameters, by_Z, by_width = self.pull_back(X, Kuf, by_Kuf, by_Kuu)
         return parameters + self.kernel.contract_diagonal(scale * by_extra), by_Z, by_width
 
-    def pull_back(self, X, Kuf, by_Kuf, by_Kuu) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def pull_back(
+        self, X: np.ndarray, Kuf: np.ndarray, by_Kuf: np.ndarray, by_Kuu: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Gradients in Kuf and Kuu as gradients in what they are made of.
 
         Parameters

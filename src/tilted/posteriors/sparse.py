@@ -8,12 +8,17 @@ precisions as long as the posterior is proper.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted import linalg
 from tilted.gaussian import Marginals, Sites
 from tilted.posteriors.pseudo import PseudoPoints
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
+    from tilted.posteriors.features import Points, Windows
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,13 @@ class Sparse:
 
     @classmethod
     def build(
-        cls, kernel, X: np.ndarray, Z: np.ndarray, mean=0.0, jitter: float = 0.0, features=None
+        cls,
+        kernel: Kernel,
+        X: np.ndarray,
+        Z: np.ndarray,
+        mean: float | np.ndarray = 0.0,
+        jitter: float = 0.0,
+        features: Points | Windows | None = None,
     ) -> Sparse:
         """The prior at ``X`` [N, D] through pseudo-inputs ``Z`` [M, D].
 
@@ -133,14 +144,18 @@ class Sparse:
         v = self.V[:, i]
         return Marginals(mean[one], np.atleast_1d(v @ covariance @ v), self.extra[one])
 
-    def update_one(self, mean, covariance, i: int, d_tau: float, d_nu: float):
+    def update_one(
+        self, mean: np.ndarray, covariance: np.ndarray, i: int, d_tau: float, d_nu: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N] of h and covariance [M, M] of z after site ``i`` changed, in O(N M + M^2)."""
         column = covariance @ self.V[:, i]
         scale = 1.0 / (1.0 + d_tau * (self.V[:, i] @ column))
         moved = mean + (column @ self.V) * (scale * (d_nu - d_tau * mean[i]))
         return moved, covariance - np.multiply.outer(column * (d_tau * scale), column)
 
-    def predict(self, state: SparseState, Xs: np.ndarray, prior_mean=0.0) -> tuple[np.ndarray, np.ndarray]:
+    def predict(
+        self, state: SparseState, Xs: np.ndarray, prior_mean: float | np.ndarray = 0.0
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of f at ``Xs`` [N*, D], O(M^2) a point; ArithmeticError if one is lost."""
         mean, variance = self.pseudo.predict(state.factor, state.projected, Xs)
         return prior_mean + mean, variance
