@@ -153,7 +153,7 @@ def test_reference_projections(values):
         case = {name: np.array([float(value)]) for name, value in case.items()}
         eps, b = float(case["eps"][0]), float(case["b"][0])
         marginals, sites = marginals_of(case["h"], case["lam"], case["m"])
-        update = rep.relaxed_rule(b=np.array([b])).update(marginals, sites, NoisyStep(eps), np.ones(1))
+        update = rep.held_rule(np.array([b])).update(marginals, sites, NoisyStep(eps), np.ones(1))
         assert update.sites.tau == pytest.approx(1 / case["v_site"], rel=1e-12)
         assert update.sites.nu == pytest.approx(case["m_site"] / case["v_site"], rel=1e-12)
         lt = 1 / (1 / case["lam"] + b)
@@ -269,12 +269,9 @@ def test_wrong_penalties_are_refused(penalty):
 def test_wrong_settings_are_refused():
     with pytest.raises(ValueError, match="reading must be one of"):
         Relaxation(1.0, "eq. 36")
-    for arguments in ({}, {"relaxation": Relaxation(1.0), "b": np.zeros(2)}):
-        with pytest.raises(ValueError, match="either"):
-            rep.relaxed_rule(**arguments)
     for b in (-1.0, np.inf, np.nan):
         with pytest.raises(ValueError, match="finite and not negative"):
-            rep.relaxed_rule(b=np.array([0.0, b]))
+            rep.held_rule(np.array([0.0, b]))
 
 
 # EP as a limit, fixed points
@@ -350,7 +347,7 @@ def test_relaxations_of_the_answer_are_those_of_its_marginals(toy):
 def test_held_rules_of_single_and_doubled_sites(toy):
     X, y = toy
     b = np.linspace(0.0, 2.0, len(y))
-    rule = rep.relaxed_rule(b=b)
+    rule = rep.held_rule(b)
     state = Dense.build(SquaredExponential().matrix(X)).condition(Sites(np.full(30, 0.2), 0.1 * y))
     whole = rule.update(state.marginals, state.sites, STEP, y).sites
     part = slice(7, 8)
@@ -395,7 +392,7 @@ def test_the_printed_step_is_still_taken_when_relaxations_are_held(one_point):
     b = rep.relaxations(first.state.marginals, first.sites, STEP, y, relaxation)
     assert b > 1e-3
     held = rep.sweeps(prior, STEP, y, relaxation, 2, 1e-12, 1)
-    plain = rep.relaxed_rule(b=b).update(first.state.marginals, first.sites, STEP, y).sites
+    plain = rep.held_rule(b).update(first.state.marginals, first.sites, STEP, y).sites
     assert held.sites.tau == pytest.approx(plain.tau + b, rel=1e-9)
 
 
@@ -408,7 +405,7 @@ def test_sweeps_continue_with_held_relaxations(toy):
     assert len(whole.changes) == 6 and whole.outcome == "unsettled"
     np.testing.assert_array_equal(whole.changes[:2], two.changes)
     b = rep.relaxations(two.state.marginals, two.sites, STEP, y, relaxation)
-    rest = sweep_on(prior, STEP, y, rep.relaxed_rule(b=b), 4, 1e-12, start=two.sites)
+    rest = sweep_on(prior, STEP, y, rep.held_rule(b), 4, 1e-12, start=two.sites)
     np.testing.assert_array_equal(whole.sites.tau, rest.sites.tau)
     np.testing.assert_array_equal(whole.changes[2:], rest.changes)
     for run in (rep.sweeps, rep.infer):

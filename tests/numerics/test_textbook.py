@@ -58,7 +58,7 @@ def test_sweeps_are_those_of_inverting_at_every_site(settings, problem):
         rule = power_rule(settings["u"])
     if "b" in settings:
         settings["b"] = np.linspace(0.0, 0.3, len(y))
-        rule = rep.relaxed_rule(b=settings["b"])
+        rule = rep.held_rule(settings["b"])
     found = sweep_on(prior, STEP, y, rule, 3, 1e-14, settings.get("step", 1.0))
     tau, nu = by_inversion(prior.K, y, 3, **settings)
     np.testing.assert_allclose(found.sites.tau, tau, rtol=1e-8, atol=1e-11)
@@ -93,7 +93,7 @@ def test_it_stops_at_the_first_change_below_the_tolerance(problem):
 
 
 @pytest.mark.parametrize("likelihood", [STEP, Probit()], ids=["step", "probit"])
-@pytest.mark.parametrize("rule", [rep.EP, power_rule(0.5), rep.relaxed_rule(b=np.full(30, 0.4))])
+@pytest.mark.parametrize("rule", [rep.EP, power_rule(0.5), rep.held_rule(np.full(30, 0.4))])
 def test_the_fixed_point_is_the_engines(likelihood, rule, toy):
     X, y = toy
     prior = Dense.build(SquaredExponential(1.0, 0.4).matrix(X))

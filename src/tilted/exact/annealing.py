@@ -91,7 +91,7 @@ def schedule(
 def _step(residual: np.ndarray, share: float, largest: float) -> float:
     """Step at which the weights' effective number is ``share`` of the chains, by bisection of its log."""
 
-    def excess(log_step):
+    def excess(log_step: float) -> float:
         weights = np.exp(np.exp(log_step) * (residual - residual.max()))
         return weights.sum() ** 2 / (len(weights) * np.sum(weights**2)) - share
 
@@ -136,7 +136,8 @@ def anneal(
         raise ValueError("the powers must rise from 0 to 1")
     if runs < 2:
         raise ValueError("need at least 2 runs for a standard error")
-    log_weights, stuck = [], 0
+    log_weights: list[np.ndarray] = []
+    stuck = 0
     for first in range(0, runs, block):
         walkers = Walkers.start(reference, reference.draw(rng, min(block, runs - first)))
         log_weight = np.zeros_like(walkers.residual)

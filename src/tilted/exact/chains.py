@@ -30,7 +30,7 @@ class Length:
     iterations: int = 2000
     thin: int = 1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.chains < 2 or self.warmup < 0 or self.thin < 1 or self.iterations < 4 * self.thin:
             raise ValueError("need chains >= 2, warmup >= 0, thin >= 1 and iterations >= 4 thin")
 
@@ -157,7 +157,7 @@ def sample(
     return _summary(sums, reference, conditional, walkers, evaluations)
 
 
-def _empty(D, conditional, kept: int) -> _Sums:
+def _empty(D: np.ndarray, conditional: Conditional | None, kept: int) -> _Sums:
     n, chains = D.shape
     others = 0 if conditional is None else len(conditional.variance)
     zeros = np.zeros((n + others, chains))
@@ -165,10 +165,16 @@ def _empty(D, conditional, kept: int) -> _Sums:
     return _Sums(zeros, zeros.copy(), np.zeros((others, chains)), draws)
 
 
-def _record(sums: _Sums, reference, conditional, labels, D) -> np.ndarray:
+def _record(
+    sums: _Sums,
+    reference: Reference,
+    conditional: Conditional | None,
+    labels: np.ndarray | None,
+    D: np.ndarray,
+) -> np.ndarray:
     """Add the present draws to the sums and return them, as deviations from the reference's prediction."""
     values = D
-    if conditional is not None:
+    if conditional is not None and labels is not None:
         others = conditional.weights @ D
         values = np.concatenate([D, others])
         mean = others + _predicted(reference, conditional)[:, None]
@@ -182,13 +188,19 @@ def _record(sums: _Sums, reference, conditional, labels, D) -> np.ndarray:
     return values
 
 
-def _predicted(reference, conditional) -> np.ndarray:
+def _predicted(reference: Reference, conditional: Conditional) -> np.ndarray:
     """Mean of the other latents under the reference [N*]."""
     prior = reference.target.mean
     return prior + conditional.weights @ (reference.mean - prior)
 
 
-def _summary(sums: _Sums, reference, conditional, walkers, evaluations) -> Sample:
+def _summary(
+    sums: _Sums,
+    reference: Reference,
+    conditional: Conditional | None,
+    walkers: Walkers,
+    evaluations: float,
+) -> Sample:
     n = len(reference.mean)
     r_hat, bulk = diagnostics.split_r_hat(sums.kept), diagnostics.bulk_size(sums.kept)
     first, second = sums.first / sums.count, sums.second / sums.count
@@ -206,7 +218,14 @@ def _summary(sums: _Sums, reference, conditional, walkers, evaluations) -> Sampl
     return Sample(latents, others, log_density, se, evaluations, walkers.stuck, floored, ends)
 
 
-def _moments(first, second, centre, extra, r_hat, bulk) -> Moments:
+def _moments(
+    first: np.ndarray,
+    second: np.ndarray,
+    centre: np.ndarray,
+    extra: float | np.ndarray,
+    r_hat: np.ndarray,
+    bulk: np.ndarray,
+) -> Moments:
     """From each chain's averages [M, C] of deviations and their squares, and the variance beyond them."""
     mean, se_mean = first.mean(axis=1), _standard_error(first)
     # (mean)^2 overstates the square of the true mean by its error

@@ -10,7 +10,9 @@ the other along the ellipse of its Gaussian given all others.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -27,7 +29,7 @@ class Moves:
     joint: int = 1
     sweeps: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if min(self.joint, self.sweeps) < 0 or self.joint + self.sweeps < 1:
             raise ValueError("an iteration needs at least one joint step or sweep, and none negative")
 
@@ -77,19 +79,17 @@ def iterate(
     ValueError
         If sweeps are asked for and the reference is singular to rounding.
     """
-    if moves.sweeps and reference.precision is None:
-        raise ValueError("sweeps need a reference whose covariance is not singular to rounding")
     for _ in range(moves.joint):
         joint_step(rng, reference, walkers, power)
     for _ in range(moves.sweeps):
         sweep(rng, reference, walkers, power)
 
 
-def joint_step(rng, reference: Reference, walkers: Walkers, power: float = 1.0) -> None:
+def joint_step(rng: np.random.Generator, reference: Reference, walkers: Walkers, power: float = 1.0) -> None:
     """Move all latents of every chain along one ellipse."""
     D, E = walkers.D, reference.draw(rng, walkers.D.shape[1])
 
-    def value(active, angle):
+    def value(active: np.ndarray, angle: np.ndarray) -> np.ndarray:
         walkers.evaluations += len(D) * len(angle)
         proposal = D[:, active] * np.cos(angle) + E[:, active] * np.sin(angle)
         return reference.residuals(proposal).sum(axis=0)
@@ -99,28 +99,44 @@ def joint_step(rng, reference: Reference, walkers: Walkers, power: float = 1.0) 
     walkers.stuck += stuck
 
 
-def sweep(rng, reference: Reference, walkers: Walkers, power: float = 1.0) -> None:
-    """Move one latent after the other, each along the ellipse of its Gaussian given the others."""
+def sweep(rng: np.random.Generator, reference: Reference, walkers: Walkers, power: float = 1.0) -> None:
+    """Move one latent after the other, each along the ellipse of its Gaussian given the others.
+
+    Raises
+    ------
+    ValueError
+        If the reference is singular to rounding.
+    """
     D, precision = walkers.D, reference.precision
+    if precision is None:
+        raise ValueError("sweeps need a reference whose covariance is not singular to rounding")
     sd = 1.0 / np.sqrt(np.diagonal(precision))
     residuals = reference.residuals(D)
     walkers.evaluations += D.size
+
+    def value(
+        u: int, centre: np.ndarray, here: np.ndarray, draw: np.ndarray, active: np.ndarray, angle: np.ndarray
+    ) -> np.ndarray:
+        walkers.evaluations += len(angle)
+        proposal = centre[active] + here[active] * np.cos(angle) + draw[active] * np.sin(angle)
+        return reference.residual_of(u, proposal)
+
     for u in range(len(D)):
         centre = D[u] - (precision[u] @ D) * sd[u] ** 2
         here, draw = D[u] - centre, sd[u] * rng.standard_normal(D.shape[1])
-
-        def value(active, angle, u=u, centre=centre, here=here, draw=draw):
-            walkers.evaluations += len(angle)
-            proposal = centre[active] + here[active] * np.cos(angle) + draw[active] * np.sin(angle)
-            return reference.residual_of(u, proposal)
-
-        angle, residuals[u], stuck = slice_angles(rng, value, residuals[u], power)
+        at = partial(value, u, centre, here, draw)
+        angle, residuals[u], stuck = slice_angles(rng, at, residuals[u], power)
         D[u] = centre + here * np.cos(angle) + draw * np.sin(angle)
         walkers.stuck += stuck
     walkers.residual = residuals.sum(axis=0)
 
 
-def slice_angles(rng, value, present: np.ndarray, power: float):
+def slice_angles(
+    rng: np.random.Generator,
+    value: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    present: np.ndarray,
+    power: float,
+) -> tuple[np.ndarray, np.ndarray, int]:
     """Angles of C chains whose residual lies above each chain's random level.
 
     Parameters

@@ -13,6 +13,7 @@ sites that leave q proper. Sites close to the likelihood make R nearly constant,
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,10 @@ from tilted import linalg
 from tilted.gaussian import Sites
 from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.dense import Dense
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
+    from tilted.likelihoods.contract import Likelihood
 
 CONDITION = 1e-4  # smallest to largest pivot for which a precision matrix keeps some 8 digits
 
@@ -46,16 +51,18 @@ class Target:
     """
 
     prior: Dense = field(repr=False)
-    likelihood: object
+    likelihood: Likelihood
     y: np.ndarray = field(repr=False)
     starts: np.ndarray = field(repr=False)
     latent: np.ndarray = field(repr=False)
     inputs: np.ndarray = field(repr=False)
-    kernel: object
+    kernel: Kernel
     mean: float
 
     @classmethod
-    def build(cls, kernel, X: np.ndarray, y: np.ndarray, likelihood, mean: float = 0.0) -> Target:
+    def build(
+        cls, kernel: Kernel, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, mean: float = 0.0
+    ) -> Target:
         """From inputs ``X`` [N, D] and labels ``y`` [N], fit for ``likelihood`` (ValueError if not)."""
         y = likelihood.check(y)
         inputs, first, latent = np.unique(X, axis=0, return_index=True, return_inverse=True)

@@ -10,8 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from tilted.likelihoods.contract import Likelihood
 
 CHUNK = 1_000_000  # samples in memory at once
 
@@ -35,7 +39,7 @@ class Weights:
     effective_size: float = np.inf
 
 
-def sectors(X: np.ndarray, y: np.ndarray, likelihood, variance: float = 1.0) -> Weights:
+def sectors(X: np.ndarray, y: np.ndarray, likelihood: Likelihood, variance: float = 1.0) -> Weights:
     """The exact posterior for inputs ``X`` [N, 2] and labels ``y`` [N]; ValueError in other dimensions."""
     if X.shape[1] != 2:
         raise ValueError(f"sectors are those of the plane, not of {X.shape[1]} dimensions")
@@ -61,7 +65,7 @@ def sectors(X: np.ndarray, y: np.ndarray, likelihood, variance: float = 1.0) -> 
 def importance(
     X: np.ndarray,
     y: np.ndarray,
-    likelihood,
+    likelihood: Likelihood,
     samples: int,
     rng: np.random.Generator,
     variance: float = 1.0,

@@ -7,7 +7,12 @@ takes the sweeps of the oscillating problems from hundreds to about twenty.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Anderson:
@@ -39,7 +44,7 @@ class Anderson:
         """Whether there is anything to extrapolate from."""
         return len(self.points) > 1
 
-    def step(self, damping: float, scale) -> np.ndarray:
+    def step(self, damping: float, scale: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Step from the newest point.
 
         Parameters

@@ -13,25 +13,30 @@ parallel step is acceptable at all the run starts again sequentially, and its st
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Generic
 
 import numpy as np
 
-from tilted.gaussian import Sites
+from tilted.gaussian import Marginals, Sites
 from tilted.inference.acceleration import Anderson
 from tilted.inference.newton import newton_sites
 from tilted.inference.options import Options
-from tilted.inference.result import Inference, Status
+from tilted.inference.result import Inference, StateT, Status
 from tilted.inference.rule import Rule, Update
 from tilted.linalg import NotPositiveDefinite
+
+if TYPE_CHECKING:
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.contract import Posterior
 
 NEARER = 0.9  # a Newton step has to bring the residual below this multiple
 
 
 @dataclass(frozen=True)
-class _Point:
+class _Point(Generic[StateT]):
     """A conditioned posterior with the rule's answer to it."""
 
-    state: object
+    state: StateT
     update: Update
     clipped: int = 0
 
@@ -41,23 +46,27 @@ class _Point:
 
 
 @dataclass
-class _Run:
+class _Run(Generic[StateT]):
     """Bookkeeping of one call of :func:`infer`; nothing of it outlives the call."""
 
-    posterior: object
-    likelihood: object
+    posterior: Posterior[StateT]
+    likelihood: Likelihood
     y: np.ndarray
     rule: Rule
     options: Options
-    step: float = 1.0
-    smallest: float = 1.0
+    memory: Anderson = field(init=False)
+    step: float = field(init=False)
+    smallest: float = field(init=False)
     sweeps: int = 0
     retries: int = 0
     refused: int = 0
     pause: int = 0
     residual: float = np.inf
     fallback: bool = False
-    memory: Anderson = field(default=None)
+
+    def __post_init__(self) -> None:
+        self.memory = Anderson(self.options.memory)
+        self.step = self.smallest = self.options.damping
 
     def clip(self, sites: Sites) -> Sites:
         """Sites held at the smallest precision."""
@@ -65,7 +74,7 @@ class _Run:
             return sites
         return Sites(np.maximum(sites.tau, self.options.min_precision), sites.nu)
 
-    def first(self, sites: Sites) -> _Point:
+    def first(self, sites: Sites) -> _Point[StateT]:
         """Condition on ``sites``; NotPositiveDefinite if the posterior is improper, if only by rounding."""
         state = self.posterior.condition(sites)
         proper = state.marginals.variance > 0
@@ -73,14 +82,14 @@ class _Run:
             raise NotPositiveDefinite("Sigma", int(np.argmin(proper)) + 1, len(self.y))
         return self.answer(state)
 
-    def visit(self, sites: Sites) -> _Point | None:
+    def visit(self, sites: Sites) -> _Point[StateT] | None:
         """Condition on ``sites`` (held at the smallest precision); None if the posterior is improper."""
         try:
             return self.first(self.clip(sites))
         except NotPositiveDefinite:
             return None
 
-    def answer(self, state) -> _Point:
+    def answer(self, state: StateT) -> _Point[StateT]:
         """The rule's new sites at a state, clipped where the options say so."""
         update = self.rule.update(state.marginals, state.sites, self.likelihood, self.y)
         clipped = int(np.sum(update.sites.tau < self.options.min_precision))
@@ -92,8 +101,13 @@ class _Run:
 
 
 def infer(
-    posterior, likelihood, y, rule: Rule, options: Options | None = None, start: Sites | None = None
-) -> Inference:
+    posterior: Posterior[StateT],
+    likelihood: Likelihood,
+    y: np.ndarray,
+    rule: Rule,
+    options: Options | None = None,
+    start: Sites | None = None,
+) -> Inference[StateT]:
     """Iterate ``rule`` to its fixed point.
 
     Parameters
@@ -118,13 +132,15 @@ def infer(
     """
     options = options or Options()
     start = start or Sites.zeros(len(y))
-    run, point = _iterate(posterior, likelihood, y, rule, options, start)
+    run = _Run(posterior, likelihood, y, rule, options)
+    point = _iterate(run, start)
     if options.schedule == "parallel" and run.step < options.min_damping:
         # no acceptable parallel step: strongly multimodal sites; one at a time is safer and slower
         tried, options = run, replace(options, schedule="sequential")
         if rule.ascends:  # what has been climbed so far is not given up
             start = point.state.sites
-        run, point = _iterate(posterior, likelihood, y, rule, options, start)
+        run = _Run(posterior, likelihood, y, rule, options)
+        point = _iterate(run, start)
         run.sweeps += tried.sweeps
         run.retries += tried.retries
         run.smallest = min(run.smallest, tried.smallest)
@@ -132,27 +148,24 @@ def infer(
     return _finish(run, point)
 
 
-def _iterate(posterior, likelihood, y, rule, options, start):
+def _iterate(run: _Run[StateT], start: Sites) -> _Point[StateT]:
     """Sweep until converged, out of sweeps, or stuck."""
-    run = _Run(posterior, likelihood, y, rule, options, options.damping, options.damping)
-    run.memory = Anderson(options.memory)
-    point = run.first(start)
+    options, point = run.options, run.first(start)
     advance = _parallel if options.schedule == "parallel" else _sequential
     while True:
         previous, run.residual = run.residual, _residual(point, options.stop)
         if not run.residual > options.tolerance or run.sweeps >= options.max_sweeps:
-            break
-        if not rule.ascends:
+            return point
+        if not run.rule.ascends:
             _adapt(run, previous)
         following = advance(run, point)
         if following is None:
-            break
+            return point
         point = following
         run.sweeps += 1
-    return run, point
 
 
-def _parallel(run: _Run, point: _Point) -> _Point | None:
+def _parallel(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None:
     """One parallel sweep; None when no step, however small, is acceptable."""
     sites, target = point.state.sites, point.update.sites
     if run.options.newton and run.sweeps >= run.pause:
@@ -183,7 +196,7 @@ def _parallel(run: _Run, point: _Point) -> _Point | None:
     return None
 
 
-def _newton(run: _Run, point: _Point) -> _Point | None:
+def _newton(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None:
     """A Newton step; None where there is none, or where it leads no nearer to the fixed point.
 
     Nearer is a residual clearly below the present one or, for a rule that ascends, a higher evidence. After
@@ -194,27 +207,26 @@ def _newton(run: _Run, point: _Point) -> _Point | None:
     sites, y = point.state.sites, np.tile(run.y, 2)
     twice, rule = Sites(np.tile(sites.tau, 2), np.tile(sites.nu, 2)), run.rule.twice()
 
-    def respond(marginals):
+    def respond(marginals: Marginals) -> Sites:
         return run.clip(rule.update(marginals, twice, run.likelihood, y).sites)
 
     target, residual = point.update.sites, run.residual
-    sites = newton_sites(run.posterior, point.state, target, respond, run.rule.power, residual)
-    if sites is None:
+    ahead = newton_sites(run.posterior, point.state, target, respond, run.rule.power, residual)
+    if ahead is None:
         return None
-    following = run.visit(sites)
-    better = following is not None and _acceptable(run, point, following)
-    if better and not (run.rule.ascends and following.evidence - point.evidence > _slack(point)):
-        better = _residual(following, run.options.stop) < NEARER * residual
-    if better:
-        run.refused = 0
-        return following
+    following = run.visit(ahead)
+    if following is not None and _acceptable(run, point, following):
+        climbs = run.rule.ascends and following.evidence - point.evidence > _slack(point)
+        if climbs or _residual(following, run.options.stop) < NEARER * residual:
+            run.refused = 0
+            return following
     run.retries += 1
     run.refused += 1
     run.pause = run.sweeps + 2**run.refused
     return None
 
 
-def _sequential(run: _Run, point: _Point) -> _Point | None:
+def _sequential(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None:
     """One sequential sweep; None when no step, however small, is acceptable."""
     while run.step >= run.options.min_damping:
         sites = _one_by_one(run, point)
@@ -227,7 +239,7 @@ def _sequential(run: _Run, point: _Point) -> _Point | None:
     return None
 
 
-def _one_by_one(run: _Run, point: _Point) -> Sites | None:
+def _one_by_one(run: _Run[StateT], point: _Point[StateT]) -> Sites | None:
     """The sites after each was moved in order and folded in before the next by a rank-one step.
 
     None where rounding has left a point without a positive variance, or its site without a number.
@@ -266,19 +278,19 @@ def _scaled(change: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
     return np.concatenate([d_tau * v, (d_nu - d_tau * m) * np.sqrt(v)], axis=-1)
 
 
-def _acceptable(run: _Run, old: _Point, new: _Point) -> bool:
+def _acceptable(run: _Run[StateT], old: _Point[StateT], new: _Point[StateT]) -> bool:
     """Finite, and not worse where the rule promises to ascend (up to rounding)."""
     if not (np.isfinite(new.evidence) and np.all(np.isfinite(new.update.sites.tau))):
         return False
     return not run.rule.ascends or new.evidence >= old.evidence - _slack(old)
 
 
-def _slack(point: _Point) -> float:
+def _slack(point: _Point[StateT]) -> float:
     """Difference of the evidence that is taken for rounding."""
     return 1e-10 * (1.0 + abs(point.evidence))
 
 
-def _residual(point: _Point, stop: str) -> float:
+def _residual(point: _Point[StateT], stop: str) -> float:
     """How far the rule's new sites are from the present ones."""
     d_tau = point.update.sites.tau - point.state.sites.tau
     d_nu = point.update.sites.nu - point.state.sites.nu
@@ -292,7 +304,7 @@ def _residual(point: _Point, stop: str) -> float:
     return float(np.max(np.maximum(by_mean, by_variance)))
 
 
-def _adapt(run: _Run, previous: float) -> None:
+def _adapt(run: _Run[StateT], previous: float) -> None:
     """Halve the step when the residual doubles (down to 0.1), let it recover while it falls."""
     if run.residual > 2.0 * previous:
         run.memory.restart()
@@ -302,7 +314,7 @@ def _adapt(run: _Run, previous: float) -> None:
         run.step = min(1.3 * run.step, run.options.damping)
 
 
-def _finish(run: _Run, point: _Point) -> Inference:
+def _finish(run: _Run[StateT], point: _Point[StateT]) -> Inference[StateT]:
     """Evidence and status at the last point."""
     evidence = point.evidence
     arrived = run.residual <= run.options.tolerance and point.update.skipped == 0
@@ -322,7 +334,7 @@ def _finish(run: _Run, point: _Point) -> Inference:
     return Inference(point.state.sites, point.state, evidence, status, point.update.by_extra)
 
 
-def _message(run: _Run, point: _Point, converged: bool) -> str:
+def _message(run: _Run[StateT], point: _Point[StateT], converged: bool) -> str:
     how = " (no parallel step was acceptable, went on sequentially)" if run.fallback else ""
     if converged:
         return f"converged in {run.sweeps} sweeps{how}"

@@ -10,21 +10,27 @@ D = 0 this is moment matching divided by the cavity.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from tilted.gaussian import Marginals, Sites, cavity, log_site_integral
 from tilted.inference.rule import Rule, Update
 from tilted.projections import kl
 
+if TYPE_CHECKING:
+    from tilted.inference.rule import Project, Sense
+    from tilted.likelihoods.contract import Likelihood
 
-def tilted_rule(project, sensitivity=None, power=1.0) -> Rule:
+
+def tilted_rule(project: Project, sensitivity: Sense | None = None, power: float | np.ndarray = 1.0) -> Rule:
     """The rule that projects tilted distributions with ``project(likelihood, y, m, v)``.
 
     With a ``power`` in (0, 1], a float or an array [N], that fraction of a site makes the cavity, the
     projection is that of the likelihood to the same power, and its site is taken to the power 1 / power.
     """
 
-    def update(marginals: Marginals, sites: Sites, likelihood, y: np.ndarray) -> Update:
+    def update(marginals: Marginals, sites: Sites, likelihood: Likelihood, y: np.ndarray) -> Update:
         part = of_sites(power, y)
         removed_tau, removed_nu = part * sites.tau, part * sites.nu
         m, v_h = cavity(marginals.mean, marginals.variance, removed_tau, removed_nu)
@@ -46,13 +52,13 @@ def tilted_rule(project, sensitivity=None, power=1.0) -> Rule:
     return Rule(update, power=power, sensitivity=sensitivity)
 
 
-def of_sites(power, y: np.ndarray):
+def of_sites(power: float | np.ndarray, y: np.ndarray) -> float | np.ndarray:
     """One power for all, or one for each of ``y`` [N]; ValueError if there are more or fewer."""
-    if np.ndim(power) and len(power) != len(y):
-        raise ValueError(f"{len(power)} powers for {len(y)} sites")
+    if np.ndim(power) and np.size(power) != len(y):
+        raise ValueError(f"{np.size(power)} powers for {len(y)} sites")
     return power
 
 
-def rules():
+def rules() -> dict[str, Rule]:
     """Rules of this module by method name."""
     return {"ep": tilted_rule(kl)}

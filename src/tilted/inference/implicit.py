@@ -12,14 +12,22 @@ zero and the usual formula comes back.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.linalg import solve
 
 from tilted.gaussian import cavity
-from tilted.projections import Sensitivity
+
+if TYPE_CHECKING:
+    from tilted.inference.rule import Sense
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.dense import Dense, DenseState
 
 
-def evidence_derivative(posterior, state, likelihood, y, sensitivity: Sensitivity) -> np.ndarray:
+def evidence_derivative(
+    posterior: Dense, state: DenseState, likelihood: Likelihood, y: np.ndarray, sensitivity: Sense
+) -> np.ndarray:
     """Total derivative of the log evidence with respect to K at a converged fixed point.
 
     Parameters
@@ -69,7 +77,9 @@ def evidence_derivative(posterior, state, likelihood, y, sensitivity: Sensitivit
     return posterior.evidence_derivative(state) + through_mean + through_variance
 
 
-def _cavity_partials(m, v, tau, nu, mc):
+def _cavity_partials(
+    m: np.ndarray, v: np.ndarray, tau: np.ndarray, nu: np.ndarray, mc: np.ndarray
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Partials of (m_cavity, v_cavity) in (m, v, tau, nu): two lists of four arrays [N]."""
     q = 1.0 - tau * v
     zero = np.zeros_like(m)
@@ -79,19 +89,21 @@ def _cavity_partials(m, v, tau, nu, mc):
     )
 
 
-def _chain(by_mc, by_vc, to_cavity):
+def _chain(
+    by_mc: np.ndarray, by_vc: np.ndarray, to_cavity: tuple[list[np.ndarray], list[np.ndarray]]
+) -> np.ndarray:
     """Gradient in (m, v, tau, nu) of a function of the cavity, [4, N]."""
     return np.stack([by_mc * a + by_vc * b for a, b in zip(*to_cavity, strict=True)])
 
 
-def _to_sites(partials, m, Sigma):
+def _to_sites(partials: np.ndarray, m: np.ndarray, Sigma: np.ndarray) -> np.ndarray:
     """Jacobian [N, 2N] in (tau, nu) of functions with partials in (m, v, tau, nu)."""
     p_m, p_v, p_tau, p_nu = partials
     by_tau = -p_m[:, None] * Sigma * m - p_v[:, None] * Sigma**2 + np.diag(p_tau)
     return np.hstack([by_tau, p_m[:, None] * Sigma + np.diag(p_nu)])
 
 
-def _gradient_in_sites(e, m, Sigma):
+def _gradient_in_sites(e: np.ndarray, m: np.ndarray, Sigma: np.ndarray) -> np.ndarray:
     """Gradient [2N] in (tau, nu) of a scalar with partials ``e`` in (m, v, tau, nu)."""
     e_m, e_v, e_tau, e_nu = e
     return np.concatenate([e_tau - m * (Sigma @ e_m) - Sigma**2 @ e_v, e_nu + Sigma @ e_m])

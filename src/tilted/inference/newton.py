@@ -16,10 +16,17 @@ matrix P. A rule that divides the power alpha of the site out of the marginal an
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from tilted import linalg
 from tilted.gaussian import Marginals, Sites
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tilted.posteriors.contract import Posterior, StateT
 
 DIFFERENCE = 1e-6  # of a marginal's sd and variance, for the rule's derivatives
 FORCING = 1e-2, 1e-6  # largest and smallest relative residual of the linear system
@@ -27,13 +34,20 @@ VECTORS = 25  # products of one linear solve, at most
 REACH = 4.0  # largest change of log tau
 
 
-def newton_sites(posterior, state, target: Sites, respond, power, residual: float) -> Sites | None:
+def newton_sites(
+    posterior: Posterior[StateT],
+    state: StateT,
+    target: Sites,
+    respond: Callable[[Marginals], Sites],
+    power: float | np.ndarray,
+    residual: float,
+) -> Sites | None:
     """The sites that a Newton step leads to.
 
     Parameters
     ----------
     posterior : Dense or another posterior
-    state : DenseState
+    state : DenseState or another posterior's
         Conditioned on the present sites.
     target : Sites
         The rule's new sites there.
@@ -66,7 +80,7 @@ def newton_sites(posterior, state, target: Sites, respond, power, residual: floa
     q_mean, q_var = relative * s * (d_nu - m * d_tau) - shift * by_p
     own = 1.0 - power
 
-    def system(u):
+    def system(u: np.ndarray) -> np.ndarray:
         p, q = u[:n], u[n:]
         mean = correlations.product(q) + own * q
         variance = -correlations.square_product(p) - own * p

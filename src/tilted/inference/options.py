@@ -56,7 +56,7 @@ class Options:
     min_precision: float = -np.inf
     newton: bool = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:
             raise ValueError(f"schedule must be one of {SCHEDULES}, got '{self.schedule}'")
         if self.stop not in STOPS:
@@ -71,7 +71,7 @@ class Options:
         require_whole("memory", self.memory, 0)
 
 
-def require_whole(name: str, value, least: int) -> None:
+def require_whole(name: str, value: object, least: int) -> None:
     """ValueError if the option ``name`` is not a whole number of at least ``least``."""
-    if not (isinstance(value, Integral) and value >= least):
+    if not (isinstance(value, Integral) and int(value) >= least):
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")

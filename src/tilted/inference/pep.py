@@ -8,6 +8,7 @@ time, with the same fixed points. alpha = 1 is EP; towards alpha = 0 it becomes 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +16,14 @@ from tilted.inference.ep import of_sites, tilted_rule
 from tilted.inference.rule import Rule
 from tilted.projections import kl
 
+if TYPE_CHECKING:
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.projections import Projection
+
 SMALLEST = 1e-6  # rounding in the evidence grows with 1 / alpha
 
 
-def power_rule(alpha) -> Rule:
+def power_rule(alpha: float | np.ndarray) -> Rule:
     """The rule of Power EP for powers ``alpha``, a float or an array [N].
 
     Raises
@@ -32,7 +37,7 @@ def power_rule(alpha) -> Rule:
             f"Power EP takes powers from {SMALLEST:g} to 1 (its evidence is divided by them); 0 is VB"
         )
 
-    def project(likelihood, y, m, v):
+    def project(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
         if np.all(powers == 1.0):
             return kl(likelihood, y, m, v)
         return kl(likelihood, y, m, v, of_sites(alpha, y))

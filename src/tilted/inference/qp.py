@@ -10,11 +10,16 @@ differentiation of ``tilted.inference.implicit``, not EP's formula.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tilted.inference.ep import tilted_rule
 from tilted.projections import wasserstein, wasserstein_sensitivity
 
+if TYPE_CHECKING:
+    from tilted.inference.rule import Projector, Rule
 
-def rules(projection=None):
+
+def rules(projection: Projector | None = None) -> dict[str, Rule]:
     """Rules of this module by method name."""
     if projection is None:
         return {"qp": tilted_rule(wasserstein, wasserstein_sensitivity)}

@@ -14,6 +14,8 @@ unverified, so the penalty and the kernel are chosen by cross-validation.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Generic
 
 import numpy as np
 
@@ -21,11 +23,16 @@ from tilted.gaussian import Marginals, Sites
 from tilted.inference import engine
 from tilted.inference.ep import tilted_rule
 from tilted.inference.options import Options, require_whole
-from tilted.inference.result import Status
+from tilted.inference.result import StateT, Status
 from tilted.inference.rule import Rule, Update
 from tilted.inference.textbook import UNSETTLED, Sweeps, sweep_on
 from tilted.projections import Projection, kl
 from tilted.quadrature import integrate
+
+if TYPE_CHECKING:
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.contract import Posterior
+    from tilted.posteriors.dense import Dense
 
 NORMALISED, UNNORMALISED, PRINTED = READINGS = ("normalised", "unnormalised", "printed")
 """KL of the normalised distributions; that times the mass of the unnormalised ones; eq. 36 as printed."""
@@ -61,14 +68,16 @@ class Relaxation:
     reading: str = NORMALISED
     printed_step: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0 <= self.penalty < np.inf:
             raise ValueError(f"the penalty must be finite and not negative, got {self.penalty}")
         if self.reading not in READINGS:
             raise ValueError(f"reading must be one of {READINGS}, got '{self.reading}'")
 
 
-def divergence(likelihood, y, m, v, projection: Projection) -> np.ndarray:
+def divergence(
+    likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray, projection: Projection
+) -> np.ndarray:
     """KL of the tilted distributions N(f; m, v) p(y|f) / Z from their moment-matched Gaussians, arrays [N].
 
     E[log p] - log Z + log(s^2 / v) / 2 + (1 - (s^2 + (mean - m)^2) / v) / 2, with mean and variance s^2 of
@@ -79,7 +88,7 @@ def divergence(likelihood, y, m, v, projection: Projection) -> np.ndarray:
     return gain + 0.5 * np.log(ratio) + 0.5 * (1.0 - ratio - shift)
 
 
-def _tilted_expected_log(likelihood, y, m, v):
+def _tilted_expected_log(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
     """E[log p(y|f)] under the tilted distribution [N]: the likelihood's own, or by panels, in blocks."""
     if hasattr(likelihood, "tilted_expected_log"):
         return likelihood.tilted_expected_log(y, m, v)
@@ -96,7 +105,7 @@ def _tilted_expected_log(likelihood, y, m, v):
 class _Cavities:
     """N cavities of h, improper ones too: label, precision p, shift s, extra variance, old site mean."""
 
-    likelihood: object
+    likelihood: Likelihood
     y: np.ndarray
     p: np.ndarray
     s: np.ndarray
@@ -155,8 +164,8 @@ class _Cavities:
 
     def at(self, chosen: np.ndarray) -> _Cavities:
         """Some of the cavities."""
-        arrays = (self.y, self.p, self.s, self.extra, self.centre)
-        return _Cavities(self.likelihood, *(values[chosen] for values in arrays), self.relaxation)
+        p, s, extra = self.p[chosen], self.s[chosen], self.extra[chosen]
+        return replace(self, y=self.y[chosen], p=p, s=s, extra=extra, centre=self.centre[chosen])
 
     def _refined(self, centre: np.ndarray, unrelaxed: np.ndarray) -> np.ndarray:
         """The best b [N] near exponents ``centre``; 0 where that costs no less than ``unrelaxed``."""
@@ -176,7 +185,9 @@ class _Cavities:
         return np.where(lowest < unrelaxed, b, 0.0)
 
 
-def relaxations(marginals: Marginals, sites: Sites, likelihood, y, relaxation: Relaxation) -> np.ndarray:
+def relaxations(
+    marginals: Marginals, sites: Sites, likelihood: Likelihood, y: np.ndarray, relaxation: Relaxation
+) -> np.ndarray:
     """The relaxation b [N] of every site at given marginals; it may make an improper cavity proper."""
     p = (1.0 - sites.tau * marginals.variance) / marginals.variance
     s = marginals.mean / marginals.variance - sites.nu
@@ -190,39 +201,41 @@ def _means(sites: Sites) -> np.ndarray:
     return np.where(flat, 0.0, sites.nu / np.where(flat, 1.0, sites.tau))
 
 
-def relaxed_rule(
-    relaxation: Relaxation | None = None, b: np.ndarray | None = None, printed_step: bool = False
-) -> Rule:
-    """The rule of relaxed EP, its relaxations searched at every update or held.
+def relaxed_rule(relaxation: Relaxation) -> Rule:
+    """The rule of relaxed EP, its relaxations searched at every update."""
 
-    Parameters
-    ----------
-    relaxation : Relaxation, optional
-        To search by.
-    b : array [N], optional
-        Relaxations to hold.
-    printed_step : bool
-        With ``b``: as `Relaxation.printed_step`.
+    def update(marginals: Marginals, sites: Sites, likelihood: Likelihood, y: np.ndarray) -> Update:
+        b = relaxations(marginals, sites, likelihood, y, relaxation)
+        return _update(b, relaxation.printed_step, marginals, sites, likelihood, y)
+
+    return Rule(update)
+
+
+def held_rule(b: np.ndarray, printed_step: bool = False) -> Rule:
+    """The rule of relaxed EP at relaxations ``b`` [N]; ``printed_step`` as `Relaxation.printed_step`.
 
     Raises
     ------
     ValueError
-        Unless exactly one of relaxation and b is given, or for relaxations that are negative or infinite.
+        For relaxations that are negative or infinite.
     """
-    if (relaxation is None) == (b is None):
-        raise ValueError("give either a relaxation to search by or the relaxations to hold")
-    if b is None:
-        return Rule(lambda *of: _update(relaxations(*of, relaxation), relaxation.printed_step, *of))
     if not np.all((b >= 0) & (b < np.inf)):
         raise ValueError("relaxations must be finite and not negative")
     return Rule(
-        lambda *of: _update(b, printed_step, *of),
-        single=lambda i: Rule(lambda *of: _update(b[i : i + 1], printed_step, *of)),
-        double=lambda: relaxed_rule(b=np.tile(b, 2), printed_step=printed_step),
+        partial(_update, b, printed_step),
+        single=lambda i: Rule(partial(_update, b[i : i + 1], printed_step)),
+        double=lambda: held_rule(np.tile(b, 2), printed_step),
     )
 
 
-def _update(b, printed_step: bool, marginals: Marginals, sites: Sites, likelihood, y) -> Update:
+def _update(
+    b: np.ndarray,
+    printed_step: bool,
+    marginals: Marginals,
+    sites: Sites,
+    likelihood: Likelihood,
+    y: np.ndarray,
+) -> Update:
     """EP's rule on q r, without an evidence."""
     narrower = 1.0 + b * marginals.variance
     mean = (marginals.mean + b * marginals.variance * _means(sites)) / narrower
@@ -236,13 +249,13 @@ def _update(b, printed_step: bool, marginals: Marginals, sites: Sites, likelihoo
 
 
 @dataclass(frozen=True)
-class Relaxed:
+class Relaxed(Generic[StateT]):
     """An approximate posterior of relaxed EP; there is no evidence.
 
     Attributes
     ----------
     sites : Sites
-    state : object
+    state : State
         The conditioned posterior.
     b : array [N]
         Relaxations, in units of one over the variance of h.
@@ -252,21 +265,21 @@ class Relaxed:
     """
 
     sites: Sites
-    state: object = field(repr=False)
+    state: StateT = field(repr=False)
     b: np.ndarray
     frozen: bool
     status: Status
 
 
 def infer(
-    posterior,
-    likelihood,
+    posterior: Posterior[StateT],
+    likelihood: Likelihood,
     y: np.ndarray,
     relaxation: Relaxation,
     options: Options | None = None,
     start: Sites | None = None,
     searched_sweeps: int = SEARCHED,
-) -> Relaxed:
+) -> Relaxed[StateT]:
     """Relaxed EP by the engine: relaxations are searched in the first sweeps, then held.
 
     Searched all the way the sweeps often do not settle, because the best relaxation may jump.
@@ -298,7 +311,7 @@ def infer(
     status, frozen = found.status, not found.status.converged and first.max_sweeps < options.max_sweeps
     if frozen:
         rest = replace(options, max_sweeps=options.max_sweeps - first.max_sweeps)
-        held = relaxed_rule(b=b, printed_step=relaxation.printed_step)
+        held = held_rule(b, relaxation.printed_step)
         found = engine.infer(posterior, likelihood, y, held, rest, found.sites)
         status = replace(
             found.status,
@@ -310,8 +323,8 @@ def infer(
 
 
 def sweeps(
-    posterior,
-    likelihood,
+    posterior: Dense,
+    likelihood: Likelihood,
     y: np.ndarray,
     relaxation: Relaxation,
     max_sweeps: int = 100,
@@ -328,7 +341,7 @@ def sweeps(
     if found.outcome != UNSETTLED or first == max_sweeps:
         return found
     b = relaxations(found.state.marginals, found.sites, likelihood, y, relaxation)
-    held = relaxed_rule(b=b, printed_step=relaxation.printed_step)
+    held = held_rule(b, relaxation.printed_step)
     rest = sweep_on(
         posterior, likelihood, y, held, max_sweeps - first, start=found.sites, tolerance=tolerance
     )

@@ -10,6 +10,7 @@ the plain damping of textbooks. For everything else there is the engine.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg.blas import dger
@@ -17,6 +18,10 @@ from scipy.linalg.blas import dger
 from tilted.gaussian import Marginals, Sites
 from tilted.inference.rule import Rule
 from tilted.linalg import NotPositiveDefinite
+
+if TYPE_CHECKING:
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.dense import Dense, DenseState
 
 CONVERGED, DIVERGED, UNSETTLED = OUTCOMES = ("converged", "diverged", "unsettled")
 """Unsettled: neither converged nor diverged when the sweeps were used up."""
@@ -30,7 +35,7 @@ class Sweeps:
     ----------
     sites : Sites
         The last ones that gave a proper posterior, after a whole sweep.
-    state : object
+    state : DenseState
         The posterior conditioned on them.
     changes : array [sweeps]
         ||a - a_before||_2 of each whole sweep.
@@ -41,7 +46,7 @@ class Sweeps:
     """
 
     sites: Sites
-    state: object = field(repr=False)
+    state: DenseState = field(repr=False)
     changes: np.ndarray
     outcome: str
     reason: str = ""
@@ -52,8 +57,8 @@ class _Improper(ArithmeticError):
 
 
 def sweep_on(
-    posterior,
-    likelihood,
+    posterior: Dense,
+    likelihood: Likelihood,
     y: np.ndarray,
     rule: Rule,
     max_sweeps: int = 100,
@@ -90,7 +95,8 @@ def sweep_on(
     """
     if not 0 < step <= 1:
         raise ValueError(f"step must lie in (0, 1], got {step}")
-    state, changes = posterior.condition(start or Sites.zeros(len(y))), []
+    state = posterior.condition(start or Sites.zeros(len(y)))
+    changes: list[float] = []
     for _ in range(max_sweeps):
         try:
             sites = _sweep(posterior, state, likelihood, y, rule, step)
@@ -104,7 +110,9 @@ def sweep_on(
     return Sweeps(state.sites, state, np.array(changes), UNSETTLED)
 
 
-def _sweep(posterior, state, likelihood, y, rule: Rule, step: float) -> Sites:
+def _sweep(
+    posterior: Dense, state: DenseState, likelihood: Likelihood, y: np.ndarray, rule: Rule, step: float
+) -> Sites:
     """The sites after each was moved in order."""
     covariance = np.array(posterior.covariance(state), order="F")
     mean, extra = np.array(state.marginals.mean), state.marginals.extra

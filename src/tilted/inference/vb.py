@@ -8,11 +8,19 @@ where E[d^2 log p / df^2] does not exist. A damped step is a natural-gradient st
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tilted.gaussian import Sites
 from tilted.inference.rule import Rule, Update
 
+if TYPE_CHECKING:
+    import numpy as np
 
-def variational_update(marginals, sites, likelihood, y) -> Update:
+    from tilted.gaussian import Marginals
+    from tilted.likelihoods.contract import Likelihood
+
+
+def variational_update(marginals: Marginals, sites: Sites, likelihood: Likelihood, y: np.ndarray) -> Update:
     """New sites from the expected log likelihood of ``y`` [N] under the marginals themselves (no cavity)."""
     m, v_h = marginals.mean, marginals.variance
     value, d_mean, d_variance = likelihood.expected_log(y, m, v_h + marginals.extra)
@@ -21,6 +29,6 @@ def variational_update(marginals, sites, likelihood, y) -> Update:
     return Update(Sites(tau, d_mean + tau * m), value - expected_site, d_variance)
 
 
-def rules():
+def rules() -> dict[str, Rule]:
     """Rules of this module by method name."""
     return {"vb": Rule(variational_update, ascends=True, power=0.0)}

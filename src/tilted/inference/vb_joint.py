@@ -14,6 +14,7 @@ reach the optimum of the ELBO; the rule in ``vb`` does.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln, ndtr
@@ -25,6 +26,13 @@ from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import TRANSFORMS, lbfgs
 from tilted.quadrature import gauss_hermite
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tilted.kernels.contract import Kernel
+
+    Terms = Callable[[np.ndarray, np.ndarray, np.ndarray, bool], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
 NODES = 20
 CLIP = 1e-9
 FACTR, PGTOL = 1e7 * 2.220446049250313e-16, 1e-5  # of the released code's L-BFGS-B
@@ -35,14 +43,14 @@ SQRT_2PI = np.sqrt(2.0 * np.pi)
 class JointFit:
     """Result of :func:`fit`: kernel, variational parameters, ELBO and status."""
 
-    kernel: object
+    kernel: Kernel
     alpha: np.ndarray = field(repr=False)
     beta: np.ndarray = field(repr=False)
     X: np.ndarray = field(repr=False)
     log_evidence: float
     status: Status
 
-    def predict_latent(self, X) -> tuple[np.ndarray, np.ndarray]:
+    def predict_latent(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean and variance [N*] at the rows of ``X`` [N*, D]; ArithmeticError if one is lost."""
         cross = self.kernel.matrix(X, self.X)
         B = self.beta[:, None] * self.kernel.matrix(self.X) * self.beta
@@ -52,7 +60,9 @@ class JointFit:
         return cross @ self.alpha, require_positive(variance)
 
 
-def probit_terms(y, m, v, released_link: bool):
+def probit_terms(
+    y: np.ndarray, m: np.ndarray, v: np.ndarray, released_link: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """E[log Phi(y f)] and its derivatives [N] by 20 Gauss-Hermite nodes, Phi clipped at 1e-9."""
     x, w = gauss_hermite(NODES)
     u = (y * m)[:, None] + np.sqrt(v)[:, None] * x
@@ -61,7 +71,9 @@ def probit_terms(y, m, v, released_link: bool):
     return np.log(p) @ w, y * (ratio @ w), -0.5 * ((ratio**2 + ratio * u) @ w)
 
 
-def poisson_terms(y, m, v, released_link: bool):
+def poisson_terms(
+    y: np.ndarray, m: np.ndarray, v: np.ndarray, released_link: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """E[log Poisson(y; f^2)] and its derivatives [N] by 20 Gauss-Hermite nodes.
 
     E[d^2 log p / df^2] does not exist, and the released code's link curvature 2|f| is wrong besides; the
@@ -84,7 +96,16 @@ def poisson_terms(y, m, v, released_link: bool):
 TERMS = {"probit": probit_terms, "poisson-square": poisson_terms}
 
 
-def elbo_and_gradient(X, y, kernel, alpha, beta, terms, released: bool, released_link: bool | None = None):
+def elbo_and_gradient(
+    X: np.ndarray,
+    y: np.ndarray,
+    kernel: Kernel,
+    alpha: np.ndarray,
+    beta: np.ndarray,
+    terms: Terms,
+    released: bool,
+    released_link: bool | None = None,
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """ELBO, and its gradients in alpha [N], beta [N] and the kernel's parameters.
 
     With B = diag(beta) and A = I + B K B the posterior covariance is B^-1 (I - A^-1) B^-1. Products of a
@@ -127,10 +148,10 @@ def elbo_and_gradient(X, y, kernel, alpha, beta, terms, released: bool, released
 
 
 def fit(
-    X,
-    y,
+    X: np.ndarray,
+    y: np.ndarray,
     likelihood_name: str,
-    kernel,
+    kernel: Kernel,
     released: bool = True,
     max_evaluations: int = 1000,
     alpha: float = 0.0,
@@ -171,13 +192,13 @@ def fit(
         If the bound could not be evaluated anywhere.
     """
     terms, n, softplus = TERMS[likelihood_name], len(y), TRANSFORMS["softplus"]
-    failures = []
+    failures: list[str] = []
 
-    def unpack(x):
+    def unpack(x: np.ndarray) -> tuple[Kernel, np.ndarray, np.ndarray]:
         parameters = softplus.forward(x[2 * n :])
         return kernel.with_parameters(parameters), x[:n], x[n : 2 * n]
 
-    def objective(x):
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
                 value, *gradient = elbo_and_gradient(X, y, *unpack(x), terms, released, released_link)
