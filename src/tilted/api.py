@@ -20,7 +20,7 @@ from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.contract import as_floats
-from tilted.means import both_signs
+from tilted.means import even
 from tilted.posteriors.dense import Dense
 
 if TYPE_CHECKING:
@@ -259,6 +259,6 @@ def fit(
     else:
         found = hyperparameters.infer_at(problem, kernel, start)
         status = found.status
-    if both_signs(problem, found):
+    if not np.any(found.state.marginals.mean) and even(problem.likelihood, problem.y):
         status = replace(status, message=f"{status.message}; {BOTH_SIGNS}")
     return Fit(problem, kernel, found, status, time.perf_counter() - began)

@@ -30,10 +30,11 @@ from tilted.posteriors.collapsed import Collapsed, Gradient, Regression, conditi
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
+    from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.dense import DenseState
 
 PROBE = 0.7  # a latent value at which likelihoods of f and -f are compared
-BOTH_SIGNS = "f and -f have the same likelihood, and every mean is 0: start from another prior mean than 0"
+EVEN = "f and -f have the same likelihood, so that no search leaves a prior mean of 0: start from another"
 
 
 @dataclass(frozen=True)
@@ -153,8 +154,8 @@ def maximise(
     Parameters
     ----------
     problem : Problem
-        Its mean is the starting point, which must not be 0 for "poisson-square": the evidence is even in the
-        mean there.
+        Its mean is the starting point. For "poisson-square" the evidence is even in the mean, and 0 refused
+        unless there are sites to start from.
     kernel : SquaredExponential or another kernel
         Its parameters are the starting point.
     search : Search, optional
@@ -173,9 +174,11 @@ def maximise(
     Raises
     ------
     ArithmeticError, ValueError
-        If the very first evaluation fails (no proper posterior, sites that do not converge), or nothing there
-        tells f from -f.
+        If the very first evaluation fails (no proper posterior, sites that do not converge), or nothing tells
+        f from -f at the start.
     """
+    if problem.mean == 0.0 and start is None and even(problem.likelihood, problem.y):
+        raise ValueError(EVEN)
     search, transform = search or Search(), TRANSFORMS[(search or Search()).transform]
     level = Level(problem.mean, variance_of(kernel))
     problem = replace(problem, distances=kernel.distances(problem.X))
@@ -185,8 +188,6 @@ def maximise(
         at = kernel.with_parameters(transform.forward(x[:-1])) if move_kernel else kernel
         here = replace(problem, mean=level.mean(at, float(x[-1])))
         found, slope = _converged(here, at, search.gradient, trace)
-        if both_signs(here, found):  # no derivative leads away from there
-            raise ValueError(BOTH_SIGNS)
         trace.starts = [found.sites, start] if search.warm else [start]
         by_mean = mean_derivative(here, at, found, search.gradient)
         through_unit, by_c = level.pull_back(at, float(x[-1]), by_mean)
@@ -251,13 +252,11 @@ def _converged(
     raise ArithmeticError(f"the sites did not converge ({found.status.message})")
 
 
-def both_signs(problem: Problem, found: Inference[DenseState]) -> bool:
-    """Whether every mean is 0 under a likelihood with two modes that cannot tell f from -f."""
-    if problem.likelihood.log_concave or np.any(found.state.marginals.mean):
-        return False
-    probe = np.full(len(problem.y), PROBE)
-    at, mirrored = (problem.likelihood.log_likelihood(problem.y, f) for f in (probe, -probe))
-    return bool(np.array_equal(at, mirrored))
+def even(likelihood: Likelihood, y: np.ndarray) -> bool:
+    """Whether a likelihood has two modes and cannot tell f from -f at targets ``y`` [N]."""
+    probe = np.full(len(y), PROBE)
+    at, mirrored = (likelihood.log_likelihood(y, f) for f in (probe, -probe))
+    return not likelihood.log_concave and bool(np.array_equal(at, mirrored))
 
 
 def best_level(problem: Regression, state: Collapsed) -> float:

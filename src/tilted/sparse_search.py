@@ -22,7 +22,7 @@ from tilted.inference.pep import SMALLEST, power_rule
 from tilted.inference.result import Inference, Status
 from tilted.kernels.compound import variance_of
 from tilted.linalg import NotPositiveDefinite
-from tilted.means import Level
+from tilted.means import EVEN, Level, even
 from tilted.optimise import climb
 from tilted.posteriors.collapsed import check_data
 from tilted.posteriors.pseudo import check_jitter
@@ -132,7 +132,7 @@ def maximise(
     Parameters
     ----------
     problem : Problem
-        With ``move_mean`` its mean is the starting point, not 0 for "poisson-square" (see ``tilted.means``).
+        With ``move_mean`` its mean is the starting point; 0 is refused for "poisson-square".
     kernel : SquaredExponential or another kernel
         Its parameters are the starting point.
     Z : array [M, D]
@@ -148,8 +148,11 @@ def maximise(
     Raises
     ------
     ArithmeticError, ValueError
-        If the very first evaluation fails (no proper posterior, sites that do not converge).
+        If the very first evaluation fails (no proper posterior, sites that do not converge), or nothing tells
+        f from -f at the start.
     """
+    if move_mean and problem.mean == 0.0 and even(problem.likelihood, problem.y):
+        raise ValueError(EVEN)
     search, P = search or Search(), len(kernel.parameters())
     counts = {"sweeps": 0, "restarted": 0}
     last: list[Sites] = []  # the sites to start from, if any

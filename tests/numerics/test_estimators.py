@@ -26,17 +26,18 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tilted
-from tilted import api, kernels, lookup, regression
+from tilted import api, kernels, lookup, means, regression
 from tilted.estimators import (
     GPClassifier,
     GPPoissonRegressor,
     SparseGPClassifier,
     SparseGPRegressor,
     collapsed,
+    dense,
     sparse,
 )
 from tilted.estimators.search import best_of, start_kernel
-from tilted.hyperparameters import Search
+from tilted.hyperparameters import Problem, Search
 from tilted.inference import rep
 from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
@@ -504,6 +505,112 @@ def test_predictions_come_in_chunks(toy, counts, monkeypatch):
     for model, part, expected in zip(models, parts, whole, strict=True):
         np.testing.assert_allclose(model.predict_latent(part[0]), expected, atol=1e-12)
     assert max(seen) <= 7 and sum(seen) == 30 + 30 + 25
+
+
+@pytest.fixture
+def uneven():
+    """A quarter of the labels positive, not separable: X [40, 2], y [40]."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 2))
+    return X, np.where(X[:, 0] + 0.8 * rng.normal(size=40) > 0.8, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("inference", ["ep", "qp", "vb", "power-ep"])
+def test_a_learned_mean_is_that_of_the_search_over_means(inference, uneven):
+    X, y = uneven
+    model = GPClassifier(inference, kernel=KERNEL, mean="constant", power=0.7).fit(X, y)
+    if inference == "power-ep":
+        problem = dense.PowerProblem(X, y, Probit(), "ep", alpha=0.7)
+    else:
+        problem = Problem(X, y, Probit(), inference)
+    found = means.maximise(problem, KERNEL, dense.SEARCH)
+    assert model.mean_ == found.mean != 0.0 and model.kernel_ == found.kernel
+    assert model.status_ == found.status and model.log_evidence_ == found.inference.log_evidence
+    given = GPClassifier(inference, kernel=model.kernel_, mean=model.mean_, optimise=None, power=0.7)
+    given.fit(X, y)
+    assert given.mean_ == model.mean_
+    new = np.vstack([X[:5] + 0.2, [[50.0, 50.0]]])
+    np.testing.assert_allclose(model.predict_proba(new), given.predict_proba(new), atol=1e-6)
+    np.testing.assert_allclose(
+        model.predict_latent(new, return_std=True), given.predict_latent(new, return_std=True), atol=1e-5
+    )
+    assert model.log_marginal_likelihood(model.theta_) == pytest.approx(model.log_evidence_, abs=1e-8)
+
+
+@pytest.mark.parametrize("of", [GPClassifier, SparseGPClassifier])
+def test_far_from_the_data_a_learned_mean_says_the_rate(of):
+    rng = np.random.default_rng(4)
+    X, y = rng.uniform(-1, 1, (60, 2)), np.where(np.arange(60) % 5 == 0, "rare", "usual")
+    pseudo = {} if of is GPClassifier else {"n_pseudo": 6, "search": QUICK}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        half, rate = (of("ep", mean=mean, **pseudo).fit(X, y) for mean in (0.0, "constant"))
+    for model, expected, error in ((half, 0.5, 1e-12), (rate, 0.2, 0.02)):
+        far = np.full((1, 2), 100.0 * (1.0 + model.kernel_.lengthscale))
+        assert model.predict_proba(far)[0, 0] == pytest.approx(expected, abs=error)
+    assert rate.log_evidence_ > half.log_evidence_ + 1.0 and half.mean_ == 0.0
+
+
+@pytest.mark.parametrize("of", [GPClassifier, SparseGPClassifier])
+def test_every_class_learns_a_mean_of_its_own(of, uneven):
+    X, _ = uneven
+    y = np.digitize(X[:, 0] + 0.8 * np.random.default_rng(5).normal(size=40), [-0.5, 1.0])
+    pseudo = {} if of is GPClassifier else {"pseudo_inputs": X[::5], "move_pseudo_inputs": False}
+    model = of("ep", mean="constant", **pseudo).fit(X, y)
+    each = [of("ep", mean="constant", **pseudo).fit(X, y == c).mean_ for c in range(3)]
+    np.testing.assert_array_equal(model.mean_, each)
+    assert model.mean_.shape == (3,) and len(set(each)) == 3
+    assert of("ep", mean=0.3, optimise=None, **pseudo).fit(X, y).mean_.tolist() == [0.3] * 3
+
+
+def test_a_mean_is_learned_whatever_becomes_of_the_kernel(uneven, counts):
+    X, y = uneven
+    kept = GPClassifier(kernel=KERNEL, optimise=None, mean="constant").fit(X, y)
+    chosen = GPClassifier(optimise="cv", mean="constant").fit(X, y)
+    again = GPClassifier(kernel=chosen.kernel_, optimise=None, mean="constant").fit(X, y)
+    assert kept.kernel_ == KERNEL and chosen.mean_ == again.mean_ < 0.0
+    assert "cross-validation" in chosen.status_.message
+    for model in (kept, chosen):
+        evidences = [
+            GPClassifier(kernel=model.kernel_, optimise=None, mean=model.mean_ + d).fit(X, y).log_evidence_
+            for d in (-0.05, 0.0, 0.05)
+        ]
+        assert evidences[1] > evidences[0] and evidences[1] > evidences[2]
+        assert evidences[1] == pytest.approx(model.log_evidence_, abs=1e-8)
+    restarted = GPClassifier(n_restarts=1, mean="constant").fit(X, y)
+    assert "best of 2 starts" in restarted.status_.message
+    X, y = counts
+    learned, default = (GPPoissonRegressor(mean=mean).fit(X, y) for mean in ("constant", None))
+    assert learned.log_evidence_ >= default.log_evidence_ and learned.mean_ != default.mean_ > 0.0
+    np.testing.assert_allclose(learned.predict([[1e6]]), learned.mean_**2 + learned.kernel_.variance)
+    pseudo = SparseGPClassifier(optimise=None, mean="constant")
+    with pytest.raises(ValueError, match="learned with its kernel"):
+        pseudo.fit(*uneven)
+
+
+@pytest.mark.parametrize("inference", ["ep", "power-ep", "vb"])
+def test_the_mean_of_a_regression_is_that_of_generalised_least_squares(inference, counts):
+    X, y = counts
+    settings = {"pseudo_inputs": X, "jitter": 1e-10, "mean": "constant"}
+    kept = SparseGPRegressor(inference, kernel=KERNEL, noise=0.2, optimise=None, **settings).fit(X, y)
+    weights = np.linalg.solve(KERNEL.matrix(X) + 0.2 * np.eye(25), np.ones(25))  # with every input: exact
+    assert kept.mean_ == pytest.approx(weights @ y / weights.sum(), rel=1e-6)
+    settings["pseudo_inputs"] = X[::4]
+    found = SparseGPRegressor(inference, **settings).fit(X, y)
+    assert (
+        found.log_evidence_
+        > SparseGPRegressor(inference, **settings | {"mean": None}).fit(X, y).log_evidence_
+    )
+    at = {"kernel": found.kernel_, "noise": found.noise_, "pseudo_inputs": found.pseudo_inputs_}
+    lower, best, upper = (
+        SparseGPRegressor(inference, optimise=None, **settings | at | {"mean": found.mean_ + d}).fit(X, y)
+        for d in (-0.1, 0.0, 0.1)
+    )
+    assert best.log_evidence_ > max(lower.log_evidence_, upper.log_evidence_)
+    assert best.log_evidence_ == pytest.approx(found.log_evidence_, rel=1e-9)
+    np.testing.assert_allclose(found.predict([[1e6]]), found.mean_)
+    _, slope = found.log_marginal_likelihood(found.theta_, eval_gradient=True)
+    assert np.max(np.abs(slope)) < 0.05  # the mean held where it was learned
 
 
 def test_units_of_the_inputs_do_not_matter(toy):

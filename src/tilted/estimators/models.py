@@ -12,12 +12,11 @@ import numpy as np
 from tilted import hyperparameters, regression
 from tilted.inference.options import Options, require_whole
 from tilted.inference.pep import SMALLEST
-from tilted.inference.result import Inference, Status
+from tilted.inference.result import Inference, StateT, Status
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
-    from tilted.posteriors.contract import State
 
 LEARNED = "constant"  # what stands for a prior mean learned by evidence
 
@@ -133,7 +132,7 @@ class Model(Protocol):
         """Log evidence at ``theta``, its gradient [P] if asked for, and the status; the mean stays."""
 
 
-def standing(inference: Inference[State]) -> float:
+def standing(inference: Inference[StateT]) -> float:
     """The log evidence by which one search of several is chosen, -inf where it or the sites are unsound."""
     sound = inference.status.converged and np.isfinite(inference.log_evidence)
     return inference.log_evidence if sound else -np.inf
