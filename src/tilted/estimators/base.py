@@ -24,6 +24,7 @@ from tilted.gaussian import require_positive
 from tilted.inference.result import Status
 
 if TYPE_CHECKING:
+    from tilted.estimators.collapsed import CollapsedModel
     from tilted.kernels.contract import Kernel
 
 Seed = int | np.random.Generator | np.random.RandomState | None
@@ -204,5 +205,5 @@ class PseudoInputs(LatentFunctions):
     def pseudo_inputs_(self) -> np.ndarray | list[np.ndarray]:
         """Pseudo-inputs [M, D] as fitted; a list of C for C > 2 classes."""
         check_is_fitted(self, "models_")
-        found = [cast("sparse.SparseModel", model).pseudo.Z for model in self.models_]
+        found = [cast("sparse.SparseModel | CollapsedModel", model).pseudo.Z for model in self.models_]
         return found[0] if len(found) == 1 else found

@@ -56,7 +56,8 @@ class OneVsRest(ClassifierMixin, LatentFunctions):
         ValueError
             For missing or infinite values, one class only, shapes that do not match, and unknown settings.
         ArithmeticError
-            If there is no proper posterior at the start.
+            If there is no proper posterior at the start; with a learned mean or pseudo-points, also if the
+            sites do not converge there.
         """
         inputs, targets = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(targets)

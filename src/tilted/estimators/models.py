@@ -15,6 +15,7 @@ from tilted.inference.pep import SMALLEST
 from tilted.inference.result import Inference, StateT, Status
 
 if TYPE_CHECKING:
+    from tilted.estimators.base import LatentFunctions
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
 
@@ -78,7 +79,7 @@ class Settings:
             raise ValueError(f"power must lie in [{SMALLEST:g}, 1], got {self.power!r}; 0 is inference='vb'")
 
     @classmethod
-    def of(cls, estimator: Any, start: float, **resolved: object) -> Self:
+    def of(cls, estimator: LatentFunctions, start: float, **resolved: object) -> Self:
         """The parameters of an estimator, but for those ``resolved`` from them; None for those it lacks.
 
         The prior mean is ``start`` where none is given, and where a search of it starts.

@@ -91,7 +91,8 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         ValueError
             For negative, missing or infinite values, shapes that do not match, and unknown settings.
         ArithmeticError
-            If there is no proper posterior at the start.
+            If there is no proper posterior at the start; with a learned mean, also if the sites do not
+            converge there.
         """
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         counts = RealCounts().domain(targets)
