@@ -49,7 +49,7 @@ def test_a_search_is_repeated_while_that_gains(toy, monkeypatch, steps, rounds, 
 
     def counted(problem, kernel, search, trace, start):
         ended = climb(problem, kernel, search, trace, start)
-        ends.append(trace.best.log_evidence)
+        ends.append(trace.top.inference.log_evidence)
         return ended
 
     monkeypatch.setattr(hyperparameters, "_climb", counted)

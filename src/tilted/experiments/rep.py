@@ -133,7 +133,7 @@ def _relaxed(reading: str, printed_step: bool = False, searched: int = rep.SEARC
 
 
 def _engine(
-    call: Callable[[Dense, Likelihood, np.ndarray, float], Inference[DenseState] | rep.Relaxed],
+    call: Callable[[Dense, Likelihood, np.ndarray, float], Inference[DenseState] | rep.Relaxed[DenseState]],
 ) -> Run:
     """By the engine: ``call`` takes posterior, likelihood, y and value to something with a status."""
 
@@ -152,7 +152,9 @@ def _ep_by_engine(posterior: Dense, likelihood: Likelihood, y: np.ndarray, _: fl
     return infer(posterior, likelihood, y, rep.EP, ENGINE)
 
 
-def _rep_by_engine(posterior: Dense, likelihood: Likelihood, y: np.ndarray, c: float) -> rep.Relaxed:
+def _rep_by_engine(
+    posterior: Dense, likelihood: Likelihood, y: np.ndarray, c: float
+) -> rep.Relaxed[DenseState]:
     return rep.infer(posterior, likelihood, y, Relaxation(c), ENGINE)
 
 

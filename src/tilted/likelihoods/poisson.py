@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -226,13 +227,17 @@ def _lobe_edges(
     ``breaks`` are further edges in units of |mode|.
     """
     floor = np.maximum(log_f(modes[0]), log_f(modes[1])) - DROP
+
+    def above(side: float, sign: float, f: np.ndarray) -> np.ndarray:
+        return sign * (log_f(side * f) - floor)
+
     parts = []
     for mode, side in zip(modes, (-1.0, 1.0), strict=True):
         peak = np.abs(mode)
         present = log_f(side * peak) > floor
-        far = bisect(lambda f, s=side: log_f(s * f) - floor, peak, peak + 10.0 * width, HALVINGS)
+        far = bisect(partial(above, side, 1.0), peak, peak + 10.0 * width, HALVINGS)
         inner = np.maximum(peak - 10.0 * width, 0.0)
-        near = bisect(lambda f, s=side: floor - log_f(s * f), inner, peak, HALVINGS)
+        near = bisect(partial(above, side, -1.0), inner, peak, HALVINGS)
         near = np.maximum(near - (peak - inner) * 0.5 ** (HALVINGS + 1), 0.0)  # what the search leaves open
         far, near = np.where(present, far, 0.0), np.where(present & (peak > 0), near, 0.0)
         edges = panel_edges(near, far, 16, peak[:, None] * breaks)
