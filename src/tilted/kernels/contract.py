@@ -18,10 +18,10 @@ class Kernel(Protocol):
         """The hyperparameters [P], all positive."""
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        """The same kernel with other hyperparameters, ordered as in :meth:`parameters`."""
+        """The same kernel with other hyperparameters [P], ordered as in :meth:`parameters`."""
 
     def distances(self, X: np.ndarray) -> Any:
-        """What matrices at the same ``X`` share whatever the hyperparameters, or None."""
+        """What matrices at the same ``X`` [N, D] share whatever the hyperparameters, or None."""
 
     def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: Any = None) -> np.ndarray:
         """Covariance matrix [N, N2]; ``distances`` may be :meth:`distances` of ``X``."""
