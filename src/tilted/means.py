@@ -179,7 +179,8 @@ def maximise(
     """
     if problem.mean == 0.0 and start is None and even(problem.likelihood, problem.y):
         raise ValueError(EVEN)
-    search, transform = search or Search(), TRANSFORMS[(search or Search()).transform]
+    search = search or Search()
+    transform = TRANSFORMS[search.transform]
     level = Level(problem.mean, variance_of(kernel))
     problem = replace(problem, distances=kernel.distances(problem.X))
     trace = _Trace([start])
@@ -195,7 +196,7 @@ def maximise(
         return found.log_evidence, np.append(by_kernel, by_c), _Point(x, here, at, found)
 
     x0 = np.append(transform.inverse(kernel.parameters()) if move_kernel else [], 0.0)
-    ends = _rounds(evaluate, x0, search)
+    ends = _rounds(evaluate, x0, search, trace)
     end = max(ends, key=lambda end: end.value)
     point = end.best
     notes = list(dict.fromkeys(end.message for end in ends))
@@ -214,13 +215,18 @@ def maximise(
 
 
 def _rounds(
-    evaluate: Callable[[np.ndarray], tuple[float, np.ndarray, _Point]], x: np.ndarray, search: Search
+    evaluate: Callable[[np.ndarray], tuple[float, np.ndarray, _Point]],
+    x: np.ndarray,
+    search: Search,
+    trace: _Trace,
 ) -> list[Climb[_Point]]:
     """Climbs, each from where the one before ended, while that gains, at most ``search.rounds``."""
     limits = search.max_iterations, search.relative_tolerance, search.gradient_tolerance
     ends = [climb(evaluate, x, *limits)]
     while len(ends) < search.rounds:
         before = ends[-1]
+        if search.warm:
+            trace.starts = [before.best.found.sites, *trace.starts]
         ends.append(climb(evaluate, before.best.x, *limits))
         if ends[-1].value - before.value <= GAIN * (1.0 + abs(before.value)):
             break
