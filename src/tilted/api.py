@@ -20,6 +20,7 @@ from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.contract import as_floats
+from tilted.means import even
 from tilted.posteriors.dense import Dense
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 CHUNK = 4096
 PREDICTOR = Dense.build(np.empty((0, 0)))  # predictions need the state only, not the training points' K
-PROBE = 0.7  # a latent value at which likelihoods of f and -f are compared
 BOTH_SIGNS = (
     "every mean is 0: f and -f have the same likelihood and nothing tells them apart (give another mean, or "
     "sites to start from)"
@@ -259,15 +259,6 @@ def fit(
     else:
         found = hyperparameters.infer_at(problem, kernel, start)
         status = found.status
-    if _both_signs(problem, found):
+    if not np.any(found.state.marginals.mean) and even(problem.likelihood, problem.y):
         status = replace(status, message=f"{status.message}; {BOTH_SIGNS}")
     return Fit(problem, kernel, found, status, time.perf_counter() - began)
-
-
-def _both_signs(problem: Problem, found: Inference[DenseState]) -> bool:
-    """Whether every mean is 0 under a likelihood with two modes that cannot tell f from -f."""
-    if problem.likelihood.log_concave or np.any(found.state.marginals.mean):
-        return False
-    probe = np.full(len(problem.y), PROBE)
-    at, mirrored = (problem.likelihood.log_likelihood(problem.y, f) for f in (probe, -probe))
-    return bool(np.array_equal(at, mirrored))

@@ -1,32 +1,71 @@
-"""Maximise the log evidence over a constant prior mean as well, for the dense posterior.
+"""Maximise the log evidence over a constant prior mean as well: dense posteriors, sparse regression.
 
-The mean is one more coordinate of the search, in prior standard deviations at the start. With the sites held
-fixed the derivative of the log evidence in it is the sum of the weights K^-1 (posterior mean - prior mean),
-which is all of it where the evidence is stationary in the sites (EP, Power EP, VB). QP's is not: there the
-sites' own answer is differentiated implicitly (``inference.implicit``).
+Of a dense posterior the mean is one more coordinate of the search (`Level`). With the sites held fixed the
+derivative of the log evidence in it is the sum of the weights K^-1 (posterior mean - prior mean), which is
+all of it where the evidence is stationary in the sites (EP, Power EP, VB). QP's is not: there the sites' own
+answer is differentiated implicitly (``inference.implicit``).
+
+In sparse regression the best mean at given hyperparameters is that of generalised least squares, so that a
+search goes over the hyperparameters alone (`Levelled`).
 
 To integrate the level of f out instead, add a ``Constant`` to the kernel.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from tilted.gaussian import Sites
-from tilted.hyperparameters import Problem, Search, evidence_and_gradient
+from tilted.hyperparameters import GAIN, Problem, Search, evidence_and_gradient, flat_ridge
 from tilted.inference.implicit import evidence_derivative
 from tilted.inference.result import Inference, Status
+from tilted.kernels.compound import variance_of
 from tilted.linalg import NotPositiveDefinite
-from tilted.optimise import TRANSFORMS, climb
+from tilted.optimise import TRANSFORMS, Climb, climb
+from tilted.posteriors.collapsed import Collapsed, Gradient, Regression, condition, energy_and_gradient
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tilted.kernels.contract import Kernel
+    from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.dense import DenseState
+
+PROBE = 0.7  # a latent value at which likelihoods of f and -f are compared
+EVEN = "f and -f have the same likelihood, so that no search leaves a prior mean of 0: start from another"
+
+
+@dataclass(frozen=True)
+class Level:
+    """The prior mean as a coordinate c of a search: mean = start + c unit, unit^2 = k(x, x) + ``variance``.
+
+    On a ridge towards infinite variance, as on separable data, a mean that matters grows with the prior
+    standard deviation; where the variance vanishes it does not.
+
+    Parameters
+    ----------
+    start : float
+    variance : float
+        k(x, x) at the start of the search.
+    """
+
+    start: float
+    variance: float
+
+    def unit(self, kernel: Kernel) -> float:
+        """Of the coordinate, under a kernel."""
+        return float(np.sqrt(variance_of(kernel) + self.variance))
+
+    def mean(self, kernel: Kernel, c: float) -> float:
+        """The prior mean."""
+        return self.start + c * self.unit(kernel)
+
+    def pull_back(self, kernel: Kernel, c: float, by_mean: float) -> tuple[np.ndarray, float]:
+        """Derivatives in the kernel's parameters [P] by way of the unit, and in c, from that in the mean."""
+        unit = self.unit(kernel)
+        return by_mean * c / (2.0 * unit) * kernel.contract_diagonal(np.ones(1)), by_mean * unit
 
 
 @dataclass(frozen=True)
@@ -82,8 +121,31 @@ def mean_derivative(
     return explicit + float(np.sum(sides[0] - sides[1])) / (2.0 * n)
 
 
+@dataclass(frozen=True)
+class _Point:
+    """An evaluation: where, and what was found there."""
+
+    x: np.ndarray
+    problem: Problem
+    kernel: Kernel
+    found: Inference[DenseState]
+
+
+@dataclass
+class _Trace:
+    """What the evaluations of one search remember."""
+
+    starts: list[Sites | None]  # the first is tried first
+    sweeps: int = 0
+    restarted: int = 0
+
+
 def maximise(
-    problem: Problem, kernel: Kernel, search: Search | None = None, start: Sites | None = None
+    problem: Problem,
+    kernel: Kernel,
+    search: Search | None = None,
+    start: Sites | None = None,
+    move_kernel: bool = True,
 ) -> Centred:
     """Maximise the log evidence from the parameters of ``kernel`` and the mean of ``problem``.
 
@@ -92,76 +154,153 @@ def maximise(
     Parameters
     ----------
     problem : Problem
-        Its mean is the starting point. For "poisson-square" 0 is a trap: the evidence is even in the mean, so
-        that its derivative vanishes there.
+        Its mean is the starting point. For "poisson-square" the evidence is even in the mean, and 0 refused
+        unless there are sites to start from.
     kernel : SquaredExponential or another kernel
         Its parameters are the starting point.
     search : Search, optional
-        ``rounds`` are ignored.
+        As of ``hyperparameters.maximise``; parameters have no lower bound here.
     start : Sites, optional
         Of the first inference, and of those that earlier ones do not help; flat by default.
+    move_kernel : bool
+        Whether the kernel's parameters are searched too.
 
     Returns
     -------
     Centred
-        Its status tells how the search ended, of failed evaluations, and of such as had to start again.
+        Its status tells how the search ended, of failed evaluations, of such as had to start again, and of a
+        flat ridge.
 
     Raises
     ------
     ArithmeticError, ValueError
-        If the very first evaluation fails (no proper posterior, sites that do not converge).
+        If the very first evaluation fails (no proper posterior, sites that do not converge), or nothing tells
+        f from -f at the start.
     """
-    search, P = search or Search(), len(kernel.parameters())
-    transform, unit = TRANSFORMS[search.transform], float(np.sqrt(kernel.diagonal(problem.X[:1])[0]))
+    if problem.mean == 0.0 and start is None and even(problem.likelihood, problem.y):
+        raise ValueError(EVEN)
+    search = search or Search()
+    transform = TRANSFORMS[search.transform]
+    level = Level(problem.mean, variance_of(kernel))
     problem = replace(problem, distances=kernel.distances(problem.X))
-    counts = {"sweeps": 0, "restarted": 0}
-    last: list[Sites] = []  # the sites to start from, if any
+    trace = _Trace([start])
 
-    def evaluate(x: np.ndarray) -> tuple[float, np.ndarray, tuple[Problem, Kernel, Inference[DenseState]]]:
-        at = kernel.with_parameters(transform.forward(x[:P]))
-        here = replace(problem, mean=problem.mean + unit * float(x[P]))
-        found, slope = _converged(here, at, [*last, start], search.gradient, counts)
-        last[:] = [found.sites] if search.warm else []
+    def evaluate(x: np.ndarray) -> tuple[float, np.ndarray, _Point]:
+        at = kernel.with_parameters(transform.forward(x[:-1])) if move_kernel else kernel
+        here = replace(problem, mean=level.mean(at, float(x[-1])))
+        found, slope = _converged(here, at, search.gradient, trace)
+        trace.starts = [found.sites, start] if search.warm else [start]
         by_mean = mean_derivative(here, at, found, search.gradient)
-        gradient = np.append(slope * transform.slope(x[:P]), by_mean * unit)
-        return found.log_evidence, gradient, (here, at, found)
+        through_unit, by_c = level.pull_back(at, float(x[-1]), by_mean)
+        by_kernel = (slope + through_unit) * transform.slope(x[:-1]) if move_kernel else np.zeros(0)
+        return found.log_evidence, np.append(by_kernel, by_c), _Point(x, here, at, found)
 
-    x0 = np.append(transform.inverse(kernel.parameters()), 0.0)
-    end = climb(evaluate, x0, search.max_iterations, search.relative_tolerance, search.gradient_tolerance)
-    here, at, found = end.best
-    notes = [end.message]
-    if counts["restarted"]:
-        notes.append(f"{counts['restarted']} evaluations started again from the first sites")
+    x0 = np.append(transform.inverse(kernel.parameters()) if move_kernel else [], 0.0)
+    ends = _rounds(evaluate, x0, search, trace)
+    end = max(ends, key=lambda end: end.value)
+    point = end.best
+    notes = list(dict.fromkeys(end.message for end in ends))
+    if trace.restarted:
+        notes.append(f"{trace.restarted} evaluations started again from the first sites")
+    if move_kernel:
+        notes.append(flat_ridge(point.problem, point.kernel, point.found))
     status = replace(
-        found.status,
+        point.found.status,
         converged=end.converged,
-        sweeps=counts["sweeps"],
-        evaluations=end.evaluations,
-        message="; ".join(notes),
+        sweeps=trace.sweeps,
+        evaluations=sum(end.evaluations for end in ends),
+        message="; ".join(note for note in notes if note),
     )
-    return Centred(replace(here, distances=None), at, found, status)
+    return Centred(replace(point.problem, distances=None), point.kernel, point.found, status)
+
+
+def _rounds(
+    evaluate: Callable[[np.ndarray], tuple[float, np.ndarray, _Point]],
+    x: np.ndarray,
+    search: Search,
+    trace: _Trace,
+) -> list[Climb[_Point]]:
+    """Climbs, each from where the one before ended, while that gains, at most ``search.rounds``."""
+    limits = search.max_iterations, search.relative_tolerance, search.gradient_tolerance
+    ends = [climb(evaluate, x, *limits)]
+    while len(ends) < search.rounds:
+        before = ends[-1]
+        if search.warm:
+            trace.starts = [before.best.found.sites, *trace.starts]
+        ends.append(climb(evaluate, before.best.x, *limits))
+        if ends[-1].value - before.value <= GAIN * (1.0 + abs(before.value)):
+            break
+    return ends
 
 
 def _converged(
-    problem: Problem, kernel: Kernel, starts: Sequence[Sites | None], gradient: str, counts: dict[str, int]
+    problem: Problem, kernel: Kernel, gradient: str, trace: _Trace
 ) -> tuple[Inference[DenseState], np.ndarray]:
-    """Inference and gradient in the kernel's parameters from the first of ``starts`` that converges.
+    """Inference and gradient in the kernel's parameters from the first start that leads to converged sites.
 
     Raises
     ------
     ArithmeticError
         If none does.
     """
-    for i, start in enumerate(starts, 1):
-        final = i == len(starts)
+    for i, start in enumerate(trace.starts, 1):
+        final = i == len(trace.starts)
         try:
             found, slope = evidence_and_gradient(problem, kernel, start, gradient)
         except NotPositiveDefinite:
             if final:
                 raise
         else:
-            counts["sweeps"] += found.status.sweeps
+            trace.sweeps += found.status.sweeps
             if found.status.converged:
                 return found, slope
-        counts["restarted"] += not final
+        trace.restarted += not final
     raise ArithmeticError(f"the sites did not converge ({found.status.message})")
+
+
+def even(likelihood: Likelihood, y: np.ndarray) -> bool:
+    """Whether a likelihood has two modes and cannot tell f from -f at targets ``y`` [N]."""
+    probe = np.full(len(y), PROBE)
+    at, mirrored = (likelihood.log_likelihood(y, f) for f in (probe, -probe))
+    return not likelihood.log_concave and bool(np.array_equal(at, mirrored))
+
+
+def best_level(problem: Regression, state: Collapsed) -> float:
+    """The prior mean with the highest energy at the hyperparameters of ``state``.
+
+    Generalised least squares: 1^T S^-1 y / 1^T S^-1 1, S = Q + C being the covariance of the targets ``y`` of
+    the problem [Bui et al. 2017, sections 3.5-3.7]; what its energy has beside log N(y; mean, S) does not
+    depend on the mean.
+
+    Parameters
+    ----------
+    problem : Regression
+        Without blocks.
+    state : Collapsed
+        Conditioned on any targets: pseudo-points and noise count.
+
+    Raises
+    ------
+    ValueError
+        For blocks of several data.
+    """
+    if problem.blocks is not None:
+        raise ValueError("the best mean is for sparse regression without blocks")
+    pseudo, X = state.pseudo, problem.X
+    V = pseudo.root @ pseudo.cross(X)
+    C = state.noise + problem.alpha * (pseudo.kernel.diagonal(X) - np.einsum("mn,mn->n", V, V))
+    W = state.factor @ V
+    weights = (1.0 - (W @ (1.0 / C)) @ W) / C  # S^-1 1
+    return float(weights @ problem.y / np.sum(weights))
+
+
+class Levelled(Regression):
+    """A sparse regression with the best prior mean at any hyperparameters; for ``regression.maximise``."""
+
+    def centred(self, kernel: Kernel, Z: np.ndarray, noise: float) -> Self:
+        """The problem less its best mean at these hyperparameters."""
+        return replace(self, y=self.y - best_level(self, condition(self, kernel, Z, noise)))
+
+    def evaluate(self, kernel: Kernel, Z: np.ndarray, noise: float) -> tuple[Collapsed, Gradient]:
+        """Posterior of f - mean and gradient of the energy, which at the best mean is that at a fixed one."""
+        return energy_and_gradient(self.centred(kernel, Z, noise), kernel, Z, noise)

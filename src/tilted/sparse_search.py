@@ -20,7 +20,9 @@ from tilted.inference.engine import infer
 from tilted.inference.options import Options
 from tilted.inference.pep import SMALLEST, power_rule
 from tilted.inference.result import Inference, Status
+from tilted.kernels.compound import variance_of
 from tilted.linalg import NotPositiveDefinite
+from tilted.means import EVEN, Level, even
 from tilted.optimise import climb
 from tilted.posteriors.collapsed import check_data
 from tilted.posteriors.pseudo import check_jitter
@@ -122,17 +124,22 @@ class Fitted:
         return self.posterior.predict(self.inference.state, Xs, self.mean)
 
 
-def maximise(problem: Problem, kernel: Kernel, Z: np.ndarray, search: Search | None = None) -> Fitted:
+def maximise(
+    problem: Problem, kernel: Kernel, Z: np.ndarray, search: Search | None = None, move_mean: bool = False
+) -> Fitted:
     """Maximise the energy from given parameters.
 
     Parameters
     ----------
     problem : Problem
+        With ``move_mean`` its mean is the starting point; 0 is refused for "poisson-square".
     kernel : SquaredExponential or another kernel
         Its parameters are the starting point.
     Z : array [M, D]
         Pseudo-inputs to start from.
     search : Search, optional
+    move_mean : bool
+        Whether the prior mean is searched too (``means.Level``).
 
     Returns
     -------
@@ -141,29 +148,41 @@ def maximise(problem: Problem, kernel: Kernel, Z: np.ndarray, search: Search | N
     Raises
     ------
     ArithmeticError, ValueError
-        If the very first evaluation fails (no proper posterior, sites that do not converge).
+        If the very first evaluation fails (no proper posterior, sites that do not converge), or nothing tells
+        f from -f at the start.
     """
+    if move_mean and problem.mean == 0.0 and even(problem.likelihood, problem.y):
+        raise ValueError(EVEN)
     search, P = search or Search(), len(kernel.parameters())
     counts = {"sweeps": 0, "restarted": 0}
     last: list[Sites] = []  # the sites to start from, if any
+    level = Level(problem.mean, variance_of(kernel))
 
-    def evaluate(x: np.ndarray) -> tuple[float, np.ndarray, tuple[Sparse, Inference[SparseState]]]:
+    def evaluate(x: np.ndarray) -> tuple[float, np.ndarray, tuple[Sparse, Inference[SparseState], float]]:
         with np.errstate(over="ignore"):
             at = kernel.with_parameters(np.exp(x[:P]))
-        points = x[P:].reshape(Z.shape) if search.move_pseudo_inputs else Z
-        posterior, found = _converged(problem, at, points, last, counts)
+        here = replace(problem, mean=level.mean(at, float(x[-1]))) if move_mean else problem
+        points = x[P : P + Z.size].reshape(Z.shape) if search.move_pseudo_inputs else Z
+        posterior, found = _converged(here, at, points, last, counts)
         last[:] = [found.sites] if problem.likelihood.log_concave else []
         by_parameters, by_Z = posterior.evidence_gradient(found.state, found.by_extra)
         slope = by_parameters * at.parameters()
         if search.move_pseudo_inputs:
             slope = np.concatenate([slope, by_Z.ravel()])
-        return found.log_evidence, slope, (posterior, found)
+        if move_mean:
+            by_mean = float(np.sum(found.sites.nu - found.sites.tau * found.state.marginals.mean))
+            through_unit, by_c = level.pull_back(at, float(x[-1]), by_mean)
+            slope[:P] += through_unit * at.parameters()
+            slope = np.append(slope, by_c)
+        return found.log_evidence, slope, (posterior, found, here.mean)
 
     x0 = np.log(kernel.parameters())
     if search.move_pseudo_inputs:
         x0 = np.concatenate([x0, Z.ravel()])
+    if move_mean:
+        x0 = np.append(x0, 0.0)
     end = climb(evaluate, x0, search.max_evaluations, search.relative_tolerance, search.gradient_tolerance)
-    posterior, found = end.best
+    posterior, found, mean = end.best
     notes = [end.message, found.status.message]
     if posterior.floored:
         notes.append(f"{posterior.floored} conditional variances below zero by rounding")
@@ -179,7 +198,7 @@ def maximise(problem: Problem, kernel: Kernel, Z: np.ndarray, search: Search | N
         residual=end.slope,
         message="; ".join(notes),
     )
-    return Fitted(posterior, found, status, problem.mean)
+    return Fitted(posterior, found, status, mean)
 
 
 def _converged(

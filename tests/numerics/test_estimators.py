@@ -26,13 +26,20 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tilted
-from tilted import api, kernels, lookup, regression
-from tilted.estimators import GPClassifier, GPPoissonRegressor, SparseGPClassifier, SparseGPRegressor, sparse
-from tilted.estimators.search import best_of
-from tilted.hyperparameters import Search
+from tilted import api, kernels, lookup, means, regression
+from tilted.estimators import (
+    GPClassifier,
+    GPPoissonRegressor,
+    SparseGPClassifier,
+    SparseGPRegressor,
+    collapsed,
+    dense,
+    sparse,
+)
+from tilted.estimators.search import best_of, start_kernel
+from tilted.hyperparameters import Problem, Search
 from tilted.inference import rep
 from tilted.inference.options import Options
-from tilted.inference.result import Status
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
@@ -59,6 +66,10 @@ CHECKED_SLOWLY = [
     ),
     *(SparseGPClassifier(inference, n_pseudo=4, optimise=None) for inference in ("power-ep", "vb")),
     *(SparseGPRegressor(inference, n_pseudo=6) for inference in ("ep", "vb")),
+    GPClassifier(mean="constant"),
+    GPPoissonRegressor(mean="constant"),
+    SparseGPClassifier("ep", n_pseudo=4, search=SHORT, mean="constant"),
+    SparseGPRegressor(n_pseudo=6, mean="constant"),
 ]
 FIXED = {  # every kind of model at given hyperparameters
     "ep": GPClassifier("ep", kernel=KERNEL, optimise=None),
@@ -73,6 +84,11 @@ FIXED = {  # every kind of model at given hyperparameters
     "counts-power": GPPoissonRegressor("power-ep", kernel=KERNEL, optimise=None),
     "regression": SparseGPRegressor(kernel=KERNEL, noise=0.2, n_pseudo=6, optimise=None),
     "regression-vb": SparseGPRegressor("vb", kernel=KERNEL, noise=0.2, n_pseudo=6, optimise=None),
+    "mean": GPClassifier(kernel=KERNEL, optimise=None, mean="constant"),
+    "counts-mean": GPPoissonRegressor("vb", kernel=KERNEL, optimise=None, mean="constant"),
+    "regression-mean": SparseGPRegressor(
+        kernel=KERNEL, noise=0.2, n_pseudo=6, optimise=None, mean="constant"
+    ),
 }
 
 
@@ -330,6 +346,8 @@ ERRORS = [
     ({"n_restarts": -1}, "n_restarts must be a whole number"),
     ({"inference": "power-ep", "power": 1.5}, "power must lie in \\[1e-06, 1\\], got 1.5"),
     ({"mean": np.nan}, "mean must be one finite number, got nan"),
+    ({"mean": "linear"}, "unknown mean 'linear'; known: 'constant'"),
+    ({"inference": "rep", "mean": "constant", "optimise": None}, "no evidence to learn a mean by"),
     ({"projection": Probit()}, "takes a projection"),
     ({"inference": "power-ep", "projection": Probit()}, "takes a projection, not 'power-ep'"),
     ({"likelihood": 3}, "labels -1 and \\+1, got 3"),
@@ -358,6 +376,7 @@ SPARSE_ERRORS = [
     ({"jitter": "much"}, "jitter must be one finite number, got 'much'"),
     ({"power": "half"}, "power must be one finite number"),
     ({"mean": np.inf}, "mean must be one finite number, got inf"),
+    ({"mean": [1.0]}, "mean must be one finite number"),
     ({"pseudo_inputs": "few"}, "pseudo_inputs must be numeric"),
 ]
 
@@ -488,6 +507,112 @@ def test_predictions_come_in_chunks(toy, counts, monkeypatch):
     assert max(seen) <= 7 and sum(seen) == 30 + 30 + 25
 
 
+@pytest.fixture
+def uneven():
+    """A quarter of the labels positive, not separable: X [40, 2], y [40]."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 2))
+    return X, np.where(X[:, 0] + 0.8 * rng.normal(size=40) > 0.8, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("inference", ["ep", "qp", "vb", "power-ep"])
+def test_a_learned_mean_is_that_of_the_search_over_means(inference, uneven):
+    X, y = uneven
+    model = GPClassifier(inference, kernel=KERNEL, mean="constant", power=0.7).fit(X, y)
+    if inference == "power-ep":
+        problem = dense.PowerProblem(X, y, Probit(), "ep", alpha=0.7)
+    else:
+        problem = Problem(X, y, Probit(), inference)
+    found = means.maximise(problem, KERNEL, dense.SEARCH)
+    assert model.mean_ == found.mean != 0.0 and model.kernel_ == found.kernel
+    assert model.status_ == found.status and model.log_evidence_ == found.inference.log_evidence
+    given = GPClassifier(inference, kernel=model.kernel_, mean=model.mean_, optimise=None, power=0.7)
+    given.fit(X, y)
+    assert given.mean_ == model.mean_
+    new = np.vstack([X[:5] + 0.2, [[50.0, 50.0]]])
+    np.testing.assert_allclose(model.predict_proba(new), given.predict_proba(new), atol=1e-6)
+    np.testing.assert_allclose(
+        model.predict_latent(new, return_std=True), given.predict_latent(new, return_std=True), atol=1e-5
+    )
+    assert model.log_marginal_likelihood(model.theta_) == pytest.approx(model.log_evidence_, abs=1e-8)
+
+
+@pytest.mark.parametrize("of", [GPClassifier, SparseGPClassifier])
+def test_far_from_the_data_a_learned_mean_says_the_rate(of):
+    rng = np.random.default_rng(4)
+    X, y = rng.uniform(-1, 1, (60, 2)), np.where(np.arange(60) % 5 == 0, "rare", "usual")
+    pseudo = {} if of is GPClassifier else {"n_pseudo": 6, "search": QUICK}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        half, rate = (of("ep", mean=mean, **pseudo).fit(X, y) for mean in (0.0, "constant"))
+    for model, expected, error in ((half, 0.5, 1e-12), (rate, 0.2, 0.02)):
+        far = np.full((1, 2), 100.0 * (1.0 + model.kernel_.lengthscale))
+        assert model.predict_proba(far)[0, 0] == pytest.approx(expected, abs=error)
+    assert rate.log_evidence_ > half.log_evidence_ + 1.0 and half.mean_ == 0.0
+
+
+@pytest.mark.parametrize("of", [GPClassifier, SparseGPClassifier])
+def test_every_class_learns_a_mean_of_its_own(of, uneven):
+    X, _ = uneven
+    y = np.digitize(X[:, 0] + 0.8 * np.random.default_rng(5).normal(size=40), [-0.5, 1.0])
+    pseudo = {} if of is GPClassifier else {"pseudo_inputs": X[::5], "move_pseudo_inputs": False}
+    model = of("ep", mean="constant", **pseudo).fit(X, y)
+    each = [of("ep", mean="constant", **pseudo).fit(X, y == c).mean_ for c in range(3)]
+    np.testing.assert_array_equal(model.mean_, each)
+    assert model.mean_.shape == (3,) and len(set(each)) == 3
+    assert of("ep", mean=0.3, optimise=None, **pseudo).fit(X, y).mean_.tolist() == [0.3] * 3
+
+
+def test_a_mean_is_learned_whatever_becomes_of_the_kernel(uneven, counts):
+    X, y = uneven
+    kept = GPClassifier(kernel=KERNEL, optimise=None, mean="constant").fit(X, y)
+    chosen = GPClassifier(optimise="cv", mean="constant").fit(X, y)
+    again = GPClassifier(kernel=chosen.kernel_, optimise=None, mean="constant").fit(X, y)
+    assert kept.kernel_ == KERNEL and chosen.mean_ == again.mean_ < 0.0
+    assert "cross-validation" in chosen.status_.message
+    for model in (kept, chosen):
+        evidences = [
+            GPClassifier(kernel=model.kernel_, optimise=None, mean=model.mean_ + d).fit(X, y).log_evidence_
+            for d in (-0.05, 0.0, 0.05)
+        ]
+        assert evidences[1] > evidences[0] and evidences[1] > evidences[2]
+        assert evidences[1] == pytest.approx(model.log_evidence_, abs=1e-8)
+    restarted = GPClassifier(n_restarts=1, mean="constant").fit(X, y)
+    assert "best of 2 starts" in restarted.status_.message
+    X, y = counts
+    learned, default = (GPPoissonRegressor(mean=mean).fit(X, y) for mean in ("constant", None))
+    assert learned.log_evidence_ >= default.log_evidence_ and learned.mean_ != default.mean_ > 0.0
+    np.testing.assert_allclose(learned.predict([[1e6]]), learned.mean_**2 + learned.kernel_.variance)
+    pseudo = SparseGPClassifier(optimise=None, mean="constant")
+    with pytest.raises(ValueError, match="learned with its kernel"):
+        pseudo.fit(*uneven)
+
+
+@pytest.mark.parametrize("inference", ["ep", "power-ep", "vb"])
+def test_the_mean_of_a_regression_is_that_of_generalised_least_squares(inference, counts):
+    X, y = counts
+    settings = {"pseudo_inputs": X, "jitter": 1e-10, "mean": "constant"}
+    kept = SparseGPRegressor(inference, kernel=KERNEL, noise=0.2, optimise=None, **settings).fit(X, y)
+    weights = np.linalg.solve(KERNEL.matrix(X) + 0.2 * np.eye(25), np.ones(25))  # with every input: exact
+    assert kept.mean_ == pytest.approx(weights @ y / weights.sum(), rel=1e-6)
+    settings["pseudo_inputs"] = X[::4]
+    found = SparseGPRegressor(inference, **settings).fit(X, y)
+    assert (
+        found.log_evidence_
+        > SparseGPRegressor(inference, **settings | {"mean": None}).fit(X, y).log_evidence_
+    )
+    at = {"kernel": found.kernel_, "noise": found.noise_, "pseudo_inputs": found.pseudo_inputs_}
+    lower, best, upper = (
+        SparseGPRegressor(inference, optimise=None, **settings | at | {"mean": found.mean_ + d}).fit(X, y)
+        for d in (-0.1, 0.0, 0.1)
+    )
+    assert best.log_evidence_ > max(lower.log_evidence_, upper.log_evidence_)
+    assert best.log_evidence_ == pytest.approx(found.log_evidence_, rel=1e-9)
+    np.testing.assert_allclose(found.predict([[1e6]]), found.mean_)
+    _, slope = found.log_marginal_likelihood(found.theta_, eval_gradient=True)
+    assert np.max(np.abs(slope)) < 0.05  # the mean held where it was learned
+
+
 def test_units_of_the_inputs_do_not_matter(toy):
     X, y = toy
     one = GPClassifier().fit(X, y)
@@ -535,13 +660,13 @@ def test_restarts_repeat_themselves_and_look_elsewhere(toy):
 class Found:
     """What a search brings."""
 
-    log_evidence: float
-    sound: bool
-    status: Status = Status(True, 1, message="done")
+    standing: float
 
 
 def test_the_best_of_several_searches():
-    found = iter([Found(-3.0, True), ArithmeticError("lost"), Found(-1.0, True), Found(9.0, False)])
+    found = iter(
+        [Found(-3.0), ArithmeticError("lost"), Found(-1.0), ValueError("not finite"), Found(-np.inf)]
+    )
     factors = []
 
     def search(at):
@@ -551,10 +676,10 @@ def test_the_best_of_several_searches():
             raise value
         return value
 
-    best = best_of(search, 2, 3, np.random.default_rng(0))
-    assert best.log_evidence == -1.0 and best.status.message == "done; best of 3 starts, 1 failed (lost)"
+    best, note = best_of(search, 2, 4, np.random.default_rng(0))
+    assert best.standing == -1.0 and note == "best of 3 starts, 2 failed (lost)"
     np.testing.assert_array_equal(factors[0], [1.0, 1.0])
-    assert np.all((np.array(factors) >= 0.1) & (np.array(factors) <= 10.0)) and len(np.unique(factors)) == 7
+    assert np.all((np.array(factors) >= 0.1) & (np.array(factors) <= 10.0)) and len(np.unique(factors)) == 9
     with pytest.raises(ArithmeticError, match="first"):
         best_of(lambda at: (_ for _ in ()).throw(ArithmeticError("first")), 2, 3, np.random.default_rng(0))
 
@@ -572,6 +697,29 @@ def test_seeds(toy):
         assert inputs(seed).shape == (4, 2)
     np.testing.assert_array_equal(inputs(np.random.RandomState(5)), inputs(np.random.RandomState(5)))
     np.testing.assert_array_equal(np.random.get_state()[1], state)
+
+
+def test_a_kernel_that_is_given_starts_from_its_own_hyperparameters():
+    X = 1e3 * np.arange(6.0).reshape(3, 2)
+    for given in (KERNEL, kernels.Matern(3.0, 0.1, 1.5), kernels.Matern() + kernels.Constant(2.0)):
+        assert start_kernel(given, X, ard=False, variance=7.0) == given
+    assert start_kernel(KERNEL, X, ard=True) == SquaredExponential(2.0, (1.3, 1.3))
+    assert start_kernel(None, X, ard=False, variance=7.0).variance == 7.0
+
+
+def test_restarts_move_every_part_of_a_kernel(toy, monkeypatch):
+    starts, fit = [], tilted.fit
+    monkeypatch.setattr(
+        api, "fit", lambda *args, **settings: starts.append(args[4]) or fit(*args, **settings)
+    )
+    kernel = kernels.Matern(2.0, 3.0) * kernels.SquaredExponential(1.0, 5.0) + kernels.Constant(0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        GPClassifier(kernel=kernel, n_restarts=2, search=Search("log", max_iterations=1)).fit(*toy)
+    assert starts[0] == kernel
+    ratios = np.array([start.parameters() / kernel.parameters() for start in starts[1:]])
+    assert ratios.shape == (2, 5) and len(np.unique(ratios)) == 10
+    assert np.all((ratios > 0.1) & (ratios < 10.0))
 
 
 def test_pseudo_inputs_move_or_stay(toy):
@@ -609,7 +757,7 @@ def test_constant_targets():
     X, y = np.linspace(0.0, 1.0, 30)[:, None], np.full(30, 0.1)
     assert 0.0 < np.var(y) < 1e-30  # rounding, and no unit for a search
     model = SparseGPRegressor(n_pseudo=4, optimise=None).fit(X, y)
-    assert model.kernel_.variance == 1.0 and model.noise_ == sparse.NOISE
+    assert model.kernel_.variance == 1.0 and model.noise_ == collapsed.NOISE
     np.testing.assert_allclose(model.predict(X), 0.1)
 
 

@@ -7,25 +7,42 @@ parameters are the fields of a dataclass, from which the constructor that scikit
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar, cast, dataclass_transform
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tilted import hyperparameters, regression
 from tilted.estimators import sparse
+from tilted.estimators.models import Model
 from tilted.gaussian import require_positive
+from tilted.inference.result import Status
 
-parameters = dataclass(eq=False, repr=False, kw_only=True)  # of a class: keywords, but for the inference
+if TYPE_CHECKING:
+    from tilted.estimators.collapsed import CollapsedModel
+    from tilted.kernels.contract import Kernel
+
+Seed = int | np.random.Generator | np.random.RandomState | None
+Estimator = TypeVar("Estimator")
 
 
-def generator(random_state) -> np.random.Generator:
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+def parameters(cls: type[Estimator]) -> type[Estimator]:
+    """The class with a constructor of its fields: keywords, but for the inference."""
+    return dataclass(eq=False, repr=False, kw_only=True)(cls)
+
+
+def generator(random_state: Seed) -> np.random.Generator:
     """A generator of its own from a seed, a Generator, a RandomState (which is advanced), or None.
 
     Nothing here reads the global state: None asks the operating system. ValueError for anything else.
     """
-    if hasattr(random_state, "randint"):
+    if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31 - 1))
     try:
         return np.random.default_rng(random_state)
@@ -33,7 +50,7 @@ def generator(random_state) -> np.random.Generator:
         raise ValueError(f"random_state must be a seed or a generator, got {random_state!r}") from None
 
 
-def warn_unless_converged(status, what: str, level: int) -> None:
+def warn_unless_converged(status: Status, what: str, level: int) -> None:
     """ConvergenceWarning, ``level`` calls up, with the status' message unless it says converged."""
     if not status.converged:
         warnings.warn(f"{what}: {status.message}", ConvergenceWarning, stacklevel=level + 1)
@@ -44,38 +61,41 @@ class LatentFunctions(BaseEstimator):
     """Parameters of every estimator, and methods of the latent functions: ``fit`` sets ``models_``."""
 
     inference: str = field(default="ep", kw_only=False)
-    kernel: object = None
+    kernel: Kernel | None = None
     ard: bool = False
     optimise: str | None = "evidence"
     n_restarts: int = 0
-    mean: float | None = None
+    mean: float | str | None = None
     power: float = 0.5
-    search: object = None
-    random_state: object = 0
+    search: hyperparameters.Search | regression.Search | None = None
+    random_state: Seed = 0
 
-    def _inputs(self, X) -> np.ndarray:
+    def _inputs(self, X: ArrayLike) -> np.ndarray:
         """``X`` [N*, D] as fitted on: ValueError for missing values, names and numbers of features."""
         check_is_fitted(self, "models_")
         return validate_data(self, X, reset=False, dtype=np.float64)
 
-    def _moments(self, X) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _moments(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray]]:
         """Mean and variance [N*] of every latent function."""
         X = self._inputs(X)
         return [model.moments(X) for model in self.models_]
 
-    def _keep(self, models: list, names: list[str]) -> None:
+    def _keep(self, models: Sequence[Model], names: list[str]) -> None:
         """Fitted attributes of the models, lists where there are several, and warnings, from ``fit``."""
         single = len(models) == 1
         self.models_ = models
+        self.mean_ = models[0].mean if single else np.array([model.mean for model in models])
         self.kernel_ = models[0].kernel if single else [model.kernel for model in models]
         self.status_ = models[0].status if single else [model.status for model in models]
         self.theta_ = models[0].theta if single else np.concatenate([model.theta for model in models])
-        evidences = [model.log_evidence for model in models]
-        self.log_evidence_ = None if None in evidences else float(np.mean(evidences))
+        evidences = [model.log_evidence for model in models if model.log_evidence is not None]
+        self.log_evidence_ = float(np.mean(evidences)) if len(evidences) == len(models) else None
         for model, name in zip(models, names, strict=True):
             warn_unless_converged(model.status, name, 3)
 
-    def predict_latent(self, X, return_std: bool = False, return_cov: bool = False):
+    def predict_latent(
+        self, X: ArrayLike, return_std: bool = False, return_cov: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior of the latent function f, without noise.
 
         Parameters
@@ -112,7 +132,9 @@ class LatentFunctions(BaseEstimator):
             return means, second
         return (means, np.sqrt(second)) if return_std else means
 
-    def log_marginal_likelihood(self, theta=None, eval_gradient: bool = False):
+    def log_marginal_likelihood(
+        self, theta: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> float | tuple[float, np.ndarray]:
         """Log evidence of the training data at given hyperparameters.
 
         Parameters
@@ -120,7 +142,7 @@ class LatentFunctions(BaseEstimator):
         theta : array-like [P], optional
             Logarithms of the kernel's parameters: variance, lengthscale(s), and for ``SparseGPRegressor`` the
             noise variance; the fitted ones (``theta_``) by default. For C > 2 classes [C P], class after
-            class, or [P] for all of them alike. Pseudo-inputs stay as fitted.
+            class, or [P] for all of them alike. Prior means and pseudo-inputs stay as fitted.
         eval_gradient : bool
             Also return the gradient in ``theta``, which must then be given.
 
@@ -147,13 +169,13 @@ class LatentFunctions(BaseEstimator):
             if eval_gradient:
                 raise ValueError("a gradient is evaluated at a theta that is given, such as theta_")
             return self.log_evidence_
-        theta = self.theta_ if theta is None else np.asarray(theta, dtype=float)
+        at = self.theta_ if theta is None else np.asarray(theta, dtype=float)
         sizes = [len(model.theta) for model in models]
-        shared = theta.shape == (sizes[0],)
-        if not shared and theta.shape != (sum(sizes),):
+        shared = at.shape == (sizes[0],)
+        if not shared and at.shape != (sum(sizes),):
             known = " or ".join(map(str, sorted({sizes[0], sum(sizes)})))
-            raise ValueError(f"theta must have {known} entries, got shape {theta.shape}")
-        parts = [theta] * len(models) if shared else np.split(theta, np.cumsum(sizes)[:-1])
+            raise ValueError(f"theta must have {known} entries, got shape {at.shape}")
+        parts = [at] * len(models) if shared else np.split(at, np.cumsum(sizes)[:-1])
         with np.errstate(over="ignore"):  # kernels refuse what is not finite
             found = [model.evidence(part, eval_gradient) for model, part in zip(models, parts, strict=True)]
         for _, _, status in found:
@@ -161,7 +183,7 @@ class LatentFunctions(BaseEstimator):
         value = float(np.mean([evidence for evidence, _, _ in found]))
         if not eval_gradient:
             return value
-        slopes = [slope / len(models) for _, slope, _ in found]
+        slopes = [slope / len(models) for _, slope, _ in found if slope is not None]
         return value, np.sum(slopes, axis=0) if shared else np.concatenate(slopes)
 
 
@@ -171,7 +193,7 @@ class PseudoInputs(LatentFunctions):
 
     inference: str = field(default="power-ep", kw_only=False)
     n_pseudo: int = 50
-    pseudo_inputs: object = None
+    pseudo_inputs: ArrayLike | None = None
     move_pseudo_inputs: bool = True
     jitter: float = 1e-6
 
@@ -180,8 +202,8 @@ class PseudoInputs(LatentFunctions):
         return sparse.pseudo_inputs_of(self.pseudo_inputs, X, self.n_pseudo, rng)
 
     @property
-    def pseudo_inputs_(self):
+    def pseudo_inputs_(self) -> np.ndarray | list[np.ndarray]:
         """Pseudo-inputs [M, D] as fitted; a list of C for C > 2 classes."""
         check_is_fitted(self, "models_")
-        found = [model.pseudo.Z for model in self.models_]
+        found = [cast("sparse.SparseModel | CollapsedModel", model).pseudo.Z for model in self.models_]
         return found[0] if len(found) == 1 else found

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -13,9 +16,14 @@ from sklearn.utils.validation import validate_data
 from tilted import likelihoods
 from tilted.estimators import dense, sparse
 from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters
-from tilted.estimators.models import choice
+from tilted.estimators.models import Model, choice
 from tilted.estimators.search import start_kernel
 from tilted.inference.options import Options
+
+if TYPE_CHECKING:
+    from tilted.inference.rule import Projector
+    from tilted.kernels.contract import Kernel
+    from tilted.likelihoods.contract import Likelihood
 
 LIKELIHOODS = ("probit", "logit", "noisy-step")
 NO_LABEL = np.zeros(1)  # what likelihoods of counts and reals accept
@@ -25,11 +33,11 @@ NO_LABEL = np.zeros(1)  # what likelihoods of counts and reals accept
 class OneVsRest(ClassifierMixin, LatentFunctions):
     """Fitting and predicting classes from models of labels -1 and +1, which a classifier knows how to fit."""
 
-    likelihood: object = "probit"
-    mean: float = 0.0
+    likelihood: Likelihood | str = "probit"
+    mean: float | str = 0.0
     options: Options | None = None
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit one latent function, or for C > 2 classes one a class against the rest.
 
         Parameters
@@ -48,22 +56,23 @@ class OneVsRest(ClassifierMixin, LatentFunctions):
         ValueError
             For missing or infinite values, one class only, shapes that do not match, and unknown settings.
         ArithmeticError
-            If there is no proper posterior at the start.
+            If there is no proper posterior at the start; with a learned mean or pseudo-points, also if the
+            sites do not converge there.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(y)
-        classes, labels = np.unique(y, return_inverse=True)
+        inputs, targets = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(targets)
+        classes, labels = np.unique(targets, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"a classifier needs at least 2 classes, got only one class, {classes[0]!s}")
-        kernel = start_kernel(self.kernel, X, self.ard)
-        positive = [1] if len(classes) == 2 else range(len(classes))
-        fit_one = self._fitter(X, kernel, self._likelihood(), generator(self.random_state))
+        kernel = start_kernel(self.kernel, inputs, self.ard)
+        positive = [1] if len(classes) == 2 else list(range(len(classes)))
+        fit_one = self._fitter(inputs, kernel, self._likelihood(), generator(self.random_state))
         models = [fit_one(np.where(labels == c, 1.0, -1.0)) for c in positive]
         self.classes_ = classes
         self._keep(models, [f"class {classes[c]!s} against the rest" for c in positive])
         return self
 
-    def predict_log_proba(self, X) -> np.ndarray:
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
         parts = self._moments(X)
         likelihood, one = self.models_[0].likelihood, np.ones(len(parts[0][0]))
@@ -74,7 +83,7 @@ class OneVsRest(ClassifierMixin, LatentFunctions):
         each = np.stack([likelihood.log_predictive(one, *part) for part in parts], axis=1)
         return each - logsumexp(each, axis=1, keepdims=True)
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probabilities [N*, C] of ``classes_``, latent functions integrated out.
 
         For C > 2 classes the one-vs-rest probabilities divided by their sum.
@@ -89,12 +98,12 @@ class OneVsRest(ClassifierMixin, LatentFunctions):
         """
         return np.exp(self.predict_log_proba(X))
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """The most probable of ``classes_`` [N*]; errors as `predict_proba`."""
         best = np.argmax(self.predict_log_proba(X), axis=1)
         return self.classes_[best]
 
-    def _likelihood(self):
+    def _likelihood(self) -> Likelihood:
         """The likelihood; ValueError unless it is one of labels."""
         if isinstance(self.likelihood, str):
             choice("likelihood", self.likelihood, LIKELIHOODS)
@@ -104,7 +113,7 @@ class OneVsRest(ClassifierMixin, LatentFunctions):
         return found
 
 
-def _takes(likelihood, y: np.ndarray) -> bool:
+def _takes(likelihood: Likelihood, y: np.ndarray) -> bool:
     """Whether targets are in the domain of a likelihood."""
     try:
         likelihood.domain(y)
@@ -138,8 +147,9 @@ class GPClassifier(OneVsRest):
         Further searches of the evidence, from up to ten times smaller or larger parameters.
     cv : int
         Folds of the cross-validation.
-    mean : float
-        Prior mean of the latent functions.
+    mean : float or "constant"
+        Prior mean of the latent functions. "constant": each learns its own by the log evidence, from 0, with
+        the kernel where that is learned so, else alone.
     power : float in [1e-6, 1]
         Of Power EP; 1 is EP.
     penalty : float
@@ -156,6 +166,8 @@ class GPClassifier(OneVsRest):
     ----------
     classes_ : array [C]
     kernel_ : SquaredExponential, or a list of C for C > 2
+    mean_ : float, or array [C]
+        Prior mean.
     log_evidence_ : float or None
         In nats; for C > 2 the mean over classes; None for relaxed EP.
     status_ : Status, or a list of C
@@ -182,10 +194,12 @@ class GPClassifier(OneVsRest):
 
     cv: int = 3
     penalty: float = 0.1
-    projection: object = None
+    projection: Projector | None = None
 
-    def _fitter(self, X, kernel, likelihood, rng):
-        settings = dense.DenseSettings.of(self, likelihood=likelihood)
+    def _fitter(
+        self, X: np.ndarray, kernel: Kernel, likelihood: Likelihood, rng: np.random.Generator
+    ) -> Callable[[np.ndarray], Model]:
+        settings = dense.DenseSettings.of(self, 0.0, likelihood=likelihood)
         return lambda y: dense.fit_dense(X, y, kernel, settings, rng, stratified=True)
 
 
@@ -212,8 +226,8 @@ class SparseGPClassifier(OneVsRest, PseudoInputs):
         Maximise Power EP's energy, or keep kernel and pseudo-inputs.
     n_restarts : int
         Further searches from up to ten times smaller or larger kernel parameters.
-    mean : float
-        Prior mean of the latent functions.
+    mean : float or "constant"
+        Prior mean of the latent functions. "constant": each learns its own with the kernel.
     power : float in [1e-6, 1]
     jitter : float
         Added to the diagonal of Kuu, in units of its mean; part of the model.
@@ -225,7 +239,8 @@ class SparseGPClassifier(OneVsRest, PseudoInputs):
 
     Attributes
     ----------
-    classes_, kernel_, log_evidence_, status_, theta_, n_features_in_, feature_names_in_ : see `GPClassifier`
+    classes_, kernel_, mean_, log_evidence_, status_, theta_ : see `GPClassifier`
+    n_features_in_, feature_names_in_ : see `GPClassifier`
     pseudo_inputs_ : array [M, D], or a list of C for C > 2
     models_ : list
         What predicts: ``models_[0].fitted`` is a ``sparse_search.Fitted``.
@@ -243,6 +258,8 @@ class SparseGPClassifier(OneVsRest, PseudoInputs):
 
     inference: str = field(default="power-ep", kw_only=False)
 
-    def _fitter(self, X, kernel, likelihood, rng):
-        settings, Z = sparse.SparseSettings.of(self, likelihood=likelihood), self._start(X, rng)
+    def _fitter(
+        self, X: np.ndarray, kernel: Kernel, likelihood: Likelihood, rng: np.random.Generator
+    ) -> Callable[[np.ndarray], Model]:
+        settings, Z = sparse.SparseSettings.of(self, 0.0, likelihood=likelihood), self._start(X, rng)
         return lambda y: sparse.fit_sparse(X, y, kernel, Z, settings, rng)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import gammaln, hyp1f1
 
 from tilted.likelihoods.contract import Tilted, require_finite, require_powers
@@ -30,7 +31,7 @@ TERMS = 30
 class RealCounts(PoissonSquare):
     """Targets y >= 0, at most ``likelihoods.poisson.LARGEST``, as counts of rate f^2; whole ones as there."""
 
-    def domain(self, y) -> np.ndarray:
+    def domain(self, y: ArrayLike) -> np.ndarray:
         """Targets [N] as floats; ValueError for negative values, and above the largest."""
         y = require_finite(y)
         wrong = (y < 0) | (y > LARGEST)
@@ -41,7 +42,7 @@ class RealCounts(PoissonSquare):
 
     check = domain
 
-    def tilted(self, y, m, v, power=1.0) -> Tilted:
+    def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) p(y|f)^power, arrays [N]; ``power`` is a float or an array [N], in (0, 1]."""
         powers, real = require_powers(power, m), y != np.floor(y)
         if np.any(powers != 1.0) or not np.any(real):
@@ -53,7 +54,9 @@ class RealCounts(PoissonSquare):
                 out[:, rows] = found.log_z, found.d1, found.d2, found.mean, found.variance
         return Tilted(*out)
 
-    def tilted_density(self, y, m, v, power=1.0) -> TiltedDensity:
+    def tilted_density(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0
+    ) -> TiltedDensity:
         """The tilted density with panels for quadrature.
 
         f^(2y) with a fraction has a cusp at 0, around which `PoissonSquare` places panels at powers below 1
@@ -68,13 +71,13 @@ class RealCounts(PoissonSquare):
             2.0
         )
 
-        def log_density(t):
+        def log_density(t: np.ndarray) -> np.ndarray:
             return wide.log_density(root * t) + scale[:, None]
 
         return TiltedDensity(log_density, wide.origin / root, wide.edges / root)
 
 
-def _real_moments(y, m, v) -> Tilted:
+def _real_moments(y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Tilted:
     """Moments [N] of N(f; m, v) p(y|f) for y >= 0 with a fraction."""
     sign, spread = np.where(m < 0, -1.0, 1.0), 1.0 + 2.0 * v
     b, a = np.abs(m) / spread, 2.0 * v / spread
@@ -96,7 +99,7 @@ def _real_moments(y, m, v) -> Tilted:
     return Tilted(log_z, sign * d1, d2, sign * mean, a * (0.5 + y * (1.0 - ratio)))
 
 
-def _log_kummer(p, q: float, z) -> np.ndarray:
+def _log_kummer(p: np.ndarray, q: float, z: np.ndarray) -> np.ndarray:
     """log M(p, q, -z) [N] for z >= 0 and p < q, by M(p, q, -z) = exp(-z) M(q - p, q, z)."""
     near = np.minimum(z, FAR)
     found = np.log(hyp1f1(q - p, q, near)) - near

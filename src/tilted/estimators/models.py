@@ -1,32 +1,42 @@
-"""What dense and sparse models have in common: settings, which check themselves, and values of a fit."""
+"""What dense and sparse models have in common: settings, which check themselves, and a contract."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from numbers import Real
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from tilted import hyperparameters, regression
 from tilted.inference.options import Options, require_whole
 from tilted.inference.pep import SMALLEST
+from tilted.inference.result import Inference, StateT, Status
+
+if TYPE_CHECKING:
+    from tilted.estimators.base import LatentFunctions
+    from tilted.kernels.contract import Kernel
+    from tilted.likelihoods.contract import Likelihood
+
+LEARNED = "constant"  # what stands for a prior mean learned by evidence
 
 
-def choice(name: str, value, known) -> None:
+def choice(name: str, value: object, known: Collection[object]) -> None:
     """ValueError that lists what is ``known`` unless ``value`` is among it."""
     if value not in known:
         raise ValueError(f"unknown {name} {value!r}; known: {', '.join(map(repr, known))}")
 
 
-def kind(name: str, value, expected: type) -> None:
+def kind(name: str, value: object, expected: type) -> None:
     """ValueError unless ``value`` is None or one of the ``expected``, which is then named with its module."""
     if not (value is None or isinstance(value, expected)):
         raise ValueError(f"{name} must be a {expected.__module__}.{expected.__name__}, got {value!r}")
 
 
-def finite(name: str, value) -> None:
+def finite(name: str, value: object) -> None:
     """ValueError unless ``value`` is one finite number."""
-    if not (isinstance(value, Real) and np.isfinite(value)):
+    if not (isinstance(value, Real) and np.isfinite(float(value))):
         raise ValueError(f"{name} must be one finite number, got {value!r}")
 
 
@@ -34,8 +44,8 @@ def finite(name: str, value) -> None:
 class Settings:
     """How one latent function is fitted; as the parameters of the estimators, of the same names.
 
-    A kind of models says which inferences it offers, how its hyperparameters can be chosen, and what
-    describes its searches.
+    ``learn_mean`` says whether ``mean`` is learned, from there. A kind of models says which inferences it
+    offers, how its hyperparameters can be chosen, and what describes its searches.
 
     Raises
     ------
@@ -43,20 +53,21 @@ class Settings:
         For unknown names, values of another kind, and powers that Power EP does not take.
     """
 
-    inferences: ClassVar[tuple]
-    choices: ClassVar[tuple]
+    inferences: ClassVar[tuple[str, ...]]
+    choices: ClassVar[tuple[str | None, ...]]
     searches: ClassVar[type]
 
-    likelihood: object
+    likelihood: Likelihood
     inference: str
     mean: float
+    learn_mean: bool
     optimise: str | None
     n_restarts: int
     power: float
-    search: object
+    search: hyperparameters.Search | regression.Search | None
     options: Options | None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         choice("inference", self.inference, self.inferences)
         choice("optimise", self.optimise, self.choices)
         kind("search", self.search, self.searches)
@@ -68,26 +79,61 @@ class Settings:
             raise ValueError(f"power must lie in [{SMALLEST:g}, 1], got {self.power!r}; 0 is inference='vb'")
 
     @classmethod
-    def of(cls, estimator, **resolved) -> Settings:
-        """The parameters of an estimator, but for those ``resolved`` from them; None for those it lacks."""
+    def of(cls, estimator: LatentFunctions, start: float, **resolved: object) -> Self:
+        """The parameters of an estimator, but for those ``resolved`` from them; None for those it lacks.
+
+        The prior mean is ``start`` where none is given, and where a search of it starts.
+        """
+        learned = isinstance(estimator.mean, str)
+        if learned:
+            choice("mean", estimator.mean, (LEARNED,))
+        resolved["learn_mean"] = learned
+        resolved["mean"] = start if learned or estimator.mean is None else estimator.mean
         names = [field.name for field in fields(cls)]
-        return cls(**{name: resolved.get(name, getattr(estimator, name, None)) for name in names})
+        values: dict[str, Any] = {
+            name: resolved[name] if name in resolved else getattr(estimator, name, None) for name in names
+        }
+        return cls(**values)
 
 
-class Model:
-    """A fitted latent function: what follows from its ``kernel`` and its ``inference``."""
+class Model(Protocol):
+    """Contract of a fitted latent function; X are arrays [N*, D]."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """With the hyperparameters used."""
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """As fitted with."""
+
+    @property
+    def mean(self) -> float:
+        """The prior mean."""
+
+    @property
+    def status(self) -> Status:
+        """How the fit ended."""
 
     @property
     def theta(self) -> np.ndarray:
-        """Logarithms [P] of the kernel's parameters."""
-        return np.log(self.kernel.parameters())
+        """Logarithms [P] of the hyperparameters."""
 
     @property
     def log_evidence(self) -> float | None:
         """In nats; None for relaxed EP."""
-        return getattr(self.inference, "log_evidence", None)
 
-    @property
-    def sound(self) -> bool:
-        """Whether the sites converged and the evidence is a number."""
-        return bool(self.inference.status.converged and np.isfinite(self.log_evidence))
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [N*] of the latent function, in chunks."""
+
+    def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean [N*] and covariance [N*, N*] of the latent function."""
+
+    def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
+        """Log evidence at ``theta``, its gradient [P] if asked for, and the status; the mean stays."""
+
+
+def standing(inference: Inference[StateT]) -> float:
+    """The log evidence by which one search of several is chosen, -inf where it or the sites are unsound."""
+    sound = inference.status.converged and np.isfinite(inference.log_evidence)
+    return inference.log_evidence if sound else -np.inf

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from typing import Self, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from tilted.estimators import dense, sparse
+from tilted.estimators import collapsed, dense, sparse
 from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters
 from tilted.estimators.counts import RealCounts
 from tilted.estimators.models import finite
@@ -34,9 +37,10 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         Where the search starts, or what is kept. By default the variance of the roots of the counts (at least
         1/4, their noise) and a lengthscale from the spread of the inputs.
     ard, optimise, n_restarts, cv, power, penalty, search, options, random_state : see `GPClassifier`
-    mean : float, optional
-        Prior mean of f; by default the root of the mean count (half a count added to the sum). At 0 a
-        warning: the signs of f are alike, and nothing is learnt but its scale.
+    mean : float or "constant", optional
+        Prior mean of f; by default the root of the mean count (half a count added to the sum), from where
+        "constant" learns it as in `GPClassifier`. At 0 a warning: the signs of f are alike, and nothing is
+        learnt but its scale.
 
     Attributes
     ----------
@@ -68,7 +72,7 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
     penalty: float = 0.1
     options: Options | None = None
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the latent function.
 
         Parameters
@@ -87,23 +91,24 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         ValueError
             For negative, missing or infinite values, shapes that do not match, and unknown settings.
         ArithmeticError
-            If there is no proper posterior at the start.
+            If there is no proper posterior at the start; with a learned mean, also if the sites do not
+            converge there.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        y = RealCounts().domain(y)
-        mean = float(np.sqrt((y.sum() + 0.5) / len(y))) if self.mean is None else self.mean
-        settings = dense.DenseSettings.of(self, likelihood=RealCounts(), mean=mean)
-        if np.any(y != np.floor(y)):
+        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        counts = RealCounts().domain(targets)
+        root = float(np.sqrt((counts.sum() + 0.5) / len(counts)))
+        settings = dense.DenseSettings.of(self, root, likelihood=RealCounts())
+        if np.any(counts != np.floor(counts)):
             warnings.warn(REAL_COUNTS, UserWarning, stacklevel=2)
         if settings.mean == 0:
             warnings.warn(BOTH_SIGNS, UserWarning, stacklevel=2)
-        kernel = start_kernel(self.kernel, X, self.ard, max(0.25, float(np.var(np.sqrt(y)))))
-        model = dense.fit_dense(X, y, kernel, settings, generator(self.random_state), stratified=False)
-        self.mean_ = mean
+        kernel = start_kernel(self.kernel, inputs, self.ard, max(0.25, float(np.var(np.sqrt(counts)))))
+        rng = generator(self.random_state)
+        model = dense.fit_dense(inputs, counts, kernel, settings, rng, stratified=False)
         self._keep([model], ["the fit"])
         return self
 
-    def predict(self, X, return_std: bool = False):
+    def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Expected counts, E[f^2] = m^2 + v under the posterior of f, and standard deviations of new counts.
 
         Parameters
@@ -129,12 +134,12 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         mean = m**2 + v
         return (mean, np.sqrt(mean + 4.0 * m**2 * v + 2.0 * v**2)) if return_std else mean
 
-    def log_predictive(self, X, y) -> np.ndarray:
+    def log_predictive(self, X: ArrayLike, y: ArrayLike) -> np.ndarray:
         """Log probabilities [N*] of counts ``y`` [N*], f integrated out; ValueError for bad inputs."""
         X = self._inputs(X)
-        return self.models_[0].fit.log_predictive(X, y)
+        return cast(dense.DenseModel, self.models_[0]).fit.log_predictive(X, y)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
@@ -155,8 +160,9 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
         from the spread of the inputs.
     noise : float, optional
         Noise variance to start from, or to keep; a tenth of the variance of the targets by default.
-    mean : float, optional
-        Prior mean; that of the targets by default.
+    mean : float or "constant", optional
+        Prior mean; that of the targets by default. "constant": at any hyperparameters the one with the
+        highest evidence, that of generalised least squares.
     ard, n_pseudo, pseudo_inputs, move_pseudo_inputs : see `SparseGPClassifier`
     optimise, n_restarts, power, jitter, search, random_state : see `SparseGPClassifier`
 
@@ -190,7 +196,7 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
 
     noise: float | None = None
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the latent function and the noise.
 
         Parameters
@@ -210,21 +216,21 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
         ArithmeticError
             If the first evaluation fails: Kuu is singular (allow jitter).
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        y = y.astype(float)
-        mean = float(np.mean(y)) if self.mean is None else self.mean
-        settings = sparse.SparseSettings.of(self, mean=mean)
-        spread = float(np.var(y)) if np.ptp(y) > 0 else 1.0
-        kernel = start_kernel(self.kernel, X, self.ard, spread)
-        noise = sparse.NOISE * spread if self.noise is None else self.noise
+        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        reals = targets.astype(float)
+        settings = sparse.SparseSettings.of(self, float(np.mean(reals)))
+        spread = float(np.var(reals)) if np.ptp(reals) > 0 else 1.0
+        kernel = start_kernel(self.kernel, inputs, self.ard, spread)
+        noise = collapsed.NOISE * spread if self.noise is None else self.noise
         finite("noise", noise)
         rng = generator(self.random_state)
-        model = sparse.fit_collapsed(X, y, kernel, self._start(X, rng), noise, settings, rng)
-        self.mean_, self.noise_ = mean, model.state.noise
+        Z = self._start(inputs, rng)
+        model = collapsed.fit_collapsed(inputs, reals, kernel, Z, noise, settings, rng)
+        self.noise_ = model.state.noise
         self._keep([model], ["the fit"])
         return self
 
-    def predict(self, X, return_std: bool = False):
+    def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Expected targets, and the standard deviations of new ones, noise included.
 
         Parameters

@@ -4,24 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from tilted.inference.result import Status
 from tilted.kernels.squared_exponential import SquaredExponential
+from tilted.kernels.stationary import Stationary
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
 
 RESTART_DECADES = 1.0  # restarts multiply every parameter by up to this power of ten, or divide
 LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 VARIANCES = (1.0, 10.0)
+NO_LENGTHSCALE = "needs a kernel with a lengthscale of its own"  # as a sum has not
 
 
-def start_kernel(kernel, X: np.ndarray, ard: bool, variance: float = 1.0):
+class Ranked(Protocol):
+    """What one search of several brings."""
+
+    @property
+    def standing(self) -> float:
+        """The log evidence it is chosen by, -inf where that is unsound."""
+
+
+class Scored(Protocol):
+    """What predicts targets that were left out."""
+
+    @property
+    def status(self) -> Status:
+        """How its fit ended."""
+
+    def log_predictive(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Log predictive densities [N*] of targets ``y`` at the rows of ``X``."""
+
+
+Found = TypeVar("Found", bound=Ranked)
+
+
+def start_kernel(kernel: Kernel | None, X: np.ndarray, ard: bool, variance: float = 1.0) -> Kernel:
     """The kernel a search starts from.
 
     Parameters
     ----------
     kernel : SquaredExponential, another kernel, or None
-        None: a squared exponential whose lengthscale is the root of the summed variances of the columns of
+        One that is given starts from its own hyperparameters, nothing being guessed from the data. None: a
+        squared exponential whose lengthscale is the root of the summed variances of the columns of
         ``X`` [N, D], or sqrt(D) of each column's standard deviation (ARD); 1 where a column is constant.
     X : array [N, D]
     ard : bool
@@ -43,34 +73,33 @@ def start_kernel(kernel, X: np.ndarray, ard: bool, variance: float = 1.0):
         return SquaredExponential(variance, total if total > 0 else 1.0)
     if isinstance(kernel, type) or not hasattr(kernel, "contract_gradient"):
         raise ValueError(f"kernel must be a kernel, such as tilted.SquaredExponential(), got {kernel!r}")
-    if ard and not isinstance(scale := _lengthscale(kernel, "ard"), tuple):
-        return replace(kernel, lengthscale=(scale,) * D)
-    return kernel
+    if not ard:
+        return kernel
+    if not isinstance(kernel, Stationary):
+        raise ValueError(f"ard {NO_LENGTHSCALE}, got {kernel!r}")
+    return kernel if kernel.ard else replace(kernel, lengthscale=(kernel.lengthscale,) * D)
 
 
-def _lengthscale(kernel, what: str):
-    """That of a kernel; ValueError if it has none of its own, as a sum has, where ``what`` needs one."""
-    if not hasattr(kernel, "lengthscale"):
-        raise ValueError(f"{what} needs a kernel with a lengthscale of its own, got {kernel!r}")
-    return kernel.lengthscale
-
-
-def best_of(search: Callable, parameters: int, restarts: int, rng: np.random.Generator):
+def best_of(
+    search: Callable[[np.ndarray], Found], parameters: int, restarts: int, rng: np.random.Generator
+) -> tuple[Found, str]:
     """The best of a search from the start and from ``restarts`` random places about it.
 
     Parameters
     ----------
     search : callable
-        Factors [P] of the starting parameters -> a model with ``status``, ``log_evidence`` and ``sound``.
+        Factors [P] of the starting parameters -> a model.
     parameters : int
-        P.
+        P; of sums and products those of every part.
     restarts : int
     rng : Generator
 
     Returns
     -------
     model
-        Of the sound ones that with the highest evidence; its status says of how many, and how many failed.
+        That of the highest standing.
+    note : str
+        Of how many, and how many failed; "" without restarts.
 
     Raises
     ------
@@ -82,32 +111,41 @@ def best_of(search: Callable, parameters: int, restarts: int, rng: np.random.Gen
         factors = 10.0 ** rng.uniform(-RESTART_DECADES, RESTART_DECADES, parameters)
         try:
             found.append(search(factors))
-        except ArithmeticError as error:
+        except (ArithmeticError, ValueError) as error:
             failed.append(str(error))
-    best = max(found, key=lambda model: (model.sound, model.log_evidence if model.sound else 0.0))
+    best = max(found, key=lambda model: model.standing)
     if not restarts:
-        return best
+        return best, ""
     note = f"best of {len(found)} starts" + (f", {len(failed)} failed ({failed[0]})" if failed else "")
-    return replace(best, status=noted(best.status, note))
+    return best, note
 
 
-def noted(status, note: str):
+def noted(status: Status, note: str) -> Status:
     """The status with a note at the end of its message."""
     return replace(status, message="; ".join(part for part in (status.message, note) if part))
 
 
-def candidates(kernel) -> list:
+def candidates(kernel: Kernel) -> list[Kernel]:
     """Kernels a cross-validation tries: `VARIANCES` times `LENGTHSCALES` times those of ``kernel``.
 
     ValueError if it has no lengthscale of its own.
     """
-    _lengthscale(kernel, "optimise='cv'")
+    if not isinstance(kernel, Stationary):
+        raise ValueError(f"optimise='cv' {NO_LENGTHSCALE}, got {kernel!r}")
     at = kernel.parameters()
-    scaled = lambda v, s: kernel.with_parameters(np.append(v * at[:1], s * at[1:]))  # noqa: E731
-    return [scaled(v, s) for v in VARIANCES for s in LENGTHSCALES]
+    factors = [np.append(v, np.full(len(at) - 1, s)) for v in VARIANCES for s in LENGTHSCALES]
+    return [kernel.with_parameters(factor * at) for factor in factors]
 
 
-def by_cross_validation(fit_at: Callable, X, y, kernels: list, folds: int, stratified: bool, seed: int):
+def by_cross_validation(
+    fit_at: Callable[[np.ndarray, np.ndarray, Kernel], Scored],
+    X: np.ndarray,
+    y: np.ndarray,
+    kernels: list[Kernel],
+    folds: int,
+    stratified: bool,
+    seed: int,
+) -> tuple[Kernel, str]:
     """The kernel with the highest mean log predictive density of left-out targets.
 
     Parameters
@@ -139,7 +177,9 @@ def by_cross_validation(fit_at: Callable, X, y, kernels: list, folds: int, strat
             raise ValueError("cross-validation needs at least 2 members of every class, got 1")
         folds = min(folds, fewest)
     splitter = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=seed)
-    parts, scores, unsettled, failed = list(splitter.split(X, y)), [], 0, []
+    parts, unsettled = list(splitter.split(X, y)), 0
+    scores: list[tuple[float, Kernel]] = []
+    failed: list[str] = []
     for kernel in kernels:
         densities = []
         try:

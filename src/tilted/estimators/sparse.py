@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from tilted import regression, sparse_search
-from tilted.estimators.models import Model, Settings, finite
-from tilted.estimators.search import best_of
+from tilted import sparse_search
+from tilted.estimators.models import Settings, finite, standing
+from tilted.estimators.search import best_of, noted
 from tilted.inference.options import require_whole
 from tilted.inference.result import Status
 from tilted.likelihoods.contract import as_floats
-from tilted.posteriors.collapsed import Regression, condition, energy_and_gradient
+from tilted.posteriors.pseudo import PseudoPoints
 from tilted.regression import Search
 
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
+    from tilted.likelihoods.contract import Likelihood
+
 CHUNK = 4096  # rows predicted at once
+KEPT = "the mean of a SparseGPClassifier is learned with its kernel (optimise='evidence'), not by itself"
 SEARCH = Search(max_evaluations=500, relative_tolerance=1e-7, gradient_tolerance=1e-4)
-NOISE = 0.1  # that a search starts from, in units of the variance of the targets
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class SparseSettings(Settings):
     jitter: float
     move_pseudo_inputs: bool
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         finite("jitter", self.jitter)
 
@@ -45,10 +50,13 @@ class SparseSettings(Settings):
     def how(self) -> Search:
         """The search, with pseudo-inputs that stay where they are if they are to."""
         search = self.search or SEARCH
+        assert isinstance(search, Search)
         return search if self.move_pseudo_inputs else replace(search, move_pseudo_inputs=False)
 
 
-def pseudo_inputs_of(given, X: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+def pseudo_inputs_of(
+    given: ArrayLike | None, X: np.ndarray, number: int, rng: np.random.Generator
+) -> np.ndarray:
     """Pseudo-inputs [M, D]: those given, or a random part of the distinct rows of ``X`` [N, D].
 
     Raises
@@ -66,30 +74,34 @@ def pseudo_inputs_of(given, X: np.ndarray, number: int, rng: np.random.Generator
     return Z
 
 
-class PseudoModel(Model):
-    """What predicts from ``pseudo``-points, the ``state`` conditioned on the data and the prior ``mean``."""
+@dataclass(frozen=True)
+class Predictor:
+    """The latent function given the values at ``pseudo``-points, and the prior ``mean``.
 
-    @property
-    def kernel(self):
-        """With the hyperparameters used."""
-        return self.pseudo.kernel
+    ``factor`` [M, M] and ``projected`` [M] are those of a conditioned posterior (`PseudoPoints.predict`).
+    """
+
+    pseudo: PseudoPoints
+    factor: np.ndarray
+    projected: np.ndarray
+    mean: float
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of the latent function, in chunks."""
-        at = self.state.factor, self.state.projected
         rows = np.array_split(X, max(1, -(-len(X) // CHUNK)))
-        means, variances = zip(*(self.pseudo.predict(*at, part) for part in rows), strict=True)
+        parts = [self.pseudo.predict(self.factor, self.projected, part) for part in rows]
+        means, variances = zip(*parts, strict=True)
         return self.mean + np.concatenate(means), np.concatenate(variances)
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*] of the latent function: K** - V^T V + W^T W."""
         V = self.pseudo.root @ self.pseudo.cross(X)
-        W = self.state.factor @ V
-        return self.mean + self.state.projected @ W, self.kernel.matrix(X) - V.T @ V + W.T @ W
+        W = self.factor @ V
+        return self.mean + self.projected @ W, self.pseudo.kernel.matrix(X) - V.T @ V + W.T @ W
 
 
 @dataclass(frozen=True)
-class SparseModel(PseudoModel):
+class SparseModel:
     """A fitted sparse model under any likelihood.
 
     Attributes
@@ -104,29 +116,53 @@ class SparseModel(PseudoModel):
     status: Status
 
     @property
-    def inference(self):
-        """Sites, posterior and Power EP's energy, or the bound of VB."""
-        return self.fitted.inference
-
-    @property
-    def likelihood(self):
-        """As fitted with."""
-        return self.problem.likelihood
-
-    @property
-    def pseudo(self):
+    def pseudo(self) -> PseudoPoints:
         """The pseudo-points."""
         return self.fitted.posterior.pseudo
 
     @property
-    def state(self):
-        """The conditioned posterior."""
-        return self.inference.state
+    def kernel(self) -> Kernel:
+        """With the hyperparameters used."""
+        return self.pseudo.kernel
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """As fitted with."""
+        return self.problem.likelihood
 
     @property
     def mean(self) -> float:
         """Prior mean."""
         return self.fitted.mean
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Logarithms [P] of the kernel's parameters."""
+        return np.log(self.kernel.parameters())
+
+    @property
+    def log_evidence(self) -> float:
+        """Power EP's energy, or the bound of VB."""
+        return self.fitted.inference.log_evidence
+
+    @property
+    def standing(self) -> float:
+        """The energy, -inf where that is unsound."""
+        return standing(self.fitted.inference)
+
+    @property
+    def latent(self) -> Predictor:
+        """What predicts the latent function."""
+        state = self.fitted.inference.state
+        return Predictor(self.pseudo, state.factor, state.projected, self.mean)
+
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [N*] of the latent function, in chunks."""
+        return self.latent.moments(X)
+
+    def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean [N*] and covariance [N*, N*] of the latent function."""
+        return self.latent.covariance(X)
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """Energy at ``theta``, pseudo-inputs as fitted, its gradient [P] if asked for, and the status."""
@@ -138,7 +174,14 @@ class SparseModel(PseudoModel):
         return found.log_evidence, slope * kernel.parameters(), found.status
 
 
-def fit_sparse(X, y, kernel, Z: np.ndarray, settings: SparseSettings, rng) -> SparseModel:
+def fit_sparse(
+    X: np.ndarray,
+    y: np.ndarray,
+    kernel: Kernel,
+    Z: np.ndarray,
+    settings: SparseSettings,
+    rng: np.random.Generator,
+) -> SparseModel:
     """Fit one latent function through pseudo-inputs.
 
     Parameters
@@ -164,75 +207,16 @@ def fit_sparse(X, y, kernel, Z: np.ndarray, settings: SparseSettings, rng) -> Sp
     options = () if settings.options is None else (settings.options,)
     problem = sparse_search.Problem(X, y, *parts, *options)
     if settings.optimise is None:
+        if settings.learn_mean:
+            raise ValueError(KEPT)
         posterior, found = problem.infer(kernel, Z)
         fitted = sparse_search.Fitted(posterior, found, found.status, problem.mean)
         return SparseModel(problem, fitted, found.status)
 
-    def search(factors):
+    def search(factors: np.ndarray) -> SparseModel:
         at = kernel.with_parameters(kernel.parameters() * factors)
-        fitted = sparse_search.maximise(problem, at, Z, settings.how)
+        fitted = sparse_search.maximise(problem, at, Z, settings.how, settings.learn_mean)
         return SparseModel(problem, fitted, fitted.status)
 
-    return best_of(search, len(kernel.parameters()), settings.n_restarts, rng)
-
-
-@dataclass(frozen=True)
-class CollapsedModel(PseudoModel):
-    """A fitted sparse regression.
-
-    Attributes
-    ----------
-    problem : Regression
-        With targets from which ``mean`` is subtracted.
-    state : Collapsed
-    mean : float
-    status : Status
-    """
-
-    problem: Regression
-    state: object
-    mean: float
-    status: Status
-
-    sound: ClassVar[bool] = True  # in closed form
-
-    @property
-    def pseudo(self):
-        """The pseudo-points."""
-        return self.state.pseudo
-
-    @property
-    def theta(self) -> np.ndarray:
-        """Logarithms [P + 1] of the kernel's parameters and the noise variance."""
-        return np.append(super().theta, np.log(self.state.noise))
-
-    @property
-    def log_evidence(self) -> float:
-        """Power EP's energy."""
-        return self.state.log_evidence
-
-    def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
-        """Energy at ``theta``, pseudo-inputs as fitted, its gradient [P + 1] if asked for, and the status."""
-        values = np.exp(theta)
-        at = self.kernel.with_parameters(values[:-1]), self.pseudo.Z, float(values[-1])
-        if not gradient:
-            return condition(self.problem, *at).log_evidence, None, Status(True, 0)
-        state, slope = energy_and_gradient(self.problem, *at)
-        return state.log_evidence, np.append(slope.kernel, slope.noise) * values, Status(True, 0)
-
-
-def fit_collapsed(X, y, kernel, Z: np.ndarray, noise: float, settings: SparseSettings, rng) -> CollapsedModel:
-    """Fit a sparse regression in closed form; as `fit_sparse`, with the noise variance searched too."""
-    problem = Regression(X, y - settings.mean, settings.alpha, jitter=settings.jitter)
-    if settings.optimise is None:
-        state = condition(problem, kernel, Z, noise)
-        status = Status(True, 0, jitter=state.jitter, message="closed form at the parameters given")
-        return CollapsedModel(problem, state, settings.mean, status)
-
-    def search(factors):
-        at = kernel.with_parameters(kernel.parameters() * factors[:-1])
-        start = noise * float(factors[-1])
-        fitted = regression.maximise(problem, at, Z, start, settings.how)
-        return CollapsedModel(problem, fitted.state, settings.mean, fitted.status)
-
-    return best_of(search, len(kernel.parameters()) + 1, settings.n_restarts, rng)
+    best, note = best_of(search, len(kernel.parameters()), settings.n_restarts, rng)
+    return replace(best, status=noted(best.status, note))

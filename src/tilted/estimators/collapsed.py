@@ -1,0 +1,126 @@
+"""Sparse regression behind its estimator: Power EP in closed form [Bui et al. 2017, sections 3.5-3.7]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted import means, regression
+from tilted.estimators.search import best_of, noted
+from tilted.estimators.sparse import Predictor, SparseSettings
+from tilted.inference.result import Status
+from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.posteriors.collapsed import Collapsed, Regression, condition, energy_and_gradient
+from tilted.posteriors.pseudo import PseudoPoints
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
+    from tilted.likelihoods.contract import Likelihood
+
+CLOSED_FORM = "closed form at the parameters given"
+NOISE = 0.1  # that a search starts from, in units of the variance of the targets
+
+
+@dataclass(frozen=True)
+class CollapsedModel:
+    """A fitted sparse regression.
+
+    Attributes
+    ----------
+    problem : Regression
+        With targets from which ``mean`` is subtracted.
+    state : Collapsed
+    mean : float
+    status : Status
+    """
+
+    problem: Regression
+    state: Collapsed
+    mean: float
+    status: Status
+
+    @property
+    def pseudo(self) -> PseudoPoints:
+        """The pseudo-points."""
+        return self.state.pseudo
+
+    @property
+    def kernel(self) -> Kernel:
+        """With the hyperparameters used."""
+        return self.state.kernel
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """Of the noise found."""
+        return GaussianNoise(self.state.noise)
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Logarithms [P + 1] of the kernel's parameters and the noise variance."""
+        return np.log(np.append(self.kernel.parameters(), self.state.noise))
+
+    @property
+    def log_evidence(self) -> float:
+        """Power EP's energy."""
+        return self.state.log_evidence
+
+    @property
+    def standing(self) -> float:
+        """The energy, in closed form and so always sound."""
+        return self.state.log_evidence
+
+    @property
+    def latent(self) -> Predictor:
+        """What predicts the latent function."""
+        return Predictor(self.pseudo, self.state.factor, self.state.projected, self.mean)
+
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [N*] of the latent function, in chunks."""
+        return self.latent.moments(X)
+
+    def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean [N*] and covariance [N*, N*] of the latent function."""
+        return self.latent.covariance(X)
+
+    def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
+        """Energy at ``theta``, pseudo-inputs as fitted, its gradient [P + 1] if asked for, and the status."""
+        values = np.exp(theta)
+        at = self.kernel.with_parameters(values[:-1]), self.pseudo.Z, float(values[-1])
+        if not gradient:
+            return condition(self.problem, *at).log_evidence, None, Status(True, 0)
+        state, slope = energy_and_gradient(self.problem, *at)
+        return state.log_evidence, np.append(slope.kernel, slope.noise) * values, Status(True, 0)
+
+
+def fit_collapsed(
+    X: np.ndarray,
+    y: np.ndarray,
+    kernel: Kernel,
+    Z: np.ndarray,
+    noise: float,
+    settings: SparseSettings,
+    rng: np.random.Generator,
+) -> CollapsedModel:
+    """Fit a sparse regression in closed form; as `fit_sparse`, with the noise variance searched too."""
+    kind = means.Levelled if settings.learn_mean else Regression
+    problem = kind(X, y - settings.mean, settings.alpha, jitter=settings.jitter)
+
+    def model(state: Collapsed, status: Status) -> CollapsedModel:
+        level = means.best_level(problem, state) if settings.learn_mean else 0.0
+        return CollapsedModel(replace(problem, y=problem.y - level), state, settings.mean + level, status)
+
+    if settings.optimise is None:
+        centred = problem.centred(kernel, Z, noise) if isinstance(problem, means.Levelled) else problem
+        state = condition(centred, kernel, Z, noise)
+        return model(state, Status(True, 0, jitter=state.jitter, message=CLOSED_FORM))
+
+    def search(factors: np.ndarray) -> CollapsedModel:
+        at = kernel.with_parameters(kernel.parameters() * factors[:-1])
+        fitted = regression.maximise(problem, at, Z, noise * float(factors[-1]), settings.how)
+        assert isinstance(fitted.state, Collapsed)
+        return model(fitted.state, fitted.status)
+
+    best, note = best_of(search, len(kernel.parameters()) + 1, settings.n_restarts, rng)
+    return replace(best, status=noted(best.status, note))
