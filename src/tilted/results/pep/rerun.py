@@ -7,7 +7,7 @@ rerun with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tilted.results.stamps import Made
+
+    Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 FILE = "verified.csv"
 TOLERANCE = 1e-6
@@ -80,7 +82,7 @@ def sample(frame: pd.DataFrame, fits: int, seed: int) -> pd.DataFrame:
     return small.loc[sorted(np.concatenate(drawn))] if drawn else small
 
 
-def check(line: dict[str, Any], parts: Sequence[np.ndarray]) -> Check:
+def check(line: dict[str, Any], parts: Parts) -> Check:
     """Repeat a fit on the training and test parts of its split."""
     alpha = line["alpha"] if line["alpha"] == pep.FULL else float(line["alpha"])
     record = pep.run_cell(parts, line["dataset"], line["split"], alpha, line["m"], start=line["start"])
