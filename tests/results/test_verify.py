@@ -257,6 +257,12 @@ def test_what_cannot_be_rerun_is_said(results, monkeypatch, capsys):
     )
 
 
+def test_a_pair_whose_method_the_protocol_has_no_more_is_said(results, monkeypatch):
+    monkeypatch.setattr(protocols, "job_of", lambda methods, name: name if name in methods else None)
+    found = released(results, methods=("qp",), folds=1)
+    assert found.missing == ["as-released wine13 qp: 'ep-tune' is not in today's protocol"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

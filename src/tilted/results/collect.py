@@ -19,6 +19,8 @@ from tilted.results.compact import FAILED, MAIN, MOVED, OK, SINGLE_FOLD, UNCONVE
 from tilted.results.runs import SEED, UNKNOWN, Runs
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 FIGURE_SEEDS = 5
@@ -40,9 +42,9 @@ class Collected:
 class _Seed:
     """All folds of one (protocol, dataset, method, seed) in one file."""
 
-    stamp: dict
+    stamp: dict[str, Any]
     written: int
-    lines: dict[int, dict] = field(default_factory=dict)
+    lines: dict[int, dict[str, Any]] = field(default_factory=dict)
     fits: dict[int, pairs.Fit] = field(default_factory=dict)
 
     @property
@@ -61,7 +63,8 @@ def collect(paths: Iterable[str | Path]) -> Collected:
         A damaged file, two records of one fit in a file, folds of different runs in a seed, or
         predictive variances that do not match.
     """
-    runs, frames, points = Runs(), [], []
+    runs, frames = Runs(), []
+    points: list[tuple[Any, ...]] = []
     for _, files in itertools.groupby(sorted(map(Path, paths)), key=lambda path: path.parent):
         seeds = _latest(files)
         for key, seed in seeds.items():
@@ -83,9 +86,9 @@ def no_variances() -> pd.DataFrame:
     return _variance_frame([])
 
 
-def _latest(files: Iterable[Path]) -> dict[tuple, _Seed]:
+def _latest(files: Iterable[Path]) -> dict[tuple[Any, ...], _Seed]:
     """Seeds of the files; of two of one name the later."""
-    found: dict[tuple, _Seed] = {}
+    found: dict[tuple[Any, ...], _Seed] = {}
     for path in files:
         for key, seed in _seeds_of(path).items():
             if key not in found or found[key].age <= seed.age:
@@ -93,10 +96,10 @@ def _latest(files: Iterable[Path]) -> dict[tuple, _Seed]:
     return found
 
 
-def _seeds_of(path: Path) -> dict[tuple, _Seed]:
+def _seeds_of(path: Path) -> dict[tuple[Any, ...], _Seed]:
     """(protocol, dataset, method, seed) -> its folds in one fit file."""
     written = path.stat().st_mtime_ns
-    found: dict[tuple, _Seed] = {}
+    found: dict[tuple[Any, ...], _Seed] = {}
     for record in store.read_records(path):
         key, fold = tuple(record[name] for name in SEED), record["fold"]
         stamp = record.get("run") or UNKNOWN
@@ -113,7 +116,7 @@ def _seeds_of(path: Path) -> dict[tuple, _Seed]:
     return found
 
 
-def line_of(record: dict) -> dict:
+def line_of(record: dict[str, Any]) -> dict[str, Any]:
     """Line of a frame from a fit record, without a pair."""
     status, kernel = record["status"], record["hyperparameters"] or {}
     failed = record["test_error"] is None or record["ntll"] is None
@@ -132,7 +135,7 @@ def line_of(record: dict) -> dict:
     }
 
 
-def _fill_pairs(seeds: dict[tuple, _Seed], points: list) -> None:
+def _fill_pairs(seeds: dict[tuple[Any, ...], _Seed], points: list[tuple[Any, ...]]) -> None:
     """Pair columns of the QP lines; variances that figures draw are added to ``points``."""
     for (protocol, dataset, method, number), qp in seeds.items():
         if method != "qp":
@@ -144,7 +147,9 @@ def _fill_pairs(seeds: dict[tuple, _Seed], points: list) -> None:
             qp.lines[fold] |= _pair(where, {**fits, "qp": qp.fits[fold]}, points)
 
 
-def _pair(where: tuple, fits: dict[str, pairs.Fit], points: list) -> dict:
+def _pair(
+    where: tuple[str, str, int, int], fits: dict[str, pairs.Fit], points: list[tuple[Any, ...]]
+) -> dict[str, Any]:
     """Pair columns of one QP line."""
     _, dataset, seed, _ = where
     name = " ".join(map(str, where))
@@ -160,13 +165,13 @@ def _pair(where: tuple, fits: dict[str, pairs.Fit], points: list) -> dict:
     return {"pair": method, **pairs.comparison(ep, qp)}
 
 
-def _frame(lines: list[dict]) -> pd.DataFrame:
+def _frame(lines: list[dict[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(lines, columns=["protocol", *compact.COLUMNS]).astype(compact.TYPES)
 
 
-def _variance_frame(points: list[tuple]) -> pd.DataFrame:
+def _variance_frame(points: list[tuple[Any, ...]]) -> pd.DataFrame:
     import pandas as pd
 
     parts = [pd.DataFrame(dict(zip(compact.VARIANCE_COLUMNS, point, strict=True))) for point in points]

@@ -219,7 +219,7 @@ def check_columns(frame: pd.DataFrame, columns: tuple[str, ...], where: object) 
         raise RecordError(f"{where}: columns {list(frame.columns)} are not {list(columns)}")
 
 
-def refuse(frame: pd.DataFrame, wrongs: Iterable[tuple], named: str, where: object) -> None:
+def refuse(frame: pd.DataFrame, wrongs: Iterable[tuple[pd.Series, str]], named: str, where: object) -> None:
     """Refuse a frame with a wrong line.
 
     Parameters

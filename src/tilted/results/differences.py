@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from tilted.results.collect import Collected
 
+    Job = tuple[str, str, str, int, int]
+
 FILE, PROVENANCE = "differences.csv.gz", "differences.json"
 GAP = "qp - ep"
 EFFECT_COLUMNS = tuple(
@@ -79,7 +81,7 @@ def bases(names: Sequence[str] = ()) -> list[str]:
     return list(dict.fromkeys(d.base for d in load() if not names or d.name in names))
 
 
-def jobs(names: Sequence[str] = (), seeds: int | None = None, block: int = 5) -> list[tuple]:
+def jobs(names: Sequence[str] = (), seeds: int | None = None, block: int = 5) -> list[Job]:
     """Fits that the differences need: (protocol, data set, method, first seed, last seed).
 
     Parameters
@@ -175,17 +177,18 @@ def effects(frame: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
                 for method, names in difference.sides.items()
                 if (pair := _pair(scores, dataset, seeds, names)) is not None
             }
-            if all(base == change for base, change in map(difference.sides.get, sides)):
+            if all(base == change for base, change in (difference.sides[method] for method in sides)):
                 continue  # the methods that the difference changes were not run
             if {"ep", "qp"} <= set(sides):
-                sides[GAP] = tuple(q.sub(e).dropna() for q, e in zip(sides["qp"], sides["ep"], strict=True))
+                before, after = (q.sub(e).dropna() for q, e in zip(sides["qp"], sides["ep"], strict=True))
+                sides[GAP] = before, after
             for method, pair in sides.items():
                 where = (difference.name, difference.base, ROWS[dataset], method)
                 lines += list(_lines(where, pair, n_folds(dataset, folds)))
     return pd.DataFrame(lines, columns=list(EFFECT_COLUMNS))
 
 
-def _seed_scores(frame: pd.DataFrame, folds: int) -> dict[tuple, pd.DataFrame]:
+def _seed_scores(frame: pd.DataFrame, folds: int) -> dict[tuple[str, str, str], pd.DataFrame]:
     """(protocol, data set, method) -> mean scores of its complete seeds, in printed units."""
     frame = frame.assign(unconverged=frame["outcome"] != OK, failed=frame["outcome"] == FAILED)
     by_seed = frame.groupby(["protocol", "dataset", "method", "seed"])
@@ -199,17 +202,24 @@ def _seed_scores(frame: pd.DataFrame, folds: int) -> dict[tuple, pd.DataFrame]:
     return {name: part.droplevel([0, 1, 2]) for name, part in seeds.groupby(level=[0, 1, 2])}
 
 
-def _pair(scores: dict[tuple, pd.DataFrame], dataset: str, seeds: int, names) -> tuple | None:
+def _pair(
+    scores: dict[tuple[str, str, str], pd.DataFrame],
+    dataset: str,
+    seeds: int,
+    names: tuple[tuple[str, str], tuple[str, str]],
+) -> tuple[pd.DataFrame, pd.DataFrame] | None:
     """Scores of base and change on the seeds that both have; None if there is no such seed."""
-    found = [scores.get((protocol, dataset, record)) for protocol, record in names]
-    if any(side is None for side in found):
+    base, change = (scores.get((protocol, dataset, record)) for protocol, record in names)
+    if base is None or change is None:
         return None
-    common = found[0].index.intersection(found[1].index)
+    common = base.index.intersection(change.index)
     common = common[common < seeds].sort_values()
-    return tuple(side.loc[common] for side in found) if len(common) else None
+    return (base.loc[common], change.loc[common]) if len(common) else None
 
 
-def _lines(where: tuple, pair: tuple, folds: int) -> Iterator[tuple]:
+def _lines(
+    where: tuple[str, ...], pair: tuple[pd.DataFrame, pd.DataFrame], folds: int
+) -> Iterator[tuple[object, ...]]:
     """Lines of the table of effects: one a metric."""
     base, change = pair
     n = len(base)

@@ -24,6 +24,8 @@ from tilted.results.grid import grid, items
 from tilted.results.store import write_text
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 NAMES = {"ep": "EP", "qp": "QP", "vb": "VB", "vb-joint": "VB (joint)", GAP: "QP − EP"}
@@ -100,7 +102,7 @@ def _section(table: pd.DataFrame, name: str) -> str:
     return "\n".join(["", *text, *(["", *items(unconverged)] if unconverged else []), ""])
 
 
-def _cell(line) -> str:
+def _cell(line: Any) -> str:
     """``effect ± standard error``, both in printed units."""
     spread = "" if np.isnan(line.se) else f" ± {_digits(line.se)}"
     sign = "" if line.effect == 0 else "−" if line.effect < 0 else "+"

@@ -25,6 +25,8 @@ from tilted.results.grid import grid
 from tilted.results.store import write_text
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 PROTOCOL = "as-released"
@@ -75,7 +77,7 @@ def check(table: pd.DataFrame, gap_table: pd.DataFrame, path: str | Path) -> pd.
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _cells(printed: pd.DataFrame, table: pd.DataFrame) -> Iterator[tuple]:
+def _cells(printed: pd.DataFrame, table: pd.DataFrame) -> Iterator[tuple[object, ...]]:
     ours = {(line.row, line.metric, line.method): line for line in table.itertuples(index=False)}
     for cell in printed.itertuples(index=False):
         key = (cell.row, cell.metric, cell.method)
@@ -85,25 +87,29 @@ def _cells(printed: pd.DataFrame, table: pd.DataFrame) -> Iterator[tuple]:
         yield _judged(CELL, key, mean, cell.published_mean, tolerance, n_seeds)
 
 
-def _gaps(printed: pd.DataFrame, ours: pd.DataFrame, asterisks: dict[str, bool]) -> Iterator[tuple]:
+NOT_RUN: dict[str, Any] = {"gap": math.nan, "n_folds": 0, "n_below": 0, "n_seeds": 0, "n_seeds_below": 0}
+
+
+def _gaps(
+    printed: pd.DataFrame, ours: pd.DataFrame, asterisks: dict[str, bool]
+) -> Iterator[tuple[object, ...]]:
     means = printed.set_index(["row", "metric", "method"])["published_mean"]
     for row, starred in asterisks.items():
-        line = ours.loc[row] if row in ours.index else None
-        n_seeds = 0 if line is None else line["n_seeds"]
-        gap = math.nan if line is None else line["gap"]
-        key = (row, "NTLL", "ep - qp")
-        yield _judged(
-            GAP, key, gap, means[row, "NTLL", "ep"] - means[row, "NTLL", "qp"], GAP_TOLERANCE, n_seeds
-        )
+        line = ours.loc[row] if row in ours.index else NOT_RUN
+        n_seeds, key = line["n_seeds"], (row, "NTLL", "ep - qp")
+        printed_gap = means[row, "NTLL", "ep"] - means[row, "NTLL", "qp"]
+        yield _judged(GAP, key, line["gap"], printed_gap, GAP_TOLERANCE, n_seeds)
         for name, below, count in ((FOLDS, "n_below", "n_folds"), (SEEDS, "n_seeds_below", "n_seeds")):
-            n = 0 if line is None else line[count]
+            n = line[count]
             share = line[below] / n if n else math.nan
             same = n > 0 and gaps.has_asterisk(line[below], n) == starred
             verdict = (PASS if same else MISS) if n else ABSENT
             yield (name, row, "NTLL", "qp < ep", share, float(starred), math.nan, math.nan, verdict, n_seeds)
 
 
-def _judged(what: str, key: tuple, ours: float, theirs: float, tolerance: float, n_seeds: int) -> tuple:
+def _judged(
+    what: str, key: tuple[str, str, str], ours: float, theirs: float, tolerance: float, n_seeds: int
+) -> tuple[object, ...]:
     deviation = ours - theirs
     if math.isnan(ours):
         verdict = ABSENT
@@ -159,7 +165,7 @@ def _table(part: pd.DataFrame) -> list[str]:
     return grid(header, "llllrrrrlr", cells)
 
 
-def _shown(line) -> tuple[str, str, str, str]:
+def _shown(line: Any) -> tuple[str, str, str, str]:
     """Ours, published, deviation and tolerance as text."""
     if line.check in (FOLDS, SEEDS):
         share = "-" if math.isnan(line.ours) else f"{100 * line.ours:.1f} %"

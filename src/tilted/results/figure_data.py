@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,8 +18,12 @@ import numpy as np
 from tilted.results.store import write_bytes
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.collections import Collection
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+    from numpy.typing import ArrayLike
 
 PLAIN, PACKED = "csv", "csv.gz"
 LARGE = 400_000
@@ -100,59 +104,60 @@ def _marks(axes: Axes) -> Iterator[Mark]:
     for collection in axes.collections:
         yield from _collected(collection, names(collection))
     for image in axes.images:
-        yield _cells("cells", image.get_array(), *_centres(image))
+        yield _cells(image.get_array(), *_centres(image))
 
 
-def _collected(collection, name: str) -> Iterator[Mark]:
+def _collected(collection: Collection, name: str) -> Iterator[Mark]:
     from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 
     if isinstance(collection, QuadMesh):
         corners = _filled(collection.get_coordinates())
         middles = (corners[1:, 1:] + corners[:-1, :-1]) / 2
-        yield _cells("cells", collection.get_array(), middles[..., 0], middles[..., 1])
+        yield _cells(collection.get_array(), middles[..., 0], middles[..., 1])
     elif isinstance(collection, PathCollection):
         yield Mark("points", name, _filled(collection.get_offsets()))
     else:
         kind = "line" if isinstance(collection, LineCollection) or hasattr(collection, "levels") else "area"
         for path in collection.get_paths():
-            if len(path.vertices):
-                yield Mark(kind, name, _filled(path.vertices))
+            vertices = _filled(path.vertices)
+            if len(vertices):
+                yield Mark(kind, name, vertices)
 
 
-def _cells(kind: str, values, x: np.ndarray, y: np.ndarray) -> Mark:
-    vertices = np.column_stack([x.ravel(), y.ravel()])
-    return Mark(kind, "", vertices, _filled(values).ravel())
+def _cells(values: np.ndarray | None, x: np.ndarray, y: np.ndarray) -> Mark:
+    assert values is not None  # what pcolormesh and imshow draw has some
+    return Mark("cells", "", np.column_stack([x.ravel(), y.ravel()]), _filled(values).ravel())
 
 
-def _centres(image) -> tuple[np.ndarray, np.ndarray]:
+def _centres(image: AxesImage) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates of the cells of an image, rows first."""
     left, right, bottom, top = image.get_extent()
-    rows, columns = image.get_array().shape[:2]
+    rows, columns = image.get_size()
     x = left + (np.arange(columns) + 0.5) * (right - left) / columns
     y = np.arange(rows) + 0.5
     y = bottom + y * (top - bottom) / rows if image.origin == "lower" else top + y * (bottom - top) / rows
     return np.meshgrid(x, y)
 
 
-def _filled(values) -> np.ndarray:
+def _filled(values: ArrayLike) -> np.ndarray:
     return np.ma.filled(np.ma.asarray(values, dtype=float), np.nan)
 
 
-def _names(axes: Axes):
+def _names(axes: Axes) -> Callable[[Artist], str]:
     """What an artist is called: its own label, that of its group, or that of its colour in a legend."""
     grouped = {
-        id(part): group.get_label()
+        id(part): str(group.get_label())
         for group in axes.containers
         for part in [*_flat(group), *group]
         if not str(group.get_label()).startswith("_")
     }
     legends = [*axes.figure.legends, *(legend for a in axes.figure.axes if (legend := a.get_legend()))]
-    coloured = {}
+    coloured: dict[str | None, str] = {}
     for legend in legends:
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
             coloured.setdefault(_colour(handle), text.get_text())
 
-    def name(artist) -> str:
+    def name(artist: Artist) -> str:
         own = str(artist.get_label())
         if not own.startswith("_") and own:
             return _plain(own)
@@ -161,7 +166,7 @@ def _names(axes: Axes):
     return name
 
 
-def _flat(group) -> Iterator:
+def _flat(group: Iterable[object]) -> Iterator[object]:
     for part in group:
         if isinstance(part, tuple):
             yield from _flat(part)
@@ -169,7 +174,7 @@ def _flat(group) -> Iterator:
             yield part
 
 
-def _colour(artist) -> str | None:
+def _colour(artist: Artist | None) -> str | None:
     """Colour of an artist as text; None where it has none or several."""
     from matplotlib.colors import to_hex
 

@@ -21,7 +21,11 @@ from tilted.results.published import METRICS, PUBLISHED_COLUMNS, method_order, n
 from tilted.results.spans import spans
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
 AXIS_LABELS = {
     "TE": r"TE: ours $-$ published ($\times 10^{-2}$)",
@@ -86,7 +90,7 @@ def share(n_not_above: int, n: int) -> str:
     return rf"QP $\leq$ EP at {percent} % of n = {n:,}"
 
 
-def _scatter(axes, main: pd.DataFrame, moved: pd.DataFrame, counts: pairs.Counts, label: str) -> None:
+def _scatter(axes: Axes, main: pd.DataFrame, moved: pd.DataFrame, counts: pairs.Counts, label: str) -> None:
     every = np.concatenate([part[name] for part in (main, moved) for name in ("v_ep", "v_qp")])
     ends = np.array([every.min() / 1.5, every.max() * 1.5])
     if len(main):
@@ -99,11 +103,11 @@ def _scatter(axes, main: pd.DataFrame, moved: pd.DataFrame, counts: pairs.Counts
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
     axes.set_ylabel("QP: variance of the latent function")
     legend = axes.legend(loc="upper left", handlelength=1.6, borderaxespad=0.2, labelspacing=0.6)
-    for handle in legend.legend_handles:
+    for handle in filter(None, legend.legend_handles):
         handle.set(alpha=1.0)
 
 
-def _remarks(axes, counts: pairs.Counts, drawn: str) -> None:
+def _remarks(axes: Axes, counts: pairs.Counts, drawn: str) -> None:
     """Corner text: what is drawn, what has no pair, what did not converge."""
     remarks = [
         f"{count:,} folds {what}"
@@ -124,7 +128,7 @@ def _drawn(frame: pd.DataFrame, points: pd.DataFrame, datasets: Sequence[str]) -
     return "" if drawn == seeds else f"points of seeds {spans(drawn)} are drawn, {spans(seeds)} counted"
 
 
-def _difference(axes, points: pd.DataFrame, look: dict) -> None:
+def _difference(axes: Axes, points: pd.DataFrame, look: dict[str, Any]) -> None:
     """Panel beneath the scatter: by how many per cent QP's variance lies below EP's."""
     axes.axhline(0.0, color="black", linestyle=(0, (5, 3)), linewidth=0.8)
     axes.plot(points["v_ep"], 100 * (points["v_qp"] / points["v_ep"] - 1), **look)
@@ -132,7 +136,7 @@ def _difference(axes, points: pd.DataFrame, look: dict) -> None:
     axes.margins(y=0.12)
 
 
-def _dots(n: int) -> dict:
+def _dots(n: int) -> dict[str, Any]:
     """Small filled dots, fainter when there are many; drawn as pixels, or a PDF takes minutes."""
     opacity = float(np.clip(8 / np.sqrt(max(n, 1)), 0.12, 0.7))
     return {
@@ -141,7 +145,7 @@ def _dots(n: int) -> dict:
     }  # fmt: skip
 
 
-def _rings(n: int) -> dict:
+def _rings(n: int) -> dict[str, Any]:
     """Open circles beneath the dots and wider than these, so that both are seen."""
     opacity = float(np.clip(12 / np.sqrt(max(n, 1)), 0.2, 0.7))
     return {
@@ -202,7 +206,7 @@ def figure_table1(
         return style.save(figure, path_stem)
 
 
-def _differences(axes, part: pd.DataFrame, rows: Sequence[str], methods: Sequence[str]) -> None:
+def _differences(axes: Axes, part: pd.DataFrame, rows: Sequence[str], methods: Sequence[str]) -> None:
     step = 0.72 / len(methods)
     for line in part.itertuples(index=False):
         k = methods.index(line.method)
@@ -229,7 +233,7 @@ def _row_label(shown: pd.DataFrame, row: str) -> str:
     return row if complete else f"{row}\n(seeds: {seeds_text(counts or [0])})"
 
 
-def _method_handles(methods: Sequence[str]) -> list:
+def _method_handles(methods: Sequence[str]) -> list[Artist]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

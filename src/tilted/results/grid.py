@@ -5,6 +5,11 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    Grid = tuple[Sequence[str], str, Sequence[Sequence[str]]]
+    """Header, alignment and cells, as `grid` takes them."""
 
 WIDTH = 108
 

@@ -14,6 +14,8 @@ from tilted.results.store import write_text
 from tilted.results.studies import EFFECT, ERRORS
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 ROUNDING = 1e-11
@@ -30,7 +32,9 @@ converged, of all. Moved: largest change of a compared fold's NTLL against quadr
 largest share of sites whose cavity is outside the box."""
 
 
-def record(lines: Iterable[dict], effects: Iterable[dict], folder: str | Path) -> list[Path]:
+def record(
+    lines: Iterable[dict[str, Any]], effects: Iterable[dict[str, Any]], folder: str | Path
+) -> list[Path]:
     """Write both records; lines of ``effects`` carry their stamps, ``lines`` get today's.
 
     An empty cell is a number that does not exist.

@@ -6,9 +6,14 @@ The Markdown is what `tilted tables` wrote, so that the report says what the com
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilted.results.audit.verdicts import FAILS, HOLDS, IN_PART, UNTESTABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from markdown_it.token import Token
 
 CLASSES = {IN_PART: "part", HOLDS: "yes", FAILS: "no", UNTESTABLE: "open"}
 """Verdict -> class of its mark, longer names first."""
@@ -87,7 +92,7 @@ def html(text: str, deeper: int = 0) -> str:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + deeper)}"
         elif token.type == "inline":
-            _without_files(token.children)
+            _without_files(token.children or ())
     page = parser.renderer.render(tokens, parser.options, {})
     page = page.replace("<table>", '<div class="scroll" tabindex="0"><table>')
     page = page.replace("</table>", "</table></div>")
@@ -99,7 +104,7 @@ def raised(text: str) -> str:
     return POWER.sub(lambda match: f"{'× ' if match[1] else ''}10{match[2].translate(RAISED)}", text)
 
 
-def _without_files(tokens) -> None:
+def _without_files(tokens: Iterable[Token]) -> None:
     """Turn links that are not to a web address into spans."""
     inside = []
     for token in tokens:
@@ -111,7 +116,7 @@ def _without_files(tokens) -> None:
             token.tag = "span"
 
 
-def _marked(match: re.Match) -> str:
+def _marked(match: re.Match[str]) -> str:
     opened, verdict, counts, closed = match.groups()
     more = f' <span class="soft">{counts}</span>' if counts else ""
     return f"{opened}{mark(verdict)}{more}{closed}"

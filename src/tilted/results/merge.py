@@ -21,6 +21,8 @@ from tilted.results.compact import MAIN
 from tilted.results.runs import SEED, Change, Runs
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 FOLD = ("protocol", "dataset", "seed", "fold")
@@ -107,7 +109,9 @@ def save(records: Collected, folder: str | Path) -> None:
         store.write_bytes(path, content)
 
 
-def _without_broken_pairs(frame: pd.DataFrame, origin: dict[tuple, str]) -> tuple[pd.DataFrame, int]:
+def _without_broken_pairs(
+    frame: pd.DataFrame, origin: dict[tuple[Any, ...], str]
+) -> tuple[pd.DataFrame, int]:
     """Empty the pair of QP lines whose EP record is of another origin or absent; and their number."""
     qp = frame[frame["pair"] != ""]
     broken = [
@@ -121,7 +125,9 @@ def _without_broken_pairs(frame: pd.DataFrame, origin: dict[tuple, str]) -> tupl
     return frame, len(broken)
 
 
-def _sound(variances: pd.DataFrame, origin: dict[tuple, str], whose: str, paired: set[tuple]) -> pd.DataFrame:
+def _sound(
+    variances: pd.DataFrame, origin: dict[tuple[Any, ...], str], whose: str, paired: set[tuple[Any, ...]]
+) -> pd.DataFrame:
     """Variances of one origin whose QP fit, and the EP fit beside it, are in the merged frame."""
 
     def stays(protocol: str, dataset: str, seed: int, fold: int, reference: str) -> bool:
@@ -134,11 +140,11 @@ def _sound(variances: pd.DataFrame, origin: dict[tuple, str], whose: str, paired
     return _selected(variances, [stays(*key) for key in _keys(variances, (*FOLD, "reference"))])
 
 
-def _keys(frame: pd.DataFrame, names: Iterable[str]) -> list[tuple]:
+def _keys(frame: pd.DataFrame, names: Iterable[str]) -> list[tuple[Any, ...]]:
     return list(zip(*(frame[name].tolist() for name in names), strict=True))
 
 
-def _rows(frame: pd.DataFrame, wanted: set[tuple]) -> pd.DataFrame:
+def _rows(frame: pd.DataFrame, wanted: set[tuple[Any, ...]]) -> pd.DataFrame:
     return _selected(frame, [key in wanted for key in _keys(frame, SEED)])
 
 

@@ -22,6 +22,8 @@ from tilted.results.published import ROWS
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
 MILLI = 1000.0
 VB = (("vb-joint", "VB, joint search (vb-joint)"), ("vb", "VB, bound maximised (vb)"))
@@ -106,7 +108,7 @@ def _against_vb(fits: pd.DataFrame) -> list[Series]:
     ]
 
 
-def _panel(axes, series: list[Series], rows: list[str]) -> None:
+def _panel(axes: Axes, series: list[Series], rows: list[str]) -> None:
     step = 0.7 / max(len(series), 1)
     reach = MILLI * NTLL.margin
     axes.axvspan(-reach, reach, color=style.LIGHT, linewidth=0, zorder=0)
@@ -123,13 +125,13 @@ def _panel(axes, series: list[Series], rows: list[str]) -> None:
     _symmetric(axes, reach)
 
 
-def _beside(axes, height: float, text: str, va: str = "center_baseline") -> None:
+def _beside(axes: Axes, height: float, text: str, va: str = "center_baseline") -> None:
     """Text at the right edge of a panel, at a height in its rows."""
     axes.text(1.01, height, text, transform=axes.get_yaxis_transform(), fontsize=style.SMALL,
               color=style.GREY, va=va)  # fmt: skip
 
 
-def _difference(axes, scores: Paired, height: float, thickness: float, look: Series) -> None:
+def _difference(axes: Axes, scores: Paired, height: float, thickness: float, look: Series) -> None:
     """Mean, spread over seeds, and the interval of the generalising estimate."""
     mean, sd = (MILLI * float(f(scores.seed_differences)) for f in (np.mean, np.std))
     general = statistics.corrected_resampled_t(scores.differences.ravel(), scores.n_train, scores.n_test)
@@ -140,7 +142,7 @@ def _difference(axes, scores: Paired, height: float, thickness: float, look: Ser
                   markersize=3.4, elinewidth=0.8, capsize=1.6, capthick=0.8, zorder=3)  # fmt: skip
 
 
-def _symmetric(axes, smallest: float) -> None:
+def _symmetric(axes: Axes, smallest: float) -> None:
     """Limits symmetric about zero, with a tick at zero and at each power of ten."""
     reach = max(2.0 * smallest, *(abs(end) for end in axes.get_xlim()))
     axes.set_xlim(-reach, reach)
@@ -155,7 +157,7 @@ def _power(sign: int, k: int) -> str:
     return f"${'-' if sign < 0 else ''}{text}$"
 
 
-def _handles(panels: dict[str, list[Series]]) -> list:
+def _handles(panels: dict[str, list[Series]]) -> list[Artist]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -19,6 +19,8 @@ import numpy as np
 from tilted.results.compact import FAILED, OK, lengthscales
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 SAME = 1e-12
@@ -34,7 +36,7 @@ FOLD = ["dataset", "seed", "fold"]
 class Fit(NamedTuple):
     """Hyperparameters of a fit that succeeded and its latent predictive variances [n_test]."""
 
-    hyperparameters: dict
+    hyperparameters: dict[str, Any]
     variances: np.ndarray
 
 
@@ -92,7 +94,7 @@ def matched(ep: Fit, qp: Fit, where: str) -> tuple[np.ndarray, np.ndarray]:
     return ep.variances, qp.variances
 
 
-def comparison(ep: np.ndarray, qp: np.ndarray) -> dict:
+def comparison(ep: np.ndarray, qp: np.ndarray) -> dict[str, float]:
     """What a compact record keeps of a main pair."""
     ratio = qp / ep
     return {
@@ -103,7 +105,7 @@ def comparison(ep: np.ndarray, qp: np.ndarray) -> dict:
     }
 
 
-def relative_difference(first: dict, second: dict) -> float:
+def relative_difference(first: dict[str, Any], second: dict[str, Any]) -> float:
     """Largest relative difference of two sets of hyperparameters; infinite if names differ.
 
     Values are numbers or lists of numbers (one lengthscale a dimension).
@@ -191,7 +193,7 @@ def _moved_folds(ep: pd.DataFrame, qp: pd.DataFrame) -> pd.Index:
     return both.index[moved]
 
 
-def _kernels(lines: pd.DataFrame, suffix: str = "") -> list[dict]:
+def _kernels(lines: pd.DataFrame, suffix: str = "") -> list[dict[str, Any]]:
     return [
         {"variance": variance, "lengthscale": lengthscales(text)}
         for variance, text in zip(lines[f"variance{suffix}"], lines[f"lengthscale{suffix}"], strict=True)

@@ -30,6 +30,8 @@ from tilted.results.pep.forms import REGRESSION, Form
 from tilted.results.rep import records as relaxed
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 COLUMNS = ("", "jobs", "to do", "fits", "to do", "core-hours", "to do", "longest job", "memory", "disk")
@@ -96,7 +98,7 @@ def _evaluations(frame: pd.DataFrame, alpha: str, m: int) -> float:
     return float(np.interp(math.log(m), np.log(near.index.to_numpy(dtype=float)), near.to_numpy()))
 
 
-def qp_jobs(planned: Iterable[tuple], folder: str | Path) -> list[Job]:
+def qp_jobs(planned: Iterable[tuple[str, str, str, str, int]], folder: str | Path) -> list[Job]:
     """Jobs of the QP paper.
 
     Parameters
@@ -106,22 +108,28 @@ def qp_jobs(planned: Iterable[tuple], folder: str | Path) -> list[Job]:
         Of its compact records.
     """
     found = merge.load(folder)
-    seeds: dict[tuple, int] = {}
-    seconds: dict[tuple, float] = {}
+    seeds: dict[tuple[str, str, str], int] = {}
+    seconds: dict[tuple[str, str, str], float] = {}
     for entry in runs.entries(found.runs, found.frame):
         key = entry["protocol"], entry["dataset"], entry["method"].removesuffix(protocols.TUNE)
         seconds[key] = seconds.get(key, 0.0) + entry["core_seconds"]
         if not entry["method"].endswith(protocols.TUNE):  # a first tuning is work of the same seeds
             seeds[key] = seeds.get(key, 0) + len(spans.numbers(entry["seeds"]))
     jobs = []
-    for path, *key, number in planned:
-        known = seeds.get(tuple(key))
-        cost = seconds[tuple(key)] / known * number if known else None
-        jobs.append(Job(f"QP {key[0]}", path, number * compact.n_folds(key[1]), cost))
+    for path, protocol, dataset, method, number in planned:
+        key = protocol, dataset, method
+        known = seeds.get(key)
+        cost = seconds[key] / known * number if known else None
+        jobs.append(Job(f"QP {protocol}", path, number * compact.n_folds(dataset), cost))
     return jobs
 
 
-def pep_jobs(planned: Iterable[tuple], grids: dict, folder: str | Path, form: Form = REGRESSION) -> list[Job]:
+def pep_jobs(
+    planned: Iterable[tuple[str, str, str, int]],
+    grids: dict[str, dict[str, Any]],
+    folder: str | Path,
+    form: Form = REGRESSION,
+) -> list[Job]:
     """Jobs of one of the Power-EP paper's experiments.
 
     Parameters
@@ -139,12 +147,11 @@ def pep_jobs(planned: Iterable[tuple], grids: dict, folder: str | Path, form: Fo
         cells = form.experiment.cells(grids[name])
         n = form.experiment.sizes(dataset)[0]
         times = [cost.seconds(dataset, n, records.power(alpha), m) for alpha, m, *_ in cells]
-        known = None if None in times else splits * sum(times)
-        jobs.append(Job(f"{form.name} {name}", path, splits * len(cells), known))
+        jobs.append(Job(f"{form.name} {name}", path, splits * len(cells), _times(splits, _together(times))))
     return jobs
 
 
-def toy_jobs(planned: Iterable[tuple], sizes: Iterable[int], folder: str | Path) -> list[Job]:
+def toy_jobs(planned: Iterable[tuple[str, int]], sizes: Iterable[int], folder: str | Path) -> list[Job]:
     """Jobs of exact regressions at true and at learned hyperparameters.
 
     Parameters
@@ -158,14 +165,11 @@ def toy_jobs(planned: Iterable[tuple], sizes: Iterable[int], folder: str | Path)
     table, sizes = toy.read(folder), list(sizes)
     known = {} if table is None else dict(iter(table.groupby("n_train")))
     each = [known[n]["seconds"].sum() / known[n]["split"].nunique() if n in known else None for n in sizes]
-    cost = None if None in each else sum(each)
-    return [
-        Job("PEP toy", path, 2 * len(sizes) * sets, None if cost is None else sets * cost)
-        for path, sets in planned
-    ]
+    cost = _together(each)
+    return [Job("PEP toy", path, 2 * len(sizes) * sets, _times(sets, cost)) for path, sets in planned]
 
 
-def digits_jobs(planned: Iterable[tuple], folder: str | Path) -> list[Job]:
+def digits_jobs(planned: Iterable[tuple[str, float, int, int]], folder: str | Path) -> list[Job]:
     """Jobs of the digits.
 
     Parameters
@@ -187,7 +191,9 @@ def digits_jobs(planned: Iterable[tuple], folder: str | Path) -> list[Job]:
     return jobs
 
 
-def relaxed_jobs(planned: Iterable[tuple], folder: str | Path) -> list[Job]:
+def relaxed_jobs(
+    planned: Iterable[tuple[str, str, str | None, float | None, int]], folder: str | Path
+) -> list[Job]:
     """Jobs of the relaxed-EP paper, but for its pictures.
 
     Parameters
@@ -215,11 +221,17 @@ def _split_seconds(table: pd.DataFrame | None, dataset: str | None, flips: float
     return float(used.groupby(key)["seconds"].sum().mean()) if len(used) else None
 
 
-def _times(number: int, each: float | None) -> float | None:
+def _times(number: float, each: float | None) -> float | None:
     return None if each is None else number * each
 
 
-def measured_jobs(planned: Iterable[tuple], seen: resources.Seen) -> list[Job]:
+def _together(each: list[float | None]) -> float | None:
+    """The sum, if all are known."""
+    known = [value for value in each if value is not None]
+    return sum(known) if len(known) == len(each) else None
+
+
+def measured_jobs(planned: Iterable[tuple[str, str, int, str, float]], seen: resources.Seen) -> list[Job]:
     """Jobs whose records hold no times.
 
     Parameters

@@ -20,6 +20,8 @@ from tilted.results.store import write_text
 from tilted.results.troubles import left_out_entries, trouble_entries
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
     from tilted.results.summary import Summary
@@ -129,7 +131,7 @@ def _standing(summary: Summary) -> list[tuple[str, bool, list[str]]]:
     return [part for part in parts if part[2]]
 
 
-def table_sections(table: pd.DataFrame) -> list[dict]:
+def table_sections(table: pd.DataFrame) -> list[dict[str, Any]]:
     """One section a (protocol, metric): heading, methods, and a row of cells a data set."""
     sections = []
     for (protocol, metric), part in table.groupby(["protocol", "metric"], sort=False):
@@ -151,7 +153,7 @@ def table_sections(table: pd.DataFrame) -> list[dict]:
     return sections
 
 
-def _cell(line) -> dict:
+def _cell(line: Any) -> dict[str, Any]:
     has_published = line.published_mean == line.published_mean
     return {
         "ours": number(line.mean, line.sd, line.n_seeds),

@@ -34,8 +34,12 @@ from tilted.results.troubles import reason_class
 from tilted.results.verified import BY_SEARCH, DIFFERS, FIXED, PASSED, REPORTED, SCRATCH, Check, record_hash
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from tilted.data import Dataset
     from tilted.lookup import RatioTable
+
+    Rerun = Callable[[dict[str, Any]], dict[str, Any]]
 
 TOLERANCE = 1e-6
 CHAOTIC = "vb-joint"
@@ -43,7 +47,7 @@ NUMBERS = ("log_evidence", "ntll", "test_error")
 
 
 class MissingRecord(ValueError):
-    """A record that a rerun needs is not among the compact records."""
+    """A record that a rerun needs is not among the compact records, or its method not in today's protocol."""
 
 
 @dataclass(frozen=True)
@@ -65,36 +69,39 @@ class Bench:
 
     protocol: str
     dataset: Dataset
-    lines: dict[tuple, dict]
+    lines: dict[tuple[str, int, int], dict[str, Any]]
     table: RatioTable | None = None
-    searches: dict[tuple, list[dict]] = field(default_factory=dict)
+    searches: dict[tuple[str, int, int], list[dict[str, Any]]] = field(default_factory=dict)
 
-    def spec(self, method: str) -> dict:
+    def spec(self, method: str) -> dict[str, Any]:
         """What the protocol says about a method."""
         return protocols.method(self.protocol, qp.task_of(self.dataset.name), method)
 
     def job(self, method: str) -> str:
         """The method whose job writes records of this name."""
         block = protocols.block(self.protocol, qp.task_of(self.dataset.name))
-        return protocols.job_of(block["methods"], method)
+        job = protocols.job_of(block["methods"], method)
+        if job is None:
+            raise MissingRecord(f"'{method}' is not in today's protocol")
+        return job
 
-    def line(self, method: str, seed: int, fold: int) -> dict:
+    def line(self, method: str, seed: int, fold: int) -> dict[str, Any]:
         """A compact record; `MissingRecord` if there is none."""
         if (method, seed, fold) not in self.lines:
             raise MissingRecord(f"no record of '{method}', seed {seed}, fold {fold}")
         return self.lines[method, seed, fold]
 
-    def run(self, method: str, seed: int, fold: int, **how) -> list[dict]:
+    def run(self, method: str, seed: int, fold: int, **how: Any) -> list[dict[str, Any]]:
         """Fit records of the job of a method."""
         job = self.job(method)
         table = self.table if qp.uses_table(self.protocol, self.dataset.name, method) else None
         return qp.run_cell(self.dataset, self.protocol, job, seed, fold, table=table, **how)
 
-    def infer(self, line: dict) -> dict:
+    def infer(self, line: dict[str, Any]) -> dict[str, Any]:
         """Fit record at the hyperparameters of a compact record."""
         return self.run(line["method"], line["seed"], line["fold"], fixed=kernel_of(line))[-1]
 
-    def search(self, line: dict) -> dict:
+    def search(self, line: dict[str, Any]) -> dict[str, Any]:
         """Fit record by the whole search that a compact record comes from."""
         method, where = line["method"], (line["seed"], line["fold"])
         name = (self.job(method), *where)
@@ -105,13 +112,13 @@ class Bench:
         return next(record for record in self.searches[name] if record["method"] == method)
 
 
-def kernel_of(line: dict) -> SquaredExponential:
+def kernel_of(line: dict[str, Any]) -> SquaredExponential:
     """The kernel at the hyperparameters of a compact record."""
     scales = compact.lengthscales(line["lengthscale"])
     return SquaredExponential(line["variance"], scales[0] if len(scales) == 1 else tuple(scales))
 
 
-def start_record(line: dict) -> dict:
+def start_record(line: dict[str, Any]) -> dict[str, Any]:
     """What a search takes from the record it starts from: hyperparameters, None if that fit failed."""
     if line["outcome"] == FAILED:
         return {"hyperparameters": None}
@@ -119,7 +126,7 @@ def start_record(line: dict) -> dict:
     return {"hyperparameters": {"variance": kernel.variance, "lengthscale": kernel.lengthscale}}
 
 
-def ways(bench: Bench, line: dict, scratch: bool) -> list[str]:
+def ways(bench: Bench, line: dict[str, Any], scratch: bool) -> list[str]:
     """How a record can be rerun; none for a record that only a search can repeat, without ``scratch``."""
     if bench.spec(line["method"])["rule"] == CHAOTIC:
         return [SCRATCH] if scratch else []
@@ -128,7 +135,7 @@ def ways(bench: Bench, line: dict, scratch: bool) -> list[str]:
     return [FIXED, SCRATCH] if scratch else [FIXED]
 
 
-def checks(bench: Bench, line: dict, scratch: bool) -> list[Check]:
+def checks(bench: Bench, line: dict[str, Any], scratch: bool) -> list[Check]:
     """Rerun a compact record in all its `ways`; where the fixed one differs, by search in any case.
 
     Raises
@@ -144,7 +151,7 @@ def checks(bench: Bench, line: dict, scratch: bool) -> list[Check]:
     return list(found.values())
 
 
-def check(bench: Bench, line: dict, how: str) -> Check:
+def check(bench: Bench, line: dict[str, Any], how: str) -> Check:
     """Rerun a compact record in one of `ways`, and compare.
 
     Raises
@@ -153,14 +160,16 @@ def check(bench: Bench, line: dict, how: str) -> Check:
         The record it starts from, or is paired with, is not there.
     """
     differences, passed, note = _compared(bench, line, how)
-    name = (line["protocol"], *(line[part] for part in compact.KEY))
+    protocol, dataset, method, seed, fold = (line[part] for part in ("protocol", *compact.KEY))
     largest = max((abs(value) for value in differences.values()), default=math.nan)
-    gains = (differences.get(number, math.nan) for number in ("log_evidence", "ntll"))
-    stamp = record_hash(line), *runs.todays(*name[:3])
-    return Check(*name, how, largest, *gains, passed, note, *stamp)
+    evidence, ntll = (differences.get(number, math.nan) for number in ("log_evidence", "ntll"))
+    today = runs.todays(protocol, dataset, method)
+    assert today is not None  # it has just been run
+    found = how, largest, evidence, ntll, passed, note
+    return Check(protocol, dataset, method, seed, fold, *found, record_hash(line), *today)
 
 
-def _compared(bench: Bench, line: dict, how: str) -> tuple[dict, str, str]:
+def _compared(bench: Bench, line: dict[str, Any], how: str) -> tuple[dict[str, Any], str, str]:
     """One of `ways` today: differences, verdict, note."""
     rerun = {FIXED: bench.infer, SCRATCH: bench.search}[how]
     record = rerun(line)
@@ -192,7 +201,7 @@ def _departures(differences: dict[str, float], how: str, chaotic: bool) -> list[
     return [f"{', '.join(beyond)} beyond {TOLERANCE:g}"] if beyond else []
 
 
-def _contradiction(line: dict, today: dict) -> str:
+def _contradiction(line: dict[str, Any], today: dict[str, Any]) -> str:
     """Why numbers cannot be compared; empty if they can, or if the fit fails as it did."""
     sizes = [f"{which['n_train']} training, {which['n_test']} test points" for which in (line, today)]
     if sizes[0] != sizes[1]:
@@ -207,12 +216,17 @@ def _contradiction(line: dict, today: dict) -> str:
     return ""
 
 
-def _differences(line: dict, today: dict) -> dict[str, float]:
+def _differences(line: dict[str, Any], today: dict[str, Any]) -> dict[str, float]:
     """Today's minus recorded."""
     return {name: today[name] - line[name] for name in NUMBERS}
 
 
-def _pair_differences(line: dict, record: dict, bench: Bench, rerun: Callable) -> dict[str, float]:
+def _pair_differences(
+    line: dict[str, Any],
+    record: dict[str, Any],
+    bench: Bench,
+    rerun: Callable[[dict[str, Any]], dict[str, Any]],
+) -> dict[str, float]:
     """Today's minus recorded summaries of v_qp / v_ep, of a line that has a pair.
 
     Points at which the variances are equal up to rounding may change sides: the difference of ``n_above`` is

@@ -20,6 +20,8 @@ from tilted.results.compact import OK
 from tilted.results.store import RecordError, write_text
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 FILE = "provenance.json"
@@ -41,17 +43,17 @@ class Runs:
         Hash -> package versions and processor.
     """
 
-    seeds: dict[tuple, dict[str, str]] = field(default_factory=dict)
-    environments: dict[str, dict] = field(default_factory=dict)
+    seeds: dict[tuple[Any, ...], dict[str, str]] = field(default_factory=dict)
+    environments: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def add(self, key: tuple, stamp: dict) -> None:
+    def add(self, key: tuple[Any, ...], stamp: dict[str, Any]) -> None:
         """Note the stamp of a seed as its records have it (`tilted.provenance.stamp`)."""
         name = content_hash(stamp["environment"]) if stamp["environment"] else ""
         if name:
             self.environments[name] = stamp["environment"]
         self.seeds[key] = {**stamp, "environment": name}
 
-    def date(self, key: tuple) -> str:
+    def date(self, key: tuple[Any, ...]) -> str:
         """Day of the run that made a seed, ISO; empty if unknown."""
         return self.seeds.get(key, UNKNOWN)["date"]
 
@@ -115,7 +117,7 @@ def encode(runs: Runs, frame: pd.DataFrame, key: tuple[str, ...] = SEED) -> str:
     return f'{{"environments": {packages},\n"runs": [\n{lines}\n]}}\n'
 
 
-def entries(runs: Runs, frame: pd.DataFrame, key: tuple[str, ...] = SEED) -> Iterator[dict]:
+def entries(runs: Runs, frame: pd.DataFrame, key: tuple[str, ...] = SEED) -> Iterator[dict[str, Any]]:
     """One dictionary a (protocol, data set, method, stamp), or of another key, in the frame's order."""
     import pandas as pd
 

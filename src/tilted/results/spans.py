@@ -24,7 +24,7 @@ def numbers(text: str) -> list[int]:
     ValueError
         Text that `spans` does not write.
     """
-    found = []
+    found: list[int] = []
     for run in text.split(",") if text else []:
         first, _, last = run.partition("-")
         found += range(int(first), int(last or first) + 1)

@@ -60,7 +60,7 @@ def environment(versions: dict[str, str]) -> str:
     return ", ".join(versions[name] if name == "cpu" else f"{name} {versions[name]}" for name in SHOWN)
 
 
-def of_table(table: pd.DataFrame, group: str | None, what: str, today: Callable) -> list[Made]:
+def of_table(table: pd.DataFrame, group: str | None, what: str, today: Callable[..., str]) -> list[Made]:
     """Parts of a study's table.
 
     Parameters
@@ -77,8 +77,9 @@ def of_table(table: pd.DataFrame, group: str | None, what: str, today: Callable)
     stamped = table.reindex(columns=[*parts, *COLUMNS]).astype(object)
     for line in stamped.where(stamped.notna(), "").drop_duplicates().to_dict("records"):
         name = ROWS.get(line[what], line[what])
-        stamp = [line[column] for column in COLUMNS]
-        found.append(Made(line[group] if group else "", name, *stamp, today(*(line[p] for p in parts))))
+        source, date, versions = (line[column] for column in COLUMNS)
+        now = today(*(line[part] for part in parts))
+        found.append(Made(line[group] if group else "", name, source, date, versions, now))
     return found
 
 
@@ -91,7 +92,7 @@ def sentences(made: Iterable[Made], checked: str = "") -> list[str]:
     checked : str
         What `Made.verified` is about, such as "approximations".
     """
-    alike: dict[tuple, dict[str, list[str]]] = {}
+    alike: dict[tuple[int, str, str, str], dict[str, list[str]]] = {}
     for part in made:
         standing = _standing(part)
         name = (standing, "" if standing == TODAYS else part.source, part.date, part.environment)

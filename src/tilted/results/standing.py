@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilted.results import spans
 from tilted.results.grid import counted, grid, items
 from tilted.results.published import ROWS
 from tilted.results.runs import SEED, todays
 from tilted.results.verified import BY_SEARCH, DIFFERS, PASSED, SCRATCH, Check
+
+if TYPE_CHECKING:
+    from typing import Any
 
 ENOUGH = 30
 VERIFIED = "Made by other source, a sample verified with today's"
@@ -62,7 +65,7 @@ class Tally(NamedTuple):
 class Group(NamedTuple):
     """Provenance entries (`runs.entries`) of one `GROUP`, and what reruns found."""
 
-    entries: list[dict]
+    entries: list[dict[str, Any]]
     tally: Tally
 
     @property
@@ -81,11 +84,11 @@ class Group(NamedTuple):
         return not self.tally.differing and self.tally.verified >= min(ENOUGH, self.fits)
 
 
-def notes(listed: Iterable[dict], checks: Iterable[Check] = ()) -> Notes:
+def notes(listed: Iterable[dict[str, Any]], checks: Iterable[Check] = ()) -> Notes:
     """What to say about provenance entries, given the checks that count (`verified.counting`)."""
-    outdated: dict[tuple, list[Group]] = {}
-    verified: dict[tuple, list[Group]] = {}
-    differing: dict[tuple, list[Group]] = {}
+    outdated: dict[tuple[str, str, str], list[Group]] = {}
+    verified: dict[tuple[str, str, str], list[Group]] = {}
+    differing: dict[tuple[str, str, str], list[Group]] = {}
     for group in _groups(listed, list(checks)):
         first = group.entries[0]
         why, only_source = _difference(first, group.dates)
@@ -100,7 +103,7 @@ def notes(listed: Iterable[dict], checks: Iterable[Check] = ()) -> Notes:
     return Notes(*([_line(*item) for item in part.items()] for part in (outdated, verified, differing)))
 
 
-def outdated(listed: Iterable[dict]) -> str:
+def outdated(listed: Iterable[dict[str, Any]]) -> str:
     """In a line, how many fits of how many protocols are not today's; empty if none."""
     groups = [g for g in _groups(listed, []) if _difference(g.entries[0], g.dates)[0]]
     if not groups:
@@ -111,19 +114,19 @@ def outdated(listed: Iterable[dict]) -> str:
     return f"NOT BY TODAY'S SOURCE: {fits} of {protocols}, made {days}"
 
 
-def _groups(listed: Iterable[dict], checks: list[Check]) -> list[Group]:
-    found: dict[tuple, list[dict]] = {}
+def _groups(listed: Iterable[dict[str, Any]], checks: list[Check]) -> list[Group]:
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for entry in listed:
         found.setdefault(tuple(entry[name] for name in GROUP), []).append(entry)
-    by_name: dict[tuple, list[Check]] = {}
+    by_name: dict[tuple[Any, ...], list[Check]] = {}
     for check in checks:
         by_name.setdefault(check[:3], []).append(check)
     return [Group(entries, _tally(entries, by_name.get(name[:3], []))) for name, entries in found.items()]
 
 
-def _tally(entries: list[dict], checks: list[Check]) -> Tally:
+def _tally(entries: list[dict[str, Any]], checks: list[Check]) -> Tally:
     seeds = {seed for entry in entries for seed in spans.numbers(entry["seeds"])}
-    folds: dict[tuple, list[Check]] = {}
+    folds: dict[tuple[int, int], list[Check]] = {}
     for check in checks:
         if check.seed in seeds:
             folds.setdefault((check.seed, check.fold), []).append(check)
@@ -136,7 +139,7 @@ def _tally(entries: list[dict], checks: list[Check]) -> Tally:
     return tally
 
 
-def _difference(entry: dict, dates: str) -> tuple[str, bool]:
+def _difference(entry: dict[str, Any], dates: str) -> tuple[str, bool]:
     """Why a group's fits are not today's (empty if they are), and whether a source is the whole reason."""
     if not entry["source"]:
         return "made by unknown source", False
@@ -152,7 +155,7 @@ def _difference(entry: dict, dates: str) -> tuple[str, bool]:
     return "; ".join(parts), entry["source"] != source and entry["choices"] == choices
 
 
-def _line(name: tuple, groups: list[Group]) -> str:
+def _line(name: tuple[str, str, str], groups: list[Group]) -> str:
     """A line for groups of one (protocol, method, reason)."""
     protocol, method, why = name
     rows = ", ".join(dict.fromkeys(ROWS[group.entries[0]["dataset"]] for group in groups))
@@ -169,10 +172,10 @@ def _line(name: tuple, groups: list[Group]) -> str:
 
 
 def summary_lines(
-    listed: Sequence[dict], environments: dict[str, dict], checks: Iterable[Check] = ()
+    listed: Sequence[dict[str, Any]], environments: dict[str, dict[str, Any]], checks: Iterable[Check] = ()
 ) -> list[str]:
     """Provenance as Markdown: fits and core-hours a method, machines, and what is not today's."""
-    found: dict[tuple, list[dict]] = {}
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for entry in listed:
         found.setdefault((entry["protocol"], entry["method"]), []).append(entry)
     cells = [

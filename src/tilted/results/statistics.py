@@ -17,8 +17,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 LEVEL = 0.95
 ALPHA = 1.0 - LEVEL
@@ -85,7 +89,7 @@ class Estimate:
         return math.copysign(math.inf, distance) if distance else 0.0
 
 
-def paired_t(differences) -> Estimate:
+def paired_t(differences: ArrayLike) -> Estimate:
     """The t estimate of independent paired differences [n], n >= 2.
 
     Raises
@@ -96,7 +100,7 @@ def paired_t(differences) -> Estimate:
     return _estimate(differences, 0.0)
 
 
-def corrected_resampled_t(differences, n_train: float, n_test: float) -> Estimate:
+def corrected_resampled_t(differences: ArrayLike, n_train: float, n_test: float) -> Estimate:
     """The corrected resampled t estimate [Nadeau and Bengio 2003].
 
     Parameters
@@ -116,7 +120,7 @@ def corrected_resampled_t(differences, n_train: float, n_test: float) -> Estimat
     return _estimate(differences, n_test / n_train)
 
 
-def _estimate(differences, shared: float) -> Estimate:
+def _estimate(differences: ArrayLike, shared: float) -> Estimate:
     """Estimate with variance (1/n + shared) S^2."""
     values = np.asarray(differences, dtype=float)
     if values.ndim != 1 or len(values) < 2:
@@ -128,7 +132,7 @@ def _estimate(differences, shared: float) -> Estimate:
     return Estimate(float(np.mean(values)), sd, sd * math.sqrt(1.0 / n + shared), n - 1, n)
 
 
-def p_sign(differences) -> float:
+def p_sign(differences: ArrayLike) -> float:
     """Two-sided exact sign test of a median of zero; zeros are left out, 1 if all are."""
     from scipy import stats
 
@@ -137,7 +141,7 @@ def p_sign(differences) -> float:
     return float(stats.binomtest(above, above + below).pvalue) if above + below else 1.0
 
 
-def p_signed_rank(differences) -> float:
+def p_signed_rank(differences: ArrayLike) -> float:
     """Two-sided Wilcoxon signed-rank test of symmetry about zero; zeros are left out, 1 if all are."""
     from scipy import stats
 
@@ -145,7 +149,7 @@ def p_signed_rank(differences) -> float:
     return float(stats.wilcoxon(values[values != 0]).pvalue) if np.any(values) else 1.0
 
 
-def holm(p_values) -> np.ndarray:
+def holm(p_values: ArrayLike) -> np.ndarray:
     """Holm's adjusted p-values [m] of a family of m tests, in the order given.
 
     Raises

@@ -21,12 +21,15 @@ import uuid
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from typing import Any
 
 try:
     import fcntl
 except ImportError:  # not a POSIX system: nothing is locked there, and nothing swept
-    fcntl = None
+    fcntl = None  # type: ignore[assignment] # an absent module
 
 PARTIAL = re.compile(r"\..+\.[0-9a-f]{32}(\.gz)?\.tmp")
 """Names of files being filled, here and in `tilted.data`."""
@@ -142,7 +145,7 @@ def write_text(path: str | Path, content: str) -> Path:
     return write_bytes(path, content.encode("utf-8"))
 
 
-def write_records(path: str | Path, records: Iterable[dict]) -> Path:
+def write_records(path: str | Path, records: Iterable[dict[str, Any]]) -> Path:
     """Write records as gzipped JSON lines, atomically and byte for byte reproducibly.
 
     Parameters
@@ -172,7 +175,7 @@ def write_records(path: str | Path, records: Iterable[dict]) -> Path:
     return Path(path)
 
 
-def read_records(path: str | Path) -> list[dict]:
+def read_records(path: str | Path) -> list[dict[str, Any]]:
     """Read every record of a file, or none.
 
     Parameters
@@ -206,7 +209,7 @@ def read_records(path: str | Path) -> list[dict]:
     return [_decode(line, f"{path}, line {k}") for k, line in enumerate(text.splitlines(), start=1)]
 
 
-def _encode(record: dict, where: str) -> bytes:
+def _encode(record: dict[str, Any], where: str) -> bytes:
     if not isinstance(record, dict):
         raise RecordError(f"{where}: a record is a dict, not {type(record).__name__}")
     try:
@@ -216,7 +219,7 @@ def _encode(record: dict, where: str) -> bytes:
     return text.encode("ascii") + b"\n"
 
 
-def _decode(line: bytes, where: str) -> dict:
+def _decode(line: bytes, where: str) -> dict[str, Any]:
     try:
         record = json.loads(line, parse_constant=_refuse, parse_float=_finite)
     except ValueError as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
@@ -237,6 +240,6 @@ def _finite(text: str) -> float:
     return value
 
 
-def read_all(paths: Iterable[str | Path]) -> list[dict]:
+def read_all(paths: Iterable[str | Path]) -> list[dict[str, Any]]:
     """Records of several files, one file after the other (errors as `read_records`)."""
     return [record for path in paths for record in read_records(path)]

@@ -35,6 +35,8 @@ from tilted.results import stamps
 from tilted.results.store import write_text
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
     from tilted.results.stamps import Made
@@ -98,7 +100,9 @@ STUDIES = {
         "dataset",
         pep_toy.modules_of,
     ),
-    ACCURACY: Study(pesc_accuracy.COLUMNS, ("family", "problem"), None, "family", pesc_accuracy.modules_of),
+    ACCURACY: Study(
+        tuple(pesc_accuracy.COLUMNS), ("family", "problem"), None, "family", pesc_accuracy.modules_of
+    ),
     REGRET: Study(
         pesc_regret.COLUMNS,
         ("problem", "repeat", "rule", "evaluations"),
@@ -134,7 +138,7 @@ def read(folder: str | Path | None, name: str) -> pd.DataFrame | None:
     return table
 
 
-def record(path: str | Path, name: str, lines: Iterable[dict]) -> Path:
+def record(path: str | Path, name: str, lines: Iterable[dict[str, Any]]) -> Path:
     """Write a study whose parts are all of one source, every line with its stamp."""
     import pandas as pd
 

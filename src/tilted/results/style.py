@@ -17,6 +17,8 @@ from tilted.results import figure_data
 from tilted.results.store import write_bytes
 
 if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREEN, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"
@@ -63,7 +65,7 @@ def applied() -> Iterator[None]:
         yield
 
 
-def row_axis(panels: Sequence, labels: Sequence[str]) -> None:
+def row_axis(panels: Sequence[Axes] | np.ndarray, labels: Sequence[str]) -> None:
     """Rows 0, 1, ... from the top of panels that share their y axis, named at the left, a line between."""
     panels[0].set_yticks(range(len(labels)), labels)
     panels[0].set_ylim(len(labels) - 0.5, -0.5)

@@ -11,6 +11,8 @@ from tilted.results import aggregate, gaps, published, runs, verified
 from tilted.results.compact import FOLDS
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
     from tilted.results.verified import Check
@@ -45,8 +47,8 @@ class Summary:
     troubled: pd.DataFrame
     left_out: pd.DataFrame
     runtimes: pd.DataFrame
-    runs: Sequence[dict]
-    environments: dict[str, dict]
+    runs: Sequence[dict[str, Any]]
+    environments: dict[str, dict[str, Any]]
     printed: dict[tuple[str, str, str], tuple[float, float]]
     sizes: dict[str, tuple[int, int]]
     asterisks: dict[str, bool]

@@ -19,6 +19,8 @@ from tilted.results.store import write_text
 from tilted.results.troubles import left_out_entries, trouble_entries
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
     from tilted.results.summary import Summary
@@ -78,7 +80,7 @@ def _provenance(summary: Summary) -> list[str]:
     return standing.summary_lines(summary.runs, summary.environments, summary.checks)
 
 
-def notes(line) -> str:
+def notes(line: Any) -> str:
     """What a reader of one line of the long table has to know, or an empty string."""
     parts = []
     if line.published_sd == 0:

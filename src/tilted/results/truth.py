@@ -25,6 +25,8 @@ from tilted.results.stamps import Made
 from tilted.results.store import read_records, write_text
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 METHODS = ("ep", "qp", "vb")
@@ -44,7 +46,7 @@ than EP's, and the same counting only what is decided (low) or adding all that i
 the method's minus these."""
 
 
-def load(paths: Iterable[str | Path]) -> list[dict]:
+def load(paths: Iterable[str | Path]) -> list[dict[str, Any]]:
     """Records of all files, in the order of the paper's table.
 
     Raises
@@ -59,7 +61,7 @@ def load(paths: Iterable[str | Path]) -> list[dict]:
     return sorted(records, key=lambda record: list(ROWS).index(record["dataset"]))
 
 
-def summary(records: Sequence[dict]) -> pd.DataFrame:
+def summary(records: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """One line for each data set, method and part, with `COLUMNS`; a number that does not exist is NaN."""
     import pandas as pd
 
@@ -67,26 +69,26 @@ def summary(records: Sequence[dict]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=COLUMNS)
 
 
-def log_ratios(record: dict, method: str, part: str) -> np.ndarray:
+def log_ratios(record: dict[str, Any], method: str, part: str) -> np.ndarray:
     """log of a method's variance over the exact one, for each latent of a part."""
     variance = np.asarray(record["methods"][method][part]["variance"])
     return np.log(variance / np.asarray(record["truth"][part]["variance"]))
 
 
-def log_variance_errors(record: dict, part: str) -> np.ndarray:
+def log_variance_errors(record: dict[str, Any], part: str) -> np.ndarray:
     """Monte-Carlo standard errors of the logarithms of the exact variances."""
     truth = record["truth"][part]
     return np.asarray(truth["se_variance"]) / np.asarray(truth["variance"])
 
 
-def mean_errors(record: dict, method: str, part: str) -> np.ndarray:
+def mean_errors(record: dict[str, Any], method: str, part: str) -> np.ndarray:
     """Errors of the latent means, in exact posterior standard deviations."""
     truth = record["truth"][part]
     difference = np.asarray(record["methods"][method][part]["mean"]) - np.asarray(truth["mean"])
     return difference / np.sqrt(truth["variance"])
 
 
-def _line(record: dict, method: str, part: str) -> dict:
+def _line(record: dict[str, Any], method: str, part: str) -> dict[str, Any]:
     truth = record["truth"][part]
     ratios, noise = log_ratios(record, method, part), log_variance_errors(record, part)
     line = {
@@ -109,7 +111,7 @@ def _line(record: dict, method: str, part: str) -> dict:
     return line | (_evidence(record, method) if part == "train" else _density(record, method))
 
 
-def _against_ep(ratios, ep, noise) -> dict:
+def _against_ep(ratios: np.ndarray, ep: np.ndarray, noise: np.ndarray) -> dict[str, Any]:
     """Whose variance is closer to the exact one, latent by latent and in the mean square."""
     # the exact log variance lies on the method's side of the midpoint by so many standard errors
     side = np.sign(ep - ratios) * (ratios + ep) / 2.0 / noise
@@ -123,7 +125,7 @@ def _against_ep(ratios, ep, noise) -> dict:
     }
 
 
-def _density(record: dict, method: str) -> dict:
+def _density(record: dict[str, Any], method: str) -> dict[str, Any]:
     truth = record["truth"]
     difference = np.asarray(truth["log_density"]) - np.asarray(record["methods"][method]["log_density"])
     return {
@@ -133,7 +135,7 @@ def _density(record: dict, method: str) -> dict:
     }
 
 
-def _evidence(record: dict, method: str) -> dict:
+def _evidence(record: dict[str, Any], method: str) -> dict[str, Any]:
     exact = record["truth"]["log_evidence"]
     return {
         "evidence_exact": exact,
@@ -152,7 +154,7 @@ def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
 
 
 def write_markdown(
-    records: Sequence[dict], table: pd.DataFrame, path: str | Path, made: Sequence[Made] = ()
+    records: Sequence[dict[str, Any]], table: pd.DataFrame, path: str | Path, made: Sequence[Made] = ()
 ) -> Path:
     """The summary as Markdown that is legible as plain text, with the sampler's diagnostics.
 
@@ -195,10 +197,7 @@ VARIANCE_HEADER = (
 )  # fmt: skip
 MEAN_HEADER = ("Data", "rms EP", "rms QP", "rms VB", "noise")
 SCORE_HEADER = ("Data", "Exact", "±", "EP - exact", "QP - exact", "VB - exact")
-SCORES = {
-    "density": "Test log density: NTLL, x 10^-3 nats",
-    "evidence": "Log evidence, nats",
-}
+SCORES = {"density": "Test log density: NTLL, x 10^-3 nats", "evidence": "Log evidence, nats"}
 SAMPLER_HEADER = (
     "Data", "Chains", "Iterations", "Sweeps", "R-hat", "Min. size", "Steps", "Runs", "Eff. runs", "Heaviest",
     "Core-seconds",
@@ -215,7 +214,7 @@ def _made(made: Sequence[Made]) -> list[str]:
     return [*stamps.note(made, "EP, QP and VB"), ""] if made else []
 
 
-def overview(records: Sequence[dict], made: Sequence[Made] = ()) -> str:
+def overview(records: Sequence[dict[str, Any]], made: Sequence[Made] = ()) -> str:
     """What the ground truth says: variances, means, test log densities, evidence; a section of the audit."""
     table = summary(records)
     lines = ["## Ground truth: are QP's smaller variances closer to the exact ones, or merely smaller?", ""]
@@ -248,13 +247,13 @@ OVERVIEW_LEGEND = (
 )
 
 
-def _lines_of(table: pd.DataFrame, part: str) -> Iterable[tuple[str, dict]]:
+def _lines_of(table: pd.DataFrame, part: str) -> Iterable[tuple[str, dict[str, Any]]]:
     """Row of the paper's table -> the lines of its methods."""
     for row, lines in table[table["part"] == part].groupby("row", sort=False):
         yield row, {line.method: line for line in lines.itertuples(index=False)}
 
 
-def _variances(table: pd.DataFrame, part: str) -> list[tuple]:
+def _variances(table: pd.DataFrame, part: str) -> list[tuple[str, ...]]:
     cells = []
     for row, of in _lines_of(table, part):
         qp, ratios = of["qp"], [np.exp(of[m].log_variance_bias) for m in METHODS]
@@ -268,14 +267,14 @@ def _variances(table: pd.DataFrame, part: str) -> list[tuple]:
 VERDICTS = ("QP closer", "EP closer", "undecided")
 
 
-def verdict(qp) -> str:
+def verdict(qp: Any) -> str:
     """Which of EP and QP has the smaller mean squared log-variance error."""
     if abs(qp.excess_over_ep) <= DECIDED * qp.excess_se:
         return "undecided"
     return "EP closer" if qp.excess_over_ep > 0 else "QP closer"
 
 
-def _means(table: pd.DataFrame, part: str) -> list[tuple]:
+def _means(table: pd.DataFrame, part: str) -> list[tuple[str, ...]]:
     return [
         (row, *(f"{of[m].mean_rms:.4f}" for m in METHODS), f"{of['ep'].mean_noise:.4f}")
         for row, of in _lines_of(table, part)
@@ -298,8 +297,8 @@ def _score_table(table: pd.DataFrame, name: str) -> list[str]:
     return grid(SCORE_HEADER, _aligned(SCORE_HEADER), cells)
 
 
-def _samplers(records: Sequence[dict]) -> list[tuple]:
-    cells = []
+def _samplers(records: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
+    cells: list[tuple[str, ...]] = []
     for record in records:
         truth = record["truth"]
         sampler, annealing = truth["sampler"], truth["annealing"]
@@ -323,7 +322,7 @@ def _samplers(records: Sequence[dict]) -> list[tuple]:
     return cells
 
 
-def _mirror(record: dict) -> list[str]:
+def _mirror(record: dict[str, Any]) -> list[str]:
     """What the sign symmetry of f^2 does to a data set of counts."""
     mirror = record["truth"].get("mirror")
     if mirror is None:
@@ -339,7 +338,7 @@ def _mirror(record: dict) -> list[str]:
 
 
 def write(
-    records: Sequence[dict], tables: str | Path, figures: str | Path, made: Sequence[Made] = ()
+    records: Sequence[dict[str, Any]], tables: str | Path, figures: str | Path, made: Sequence[Made] = ()
 ) -> list[Path]:
     """Everything made of records (:func:`load`): ``qp_truth.{csv,md}`` and the figure (PDF, PNG)."""
     from tilted.results.truth_figure import figure_truth

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from tilted.results import stamps, verified
 from tilted.results.published import ROWS
 from tilted.results.stamps import Made
 from tilted.results.store import write_text
+
+if TYPE_CHECKING:
+    from typing import Any
 
 FILE = "verified_truth.csv"
 TOLERANCE = 1e-6
@@ -41,7 +44,7 @@ class Check(NamedTuple):
     source: str
 
 
-def check(record: dict, dataset: data.Dataset) -> list[Check]:
+def check(record: dict[str, Any], dataset: data.Dataset) -> list[Check]:
     """Compute a record's approximations again, a `Check` a method.
 
     Raises
@@ -61,9 +64,11 @@ def check(record: dict, dataset: data.Dataset) -> list[Check]:
     return found
 
 
-def difference(recorded: dict, today: dict) -> float:
+def difference(recorded: dict[str, Any], today: dict[str, Any]) -> float:
     """Largest difference of two approximations, in the units of `TOLERANCE`; infinite if sizes differ."""
-    pairs = [(np.asarray(recorded["log_evidence"]), today["log_evidence"], 1.0)]
+    pairs: list[tuple[np.ndarray, Any, np.ndarray | float]] = [
+        (np.asarray(recorded["log_evidence"]), today["log_evidence"], 1.0)
+    ]
     density = np.asarray(recorded["log_density"])
     pairs.append((density, today["log_density"], np.maximum(1.0, np.abs(density))))
     for part in ("train", "test"):
@@ -82,11 +87,11 @@ def todays(dataset: str) -> str:
     return closure_hash(*truth.modules_of(dataset))
 
 
-def _numbers(recorded: dict) -> dict:
+def _numbers(recorded: dict[str, Any]) -> dict[str, Any]:
     return {name: recorded[name] for name in ("log_evidence", "train", "test", "log_density")}
 
 
-def made(records: Iterable[dict], checks: Sequence[Check] = ()) -> list[Made]:
+def made(records: Iterable[dict[str, Any]], checks: Sequence[Check] = ()) -> list[Made]:
     """By which source each record was made, and whether today's reproduces all its approximations."""
     passed = {(c.dataset, c.method, c.record, c.source) for c in checks if c.passed}
     found = []
@@ -100,7 +105,7 @@ def made(records: Iterable[dict], checks: Sequence[Check] = ()) -> list[Made]:
 
 
 def verify(
-    records: Iterable[dict],
+    records: Iterable[dict[str, Any]],
     path: str | Path,
     datasets: Iterable[str] | None = None,
     mirror: str | None = None,
@@ -160,4 +165,9 @@ def read(path: str | Path) -> list[Check]:
 
 def _check(line: dict[str, str]) -> Check:
     passed = {"True": True, "False": False}[line["passed"]]
-    return Check(**{**line, "largest_difference": float(line["largest_difference"]), "passed": passed})
+    cells: dict[str, Any] = {
+        **line,
+        "largest_difference": float(line["largest_difference"]),
+        "passed": passed,
+    }
+    return Check(**cells)

@@ -13,7 +13,11 @@ from tilted.results.published import ROWS
 from tilted.results.truth import METHODS, log_ratios, log_variance_errors
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
 STEP = 0.25
 MILLI = 1000.0
@@ -27,7 +31,9 @@ AXIS_LABELS = (
 LABELS = {"ep": "EP", "qp": "QP", "vb": "VB"}
 
 
-def figure_truth(records: Sequence[dict], table: pd.DataFrame, path_stem: str | Path) -> tuple[Path, Path]:
+def figure_truth(
+    records: Sequence[dict[str, Any]], table: pd.DataFrame, path_stem: str | Path
+) -> tuple[Path, Path]:
     """Variances, means, test log densities and evidence against the exact ones.
 
     From the left: variance over exact variance at every test input (dots) and its geometric mean (bar);
@@ -73,12 +79,12 @@ def _height(row: int, method: str) -> float:
     return row + (METHODS.index(method) - 1) * STEP
 
 
-def _look(method: str) -> dict:
+def _look(method: str) -> dict[str, Any]:
     colour, marker = style.CYCLE[METHODS.index(method)]
     return {"color": colour, "marker": marker}
 
 
-def _variances(axes, records: Sequence[dict]) -> None:
+def _variances(axes: Axes, records: Sequence[dict[str, Any]]) -> None:
     for row, record in enumerate(records):
         noise = 2.0 * np.sqrt(np.mean(log_variance_errors(record, "test") ** 2))
         axes.fill_betweenx([row - 0.5, row + 0.5], np.exp(-noise), np.exp(noise),
@@ -98,7 +104,7 @@ def _variances(axes, records: Sequence[dict]) -> None:
     axes.minorticks_off()
 
 
-def _errors(axes, table: pd.DataFrame, rows: Sequence[str], part: str, value: str, noise: str) -> None:
+def _errors(axes: Axes, table: pd.DataFrame, rows: Sequence[str], part: str, value: str, noise: str) -> None:
     """Absolute errors on a logarithmic axis, with what the Monte-Carlo error may explain in grey."""
     shown = table[table["part"] == part]
     smallest = min(shown[value].abs().min(), 2.0 * shown[noise].min()) / 1.6
@@ -109,13 +115,13 @@ def _errors(axes, table: pd.DataFrame, rows: Sequence[str], part: str, value: st
             axes.barh(row, 2.0 * spread - smallest, left=smallest, height=1.0, color=style.LIGHT,
                       linewidth=0, zorder=1)  # fmt: skip
         # hollow: on the other side of the exact value than the axis says
-        face = {} if value == "mean_rms" or error < 0 else {"markerfacecolor": "white"}
+        face: dict[str, Any] = {} if value == "mean_rms" or error < 0 else {"markerfacecolor": "white"}
         axes.plot(abs(error), _height(row, line.method), linestyle="", markersize=4.2, zorder=3,
                   **_look(line.method), **face)  # fmt: skip
     axes.set_xlim(left=smallest)
 
 
-def _densities(axes, table: pd.DataFrame, rows: Sequence[str]) -> None:
+def _densities(axes: Axes, table: pd.DataFrame, rows: Sequence[str]) -> None:
     """NTLL minus the exact one on an axis linear to 10^-3 nats, logarithmic beyond."""
     axes.axvline(0.0, color="black", linewidth=0.7, zorder=2)
     for line in table[table["part"] == "test"].itertuples(index=False):
@@ -132,7 +138,7 @@ def _densities(axes, table: pd.DataFrame, rows: Sequence[str]) -> None:
     axes.set_xticks(ticks, [str(t).replace("-", "\N{MINUS SIGN}") for t in ticks])
 
 
-def _handles() -> list:
+def _handles() -> list[Artist]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

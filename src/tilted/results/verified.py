@@ -16,7 +16,11 @@ from tilted.results import compact, runs
 from tilted.results.store import RecordError, write_text
 
 if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
     import pandas as pd
+
+    Line = TypeVar("Line")
 
 FILE = "verified.csv"
 HOWS = FIXED, SCRATCH = ("fixed", "scratch")
@@ -63,12 +67,12 @@ class Check(NamedTuple):
     choices: str
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[str, str, str, int, int, str]:
         """What a later check replaces."""
         return self[:6]
 
 
-def record_hash(line: dict) -> str:
+def record_hash(line: dict[str, Any]) -> str:
     """Hash of the numbers of a compact record, as the file has them, without the time it took."""
     shown = {name: line[name] for name in compact.COLUMNS if name != "seconds"}
     shown |= {name: f"{line[name]:.{digits}g}" for name, digits in compact.DIGITS.items() if name in shown}
@@ -91,7 +95,7 @@ def read(path: str | Path) -> list[Check]:
     return lines(path, Check._fields, _check)
 
 
-def lines(path: str | Path, columns: Sequence[str], parse: Callable[[dict[str, str]], NamedTuple]) -> list:
+def lines(path: str | Path, columns: Sequence[str], parse: Callable[[dict[str, str]], Line]) -> list[Line]:
     """Lines of a CSV file, each parsed from its cells by column; none if there is no such file.
 
     Raises
@@ -116,7 +120,8 @@ def _check(line: dict[str, str]) -> Check:
     if line["how"] not in HOWS or line["passed"] not in VERDICTS:
         raise ValueError(f"how '{line['how']}', passed '{line['passed']}'")
     numbers = {name: float(line[name] or "nan") for name in DIFFERENCES}
-    return Check(**{**line, **numbers, "seed": int(line["seed"]), "fold": int(line["fold"])})
+    cells: dict[str, Any] = {**line, **numbers, "seed": int(line["seed"]), "fold": int(line["fold"])}
+    return Check(**cells)
 
 
 def counting(checks: Iterable[Check], frame: pd.DataFrame) -> list[Check]:
@@ -132,5 +137,5 @@ def counting(checks: Iterable[Check], frame: pd.DataFrame) -> list[Check]:
     ]
 
 
-def _keys(frame: pd.DataFrame) -> list[tuple]:
+def _keys(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
     return list(zip(*(frame[name].tolist() for name in ("protocol", *compact.KEY)), strict=True))

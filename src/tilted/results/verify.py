@@ -19,6 +19,8 @@ from tilted.results.runs import SEED, UNKNOWN, Runs
 from tilted.results.verified import BY_SEARCH, DIFFERS, PASSED, REPORTED, Check
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 FOLDS = 30
@@ -165,7 +167,9 @@ def _verify_one(drawn: pd.DataFrame, every: pd.DataFrame, scratch: bool, mirror:
     return found
 
 
-def _bench(protocol: str, dataset: str, lines: list[dict], every: pd.DataFrame, mirror: str | None) -> Bench:
+def _bench(
+    protocol: str, dataset: str, lines: list[dict[str, Any]], every: pd.DataFrame, mirror: str | None
+) -> Bench:
     """The data, the records and, if one of the lines needs it, the certified table."""
     variant = protocols.block(protocol, qp.task_of(dataset))["variant"]
     loaded = data.load(dataset, variant, mirror=mirror)
@@ -176,7 +180,7 @@ def _bench(protocol: str, dataset: str, lines: list[dict], every: pd.DataFrame, 
 
 def summary_lines(found: Verification) -> list[str]:
     """What was found, for the terminal: a line a (protocol, method, way), then all that is not well."""
-    groups: dict[tuple, list[Check]] = {}
+    groups: dict[tuple[str, ...], list[Check]] = {}
     for check in found.checks:
         groups.setdefault((check.protocol, check.method, check.how), []).append(check)
     header = ("Protocol", "Method", "Rerun", "Folds", "Passed", "By search", "Difference", "Evidence", "NTLL")
@@ -203,7 +207,7 @@ def _cells(checks: list[Check]) -> tuple[str, ...]:
     )
 
 
-def _extreme(pick: Callable, values: Iterable[float]) -> str:
+def _extreme(pick: Callable[[list[float]], float], values: Iterable[float]) -> str:
     known = [value for value in values if value == value]
     return f"{pick(known):.1e}" if known else "-"
 
@@ -217,7 +221,7 @@ def _named(check: Check) -> str:
 
 def _gathered(checks: list[Check], verdict: str) -> list[str]:
     """Checks of one verdict, a line a (protocol, data set, method, way); each fold as seed/fold."""
-    groups: dict[tuple, list[Check]] = {}
+    groups: dict[tuple[str, ...], list[Check]] = {}
     for check in checks:
         if check.passed == verdict:
             groups.setdefault((*check[:3], check.how), []).append(check)

@@ -19,6 +19,8 @@ from tilted.results.markup import Section
 from tilted.results.papers import PAPERS, Paper
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 TEMPLATE = "whole.html.j2"
@@ -146,7 +148,14 @@ def _texts(paper: Paper, folders: Folders) -> dict[str, str]:
     return {path.stem: path.read_text(encoding="utf-8") for path in paths}
 
 
-def _chapter(paper: Paper, texts, audit: str, verdicts, listed, folders: Folders) -> dict:
+def _chapter(
+    paper: Paper,
+    texts: Mapping[str, str],
+    audit: str,
+    verdicts: pd.DataFrame,
+    listed: Mapping[str, Mapping[str, str]],
+    folders: Folders,
+) -> dict[str, Any]:
     """What the template needs of a paper."""
     ours = {name: line for name, line in listed.items() if line["paper"] == paper.key}
     sections = markup.sections(audit, 2)[1]
@@ -169,7 +178,7 @@ def _chapter(paper: Paper, texts, audit: str, verdicts, listed, folders: Folders
     }
 
 
-def _claim(name: str, line: Mapping[str, str], sections: Sequence[Section], verdicts) -> Claim:
+def _claim(name: str, line: Mapping[str, str], sections: Sequence[Section], verdicts: pd.DataFrame) -> Claim:
     found = [s for s in sections if s.heading.startswith(f"{name}: ")]
     if len(found) != 1:
         raise ValueError(f"audit.md has no section '{name}'")
@@ -236,7 +245,7 @@ def _provenance(text: str) -> tuple[str, str] | None:
 
 def _loud(texts: Mapping[str, str], claims: Sequence[Section]) -> list[tuple[str, str]]:
     """(document or claim, what of it is not by today's source or not reproduced); nothing twice."""
-    found = {}
+    found: dict[str, str] = {}
     named = [(text.partition("\n")[0].lstrip("# "), text) for text in texts.values()]
     for title, text in [*named, *claims]:
         for line in markup.loud(text):

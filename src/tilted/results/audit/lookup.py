@@ -35,9 +35,16 @@ FEW = 13
 
 def same_time(timing: pd.DataFrame | None, protocol: str) -> list[Block]:
     """QP8: seconds of one inference, QP with a lookup table against EP; direct quadrature beside it."""
-    made = timing is not None and (timing["protocol"] == protocol).any()
-    part = timing[timing["protocol"] == protocol] if made else None
+    part = _of(timing, protocol)
     return [_times(part, "qp-lookup", "lookup table"), _times(part, "qp", "direct quadrature")]
+
+
+def _of(study: pd.DataFrame | None, protocol: str) -> pd.DataFrame | None:
+    """Lines of a study under a protocol; None without any."""
+    if study is None:
+        return None
+    part = study[study["protocol"] == protocol]
+    return part if len(part) else None
 
 
 def _times(part: pd.DataFrame | None, method: str, name: str) -> Block:
@@ -71,7 +78,13 @@ def _log_ratios(part: pd.DataFrame | None, dataset: str, method: str) -> dict[st
     return {name: np.log((values[name] / values[f"{name}_ep"]).to_numpy()) for name in ("seconds", "sweeps")}
 
 
-def _time_line(row: str, method: str, found, estimate, p_equivalent: float) -> Line:
+def _time_line(
+    row: str,
+    method: str,
+    found: dict[str, np.ndarray],
+    estimate: statistics.Estimate | None,
+    p_equivalent: float,
+) -> Line:
     quantity = f"seconds of {method} / seconds of ep"
     if estimate is None:
         return Line(row, quantity, "factor", note=f"{counted(len(found['seconds']), 'fold')} timed")
@@ -84,8 +97,7 @@ def _time_line(row: str, method: str, found, estimate, p_equivalent: float) -> L
 
 def unstable(effect: pd.DataFrame | None, protocol: str) -> list[Block]:
     """QP9: fits that are lost with the paper's table, more often on the rows with many features."""
-    made = effect is not None and (effect["protocol"] == protocol).any()
-    part = effect[effect["protocol"] == protocol] if made else None
+    part = _of(effect, protocol)
     test = (
         "fits that converge by quadrature and not with the table; Fisher's exact test of a larger share than "
         f"on the rows with at most {FEW} features, exact binomial interval"

@@ -13,9 +13,10 @@ A Gaussian likelihood, whose tilted distributions are Gaussian, has to give R = 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,12 @@ from tilted import likelihoods, protocols
 from tilted.projections import kl, wasserstein, wasserstein_table
 from tilted.quadrature import integrate
 from tilted.results.audit.verdicts import NO, YES, Block, Inference, Line
+
+if TYPE_CHECKING:
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.projections import Projection
+
+    Project = Callable[[Likelihood, np.ndarray, np.ndarray, np.ndarray], Projection]
 
 SEED = 2020
 N = 1000
@@ -68,7 +75,7 @@ def one_tilted(protocol: str) -> list[Block]:
     return [exact, _block("the paper's lookup tables", wasserstein_table, curved)]
 
 
-def _block(name: str, projection: Callable, populations) -> Block:
+def _block(name: str, projection: Project, populations: Sequence[Population]) -> Block:
     test = (
         f"every one of {N} random tilted distributions; interval: smallest and largest; what is within "
         f"{NOTHING:g} of 0 is rounding and given as 0"
@@ -81,7 +88,7 @@ def _smallness(effect: float) -> float:
 
 
 @cache
-def _line(population: Population, projection: Callable) -> Line:
+def _line(population: Population, projection: Project) -> Line:
     rng = np.random.default_rng(SEED)
     y, m = population.labels(rng, N), rng.uniform(-MU, MU, N)
     v = 10.0 ** (2.0 * rng.uniform(-LOG10_SIGMA, LOG10_SIGMA, N))
@@ -104,7 +111,7 @@ def _without_rounding(excess: float) -> float:
     return excess if abs(excess) > NOTHING else 0.0
 
 
-def departure(likelihood, y, m, v) -> np.ndarray:
+def departure(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Leading terms of 1 - R [N] from skewness and excess kurtosis of the tilted distributions."""
     panels = integrate(likelihood.tilted_density(y, m, v))
     offset = panels.offsets - panels.expectation(panels.offsets)[:, None, None]

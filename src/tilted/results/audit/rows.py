@@ -95,16 +95,16 @@ def drafts(
 
 def tested(family: Sequence[Draft], score: Score, judge: Rule) -> tuple[Line, ...]:
     """Lines of one family of tests, in its order; one with fewer than two complete seeds has no data."""
-    usable = [draft.scores is not None and draft.scores.n_seeds >= 2 for draft in family]
-    scores = [draft.scores for draft, use in zip(family, usable, strict=True) if use]
+    usable = [s if (s := draft.scores) is not None and s.n_seeds >= 2 else None for draft in family]
+    scores = [s for s in usable if s is not None]
     sample = [statistics.paired_t(s.seed_differences) for s in scores]
     general = [statistics.corrected_resampled_t(s.differences.ravel(), s.n_train, s.n_test) for s in scores]
     inferences = zip(
         sample, _judged(sample, score.margin, judge), _judged(general, score.margin, judge), strict=True
     )
     return tuple(
-        _line(draft, score, *next(inferences)) if use else _without_data(draft, score)
-        for draft, use in zip(family, usable, strict=True)
+        _without_data(draft, score) if s is None else _line(draft, s, score, *next(inferences))
+        for draft, s in zip(family, usable, strict=True)
     )
 
 
@@ -133,8 +133,9 @@ def _judged(estimates: Sequence[Estimate], margin: float, judge: Rule) -> list[I
     ]
 
 
-def _line(draft: Draft, score: Score, estimate: Estimate, sample: Inference, general: Inference) -> Line:
-    scores = draft.scores
+def _line(
+    draft: Draft, scores: Paired, score: Score, estimate: Estimate, sample: Inference, general: Inference
+) -> Line:
     return Line(
         row=ROWS[draft.dataset],
         quantity=f"{draft.quantity}, {score.name}",

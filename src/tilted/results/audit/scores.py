@@ -86,7 +86,7 @@ def similar_errors(fits: pd.DataFrame, protocol: str) -> list[Block]:
         family = drafts(fits, CLASSIFICATION, "EP - QP", first, "qp", TE)
         prints = [_printed(draft.scores) for draft in family]
         lines = tuple(
-            replace(line, note="; ".join(filter(None, [what and f"prints {' and '.join(what)}", line.note])))
+            replace(line, note=joined(f"prints {' and '.join(what)}" if what else "", line.note))
             for line, what in zip(tested(family, TE, similar), prints, strict=True)
         )
         found = [what for what in prints if what]

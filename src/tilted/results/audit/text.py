@@ -10,10 +10,14 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilted.results.audit.verdicts import MISSING, NO, SHOWN, UNDECIDED, UNTESTABLE, YES, Block, Finding, Line
 from tilted.results.grid import WIDTH, grid
 from tilted.results.store import write_text
+
+if TYPE_CHECKING:
+    from tilted.results.audit.verdicts import Inference
 
 COLUMNS = tuple("id paper protocol verdict effect interval test n note".split())
 SAMPLE = ("low", "high", "p", "p_holm", "p_equivalent", "status")
@@ -102,7 +106,7 @@ def write(chapters: Sequence[Chapter], claims: dict[str, dict[str, str]], folder
     ]
 
 
-def _csv(columns: Sequence[str], lines: Iterable[Sequence]) -> str:
+def _csv(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     import pandas as pd
 
     cells = [[_cell(value) for value in line] for line in lines]
@@ -115,7 +119,7 @@ def _cell(value: object) -> str:
     return str(value)
 
 
-def _summary(finding: Finding, claims: dict[str, dict[str, str]]) -> tuple:
+def _summary(finding: Finding, claims: dict[str, dict[str, str]]) -> tuple[object, ...]:
     """A line of audit.csv: the numbers are of the row on which the claim is worst off."""
     block, line = finding.blocks[0], finding.blocks[0].decisive
     paper = claims[finding.id]["paper"]
@@ -145,7 +149,7 @@ def _counts(block: Block) -> str:
     return ", ".join([f"{YES} on {statuses.count(YES)} of {len(statuses)} rows", *others])
 
 
-def _rows(findings: Iterable[Finding]) -> Iterable[tuple]:
+def _rows(findings: Iterable[Finding]) -> Iterable[tuple[object, ...]]:
     for finding in findings:
         for block in finding.blocks:
             for line in block.lines:
@@ -284,7 +288,7 @@ def _number(value: float, unit: str) -> str:
     return "" if math.isnan(value) else f"{factor * value:{form}}"
 
 
-def _interval(inference, line: Line) -> str:
+def _interval(inference: Inference, line: Line) -> str:
     if math.isnan(inference.low):
         return ""
     return f"[{_number(inference.low, line.unit)}, {_number(inference.high, line.unit)}]"

@@ -74,7 +74,7 @@ def missing(row: str, quantity: str, unit: str, note: str) -> Draft:
     return Draft(row, quantity, unit, nothing, nothing, math.nan, _never, note=note)
 
 
-def _never(*arguments) -> str:
+def _never(*arguments: object) -> str:
     raise AssertionError("a line without data is not judged")
 
 
@@ -85,18 +85,18 @@ def tested(family: Sequence[Draft]) -> list[Line]:
     return [_line(*parts) for parts in zip(family, sample, general, strict=True)]
 
 
-def estimate(units, fewest: int = 2) -> Estimate | None:
+def estimate(units: Sequence[float] | np.ndarray, fewest: int = 2) -> Estimate | None:
     """The t estimate of a mean of independent units; None with too few."""
     return statistics.paired_t(units) if len(units) >= fewest else None
 
 
 def _inferences(family: Sequence[Draft], found: Sequence[Estimate | None]) -> list[Inference]:
     """Holm's family is the lines that a p-value decides; those that an interval decides are not of it."""
-    decided = [e is not None and draft.judge is not not_lower for draft, e in zip(family, found, strict=True)]
-    members = [(draft, e) for draft, e, use in zip(family, found, decided, strict=True) if use]
+    decided = [None if draft.judge is not_lower else e for draft, e in zip(family, found, strict=True)]
+    members = [(draft, e) for draft, e in zip(family, decided, strict=True) if e is not None]
     p = iter(statistics.holm([e.p_different() for _, e in members]).tolist())
     equivalent = iter(statistics.holm([e.p_equivalent(draft.margin) for draft, e in members]).tolist())
-    adjusted = [(next(p), next(equivalent)) if use else (math.nan, math.nan) for use in decided]
+    adjusted = [(math.nan, math.nan) if e is None else (next(p), next(equivalent)) for e in decided]
     return [_inference(draft, e, *ps) if e else Inference()
             for draft, e, ps in zip(family, found, adjusted, strict=True)]  # fmt: skip
 
@@ -154,6 +154,6 @@ class Group:
         note = "; ".join(filter(None, [chosen.note, count if len(self.lines) > 1 else ""]))
         return replace(chosen, general=general, note=note)
 
-    def _place(self, line: Line) -> tuple:
+    def _place(self, line: Line) -> tuple[float, ...]:
         effect = -math.inf if math.isnan(line.effect) else line.effect
         return (ORDER.index(line.sample.status), effect) if self.every else (-effect,)

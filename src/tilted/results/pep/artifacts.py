@@ -32,7 +32,12 @@ from tilted.results.pep.forms import CLASSIFICATION, FORMS, REGRESSION, Form
 from tilted.results.written import Written
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     import pandas as pd
+
+    from tilted.results.pep.published import Printed
+    from tilted.results.stamps import Made
 
 FIGURES = "pep"
 """Folder of the figures; those of classifications that are not `RELEASED` are in one of their protocol."""
@@ -54,12 +59,17 @@ class Kind(NamedTuple):
     folder: Path
 
 
-def class_tables(protocols) -> list[str]:
+def class_tables(protocols: Iterable[str]) -> list[str]:
     """Tables of the classifications of some protocols."""
     return [name for protocol in protocols for name in tables.names(words.under(protocol).stem)]
 
 
-def write(folder: str | Path | None, tables_folder, figures_folder, published_folder) -> Written:
+def write(
+    folder: str | Path | None,
+    tables_folder: str | Path,
+    figures_folder: str | Path,
+    published_folder: str | Path,
+) -> Written:
     """Write tables and figures of what there are records of.
 
     Parameters
@@ -104,7 +114,7 @@ def _studies(folder: str | Path) -> dict[str, pd.DataFrame | None]:
     return found | {studies.TOY: toy.read(folder), studies.DIGITS: mnist.read(Path(folder, mnist.FILE))}
 
 
-def _digits(table, tables_folder, figures_folder: Path) -> report.Part:
+def _digits(table: pd.DataFrame, tables_folder: str | Path, figures_folder: Path) -> report.Part:
     """Tables and figures of the digits, and their part of the report."""
     mnist_tables.write(table, tables_folder)
     drawn = mnist_figures.write(table, figures_folder)
@@ -122,7 +132,13 @@ def _by_protocol(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {protocol: scores.compared(part) for protocol, part in parts.items() if len(part)}
 
 
-def _kinds(form, fits, classes, printed, folder: Path) -> list[Kind]:
+def _kinds(
+    form: Form,
+    fits: pd.DataFrame,
+    classes: Mapping[str, pd.DataFrame],
+    printed: Sequence[Printed],
+    folder: Path,
+) -> list[Kind]:
     """What the records of a form are shown as."""
     if form is REGRESSION:
         return [Kind(words.REGRESSION, fits, _of(fits, printed), folder)]
@@ -132,12 +148,14 @@ def _kinds(form, fits, classes, printed, folder: Path) -> list[Kind]:
     ]
 
 
-def _of(fits: pd.DataFrame, printed) -> list[published.Printed]:
+def _of(fits: pd.DataFrame, printed: Sequence[Printed]) -> list[Printed]:
     names = {score.name for score in scores.predictive(fits)}
     return [line for line in printed if line.score in names]
 
 
-def _show(kind: Kind, made, tables_folder, found) -> report.Part:
+def _show(
+    kind: Kind, made: Sequence[Made], tables_folder: str | Path, found: Mapping[str, pd.DataFrame | None]
+) -> report.Part:
     """Tables and figures of a kind, and its part of the report."""
     exact = found[studies.TOY] if kind.about is words.REGRESSION else None
     more = toy.section(exact) if exact is not None else ()
@@ -163,7 +181,7 @@ def _show(kind: Kind, made, tables_folder, found) -> report.Part:
     )
 
 
-def _studied(found, folder: Path) -> list[Path]:
+def _studied(found: Mapping[str, pd.DataFrame | None], folder: Path) -> list[Path]:
     """Figures of the studies of classification that were made."""
     drawn = []
     if found[studies.BANANA] is not None and found[studies.MAP] is not None:

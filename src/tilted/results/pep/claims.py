@@ -17,10 +17,12 @@ from tilted.results.audit.rows import higher, not_lower, similar
 from tilted.results.audit.units import Draft, Group, missing, tested
 from tilted.results.audit.verdicts import Block, Line
 from tilted.results.pep import compare, published, scores
-from tilted.results.pep.scores import FAILED, FULL, NLML, PREDICTIVE, SMLL, SMSE, Score, values
+from tilted.results.pep.scores import FAILED, FULL, NLML, PREDICTIVE, SMLL, SMSE, values
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from tilted.results.audit.rows import Rule, Score
 
 INTERMEDIATE = (0.5, 0.8)
 """The range of powers that the paper finds best (PEP3)."""
@@ -52,7 +54,7 @@ def _joint(*series: pd.Series) -> list[np.ndarray]:
     return [s.loc[common].to_numpy(float) for s in series]
 
 
-def _paired(row: str, quantity: str, score: Score, judge, units: np.ndarray, note: str = "") -> Draft:
+def _paired(row: str, quantity: str, score: Score, judge: Rule, units: np.ndarray, note: str = "") -> Draft:
     """A draft whose units are synthetic sets: independent draws, so both estimands are one."""
     return Draft(
         row, quantity, score.unit, units, units, score.margin, judge, len(units), of="set", note=note
@@ -70,14 +72,14 @@ def approaches_full(fits: pd.DataFrame) -> list[Block]:
     return [_grouped("distance to the full GP", test, drafts, _coverage(scores.made_up(fits)))]
 
 
-def _distances(found: dict, alpha: str, score: Score) -> list[Draft]:
+def _distances(found: dict[tuple[str, int], pd.Series], alpha: str, score: Score) -> list[Draft]:
     row = f"{score.name}, α = {alpha}"
     overall, steps = "distance to the full GP, smallest - largest M", "distance to the full GP, a step of M"
     sizes = sorted(m for a, m in found if a == alpha)
     if (FULL, 0) not in found or len(sizes) < 2:
         return [missing(row, overall, score.unit, "no full GP" if (FULL, 0) not in found else "one M only")]
 
-    def shrinks(quantity: str, small: int, large: int, judge) -> Draft:
+    def shrinks(quantity: str, small: int, large: int, judge: Rule) -> Draft:
         full, first, last = _joint(found[FULL, 0], found[alpha, small], found[alpha, large])
         change = np.abs(first - full) - np.abs(last - full)
         return _paired(row, quantity, score, judge, change, f"M = {small} to {large}")
@@ -116,7 +118,7 @@ def _near(alpha: str) -> str:
     return f"α = {alpha}"
 
 
-def _excesses(found: dict, alpha: str, n: int) -> list[Draft]:
+def _excesses(found: dict[tuple[str, int], pd.Series], alpha: str, n: int) -> list[Draft]:
     sizes = sorted(m for a, m in found if a == alpha)
     inner = [m for m in sizes[1:] if m < n]
     if (FULL, 0) not in found or not inner:
@@ -129,7 +131,7 @@ def _excesses(found: dict, alpha: str, n: int) -> list[Draft]:
     return drafts
 
 
-def _at_all_data(found: dict, alpha: str, n: int, peak: Draft) -> Draft:
+def _at_all_data(found: dict[tuple[str, int], pd.Series], alpha: str, n: int, peak: Draft) -> Draft:
     if not len(peak.sample) or (alpha, n) not in found:
         return missing(
             _near(alpha), LESS, NLML.unit, f"M = N = {n} not run" if n else "sets of several sizes"
@@ -187,7 +189,7 @@ def _share(
     found: compare.Duel | None,
     score: Score,
     at: float,
-    judge,
+    judge: Rule,
     margin: float = SHARE_MARGIN,
 ) -> Draft:
     row = _pair(line)
@@ -201,8 +203,8 @@ def _share(
         f"by more than {score.margin:g} {score.unit}: {beyond[0]} and {beyond[1]}",
     ]  # fmt: skip
     notes += [f"{found.n_left_out} left out"] if found.n_left_out else []
-    units = [found.shares(unit) - at for unit in ("split", "dataset")]
-    return Draft(row, quantity, "share", *units, margin, judge, found.n, at, note="; ".join(notes))
+    splits, sets = (found.shares(unit) - at for unit in ("split", "dataset"))
+    return Draft(row, quantity, "share", splits, sets, margin, judge, found.n, at, note="; ".join(notes))
 
 
 def no_winner(fits: pd.DataFrame | None, printed: Sequence[published.Printed], claim: str) -> list[Block]:
@@ -296,9 +298,9 @@ def _worst(ranks: pd.DataFrame, score: Score, powers: Sequence[str]) -> list[Dra
             for p in powers for a in others]  # fmt: skip
 
 
-def _rank(row: str, quantity: str, differences: pd.Series, judge, note: str) -> Draft:
-    units = [differences.groupby(level=unit).mean().to_numpy(float) for unit in ("split", "dataset")]
-    return Draft(row, quantity, "rank", *units, RANK_MARGIN, judge, len(differences), note=note)
+def _rank(row: str, quantity: str, differences: pd.Series, judge: Rule, note: str) -> Draft:
+    splits, sets = (differences.groupby(level=unit).mean().to_numpy(float) for unit in ("split", "dataset"))
+    return Draft(row, quantity, "rank", splits, sets, RANK_MARGIN, judge, len(differences), note=note)
 
 
 def _grouped(name: str, test: str, drafts: Iterable[Draft], remark: str) -> Block:

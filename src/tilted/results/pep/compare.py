@@ -12,20 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.results.pep.scores import (
-    FAILED,
-    FULL,
-    STOPPED,
-    Score,
-    alphas,
-    datasets,
-    scores_of,
-    sparse,
-    values,
-)
+from tilted.results.pep.scores import FAILED, FULL, STOPPED, alphas, datasets, scores_of, sparse, values
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from tilted.results.audit.rows import Score
 
 EXPERIMENT = ["dataset", "split", "m"]
 

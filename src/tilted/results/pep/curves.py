@@ -15,10 +15,16 @@ import numpy as np
 
 from tilted.results import style
 from tilted.results.pep import compare, looks, scores
-from tilted.results.pep.scores import FAILED, FULL, NAMES, SCORES, Score
+from tilted.results.pep.scores import FAILED, FULL, NAMES, SCORES
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from tilted.results.audit.rows import Score
 
 COLUMNS = 4
 """Panels beside each other where a panel is a data set."""
@@ -33,7 +39,9 @@ def numbers(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
     return kept.assign(value=looks.natural(kept, score))
 
 
-def means(panels: Sequence[tuple[str, pd.DataFrame, Score]], fits: pd.DataFrame, stem, title: str):
+def means(
+    panels: Sequence[tuple[str, pd.DataFrame, Score]], fits: pd.DataFrame, stem: str | Path, title: str
+) -> tuple[Path, Path]:
     """Means and standard errors, a panel each (heading, fits, score).
 
     Parameters
@@ -65,7 +73,7 @@ def means(panels: Sequence[tuple[str, pd.DataFrame, Score]], fits: pd.DataFrame,
 
 
 def _means(
-    axes, part: pd.DataFrame, score: Score, powers: Sequence[str], apart: float, bars: bool = True
+    axes: Axes, part: pd.DataFrame, score: Score, powers: Sequence[str], apart: float, bars: bool = True
 ) -> None:
     runs = stretches(part)
     most = max((len(run.splits) for run in runs), default=0)
@@ -75,7 +83,7 @@ def _means(
             groups = of[of["m"].isin(run.sizes)].groupby("m")["value"]
             middle, error = groups.mean(), groups.agg(compare.standard_error).fillna(0.0)
             place = middle.index.to_numpy(float) * DODGE ** (k - (len(powers) - 1) / 2)
-            hollow = {} if len(run.splits) == most else {"markerfacecolor": "white"}
+            hollow: dict[str, Any] = {} if len(run.splits) == most else {"markerfacecolor": "white"}
             axes.errorbar(place, middle, yerr=error if bars else None, color=looks.colour(alpha),
                           linewidth=1.0, elinewidth=0.7, marker=looks.marker(alpha, powers), markersize=2.8,
                           markeredgewidth=0.6 if hollow else 0, zorder=3, **hollow)  # fmt: skip
@@ -105,7 +113,7 @@ def stretches(part: pd.DataFrame) -> list[Stretch]:
     return found
 
 
-def _full(axes, part: pd.DataFrame) -> None:
+def _full(axes: Axes, part: pd.DataFrame) -> None:
     """The full GP on the splits of each stretch: its mean, and a band of its standard error."""
     full = part[part["alpha"] == FULL].set_index("split")["value"]
     runs = stretches(part)
@@ -122,7 +130,7 @@ def _full(axes, part: pd.DataFrame) -> None:
             axes.fill_between(ends, middle - error, middle + error, color=style.LIGHT, linewidth=0, zorder=0)
 
 
-def traces(fits: pd.DataFrame, score: Score, stem: str | Path, title: str):
+def traces(fits: pd.DataFrame, score: Score, stem: str | Path, title: str) -> tuple[Path, Path]:
     """Every set or split as a thin line, a row a data set, a column a power; the last column has all means.
 
     On the synthetic sets, which are all of one kind, there is one row and a line a set.
@@ -132,8 +140,8 @@ def traces(fits: pd.DataFrame, score: Score, stem: str | Path, title: str):
     names, powers = scores.datasets(fits), scores.alphas(fits)
     height = 1.15 * len(names) if len(names) > 1 else 1.7
     with style.applied():
-        figure = Figure(figsize=(6.9, 1.0 + height), layout="constrained")
-        figure.get_layout_engine().set(w_pad=0.02, wspace=0.02)
+        figure = Figure(figsize=(6.9, 1.0 + height))
+        figure.set_layout_engine("constrained", w_pad=0.02, wspace=0.02)
         grid = figure.subplots(len(names), len(powers) + 1, squeeze=False, sharey="row")
         for row, name in zip(grid, names, strict=True):
             _traces(row, numbers(fits[fits["dataset"] == name], score), score, powers)
@@ -146,7 +154,7 @@ def traces(fits: pd.DataFrame, score: Score, stem: str | Path, title: str):
         return style.save(figure, stem)
 
 
-def _traces(row, part: pd.DataFrame, score: Score, powers: Sequence[str]) -> None:
+def _traces(row: np.ndarray, part: pd.DataFrame, score: Score, powers: Sequence[str]) -> None:
     log = score.column == "smse"
     sparse = part[part["alpha"] != FULL]
     ends = looks.bounds(part["value"], log)
@@ -173,7 +181,7 @@ def _traces(row, part: pd.DataFrame, score: Score, powers: Sequence[str]) -> Non
         looks.plain_ticks(row[0].yaxis, ends)
 
 
-def _finish(figure, powers: Sequence[str], fits: pd.DataFrame, title: str) -> None:
+def _finish(figure: Figure, powers: Sequence[str], fits: pd.DataFrame, title: str) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
@@ -187,14 +195,14 @@ def _finish(figure, powers: Sequence[str], fits: pd.DataFrame, title: str) -> No
     looks.covered(figure, fits, handles, 5 if len(handles) > 6 else 6)
 
 
-def synthetic_means(fits: pd.DataFrame, stem: str | Path):
+def synthetic_means(fits: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """Figure 3: SMSE, SMLL and NLML against M."""
     part = scores.made_up(fits)
     panels = [(looks.AXES[score.column], part, score) for score in SCORES]
     return means(panels, part, stem, "Synthetic sets: means and standard errors over the sets")
 
 
-def real_means(fits: pd.DataFrame, score: Score, stem: str | Path):
+def real_means(fits: pd.DataFrame, score: Score, stem: str | Path) -> tuple[Path, Path]:
     """Figures 18, 20, 22, 28, 30: a panel a UCI set."""
     part = scores.real(fits)
     panels = [(NAMES[name], part[part["dataset"] == name], score) for name in scores.datasets(part)]

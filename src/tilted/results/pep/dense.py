@@ -13,6 +13,7 @@ from tilted.results.pep.limits import QUANTITY, line_of, smallness
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 ACCURACY = 1e-6
 TEST = f"largest relative difference at most {ACCURACY:g} on the whole grid; interval: smallest and largest"
@@ -40,7 +41,7 @@ def equal(found: pd.DataFrame | None) -> list[Block]:
     return [Block("direct computation", TEST, tuple(lines), smallness)]
 
 
-def draw(found: pd.DataFrame, stem: str | Path):
+def draw(found: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """Figure 33: both quantities against the lengthscale, a colour a variance, and their differences."""
     from matplotlib.figure import Figure
 
@@ -68,7 +69,7 @@ def draw(found: pd.DataFrame, stem: str | Path):
         return style.save(figure, stem)
 
 
-def _curves(axes, part: pd.DataFrame) -> None:
+def _curves(axes: Axes, part: pd.DataFrame) -> None:
     from matplotlib import colormaps
 
     groups = list(part.sort_values("lengthscale").groupby("variance"))

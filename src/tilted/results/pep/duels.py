@@ -16,10 +16,14 @@ import numpy as np
 from tilted.results import style
 from tilted.results.pep import compare, looks, scores
 from tilted.results.pep.compare import EXPERIMENT
-from tilted.results.pep.scores import FAILED, NAMES, Score
+from tilted.results.pep.scores import FAILED, NAMES
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+    from tilted.results.audit.rows import Score
 
 PAIRS = (("0.5", "0"), ("1", "0"), ("0.5", "1"))
 """First and second of figures 14, 15 and 16, and the rows of figure 4."""
@@ -46,14 +50,14 @@ def _duel(fits: pd.DataFrame, first: str, second: str) -> compare.Duel | None:
     return compare.duel(fits, first, second, scores.predictive(fits)[0])
 
 
-def overview(fits: pd.DataFrame, stem: str | Path):
+def overview(fits: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """Figures 4 and 6: the three pairs over all UCI sets."""
     part = scores.real(fits)
     rows = [Row("", part, *pair) for pair in PAIRS if drawable(fits, *pair)]
     return _draw(rows, part, stem, "UCI sets: every experiment under two powers", 1.75)
 
 
-def by_dataset(fits: pd.DataFrame, first: str, second: str, stem: str | Path):
+def by_dataset(fits: pd.DataFrame, first: str, second: str, stem: str | Path) -> tuple[Path, Path]:
     """Figures 14 to 16, 24 to 26: one pair, a row a UCI set."""
     part = scores.real(fits)
     rows = [
@@ -65,12 +69,14 @@ def by_dataset(fits: pd.DataFrame, first: str, second: str, stem: str | Path):
     return _draw(rows, part, stem, title, 1.35)
 
 
-def _draw(rows: Sequence[Row], fits: pd.DataFrame, stem: str | Path, title: str, height: float):
+def _draw(
+    rows: Sequence[Row], fits: pd.DataFrame, stem: str | Path, title: str, height: float
+) -> tuple[Path, Path]:
     from matplotlib.figure import Figure
 
     with style.applied():
-        figure = Figure(figsize=(6.4, 1.1 + height * len(rows)), layout="constrained")
-        figure.get_layout_engine().set(w_pad=0.03, wspace=0.02)
+        figure = Figure(figsize=(6.4, 1.1 + height * len(rows)))
+        figure.set_layout_engine("constrained", w_pad=0.03, wspace=0.02)
         grid = figure.subplots(len(rows), 4, squeeze=False, width_ratios=(1.0, 1.1, 1.0, 1.1))
         for k, row in enumerate(rows):
             for score, pair in zip(scores.predictive(fits), (grid[k, :2], grid[k, 2:]), strict=True):
@@ -89,7 +95,7 @@ def _draw(rows: Sequence[Row], fits: pd.DataFrame, stem: str | Path, title: str,
         return style.save(figure, stem)
 
 
-def shade(m: int, sizes: Sequence[int]) -> tuple:
+def shade(m: int, sizes: Sequence[int]) -> tuple[float, float, float, float]:
     """Colour of a number of pseudo-points, the lighter the more."""
     from matplotlib import colormaps
 
@@ -97,7 +103,7 @@ def shade(m: int, sizes: Sequence[int]) -> tuple:
     return colormaps["viridis"](0.9 * sizes.index(m) / max(len(sizes) - 1, 1))
 
 
-def _handles(fits: pd.DataFrame) -> list:
+def _handles(fits: pd.DataFrame) -> list[Line2D]:
     from matplotlib.lines import Line2D
 
     sizes = sorted(scores.sparse(fits)["m"].unique())
@@ -112,7 +118,7 @@ def points(fits: pd.DataFrame, first: str, second: str, score: Score) -> pd.Data
     return table.rename(columns={first: "first", second: "second"})
 
 
-def _scatter(axes, row: Row, score: Score) -> None:
+def _scatter(axes: Axes, row: Row, score: Score) -> None:
     table = points(row.fits, row.first, row.second, score)
     sizes = sorted(scores.sparse(row.fits)["m"].unique())
     log = score.column == "smse"
@@ -132,9 +138,10 @@ def _scatter(axes, row: Row, score: Score) -> None:
     axes.set_xlabel(scores.label(row.second), fontsize=7.5)
 
 
-def _histogram(axes, row: Row, score: Score) -> None:
+def _histogram(axes: Axes, row: Row, score: Score) -> None:
     """Differences second - first; what lies beyond the outermost bins is counted in them."""
     found = compare.duel(row.fits, row.first, row.second, score)
+    assert found is not None  # a fit has all scores or none, and the row is there
     values = found.differences.to_numpy(float)
     values = values[values != 0]
     reach = max(np.quantile(np.abs(values), 0.95), score.margin) if len(values) else score.margin

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilted.results.pep import compare, curves, duels, ranking, scores
-from tilted.results.pep.scores import ERROR, NLL, NLML, SMLL, SMSE, Score
+from tilted.results.pep.scores import ERROR, NLL, NLML, SMLL, SMSE
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from tilted.results.audit.rows import Score
 
 TRACES = {"figure11": SMLL, "figure12": SMSE, "figure13": NLML}
 
@@ -74,7 +76,7 @@ def number(path: Path) -> int:
     return int(path.stem.removeprefix("figure"))
 
 
-def _real(real: pd.DataFrame, folder: Path, numbers: Numbers) -> list:
+def _real(real: pd.DataFrame, folder: Path, numbers: Numbers) -> list[tuple[Path, Path]]:
     pairs = {name: pair for name, pair in zip(numbers.pairs, duels.PAIRS, strict=True)
              if duels.drawable(real, *pair)}  # fmt: skip
     drawn = [duels.by_dataset(real, *pair, folder / name) for name, pair in pairs.items()]

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted.results import style
-from tilted.results.pep.scores import FULL, Score, coverage
+from tilted.results.pep.scores import FULL, coverage
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+    from matplotlib.typing import ColorType
+    from numpy.typing import ArrayLike
+
+    from tilted.results.audit.rows import Score
 
 MARKERS = "osD^vPX<>"
 POWERS = (0.0, 0.05, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
@@ -38,7 +46,7 @@ WIDE, NARROW = 2.2, 3.0
 """How far apart, as a factor, numbers of pseudo-points are whose ticks have labels, by width of the panel."""
 
 
-def colour(alpha: str) -> str | tuple:
+def colour(alpha: str) -> ColorType:
     """From dark blue (VFE) to orange (EP); black for the full GP."""
     if alpha == FULL:
         return "black"
@@ -57,7 +65,7 @@ def natural(fits: pd.DataFrame, score: Score) -> pd.Series:
     return fits[score.column] / fits["n_train"] if score.column == "nlml" else fits[score.column]
 
 
-def size_axis(axes, sizes: Sequence[int], apart: float) -> None:
+def size_axis(axes: Axes, sizes: Sequence[int], apart: float) -> None:
     """A logarithmic axis of M with ticks at numbers run that are a factor ``apart``, the first among them.
 
     Where all are nearer, the last has one too.
@@ -76,7 +84,7 @@ def size_axis(axes, sizes: Sequence[int], apart: float) -> None:
     axes.set_xlim(sizes[0] / 1.25, sizes[-1] * 1.25)
 
 
-def plain_ticks(axis, ends: tuple[float, float], most: int = 4) -> None:
+def plain_ticks(axis: Axis, ends: tuple[float, float], most: int = 4) -> None:
     """Ticks of a logarithmic axis at round numbers written out, at most ``most`` of them."""
     from matplotlib.ticker import MaxNLocator, NullLocator
 
@@ -92,7 +100,7 @@ def plain_ticks(axis, ends: tuple[float, float], most: int = 4) -> None:
     axis.set_ticks(ticks, [f"{x:g}".replace("e-0", "e-") for x in ticks])
 
 
-def bounds(values, log: bool = False) -> tuple[float, float]:
+def bounds(values: ArrayLike, log: bool = False) -> tuple[float, float]:
     """Limits of an axis that leave out at most `BEYOND` of the values at either end, if these are far out."""
     found = np.log(values) if log else np.asarray(values, dtype=float)
     low, high = np.quantile(found, [BEYOND, 1.0 - BEYOND])
@@ -103,19 +111,19 @@ def bounds(values, log: bool = False) -> tuple[float, float]:
     return tuple(np.exp(ends) if log else ends)
 
 
-def outside(axes, n: int, height: float = 0.97) -> None:
+def outside(axes: Axes, n: int, height: float = 0.97) -> None:
     """Says how many points lie outside of a panel."""
     if n:
         axes.text(0.97, height, f"{n} outside", transform=axes.transAxes, ha="right", fontsize=6.0,
                   va="top" if height > 0.5 else "bottom", color=style.GREY)  # fmt: skip
 
 
-def covered(figure, fits: pd.DataFrame, handles: Sequence = (), columns: int = 9) -> None:
+def covered(figure: Figure, fits: pd.DataFrame, handles: Sequence[Artist] = (), columns: int = 9) -> None:
     """The line of coverage below a figure, above its legend if it has one."""
     below(figure, coverage(fits).text, handles, columns)
 
 
-def below(figure, text: str, handles: Sequence = (), columns: int = 9) -> None:
+def below(figure: Figure, text: str, handles: Sequence[Artist] = (), columns: int = 9) -> None:
     """A line of text below a figure, wrapped, above its legend if it has one."""
     n_lines = -(-len(text) // int(19.0 * figure.get_size_inches()[0]))
     text = "\n".join(textwrap.wrap(text, len(text) // n_lines + 10))

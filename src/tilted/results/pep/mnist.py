@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tilted.experiments.mnist import COLUMNS, FAILED, NAME, OK, RUN
+from tilted.data.mnist import NAME
+from tilted.experiments.mnist import COLUMNS, FAILED, OK, RUN
 from tilted.results import compact, stamps, store, studies
 from tilted.results.grid import counted
 from tilted.results.runs import Change
 from tilted.results.store import RecordError
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 FILE = studies.DIGITS
@@ -46,7 +49,7 @@ def fold_in(paths: Iterable[str | Path], path: str | Path, keep: bool = True) ->
     path = Path(path)
     old = read(path) if keep else None
     had = {} if old is None else {run: _plain(part) for run, part in old.groupby(list(RUN), sort=False)}
-    new: dict[tuple, list[dict]] = {}
+    new: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for source in sorted(map(Path, paths)):
         for record in store.read_records(source):
             new.setdefault(tuple(record[name] for name in RUN), []).append(_line(record))
@@ -58,18 +61,18 @@ def fold_in(paths: Iterable[str | Path], path: str | Path, keep: bool = True) ->
     return Change("runs", len(wins) - replaced, replaced, len(had) - replaced, len(outdated))
 
 
-def _line(record: dict) -> dict:
+def _line(record: dict[str, Any]) -> dict[str, Any]:
     stamp = record["run"]
     made = {"source": stamp["source"], "date": stamp["date"]}
     made["environment"] = stamps.environment(stamp["environment"])
     return {**{name: record[name] for name in COLUMNS}, **made}
 
 
-def _plain(part: pd.DataFrame) -> list[dict]:
+def _plain(part: pd.DataFrame) -> list[dict[str, Any]]:
     return part.astype(object).where(part.notna(), None).to_dict("records")
 
 
-def encode(lines: list[dict], where: object) -> str:
+def encode(lines: list[dict[str, Any]], where: object) -> str:
     """The record as text, sorted by M, power, seed and step.
 
     Raises
@@ -169,12 +172,15 @@ def ends(table: pd.DataFrame) -> Iterator[End]:
         groups = [run.sort_values("step") for _, run in part.groupby("seed")]
         last = [run.iloc[-1] for run in groups]
         done = [line for line in last if line["step"] == steps and line["outcome"] == OK]
-        scores = (np.array([line[name] for line in done]) for name in ("seconds", "error", "log_likelihood"))
+        seconds, error, log_likelihood = (
+            np.array([line[name] for line in done]) for name in ("seconds", "error", "log_likelihood")
+        )
         reached = {level: _first(groups, level) for level in LEVELS}
-        counts = (int(sum(run[name].max() for run in groups if run[name].notna().any()))
-                  for name in ("skipped", "refused"))  # fmt: skip
+        skipped, refused = (int(sum(run[name].max() for run in groups if run[name].notna().any()))
+                            for name in ("skipped", "refused"))  # fmt: skip
         number = len(groups), len(groups) - len(done)
-        yield End(power(alpha), int(m), int(steps), *number, *scores, reached, *counts)
+        yield End(power(alpha), int(m), int(steps), *number, seconds, error, log_likelihood, reached,
+                  skipped, refused)  # fmt: skip
 
 
 def _first(runs: list[pd.DataFrame], level: float) -> np.ndarray:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilted.experiments.mnist import OK
 from tilted.results import style
 from tilted.results.pep import looks, mnist, scores
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.typing import ColorType
 
 NUMBERS = {100: "figure31", 200: "figure32"}
 CAPTIONS = {
@@ -35,11 +38,11 @@ def write(table: pd.DataFrame, folder: str | Path) -> list[Path]:
     return [
         draw(table[table["m"] == m], Path(folder, name))[1]
         for m, name in NUMBERS.items()
-        if ((table["m"] == m) & (table["outcome"] == mnist.OK)).any()
+        if ((table["m"] == m) & (table["outcome"] == OK)).any()
     ]
 
 
-def draw(table: pd.DataFrame, stem: str | Path):
+def draw(table: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """One figure of runs with the same M; the files of `style.save`."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -70,10 +73,10 @@ def draw(table: pd.DataFrame, stem: str | Path):
         return style.save(figure, stem)
 
 
-def _curves(axes, part: pd.DataFrame, score: str, colour, marker: str, first: int) -> None:
+def _curves(axes: Axes, part: pd.DataFrame, score: str, colour: ColorType, marker: str, first: int) -> None:
     """Every seed, and their mean where it is of all; markers of different powers at different steps."""
     factor = 100.0 if score == "error" else 1.0
-    measured = part[part["outcome"] == mnist.OK]
+    measured = part[part["outcome"] == OK]
     for _, run in measured.groupby("seed"):
         line = run.sort_values("step")
         axes.plot(line["seconds"], factor * line[score], color=colour, alpha=0.4, linewidth=0.6)

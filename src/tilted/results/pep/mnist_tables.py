@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilted.experiments.mnist import FAILED
 from tilted.results import stamps, studies
 from tilted.results.grid import grid, items
 from tilted.results.pep import mnist, scores
@@ -14,7 +15,11 @@ from tilted.results.pep.mnist import LEVELS, End
 from tilted.results.store import write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
+
+    from tilted.results.grid import Grid
 
 NAMES = ("pep_mnist.csv", "pep_mnist.md")
 TITLE = "Even against odd digits by minibatches"
@@ -48,7 +53,7 @@ def write(table: pd.DataFrame, folder: str | Path) -> list[Path]:
     return [write_text(Path(folder, NAMES[0]), csv), write_text(Path(folder, NAMES[1]), markdown(table))]
 
 
-def _line(end: End) -> tuple:
+def _line(end: End) -> tuple[object, ...]:
     reached = [end.reached[level] for level in LEVELS]
     least_and_most = [f(x) if len(x) else np.nan for x in (end.error, end.log_likelihood)
                       for f in (np.mean, np.min, np.max)]  # fmt: skip
@@ -62,7 +67,7 @@ def _line(end: End) -> tuple:
     )
 
 
-def cells(table: pd.DataFrame) -> tuple:
+def cells(table: pd.DataFrame) -> Grid:
     """Header, alignment and cells: a line an M and power."""
     return HEADER, "r" * len(HEADER), [_cells(end) for end in mnist.ends(table)]
 
@@ -87,7 +92,7 @@ def _reached(seconds: np.ndarray, n_runs: int) -> str:
     return _spread(seconds, np.median, ".1f") + some
 
 
-def _spread(values: np.ndarray, middle, form: str) -> str:
+def _spread(values: np.ndarray, middle: Callable[[np.ndarray], float], form: str) -> str:
     if not len(values):
         return "-"
     text = f"{middle(values):{form}}"
@@ -113,7 +118,7 @@ def markdown(table: pd.DataFrame) -> str:
 
 def _failures(table: pd.DataFrame) -> list[str]:
     """Measurements without numbers, and trainings that ended early."""
-    failed = table[table["outcome"] == mnist.FAILED]
+    failed = table[table["outcome"] == FAILED]
     return [
         f"M = {line.m}, α = {mnist.power(line.alpha)}, seed {line.seed}, step {line.step}: {line.message}"
         for line in failed.itertuples()

@@ -16,6 +16,9 @@ from tilted.results.pep import looks, scores
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+
+    from tilted.results.audit.rows import Rule
 
 STEP, COVERING = 0.1, 0.25
 """Ratios of distances: a fall along α that would matter; how far below the data they may be at α = 1."""
@@ -66,7 +69,7 @@ def _by_power(found: pd.DataFrame, column: str) -> str:
     return ", ".join(f"{value:.2f} at α = {alpha:g}" for alpha, value in means.items())
 
 
-def _draft(row: str, units: np.ndarray, judge, margin: float, note: str) -> Draft:
+def _draft(row: str, units: np.ndarray, judge: Rule, margin: float, note: str) -> Draft:
     return Draft(row, QUANTITY, "factor", units, units, margin, judge, len(units), of="draw", note=note)
 
 
@@ -74,7 +77,7 @@ def _block(drafts: list[Draft], remark: str) -> Block:
     return Block("where pseudo-points end", TEST, tuple(tested(drafts)), float, remark)
 
 
-def draw(found: pd.DataFrame, points: pd.DataFrame, stem: str | Path):
+def draw(found: pd.DataFrame, points: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """Figure 23: a panel a power, and the distances of all draws.
 
     Parameters
@@ -100,7 +103,7 @@ def draw(found: pd.DataFrame, points: pd.DataFrame, stem: str | Path):
         return style.save(figure, stem)
 
 
-def _panel(axes, points: pd.DataFrame) -> None:
+def _panel(axes: Axes, points: pd.DataFrame) -> None:
     data, start, pseudo, boundary = (
         points[points["kind"] == kind] for kind in ("data", "start", "pseudo", "boundary")
     )
@@ -118,7 +121,7 @@ def _panel(axes, points: pd.DataFrame) -> None:
     looks.outside(axes, int((~inside).sum()), 0.03)
 
 
-def _distances(axes, found: pd.DataFrame) -> None:
+def _distances(axes: Axes, found: pd.DataFrame) -> None:
     for _, line in found.groupby("seed"):
         part = line.sort_values("alpha")
         axes.plot(part["alpha"], part["ratio"], color=style.LIGHT, linewidth=0.7, zorder=1)

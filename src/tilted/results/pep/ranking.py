@@ -9,10 +9,12 @@ import numpy as np
 
 from tilted.results import style
 from tilted.results.pep import compare, looks, scores
-from tilted.results.pep.scores import Score
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+
+    from tilted.results.audit.rows import Score
 
 
 def shares(fits: pd.DataFrame, score: Score) -> np.ndarray:
@@ -26,7 +28,7 @@ def shares(fits: pd.DataFrame, score: Score) -> np.ndarray:
     return table
 
 
-def figure_ranks(fits: pd.DataFrame, stem: str | Path):
+def figure_ranks(fits: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """Matrices of shares above, average ranks below, a column a score."""
     from matplotlib.figure import Figure
 
@@ -46,7 +48,7 @@ def figure_ranks(fits: pd.DataFrame, stem: str | Path):
         return style.save(figure, stem)
 
 
-def _matrix(axes, table: np.ndarray, powers: list[str]) -> None:
+def _matrix(axes: Axes, table: np.ndarray, powers: list[str]) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     between = LinearSegmentedColormap.from_list("shares", [style.BLUE, "white", style.ORANGE])
@@ -64,7 +66,7 @@ def _matrix(axes, table: np.ndarray, powers: list[str]) -> None:
         side.set_visible(False)
 
 
-def _ranks(axes, table: pd.DataFrame) -> None:
+def _ranks(axes: Axes, table: pd.DataFrame) -> None:
     for k, line in enumerate(table.itertuples()):
         error = line.se_splits if np.isfinite(line.se_splits) else 0.0
         axes.errorbar(k, line.rank, yerr=error, color=looks.colour(line.alpha), marker="o", markersize=4.0,

@@ -19,6 +19,8 @@ from tilted.results.runs import UNKNOWN, Change, Runs
 from tilted.results.store import RecordError
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
     from tilted.results.stamps import Made
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 OUTCOMES = OK, STOPPED, FAILED = ("ok", "stopped", "failed")
 
 
-def line_of(record: dict, form: Form = REGRESSION) -> dict:
+def line_of(record: dict[str, Any], form: Form = REGRESSION) -> dict[str, Any]:
     """Line of a frame from a fit record (``run_cell`` of the experiment)."""
     status = record["status"]
     outcome = FAILED if record["nlml"] is None else OK if status["converged"] else STOPPED
@@ -41,7 +43,7 @@ def power(alpha: float | str) -> str:
     return alpha if alpha == pep.FULL else f"{alpha:g}"
 
 
-def frame_of(lines: Iterable[dict], form: Form = REGRESSION) -> pd.DataFrame:
+def frame_of(lines: Iterable[dict[str, Any]], form: Form = REGRESSION) -> pd.DataFrame:
     """Lines as a frame, sorted: data set, variant, m, alpha, split."""
     import pandas as pd
 
@@ -180,14 +182,15 @@ def fold_all(fits: str | Path, folder: str | Path) -> dict[str, Change]:
     return {form.file: fold_in(paths, folder, form=form) for form, paths in found.items() if paths}
 
 
-def _key(line: dict, form: Form) -> tuple:
+def _key(line: dict[str, Any], form: Form) -> tuple[Any, ...]:
     return tuple(line[name] for name in form.key)
 
 
-def _collected(paths: Iterable[str | Path], form: Form) -> tuple[dict[tuple, dict], Runs]:
+def _collected(paths: Iterable[str | Path], form: Form) -> tuple[dict[tuple[Any, ...], dict[str, Any]], Runs]:
     """Fit -> its line, and stamps."""
-    lines: dict[tuple, dict] = {}
-    made, ages = Runs(), {}
+    lines: dict[tuple[Any, ...], dict[str, Any]] = {}
+    ages: dict[tuple[Any, ...], tuple[str, int]] = {}
+    made = Runs()
     for path in sorted(map(Path, paths)):
         written, seen = path.stat().st_mtime_ns, set()
         for record in store.read_records(path):
@@ -215,7 +218,7 @@ def load(folder: str | Path, form: Form = REGRESSION) -> pd.DataFrame:
 def made(folder: str | Path, form: Form = REGRESSION) -> list[Made]:
     """By which source the records of a folder were made, a part a data set and stamp (`stamps.note`)."""
     found, today = runs.read(folder, form.provenance, form.key), closure_hash(form.module)
-    parts = {}
+    parts: dict[Made, None] = {}
     for (dataset, *_), stamp in found.seeds.items():
         versions = found.environments.get(stamp["environment"])
         where = stamps.environment(versions) if versions else ""

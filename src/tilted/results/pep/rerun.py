@@ -22,9 +22,13 @@ from tilted.results.pep.forms import REGRESSION
 from tilted.results.store import write_text
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
     from tilted.results.stamps import Made
+
+    Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 FILE = "verified.csv"
 TOLERANCE = 1e-6
@@ -48,12 +52,12 @@ class Check(NamedTuple):
     source: str
 
     @property
-    def fit(self) -> tuple:
+    def fit(self) -> tuple[str, int, str, int, str]:
         """Which one."""
         return self[:5]
 
 
-def record_hash(line: dict) -> str:
+def record_hash(line: dict[str, Any]) -> str:
     """Hash of the numbers of a record, as its file has them, without the time it took."""
     numbers = {name: f"{line[name]:.{REGRESSION.digits[name]}g}" for name in REGRESSION.scores}
     return content_hash({**numbers, "evaluations": int(line["evaluations"]), "message": line["message"]})
@@ -78,7 +82,7 @@ def sample(frame: pd.DataFrame, fits: int, seed: int) -> pd.DataFrame:
     return small.loc[sorted(np.concatenate(drawn))] if drawn else small
 
 
-def check(line: dict, parts) -> Check:
+def check(line: dict[str, Any], parts: Parts) -> Check:
     """Repeat a fit on the training and test parts of its split."""
     alpha = line["alpha"] if line["alpha"] == pep.FULL else float(line["alpha"])
     record = pep.run_cell(parts, line["dataset"], line["split"], alpha, line["m"], start=line["start"])
@@ -90,8 +94,9 @@ def check(line: dict, parts) -> Check:
             scale = 1.0 if name == "nlml" else max(1.0, abs(a))
             gap = abs(a - b) / scale
             largest = max(largest, float(gap) if np.isfinite(gap) else np.inf)
-    name = (line[key] for key in ("dataset", "split", "alpha", "m", "start"))
-    return Check(*name, largest, largest <= TOLERANCE, record_hash(line), closure_hash(REGRESSION.module))
+    dataset, split, power, m, start = (line[key] for key in ("dataset", "split", "alpha", "m", "start"))
+    stamp = record_hash(line), closure_hash(REGRESSION.module)
+    return Check(dataset, split, power, m, start, largest, largest <= TOLERANCE, *stamp)
 
 
 def verify(
@@ -157,7 +162,8 @@ def _parsed(line: dict[str, str]) -> Check:
         raise ValueError(f"passed '{line['passed']}'")
     numbers = {"split": int(line["split"]), "m": int(line["m"])}
     gap = {"largest_difference": float(line["largest_difference"]), "passed": line["passed"] == "yes"}
-    return Check(**{**line, **numbers, **gap})
+    cells: dict[str, Any] = {**line, **numbers, **gap}
+    return Check(**cells)
 
 
 def made(folder: str | Path, frame: pd.DataFrame) -> list[Made]:

@@ -6,7 +6,7 @@ initial values are compared, the others belong to the study of initial values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -189,7 +189,7 @@ def coverage(fits: pd.DataFrame) -> Coverage:
     return Coverage(splits, sizes, powers, len(part), n_stopped, n_failed, expected - len(part), protocol)
 
 
-def _sorted(numbers: Iterable) -> tuple[int, ...]:
+def _sorted(numbers: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted({int(number) for number in numbers}))
 
 
@@ -200,9 +200,9 @@ def _sets(splits: dict[str, tuple[int, ...]]) -> str:
     return f"{counted(len(splits), 'set')}, {_alike(splits, 'splits', spans)}"
 
 
-def _alike(found: dict[str, tuple[int, ...]], what: str, shown) -> str:
+def _alike(found: dict[str, tuple[int, ...]], what: str, shown: Callable[[tuple[int, ...]], str]) -> str:
     """``what`` 0-4 if all data sets have the same, else each group by name."""
-    groups: dict[tuple, list[str]] = {}
+    groups: dict[tuple[int, ...], list[str]] = {}
     for name, numbers in found.items():
         groups.setdefault(numbers, []).append(NAMES[name])
     if len(groups) == 1:

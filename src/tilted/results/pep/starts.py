@@ -15,12 +15,13 @@ from tilted.experiments import pep
 from tilted.results import stamps
 from tilted.results.grid import grid
 from tilted.results.pep import records, rerun
+from tilted.results.pep.forms import REGRESSION
 from tilted.results.store import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCORES = records.REGRESSION.scores
+SCORES = REGRESSION.scores
 CELL = ("dataset", "alpha", "m", "split")
 NAMES = "pep_starts.csv", "pep_starts.md"
 COLUMNS = (
@@ -104,7 +105,7 @@ def write(folder: str | Path, tables: str | Path) -> list[Path]:
     list of Path
         Empty if there are no records, or none from another start.
     """
-    path = Path(folder, records.REGRESSION.file)
+    path = Path(folder, REGRESSION.file)
     frame = records.read_records(path) if path.is_file() else records.frame_of([])
     found = effects(frame)
     if not len(found):

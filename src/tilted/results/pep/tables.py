@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,12 +13,17 @@ from tilted.results.audit.units import estimate
 from tilted.results.grid import grid, items
 from tilted.results.pep import compare, rerun, scores, words
 from tilted.results.pep.published import Printed
-from tilted.results.pep.scores import FAILED, FULL, NAMES, OK, Score
+from tilted.results.pep.scores import FAILED, FULL, NAMES, OK
 from tilted.results.store import write_text
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
     import pandas as pd
 
+    from tilted.results.audit.rows import Score
+    from tilted.results.grid import Grid
     from tilted.results.stamps import Made
 
 ALL = "all"
@@ -55,14 +60,14 @@ WIN_COLUMNS = (
 )
 
 
-def _win(name: str, score: Score, first: str, second: str, found: compare.Duel) -> dict:
+def _win(name: str, score: Score, first: str, second: str, found: compare.Duel) -> dict[str, Any]:
     intervals = [_interval(found.shares(unit)) for unit in ("split", "dataset")]
     values = (found.n, found.wins, found.losses, found.ties, found.share, *intervals[0], *intervals[1],
               *found.beyond(score.margin), found.n_left_out)  # fmt: skip
     return dict(zip(WIN_COLUMNS, (score.name, first, second, name, *values), strict=True))
 
 
-def _interval(shares) -> tuple[float, float]:
+def _interval(shares: np.ndarray) -> tuple[float, float]:
     found = estimate(shares)
     low, high = found.interval() if found else (math.nan, math.nan)
     return (max(low, 0.0), min(high, 1.0)) if found else (low, high)
@@ -104,8 +109,8 @@ def write(
         Lines of a further section of the page.
     """
     page, *rest = (Path(folder, name) for name in names(about.stem))
-    tables = [wins(fits), ranks(fits), compare.means(fits)]
-    text = markdown(fits, *tables, printed, about)
+    tables = won, ranked, means = wins(fits), ranks(fits), compare.means(fits)
+    text = markdown(fits, won, ranked, means, printed, about)
     text += "\n".join(["", *more]) if more else ""
     text += "\n".join(["", "## Provenance", "", *stamps.note(made, rerun.CHECKED), ""]) if made else ""
     return [
@@ -177,7 +182,7 @@ def _references(part: pd.DataFrame) -> str:
     return f"; full GP on {len(full)} splits, {failed} failed" if len(full) else "; no full GP"
 
 
-def published_wins(won: pd.DataFrame, printed: Sequence[Printed]) -> tuple:
+def published_wins(won: pd.DataFrame, printed: Sequence[Printed]) -> Grid:
     """Header, alignment and cells: the printed shares beside ours."""
     header = ("Score", "Power", "beats", "Published", "Ours", "Interval", "Other sets", "Won", "Lost", "Tied",
               "By more than matters", "Left out")  # fmt: skip
@@ -191,7 +196,7 @@ def published_wins(won: pd.DataFrame, printed: Sequence[Printed]) -> tuple:
     return header, "lllrrrrrrrrr", cells
 
 
-def _won(line) -> list[str]:
+def _won(line: pd.Series) -> list[str]:
     return [
         _percent(line["share"]),
         _range(line["low"], line["high"]),
@@ -202,7 +207,7 @@ def _won(line) -> list[str]:
     ]
 
 
-def matrix(won: pd.DataFrame, score: Score) -> tuple:
+def matrix(won: pd.DataFrame, score: Score) -> Grid:
     """Header, alignment and cells of all pairs of powers."""
     table = won[(won["dataset"] == ALL) & (won["score"] == score.name)].set_index(["first", "second"])[
         "share"
@@ -215,7 +220,7 @@ def matrix(won: pd.DataFrame, score: Score) -> tuple:
     return ("", *(f"α = {b}" for b in powers)), "l" + "r" * len(powers), cells
 
 
-def by_dataset(won: pd.DataFrame, printed: Sequence[Printed]) -> tuple:
+def by_dataset(won: pd.DataFrame, printed: Sequence[Printed]) -> Grid:
     """Header, alignment and cells: the printed pairs, a column a data set; counts where some tie."""
     names = [name for name in NAMES if name in set(won["dataset"])]
     table = {(line.score, line.first, line.second, line.dataset): line for line in won.itertuples()}
@@ -227,7 +232,7 @@ def by_dataset(won: pd.DataFrame, printed: Sequence[Printed]) -> tuple:
     return ("Score", "Pair", *(NAMES[name] for name in names)), "ll" + "r" * len(names), cells
 
 
-def _counted_share(line) -> str:
+def _counted_share(line: Any) -> str:
     """Share won of a line of `wins`, if there is one."""
     if line is None:
         return ""
@@ -236,7 +241,7 @@ def _counted_share(line) -> str:
     )
 
 
-def average_ranks(ranked: pd.DataFrame) -> tuple:
+def average_ranks(ranked: pd.DataFrame) -> Grid:
     """Header, alignment and cells: a line a score and power."""
     header = ("Score", "Power", "Rank", "± splits", "± sets", "Experiments", "Left out")
     cells = [
@@ -247,18 +252,18 @@ def average_ranks(ranked: pd.DataFrame) -> tuple:
     return header, "llrrrrr", cells
 
 
-def mean_table(part: pd.DataFrame, score: Score) -> tuple:
+def mean_table(part: pd.DataFrame, score: Score) -> Grid:
     """Header, alignment and cells of one data set: a line an M, a column a power."""
     form = ".1f" if score.column == "nlml" else ".2e" if part[score.column].abs().min() < 1e-2 else ".4f"
     return _by_size(part, lambda line: _mean(line, score, form))
 
 
-def stopped_table(part: pd.DataFrame) -> tuple:
+def stopped_table(part: pd.DataFrame) -> Grid:
     """The same with the searches that stopped before they converged, of those with numbers."""
     return _by_size(part, lambda line: f"{line['n_stopped']} of {line['n']}")
 
 
-def _by_size(part: pd.DataFrame, shown) -> tuple:
+def _by_size(part: pd.DataFrame, shown: Callable[[dict[str, Any]], str]) -> Grid:
     """Header, alignment and cells: a line an M and one of the full GP, a column a power."""
     cells = {(line["m"], line["alpha"]): shown(line) for line in part.to_dict("records")}
     powers = [a for a in dict.fromkeys(part["alpha"]) if a != FULL]
@@ -269,7 +274,7 @@ def _by_size(part: pd.DataFrame, shown) -> tuple:
     return ("M", *(scores.label(alpha) for alpha in powers)), "r" * (1 + len(powers)), rows
 
 
-def _mean(line: dict, score: Score, form: str) -> str:
+def _mean(line: dict[str, Any], score: Score, form: str) -> str:
     mean, error = line[score.column], line[f"{score.column}_se"]
     star = "*" if line["n_failed"] else ""
     if math.isnan(mean):

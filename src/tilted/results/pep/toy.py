@@ -21,6 +21,8 @@ from tilted.results.pep.scores import FAILED, OK, STOPPED
 from tilted.results.store import RecordError, write_text
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 NAMES = {
@@ -40,7 +42,7 @@ difference learned - true with its 95 % interval (t over the sets) and its range
 the 500 and 500 more of the same function; the test points are the same."""
 
 
-def record(lines: Iterable[dict], path: str | Path) -> Path:
+def record(lines: Iterable[dict[str, Any]], path: str | Path) -> Path:
     """Write the record from lines with their stamps, in order of set, size and hyperparameters.
 
     Raises

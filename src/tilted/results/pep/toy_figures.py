@@ -15,6 +15,8 @@ from tilted.results.pep import looks, toy
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 FIGURES = {"figure9": 500, "figure10": 1000}
 """Figure of errors on the training and the test part -> its number of training points."""
@@ -47,7 +49,7 @@ def write(table: pd.DataFrame, folder: str | Path) -> list[Path]:
     return [png for _, png in drawn]
 
 
-def true_against_learned(table: pd.DataFrame, stem: str | Path):
+def true_against_learned(table: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """Figure 8: NLML a training point, test mean squared error and log loss; below, their differences."""
     from matplotlib.figure import Figure
 
@@ -60,9 +62,10 @@ def true_against_learned(table: pd.DataFrame, stem: str | Path):
             for n, kind in kinds.items():
                 found = toy.pairs(table, n, score)
                 by = n if score == "nlml" else 1
-                shown += [found.true / by, found.learned / by]
-                _dots(above, *shown[-2:], *kind)
-                _dots(below, found.true / by, found.learned - found.true, *kind)
+                true, learned = found.true / by, found.learned / by
+                shown += [true, learned]
+                _dots(above, true, learned, *kind)
+                _dots(below, true, found.learned - found.true, *kind)
             _square(above, shown)
             below.axhline(0.0, color="black", linestyle=DASHES, linewidth=0.7, zorder=1)
             below.set(xlim=above.get_xlim(), xlabel="true hyperparameters")
@@ -78,7 +81,7 @@ def true_against_learned(table: pd.DataFrame, stem: str | Path):
         return style.save(figure, stem)
 
 
-def train_and_test(table: pd.DataFrame, n: int, stem: str | Path):
+def train_and_test(table: pd.DataFrame, n: int, stem: str | Path) -> tuple[Path, Path]:
     """Figures 9 and 10: errors on the training and on the test part of every set, in order of the latter."""
     from matplotlib.figure import Figure
 
@@ -110,12 +113,12 @@ def train_and_test(table: pd.DataFrame, n: int, stem: str | Path):
         return style.save(figure, stem)
 
 
-def _dots(axes, x, y, colour: str, marker: str) -> None:
+def _dots(axes: Axes, x: pd.Series, y: pd.Series, colour: str, marker: str) -> None:
     axes.plot(x, y, linestyle="", marker=marker, color=colour, markersize=3.4, markeredgewidth=0.0, alpha=0.8,
               zorder=3)  # fmt: skip
 
 
-def _square(axes, values: Sequence[pd.Series]) -> None:
+def _square(axes: Axes, values: Sequence[pd.Series]) -> None:
     """The same limits on both axes, and the diagonal."""
     found = np.concatenate([v.to_numpy(float) for v in values])
     room = ROOM * (found.max() - found.min()) + 1e-12
@@ -124,7 +127,7 @@ def _square(axes, values: Sequence[pd.Series]) -> None:
     axes.set(xlim=ends, ylim=ends, box_aspect=1.0)
 
 
-def _handles(labels: dict[str, tuple[str, str]]) -> list:
+def _handles(labels: dict[str, tuple[str, str]]) -> list[Line2D]:
     from matplotlib.lines import Line2D
 
     return [
@@ -134,7 +137,7 @@ def _handles(labels: dict[str, tuple[str, str]]) -> list:
     ]  # fmt: skip
 
 
-def _line(label: str):
+def _line(label: str) -> Line2D:
     from matplotlib.lines import Line2D
 
     return Line2D([], [], color="black", linestyle=DASHES, linewidth=0.7, label=label)

@@ -72,7 +72,7 @@ def _same(effect: float) -> float:
 
 
 def _shares(
-    found: pd.DataFrame, fits: pd.Series, quantity: str, needed: float, status=None
+    found: pd.DataFrame, fits: pd.Series, quantity: str, needed: float, status: str | None = None
 ) -> tuple[Line, ...]:
     """A line a family: the share of its problems that are fine."""
     lines = []
@@ -98,7 +98,7 @@ def _interval(fine: int, n: int) -> tuple[float, float]:
 TOLERANCES = f"means within {MEAN:g} sd and sds within {100 * SD:g} %"
 
 
-def _posterior(found) -> list[Block]:
+def _posterior(found: pd.DataFrame | None) -> list[Block]:
     quantity = "problems within the tolerances"
     if found is None:
         return _missing(quantity)
@@ -108,7 +108,7 @@ def _posterior(found) -> list[Block]:
     ]
 
 
-def _converged(found) -> list[Block]:
+def _converged(found: pd.DataFrame | None) -> list[Block]:
     quantity = "problems on which EP converges"
     if found is None:
         return _missing(quantity)
@@ -124,7 +124,7 @@ def _converged(found) -> list[Block]:
     return [Block("to 1e-4", test, _shares(found, fine, quantity, 1.0), _same, remark)]
 
 
-def _predictive(found) -> list[Block]:
+def _predictive(found: pd.DataFrame | None) -> list[Block]:
     quantity = "problems within the tolerances"
     if found is None:
         return _missing(quantity)

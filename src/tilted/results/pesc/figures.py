@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilted.experiments.pesc_accuracy import AWAY, MEAN, SD
 from tilted.results import studies, style
-from tilted.results.pesc.claims import AWAY, MEAN, SD
 from tilted.results.pesc.tables import PROBLEMS, RULES, regret
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def write(found: dict[str, pd.DataFrame | None], folder: str | Path) -> list[Pat
     return drawn
 
 
-def draw_accuracy(found: pd.DataFrame, stem: str | Path):
+def draw_accuracy(found: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """A point a problem: against the distance from x*, and against the last factor's own error."""
     from matplotlib.figure import Figure
 
@@ -76,7 +76,7 @@ def _over(part: pd.DataFrame, suffix: str = "") -> pd.Series:
     return np.maximum(part[f"mean_error{suffix}"] / MEAN, part[f"sd_error{suffix}"] / SD)
 
 
-def draw_regret(table: pd.DataFrame, stem: str | Path):
+def draw_regret(table: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """A panel a problem, a line a rule."""
     from matplotlib.figure import Figure
 

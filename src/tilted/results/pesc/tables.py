@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilted.experiments.pesc_accuracy import AWAY, MEAN, SD
 from tilted.results import stamps, studies
 from tilted.results.grid import grid
-from tilted.results.pesc.claims import AWAY, MEAN, SD, within
+from tilted.results.pesc.claims import within
 from tilted.results.store import write_text
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 TITLE = "Predictive entropy search with constraints"
@@ -49,7 +52,7 @@ def accuracy(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame([_accuracy(name, part) for name, part in parts])
 
 
-def _accuracy(name: str, part: pd.DataFrame) -> dict:
+def _accuracy(name: str, part: pd.DataFrame) -> dict[str, Any]:
     relative = part["acquisition_error"] / part["acquisition_top"]
     return {
         "family": name,
@@ -118,7 +121,7 @@ def outside_cells(table: pd.DataFrame) -> tuple[list[str], str, list[list[str]]]
     return header, "llrrrrrl", rows
 
 
-def _errors(line: dict, suffix: str) -> str:
+def _errors(line: dict[str, Any], suffix: str) -> str:
     mean, sd = line[f"mean_error{suffix}"], line[f"sd_error{suffix}"]
     return "none" if np.isnan(mean) else f"{mean:.2f}, {100 * sd:.0f} %"
 
@@ -136,7 +139,7 @@ def regret_cells(table: pd.DataFrame, shown: int = 10) -> tuple[list[str], str, 
     return header, "ll" + 5 * "r", rows
 
 
-def _gap(line, kind: str) -> str:
+def _gap(line: Any, kind: str) -> str:
     low, median, high = (_number(getattr(line, f"{kind}_{name}")) for name in ("low", "median", "high"))
     return f"{median} [{low}, {high}]"
 

@@ -13,7 +13,13 @@ from tilted.results.rep import claims, figures, points, records, tables, words
 from tilted.results.written import Written
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
+
+    from tilted.results.audit.verdicts import Block
+
+    Judge = Callable[[pd.DataFrame | None, claims.Protocol], list[Block]]
 
 FIGURES = "rep"
 """Folder of the figures."""
@@ -28,7 +34,7 @@ MODULES = {
 """Kind of record -> the module that makes its lines; curves come with the fits."""
 
 
-def write(folder: str | Path | None, tables_folder, figures_folder) -> Written:
+def write(folder: str | Path | None, tables_folder: str | Path, figures_folder: str | Path) -> Written:
     """Write tables and figures of what there are records of; nothing without any.
 
     Parameters
@@ -57,8 +63,10 @@ def write(folder: str | Path | None, tables_folder, figures_folder) -> Written:
 def chapter(found: dict[str, pd.DataFrame | None]) -> Chapter:
     """Every claim under both protocols."""
     fits = claims.once(found["fits"])
-    judged = [(name, judge, found["points"]) for name, judge in points.OF_POINTS.items()]
-    judged += [(name, judge, fits) for name, judge in claims.OF_FITS.items()]
+    judged: list[tuple[str, Judge, pd.DataFrame | None]] = [
+        *((name, judge, found["points"]) for name, judge in points.OF_POINTS.items()),
+        *((name, judge, fits) for name, judge in claims.OF_FITS.items()),
+    ]
     findings = [
         Finding(name, protocol.name, tuple(judge(table, protocol)))
         for name, judge, table in judged

@@ -17,6 +17,13 @@ from tilted.results.rep.looks import LOOKS
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
+    from matplotlib.lines import Line2D
+    from matplotlib.typing import LineStyleType
+
+    Grid = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 BAYES = "bayes"
 PER_ROW = 5
@@ -51,7 +58,7 @@ def mapped(table: pd.DataFrame) -> pd.DataFrame:
     return table[np.isclose(table["flips"], FLIPS) & (table["split"] == SPLIT)]
 
 
-def maps(table: pd.DataFrame, stem: str | Path):
+def maps(table: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """Predictive probabilities of every method, and the training points beside the best classifier."""
     from matplotlib.figure import Figure
 
@@ -81,7 +88,7 @@ def maps(table: pd.DataFrame, stem: str | Path):
         return style.save(figure, stem)
 
 
-def _grid(part: pd.DataFrame):
+def _grid(part: pd.DataFrame) -> Grid:
     """Coordinates along both axes and probabilities [y, x]."""
     wide = part.pivot(index="y", columns="x", values="probability").sort_index().sort_index(axis=1)
     return wide.columns.to_numpy(float), wide.index.to_numpy(float), wide.to_numpy(float)
@@ -96,18 +103,18 @@ def _ended(method: str, line: pd.Series) -> str:
     return f"{first}\n{line['outcome']}, {sweeps} sweep{'' if sweeps == 1 else 's'}"
 
 
-def _map(axes, found, bayes):
+def _map(axes: Axes, found: Grid, bayes: Grid) -> QuadMesh:
     image = axes.pcolormesh(*found, cmap="PuOr_r", vmin=0.0, vmax=1.0, shading="nearest", rasterized=True)
     axes.contour(*found, levels=[0.5], colors="black", linewidths=1.1)
     _best(axes, bayes)
     return image
 
 
-def _best(axes, bayes) -> None:
+def _best(axes: Axes, bayes: Grid) -> None:
     axes.contour(*bayes, levels=[0.5], colors="#00796B", linewidths=1.1, linestyles="dashed")
 
 
-def _points(axes, bayes) -> None:
+def _points(axes: Axes, bayes: Grid) -> None:
     X, y, _, _ = blobs.draw(SPLIT, flips=FLIPS, n_test=2)
     for label, marker, colour in ((1.0, "x", "#B35806"), (-1.0, "o", "#542788")):
         part = X[y == label]
@@ -118,7 +125,7 @@ def _points(axes, bayes) -> None:
     axes.set_title(f"training points,\n{looks.percent(FLIPS)} of labels flipped", fontsize=6.6)
 
 
-def _map_handles() -> list:
+def _map_handles() -> list[Line2D]:
     return [
         looks.mark("", "boundary of the method", color="black", linestyle="-"),
         looks.mark("", "of the best classifier", color="#00796B", linestyle="--"),
@@ -127,7 +134,7 @@ def _map_handles() -> list:
     ]
 
 
-def changes(curves: pd.DataFrame, fits: pd.DataFrame, stem: str | Path):
+def changes(curves: pd.DataFrame, fits: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """Change of the weights sweep by sweep on one training set a rate of flips; how each run ended."""
     from matplotlib.figure import Figure
 
@@ -137,8 +144,8 @@ def changes(curves: pd.DataFrame, fits: pd.DataFrame, stem: str | Path):
         figure = Figure(figsize=(7.2, 0.9 + 2.0 * len(rates)), layout="constrained")
         grid = figure.subplots(len(rates), len(SHOWN), sharex=True, sharey=True, squeeze=False)
         for row, flips in zip(grid, rates, strict=True):
-            for axes, methods in zip(row, SHOWN, strict=True):
-                for method in looks.present(curves, methods):
+            for axes, panel in zip(row, SHOWN, strict=True):
+                for method in looks.present(curves, panel):
                     own = [
                         part[(part["flips"] == flips) & (part["method"] == method)] for part in (curves, fits)
                     ]
@@ -161,12 +168,12 @@ def changes(curves: pd.DataFrame, fits: pd.DataFrame, stem: str | Path):
         return style.save(figure, stem)
 
 
-def _dashes(method: str):
+def _dashes(method: str) -> LineStyleType:
     """Of a curve: the two printed forms of REP often coincide."""
     return looks.DASHES if method == "rep-as-described" else "-"
 
 
-def _curve(axes, line: pd.DataFrame, fit: pd.DataFrame, method: str) -> None:
+def _curve(axes: Axes, line: pd.DataFrame, fit: pd.DataFrame, method: str) -> None:
     colour = LOOKS[method].colour
     axes.plot(line["sweep"], line["change"], color=colour, linestyle=_dashes(method), linewidth=1.1, zorder=3)
     outcome = fit["outcome"].iloc[0] if len(fit) else ""
@@ -176,7 +183,7 @@ def _curve(axes, line: pd.DataFrame, fit: pd.DataFrame, method: str) -> None:
               markersize=size, markeredgecolor="white", markeredgewidth=0.4, zorder=4)  # fmt: skip
 
 
-def scores(fits: pd.DataFrame, stem: str | Path):
+def scores(fits: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """Sweeps, runs that did not converge and test errors, a row a method, for each rate of flips."""
     from matplotlib.figure import Figure
 
@@ -215,7 +222,7 @@ def scores(fits: pd.DataFrame, stem: str | Path):
         return style.save(figure, stem)
 
 
-def _score_row(panels, part: pd.DataFrame, height: int, method: str) -> None:
+def _score_row(panels: np.ndarray, part: pd.DataFrame, height: int, method: str) -> None:
     """Sweeps, outcomes and errors of a method; the mean of sweeps is of runs that converged."""
     looks.runs(panels[0], part, "sweeps", height, method)
     converged = part[part["outcome"] == CONVERGED]
@@ -228,7 +235,7 @@ def _score_row(panels, part: pd.DataFrame, height: int, method: str) -> None:
         looks.middle(panels[2], 100.0 * scored.mean(), height)
 
 
-def exact(table: pd.DataFrame, stem: str | Path):
+def exact(table: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """Errors of the latent marginals against long-run sampling, a row a method, for each rate of flips."""
     from matplotlib.figure import Figure
 
@@ -253,7 +260,7 @@ def exact(table: pd.DataFrame, stem: str | Path):
         return style.save(figure, stem)
 
 
-def _distance(axes, part: pd.DataFrame, score: str, height: int, method: str) -> None:
+def _distance(axes: Axes, part: pd.DataFrame, score: str, height: int, method: str) -> None:
     look, scale = LOOKS[method], 100.0 if score == "wrong_sign" else 1.0
     for _, line in part.iterrows():
         marker, edge = (look.marker, 0.0) if line["outcome"] == CONVERGED else ("x", 1.3)
@@ -261,7 +268,7 @@ def _distance(axes, part: pd.DataFrame, score: str, height: int, method: str) ->
                   markeredgewidth=edge, clip_on=False, zorder=3)  # fmt: skip
 
 
-def _exact_handles() -> list:
+def _exact_handles() -> list[Artist]:
     from matplotlib.patches import Patch
 
     return [

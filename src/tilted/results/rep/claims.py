@@ -24,6 +24,9 @@ from tilted.results.grid import counted
 if TYPE_CHECKING:
     import pandas as pd
 
+    Cell = tuple[str, float]
+    """A data set and a share of flipped labels."""
+
 ERROR_MARGIN = 0.005
 """Smallest difference of error rates that matters: half a percentage point."""
 
@@ -61,7 +64,7 @@ def scores(fits: pd.DataFrame, dataset: str, flips: float) -> pd.DataFrame:
     return _of_cell(fits, (dataset, flips)).pivot(index="split", columns="method", values="error")
 
 
-def of_paper(fits: pd.DataFrame | None, datasets: Iterable[str]) -> list[tuple[str, float]]:
+def of_paper(fits: pd.DataFrame | None, datasets: Iterable[str]) -> list[Cell]:
     """(data set, share of flips) that were run, in order."""
     if fits is None:
         return []
@@ -73,13 +76,15 @@ def of_paper(fits: pd.DataFrame | None, datasets: Iterable[str]) -> list[tuple[s
     ]
 
 
-def errors(fits: pd.DataFrame | None, protocol: Protocol, cells: Iterable[tuple[str, float]]) -> list[Block]:
+def errors(fits: pd.DataFrame | None, protocol: Protocol, cells: Iterable[Cell]) -> list[Block]:
     """REP4, REP5, REP6: error of EP, and of Power EP, minus that of REP; beside it EP by other iterations."""
     cells = list(cells)
     if fits is None or not cells:
         return [Block("test error", T_TEST, (Line("test error", "not run", "error"),), float, "not run")]
-    blocks = [(f"against EP and Power EP{_favour(protocol)}", (EP, PEP), protocol.rep)]
-    blocks += [("against damped EP and the engine's EP", BESIDE, protocol.rep)]
+    blocks: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = [
+        (f"against EP and Power EP{_favour(protocol)}", (EP, PEP), protocol.rep),
+        ("against damped EP and the engine's EP", BESIDE, protocol.rep),
+    ]
     if len(protocol.rep) > 1:
         blocks += [("EP against REP, both by the engine", (BY_ENGINE[0],), (BY_ENGINE[1],))]
     return [_block(fits, cells, *of) for of in blocks]
@@ -89,7 +94,9 @@ def _favour(protocol: Protocol) -> str:
     return ", the most favourable reading of each row" if len(protocol.rep) > 1 else ""
 
 
-def _block(fits: pd.DataFrame, cells: list[tuple[str, float]], name: str, others, rep) -> Block:
+def _block(
+    fits: pd.DataFrame, cells: list[Cell], name: str, others: tuple[str, ...], rep: tuple[str, ...]
+) -> Block:
     """Other methods minus REP; p-values are adjusted over every reading, of which the best is shown."""
     groups = [_drafts(fits, cell, other, rep) for cell in cells for other in others]
     lines = iter(tested([draft for group in groups for draft in group]))
@@ -102,12 +109,12 @@ def _effect(line: Line) -> float:
     return -np.inf if np.isnan(line.effect) else line.effect
 
 
-def _row(cell: tuple[str, float]) -> str:
+def _row(cell: Cell) -> str:
     dataset, flips = cell
     return f"{NAMES.get(dataset, 'Made-up')}, {100 * flips:g} % flipped" if flips else NAMES[dataset]
 
 
-def _drafts(fits: pd.DataFrame, cell: tuple[str, float], other: str, rep: tuple[str, ...]) -> list[Draft]:
+def _drafts(fits: pd.DataFrame, cell: Cell, other: str, rep: tuple[str, ...]) -> list[Draft]:
     """The drafts of one data set: the other method's error minus that of REP, one a reading that was run."""
     table, part = scores(fits, *cell), _of_cell(fits, cell)
     parts = None if cell[0] == BLOBS else (float(part["n_train"].iloc[0]), float(part["n_test"].iloc[0]))
@@ -123,7 +130,13 @@ def _drafts(fits: pd.DataFrame, cell: tuple[str, float], other: str, rep: tuple[
     return found or [_error_draft(cell, other, np.empty(0))]
 
 
-def _error_draft(cell, other: str, differences, parts=None, note: str = "") -> Draft:
+def _error_draft(
+    cell: Cell,
+    other: str,
+    differences: np.ndarray,
+    parts: tuple[float, float] | None = None,
+    note: str = "",
+) -> Draft:
     quantity = f"{other} - REP, test error"
     return draft(_row(cell), quantity, "error", differences, ERROR_MARGIN, parts, note)
 
@@ -147,11 +160,11 @@ def draft(
                  of="difference", note=note, fewest=FEWEST)  # fmt: skip
 
 
-def _of_cell(fits: pd.DataFrame, cell: tuple[str, float]) -> pd.DataFrame:
+def _of_cell(fits: pd.DataFrame, cell: Cell) -> pd.DataFrame:
     return fits[(fits["dataset"] == cell[0]) & (fits["flips"] == cell[1])]
 
 
-def _troubles(fits: pd.DataFrame, cell: tuple[str, float], methods: tuple[str, ...]) -> str:
+def _troubles(fits: pd.DataFrame, cell: Cell, methods: tuple[str, ...]) -> str:
     """Runs that did not converge, by method; they are scored at their last proper posterior."""
     part, found = _of_cell(fits, cell), []
     for method in methods:
@@ -161,7 +174,7 @@ def _troubles(fits: pd.DataFrame, cell: tuple[str, float], methods: tuple[str, .
     return f"{_row(cell)}: not converged {', '.join(found)}" if found else ""
 
 
-def _lengthscales(fits: pd.DataFrame, cell: tuple[str, float], methods: tuple[str, ...]) -> str:
+def _lengthscales(fits: pd.DataFrame, cell: Cell, methods: tuple[str, ...]) -> str:
     """The lengthscales that were chosen, where they differ: then a difference of errors is theirs too."""
     part = _of_cell(fits, cell).drop_duplicates("method").set_index("method")["lengthscale"]
     of = part[[method for method in methods if method in part]]
@@ -210,13 +223,13 @@ def _share(row: str, quantity: str, hits: int, n: int, status: str, note: str = 
     return Line(row, quantity, "share", share, sample=inference, general=Inference(), n=n, note=note)
 
 
-def _always(cell, runs: pd.DataFrame, method: str) -> Line:
+def _always(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
     hits = int((runs["outcome"] == CONVERGED).sum())
     status = YES if len(runs) and hits == len(runs) else NO
     return _share(f"{_row(cell)}: REP converges", "runs converged", hits, len(runs), status, method)
 
 
-def _sometimes(cell, runs: pd.DataFrame, method: str) -> Line:
+def _sometimes(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
     diverged = int((runs["outcome"] == DIVERGED).sum())
     unsettled = int((runs["outcome"] != CONVERGED).sum()) - diverged
     status = YES if diverged else (UNDECIDED if unsettled else NO)
@@ -225,14 +238,14 @@ def _sometimes(cell, runs: pd.DataFrame, method: str) -> Line:
     return _share(row, "runs diverged", diverged, len(runs), status, note)
 
 
-def _shown(cell, fits: pd.DataFrame, method: str) -> Line:
+def _shown(cell: Cell, fits: pd.DataFrame, method: str) -> Line:
     part = _of_cell(fits, cell)
     part = part[part["method"] == method]
     hits = int((part["outcome"] == CONVERGED).sum())
     return _share(f"{_row(cell)}: {method}", "runs converged", hits, len(part), SHOWN)
 
 
-def _fewer(cell, other: pd.DataFrame, rep: pd.DataFrame, method: str) -> Draft:
+def _fewer(cell: Cell, other: pd.DataFrame, rep: pd.DataFrame, method: str) -> Draft:
     both = (other["outcome"] == CONVERGED) & (rep["outcome"] == CONVERGED)
     difference = (other["sweeps"] - rep["sweeps"])[both].to_numpy(float)
     note = f"{int(both.sum())} of {len(both)} sets where both converged"

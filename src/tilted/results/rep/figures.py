@@ -70,7 +70,7 @@ class Drawing(NamedTuple):
 
     kinds: tuple[str, ...]
     part: Callable[[pd.DataFrame], pd.DataFrame]
-    draw: Callable
+    draw: Callable[..., tuple[Path, Path]]
 
 
 DRAWINGS = {

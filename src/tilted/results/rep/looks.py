@@ -12,7 +12,12 @@ from tilted.inference.textbook import CONVERGED, DIVERGED, UNSETTLED
 from tilted.results import statistics, style
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
 
 class Look(NamedTuple):
@@ -62,18 +67,18 @@ def percent(share: float) -> str:
     return f"{100.0 * share:g} %"
 
 
-def rows(panels: Sequence, methods: Sequence[str]) -> None:
+def rows(panels: Sequence[Axes] | np.ndarray, methods: Sequence[str]) -> None:
     """Rows of methods on panels that share their y axis."""
     style.row_axis(panels, [LOOKS[name].label for name in methods])
 
 
-def beside(axes, height: float, text: str, **others) -> None:
+def beside(axes: Axes, height: float, text: str, **others: Any) -> None:
     """Small text at the right edge of a panel, at a height in its rows."""
     axes.text(1.02, height, text, transform=axes.get_yaxis_transform(), fontsize=5.8, color=style.GREY,
               **{"va": "center_baseline", **others})  # fmt: skip
 
 
-def runs(axes, part: pd.DataFrame, score: str, height: float, method: str, scale: float = 1.0) -> None:
+def runs(axes: Axes, part: pd.DataFrame, score: str, height: float, method: str, scale: float = 1.0) -> None:
     """Single runs of a method in its row: a dot where it converged, else a cross; none without a score."""
     look, room = LOOKS[method], 0.26
     places = height + np.linspace(-room, room, max(len(part), 1))
@@ -84,13 +89,13 @@ def runs(axes, part: pd.DataFrame, score: str, height: float, method: str, scale
               markeredgewidth=0.9, zorder=3)  # fmt: skip
 
 
-def middle(axes, value: float, height: float) -> None:
+def middle(axes: Axes, value: float, height: float) -> None:
     """A black tick in a row."""
     axes.plot([value, value], [height - 0.36, height + 0.36], color="black", linewidth=1.1, zorder=2,
               solid_capstyle="butt")  # fmt: skip
 
 
-def bars(axes, part: pd.DataFrame, height: float) -> None:
+def bars(axes: Axes, part: pd.DataFrame, height: float) -> None:
     """Numbers of runs that did not converge, a grey an outcome."""
     left = 0
     for name, grey in ENDS.items():
@@ -102,7 +107,7 @@ def bars(axes, part: pd.DataFrame, height: float) -> None:
         left += n
 
 
-def sweep_axis(axes) -> None:
+def sweep_axis(axes: Axes) -> None:
     """A logarithmic axis of the sweeps drawn so far, its ticks written out."""
     from matplotlib.ticker import NullLocator
 
@@ -112,7 +117,7 @@ def sweep_axis(axes) -> None:
     axes.set_xticks(shown, [f"{n}" for n in shown])
 
 
-def interval(axes, found: statistics.Estimate, height: float, method: str) -> None:
+def interval(axes: Axes, found: statistics.Estimate, height: float, method: str) -> None:
     """Mean and 95 % interval of an estimate of a share in a row, in percent."""
     look = LOOKS[method]
     low, high = (100.0 * end for end in found.interval())
@@ -122,7 +127,7 @@ def interval(axes, found: statistics.Estimate, height: float, method: str) -> No
                   zorder=3)  # fmt: skip
 
 
-def line_handle(method: str, label: str | None = None, **others):
+def line_handle(method: str, label: str | None = None, **others: Any) -> Line2D:
     """Handle of a method with line and marker."""
     from matplotlib.lines import Line2D
 
@@ -131,7 +136,7 @@ def line_handle(method: str, label: str | None = None, **others):
     return Line2D([], [], color=look.colour, label=label or look.label, **drawn)
 
 
-def mark(marker: str, label: str, **others):
+def mark(marker: str, label: str, **others: Any) -> Line2D:
     """Handle of a grey mark."""
     from matplotlib.lines import Line2D
 
@@ -139,7 +144,7 @@ def mark(marker: str, label: str, **others):
     return Line2D([], [], marker=marker, label=label, **drawn)
 
 
-def end_handles(outcomes: pd.Series) -> list:
+def end_handles(outcomes: pd.Series) -> list[Patch]:
     """Handles of `bars`, of the outcomes there are."""
     from matplotlib.patches import Patch
 

@@ -19,6 +19,7 @@ from tilted.results.rep.claims import DESCRIBED, Protocol, draft
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import ArrayLike
 
 ERRORS = {"mean_error": "mean", "covariance_error": "covariance"}
 PEPS = ("pep", PRINTED_PEP)
@@ -91,13 +92,13 @@ def _logs(table: pd.DataFrame) -> pd.DataFrame:
     return part.pivot(index="set", columns=["method", "value"], values=list(ERRORS))
 
 
-def _halves(sets) -> tuple[np.ndarray, np.ndarray]:
+def _halves(sets: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Sets of the first and of the second half."""
     ordered = np.sort(np.asarray(sets))
     return ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]
 
 
-def _pick(logs: pd.DataFrame, sets, methods: tuple[str, ...]) -> tuple[str, float]:
+def _pick(logs: pd.DataFrame, sets: np.ndarray, methods: tuple[str, ...]) -> tuple[str, float]:
     """(method, value) with the smallest mean log of both errors on some sets."""
     mean = sum(logs[error].loc[sets].mean() for error in ERRORS)
     # Power EP with u = 1 would be EP
@@ -105,7 +106,9 @@ def _pick(logs: pd.DataFrame, sets, methods: tuple[str, ...]) -> tuple[str, floa
     return min(of, key=lambda key: mean[key])
 
 
-def _picks(logs: pd.DataFrame, halves, methods: tuple[str, ...]) -> list[tuple[str, float]]:
+def _picks(
+    logs: pd.DataFrame, halves: tuple[np.ndarray, np.ndarray], methods: tuple[str, ...]
+) -> list[tuple[str, float]]:
     return [_pick(logs, half, methods) for half in halves]
 
 
@@ -118,7 +121,9 @@ def _picked(table: pd.DataFrame, pick: tuple[str, float]) -> str:
     return f"chosen {method} {value:g}{ended}"
 
 
-def _crossed(logs: pd.DataFrame, halves, methods: tuple[str, ...]) -> dict[str, pd.Series]:
+def _crossed(
+    logs: pd.DataFrame, halves: tuple[np.ndarray, np.ndarray], methods: tuple[str, ...]
+) -> dict[str, pd.Series]:
     """Log errors of each set with what the other half chose."""
     import pandas as pd
 

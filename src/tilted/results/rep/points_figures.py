@@ -16,7 +16,12 @@ from tilted.results.rep.looks import LOOKS
 from tilted.results.rep.points import ERRORS, PEPS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.typing import LineStyleType
 
 BASE = -1
 POWER = 0.8
@@ -39,7 +44,7 @@ def best(part: pd.DataFrame) -> pd.Series | None:
     return None if converged.empty else converged.loc[converged["mean_error"].idxmin()]
 
 
-def base(table: pd.DataFrame, stem: str | Path):
+def base(table: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """Decision boundaries of the base set; errors of mean and covariance against u and c."""
     from matplotlib.figure import Figure
 
@@ -70,7 +75,7 @@ def base(table: pd.DataFrame, stem: str | Path):
         return style.save(figure, stem)
 
 
-def _boundaries(axes, turns, table: pd.DataFrame) -> None:
+def _boundaries(axes: Axes, turns: Axes, table: pd.DataFrame) -> None:
     """The points with the boundaries; below, how far each is turned from the exact one."""
     X, y = five_points.points()
     for label, marker, colour in ((1.0, "x", "#B2182B"), (-1.0, "o", "black")):
@@ -109,7 +114,7 @@ def _named(method: str, line: pd.Series) -> str:
     return LOOKS[method].label + (f"\n{name} = {line['value']:.3g}" if name else "")
 
 
-def _boundary(axes, line: pd.Series, colour: str, dashes, width: float) -> None:
+def _boundary(axes: Axes, line: pd.Series, colour: str, dashes: LineStyleType, width: float) -> None:
     """The line through the origin at right angles to the mean weights."""
     direction = np.array([-float(line["mean_1"]), float(line["mean_0"])])
     ends = 12.0 * np.array([-1.0, 1.0])[:, None] * direction / np.linalg.norm(direction)
@@ -125,7 +130,7 @@ def _angle(line: pd.Series) -> float:
     return float(np.arctan2(line["mean_1"], line["mean_0"]))
 
 
-def _errors(axes, table: pd.DataFrame, methods, score: str) -> None:
+def _errors(axes: Axes, table: pd.DataFrame, methods: Iterable[str], score: str) -> None:
     """An error against the parameter, one line a method; EP's as a horizontal line."""
     for value in table.loc[table["method"] == "ep", score]:
         axes.axhline(value, color=LOOKS["ep"].colour, linestyle=looks.DASHES, linewidth=1.2, zorder=2)
@@ -140,7 +145,7 @@ def _errors(axes, table: pd.DataFrame, methods, score: str) -> None:
     axes.grid(True, axis="y")
 
 
-def _same_limits(first, second) -> None:
+def _same_limits(first: Axes, second: Axes) -> None:
     ends = [*first.get_ylim(), *second.get_ylim()]
     for axes in (first, second):
         axes.set_ylim(min(ends), max(ends))
@@ -159,7 +164,7 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-def over_sets(table: pd.DataFrame, stem: str | Path):
+def over_sets(table: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """Ratios of errors to EP's over the random sets: median, quartiles; below, runs not converged."""
     from matplotlib.figure import Figure
 
@@ -193,7 +198,7 @@ def over_sets(table: pd.DataFrame, stem: str | Path):
         return style.save(figure, stem)
 
 
-def _quartiles(axes, part: pd.DataFrame, score: str, method: str) -> None:
+def _quartiles(axes: Axes, part: pd.DataFrame, score: str, method: str) -> None:
     by, look = part.groupby("value")[score], LOOKS[method]
     low, middle, high = (by.quantile(q) for q in (0.25, 0.5, 0.75))
     axes.fill_between(low.index, low, high, color=look.colour, alpha=0.28, linewidth=0, zorder=2)
@@ -204,7 +209,7 @@ def _quartiles(axes, part: pd.DataFrame, score: str, method: str) -> None:
     axes.grid(True, axis="y")
 
 
-def _unconverged(axes, part: pd.DataFrame) -> None:
+def _unconverged(axes: Axes, part: pd.DataFrame) -> None:
     """Share of sets on which the runs of each value did not converge, an outcome on the other."""
     by = part.groupby("value")["outcome"]
     floor = 0.0
@@ -218,7 +223,7 @@ def _unconverged(axes, part: pd.DataFrame) -> None:
     axes.set_yticks([0.0, 0.5, 1.0], ["0", "50 %", "100 %"])
 
 
-def _quartile_handles() -> list:
+def _quartile_handles() -> list[Artist]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

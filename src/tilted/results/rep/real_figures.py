@@ -15,6 +15,7 @@ from tilted.results.rep.looks import LOOKS
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 SETS = {name: NAMES[name] for name in UCI}
 REFERENCE = EP
@@ -70,7 +71,7 @@ def differences(part: pd.DataFrame, method: str) -> tuple[statistics.Estimate, s
     return statistics.paired_t(found), statistics.corrected_resampled_t(found, *sizes)
 
 
-def benchmarks(fits: pd.DataFrame, stem: str | Path):
+def benchmarks(fits: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """Mean test errors of the sets, and differences from EP's on the same splits; outcomes beside."""
     from matplotlib.figure import Figure
 
@@ -95,7 +96,7 @@ def benchmarks(fits: pd.DataFrame, stem: str | Path):
         return style.save(figure, stem)
 
 
-def _errors(axes, part: pd.DataFrame, methods: list[str]) -> None:
+def _errors(axes: Axes, part: pd.DataFrame, methods: list[str]) -> None:
     for height, method in enumerate(methods):
         own = part[part["method"] == method]
         looks.beside(axes, height, looks.counts(own["outcome"]))
@@ -108,7 +109,7 @@ def _errors(axes, part: pd.DataFrame, methods: list[str]) -> None:
                 )
 
 
-def _differences(axes, part: pd.DataFrame, methods: list[str]) -> None:
+def _differences(axes: Axes, part: pd.DataFrame, methods: list[str]) -> None:
     axes.axvline(0.0, color=LOOKS[REFERENCE].colour, linestyle=looks.DASHES, linewidth=0.8)
     for height, method in enumerate(methods):
         found = differences(part, method)
@@ -118,7 +119,7 @@ def _differences(axes, part: pd.DataFrame, methods: list[str]) -> None:
             axes.plot(ends, [height, height], color=LOOKS[method].colour, linewidth=2.6, alpha=0.3, zorder=2)
 
 
-def spam(fits: pd.DataFrame, stem: str | Path):
+def spam(fits: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
     """Errors against the share of flipped labels, differences from EP's, and runs that did not converge."""
     from matplotlib.figure import Figure
 
@@ -153,10 +154,12 @@ def spam(fits: pd.DataFrame, stem: str | Path):
         return style.save(figure, stem)
 
 
-def _against_flips(panels, fits: pd.DataFrame, method: str, shift: float) -> None:
+def _against_flips(panels: np.ndarray, fits: pd.DataFrame, method: str, shift: float) -> None:
     """Mean error, difference from EP's and share of runs that did not converge of one method."""
     own = fits[fits["method"] == method]
-    errors, gaps, lost = {}, {}, {}
+    errors: dict[float, statistics.Estimate] = {}
+    gaps: dict[float, statistics.Estimate] = {}
+    lost: dict[float, float] = {}
     for flips, part in own.groupby("flips"):
         mean = mean_error(part)
         errors |= {flips: mean} if mean else {}
@@ -171,7 +174,7 @@ def _against_flips(panels, fits: pd.DataFrame, method: str, shift: float) -> Non
                    clip_on=False, zorder=3)  # fmt: skip
 
 
-def _estimates(axes, found: dict[float, statistics.Estimate], method: str, shift: float) -> None:
+def _estimates(axes: Axes, found: dict[float, statistics.Estimate], method: str, shift: float) -> None:
     if not found:
         return
     look = LOOKS[method]

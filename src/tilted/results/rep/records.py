@@ -32,6 +32,8 @@ from tilted.results.runs import Change
 from tilted.results.store import RecordError
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 FIT = ("dataset", "flips", "chosen_on", "split", "method")
@@ -109,7 +111,7 @@ def fold_in(paths: Mapping[str, Iterable[str | Path]], folder: str | Path, keep:
     return [change for *_, change in merged]
 
 
-def _curves(fits: list[dict]) -> Iterable[dict]:
+def _curves(fits: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     for fit in fits:
         if fit["dataset"] == BLOBS:
             same = {name: fit[name] for name in (*FIT, *stamps.COLUMNS)}
@@ -117,13 +119,13 @@ def _curves(fits: list[dict]) -> Iterable[dict]:
                 yield {**same, "sweep": sweep, "change": change}
 
 
-def _of_fits(curves, fits):
+def _of_fits(curves: pd.DataFrame, fits: pd.DataFrame) -> pd.DataFrame:
     """The lines of sweeps that the fits have: one made anew may have fewer, or be older than the one kept."""
     last = curves[list(FIT)].merge(fits[[*FIT, "sweeps"]], on=list(FIT), how="left")["sweeps"]
     return curves[(curves["sweep"].to_numpy() <= last.to_numpy()).astype(bool)]
 
 
-def _frame(kind: str, lines: Iterable[dict]):
+def _frame(kind: str, lines: Iterable[dict[str, Any]]) -> pd.DataFrame:
     """Lines as a table, keys with the digits of the file."""
     import pandas as pd
 
@@ -134,7 +136,7 @@ def _frame(kind: str, lines: Iterable[dict]):
     return table
 
 
-def _merged(kind: str, new, had):
+def _merged(kind: str, new: pd.DataFrame, had: pd.DataFrame | None) -> tuple[str, pd.DataFrame, Change]:
     """Kind, table and what changed in a record, None if there is none; a later day wins."""
     import pandas as pd
 

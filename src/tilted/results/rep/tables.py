@@ -19,6 +19,8 @@ from tilted.results.rep.points import ERRORS
 from tilted.results.store import write_text
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
 FILES = ("rep_errors.csv", "rep.md")
@@ -60,7 +62,7 @@ def write(found: Mapping[str, pd.DataFrame | None], folder: str | Path, provenan
     ]
 
 
-def lines(fits: pd.DataFrame | None) -> Iterator[tuple]:
+def lines(fits: pd.DataFrame | None) -> Iterator[tuple[Any, ...]]:
     """A line with `COLUMNS` for each data set, share of flips and method."""
     fits = once(fits)
     if fits is None:
@@ -79,7 +81,7 @@ def lines(fits: pd.DataFrame | None) -> Iterator[tuple]:
         )  # fmt: skip
 
 
-def _place(key: tuple) -> tuple:
+def _place(key: tuple[str, float, str]) -> tuple[int, float, int]:
     dataset, flips, method = key
     return ORDER.index(dataset), flips, list(RUN).index(method)
 
@@ -91,7 +93,7 @@ def name(dataset: str, flips: float) -> str:
 
 def cells(fits: pd.DataFrame | None) -> list[tuple[str, ...]]:
     """Rows under `HEADER`."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for line in lines(fits):
         of = dict(zip(COLUMNS, line, strict=True))
         parameter = RUN[of["method"]].name
