@@ -64,6 +64,20 @@ class Likelihood(Protocol):
         """Error [N] of the point prediction under N(m, v): 0 or 1 for labels, else absolute."""
 
 
+class Labels:
+    """Domain of likelihoods of labels -1 and +1."""
+
+    name: ClassVar[str]
+
+    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
+        """Labels [N] as floats; ValueError if one is not -1 or +1."""
+        return require_labels(y, self.name)
+
+    def check(self, y: np.typing.ArrayLike) -> np.ndarray:
+        """Training labels [N] as floats; ValueError also if only one class is present."""
+        return require_both_labels(y, self.name)
+
+
 def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
     """``values`` as an array of floats.
 

@@ -22,7 +22,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, log_expit, wrightomega
 
-from tilted.likelihoods.contract import Tilted, require_both_labels, require_labels, require_powers
+from tilted.likelihoods.contract import Labels, Tilted, require_powers
 from tilted.quadrature import TiltedDensity, bisect, gaussian_trapezoid, panel_edges
 
 STRIP = 2.7  # log sigma has its nearest singularities at imaginary part pi
@@ -40,19 +40,11 @@ Nodes = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndar
 
 
 @dataclass(frozen=True)
-class Logit:
+class Logit(Labels):
     """Binary labels y in {-1, +1} with p(y | f) = 1 / (1 + exp(-y f))."""
 
     name: ClassVar[str] = "logit"
     log_concave: ClassVar[bool] = True
-
-    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """Labels as floats; ValueError if one is not -1 or +1."""
-        return require_labels(y, self.name)
-
-    def check(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """Training labels as floats; ValueError also if only one class is present."""
-        return require_both_labels(y, self.name)
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) sigma(y f)^power, arrays [N]; the power is a float or an array, in (0, 1]."""

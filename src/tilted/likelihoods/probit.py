@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from tilted.likelihoods.contract import Tilted, require_both_labels, require_labels, require_powers
+from tilted.likelihoods.contract import Labels, Tilted, require_powers
 from tilted.likelihoods.normal import (
     KNEE,
     LOG_SQRT_2PI,
@@ -39,19 +39,11 @@ REACH, HALVINGS = 60.0, 12  # the support is searched within REACH sd of the mod
 
 
 @dataclass(frozen=True)
-class Probit:
+class Probit(Labels):
     """Binary labels y in {-1, +1} with p(y | f) = Phi(y f)."""
 
     name: ClassVar[str] = "probit"
     log_concave: ClassVar[bool] = True
-
-    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """Labels as floats [N]; ValueError if one is not -1 or +1."""
-        return require_labels(y, self.name)
-
-    def check(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """Training labels as floats [N]; ValueError also if only one class is present."""
-        return require_both_labels(y, self.name)
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) Phi(y f)^power, arrays [N]; in closed form at power 1 [Zhang 2020, C.1].

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import log_ndtr
 
-from tilted.likelihoods.contract import Tilted, require_both_labels, require_labels, require_powers
+from tilted.likelihoods.contract import Labels, Tilted, require_powers
 from tilted.likelihoods.normal import LOG_SQRT_2PI
 from tilted.quadrature import TiltedDensity, panel_edges
 
@@ -21,7 +21,7 @@ NEAR = 2.0 ** -np.arange(1.0, 13.0)  # further panel ends towards the step, in u
 
 
 @dataclass(frozen=True)
-class NoisyStep:
+class NoisyStep(Labels):
     """Binary labels y in {-1, +1}, each flipped with the same probability.
 
     Parameters
@@ -42,14 +42,6 @@ class NoisyStep:
     def __post_init__(self) -> None:
         if not 0.0 < self.flips < 0.5:
             raise ValueError(f"the probability of a flip must lie between 0 and 1/2, got {self.flips}")
-
-    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """Labels as floats [N]; ValueError if one is not -1 or +1."""
-        return require_labels(y, self.name)
-
-    def check(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """Training labels as floats [N]; ValueError also if only one class is present."""
-        return require_both_labels(y, self.name)
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) p(y|f)^power, arrays [N]; ``power`` is a float or an array [N], in (0, 1].
