@@ -16,7 +16,7 @@ from importlib import import_module
 import numpy as np
 
 from tilted import api, likelihoods, metrics, protocols
-from tilted.data import Dataset, folds, split
+from tilted.data import Dataset, folds, registry, split
 from tilted.gaussian import Sites
 from tilted.hyperparameters import Search
 from tilted.inference import RULES
@@ -26,14 +26,13 @@ from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.projections import TableGrid
 
 PAPER = "qp"
-COUNTS = ("coal",)
 JOINT = "tilted.inference.vb_joint"
 LOOKUP = "tilted.lookup"
 
 
 def task_of(dataset: str) -> str:
-    """Task of a data set: "counts" for the coal-mining disasters, else "classification"."""
-    return "counts" if dataset in COUNTS else "classification"
+    """Task of a data set, "classification" or "counts"; DataError for an unknown one."""
+    return registry.task_of(dataset)
 
 
 def modules_of(protocol: str, dataset: str, method: str) -> list[str]:
