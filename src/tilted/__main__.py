@@ -251,10 +251,10 @@ def _datasets(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return 0
-    columns = list(rows[0])
-    widths = {c: max(len(c), *(len(str(row[c])) for row in rows)) for c in columns}
-    for row in [dict(zip(columns, columns, strict=True)), *rows]:
-        print("  ".join(str(row[c]).ljust(widths[c]) for c in columns).rstrip())
+    lines = [tuple(rows[0]), *(tuple(map(str, row.values())) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
     return 0
 
 

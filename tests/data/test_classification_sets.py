@@ -103,8 +103,8 @@ def test_what_is_not_there_is_refused(home, mirror):
     registry["classification"]["pima"]["file"] = "nowhere"
     registry["classification"]["sonar"]["shapes"]["corrected"] = [208, 61]
     (home / "sources.yaml").write_text(yaml.safe_dump(registry), encoding="utf-8")
-    with pytest.raises(data.RegistryError, match="classification/pima names unknown file 'nowhere'"):
-        classification.raw_file("pima", home)
+    with pytest.raises(data.RegistryError, match=r"classification/pima names unknown files \['nowhere'\]"):
+        classification.raw_files("pima", home)
     with pytest.raises(data.DataError, match=r"'sonar' \(corrected\) has shape \(208, 60\), expected"):
         classification.load("sonar", "corrected", home, str(mirror))
 

@@ -31,7 +31,7 @@ NAMES = [name for name in regression.names() if "pep" in regression.entry_of(nam
 
 def folder_of(name):
     """Name of a set in the repository of the lists."""
-    return regression.raw_file(name)["path"].split("/")[1]
+    return regression.raw_files(name)[0]["path"].split("/")[1]
 
 
 @pytest.fixture(scope="module")
@@ -145,8 +145,8 @@ def test_unknown_names_files_and_splits(home):
             regression.rows_of_split(100, split)
     text = (home / "sources.yaml").read_text(encoding="utf-8")
     (home / "sources.yaml").write_text(text.replace("    file: yacht", "    file: boat"), encoding="utf-8")
-    with pytest.raises(data.RegistryError, match="regression/yacht names unknown file 'boat'"):
-        regression.raw_file("yacht", home)
+    with pytest.raises(data.RegistryError, match=r"regression/yacht names unknown files \['boat'\]"):
+        regression.raw_files("yacht", home)
 
 
 def test_the_list_of_sets_has_the_columns_of_the_other_one():

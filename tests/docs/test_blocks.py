@@ -63,6 +63,9 @@ def check(command: str) -> None:
         words = words[1:]
     if words and words[0] in ("python", ".venv/bin/python") and words[1:2] == ["-m"]:
         words = words[2:]
+    elif words[:2] == ["python", "-c"]:
+        compile(words[2], command, "exec")
+        return
     assert words and words[0] in READERS, f"nothing is known of: {command}"
     READERS[words[0]](words[1:])
 

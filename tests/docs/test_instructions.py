@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,8 @@ import jsonschema
 import pytest
 import yaml
 
-from tilted.data import DataError, registry, regression
+from tilted import data
+from tilted.data import regression
 from tilted.experiments import pep
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,63 +73,103 @@ def passed(folder, page):
     return int(re.search(r"(\d+) passed", out)[1])
 
 
+PAGE = "add-a-dataset.md"
+ADDED = ("pumps", "calls", "springs")
+
+
 @pytest.fixture(scope="module")
-def springs(tmp_path_factory):
-    """A copy with the page on data sets followed: its file, its diffs."""
+def followed(tmp_path_factory):
+    """A copy with the page on data sets followed: its files, of which a mirror has one, and its diffs."""
     folder = copy(tmp_path_factory.mktemp("dataset"))
-    (folder / "data/raw").mkdir()
-    (code,) = blocks("add-a-dataset.md", "python")
+    raw, mirror = folder / "data/raw", folder / "mirror"
+    raw.mkdir()
+    mirror.mkdir()
+    (code,) = blocks(PAGE, "python")
     before = os.getcwd()
-    os.chdir(folder / "data/raw")
+    os.chdir(raw)
     try:
-        exec(compile(code, "add-a-dataset.md", "exec"), {})
+        exec(compile(code, PAGE, "exec"), {})
     finally:
         os.chdir(before)
-    return folder, apply(folder, "add-a-dataset.md")
+    assert apply(folder, PAGE) == ["data/sources.yaml", "config/mine.yaml"]
+    return folder
 
 
-def test_a_data_set_needs_no_python(springs):
-    folder, changed = springs
-    assert changed == ["data/sources.yaml", "config/mine.yaml"]
-    home = folder / "data"
+def test_the_commands_of_the_page_give_the_registered_sums_and_sizes(followed):
+    entries = yaml.safe_load((followed / "data/sources.yaml").read_text(encoding="utf-8"))["sets"]
+    first, second, *_ = "".join(blocks(PAGE, "console")).splitlines()
+    for name in ADDED:
+        (file,) = entries[name]["files"]
+        for command, said in ((first, file["sha256"]), (second, str(file["bytes"]))):
+            words = command.replace("pumps.csv", file["path"]).split()
+            out = subprocess.run(words, cwd=followed, capture_output=True, text=True, check=True).stdout
+            assert out.split()[0] == said
+
+
+def test_the_commands_of_the_page_list_the_sets_and_show_a_split(followed):
+    lines = "".join(blocks(PAGE, "console")).splitlines()
+    listed, fitted, shown = (shlex.split(line)[1:] for line in lines if line.startswith("python"))
+    names = [line.split()[0] for line in run(followed, *listed[1:]).splitlines()]
+    assert set(ADDED) <= set(names)
+    assert "pumps corrected seed 0 fold 0 ep: 53 training, 6 test points" in run(followed, *fitted[1:])
+    environment = {**os.environ, "TILTED_DATA": str(followed / "data")}
+    out = subprocess.run(
+        [sys.executable, *shown], env=environment, capture_output=True, text=True, check=True
+    )
+    assert len(out.stdout.strip("[]\n").split()) == 6
+
+
+def test_a_data_set_needs_no_python(followed):
+    home = followed / "data"
+    pumps, calls = (data.load(name, home=home) for name in ("pumps", "calls"))
+    assert pumps.features == ("load", "site=north", "site=south") and set(pumps.y) == {-1.0, 1.0}
+    assert calls.counts and len(data.split(calls, "thinned-events", 0).y_train) == 60
     dataset = regression.load("springs", home)
     assert dataset.X.shape == (60, 2) and regression.parts(dataset, 19)[0].shape == (54, 2)
-    assert any(row["name"] == "springs" for row in regression.table_of_regression_sets(home))
-    schema = json.loads((folder / "workflow/schemas/config.schema.json").read_text(encoding="utf-8"))
-    config = yaml.safe_load((folder / "config/mine.yaml").read_text(encoding="utf-8"))
+    schema = json.loads((followed / "workflow/schemas/config.schema.json").read_text(encoding="utf-8"))
+    config = yaml.safe_load((followed / "config/mine.yaml").read_text(encoding="utf-8"))
     jsonschema.validate(config, schema)
     grid = config["pep"]["small"]
     (record,) = pep.run_block("springs", [0], {**grid, "alphas": [1], "m": [5]}, dataset)
     assert record["status"]["evaluations"] > 1 and record["smse"] > 0 and record["n_train"] == 54
 
 
-def test_a_wrong_block_is_refused(springs, tmp_path):
-    folder, _ = springs
-    text = (folder / "data/sources.yaml").read_text(encoding="utf-8")
-    for old, new, error in [
-        ("    columns: 3\n", "", registry.RegistryError),
-        ("shape: [60, 2]", "shape: [61, 2]", DataError),
-        ("sha256: bba9", "sha256: aba9", DataError),
-    ]:
-        home = tmp_path / error.__name__ / old[:8].strip()
+def test_a_wrong_block_is_refused(followed, tmp_path):
+    text = (followed / "data/sources.yaml").read_text(encoding="utf-8")
+    for k, (old, new, message) in enumerate(
+        [
+            ("    target: -1\n", "", "springs: 'target' is a required property"),
+            ("    target: -1\n", "    taget: -1\n", "springs: .*'taget' was unexpected"),
+            ("shape: [60, 2]", "shape: [61, 2]", r"'springs' has shape \(60, 2\), expected \(61, 2\)"),
+            ("sha256: 30d2", "sha256: 40d2", r"springs\.txt has sha256 30d2.*, expected 40d2"),
+        ]
+    ):
+        assert text.count(old) == 1
+        home = tmp_path / str(k)
         (home / "raw").mkdir(parents=True)
-        shutil.copy(folder / "data/raw/springs.txt", home / "raw")
-        (home / "sources.yaml").write_text(text.replace(old, new, 1), encoding="utf-8")
-        with pytest.raises(error, match="springs|columns"):
+        shutil.copy(followed / "data/raw/springs.txt", home / "raw")
+        (home / "sources.yaml").write_text(text.replace(old, new), encoding="utf-8")
+        with pytest.raises(data.DataError, match=message):
             regression.load("springs", home)
 
 
 @pytest.mark.slow
-def test_the_pipeline_fits_the_data_set(springs):
+def test_the_pipeline_makes_a_row_of_every_set(followed):
     if importlib.util.find_spec("snakemake") is None:
         pytest.skip("snakemake is not installed")
-    folder, _ = springs
-    (command,) = [
-        line for line in "".join(blocks("add-a-dataset.md", "console")).splitlines() if "snakemake" in line
-    ]
-    assert "springs" in run(folder, "tilted", "datasets")
-    run(folder, *command.split())
-    assert (folder / "results/mine/pep/regression.csv.gz").is_file()
+    (command,) = [line for line in "".join(blocks(PAGE, "console")).splitlines() if "snakemake" in line]
+    os.replace(followed / "data/raw/calls.csv", followed / "mirror/calls.csv")
+    run(followed, *command.split(), TILTED_DATA_MIRROR=str(followed / "mirror"))
+    text = (followed / "tables/mine/qp_table1.md").read_text(encoding="utf-8")
+    for name in ("pumps", "calls"):
+        ours, published = re.search(rf"\| {name} +\| ours (.*)\n\| +\| published (.*)", text).groups()
+        assert len(re.findall(r"\d ± ", ours)) == 6 and ours.split()[-2] == "2"
+        assert set(published.split()) == {"|", "-"}
+    means = (followed / "tables/mine/pep.md").read_text(encoding="utf-8")
+    assert "### springs, SMSE" in means and "Others: 1 set, splits 0-1" in means
+    assert (followed / "results/mine/pep/regression.csv.gz").is_file()
+    audit = (followed / "tables/mine/audit.md").read_text(encoding="utf-8")
+    assert "pumps" not in audit and "springs" not in audit
 
 
 def test_a_likelihood_is_one_file(tmp_path):

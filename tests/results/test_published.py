@@ -28,7 +28,11 @@ def test_the_committed_table_is_complete():
     stars = published.asterisks(DATA / "qp_table1.csv")
     assert len(stars) == 10 and sum(stars.values()) == 7
     assert not (stars["IonoS"] or stars["Crabs"] or stars["Mining"])
-    assert (published.n_seeds("IonoS"), published.n_seeds("Mining")) == (100, 200)
+    assert (published.n_seeds("IonoS"), published.n_seeds("Mining"), published.n_seeds("pumps")) == (
+        100,
+        200,
+        0,
+    )
 
 
 def test_the_committed_claims_have_distinct_names():

@@ -112,13 +112,13 @@ def classification_data(wildcards):
 
 
 def regression_raw(wildcards):
-    """Raw file of a regression set."""
-    return f"data/raw/{regression.raw_file(wildcards.dataset, 'data')['path']}"
+    """Raw files of a regression set."""
+    return [f"data/raw/{file['path']}" for file in regression.raw_files(wildcards.dataset, "data")]
 
 
 def classification_raw(wildcards):
-    """Raw file of a classification set."""
-    return f"data/raw/{classification.raw_file(wildcards.dataset, 'data')['path']}"
+    """Raw files of a classification set."""
+    return [f"data/raw/{file['path']}" for file in classification.raw_files(wildcards.dataset, "data")]
 
 
 def regression_grid(wildcards):

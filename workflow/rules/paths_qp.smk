@@ -15,16 +15,15 @@ def parts():
 
 
 def check_methods():
-    """Every method asked for exists in its protocol, with the method it starts from."""
+    """Every data set asked for exists, and every method in its protocol."""
     for protocol, part in parts():
         for dataset in part["rows"]:
-            task = qp.task_of(dataset)
-            methods = protocols.block(protocol, task)["methods"]
-            for method in part["methods"]:
-                try:
+            try:
+                task = qp.task_of(dataset)
+                for method in part["methods"]:
                     protocols.method(protocol, task, method)
-                except ValueError as error:
-                    refuse(error)
+            except ValueError as error:
+                refuse(f"qp.{protocol}: {error}")
 
 
 check_methods()

@@ -35,7 +35,7 @@ rule artifacts:
         claims="data/published/claims.csv",
     output:
         artifact_paths(),
-        pep_tables(),
+        pep_tables() if config["qp"] else [],
         pesc_artifacts_made(),
     log:
         f"logs/{config['name']}/artifacts.log",
@@ -56,3 +56,28 @@ rule artifacts:
         ],
     script:
         "../scripts/artifacts.py"
+
+
+# Where the configuration has fits of the QP paper, the rule artifacts makes these.
+if (PEP or PEP_CLASSES) and not config["qp"]:
+
+    rule pep_tables:
+        input:
+            regressions=[*regression_records(), *toy_record()],
+            classifications=classification_records(),
+            published="data/published/pep_win_rates.csv",
+        output:
+            pep_tables(),
+        log:
+            f"logs/{config['name']}/pep-tables.log",
+        conda:
+            "../../environment.yml"
+        threads: 1
+        resources:
+            mem_mb=growing(1000),
+            runtime=growing(10),
+        params:
+            source=closure_hash("tilted.results.artifacts"),
+            folders=[PEP_RECORDS, TABLES, FIGURES],
+        script:
+            "../scripts/pep_tables.py"

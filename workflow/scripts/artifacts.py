@@ -5,5 +5,5 @@ from tilted.results import artifacts, store
 job = snakemake  # noqa: F821
 what = job.input.published, job.params.protocols, *job.params.papers
 loud = artifacts.write_all(*job.params.folders, *what)
-loud += artifacts.fill(path for path in job.output if path.endswith((".pdf", ".png")))
+loud += artifacts.fill(job.output)
 store.write_text(job.log[0], "".join(f"{line}\n" for line in loud))

@@ -7,24 +7,31 @@
 ``corrected``
     the sets as they are, without ids and constant columns, every record and the true label.
 
+A described set (`described`) is the same in both.
+
 The paper's splits are not available. Ours are twenty of 90:10 by the rule of the regression sets
 (`regression.rows_of_split`), drawn for the rows of the protocol.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tilted.data import entries
+from tilted.data import described, entries
 from tilted.data.fetch import fetch
 from tilted.data.readers import CRABS_HEADER, Raw, numbers, rows_of, signs
 from tilted.data.registry import DataError
 from tilted.data.standard import Dataset
 
-KIND = "classification"
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tilted.data.schema import Entry, File, Line
+
+KIND: Literal["classification"] = "classification"
 PROTOCOLS = RELEASED, CORRECTED = ("as-released", "corrected")
 
 
@@ -33,14 +40,14 @@ def names(home: str | Path | None = None) -> list[str]:
     return entries.names(KIND, home)
 
 
-def entry_of(name: str, home: str | Path | None = None) -> dict:
+def entry_of(name: str, home: str | Path | None = None) -> Entry:
     """The registry's entry of a classification set (`entries.entry_of`)."""
     return entries.entry_of(KIND, name, home)
 
 
-def raw_file(name: str, home: str | Path | None = None) -> dict:
-    """File entry of a classification set (`entries.raw_file`)."""
-    return entries.raw_file(KIND, name, home)
+def raw_files(name: str, home: str | Path | None = None) -> list[File]:
+    """File entries of a classification set (`entries.raw_files`)."""
+    return entries.raw_files(KIND, name, home)
 
 
 def load(name: str, protocol: str, home: str | Path | None = None, mirror: str | None = None) -> Dataset:
@@ -66,14 +73,18 @@ def load(name: str, protocol: str, home: str | Path | None = None, mirror: str |
     DownloadError
         If the raw file cannot be had.
     """
-    entry, file = entry_of(name, home), raw_file(name, home)
+    entry, files = entry_of(name, home), raw_files(name, home)
     if protocol not in PROTOCOLS:
         raise DataError(f"unknown protocol '{protocol}'; known: {', '.join(PROTOCOLS)}")
-    raw = READERS[name](fetch(file, home, mirror), protocol == RELEASED)
+    paths = [fetch(file, home, mirror) for file in files]
+    if described.is_described(entry):
+        raw = described.read(name, entry, paths)
+    else:
+        raw = READERS[name](paths[0], protocol == RELEASED)
     expected = tuple(entry["shapes"][protocol])
     if raw.X.shape != expected:
         raise DataError(f"data set '{name}' ({protocol}) has shape {raw.X.shape}, expected {expected}")
-    return Dataset(name, protocol, raw.X, raw.y, raw.features, entries.provenance(entry, file))
+    return Dataset(name, protocol, raw.X, raw.y, raw.features, entries.provenance(entry, files))
 
 
 def _australian(path: Path, released: bool) -> Raw:
@@ -96,7 +107,9 @@ def _crabs(path: Path, released: bool) -> Raw:
     return Raw(X, signs(rows, 1, {"M"}, {"F"}), ("sp", *CRABS_HEADER[3:]))
 
 
-def _last_column(columns: int, positive: str, negative: str, constant: int | None = None) -> Callable:
+def _last_column(
+    columns: int, positive: str, negative: str, constant: int | None = None
+) -> Callable[[Path, bool], Raw]:
     """Reader of a file without a header, its label last; ``constant`` is a column that is corrected away."""
 
     def reader(path: Path, released: bool) -> Raw:
@@ -118,6 +131,6 @@ READERS = {
 }
 
 
-def table_of_classification_sets(home: str | Path | None = None) -> list[dict]:
+def table_of_classification_sets(home: str | Path | None = None) -> list[Line]:
     """One row a set (`CORRECTED`), with the columns of ``registry.table_of_datasets``."""
     return entries.table(KIND, "classification (Power EP)", lambda entry: entry["shapes"][CORRECTED], home)

@@ -16,12 +16,19 @@ import sys
 import threading
 import uuid
 import zlib
-from collections.abc import Callable
 from concurrent.futures import Future, wait
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING
 
 from tilted.data.registry import DataError, data_home
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import BinaryIO
+
+    import requests
+
+    from tilted.data.schema import File
 
 MIRROR_VARIABLE = "TILTED_DATA_MIRROR"
 TIMEOUT = 30.0
@@ -34,7 +41,7 @@ class DownloadError(DataError):
 
 
 def fetch(
-    file: dict,
+    file: File,
     home: str | Path | None = None,
     mirror: str | None = None,
     timeout: float = TIMEOUT,
@@ -96,7 +103,7 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _is_right(path: Path, file: dict) -> bool:
+def _is_right(path: Path, file: File) -> bool:
     """Whether a stored file has the right bytes, or holds the right plain bytes compressed."""
     if sha256_of(path) == file["sha256"]:
         return True
@@ -109,7 +116,7 @@ def _is_right(path: Path, file: dict) -> bool:
         return False
 
 
-def _places(file: dict, mirror: str):
+def _places(file: File, mirror: str) -> Iterator[tuple[str, str]]:
     """(place, how) in the order to try; how is "folder" or "url"."""
     stored, bare = file["path"], Path(file["path"]).name
     candidates = dict.fromkeys([stored, bare])
@@ -124,7 +131,7 @@ def _places(file: dict, mirror: str):
 
 
 def _try(
-    place: str, how: str, file: dict, target: Path, timeout: float, deadline: float, progress: bool
+    place: str, how: str, file: File, target: Path, timeout: float, deadline: float, progress: bool
 ) -> str | None:
     """Bring one place's bytes to ``target``; the reason if that failed, else None."""
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -162,7 +169,7 @@ class _Capped:
         self.stream.truncate()
 
 
-def _within(seconds: float, work: Callable[..., None], *arguments) -> None:
+def _within(seconds: float, work: Callable[..., None], *arguments: object) -> None:
     """Call ``work`` in a thread; TimeoutError if it is not done in time.
 
     A read's own time-out bounds the wait for the next byte only. A late thread is left behind: it does not
@@ -172,7 +179,8 @@ def _within(seconds: float, work: Callable[..., None], *arguments) -> None:
 
     def run() -> None:
         try:
-            outcome.set_result(work(*arguments))
+            work(*arguments)
+            outcome.set_result(None)
         except BaseException as error:  # raised again where the result is asked for
             outcome.set_exception(error)
 
@@ -196,14 +204,14 @@ def _download(url: str, sink: _Capped, timeout: float, progress: bool) -> None:
             downloader(url, sink, None)
             return
         except requests.HTTPError as error:
-            if error.response.status_code < 500 or attempt == RETRIES:
+            if error.response is None or error.response.status_code < 500 or attempt == RETRIES:
                 raise
         except requests.RequestException:
             if attempt == RETRIES:
                 raise
 
 
-def _refuse_downgrade(url: str, response, **_) -> None:
+def _refuse_downgrade(url: str, response: requests.Response, **_: object) -> None:
     """ConnectionError where a server asked by https sends us on to a place without encryption."""
     import requests
 
@@ -212,11 +220,12 @@ def _refuse_downgrade(url: str, response, **_) -> None:
         raise requests.ConnectionError(f"redirected from https to {on}")
 
 
-def _accept(partial: Path, file: dict, target: Path) -> str | None:
+def _accept(partial: Path, file: File, target: Path) -> str | None:
     """Rename to the target if the checksum is right (compressing plain bytes of a stored .gz)."""
     digest, size = sha256_of(partial), partial.stat().st_size
     if digest != file["sha256"] and digest == file.get("plain_sha256"):
-        return _compress(partial, file, target)
+        _compress(partial, target)
+        return None
     if digest != file["sha256"]:
         short = "truncated" if size < file["bytes"] else "wrong content"
         return (
@@ -227,7 +236,7 @@ def _accept(partial: Path, file: dict, target: Path) -> str | None:
     return None
 
 
-def _compress(partial: Path, file: dict, target: Path) -> None:
+def _compress(partial: Path, target: Path) -> None:
     """Store right plain bytes under the compressed name; readers look at the plain checksum."""
     packed = partial.with_suffix(".gz.tmp")
     try:

@@ -11,11 +11,15 @@ import math
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted.data.fetch import fetch
 from tilted.data.registry import DataError, data_home, load_registry
+
+if TYPE_CHECKING:
+    from tilted.data.schema import File, Images, Line
 
 NAME = "mnist"
 PARTS = TRAIN, TEST = "train", "test"
@@ -41,12 +45,12 @@ class Digits:
     y_test: np.ndarray = field(repr=False)
 
 
-def entry(home: str | Path | None = None) -> dict:
+def entry(home: str | Path | None = None) -> Images:
     """The registry's entry."""
     return load_registry(home)["images"][NAME]
 
 
-def raw_files(home: str | Path | None = None) -> list[dict]:
+def raw_files(home: str | Path | None = None) -> list[File]:
     """File entries: images and labels to train with, then those of the test; DataError for an unknown one."""
     files, named = load_registry(home)["files"], [key for part in PARTS for key in entry(home)["files"][part]]
     unknown = sorted(set(named) - set(files))
@@ -125,7 +129,7 @@ def read_idx(path: Path) -> np.ndarray:
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
-def table(home: str | Path | None = None) -> list[dict]:
+def table(home: str | Path | None = None) -> list[Line]:
     """One row, with the columns of ``registry.table_of_datasets``."""
     root, files, about = data_home(home), raw_files(home), entry(home)
     rows, *pixels = about["shapes"][TRAIN]

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted.data.registry import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PIMA_HEADER = ("npreg", "glu", "bp", "skin", "bmi", "ped", "age", "type")
 CRABS_HEADER = ("sp", "sex", "index", "FL", "RW", "CL", "CW", "BD")
@@ -105,7 +109,7 @@ def signs(rows: list[Row], column: int, positive: set[str], negative: set[str]) 
     return np.where([row.cells[column] in positive for row in rows], 1.0, -1.0)
 
 
-def _ionosphere(variant, paths, home):
+def _ionosphere(variant: str, paths: list[Path], home: Path) -> Raw:
     rows = rows_of(paths[0], 35)
     X = numbers(rows, slice(0, 34))
     y = signs(rows, 34, {"g"}, {"b"})
@@ -113,13 +117,13 @@ def _ionosphere(variant, paths, home):
     return Raw(X[:, keep], y, tuple(f"pulse{c}" for c in keep))
 
 
-def _cancer(variant, paths, home):
+def _cancer(variant: str, paths: list[Path], home: Path) -> Raw:
     rows = [row for row in rows_of(paths[0], 11) if "?" not in row.cells]
     y = signs(rows, 10, {"4"}, {"2"})
     return Raw(numbers(rows, slice(1, 10)), y, tuple(f"cytology{c}" for c in range(1, 10)))
 
 
-def _pima(variant, paths, home):
+def _pima(variant: str, paths: list[Path], home: Path) -> Raw:
     train, train2, test = (rows_of(path, 8, None, PIMA_HEADER) for path in paths)
     middle = [] if variant == "corrected" else [row for row in train2 if "NA" not in row.cells]
     rows = [*train, *middle, *test]
@@ -127,7 +131,7 @@ def _pima(variant, paths, home):
     return Raw(numbers(rows, slice(0, 7)), y, PIMA_HEADER[:7])
 
 
-def _crabs(variant, paths, home):
+def _crabs(variant: str, paths: list[Path], home: Path) -> Raw:
     rows = rows_of(paths[0], 8, None, CRABS_HEADER)
     species = signs(rows, 0, {"B"}, {"O"})
     y = signs(rows, 1, {"M"}, {"F"})
@@ -136,21 +140,21 @@ def _crabs(variant, paths, home):
     return Raw(X, y, ("sp", *CRABS_HEADER[first:]))
 
 
-def _sonar(variant, paths, home):
+def _sonar(variant: str, paths: list[Path], home: Path) -> Raw:
     rows = rows_of(paths[0], 61)
     y = signs(rows, 60, {"R"}, {"M"})
     return Raw(numbers(rows, slice(0, 60)), y, tuple(f"band{c}" for c in range(60)))
 
 
-def _glass(variant, paths, home):
+def _glass(variant: str, paths: list[Path], home: Path) -> Raw:
     rows = rows_of(paths[0], 11)
     y = signs(rows, 10, {"5", "6", "7"}, {"1", "2", "3"})  # the released code's type > 4
     first = 1 if variant == "corrected" else 0
     return Raw(numbers(rows, slice(first, 10)), y, GLASS_FEATURES[first:])
 
 
-def _wine(low: int, high: int):
-    def reader(variant, paths, home):
+def _wine(low: int, high: int) -> Callable[[str, list[Path], Path], Raw]:
+    def reader(variant: str, paths: list[Path], home: Path) -> Raw:
         from sklearn.datasets import load_wine
 
         wine = load_wine()
@@ -161,7 +165,7 @@ def _wine(low: int, high: int):
     return reader
 
 
-def _coal(variant, paths, home):
+def _coal(variant: str, paths: list[Path], home: Path) -> Raw:
     rows = rows_of(home / "coal_counts.csv", 3, header=COAL_HEADER)
     table = numbers(rows)
     for row, counts in zip(rows, table[:, 1:], strict=True):

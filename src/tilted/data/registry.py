@@ -6,6 +6,12 @@ import json
 import os
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilted.data import sets
+
+if TYPE_CHECKING:
+    from tilted.data.schema import Entry, File, Line, Registry
 
 VARIANTS = ("as-released", "as-described", "corrected")
 
@@ -38,8 +44,8 @@ def data_home(explicit: str | Path | None = None) -> Path:
     return home
 
 
-def load_registry(home: str | Path | None = None) -> dict:
-    """The validated registry.
+def load_registry(home: str | Path | None = None) -> Registry:
+    """The validated registry, entries of ``sets`` also where sets of their task are (`tilted.data.sets`).
 
     Raises
     ------
@@ -51,15 +57,18 @@ def load_registry(home: str | Path | None = None) -> dict:
 
 
 @lru_cache(maxsize=4)
-def _load(path: Path, _stamp: int) -> dict:
+def _load(path: Path, _stamp: int) -> Registry:
     import yaml
 
     try:
-        registry = yaml.safe_load(path.read_text(encoding="utf-8"))
+        registry: Registry = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RegistryError(f"{path} is not valid YAML: {error}") from None
     schema = Path(__file__).with_name("sources.schema.json")
     _validate(registry, json.loads(schema.read_text(encoding="utf-8")), path)
+    wrong = sets.place(registry, VARIANTS)
+    if wrong:
+        raise RegistryError(f"{path}: {wrong}")
     for name, entry in registry["datasets"].items():
         named = {*entry.get("files", []), *entry.get("optional_files", [])}
         unknown = sorted(named - set(registry["files"]))
@@ -68,13 +77,19 @@ def _load(path: Path, _stamp: int) -> dict:
     return registry
 
 
-def _validate(registry, schema, path: Path) -> None:
+def _validate(registry: object, schema: dict[str, object], path: Path) -> None:
+    """RegistryError naming the place of the first thing that the schema does not allow."""
     from jsonschema import Draft202012Validator
 
     error = next(iter(Draft202012Validator(schema).iter_errors(registry)), None)
     if error is not None:
         where = "/".join(str(part) for part in error.absolute_path) or "top level"
-        raise RegistryError(f"{path}: {where}: {error.message}")
+        about = error.schema.get("description", "") if isinstance(error.schema, dict) else ""
+        what = about if about and error.validator == "not" else error.message
+        what += f" ({about})" if about and error.validator in ("pattern", "type") else ""
+        if error.validator == "additionalProperties" and error.absolute_path:
+            what += f"; known: {', '.join(error.schema['properties'])}"
+        raise RegistryError(f"{path}: {where}: {what}")
 
 
 def names(home: str | Path | None = None) -> list[str]:
@@ -82,7 +97,7 @@ def names(home: str | Path | None = None) -> list[str]:
     return list(load_registry(home)["datasets"])
 
 
-def entry_of(name: str, home: str | Path | None = None) -> dict:
+def entry_of(name: str, home: str | Path | None = None) -> Entry:
     """The registry's entry of a data set; DataError listing the known ones for an unknown name."""
     datasets = load_registry(home)["datasets"]
     if name not in datasets:
@@ -90,13 +105,18 @@ def entry_of(name: str, home: str | Path | None = None) -> dict:
     return datasets[name]
 
 
-def raw_files(name: str, home: str | Path | None = None) -> list[dict]:
+def task_of(name: str, home: str | Path | None = None) -> str:
+    """Task of a data set, "classification" or "counts"; errors as `entry_of`."""
+    return entry_of(name, home)["task"]
+
+
+def raw_files(name: str, home: str | Path | None = None) -> list[File]:
     """File entries of a data set, in order (none for a bundled one)."""
     files = load_registry(home)["files"]
     return [files[key] for key in entry_of(name, home).get("files", [])]
 
 
-def file_entry(path: str, home: str | Path | None = None) -> dict:
+def file_entry(path: str, home: str | Path | None = None) -> File:
     """The registry's entry of the raw file stored as ``path``; DataError if there is none."""
     for file in load_registry(home)["files"].values():
         if file["path"] == path:
@@ -104,10 +124,10 @@ def file_entry(path: str, home: str | Path | None = None) -> dict:
     raise DataError(f"no raw file '{path}' in sources.yaml")
 
 
-def table_of_datasets(home: str | Path | None = None) -> list[dict]:
+def table_of_datasets(home: str | Path | None = None) -> list[Line]:
     """One row a data set: name, row of the paper's table, rows, features, bytes, present, licence, source."""
     root = data_home(home)
-    table = []
+    table: list[Line] = []
     for name, entry in load_registry(home)["datasets"].items():
         files = raw_files(name, home)
         rows, features = entry["shapes"]["as-released"]

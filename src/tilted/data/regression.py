@@ -8,15 +8,19 @@ They are apart from ``standard.load``: a regression set has one form, not one fo
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tilted.data import entries
+from tilted.data import described, entries
 from tilted.data.fetch import fetch
 from tilted.data.registry import DataError
 from tilted.data.standard import Dataset
 
-VARIANT = "regression"
+if TYPE_CHECKING:
+    from tilted.data.schema import Entry, File, Line
+
+VARIANT: Literal["regression"] = "regression"
 SPLITS = 20
 SEED = 1
 SHARE = 0.9
@@ -27,14 +31,14 @@ def names(home: str | Path | None = None) -> list[str]:
     return entries.names(VARIANT, home)
 
 
-def entry_of(name: str, home: str | Path | None = None) -> dict:
+def entry_of(name: str, home: str | Path | None = None) -> Entry:
     """The registry's entry of a regression set (`entries.entry_of`)."""
     return entries.entry_of(VARIANT, name, home)
 
 
-def raw_file(name: str, home: str | Path | None = None) -> dict:
-    """File entry of a regression set (`entries.raw_file`)."""
-    return entries.raw_file(VARIANT, name, home)
+def raw_files(name: str, home: str | Path | None = None) -> list[File]:
+    """File entries of a regression set (`entries.raw_files`)."""
+    return entries.raw_files(VARIANT, name, home)
 
 
 def load(name: str, home: str | Path | None = None, mirror: str | None = None) -> Dataset:
@@ -50,7 +54,7 @@ def load(name: str, home: str | Path | None = None, mirror: str | None = None) -
     -------
     Dataset
         Features are the file's first D columns and the target the one after them; columns beyond are not
-        used. Nothing is standardised.
+        used. A described set (`described`) has those that its entry says. Nothing is standardised.
 
     Raises
     ------
@@ -59,13 +63,17 @@ def load(name: str, home: str | Path | None = None, mirror: str | None = None) -
     DownloadError
         If the raw file cannot be had.
     """
-    entry, file = entry_of(name, home), raw_file(name, home)
-    path = fetch(file, home, mirror)
-    table = _matrix(path)
+    entry, files = entry_of(name, home), raw_files(name, home)
+    paths, about = [fetch(file, home, mirror) for file in files], entries.provenance(entry, files)
     rows, features = entry["shape"]
+    if described.is_described(entry):
+        raw = described.read(name, entry, paths)
+        if raw.X.shape != (rows, features):
+            raise DataError(f"data set '{name}' has shape {raw.X.shape}, expected {(rows, features)}")
+        return Dataset(name, VARIANT, raw.X, raw.y, raw.features, about)
+    table = _matrix(paths[0])
     if table.shape != (rows, entry["columns"]):
-        raise DataError(f"{path} has shape {table.shape}, expected {(rows, entry['columns'])}")
-    about = entries.provenance(entry, file)
+        raise DataError(f"{paths[0]} has shape {table.shape}, expected {(rows, entry['columns'])}")
     labels = tuple(f"column{c}" for c in range(features))
     return Dataset(name, VARIANT, table[:, :features], table[:, features], labels, about)
 
@@ -111,6 +119,6 @@ def parts(dataset: Dataset, split: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     return dataset.X[train], dataset.X[test], dataset.y[train], dataset.y[test]
 
 
-def table_of_regression_sets(home: str | Path | None = None) -> list[dict]:
+def table_of_regression_sets(home: str | Path | None = None) -> list[Line]:
     """One row a set, with the columns of ``registry.table_of_datasets``."""
     return entries.table(VARIANT, VARIANT, lambda entry: entry["shape"], home)

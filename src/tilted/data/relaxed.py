@@ -11,18 +11,23 @@ generator of its own with a fixed seed. Every training part has both labels, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from tilted.data import entries
 from tilted.data.fetch import fetch
 from tilted.data.readers import PIMA_HEADER, Raw, numbers, rows_of, signs
-from tilted.data.registry import DataError, RegistryError, data_home, load_registry
+from tilted.data.registry import DataError
 from tilted.data.standard import Dataset
 
-VARIANT = "relaxed"
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tilted.data.schema import Entry, File, Line
+
+VARIANT: Literal["relaxed"] = "relaxed"
 SPLITS = {"heart": 20, "pima": 20, "diabetes": 100, "haberman": 100, "spam": 100}
 N_TRAIN = {"heart": 81, "pima": 319, "diabetes": 468, "haberman": 183, "spam": 276}
 N_TEST = {"heart": 189, "pima": 213, "diabetes": 300, "haberman": 123, "spam": 4325}
@@ -34,24 +39,14 @@ def names(home: str | Path | None = None) -> list[str]:
     return entries.names(VARIANT, home)
 
 
-def entry_of(name: str, home: str | Path | None = None) -> dict:
+def entry_of(name: str, home: str | Path | None = None) -> Entry:
     """The registry's entry of a set (`entries.entry_of`)."""
     return entries.entry_of(VARIANT, name, home)
 
 
-def raw_files(name: str, home: str | Path | None = None) -> list[dict]:
-    """File entries of a set, in order.
-
-    Raises
-    ------
-    DataError
-        For an unknown name, or (RegistryError) an entry that names an unknown file.
-    """
-    keys, files = entry_of(name, home)["files"], load_registry(home)["files"]
-    unknown = [key for key in keys if key not in files]
-    if unknown:
-        raise RegistryError(f"sources.yaml: {VARIANT}/{name} names unknown files {unknown}")
-    return [files[key] for key in keys]
+def raw_files(name: str, home: str | Path | None = None) -> list[File]:
+    """File entries of a set (`entries.raw_files`)."""
+    return entries.raw_files(VARIANT, name, home)
 
 
 def load(name: str, home: str | Path | None = None, mirror: str | None = None) -> Dataset:
@@ -80,12 +75,12 @@ def load(name: str, home: str | Path | None = None, mirror: str | None = None) -
     expected = tuple(entry["shape"])
     if raw.X.shape != expected:
         raise DataError(f"data set '{name}' has shape {raw.X.shape}, expected {expected}")
-    about = entries.provenance(entry, files[0])
-    about["files"] = {file["path"]: file["sha256"] for file in files}
-    return Dataset(name, VARIANT, raw.X, raw.y, raw.features, about)
+    return Dataset(name, VARIANT, raw.X, raw.y, raw.features, entries.provenance(entry, files))
 
 
-def _last_column(columns: int, positive: str, negative: str, delimiter: str | None = ",") -> Callable:
+def _last_column(
+    columns: int, positive: str, negative: str, delimiter: str | None = ","
+) -> Callable[[list[Path]], Raw]:
     """Reader of one file without a header, its label last."""
 
     def reader(paths: list[Path]) -> Raw:
@@ -183,15 +178,6 @@ def standardised(X_train: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, n
     return scaler.transform(X_train), scaler.transform(X_test)
 
 
-def table_of_relaxed_sets(home: str | Path | None = None) -> list[dict]:
+def table_of_relaxed_sets(home: str | Path | None = None) -> list[Line]:
     """One row a set, with the columns of ``registry.table_of_datasets``."""
-    root, table = data_home(home), []
-    for name in names(home):
-        entry, files = entry_of(name, home), raw_files(name, home)
-        here = all((root / "raw" / file["path"]).is_file() for file in files)
-        line = {"name": name, "row": entry["row"], "task": "classification (relaxed EP)"}
-        line |= dict(zip(("rows", "features"), entry["shape"], strict=True))
-        line |= {"bytes": sum(file["bytes"] for file in files), "present": "yes" if here else "no"}
-        line |= {key: entry[key] for key in ("licence", "citation")}
-        table.append(line | {"source": files[0]["urls"][0] if files[0]["urls"] else "-"})
-    return table
+    return entries.table(VARIANT, "classification (relaxed EP)", lambda entry: entry["shape"], home)

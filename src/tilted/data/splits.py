@@ -6,8 +6,8 @@ ten-folds             a permutation from seed i, ten folds that cover every row
 stratified-ten-folds  the same, stratified by label, exact duplicate rows kept in one fold
 legacy-seed-i         legacy-shuffle with ``numpy.random.seed(i)``, as the text numbers its seeds
 legacy-every-row      legacy-shuffle whose remainder is tested too: its rows join folds 0, 1, ..., one each
-half-of-years         coal, released code: ``numpy.random.seed(i)``, a year trains when rand() > 0.5
-thinned-events        coal, the text: every event goes to train or test with probability 1/2, which gives
+half-of-years         counts, released code: ``numpy.random.seed(i)``, a year trains when rand() > 0.5
+thinned-events        counts, the text: every event goes to train or test with probability 1/2, which gives
                       two series of counts on the same years
 """
 
@@ -75,8 +75,8 @@ def split(dataset: Dataset, scheme: str, seed: int, fold: int = 0, standardise: 
         raise ValueError(f"seed must be an integer 0, 1, ... below 10^8, got {seed!r}")
     if not _is_index(fold, n_folds):
         raise ValueError(f"fold must be 0 to {n_folds - 1} for '{scheme}', got {fold!r}")
-    if (scheme in COUNT_SCHEMES) != (dataset.name == "coal"):
-        suits = [s for s in FOLDS if (s in COUNT_SCHEMES) == (dataset.name == "coal")]
+    if (scheme in COUNT_SCHEMES) != dataset.counts:
+        suits = [s for s in FOLDS if (s in COUNT_SCHEMES) == dataset.counts]
         raise ValueError(
             f"split '{scheme}' does not apply to data set '{dataset.name}'; those that do: {', '.join(suits)}"
         )
@@ -95,10 +95,9 @@ def split(dataset: Dataset, scheme: str, seed: int, fold: int = 0, standardise: 
     return Split(X_train, y_train[train], X_test, y_test[test], train, test)
 
 
-def _is_index(value, end: int) -> bool:
+def _is_index(value: object, end: int) -> bool:
     """Whether ``value`` is an integer (no bool, no float) from 0 to ``end`` - 1."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    return whole and 0 <= value < end
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= int(value) < end
 
 
 def _centre_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -118,11 +117,11 @@ class _Mask:
     test: np.ndarray
 
 
-def _legacy_shuffle(dataset, seed, fold) -> _Mask:
+def _legacy_shuffle(dataset: Dataset, seed: int, fold: int) -> _Mask:
     return _legacy_seed_i(dataset, 10 * seed, fold)
 
 
-def _legacy_seed_i(dataset, seed, fold) -> _Mask:
+def _legacy_seed_i(dataset: Dataset, seed: int, fold: int) -> _Mask:
     # the released code shuffles the table itself; shuffling row numbers takes the same permutation
     order = np.arange(len(dataset.y)).reshape(-1, 1)
     np.random.RandomState(seed).shuffle(order)
@@ -131,19 +130,19 @@ def _legacy_seed_i(dataset, seed, fold) -> _Mask:
     return _Mask(order[:, 0], (place >= fold * size) & (place < (fold + 1) * size))
 
 
-def _legacy_every_row(dataset, seed, fold) -> _Mask:
+def _legacy_every_row(dataset: Dataset, seed: int, fold: int) -> _Mask:
     mask = _legacy_shuffle(dataset, seed, fold)
     left = 10 * (len(mask.order) // 10) + fold  # place of the remainder's row that this fold tests
     return _Mask(mask.order, mask.test | (np.arange(len(mask.order)) == left))
 
 
-def _ten_folds(dataset, seed, fold) -> _Mask:
+def _ten_folds(dataset: Dataset, seed: int, fold: int) -> _Mask:
     order = np.random.default_rng(seed).permutation(len(dataset.y))
     tested = np.array_split(np.arange(len(order)), 10)[fold]
     return _Mask(order, np.isin(np.arange(len(order)), tested))
 
 
-def _stratified(dataset, seed, fold) -> _Mask:
+def _stratified(dataset: Dataset, seed: int, fold: int) -> _Mask:
     from sklearn.model_selection import StratifiedGroupKFold
 
     groups = np.unique(dataset.X, axis=0, return_inverse=True)[1].ravel()
@@ -153,7 +152,7 @@ def _stratified(dataset, seed, fold) -> _Mask:
     return _Mask(place, np.isin(place, parts[fold][1]))
 
 
-def _half_of_years(dataset, seed, fold) -> _Mask:
+def _half_of_years(dataset: Dataset, seed: int, fold: int) -> _Mask:
     draws = np.random.RandomState(seed).rand(len(dataset.y))
     return _Mask(np.arange(len(dataset.y)), draws <= 0.5)
 

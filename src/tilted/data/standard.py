@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tilted.data import readers
+from tilted.data import described, readers
 from tilted.data.fetch import fetch
 from tilted.data.registry import VARIANTS, DataError, data_home, entry_of, raw_files
 
@@ -44,7 +44,12 @@ class Dataset:
     X: np.ndarray = field(repr=False)
     y: np.ndarray = field(repr=False)
     features: tuple[str, ...] = field(repr=False)
-    provenance: dict = field(repr=False)
+    provenance: dict[str, object] = field(repr=False)
+
+    @property
+    def counts(self) -> bool:
+        """Whether y are counts and no labels, of which some are -1."""
+        return bool(np.all(self.y >= 0))
 
 
 def load(
@@ -86,11 +91,14 @@ def load(
         if not fetch_missing and not place.is_file():
             raise DataError(f"data set '{name}': {place} is missing and fetch_missing is False")
     paths = [fetch(file, home, mirror) for file in files]
-    raw = readers.read(name, variant, paths, data_home(home))
+    if described.is_described(entry):
+        raw = described.read(name, entry, paths)
+    else:
+        raw = readers.read(name, variant, paths, data_home(home))
     expected = tuple(entry["shapes"][variant])
     if raw.X.shape != expected or raw.y.shape != expected[:1]:
         raise DataError(f"data set '{name}' ({variant}) has shape {raw.X.shape}, expected {expected}")
-    provenance = {
+    provenance: dict[str, object] = {
         "title": entry["title"],
         "citation": entry["citation"],
         "licence": entry["licence"],

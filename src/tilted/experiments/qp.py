@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted import api, likelihoods, metrics, protocols
-from tilted.data import Dataset, folds, split
+from tilted.data import Dataset, folds, registry, split
 from tilted.gaussian import Sites
 from tilted.hyperparameters import Search
 from tilted.inference import RULES
@@ -38,14 +38,13 @@ if TYPE_CHECKING:
     from tilted.lookup import RatioTable
 
 PAPER = "qp"
-COUNTS = ("coal",)
 JOINT = "tilted.inference.vb_joint"
 LOOKUP = "tilted.lookup"
 
 
 def task_of(dataset: str) -> str:
-    """Task of a data set: "counts" for the coal-mining disasters, else "classification"."""
-    return "counts" if dataset in COUNTS else "classification"
+    """Task of a data set, "classification" or "counts"; DataError for an unknown one."""
+    return registry.task_of(dataset)
 
 
 def modules_of(protocol: str, dataset: str, method: str) -> list[str]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilted.results.compact import FAILED, FOLDS, OK, n_folds, ordered
-from tilted.results.published import METRICS, ROWS, SUMMARY_COLUMNS
+from tilted.results.published import METRICS, SUMMARY_COLUMNS, row_of
 from tilted.results.spans import spans
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def summarise(frame: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
         spread = {"mean": over_seeds.mean(), "sd": over_seeds.std(ddof=0), "n_seeds": over_seeds.count()}
         parts.append(counts.assign(metric=metric, **spread).reset_index())
     summary = pd.concat(parts, ignore_index=True)
-    summary["row"] = summary["dataset"].map(ROWS)
+    summary["row"] = summary["dataset"].map(row_of)
     by_protocol = [part for _, part in summary.groupby("protocol", sort=False)]
     empty = pd.DataFrame(columns=list(SUMMARY_COLUMNS))
     return (pd.concat(by_protocol, ignore_index=True) if by_protocol else empty)[list(SUMMARY_COLUMNS)]

@@ -19,7 +19,6 @@ from tilted.results import (
     latex,
     lookup_tables,
     paired_figure,
-    pairs,
     published,
     report,
     ridge,
@@ -114,7 +113,7 @@ def write_all(
         pesc_artifacts.write(pesc, tables_folder, figures_folder),
     ]
     chapters = [chapter for other in others for chapter in other.audit]
-    audit.write_audit(frame, tables_folder, claims, records, appendix, chapters)
+    audit.write_audit(_printed(frame), tables_folder, claims, records, appendix, chapters)
     found = {name: studies.read(records, name) for name in studies.STUDIES}
     if found[studies.ERRORS] is not None and found[studies.EFFECT] is not None:
         lookup_tables.write(found[studies.ERRORS], found[studies.EFFECT], tables_folder)
@@ -133,9 +132,17 @@ def write_all(
     ]
 
 
-def fill(pictures: Iterable[str | Path]) -> list[str]:
-    """Make what was asked for and could not be drawn, as figures that say so; a line for each."""
-    missing = sorted({Path(path).with_suffix("") for path in pictures if not Path(path).is_file()})
+def fill(outputs: Iterable[str | Path]) -> list[str]:
+    """Make the figures and folders among some outputs that could not be drawn or filled.
+
+    Figures say so, and there is a line for each.
+    """
+    paths = [Path(path) for path in outputs]
+    for path in paths:
+        if not path.suffix:
+            path.mkdir(parents=True, exist_ok=True)
+    pictures = [path for path in paths if path.suffix in (".pdf", ".png")]
+    missing = sorted({path.with_suffix("") for path in pictures if not path.is_file()})
     for stem in missing:
         style.nothing(stem)
     return [f"nothing to draw: {stem}" for stem in missing]
@@ -149,12 +156,17 @@ def _write_tables(
     latex.write(whole, folder / "qp_table1.tex")
     checked = fidelity.check(whole.table, whole.gaps, published_table)
     fidelity.write_csv(checked, folder / "qp_fidelity.csv")
-    classes = ridge.by_variance(frame, fidelity.PROTOCOL)
+    classes = ridge.by_variance(_printed(frame), fidelity.PROTOCOL)
     sections = [
         fidelity.markdown(checked),
         *(ridge.markdown(classes, published_table) if len(classes) else []),
     ]
     store.write_text(folder / "qp_fidelity.md", "\n".join(sections).rstrip() + "\n")
+
+
+def _printed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Fits of the data sets that the paper's claims are about."""
+    return frame[frame["dataset"].isin(published.ROWS)]
 
 
 def _write_figures(
@@ -180,7 +192,7 @@ def _write_figures(
 
 def _figure_datasets(points: pd.DataFrame) -> dict[str, list[str]]:
     """Figure -> data sets with matched variances, in the table's order; figures with none are absent."""
-    present = [name for name in published.ROWS if name in set(points["dataset"])]
-    counts = [name for name in present if name in pairs.AS_REPORTED]
+    present = published.row_order(points["dataset"])
+    counts = [name for name in present if published.is_counts(name)]
     rest = [name for name in present if name not in counts]
     return {name: found for name, found in zip(VARIANCE_FIGURES, (rest, counts), strict=True) if found}

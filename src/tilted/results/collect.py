@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted.results import compact, pairs, store
-from tilted.results.compact import FAILED, MAIN, MOVED, OK, SINGLE_FOLD, UNCONVERGED
+from tilted.results.compact import FAILED, MAIN, MOVED, OK, UNCONVERGED
+from tilted.results.published import is_counts
 from tilted.results.runs import SEED, UNKNOWN, Runs
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FIGURE_SEEDS = 5
-"""Seeds whose predictive variances are kept point by point (coal: every seed)."""
+"""Seeds whose predictive variances are kept point by point (counts: every seed)."""
 
 NO_PAIR = {"pair": ""} | dict.fromkeys(compact.PAIR[1:])
 
@@ -153,7 +154,7 @@ def _pair(
     """Pair columns of one QP line."""
     _, dataset, seed, _ = where
     name = " ".join(map(str, where))
-    drawn = dataset in SINGLE_FOLD or seed < FIGURE_SEEDS
+    drawn = is_counts(dataset) or seed < FIGURE_SEEDS
     if drawn and pairs.has_moved(dataset, fits):
         points.append((*where, MOVED, *pairs.matched(fits["ep"], fits["qp"], name)))
     method = pairs.reference(dataset, fits)

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.results.published import ROWS, method_order
+from tilted.results.published import is_counts, is_known, method_order, row_order
 from tilted.results.store import RecordError, write_bytes
 
 if TYPE_CHECKING:
@@ -74,12 +74,11 @@ VARIANCE_TYPES = _types(VARIANCE_COLUMNS, VARIANCE_DIGITS)
 """Column -> pandas type in memory."""
 
 FOLDS = 10
-SINGLE_FOLD = frozenset({"coal"})
 
 
 def n_folds(dataset: str, folds: int = FOLDS) -> int:
     """Folds that make a seed of a data set complete."""
-    return 1 if dataset in SINGLE_FOLD else folds
+    return 1 if is_counts(dataset) else folds
 
 
 def lengthscales(text: str) -> np.ndarray:
@@ -175,7 +174,8 @@ def ordered(frame: pd.DataFrame) -> pd.DataFrame:
     from tilted import protocols
 
     methods = method_order(list(frame["method"])) if "method" in frame else []
-    names = {"protocol": protocols.names(), "dataset": list(ROWS), "method": methods}
+    rows = row_order(frame["dataset"])
+    names = {"protocol": protocols.names(), "dataset": rows, "method": methods}
     rank = {column: {name: k for k, name in enumerate(order)} for column, order in names.items()}
     key = [name for name in ("protocol", *KEY, "reference") if name in frame]
     return frame.sort_values(
@@ -192,9 +192,9 @@ def check(frame: pd.DataFrame, where: object) -> None:
         With ``where`` and the first offending line.
     """
     check_columns(frame, COLUMNS, where)
-    unknown = set(frame["dataset"]) - set(ROWS)
+    unknown = [name for name in sorted(set(frame["dataset"])) if not is_known(name)]
     if unknown:
-        raise RecordError(f"{where}: data set {sorted(unknown)[0]!r} has no row in the published table")
+        raise RecordError(f"{where}: data set {unknown[0]!r} has no row in the published table and no entry")
     failed, paired = frame["outcome"] == FAILED, frame["pair"] != ""
     last = frame["dataset"].map(lambda name: n_folds(name) - 1)
     numbers = frame[["variance", "log_evidence", "test_error", "ntll"]]

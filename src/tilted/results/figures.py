@@ -17,7 +17,7 @@ import numpy as np
 from tilted.results import pairs, style
 from tilted.results.compact import REFERENCES
 from tilted.results.grid import seeds_text
-from tilted.results.published import METRICS, PUBLISHED_COLUMNS, method_order, n_seeds
+from tilted.results.published import METRICS, PUBLISHED_COLUMNS, is_counts, method_order, n_seeds
 from tilted.results.spans import spans
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _rings(n: int) -> dict[str, Any]:
 
 
 def _main_label(datasets: Sequence[str]) -> str:
-    reported = [name for name in datasets if name in pairs.AS_REPORTED]
+    reported = [name for name in datasets if is_counts(name)]
     if not reported:
         return "Equal hyperparameters"
     if len(reported) == len(datasets):
@@ -192,7 +192,7 @@ def figure_table1(
     shown = table[table["published_mean"].notna() & table["mean"].notna()]
     if shown.empty:
         raise ValueError("nothing to draw: no row has both our mean and a published one")
-    rows = list(dict.fromkeys(table["row"]))
+    rows = [row for row in dict.fromkeys(table["row"]) if n_seeds(row)]
     methods = method_order(list(shown["method"]))
     with style.applied():
         figure = Figure(figsize=(6.9, 1.3 + 0.42 * len(rows)), layout="constrained")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tilted.results import pairs
 from tilted.results.aggregate import FIELDS
 from tilted.results.compact import FAILED, FOLDS, n_folds, ordered
-from tilted.results.published import ROWS
+from tilted.results.published import row_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ def ntll_gaps(frame: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
             both = both[pairs.unmoved(both, ("_qp", "_ep"))]
         parts.append(_shares(both, folds).assign(against=against))
     gaps = pd.concat(parts, ignore_index=True)
-    gaps["row"] = gaps["dataset"].map(ROWS)
+    gaps["row"] = gaps["dataset"].map(row_of)
     order = {
         name: k for k, name in enumerate(dict.fromkeys(zip(lines["protocol"], lines["dataset"], strict=True)))
     }

@@ -55,7 +55,7 @@ def _body(summary: Summary, protocol: str, part: pd.DataFrame, methods: Sequence
         theirs[4] += _star("*" if summary.asterisks.get(row) else "")
         grey = [rf"\textcolor{{gray}}{{{text}}}" for text in theirs]
         size = list(map(str, summary.sizes.get(row, ("--", "--"))))
-        lines.append(" & ".join([row, *size, *ours]) + r" \\")
+        lines.append(" & ".join([row.replace("_", r"\_"), *size, *ours]) + r" \\")
         lines.append(" & ".join(["", "", "", *grey]).lstrip() + r" \\[2pt]")
     return lines
 

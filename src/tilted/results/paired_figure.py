@@ -18,7 +18,7 @@ from tilted.results import statistics, style
 from tilted.results.audit.rows import NTLL
 from tilted.results.audit.scores import tunings
 from tilted.results.paired import Paired, paired
-from tilted.results.published import ROWS
+from tilted.results.published import row_of, row_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +71,7 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
 
     panels = {"QP": _against_qp(fits), "VB": _against_vb(fits)}
     present = {name for series in panels.values() for one in series for name in one.drawn}
-    rows = [name for name in ROWS if name in present]
+    rows = row_order(present)
     if not rows:
         raise ValueError("nothing to draw: no comparison has two complete seeds")
     with style.applied():
@@ -81,7 +81,7 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
             _panel(axes, series, rows)
             axes.set_xlabel(f"EP $-$ {other}: NTLL ($10^{{-3}}$ nats)")
             axes.set_title(f"$\\leftarrow$ EP better        {other} better $\\rightarrow$", fontsize=8.0)
-        style.row_axis(both, [ROWS[name] for name in rows])
+        style.row_axis(both, [row_of(name) for name in rows])
         figure.suptitle(title, fontsize=9.0)
         figure.legend(handles=_handles(panels), loc="outside lower center", ncols=3)
         return style.save(figure, path_stem)

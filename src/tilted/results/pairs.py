@@ -5,7 +5,7 @@ second time, which QP is not, so on some folds the reported pair compares two mo
 pair is therefore at equal hyperparameters: EP at its first tuning (``ep-tune``) where that
 record's hyperparameters are QP's, else EP as reported where it has not moved. Where the
 reported EP moved away from QP's hyperparameters, the reported pair is kept as the *moved* one. Data
-sets compared as reported (the coal series, whose QP is tuned again as well) have main pairs only.
+sets of counts, whose QP is tuned again as well, are compared as reported and have main pairs only.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilted.results.compact import FAILED, OK, lengthscales
+from tilted.results.published import is_counts
 
 if TYPE_CHECKING:
     from typing import Any
@@ -28,7 +29,6 @@ MOVED = 1e-6
 SLACK = 1e-9
 """Relative: equal hyperparameters, moved hyperparameters, and rounding allowed in QP <= EP."""
 
-AS_REPORTED = frozenset({"coal"})
 EP_METHODS = ("ep-tune", "ep")
 FOLD = ["dataset", "seed", "fold"]
 
@@ -66,7 +66,7 @@ def reference(dataset: str, fits: Mapping[str, Fit]) -> str:
     """
     if "qp" not in fits:
         return ""
-    if dataset in AS_REPORTED:
+    if is_counts(dataset):
         return "ep" if "ep" in fits else ""
     for method, tolerance in (("ep-tune", SAME), ("ep", MOVED)):
         if method in fits and _distance(fits, method) <= tolerance:
@@ -76,7 +76,7 @@ def reference(dataset: str, fits: Mapping[str, Fit]) -> str:
 
 def has_moved(dataset: str, fits: Mapping[str, Fit]) -> bool:
     """Whether there is a moved pair: EP as reported, away from QP's hyperparameters."""
-    return dataset not in AS_REPORTED and {"ep", "qp"} <= fits.keys() and _distance(fits, "ep") > MOVED
+    return not is_counts(dataset) and {"ep", "qp"} <= fits.keys() and _distance(fits, "ep") > MOVED
 
 
 def matched(ep: Fit, qp: Fit, where: str) -> tuple[np.ndarray, np.ndarray]:
@@ -187,7 +187,7 @@ def _moved_folds(ep: pd.DataFrame, qp: pd.DataFrame) -> pd.Index:
     both = ep.merge(qp, left_index=True, right_index=True, suffixes=("", "_qp"))
     both = both[(both["outcome"] != FAILED) & (both["outcome_qp"] != FAILED)]
     moved = [
-        index[0] not in AS_REPORTED and relative_difference(first, second) > MOVED
+        not is_counts(index[0]) and relative_difference(first, second) > MOVED
         for index, first, second in zip(both.index, _kernels(both), _kernels(both, "_qp"), strict=True)
     ]
     return both.index[moved]

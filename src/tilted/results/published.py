@@ -15,6 +15,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilted.data import registry
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -30,7 +32,7 @@ ROWS = {
     "wine23": "Wine3",
     "coal": "Mining",
 }
-"""Data set of a record -> row of the printed table, in the table's order."""
+"""Data set of a record -> row of the printed table, in the table's order. Other sets have their name."""
 
 PUBLISHED_COLUMNS = {"ep": "EP", "qp": "QP", "vb-joint": "VB"}
 """Method of a record -> printed column. The printed VB is what the released code does, a joint
@@ -49,6 +51,27 @@ SUMMARY_COLUMNS = tuple("row metric method protocol mean sd n_seeds n_converged 
 
 COLUMNS = (*SUMMARY_COLUMNS, "published_mean", "published_sd", "deviation_sd")
 """Columns of a comparison, and of the CSV made from it."""
+
+
+def row_of(dataset: str) -> str:
+    """Row of a data set."""
+    return ROWS.get(dataset, dataset)
+
+
+def row_order(datasets: Iterable[str]) -> list[str]:
+    """Distinct data sets: the printed ones in the table's order, then the others by name."""
+    present = set(datasets)
+    return [name for name in ROWS if name in present] + sorted(present.difference(ROWS))
+
+
+def is_known(dataset: str) -> bool:
+    """Whether a data set is one of the printed table or of the registry."""
+    return dataset in ROWS or dataset in registry.names()
+
+
+def is_counts(dataset: str) -> bool:
+    """Whether a known data set is of counts: a seed of it has one fold, and QP is tuned as EP is."""
+    return dataset == "coal" or (dataset not in ROWS and registry.task_of(dataset) == "counts")
 
 
 def method_order(methods: Sequence[str]) -> list[str]:
@@ -129,8 +152,8 @@ def asterisks(path: str | Path) -> dict[str, bool]:
 
 
 def n_seeds(row: str) -> int:
-    """Seeds behind a row of the printed table."""
-    return SEEDS.get(row, 100)
+    """Seeds behind a row of the printed table; 0 of a row that is not printed."""
+    return SEEDS.get(row, 100) if row in ROWS.values() else 0
 
 
 def compare(summary: pd.DataFrame, path: str | Path) -> pd.DataFrame:

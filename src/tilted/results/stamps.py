@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tilted import provenance
 from tilted.results.grid import WIDTH
-from tilted.results.published import ROWS
+from tilted.results.published import row_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +76,7 @@ def of_table(table: pd.DataFrame, group: str | None, what: str, today: Callable[
     found = []
     stamped = table.reindex(columns=[*parts, *COLUMNS]).astype(object)
     for line in stamped.where(stamped.notna(), "").drop_duplicates().to_dict("records"):
-        name = ROWS.get(line[what], line[what])
+        name = row_of(line[what])
         source, date, versions = (line[column] for column in COLUMNS)
         now = today(*(line[part] for part in parts))
         found.append(Made(line[group] if group else "", name, source, date, versions, now))

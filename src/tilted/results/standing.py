@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tilted.results import spans
 from tilted.results.grid import counted, grid, items
-from tilted.results.published import ROWS
+from tilted.results.published import row_of
 from tilted.results.runs import SEED, todays
 from tilted.results.verified import BY_SEARCH, DIFFERS, PASSED, SCRATCH, Check
 
@@ -158,7 +158,7 @@ def _difference(entry: dict[str, Any], dates: str) -> tuple[str, bool]:
 def _line(name: tuple[str, str, str], groups: list[Group]) -> str:
     """A line for groups of one (protocol, method, reason)."""
     protocol, method, why = name
-    rows = ", ".join(dict.fromkeys(ROWS[group.entries[0]["dataset"]] for group in groups))
+    rows = ", ".join(dict.fromkeys(row_of(group.entries[0]["dataset"]) for group in groups))
     tally = Tally()
     for group in groups:
         tally = tally.plus(group.tally)

@@ -119,7 +119,7 @@ def _paper_table(summary: Summary, protocol: str) -> Iterator[str]:
         theirs = [number(mean, sd) for mean, sd in published_cells(summary, row)]
         cells.append((row, "ours", *_starred(ours, starred.get(row, "")), seeds))
         star = "*" if printed.get(row) else ""
-        cells.append(("", "published", *_starred(theirs, star), str(published.n_seeds(row))))
+        cells.append(("", "published", *_starred(theirs, star), str(published.n_seeds(row) or "-")))
     yield from grid(("Data", "", *labels, "Seeds"), "llrrrrrrr", cells)
 
 
@@ -183,7 +183,7 @@ def _long_table(part: pd.DataFrame) -> list[str]:
                 number(line.mean, line.sd, line.n_seeds),
                 number(line.published_mean, line.published_sd),
                 deviation(line.deviation_sd),
-                f"{line.n_seeds}/{published.n_seeds(line.row)}",
+                f"{line.n_seeds}/{published.n_seeds(line.row) or '-'}",
                 f"{line.n_converged}/{line.n_attempted}",
                 notes(line),
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tilted.results.published import ROWS
+from tilted.results.published import row_of
 from tilted.results.spans import spans
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def trouble_entries(troubled: pd.DataFrame) -> list[tuple[str, str]]:
         named = " ".join(f"{spans(which)}/{folds}" for folds, which in seeds.items())
         clauses = {_clause(reason) for reason in fits["reason"]}
         shown = clauses.pop() if len(clauses) == 1 else cause
-        heading = f"{ROWS[dataset]} {method} ({protocol}), {len(fits)} {outcome}: {shown}"
+        heading = f"{row_of(dataset)} {method} ({protocol}), {len(fits)} {outcome}: {shown}"
         entries.append((heading, named))
     return entries
 
@@ -58,6 +58,6 @@ def left_out_entries(missing: pd.DataFrame) -> list[str]:
     """Left out seeds (`aggregate.left_out`) gathered by row, method, protocol and reason."""
     by_reason = missing.groupby(["dataset", "method", "protocol", "reason"], sort=False)["seed"]
     return [
-        f"{ROWS[dataset]} {method} ({protocol}), seed {spans(seeds)}: {reason}"
+        f"{row_of(dataset)} {method} ({protocol}), seed {spans(seeds)}: {reason}"
         for (dataset, method, protocol, reason), seeds in by_reason
     ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilted.data import classification, regression
 from tilted.results.audit.rows import TE, Score
 from tilted.results.grid import counted
 from tilted.results.spans import spans
@@ -41,6 +42,12 @@ NAMES = {
     "banana": "Banana (made up)",
 }
 """Data set -> printed name, in the order of the paper's Tables 1 and 2."""
+
+
+def name_of(dataset: str) -> str:
+    """Printed name of a data set; of one that the paper does not have, its name."""
+    return NAMES.get(dataset, dataset)
+
 
 ENDS = {"0": "VFE", "1": "EP"}
 
@@ -91,7 +98,8 @@ def compared(frame: pd.DataFrame) -> pd.DataFrame:
     fits = frame if is_classification(frame) else frame[frame["start"] == START]
     if fits.duplicated(["dataset", "split", "alpha", "m"]).any():
         raise ValueError("two records of one fit")
-    unknown = (set(fits["outcome"]) - {OK, STOPPED, FAILED}) | (set(fits["dataset"]) - set(NAMES))
+    known = {*NAMES, *(classification if is_classification(fits) else regression).names()}
+    unknown = (set(fits["outcome"]) - {OK, STOPPED, FAILED}) | (set(fits["dataset"]) - known)
     if unknown:
         raise ValueError(f"unknown outcome or data set: {', '.join(sorted(unknown))}")
     if fits.loc[fits["outcome"] != FAILED, [s.column for s in scores_of(fits)]].isna().any(axis=None):
@@ -101,12 +109,17 @@ def compared(frame: pd.DataFrame) -> pd.DataFrame:
 
 def real(fits: pd.DataFrame) -> pd.DataFrame:
     """Fits of the UCI sets."""
-    return fits[~fits["dataset"].isin(MADE_UP)]
+    return fits[fits["dataset"].isin(set(NAMES).difference(MADE_UP))]
 
 
 def made_up(fits: pd.DataFrame) -> pd.DataFrame:
     """Fits of the synthetic sets."""
     return fits[fits["dataset"].isin(MADE_UP)]
+
+
+def added(fits: pd.DataFrame) -> pd.DataFrame:
+    """Fits of sets that the paper does not have."""
+    return fits[~fits["dataset"].isin(NAMES)]
 
 
 def sparse(fits: pd.DataFrame) -> pd.DataFrame:
@@ -120,9 +133,9 @@ def alphas(fits: pd.DataFrame) -> list[str]:
 
 
 def datasets(fits: pd.DataFrame) -> list[str]:
-    """The data sets that were run, in the paper's order."""
+    """The data sets that were run, in the paper's order, then those it does not have by name."""
     present = set(fits["dataset"])
-    return [name for name in NAMES if name in present]
+    return [name for name in NAMES if name in present] + sorted(present.difference(NAMES))
 
 
 def label(alpha: str) -> str:
@@ -204,7 +217,7 @@ def _alike(found: dict[str, tuple[int, ...]], what: str, shown: Callable[[tuple[
     """``what`` 0-4 if all data sets have the same, else each group by name."""
     groups: dict[tuple[int, ...], list[str]] = {}
     for name, numbers in found.items():
-        groups.setdefault(numbers, []).append(NAMES[name])
+        groups.setdefault(numbers, []).append(name_of(name))
     if len(groups) == 1:
         return f"{what} {shown(next(iter(groups)))}"
     return f"{what} " + ", ".join(f"{shown(n)} ({', '.join(names)})" for n, names in groups.items())

@@ -13,7 +13,7 @@ from tilted.results.audit.units import estimate
 from tilted.results.grid import grid, items
 from tilted.results.pep import compare, rerun, scores, words
 from tilted.results.pep.published import Printed
-from tilted.results.pep.scores import FAILED, FULL, NAMES, OK
+from tilted.results.pep.scores import FAILED, FULL, NAMES, OK, name_of
 from tilted.results.store import write_text
 
 if TYPE_CHECKING:
@@ -149,10 +149,10 @@ def markdown(
     lines += ["## Means", "", *MEANS_LEGEND.splitlines(), ""]
     for name, part in means.groupby("dataset", sort=False):
         for score in scores.scores_of(fits):
-            lines += [f"### {NAMES[name]}, {score.name}", "", *grid(*mean_table(part, score)), ""]
+            lines += [f"### {name_of(name)}, {score.name}", "", *grid(*mean_table(part, score)), ""]
         if part["n_stopped"].any():
             lines += [
-                f"### {NAMES[name]}, searches that did not converge",
+                f"### {name_of(name)}, searches that did not converge",
                 "",
                 *grid(*stopped_table(part)),
                 "",
@@ -167,8 +167,8 @@ RANK_LEGEND = (
 
 
 def covered(fits: pd.DataFrame) -> list[str]:
-    """A sentence for the synthetic and one for the UCI sets, of what the records cover."""
-    parts = {"Synthetic": scores.made_up(fits), "UCI": scores.real(fits)}
+    """A sentence each for the synthetic, the UCI and other sets, of what the records cover."""
+    parts = {"Synthetic": scores.made_up(fits), "UCI": scores.real(fits), "Others": scores.added(fits)}
     return [
         f"{name}: {scores.coverage(part).text}{'' if scores.is_classification(fits) else _references(part)}."
         for name, part in parts.items()
@@ -285,7 +285,7 @@ def _mean(line: dict[str, Any], score: Score, form: str) -> str:
 def troubles(fits: pd.DataFrame) -> list[str]:
     """Fits that are not ok, counted by data set, power, outcome and what they say first."""
     part = fits[fits["outcome"] != OK]
-    place = {name: k for k, name in enumerate([*NAMES, *scores.alphas(fits), FULL])}
+    place = {name: k for k, name in enumerate([*scores.datasets(fits), *scores.alphas(fits), FULL])}
     part = part.assign(reason=part["message"].str.split(";").str[0], a=part["alpha"].map(place))
     part = part.assign(d=part["dataset"].map(place))
     found = []
@@ -293,7 +293,7 @@ def troubles(fits: pd.DataFrame) -> list[str]:
         name, alpha, outcome, reason = key[2:]
         where = ", ".join(f"{m} ({n})" for m, n in group["m"].value_counts().sort_index().items())
         found.append(
-            f"{NAMES[name]}, {scores.label(alpha)}: {len(group)} {outcome} ({reason}); M (fits): {where}"
+            f"{name_of(name)}, {scores.label(alpha)}: {len(group)} {outcome} ({reason}); M (fits): {where}"
         )
     return found
 
