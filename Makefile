@@ -3,8 +3,9 @@
 
 PYTHON ?= python3
 CORES ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-BIN := .venv/bin
-STAMP := .venv/.stamp
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
 # pip would compile every module of every package, near half of the set-up's processor time; what is imported
 # is compiled on first use instead, unless an inherited PYTHONDONTWRITEBYTECODE forbids it.
 PIP := $(BIN)/python -m pip install --quiet --progress-bar off --no-compile
@@ -15,7 +16,7 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 # The tools of this environment come first, also for snakemake's own calls of python.
-export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := preview
 .PHONY: setup preview paper records tables report verify plan cluster test-cluster test test-full bench lint format lock clean help
@@ -35,9 +36,9 @@ $(STAMP): requirements.lock pyproject.toml
 	@case "$(CURDIR)" in *" "*) \
 	  echo "Snakemake cannot run scripts from a path with a space: clone to another folder"; exit 1;; esac
 	@rm -f "$@"
-	$(PYTHON) -m venv .venv
-	@sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock > .venv/backend.lock
-	$(PIP) --require-hashes -r .venv/backend.lock
+	$(PYTHON) -m venv $(VENV)
+	@sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock > $(VENV)/backend.lock
+	$(PIP) --require-hashes -r $(VENV)/backend.lock
 	$(PIP) --require-hashes --no-build-isolation -r requirements.lock
 	$(PIP) --no-deps --no-build-isolation -e .
 	@touch "$@"

@@ -1,17 +1,4 @@
-"""Covariance functions, one file each, imported on first use.
-
-A kernel answers for its parameters and for matrices of inputs:
-
-``parameters()``, ``with_parameters(values)``  a vector of positive numbers, and the kernel with other ones
-``distances(X)``                               what its matrices at the same inputs share, or None
-``matrix(X, X2, distances)``, ``diagonal(X)``  covariances and prior variances
-``contract_gradient(X, K, G, distances)``      sum_ij G_ij dK_ij/dtheta
-``contract_cross(Z, X, K, G)``                 the same between two sets of points, and in the first of them
-``contract_diagonal(g)``                       sum_i g_i dk(x_i, x_i)/dtheta
-
-All are stationary: k(x, x) is the same at every x. ``matrix(X)`` is that of one set of points and
-``matrix(X, X2)`` that between two sets, which differ for kernels with independent noise (``white``).
-"""
+"""Covariance functions, one file each, imported on first use; `tilted.kernels.contract` says what they provide."""
 
 from importlib import import_module
 from typing import Any
