@@ -1,4 +1,4 @@
-"""Covariance functions, one file each, imported on first use; `tilted.kernels.contract` says what they provide."""
+"""Covariance functions, one file each, imported on first use (`tilted.kernels.contract`)."""
 
 from importlib import import_module
 from typing import Any
