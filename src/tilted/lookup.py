@@ -235,7 +235,9 @@ def read(path: str | Path) -> RatioTable:
     try:
         with h5py.File(io.BytesIO(Path(path).read_bytes()), "r") as file:
             if file.attrs["format"] != FORMAT:
-                raise TableError(f"{path} has format {file.attrs['format']}, not {FORMAT}; build it again")
+                raise TableError(
+                    f"{path} has format {file.attrs['format']}, not {FORMAT}; delete it and run again"
+                )
             stored = [file[f"patch{i}"] for i in range(len(file))]
             patches = tuple(
                 Patch(tuple(d.attrs["low"].tolist()), tuple(d.attrs["high"].tolist()), d[()]) for d in stored
@@ -245,9 +247,9 @@ def read(path: str | Path) -> RatioTable:
     except TableError:
         raise
     except (OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError) as error:
-        raise TableError(f"{path} is no lookup table or damaged ({error}); build it again") from None
+        raise TableError(f"{path} is no lookup table or damaged ({error}); delete it and run again") from None
     if not intact:
-        raise TableError(f"{path} is damaged (content hash differs); build it again")
+        raise TableError(f"{path} is damaged (content hash differs); delete it and run again")
     return table
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import inspect
 import io
 import threading
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from tilted.data.fetch import MIRROR_VARIABLE, DownloadError, fetch
+from tilted.data.fetch import DEADLINE, MIRROR_VARIABLE, TIMEOUT, DownloadError, fetch
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTENT = b"1.5,2.5,g\n" * 1000
@@ -148,8 +149,8 @@ def test_failures_say_what_was_tried_and_leave_nothing(server, home, name, reaso
     assert leftovers(home) == [] and not (home / "raw" / "sub" / "toy.data").exists()
 
 
-@pytest.mark.parametrize("scheme", ["http", "HTTP"])
-def test_nobody_is_sent_out_of_https(server, home, monkeypatch, scheme):
+@pytest.mark.parametrize("scheme, asked", [("http", "https"), ("HTTP", "https"), ("http", "HTTPS")])
+def test_nobody_is_sent_out_of_https(server, home, monkeypatch, scheme, asked):
     plainly = requests.adapters.HTTPAdapter.send
 
     def send(adapter, request, **options):
@@ -163,7 +164,7 @@ def test_nobody_is_sent_out_of_https(server, home, monkeypatch, scheme):
 
     monkeypatch.setattr(requests.adapters.HTTPAdapter, "send", send)
     with pytest.raises(DownloadError, match="redirected from https"):
-        fetch(entry("https://example.org/good"), home)
+        fetch(entry(f"{asked}://example.org/good"), home)
     assert leftovers(home) == []
 
 
@@ -186,6 +187,14 @@ def test_no_more_bytes_are_taken_than_expected(server, home):
         "plain_bytes": len(CONTENT),
     }  # fmt: skip
     assert gzip.decompress(fetch(plain_is_larger, home, mirror=server).read_bytes()) == CONTENT
+
+
+def test_how_long_a_server_is_waited_for():
+    """As promised, unless the caller says otherwise."""
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    assert f"{TIMEOUT:g} s without an answer, {DEADLINE:g} s in all" in page
+    defaults = inspect.signature(fetch).parameters
+    assert (defaults["timeout"].default, defaults["deadline"].default) == (TIMEOUT, DEADLINE) == (30, 300)
 
 
 def test_no_network(home):
@@ -219,9 +228,21 @@ def test_mirror_folder(home, tmp_path, monkeypatch, place):
     assert fetch(entry(), home).read_bytes() == CONTENT
 
 
-def test_mirror_url_comes_first(server, home):
+@pytest.mark.parametrize("scheme", ["http", "HTTP"])
+def test_mirror_url_comes_first(server, home, scheme):
     item = entry("http://127.0.0.1:9/never", path="good")
-    assert fetch(item, home, mirror=server).read_bytes() == CONTENT
+    assert fetch(item, home, mirror=server.replace("http", scheme)).read_bytes() == CONTENT
+
+
+def test_no_more_bytes_are_copied_than_expected(home, tmp_path):
+    """A sparse file of 64 GB: nothing of it stays, and it is not read to its end."""
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    with (mirror / "toy.data").open("wb") as file:
+        file.truncate(2**36)
+    with pytest.raises(DownloadError, match=f"toy.data: OSError: .*more than the {len(CONTENT)} bytes"):
+        fetch(entry(), home, mirror=str(mirror))
+    assert leftovers(home) == []
 
 
 @pytest.mark.parametrize("stored", [True, False])

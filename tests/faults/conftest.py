@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tilted import files
 from tilted.results import store
 
 TINY = """\
@@ -113,7 +114,7 @@ class Run:
 
     def partial(self):
         """Files half written."""
-        return [p for p in self.folder.rglob(".*") if p.is_file() and store.PARTIAL.fullmatch(p.name)]
+        return [p for p in self.folder.rglob(".*") if p.is_file() and files.PARTIAL.fullmatch(p.name)]
 
     def forget(self, *patterns):
         """Remove what a part of the run made, so that it is made again."""

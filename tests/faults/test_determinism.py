@@ -97,3 +97,24 @@ def evidence(name, method, threads):
         capture_output=True,
     )
     return json.loads(out.stdout)
+
+
+POOLS = """
+import json
+import numpy, scipy.linalg  # whose pools of threads are asked about
+from threadpoolctl import threadpool_info
+
+pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+open(snakemake.output[0], "w").write(json.dumps(pools))
+"""
+
+
+def test_a_job_has_one_blas_thread(fresh):
+    """Whatever the user's environment says."""
+    (fresh.folder / "pools.py").write_text(POOLS, encoding="utf-8")
+    rule = 'include: "Snakefile"\n\nrule pools:\n    output: "pools.json"\n    script: "pools.py"\n'
+    (fresh.folder / "pools.smk").write_text(rule, encoding="utf-8")
+    four = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "4")
+    fresh("--snakefile", "pools.smk", "pools", **four)
+    pools = json.loads((fresh.folder / "pools.json").read_text(encoding="utf-8"))
+    assert pools and {*pools} == {1}

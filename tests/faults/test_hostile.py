@@ -221,8 +221,11 @@ def test_folders_in_a_configuration_stay_below_the_working_folder(valid, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "folder", ["/etc", "../x", "a/../../x", "~/x", "", "a\n", "{protocol}", "a b", ".", "-x"]
-)
+    "folder",
+    ["/etc", "../x", "a/../../x", "~/x", "", "a\n", "{protocol}", "a b", ".", "-x", ".git/hooks",
+     "src", "src/tilted", "Src/x", "workflow", "data/raw", "docs/", "tests//x", "config/.", "logs",
+     "profiles", "tools", "benchmarks"],
+)  # fmt: skip
 def test_folders_that_are_refused(valid, folder):
     config = {
         "name": "x",
@@ -233,7 +236,27 @@ def test_folders_that_are_refused(valid, folder):
     }
     for key in ("results", "tables", "figures"):
         assert not valid({**config, key: folder})
-    assert valid({**config, "results": "results/deep.er/x-1_2+3"})
+    for folder in ("results/deep.er/x-1_2+3", "results/src", "srcs", "data2/raw"):
+        assert valid({**config, "results": folder})
+
+
+@pytest.mark.parametrize("name, ok", [("x-1", True), ("x\n", False), ("x\n\n", False), ("", False)])
+def test_names_in_a_configuration_have_no_line_ends(valid, name, ok):
+    folders = {"results": "r", "tables": "t", "figures": "f"}
+    points = {"alphas": [1], "m": [1]}
+    grids = {
+        "pep": {**points, "rows": {"synthetic": {"splits": 1, "block": 1}}},
+        "pep_classification": {
+            **points, "protocols": ["corrected"], "rows": {"banana": {"splits": 1, "block": 1}}
+        },
+        "mnist": {**points, "seeds": 1, "steps": 1},
+    }  # fmt: skip
+    for study, grid in grids.items():
+        assert valid({"name": "x", **folders, study: {name: grid}}) == ok
+        assert valid({"name": name, **folders, study: {"x": grid}}) == ok
+    for change in ({"rows": {f"{name}boston{name}": {"splits": 1, "block": 1}}}, {"alphas": [f"full{name}"]}):
+        if not ok and name:
+            assert not valid({"name": "x", **folders, "pep": {"x": {**grids["pep"], **change}}})
 
 
 @ROOM

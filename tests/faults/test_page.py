@@ -24,7 +24,6 @@ def slow_in(path):
 OWN = {
     "test_the_search_for_writers_can_fail",
     "test_only_half_written_files_are_swept",
-    "test_names_of_half_written_files_in_data_are_known_to_the_sweep",
     "test_no_locks_no_sweep",
     "test_a_killed_writer_takes_its_lock_with_it",
 }
@@ -41,6 +40,16 @@ def test_every_test_that_the_page_names_exists(repository):
     assert [row for row in rows if row.count("|") != 4 or "`tests/" not in row.rsplit("|", 2)[1]] == [
         row for row in rows if row.endswith("| Shown by |")
     ]
+
+
+def test_which_tests_compare_every_product(repository):
+    """Those of two files, but for those that the page names."""
+    text = (repository / "docs/reliability.md").read_text(encoding="utf-8")
+    (said,) = [part for part in text.split("\n\n") if "compare all of them" in part]
+    for name in ("test_interrupted.py", "test_places.py"):
+        code = functions_of(repository / "tests/faults" / name)
+        others = {f.name for f in code if not re.search(r"tools\.(assert_same|products)\(", ast.unparse(f))}
+        assert name in said and [other for other in others if other not in said] == []
 
 
 def test_every_test_of_a_fault_is_on_the_page(repository):

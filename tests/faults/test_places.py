@@ -95,7 +95,7 @@ def test_a_damaged_file_is_named_and_made_again(done, undisturbed, tools, name, 
 
 
 def test_a_damaged_lookup_table_is_named(tmp_path):
-    """By the hash of its numbers; `data/lookup/probit.h5` is made again once it is deleted."""
+    """By the hash of its numbers."""
     table = lookup.RatioTable((lookup.Patch((0.0, 0.0), (1.0, 1.0), np.eye(40)),))
     whole = lookup.encode(table)
     path = store.write_bytes(tmp_path / "probit.h5", whole)
@@ -105,12 +105,30 @@ def test_a_damaged_lookup_table_is_named(tmp_path):
     content[place + 5] ^= 1
     path.write_bytes(content)
     with pytest.raises(
-        lookup.TableError, match="probit.h5 is damaged .content hash differs.; build it again"
+        lookup.TableError, match="probit.h5 is damaged .content hash differs.; delete it and run again"
     ):
         lookup.read(path)
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(lookup.TableError, match="probit.h5 is no lookup table or damaged"):
         lookup.read(path)
+
+
+@pytest.mark.slow
+def test_a_damaged_lookup_table_is_made_again(fresh, tools):
+    """The fit that reads it names it and fails; once deleted it is made again, and so is the record."""
+    config = fresh.folder / "config/small.yaml"
+    text = config.read_text(encoding="utf-8").replace("coal: {seeds: 2", "wine13: {seeds: 1")
+    config.write_text(text, encoding="utf-8")
+    table = fresh.folder / "data/lookup/probit.h5"
+    record = "data/fits/qp/as-released/wine13/qp-000-000.jsonl.gz"
+    fresh(record)
+    whole, fits = table.read_bytes(), tools.numbers(fresh.folder / record)
+    table.write_bytes(whole[: len(whole) // 2])
+    out = fresh(record, code=1)
+    assert "data/lookup/probit.h5 is no lookup table or damaged" in out and "delete it and run again" in out
+    table.unlink()
+    fresh(record)
+    assert table.read_bytes() == whole and tools.numbers(fresh.folder / record) == fits
 
 
 @pytest.mark.slow
@@ -151,23 +169,57 @@ def test_fits_that_do_not_converge_or_fail_are_records(fresh):
     assert "0/1 fits converged" in log and "made to fail" in log
 
 
+ELSEWHERE = """
+import locale, os, time
+
+ahead, now = float(os.environ["AHEAD"]), time.time
+time.time = lambda: now() + ahead
+time.time_ns = lambda: int(1e9 * time.time())
+
+locale.setlocale(locale.LC_ALL, "")
+assert locale.localeconv()["decimal_point"] == os.environ["POINT"]
+"""  # sitecustomize of every Python in the run
+COMMA = 'comment_char %\nLC_NUMERIC\ndecimal_point ","\nthousands_sep "."\ngrouping 3\nEND LC_NUMERIC\n'
+
+
+def decimal_comma(folder):
+    """Variables for a locale with decimal commas, made in a folder, and the decimal point; C without it."""
+    (folder / "comma").write_text(COMMA, encoding="utf-8")
+    if shutil.which("localedef"):
+        # -c: warnings that all else is missing do not count
+        command = ["localedef", "-c", "-i", "comma", "-f", "ANSI_X3.4-1968", "./xx_XX"]
+        subprocess.run(command, cwd=folder, capture_output=True)
+    if not (folder / "xx_XX").is_dir():
+        return {"LC_ALL": "C", "POINT": "."}
+    return {"LC_ALL": "xx_XX", "LOCPATH": str(folder), "POINT": ","}
+
+
 @pytest.mark.slow
 def test_other_clocks_locales_cores_and_blocks(fresh, undisturbed, tools):
-    """Sources of another day, another time zone, no locale, one core, other blocks: nothing changes."""
+    """Years later, sources of another day, another zone, decimal commas, one core, other blocks."""
     config = fresh.folder / "config/small.yaml"
     text = config.read_text(encoding="utf-8")
     config.write_text(text.replace("block: 1", "block: 2"), encoding="utf-8")
+    module = fresh.folder / "src/tilted/provenance.py"
+    clock = 'datetime.fromtimestamp(__import__("time").time(), UTC).date()'  # `now` is in C: not set ahead
+    text = module.read_text(encoding="utf-8").replace("datetime(2026, 1, 2).date()", clock)
+    module.write_text(text, encoding="utf-8")
+    (fresh.folder / "src/sitecustomize.py").write_text(ELSEWHERE, encoding="utf-8")
     earlier = time.time() - 400 * 86400
     for path in fresh.folder.rglob("*"):
         os.utime(path, (earlier, earlier))
+    noon = 2_000_030_400  # 2033-05-18 12:00 in UTC, the 19th in Kiritimati
     elsewhere = {
         "TZ": "Pacific/Kiritimati",
-        "LC_ALL": "C",
         "LANG": "C",
         "PYTHONHASHSEED": "7",
         "PYTHONUTF8": "0",
+        "AHEAD": str(noon - time.time()),
+        **decimal_comma(fresh.folder),
     }
     fresh(cores=1, **elsewhere)
+    records = store.read_records(fresh.folder / COAL / "ep-000-001.jsonl.gz")
+    assert {record["run"]["date"] for record in records} == {"2033-05-18"}
     made, wanted = tools.products(fresh.folder), tools.products(undisturbed.folder)
     fits = {name for name in {*made, *wanted} if name.startswith("data/fits")}
     assert {name for name in made if name not in fits} == {name for name in wanted if name not in fits}

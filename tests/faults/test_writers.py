@@ -3,8 +3,6 @@
 import ast
 import errno
 import gzip
-import hashlib
-import importlib
 import os
 import random
 import resource
@@ -15,6 +13,7 @@ import time
 
 import pytest
 
+from tilted import files
 from tilted.results import store
 
 LIMIT = 4096  # bytes a file may have, in a child process
@@ -71,7 +70,7 @@ def write(name, place, child=None):
     return target, done.returncode, done.stderr
 
 
-def files(place):
+def listing(place):
     return sorted(str(p.relative_to(place[0])) for p in place[0].rglob("*") if p.is_file())
 
 
@@ -82,26 +81,57 @@ def full_disk():
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_writer_whose_disk_is_full(name, place):
     """Its error says so, nothing half written is left, and what was there stays; then it writes the same."""
-    empty = files(place)
-    failed(write(name, place, full_disk), name, place)
-    assert files(place) == empty
+    empty = listing(place)
+    failed(write(name, place, full_disk))
+    assert listing(place) == empty  # nothing was swept
     target, code, said = write(name, place)
     assert code == 0, said
     whole = content(target)
     if "raw" not in name:  # one that is there is not fetched again
-        failed(write(name, place, full_disk), name, place)
+        failed(write(name, place, full_disk))
         assert content(target) == whole
     target.unlink()
     assert write(name, place)[1] == 0 and content(target) == whole
-    assert len(files(place)) == len(empty) + (3 if name == "figure" else 1)
+    assert len(listing(place)) == len(empty) + (3 if name == "figure" else 1)
 
 
-def failed(outcome, name, place):
-    """A full disk was said to be one. The HDF5 library may crash the process: what that leaves is swept."""
+def failed(outcome):
+    """A full disk was said to be one."""
     _, code, said = outcome
-    assert os.strerror(errno.EFBIG) in said, said
-    assert code == 7 or (name == "standard file" and code == -signal.SIGSEGV), said
-    store.sweep(place[0])
+    assert code == 7 and os.strerror(errno.EFBIG) in said, said
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_is_replaced_whole_and_its_writer_not_swept(name, place, monkeypatch):
+    """Until it is renamed its target is what it was; then it is whole, and on the disk."""
+    folder, mirror = place
+    target = folder / TARGETS.get(name, "x.out")
+    if "raw" not in name:  # one that is there is not fetched again
+        target.write_bytes(b"old")
+    renamed, flushed, rename, flush = [], {}, os.replace, os.fsync
+
+    def fsync(handle):
+        flush(handle)
+        flushed[os.fstat(handle).st_ino] = os.fstat(handle).st_size
+
+    def replace(partial, path):
+        assert files.PARTIAL.fullmatch(partial.name) and partial.parent == path.parent
+        assert flushed[partial.stat().st_ino] == partial.stat().st_size > 0
+        assert not path.exists() or path.read_bytes() == b"old"
+        assert files.sweep(folder) == []
+        whole = partial.read_bytes()
+        rename(partial, path)
+        assert path.read_bytes() == whole
+        renamed.append(path)
+
+    monkeypatch.setattr(os, "replace", replace)
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setenv("MIRROR", str(mirror))
+    monkeypatch.setenv("HOME_OF_DATA", str(folder))
+    before = {*listing(place)}
+    exec(WRITERS[name], {"target": str(target)})
+    assert target in renamed and len(renamed) == (3 if name == "figure" else 1)
+    assert {str(path.relative_to(folder)) for path in renamed} >= {*listing(place)} - before
 
 
 def content(path):
@@ -113,14 +143,14 @@ def content(path):
 def test_a_writer_that_may_not_write(name, place, tools):
     """A read-only folder: the reason is said, nothing is left."""
     folder = place[0] / "raw" if "raw" in name else place[0]
-    empty = files(place)
+    empty = listing(place)
     folder.chmod(0o555)
     try:
         _, code, said = write(name, place, tools.obey_modes)
     finally:
         folder.chmod(0o755)
     assert code == 7 and os.strerror(errno.EACCES) in said, said
-    assert files(place) == empty
+    assert listing(place) == empty
 
 
 KILLED = """import sys, time
@@ -145,10 +175,10 @@ def test_what_a_killed_writer_leaves_is_swept_and_a_living_ones_is_not(tmp_path)
     assert len(list(target.parent.iterdir())) == 3
     writers[0].kill()
     writers[0].communicate()
-    assert store.sweep(tmp_path) == []  # the other lives
+    assert files.sweep(tmp_path) == []  # the other lives
     writers[1].kill()
     writers[1].communicate()
-    assert len(store.sweep(tmp_path, tmp_path / "nonesuch")) == 2
+    assert len(files.sweep(tmp_path, tmp_path / "nonesuch")) == 2
     assert list(target.parent.iterdir()) == [target] and target.read_bytes() == before
 
 
@@ -161,28 +191,9 @@ def test_only_half_written_files_are_swept(tmp_path):
     ]
     for name in [*kept, ".x.h5.0123456789abcdef0123456789abcdef.tmp"]:
         (tmp_path / name).write_bytes(b"")
-    (removed,) = store.sweep(tmp_path)
+    (removed,) = files.sweep(tmp_path)
     assert removed.name.startswith(".x.h5.")
     assert {path.name for path in tmp_path.iterdir()} == set(kept)
-
-
-def test_names_of_half_written_files_in_data_are_known_to_the_sweep(tmp_path, monkeypatch):
-    """`tilted.data` names its own."""
-    from tilted import data
-    from tilted.data import standard
-
-    fetch = importlib.import_module("tilted.data.fetch")
-    seen = []
-    monkeypatch.setattr(standard.os, "replace", lambda partial, path: seen.append(partial))
-    data.write_standard(data.load("coal"), tmp_path / "x.h5")
-    content = b"x" * 9
-    digest = hashlib.sha256(content).hexdigest()
-    entry = {"path": "x.gz", "sha256": "0" * 64, "bytes": 9, "plain_sha256": digest, "urls": []}
-    monkeypatch.setattr(fetch, "_publish", lambda partial, target: seen.append(partial))
-    partial = tmp_path / f".x.gz.{'a' * 32}.tmp"
-    partial.write_bytes(content)
-    fetch._accept(partial, entry, tmp_path / "x.gz")
-    assert len(seen) == 2 and all(store.PARTIAL.fullmatch(path.name) for path in seen)
 
 
 def test_no_locks_no_sweep(tmp_path, monkeypatch):
@@ -193,18 +204,17 @@ def test_no_locks_no_sweep(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(store.fcntl, "flock", refuse)
+    monkeypatch.setattr(files.fcntl, "flock", refuse)
     assert store.write_text(tmp_path / "x", "text").read_text() == "text"
-    assert store.sweep(tmp_path) == [] and orphan.exists()
-    monkeypatch.setattr(store, "fcntl", None)
+    assert files.sweep(tmp_path) == [] and orphan.exists()
+    monkeypatch.setattr(files, "fcntl", None)
     assert store.write_text(tmp_path / "x", "new").read_text() == "new"
-    assert store.sweep(tmp_path) == [] and orphan.exists()
+    assert files.sweep(tmp_path) == [] and orphan.exists()
 
 
 # Where a file is opened for writing or appending, and why that is no product written in place
 ALLOWED = {
-    "src/tilted/results/store.py": {"replacing"},
-    "src/tilted/data/standard.py": {"write_standard"},  # temporary, renamed
+    "src/tilted/files.py": {"replacing"},
     "src/tilted/data/fetch.py": {"_try", "_compress"},  # temporary, renamed
     "src/tilted/lookup.py": {"encode"},  # in memory
     "src/tilted/experiments/paper_table.py": {"encode"},  # in memory
@@ -268,6 +278,7 @@ def test_every_other_writer_goes_through_these(repository):
             if functions := opened_for_writing(path.read_text(encoding="utf-8")):
                 found[str(path.relative_to(repository))] = functions
     found["src/tilted/results/store.py"] -= {"write_records"}  # packs what `replacing` opened
+    found["src/tilted/data/standard.py"] -= {"write_standard"}  # packs in memory
     found = {name: functions - {"_packed", "packed"} for name, functions in found.items()}
     assert {name: functions for name, functions in found.items() if functions} == ALLOWED
     rules = [*(repository / "workflow/rules").glob("*.smk"), repository / "Snakefile"]
@@ -299,4 +310,4 @@ def test_a_killed_writer_takes_its_lock_with_it(tmp_path):
     os.kill(writer.pid, signal.SIGKILL)
     writer.wait()
     began = time.monotonic()
-    assert len(store.sweep(tmp_path)) == 1 and time.monotonic() - began < 5
+    assert len(files.sweep(tmp_path)) == 1 and time.monotonic() - began < 5

@@ -193,13 +193,13 @@ def corner(file):
 @pytest.mark.parametrize("change", [one_number, origin, corner])
 def test_altered_numbers_are_noticed(stored, change):
     edit(stored, change)
-    with pytest.raises(lookup.TableError, match="is damaged .*build it again"):
+    with pytest.raises(lookup.TableError, match="is damaged .*delete it and run again"):
         lookup.read(stored)
 
 
 def test_another_format_is_refused(stored):
     edit(stored, lambda file: file.attrs.modify("format", 2))
-    with pytest.raises(lookup.TableError, match="format 2, not 1; build it again$"):
+    with pytest.raises(lookup.TableError, match="format 2, not 1; delete it and run again$"):
         lookup.read(stored)
 
 
@@ -212,7 +212,7 @@ def test_a_missing_patch_is_refused(stored):
 @pytest.mark.parametrize("kept", [0, 100, 4000, -1])
 def test_a_truncated_file_is_refused(stored, kept):
     stored.write_bytes(stored.read_bytes()[:kept])
-    with pytest.raises(lookup.TableError, match=r"probit\.h5 is .*build it again"):
+    with pytest.raises(lookup.TableError, match=r"probit\.h5 is .*delete it and run again"):
         lookup.read(stored)
 
 

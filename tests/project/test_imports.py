@@ -11,7 +11,7 @@ from tilted.provenance import REGISTRIES
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "tilted"
 ORDER = """
-mkl linalg gaussian quadrature optimise data kernels linear likelihoods projections lp lookup posteriors
+files mkl linalg gaussian quadrature optimise data kernels linear likelihoods projections lp lookup posteriors
 inference warmstarts hyperparameters means regression sparse_search minibatch metrics exact bayesopt protocols
 provenance api estimators experiments results __main__
 """.split()

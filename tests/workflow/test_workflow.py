@@ -10,6 +10,10 @@ import pytest
 COLUMNS = "row,metric,method,protocol,mean,sd,n_seeds,n_converged,n_attempted".split(",")
 COLUMNS += ["published_mean", "published_sd", "deviation_sd"]
 ONE = "differences:\n  block: 1\n  names: "
+# 10^9 values, and a tenth as many mappings
+BOMB = "\na0: &a0 {x: [1, 2, 3, 4, 5, 6, 7, 8, 9]}" + "".join(
+    f"\na{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 9)
+)
 SMALL = """\
 name: small
 results: results/preview
@@ -169,6 +173,13 @@ def test_records_of_other_machines_are_kept(run, snakemake):
         ("as-released:", "as-dreamt:", "known: as-released, as-described, corrected"),
         ("tables: tables/preview\n", "", "top level: 'tables' is a required property"),
         ("tables: tables/preview", "tables: figures/preview", "tables and figures need folders of their own"),
+        (
+            "tables: tables/preview",
+            "tables: results/preview/./qp/",
+            "results and tables need folders of their",
+        ),
+        ("[ep, qp]", f"[{'laplace' * 1000}]", "laplacelap...\n"),
+        ("name: small", f"name: small{BOMB}", "more than 100000 values and characters, aliases written out"),
         ("results: results/preview\n", "", "top level: 'results' is a required property"),
         (
             "name: small",
@@ -197,7 +208,7 @@ def test_wrong_configurations_are_refused_before_any_job(run, snakemake, old, ne
     wrong.write_text(SMALL.replace(old, new, 1), encoding="utf-8")
     out = snakemake(folder, config="config/wrong.yaml", code=1)
     (line,) = [line for line in out.splitlines() if not line.startswith("Using workflow specific profile")]
-    assert line.startswith("In the configuration: ") and message in line
+    assert line.startswith("In the configuration: ") and message in f"{line}\n"
 
 
 def test_no_network_and_no_mirror(run, snakemake, tmp_path):

@@ -1,5 +1,6 @@
 # Configuration, checked before any job starts, and the paths everything else agrees on.
 
+import itertools
 import json
 import os
 import sys
@@ -7,7 +8,7 @@ import sys
 try:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
-    from tilted import data, protocols
+    from tilted import data, files, protocols
     from tilted.data import classification, regression, relaxed
     from tilted.data import mnist as mnist_data
     from tilted.experiments import lookup_study, paper_table, pep, pep_classification, qp, truth
@@ -52,22 +53,47 @@ def check_schema():
     error = best_match(Draft202012Validator(schema).iter_errors(config))
     if error is None:
         return
-    what = error.message
+    what = shortened(error.message)
     if error.validator == "additionalProperties":
         what += f"; known: {', '.join(error.schema['properties'])}"
     elif error.validator == "pattern":
         what += f": {error.schema['description']}" if "description" in error.schema else ""
     elif error.validator == "anyOf":
         what = "qp, pep, pep_classification, mnist, rep, pesc, differences or lookup must say what to run"
-    refuse(f"{'.'.join(map(str, error.absolute_path)) or 'top level'}: {what}")
+    refuse(f"{shortened('.'.join(map(str, error.absolute_path))) or 'top level'}: {what}")
 
 
+def shortened(text):
+    """At most 300 characters of a message, in which any value may be quoted."""
+    return text if len(text) <= 300 else f"{text[:297]}..."
+
+
+def check_size():
+    """No more than anybody needs: a short file with aliases may stand for more than memory holds."""
+    waiting, size = [config], 0
+    while waiting and size <= 100_000:
+        value = waiting.pop()
+        size += len(value) if isinstance(value, str) else 1
+        if isinstance(value, dict | list):
+            waiting += [*value, *value.values()] if isinstance(value, dict) else value
+    if size > 100_000:
+        refuse("more than 100000 values and characters, aliases written out")
+
+
+def check_folders():
+    """Files in them may have the same names."""
+    folders = {key: Path(config[key].lower()) for key in ("results", "tables", "figures")}
+    for (one, first), (other, second) in itertools.permutations(folders.items(), 2):
+        if first == second or first in second.parents:
+            refuse(f"{one} and {other} need folders of their own, neither in the other")
+
+
+check_size()
 check_schema()
+check_folders()
 config.setdefault("qp", {})
 
 RECORDS, TABLES, FIGURES = f"{config['results']}/qp", config["tables"], config["figures"]
-if Path(TABLES) == Path(FIGURES):
-    refuse("tables and figures need folders of their own, their files may have the same names")
 FIGURE_KINDS = ("pdf", "png")
 
 
@@ -90,7 +116,7 @@ def blocks(number, size):
 def sweep():
     """Remove what killed writers left half written, unless another run writes beside it."""
     folders = ["data", "docs", "logs", config["results"], config["tables"], config["figures"]]
-    removed = store.sweep(*folders)
+    removed = files.sweep(*folders)
     if removed:
         print(f"Removed {len(removed)} half-written files of jobs that were killed", file=sys.stderr)
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilted.data.registry import DataError, data_home
+from tilted.files import writing_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -83,7 +84,8 @@ def fetch(
     progress = sys.stderr.isatty() if progress is None else progress
     mirror = mirror or os.environ.get(MIRROR_VARIABLE) or ""
     for place, how in _places(file, mirror):
-        reason = _try(place, how, file, target, timeout, deadline, progress)
+        with writing_in(target.parent):
+            reason = _try(place, how, file, target, timeout, deadline, progress)
         if reason is None:
             return target
         tried.append(f"  {place}: {reason}")
@@ -123,7 +125,7 @@ def _places(file: File, mirror: str) -> Iterator[tuple[str, str]]:
     if stored.endswith(".gz"):
         candidates.update(dict.fromkeys([stored[:-3], bare[:-3]]))
     if mirror:
-        how = "url" if mirror.startswith(("http://", "https://")) else "folder"
+        how = "url" if mirror.lower().startswith(("http://", "https://")) else "folder"
         for name in candidates:
             yield f"{mirror.rstrip('/')}/{name}", how
     for url in file["urls"]:
@@ -134,16 +136,16 @@ def _try(
     place: str, how: str, file: File, target: Path, timeout: float, deadline: float, progress: bool
 ) -> str | None:
     """Bring one place's bytes to ``target``; the reason if that failed, else None."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
-        if how == "folder":
-            if not Path(place).is_file():
-                return "no such file"
-            shutil.copyfile(place, partial)
-        else:
-            with partial.open("wb") as stream:
-                sink = _Capped(stream, max(file["bytes"], file.get("plain_bytes", 0)))
+        if how == "folder" and not Path(place).is_file():
+            return "no such file"
+        with partial.open("wb") as stream:
+            sink = _Capped(stream, max(file["bytes"], file.get("plain_bytes", 0)))
+            if how == "folder":
+                with Path(place).open("rb") as source:
+                    shutil.copyfileobj(source, sink)
+            else:
                 _within(deadline, _download, place, sink, timeout, progress)
         return _accept(partial, file, target)
     except OSError as error:  # connection, time-out, HTTP status, too many bytes, disk
@@ -216,7 +218,7 @@ def _refuse_downgrade(url: str, response: requests.Response, **_: object) -> Non
     import requests
 
     on = response.headers.get("Location", "") if response.is_redirect else ""
-    if url.startswith("https://") and on.lower().startswith("http://"):
+    if url.lower().startswith("https://") and on.lower().startswith("http://"):
         raise requests.ConnectionError(f"redirected from https to {on}")
 
 

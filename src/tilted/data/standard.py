@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
-import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +17,7 @@ import numpy as np
 from tilted.data import described, readers
 from tilted.data.fetch import fetch
 from tilted.data.registry import VARIANTS, DataError, data_home, entry_of, raw_files
+from tilted.files import replacing
 
 MARK = b"tilted standard file 1\nsha256 "
 BLOCK = 512  # the smallest user block that HDF5 allows
@@ -121,7 +120,6 @@ def write_standard(dataset: Dataset, path: str | Path) -> None:
     """Write a standard file; it replaces ``path`` in one step and has the same bytes every time."""
     import h5py
 
-    path = Path(path)
     buffer = io.BytesIO()  # on a full disk the HDF5 library may crash the process
     with h5py.File(buffer, "w", track_order=False, userblock_size=BLOCK) as file:
         for key, array in (("X", dataset.X), ("y", dataset.y)):
@@ -132,16 +130,8 @@ def write_standard(dataset: Dataset, path: str | Path) -> None:
         file.attrs["content"] = content_hash(dataset.X, dataset.y)
     body = buffer.getvalue()[BLOCK:]
     head = MARK + hashlib.sha256(body).hexdigest().encode() + b"\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with partial.open("xb") as stream:
-            stream.write(head.ljust(BLOCK, b"\0") + body)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as stream:
+        stream.write(head.ljust(BLOCK, b"\0") + body)
 
 
 def read_standard(path: str | Path) -> Dataset:

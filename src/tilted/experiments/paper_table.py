@@ -106,14 +106,18 @@ def decode(path: str | Path) -> Block:
     try:
         with h5py.File(path, "r") as file:
             if file.attrs["format"] != FORMAT:
-                raise TableError(f"{path} has format {file.attrs['format']}, not {FORMAT}; build it again")
+                raise TableError(
+                    f"{path} has format {file.attrs['format']}, not {FORMAT}; delete it and run again"
+                )
             header = json.loads(file.attrs["header"])
             block = Block(**{**header, "grid": TableGrid(**header["grid"])}, values=file["variance"][()])
             intact = file.attrs["content"] == _hash(block)
     except (OSError, KeyError, TypeError, RuntimeError) as error:
-        raise TableError(f"{path} is no block of a table or damaged ({error}); build it again") from None
+        raise TableError(
+            f"{path} is no block of a table or damaged ({error}); delete it and run again"
+        ) from None
     if not intact:
-        raise TableError(f"{path} is damaged (content hash differs); build it again")
+        raise TableError(f"{path} is damaged (content hash differs); delete it and run again")
     return block
 
 

@@ -3,134 +3,26 @@
 The bytes depend on the records alone (no time stamp, no file name in the gzip header), floats
 round-trip exactly (``json`` writes the shortest text that reads back as the same double), and
 NaN and infinity are refused both ways: a number a fit could not produce is ``null``.
-
-A reader sees the old file or the whole new one, never a part: writers fill a uniquely named
-file in the same folder, flush it to the disk and rename it over the target. What a killed writer
-leaves is told from what a living one fills by a lock on the folder (`writing_in`, `sweep`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
 import math
-import os
-import re
-import uuid
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
+
+from tilted.files import replacing
 
 if TYPE_CHECKING:
     from typing import Any
 
-try:
-    import fcntl
-except ImportError:  # not a POSIX system: nothing is locked there, and nothing swept
-    fcntl = None  # type: ignore[assignment] # an absent module
-
-PARTIAL = re.compile(r"\..+\.[0-9a-f]{32}(\.gz)?\.tmp")
-"""Names of files being filled, here and in `tilted.data`."""
-
 
 class RecordError(ValueError):
     """A record that cannot be written, or a record file that cannot be trusted."""
-
-
-@contextlib.contextmanager
-def replacing(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a binary file that replaces `path` when the block ends without an error.
-
-    Parameters
-    ----------
-    path : str or Path
-        The target; missing parent folders are made.
-
-    Yields
-    ------
-    file : BinaryIO
-        A new file beside the target. On an error it is removed and the target is untouched.
-    """
-    path = Path(path)
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    with writing_in(path.parent):
-        try:
-            with partial.open("xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def writing_in(folder: str | Path) -> Iterator[None]:
-    """Tell `sweep` that a writer is at work in a folder, which is made if missing.
-
-    Any number of writers may be. Where the file system has no locks this does nothing.
-    """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder, "LOCK_SH"):
-        yield
-
-
-def sweep(*folders: str | Path) -> list[Path]:
-    """Remove what killed writers left in folders and below.
-
-    A folder that a living writer holds is passed over, and so is one that cannot be locked.
-
-    Parameters
-    ----------
-    folders : str or Path
-        Those that do not exist are passed over too.
-
-    Returns
-    -------
-    removed : list of Path
-    """
-    removed: list[Path] = []
-    for top in folders:
-        for folder, _, names in os.walk(top):
-            left = [Path(folder, name) for name in names if PARTIAL.fullmatch(name)]
-            if left:
-                removed += _swept(Path(folder), left)
-    return removed
-
-
-def _swept(folder: Path, left: list[Path]) -> list[Path]:
-    """Those of the files that could be removed while no writer was at work in their folder."""
-    removed = []
-    with _locked(folder, "LOCK_EX", "LOCK_NB") as alone:
-        for path in left if alone else []:
-            with contextlib.suppress(OSError):
-                path.unlink()
-                removed.append(path)
-    return removed
-
-
-@contextlib.contextmanager
-def _locked(folder: Path, *flags: str) -> Iterator[bool]:
-    """Hold a lock on a folder; whether it was had."""
-    if fcntl is None:
-        yield False
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        yield _lock(handle, *flags)
-    finally:
-        os.close(handle)  # which gives the lock back, as the end of the process does
-
-
-def _lock(handle: int, *flags: str) -> bool:
-    try:
-        fcntl.flock(handle, sum(getattr(fcntl, flag) for flag in flags))
-    except OSError:  # held by another, or not known to this file system
-        return False
-    return True
 
 
 def write_bytes(path: str | Path, content: bytes) -> Path:
