@@ -4,15 +4,13 @@
 
 Each target is made by snakemake (config/paper.yaml) in the working directory, what it needs before it. The
 target's script is watched in /proc (Linux). One that runs longer than the limit is stopped: its peak so far
-counts, its time and size stay empty. One line a target is added to benchmarks/resources.csv; ``lines`` are
-those of a file that has one a fit.
+counts, its time and size stay empty. One line a target is added to benchmarks/resources.csv.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import gzip
 import os
 import re
 import signal
@@ -22,7 +20,7 @@ import time
 from pathlib import Path
 
 FILE = Path("benchmarks/resources.csv")
-COLUMNS = ("target", "seconds", "peak_mb", "lines", "kilobytes", "date")
+COLUMNS = ("target", "seconds", "peak_mb", "kilobytes", "date")
 TICK = os.sysconf("SC_CLK_TCK")
 SCRIPT = re.compile(rb"/\.snakemake/scripts/tmp[^/\0]*\.py\0")
 
@@ -69,16 +67,7 @@ def measure(target: str, limit: float) -> dict[str, str]:
     line = {"target": target, "peak_mb": f"{peak:.0f}", "date": time.strftime("%Y-%m-%d")}
     if stopped:
         return line
-    size = Path(target).stat().st_size
-    return {**line, "seconds": f"{seconds:.1f}", "lines": lines(target), "kilobytes": f"{size / 1024:.1f}"}
-
-
-def lines(target: str) -> int:
-    """Lines of a record of many fits; 1 for any other file."""
-    if not target.endswith(".jsonl.gz"):
-        return 1
-    with gzip.open(target) as stream:
-        return sum(1 for _ in stream)
+    return {**line, "seconds": f"{seconds:.1f}", "kilobytes": f"{Path(target).stat().st_size / 1024:.1f}"}
 
 
 def main() -> None:
