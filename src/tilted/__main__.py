@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     fit.add_argument("--dataset", required=True, help="a name from `tilted datasets`")
     fit.add_argument("--protocol", default="as-released", help=", ".join(protocols.names()))
     fit.add_argument("--seed", type=int, default=0, help="seed index 0, 1, ...")
-    fit.add_argument("--fold", type=int, default=0, help="fold index (coal: 0 only)")
+    fit.add_argument("--fold", type=int, default=0, help="fold index (counts: 0 only)")
     fit.add_argument("--method", default="ep", help="ep, ep-tune, qp, vb, vb-joint, ... by protocol")
     fit.add_argument(
         "--hyperparameters",
