@@ -107,13 +107,20 @@ from threadpoolctl import threadpool_info
 pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 open(snakemake.output[0], "w").write(json.dumps(pools))
 """
+RULE = """
+include: "Snakefile"
+
+rule pools:
+    output: "pools.json"
+    threads: 1
+    script: "pools.py"
+"""
 
 
 def test_a_job_has_one_blas_thread(fresh):
-    """Whatever the user's environment says."""
+    """Whatever the environment says; that every rule says one is in tests/workflow/test_profiles.py."""
     (fresh.folder / "pools.py").write_text(POOLS, encoding="utf-8")
-    rule = 'include: "Snakefile"\n\nrule pools:\n    output: "pools.json"\n    script: "pools.py"\n'
-    (fresh.folder / "pools.smk").write_text(rule, encoding="utf-8")
+    (fresh.folder / "pools.smk").write_text(RULE, encoding="utf-8")
     four = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "4")
     fresh("--snakefile", "pools.smk", "pools", **four)
     pools = json.loads((fresh.folder / "pools.json").read_text(encoding="utf-8"))

@@ -178,7 +178,7 @@ def test_records_of_other_machines_are_kept(run, snakemake):
             "tables: results/preview/./qp/",
             "results and tables need folders of their",
         ),
-        ("[ep, qp]", f"[{'laplace' * 1000}]", "laplacelap...\n"),
+        ("[ep, qp]", f"[{'x' * 999}]", f"qp.as-released.methods.0: '{'x' * 296}...\n"),
         ("name: small", f"name: small{BOMB}", "more than 100000 values and characters, aliases written out"),
         ("results: results/preview\n", "", "top level: 'results' is a required property"),
         (

@@ -32,9 +32,7 @@ if " " in sys.executable:
         "clone to a folder without spaces"
     )
 
-# One BLAS thread a worker: two make these fits three times slower.
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
+# Snakemake gives a job as many BLAS threads as its rule says: one, since two make these fits three times slower.
 # glibc gives arrays of this size back and faults their pages in again: a fifth of a fit's time at N = 300.
 os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(2**25))
 os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(2**28))
