@@ -860,7 +860,9 @@ def test_names_and_values_of_a_kernel_are_checked(kernel, wrong, message):
 def test_grids_go_over_the_parameters_of_a_kernel(toy):
     X, y = toy
     pipeline = make_pipeline(StandardScaler(), GPClassifier(kernel=KERNEL, optimise=None))
-    search = GridSearchCV(pipeline, {"gpclassifier__kernel__lengthscale": [0.01, 2.0]}, "neg_log_loss", cv=3)
+    search = GridSearchCV(
+        pipeline, {"gpclassifier__kernel__lengthscale": [0.01, 2.0]}, scoring="neg_log_loss"
+    )
     assert search.fit(X, y).best_estimator_[-1].kernel_ == SquaredExponential(2.0, 2.0)
     sums = GridSearchCV(
         SparseGPRegressor(kernel=KERNEL + KERNEL, n_pseudo=6, optimise=False),
