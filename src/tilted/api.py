@@ -157,6 +157,7 @@ EXPECTED = {
     "mean": "one finite number (the prior mean)",
     "kernel": "a kernel, such as SquaredExponential()",
     "search": "Search",
+    "optimise": "True or False",
 }
 
 
@@ -251,6 +252,7 @@ def fit(
     kernel = SquaredExponential() if kernel is None else kernel
     _require("kernel", kernel, hasattr(kernel, "contract_gradient"))
     _require("search", search, search is None or isinstance(search, Search))
+    _require("optimise", optimise, isinstance(optimise, bool | np.bool_))
     if start is not None:
         _require_sites(start, len(problem.y))
     if optimise:

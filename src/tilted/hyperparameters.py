@@ -20,13 +20,17 @@ from tilted.inference import get_rule
 from tilted.inference.engine import infer
 from tilted.inference.implicit import evidence_derivative
 from tilted.inference.options import Options
-from tilted.inference.result import Inference, Status
+from tilted.inference.result import Inference, StateT, Status
+from tilted.kernels.compound import Product, variance_of
+from tilted.kernels.constant import Constant
 from tilted.linalg import NotPositiveDefinite
 from tilted.optimise import TRANSFORMS, lbfgs, wall
 from tilted.posteriors.dense import Dense
 from tilted.warmstarts import WarmStarts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tilted.inference.rule import Projector, Rule
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
@@ -297,32 +301,39 @@ def _tuned(problem: Problem, trace: _Trace, ended: bool, message: str) -> Tuned:
         notes.append(f"{trace.unconverged} evaluations with unconverged sites")
     if np.any(best.kernel.parameters() <= 1.01 * SMALLEST):
         notes.append(f"a parameter is at its lower bound of {SMALLEST:g}")
-    ridge = flat_ridge(problem, best.kernel, best.inference)
-    if ridge:
-        notes.append(ridge)
+    notes.append(flat_ridge(problem, best.kernel, best.inference))
     status = replace(
         best.inference.status,
         converged=ended and best.inference.status.converged,
         sweeps=trace.sweeps,
         evaluations=trace.evaluations,
-        message="; ".join(notes),
+        message="; ".join(note for note in notes if note),
     )
     return Tuned(best.kernel, best.inference, status)
 
 
 def flat_ridge(problem: Problem, kernel: Kernel, found: Inference[DenseState]) -> str:
-    """A note if the evidence hardly depends on the variance, as on separable data; else "".
+    """A note if the evidence hardly depends on the variance; else "". One inference at twice it tells."""
+    shared = problem.distances
+    problem = replace(problem, distances=None if shared is None else (None, shared))
+    return ridge(problem.likelihood, kernel, found, lambda steeper, start: infer_at(problem, steeper, start))
 
-    On separable data the latent function only has to be steep: the evidence rises ever more slowly as
-    the variance grows, and where the search stops is decided by its tolerance. One inference at twice
-    the variance tells.
+
+def ridge(
+    likelihood: Likelihood,
+    kernel: Kernel,
+    found: Inference[StateT],
+    infer_with: Callable[[Kernel, Sites], Inference[StateT]],
+) -> str:
+    """A note if the evidence of labels hardly depends on the variance of f, as on separable data; else "".
+
+    There the latent function only has to be steep: the evidence rises ever more slowly as the variance
+    grows, and where the search stops is decided by its tolerance. ``infer_with`` a kernel, from sites.
     """
-    parameters = kernel.parameters()
-    if problem.likelihood.name != "probit" or parameters[0] < 100.0:
+    if not _of_labels(likelihood) or variance_of(kernel) < 100.0:
         return ""
-    parameters[0] *= 2.0
     try:
-        steeper = infer_at(problem, kernel.with_parameters(parameters), found.sites)
+        steeper = infer_with(Product(Constant(2.0), kernel), found.sites)
     except NotPositiveDefinite:
         return ""
     change = steeper.log_evidence - found.log_evidence
@@ -332,3 +343,12 @@ def flat_ridge(problem: Problem, kernel: Kernel, found: Inference[DenseState]) -
         f"flat ridge: at twice the variance the log evidence changes by {change:+.1e} only, so the "
         "variance is set by the search's tolerance"
     )
+
+
+def _of_labels(likelihood: Likelihood) -> bool:
+    """Whether targets are labels -1 and +1, among which 0 is not."""
+    try:
+        likelihood.domain(np.zeros(1))
+    except ValueError:
+        return True
+    return False

@@ -51,6 +51,8 @@ def changed(array, index, value):
         (GRID, LABELS, {"kernel": 0}, "kernel must be .*, got 0"),
         (GRID, LABELS, {"options": {}}, "options must be Options, got {}"),
         (GRID, LABELS, {"search": {"rounds": 2}}, "search must be Search"),
+        (GRID, LABELS, {"optimise": "cv"}, "optimise must be True or False, got 'cv'"),
+        (GRID, LABELS, {"optimise": None}, "optimise must be True or False, got None"),
         (GRID, LABELS, {"likelihood": 3}, "likelihood must be a name"),
         (GRID, LABELS, {"method": ["ep"]}, "unknown method"),
         (GRID, LABELS, {"method": "qp", "projection": "table"}, "'table' is no projection"),

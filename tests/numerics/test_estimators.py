@@ -40,7 +40,7 @@ from tilted.estimators.search import best_of, start_kernel
 from tilted.hyperparameters import Problem, Search
 from tilted.inference import rep
 from tilted.inference.options import Options
-from tilted.kernels import SquaredExponential
+from tilted.kernels import Constant, Matern, SquaredExponential, White
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
@@ -356,6 +356,8 @@ ERRORS = [
     ({"cv": 1}, "cv must be a whole number of at least 2"),
     ({"random_state": "one"}, "random_state must be a seed or a generator, got 'one'"),
     ({"inference": "rep", "penalty": -1.0, "optimise": None}, "penalty must be"),
+    ({"penalty": -1.0}, "penalty must be"),
+    ({"power": 0.0}, "power must lie in"),
 ]
 
 
@@ -813,3 +815,63 @@ def test_the_page_runs():
     assert blocks
     for block in blocks:
         exec(compile(block, "docs/estimators.md", "exec"), {})
+
+
+@pytest.mark.parametrize("setting", [{"power": 0.9}, {"penalty": 0.3}], ids=str)
+def test_what_has_no_effect_warns_once(setting, wine, toy):
+    X, _, _, _ = wine
+    with pytest.warns(UserWarning, match="has no effect: it is for inference=.*, not 'vb'") as found:
+        GPClassifier("vb", kernel=KERNEL, optimise=None, **setting).fit(X[:20, :2], np.arange(20) % 3)
+    assert len(found) == 1 and found[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clone(FIXED["power-ep"]).fit(*toy)
+
+
+def test_parameters_of_a_kernel_have_names():
+    kernel = SquaredExponential(2.0, 1.3) * Matern() + Constant(0.5)
+    model = GPClassifier(kernel=kernel)
+    assert model.get_params()["kernel__first__second__smoothness"] == 1.5
+    assert "kernel__first" not in model.get_params(deep=False)
+    copy = clone(model).set_params(kernel__first__first__lengthscale=3.0, kernel__second=White(2.0), cv=4)
+    assert copy.kernel == SquaredExponential(2.0, 3.0) * Matern() + White(2.0) and copy.cv == 4
+    assert model.kernel is kernel
+    both = {"kernel__second__variance": 7.0, "kernel__second": White(2.0)}
+    assert model.set_params(**both).kernel.second == White(7.0)
+    assert model.set_params(kernel__variance=9.0, kernel=KERNEL).kernel == SquaredExponential(9.0, 1.3)
+
+
+@pytest.mark.parametrize(
+    "kernel, wrong, message",
+    [
+        (KERNEL, {"kernel__length": 1.0}, "no parameter 'length' of kernel .*: it has variance, lengthscale"),
+        (KERNEL, {"kernel__variance__first": 1.0}, "no parameter 'first' of kernel 2.0: it has none"),
+        (None, {"kernel__variance": 1.0}, "no parameter 'variance' of kernel None: it has none"),
+        (KERNEL, {"kernel__variance": -1.0}, "finite and positive, got -1"),
+        (KERNEL + KERNEL, {"kernel__first": 1.0}, "made of two kernels"),
+    ],
+    ids=str,
+)
+def test_names_and_values_of_a_kernel_are_checked(kernel, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        GPClassifier(kernel=kernel).set_params(**wrong)
+
+
+def test_grids_go_over_the_parameters_of_a_kernel(toy):
+    X, y = toy
+    pipeline = make_pipeline(StandardScaler(), GPClassifier(kernel=KERNEL, optimise=None))
+    search = GridSearchCV(
+        pipeline, {"gpclassifier__kernel__lengthscale": [0.01, 2.0]}, scoring="neg_log_loss"
+    )
+    assert search.fit(X, y).best_estimator_[-1].kernel_ == SquaredExponential(2.0, 2.0)
+    sums = GridSearchCV(
+        SparseGPRegressor(kernel=KERNEL + KERNEL, n_pseudo=6, optimise=False),
+        {"kernel__first__lengthscale": [0.01, 2.0]},
+        cv=3,
+    )
+    assert sums.fit(X, X[:, 0] ** 2).best_estimator_.kernel_.first.lengthscale == 2.0
+
+
+def test_false_keeps_the_kernel(toy):
+    kept, none = (GPClassifier(kernel=KERNEL, optimise=of).fit(*toy) for of in (False, None))
+    assert kept.kernel_ == KERNEL and kept.log_evidence_ == none.log_evidence_

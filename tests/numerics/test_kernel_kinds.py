@@ -137,13 +137,14 @@ def test_noise_of_products_is_what_no_point_shares():
 
 
 def test_operators_stand_on_either_side():
-    for other in (White(2.0), Constant(2.0), M32, Sum(SE, SE), Product(SE, SE)):
+    for other in (SE, White(2.0), Constant(2.0), M32, Sum(SE, SE), Product(SE, SE)):
         assert SE + other == Sum(SE, other) and other + SE == Sum(other, SE)
         assert SE * other == Product(SE, other) and other * SE == Product(other, SE)
-        with pytest.raises(TypeError):
-            other + 2.0
-        with pytest.raises(TypeError):
-            2.0 * other
+        for wrong in (lambda k: k + 2.0, lambda k: 2 * k, lambda k: np.ones(2) * k, lambda k: sum([k, k])):
+            with pytest.raises(TypeError, match="are of two kernels, such as Constant"):
+                wrong(other)
+        with pytest.raises(TypeError, match="unsupported operand"):
+            other + "noise"
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar, cast, dataclass_transform
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tilted import hyperparameters, regression
 from tilted.estimators import sparse
 from tilted.estimators.models import Model
+from tilted.estimators.nested import fields_of, with_field
 from tilted.gaussian import require_positive
 from tilted.inference.result import Status
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 Seed = int | np.random.Generator | np.random.RandomState | None
 Estimator = TypeVar("Estimator")
+USED_BY = {"power": "power-ep", "penalty": "rep"}  # parameters that one inference only has a use for
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
@@ -63,12 +65,39 @@ class LatentFunctions(BaseEstimator):
     inference: str = field(default="ep", kw_only=False)
     kernel: Kernel | None = None
     ard: bool = False
-    optimise: str | None = "evidence"
+    optimise: str | bool | None = "evidence"
     n_restarts: int = 0
     mean: float | str | None = None
     power: float = 0.5
     search: hyperparameters.Search | regression.Search | None = None
     random_state: Seed = 0
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; ``deep`` adds those of the kernel, ``kernel__variance``, and of its parts."""
+        found: dict[str, Any] = super().get_params(deep)
+        return found | {f"kernel__{name}": value for name, value in fields_of(self.kernel)} if deep else found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, those of the kernel (``kernel__first__variance``) by a kernel made anew.
+
+        Raises
+        ------
+        ValueError
+            For names that `get_params` does not have, and values that the kernel refuses.
+        """
+        of_kernel = {name: value for name, value in params.items() if name.startswith("kernel__")}
+        super().set_params(**{name: value for name, value in params.items() if name not in of_kernel})
+        for name in sorted(of_kernel, key=lambda name: name.count("__")):  # parts before what is theirs
+            self.kernel = with_field(self.kernel, name.split("__")[1:], of_kernel[name])
+        return self
+
+    def _warn_of_idle(self) -> None:
+        """A UserWarning, from ``fit``, for what is not its default where the inference has no use for it."""
+        for one in fields(self):
+            value, inference = getattr(self, one.name), USED_BY.get(one.name, self.inference)
+            if inference != self.inference and value != one.default:
+                what = f"{one.name}={value!r} has no effect: it is for inference={inference!r}"
+                warnings.warn(f"{what}, not {self.inference!r}", UserWarning, stacklevel=4)
 
     def _inputs(self, X: ArrayLike) -> np.ndarray:
         """``X`` [N*, D] as fitted on: ValueError for missing values, names and numbers of features."""
@@ -89,6 +118,7 @@ class LatentFunctions(BaseEstimator):
         self.status_ = models[0].status if single else [model.status for model in models]
         self.theta_ = models[0].theta if single else np.concatenate([model.theta for model in models])
         evidences = [model.log_evidence for model in models if model.log_evidence is not None]
+        self._warn_of_idle()
         self.log_evidence_ = float(np.mean(evidences)) if len(evidences) == len(models) else None
         for model, name in zip(models, names, strict=True):
             warn_unless_converged(model.status, name, 3)

@@ -141,8 +141,9 @@ class GPClassifier(OneVsRest):
     ard : bool
         One lengthscale a dimension.
     optimise : {"evidence", "cv", None}
-        How the kernel is chosen: by the log evidence, by cross-validation over ten scaled kernels, not at
-        all. Relaxed EP has no evidence.
+        How the kernel is chosen: by the log evidence, by cross-validation over ten kernels (1 and 10 times
+        the variance with 1/4, 1/2, 1, 2 and 4 times the lengthscales), not at all (False likewise). Relaxed
+        EP has no evidence.
     n_restarts : int
         Further searches of the evidence, from up to ten times smaller or larger parameters.
     cv : int
@@ -151,8 +152,8 @@ class GPClassifier(OneVsRest):
         Prior mean of the latent functions. "constant": each learns its own by the log evidence, from 0, with
         the kernel where that is learned so, else alone.
     power : float in [1e-6, 1]
-        Of Power EP; 1 is EP.
-    penalty : float
+        Of Power EP; 1 is EP. Other inferences check it and warn that it has no effect, like the next.
+    penalty : float >= 0
         Of relaxed EP's relaxations; 0.03 to 0.3 matter at a kernel variance of 1, large ones are EP.
     projection : object, optional
         How QP projects; ``tilted.lookup.build()`` is much faster than quadrature (probit only).

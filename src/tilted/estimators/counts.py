@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, hyp1f1
 
-from tilted.likelihoods.contract import Tilted, require_finite, require_powers
+from tilted.likelihoods.contract import Tilted, require_finite
 from tilted.likelihoods.poisson import LARGEST, PoissonSquare
 from tilted.quadrature import TiltedDensity
 
@@ -42,13 +42,13 @@ class RealCounts(PoissonSquare):
 
     check = domain
 
-    def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
-        """Moments of N(f; m, v) p(y|f)^power, arrays [N]; ``power`` is a float or an array [N], in (0, 1]."""
-        powers, real = require_powers(power, m), y != np.floor(y)
-        if np.any(powers != 1.0) or not np.any(real):
-            return super().tilted(y, m, v, power)
+    def _few(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Tilted:
+        """Moments by recurrence over the counts."""
+        real = y != np.floor(y)
+        if not np.any(real):
+            return super()._few(y, m, v)
         out = np.empty((5, len(y)))
-        for rows, moments in ((~real, super().tilted), (real, _real_moments)):
+        for rows, moments in ((~real, super()._few), (real, _real_moments)):
             if np.any(rows):
                 found = moments(y[rows], m[rows], v[rows])
                 out[:, rows] = found.log_z, found.d1, found.d2, found.mean, found.variance

@@ -58,6 +58,7 @@ class DenseSettings(Settings):
         super().__post_init__()
         require_whole("cv", self.cv, 2)
         finite("penalty", self.penalty)
+        rep.Relaxation(self.penalty)  # refuses a negative one
         if self.inference == "rep" and self.optimise == "evidence":
             raise ValueError(NO_EVIDENCE)
         if self.inference == "rep" and self.learn_mean:

@@ -75,7 +75,7 @@ class Settings:
         require_whole("n_restarts", self.n_restarts, 0)
         for name in ("mean", "power"):
             finite(name, getattr(self, name))
-        if self.inference == "power-ep" and not SMALLEST <= self.power <= 1:
+        if not SMALLEST <= self.power <= 1:
             raise ValueError(f"power must lie in [{SMALLEST:g}, 1], got {self.power!r}; 0 is inference='vb'")
 
     @classmethod
@@ -88,6 +88,7 @@ class Settings:
         if learned:
             choice("mean", estimator.mean, (LEARNED,))
         resolved["learn_mean"] = learned
+        resolved["optimise"] = None if estimator.optimise is False else estimator.optimise
         resolved["mean"] = start if learned or estimator.mean is None else estimator.mean
         names = [field.name for field in fields(cls)]
         values: dict[str, Any] = {

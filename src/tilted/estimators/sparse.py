@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from tilted import sparse_search
 from tilted.estimators.models import Settings, finite, standing
 from tilted.estimators.search import best_of, noted
+from tilted.hyperparameters import ridge
 from tilted.inference.options import require_whole
 from tilted.inference.result import Status
 from tilted.likelihoods.contract import as_floats
@@ -216,7 +217,14 @@ def fit_sparse(
     def search(factors: np.ndarray) -> SparseModel:
         at = kernel.with_parameters(kernel.parameters() * factors)
         fitted = sparse_search.maximise(problem, at, Z, settings.how, settings.learn_mean)
-        return SparseModel(problem, fitted, fitted.status)
+        here, found = replace(problem, mean=fitted.mean), fitted.inference
+        note = ridge(
+            problem.likelihood,
+            fitted.posterior.pseudo.kernel,
+            found,
+            lambda steeper, start: here.infer(steeper, fitted.posterior.pseudo.Z, start)[1],
+        )
+        return SparseModel(problem, fitted, noted(fitted.status, note))
 
     best, note = best_of(search, len(kernel.parameters()), settings.n_restarts, rng)
     return replace(best, status=noted(best.status, note))

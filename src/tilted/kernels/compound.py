@@ -1,7 +1,6 @@
 """Sums and products of covariance functions, and the operators + and * that make them.
 
-Operators come with every kernel of this package but the squared exponential, which takes part in them all the
-same: ``SquaredExponential() + White()`` is the sum; of two squared exponentials it is ``Sum(a, b)``.
+Operators come with every kernel of this package, and take kernels only: a number is a ``Constant``.
 
 A part may have independent noise (``noise``: how much of its variance no other point shares, see
 ``tilted.kernels.white``). Matrices of the parts are made again where gradients need them, and then it
@@ -12,6 +11,7 @@ two sets of equal size, without: the diagonal of K tells.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Number
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,22 +38,22 @@ def variance_of(kernel: Kernel) -> float:
 
 def add(self: Kernel, other: object) -> Sum:
     """``self + other``."""
-    return Sum(self, other) if _is_kernel(other) else NotImplemented
+    return Sum(self, other) if _is_operand(other) else NotImplemented
 
 
 def add_to(self: Kernel, other: object) -> Sum:
     """``other + self``."""
-    return Sum(other, self) if _is_kernel(other) else NotImplemented
+    return Sum(other, self) if _is_operand(other) else NotImplemented
 
 
 def multiply(self: Kernel, other: object) -> Product:
     """``self * other``."""
-    return Product(self, other) if _is_kernel(other) else NotImplemented
+    return Product(self, other) if _is_operand(other) else NotImplemented
 
 
 def multiply_by(self: Kernel, other: object) -> Product:
     """``other * self``."""
-    return Product(other, self) if _is_kernel(other) else NotImplemented
+    return Product(other, self) if _is_operand(other) else NotImplemented
 
 
 @dataclass(frozen=True)
@@ -236,6 +236,13 @@ def _matrices_like(
         pair.noise > 0 and len(Z) == len(X) and np.all(np.diagonal(K) > variance_of(pair) - 0.5 * pair.noise)
     )
     return pair._matrices(Z, None if among else X, None)
+
+
+def _is_operand(value: object) -> TypeGuard[Kernel]:
+    """Whether it is a kernel; TypeError for a number, while other things may know what to do themselves."""
+    if isinstance(value, Number):
+        raise TypeError(f"sums and products are of two kernels, such as Constant({value!r}), got {value!r}")
+    return _is_kernel(value)
 
 
 def _is_kernel(value: object) -> TypeGuard[Kernel]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilted.kernels.compound import add, add_to, multiply, multiply_by
 from tilted.kernels.stationary import Stationary, squared_distances
 
 SMOOTHNESSES = (1.5, 2.5)
@@ -41,8 +40,6 @@ class Matern(Stationary):
     """
 
     smoothness: float = 1.5
-
-    __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
 
     def __post_init__(self) -> None:
         if self.smoothness not in SMOOTHNESSES:

@@ -8,6 +8,8 @@ from typing import Self
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from tilted.kernels.compound import add, add_to, multiply, multiply_by
+
 ROUNDING = 1e-10  # of a squared lengthscale: error of squared distances that is let pass
 
 
@@ -30,6 +32,8 @@ class Stationary:
 
     variance: float = 1.0
     lengthscale: float | tuple[float, ...] = 1.0
+
+    __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
 
     def __post_init__(self) -> None:
         scales = np.asarray(self.lengthscale, dtype=float)

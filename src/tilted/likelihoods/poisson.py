@@ -11,7 +11,7 @@ f and -f have the same likelihood: with a zero prior mean and flat sites f = 0 i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -29,7 +29,8 @@ FORMS = ("exact", "negative-binomial")
 SMOOTH, CUSP = 2.0 ** -np.arange(1.0, 9.0), 2.0 ** np.arange(-30.0, 17.0)
 FAR = 20.0  # |m| in sd beyond which nothing of a cavity is near 0
 CHUNK = 256  # sites that are integrated at once
-LARGEST = 100_000  # count; the recurrence takes as many steps, seconds where it is one
+LARGEST = 100_000  # count
+MANY = 1000  # counts from which quadrature, whose time does not depend on them, is faster than the recurrence
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,30 @@ class PoissonSquare:
     check = domain
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
-        """Moments of N(f; m, v) Poisson(y; f^2)^power, arrays [N]; at power 1 by recurrence, else by panels.
+        """Moments of N(f; m, v) Poisson(y; f^2)^power, arrays [N].
 
-        ``power`` is a float or an array [N], in (0, 1].
+        ``power`` is a float or an array [N], in (0, 1]. At power 1 counts below `MANY` take the recurrence,
+        all else is integrated by panels.
         """
-        powers = require_powers(power, m)
+        powers, many = require_powers(power, m), np.asarray(y) >= MANY
         if np.any(powers != 1.0):
             return self._powered(y, m, v, powers)
+        if not np.any(many):
+            return self._few(y, m, v)
+        out = np.empty((5, len(y)))
+        for rows, moments in ((~many, self._few), (many, self._many)):
+            if np.any(rows):
+                found = moments(y[rows], m[rows], v[rows])
+                out[:, rows] = found.log_z, found.d1, found.d2, found.mean, found.variance
+        return Tilted(*out)
+
+    def _many(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Tilted:
+        """Moments of large counts by panels; where m is 0 the mean is, not its rounding."""
+        found, odd = self._powered(y, m, v, np.ones(len(y))), m != 0
+        return replace(found, d1=np.where(odd, found.d1, 0.0), mean=np.where(odd, found.mean, 0.0))
+
+    def _few(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Tilted:
+        """Moments by recurrence over the counts."""
         sign, spread = np.where(m < 0, -1.0, 1.0), 1.0 + 2.0 * v
         b, a = np.abs(m) / spread, 2.0 * v / spread
         mean, before, ratio, log_product = _recurrence(y, a, b)
@@ -80,7 +98,7 @@ class PoissonSquare:
         return Tilted(log_z, sign * d1, d2, sign * mean, variance)
 
     def _powered(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, powers: np.ndarray) -> Tilted:
-        """Moments at powers below 1, so many sites at once."""
+        """Moments by panels, so many sites at once."""
         parts = []
         for first in range(0, max(len(m), 1), CHUNK):
             rows = slice(first, first + CHUNK)
@@ -92,8 +110,8 @@ class PoissonSquare:
     ) -> tuple[np.ndarray, ...]:
         """log Z, d1, d2, mean and variance by quadrature; in closed form where the count is 0.
 
-        Far from 0 the derivatives are the means of those of log p, whose digits do not depend on the cavity's
-        width: d1 = E[g'], d2 = E[g''] + Var[g'], g = power log p.
+        Far from 0 the derivatives are the means of those of log p, whose digits do not depend on how narrow
+        the cavity is: d1 = E[g'], d2 = E[g''] + Var[g'], g = power log p.
         """
         if not len(m):
             return (np.zeros(0),) * 5
@@ -103,7 +121,7 @@ class PoissonSquare:
         variance = panels.expectation((panels.offsets - offset[:, None, None]) ** 2)
         mean, spread = density.origin + offset, 1.0 + 2.0 * powers * v
         d1, d2 = (density.origin - m + offset) / v, (variance - v) / v**2
-        far = (y > 0) & (np.abs(m) > FAR * np.sqrt(v))
+        far = (y > 0) & (np.abs(m) > FAR * np.sqrt(v)) & (v < 1.0)
         if np.any(far):
             weights = (panels.weights * panels.density)[far]
             f = panels.offsets[far] + density.origin[far, None, None]
