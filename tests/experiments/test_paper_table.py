@@ -102,7 +102,7 @@ def test_damage_is_noticed(files):
         paper_table.decode(files[0])
     for content in (whole[:-100], whole[:50], b""):
         files[0].write_bytes(content)
-        with pytest.raises(TableError, match="build it again"):
+        with pytest.raises(TableError, match="delete it and run again"):
             paper_table.decode(files[0])
 
 

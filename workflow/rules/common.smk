@@ -33,6 +33,7 @@ if " " in sys.executable:
     )
 
 # Snakemake gives a job as many BLAS threads as its rule says: one, since two make these fits three times slower.
+
 # glibc gives arrays of this size back and faults their pages in again: a fifth of a fit's time at N = 300.
 os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(2**25))
 os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(2**28))
