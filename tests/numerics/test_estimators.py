@@ -875,3 +875,13 @@ def test_grids_go_over_the_parameters_of_a_kernel(toy):
 def test_false_keeps_the_kernel(toy):
     kept, none = (GPClassifier(kernel=KERNEL, optimise=of).fit(*toy) for of in (False, None))
     assert kept.kernel_ == KERNEL and kept.log_evidence_ == none.log_evidence_
+
+
+@pytest.mark.parametrize("likelihood", ["probit", "logit"])
+@pytest.mark.parametrize("mean", [0.0, "constant"])
+def test_a_flat_ridge_of_a_sparse_classifier_is_said(likelihood, mean, toy):
+    X = np.concatenate([np.linspace(-3, -1, 10), np.linspace(1, 3, 10)])[:, None]
+    shared = {"likelihood": likelihood, "mean": mean, "move_pseudo_inputs": False}
+    ridge = SparseGPClassifier(n_pseudo=5, **shared).fit(X, np.sign(X[:, 0]))
+    assert "flat ridge" in ridge.status_.message
+    assert "flat ridge" not in SparseGPClassifier(n_pseudo=6, **shared).fit(*toy).status_.message
