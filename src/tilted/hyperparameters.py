@@ -10,6 +10,7 @@ evidence depend on the path. ``Search(warm=False)`` starts every inference at th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,6 @@ from tilted.posteriors.dense import Dense
 from tilted.warmstarts import WarmStarts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tilted.inference.rule import Projector, Rule
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
@@ -313,10 +312,10 @@ def _tuned(problem: Problem, trace: _Trace, ended: bool, message: str) -> Tuned:
 
 
 def flat_ridge(problem: Problem, kernel: Kernel, found: Inference[DenseState]) -> str:
-    """A note if the evidence hardly depends on the variance; else "". One inference at twice it tells."""
-    shared = problem.distances
-    problem = replace(problem, distances=None if shared is None else (None, shared))
-    return ridge(problem.likelihood, kernel, found, lambda steeper, start: infer_at(problem, steeper, start))
+    """The note of `ridge` on a dense posterior."""
+    if problem.distances is not None:
+        problem = replace(problem, distances=(None, problem.distances))
+    return ridge(problem.likelihood, kernel, found, lambda twice, start: infer_at(problem, twice, start))
 
 
 def ridge(
@@ -328,7 +327,7 @@ def ridge(
     """A note if the evidence of labels hardly depends on the variance of f, as on separable data; else "".
 
     There the latent function only has to be steep: the evidence rises ever more slowly as the variance
-    grows, and where the search stops is decided by its tolerance. ``infer_with`` a kernel, from sites.
+    grows, and where the search stops is decided by its tolerance. ``infer_with`` one twice as large tells.
     """
     if not _of_labels(likelihood) or variance_of(kernel) < 100.0:
         return ""
@@ -339,16 +338,13 @@ def ridge(
     change = steeper.log_evidence - found.log_evidence
     if not (steeper.status.converged and abs(change) <= 0.1):
         return ""
-    return (
-        f"flat ridge: at twice the variance the log evidence changes by {change:+.1e} only, so the "
-        "variance is set by the search's tolerance"
-    )
+    what = f"at twice the variance the log evidence changes by {change:+.1e} only"
+    return f"flat ridge: {what}, so the variance is set by the search's tolerance"
 
 
 def _of_labels(likelihood: Likelihood) -> bool:
     """Whether targets are labels -1 and +1, among which 0 is not."""
     try:
-        likelihood.domain(np.zeros(1))
+        return len(likelihood.domain(np.zeros(1))) == 0
     except ValueError:
         return True
-    return False

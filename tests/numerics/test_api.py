@@ -8,11 +8,12 @@ import pytest
 
 import tilted
 from tilted.gaussian import Sites
-from tilted.hyperparameters import Search
+from tilted.hyperparameters import Problem, Search, flat_ridge, infer_at
 from tilted.inference.options import Options
-from tilted.kernels import SquaredExponential
+from tilted.kernels import Constant, SquaredExponential, White
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare
+from tilted.likelihoods.step import NoisyStep
 from tilted.linalg import NotPositiveDefinite
 from tilted.projections import TableGrid
 
@@ -155,6 +156,12 @@ def test_flat_ridge_of_separable_data_is_said():
     X = np.concatenate([np.linspace(-3, -1, 10), np.linspace(1, 3, 10)])[:, None]
     y = np.sign(X[:, 0])
     assert "flat ridge" in tilted.fit(X, y).status.message
+    SE = SquaredExponential(200.0, 2.0)
+    for kernel in (White(1e-3) + SE, SE + White(1e-3), Constant(20.0) * SquaredExponential(10.0, 2.0)):
+        assert "flat ridge" in tilted.fit(X, y, "logit", kernel=kernel).status.message
+    flips, reals = (Problem(X, y, of, "ep") for of in (NoisyStep(), GaussianNoise(1.0)))
+    assert "flat ridge" in flat_ridge(flips, SE, infer_at(flips, SE))
+    assert flat_ridge(reals, SE, infer_at(reals, SE)) == ""
     assert "flat ridge" not in tilted.fit(GRID, LABELS).status.message
 
 

@@ -36,6 +36,7 @@ from tilted.estimators import (
     dense,
     sparse,
 )
+from tilted.estimators.reach import reach
 from tilted.estimators.search import best_of, start_kernel
 from tilted.hyperparameters import Problem, Search
 from tilted.inference import rep
@@ -520,7 +521,8 @@ def uneven():
 @pytest.mark.parametrize("inference", ["ep", "qp", "vb", "power-ep"])
 def test_a_learned_mean_is_that_of_the_search_over_means(inference, uneven):
     X, y = uneven
-    model = GPClassifier(inference, kernel=KERNEL, mean="constant", power=0.7).fit(X, y)
+    power = {"power": 0.7} if inference == "power-ep" else {}
+    model = GPClassifier(inference, kernel=KERNEL, mean="constant", **power).fit(X, y)
     if inference == "power-ep":
         problem = dense.PowerProblem(X, y, Probit(), "ep", alpha=0.7)
     else:
@@ -528,7 +530,7 @@ def test_a_learned_mean_is_that_of_the_search_over_means(inference, uneven):
     found = means.maximise(problem, KERNEL, dense.SEARCH)
     assert model.mean_ == found.mean != 0.0 and model.kernel_ == found.kernel
     assert model.status_ == found.status and model.log_evidence_ == found.inference.log_evidence
-    given = GPClassifier(inference, kernel=model.kernel_, mean=model.mean_, optimise=None, power=0.7)
+    given = GPClassifier(inference, kernel=model.kernel_, mean=model.mean_, optimise=None, **power)
     given.fit(X, y)
     assert given.mean_ == model.mean_
     new = np.vstack([X[:5] + 0.2, [[50.0, 50.0]]])
@@ -875,3 +877,52 @@ def test_grids_go_over_the_parameters_of_a_kernel(toy):
 def test_false_keeps_the_kernel(toy):
     kept, none = (GPClassifier(kernel=KERNEL, optimise=of).fit(*toy) for of in (False, None))
     assert kept.kernel_ == KERNEL and kept.log_evidence_ == none.log_evidence_
+
+
+@pytest.mark.parametrize("likelihood", ["probit", "logit"])
+@pytest.mark.parametrize("mean", [0.0, "constant"])
+def test_a_flat_ridge_of_a_sparse_classifier_is_said(likelihood, mean, toy):
+    X = np.concatenate([np.linspace(-3, -1, 10), np.linspace(1, 3, 10)])[:, None]
+    shared = {"likelihood": likelihood, "mean": mean, "move_pseudo_inputs": False}
+    ridge = SparseGPClassifier(n_pseudo=5, **shared).fit(X, np.sign(X[:, 0]))
+    assert "flat ridge" in ridge.status_.message
+    assert "flat ridge" not in SparseGPClassifier(n_pseudo=6, **shared).fit(*toy).status_.message
+
+
+BLIND = [
+    GPClassifier(kernel=SquaredExponential()),
+    GPClassifier(kernel=Matern() + White(0.1), optimise=None),
+    SparseGPClassifier(kernel=SquaredExponential(), n_pseudo=30),
+    SparseGPRegressor(kernel=SquaredExponential(), n_pseudo=6, optimise=None),
+    GPPoissonRegressor(kernel=SquaredExponential(), optimise=None),
+]
+
+
+@pytest.mark.parametrize("model", BLIND, ids=str)
+@pytest.mark.parametrize("scale, note", [(1e5, "do not see each other"), (1e-7, "are all alike")])
+def test_inputs_that_are_not_scaled_are_said(model, scale, note, toy):
+    X, y = toy
+    y = y if hasattr(model, "predict_proba") else y + 1.0
+    fixed = clone(model).set_params(optimise=None)  # a search may leave the place where inputs are alike
+    with pytest.warns(UserWarning, match=note) as found:
+        fixed.fit(scale * X, y)
+    assert note in fixed.status_.message and [one.filename for one in found] == [__file__]
+    assert "inputs" not in fixed.fit(X, y).status_.message
+
+
+def test_a_search_that_sees_nothing_says_so(toy):
+    X, y = toy
+    with pytest.warns(UserWarning, match="do not see each other"):
+        lost = GPClassifier(kernel=SquaredExponential()).fit(1e5 * X, y)
+    assert lost.status_.converged and lost.kernel_.lengthscale == pytest.approx(1.0)
+
+
+def test_reach():
+    X = np.repeat(np.eye(6), 2, axis=0)
+    assert reach(SquaredExponential(2.0, 1e-3), X) == ""  # duplicates see each other
+    assert "see" in reach(SquaredExponential(2.0, 1e-3), X[::2]) and "see" in reach(White(), X)
+    assert "alike" in reach(Constant(3.0) + White(), X) and "alike" in reach(Constant(), X, X[:1])
+    few = np.arange(2500.0)[:, None]
+    assert reach(SquaredExponential(1.0, 0.5), few) == "" and reach(KERNEL, few, few[:1]) != ""
+    assert reach(SquaredExponential(1.0, 0.2), few, few[::2]) != ""
+    assert reach(SquaredExponential(1.0, 0.5), few, few[::2]) == ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -21,11 +21,12 @@ from tilted import hyperparameters, regression
 from tilted.estimators import sparse
 from tilted.estimators.models import Model
 from tilted.estimators.nested import fields_of, with_field
+from tilted.estimators.reach import reach
+from tilted.estimators.search import noted
 from tilted.gaussian import require_positive
 from tilted.inference.result import Status
 
 if TYPE_CHECKING:
-    from tilted.estimators.collapsed import CollapsedModel
     from tilted.kernels.contract import Kernel
 
 Seed = int | np.random.Generator | np.random.RandomState | None
@@ -109,9 +110,16 @@ class LatentFunctions(BaseEstimator):
         X = self._inputs(X)
         return [model.moments(X) for model in self.models_]
 
-    def _keep(self, models: Sequence[Model], names: list[str]) -> None:
+    def _keep(self, models: Sequence[Model], names: list[str], X: np.ndarray) -> None:
         """Fitted attributes of the models, lists where there are several, and warnings, from ``fit``."""
         single = len(models) == 1
+        notes = [reach(model.kernel, X, model.Z) for model in models]
+        models = [
+            replace(cast(Any, model), status=noted(model.status, note))
+            for model, note in zip(models, notes, strict=True)
+        ]
+        for note in filter(None, dict.fromkeys(notes)):
+            warnings.warn(note, UserWarning, stacklevel=3)
         self.models_ = models
         self.mean_ = models[0].mean if single else np.array([model.mean for model in models])
         self.kernel_ = models[0].kernel if single else [model.kernel for model in models]
@@ -235,5 +243,5 @@ class PseudoInputs(LatentFunctions):
     def pseudo_inputs_(self) -> np.ndarray | list[np.ndarray]:
         """Pseudo-inputs [M, D] as fitted; a list of C for C > 2 classes."""
         check_is_fitted(self, "models_")
-        found = [cast("sparse.SparseModel | CollapsedModel", model).pseudo.Z for model in self.models_]
+        found = [cast(np.ndarray, model.Z) for model in self.models_]
         return found[0] if len(found) == 1 else found

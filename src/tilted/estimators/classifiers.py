@@ -69,7 +69,7 @@ class OneVsRest(ClassifierMixin, LatentFunctions):
         fit_one = self._fitter(inputs, kernel, self._likelihood(), generator(self.random_state))
         models = [fit_one(np.where(labels == c, 1.0, -1.0)) for c in positive]
         self.classes_ = classes
-        self._keep(models, [f"class {classes[c]!s} against the rest" for c in positive])
+        self._keep(models, [f"class {classes[c]!s} against the rest" for c in positive], inputs)
         return self
 
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:

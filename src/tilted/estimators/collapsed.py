@@ -47,6 +47,11 @@ class CollapsedModel:
         return self.state.pseudo
 
     @property
+    def Z(self) -> np.ndarray:
+        """Pseudo-inputs [M, D]."""
+        return self.pseudo.Z
+
+    @property
     def kernel(self) -> Kernel:
         """With the hyperparameters used."""
         return self.state.kernel

@@ -92,6 +92,11 @@ class DenseModel:
         return self.fit.problem.likelihood
 
     @property
+    def Z(self) -> None:
+        """No pseudo-inputs."""
+        return
+
+    @property
     def mean(self) -> float:
         """The prior mean."""
         return self.fit.problem.mean

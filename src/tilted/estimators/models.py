@@ -109,6 +109,10 @@ class Model(Protocol):
         """As fitted with."""
 
     @property
+    def Z(self) -> np.ndarray | None:
+        """Pseudo-inputs [M, D], if any."""
+
+    @property
     def mean(self) -> float:
         """The prior mean."""
 

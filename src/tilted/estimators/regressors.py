@@ -105,7 +105,7 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         kernel = start_kernel(self.kernel, inputs, self.ard, max(0.25, float(np.var(np.sqrt(counts)))))
         rng = generator(self.random_state)
         model = dense.fit_dense(inputs, counts, kernel, settings, rng, stratified=False)
-        self._keep([model], ["the fit"])
+        self._keep([model], ["the fit"], inputs)
         return self
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -227,7 +227,7 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
         Z = self._start(inputs, rng)
         model = collapsed.fit_collapsed(inputs, reals, kernel, Z, noise, settings, rng)
         self.noise_ = model.state.noise
-        self._keep([model], ["the fit"])
+        self._keep([model], ["the fit"], inputs)
         return self
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:

@@ -122,6 +122,11 @@ class SparseModel:
         return self.fitted.posterior.pseudo
 
     @property
+    def Z(self) -> np.ndarray:
+        """Pseudo-inputs [M, D]."""
+        return self.pseudo.Z
+
+    @property
     def kernel(self) -> Kernel:
         """With the hyperparameters used."""
         return self.pseudo.kernel

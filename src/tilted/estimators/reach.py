@@ -1,0 +1,54 @@
+"""Whether a kernel tells inputs apart and lets them see each other; else nothing is learnt from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted.kernels.compound import noise_of, variance_of
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
+
+CHUNK = 1000  # rows at once
+APART = 1e-3  # correlation below which an input is as good as out of sight
+ALIKE = 1e-9  # by which a correlation falls short of 1 where inputs are as good as one
+OUT_OF_SIGHT = (
+    "inputs do not see each other at this lengthscale (most have no correlation above 0.001 with another): "
+    "scale them, or start from another kernel"
+)
+ALL_ONE = "inputs are all alike at this lengthscale (their correlations are 1): predictions are constant"
+
+
+def reach(kernel: Kernel, X: np.ndarray, Z: np.ndarray | None = None) -> str:
+    """A note where f is as good as independent at the inputs, or as good as constant; else "".
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Its independent noise does not count.
+    X : array [N, D]
+        Duplicates see each other.
+    Z : array [M, D], optional
+        Pseudo-inputs, through which the others see each other.
+    """
+    shared = variance_of(kernel) - noise_of(kernel)
+    if not shared > 0:
+        return OUT_OF_SIGHT
+    nearest, farthest = [], []
+    for first in range(0, len(X), CHUNK):
+        rows = X[first : first + CHUNK]
+        C = kernel.matrix(rows, X if Z is None else Z) / shared
+        farthest.append(C.min(axis=1))
+        if Z is None:
+            C[np.arange(len(rows)), first + np.arange(len(rows))] = 0.0
+        nearest.append(C.max(axis=1))
+    if np.min(np.concatenate(farthest)) > 1.0 - ALIKE:
+        return ALL_ONE
+    seen = np.concatenate(nearest)
+    if Z is not None:
+        seen = seen[seen < 1.0 - ALIKE]  # the others are pseudo-inputs themselves
+        if not len(seen):
+            return reach(kernel, Z) if len(Z) > 1 else ""
+    return OUT_OF_SIGHT if np.median(seen) < APART else ""
