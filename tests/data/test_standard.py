@@ -73,7 +73,7 @@ def test_a_failed_write_keeps_the_old_file(intact, tmp_path, monkeypatch):
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(standard.os, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
         data.write_standard(data.load("wine12"), path)
     assert [p.name for p in tmp_path.iterdir()] == ["x.h5"] and path.read_bytes() == intact
