@@ -20,7 +20,7 @@ from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.likelihoods.contract import as_floats
-from tilted.means import even
+from tilted.means import EVEN, even
 from tilted.posteriors.dense import Dense
 
 if TYPE_CHECKING:
@@ -204,13 +204,14 @@ def fit(
         A name from ``tilted.likelihoods.names()`` or a likelihood object.
     method : str
         "ep", "qp" or "vb".
-    kernel : SquaredExponential or another of ``tilted.kernels``, optional
-        Start of the optimisation, or the hyperparameters to use; (1, 1) by default. A tuple of
-        lengthscales makes it ARD.
+    kernel : Kernel, optional
+        Any of ``tilted.kernels``: start of the optimisation, or the hyperparameters to use; a squared
+        exponential of variance and lengthscale 1 by default. A tuple of lengthscales makes it ARD.
     mean : float
         Constant prior mean. For "poisson-square" 0 is a trap: f and -f have the same likelihood, so that from
         flat sites every mean stays 0 and the data teach nothing but the scale of f. Give another mean, or
-        sites that tell the signs apart (``start``); ``status.message`` says where this happened.
+        sites that tell the signs apart (``start``). A search from 0 is refused; an inference
+        (``optimise=False``) says in ``status.message`` where this happened.
     optimise : bool
         Maximise the log evidence over the kernel's parameters, or keep them.
     search : Search, optional
@@ -234,7 +235,8 @@ def fit(
     ------
     ValueError
         For NaN or infinite values, one class only, labels outside the likelihood's domain, fewer than
-        two points, shapes that do not match, unknown names, and arguments of another kind than these.
+        two points, shapes that do not match, unknown names, arguments of another kind than these, and a
+        search from mean 0 where f and -f have the same likelihood.
     NotPositiveDefinite
         If the posterior is improper at the starting point.
 
@@ -255,6 +257,8 @@ def fit(
     _require("optimise", optimise, isinstance(optimise, bool | np.bool_))
     if start is not None:
         _require_sites(start, len(problem.y))
+    if optimise and start is None and problem.mean == 0.0 and even(problem.likelihood, problem.y):
+        raise ValueError(EVEN)
     if optimise:
         tuned = hyperparameters.maximise(problem, kernel, search, start)
         kernel, found, status = tuned.kernel, tuned.inference, tuned.status

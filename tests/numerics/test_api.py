@@ -223,12 +223,14 @@ def test_predictions_compute_no_matrix_among_training_points(likelihood, counts,
 
 @pytest.mark.parametrize("method", ["ep", "vb"])
 def test_a_symmetric_end_is_said(method, counts):
-    """The square link with a zero mean: nothing is learnt, and the status says so."""
+    """The square link with a zero mean: a search is refused; an inference learns nothing, and says so."""
     X, y = counts
+    with pytest.raises(ValueError, match="no search leaves a prior mean of 0: start from another"):
+        tilted.fit(X, y, "poisson-square", method)
     note, start = "every mean is 0", Sites(np.ones(len(y)), np.sqrt(y + 0.5))
-    stuck = tilted.fit(X, y, "poisson-square", method)
+    stuck = tilted.fit(X, y, "poisson-square", method, optimise=False)
     assert note in stuck.status.message and not np.any(stuck.predict_latent(X)[0])
-    for free in ({"mean": 1.0}, {"start": start, "optimise": False}):
+    for free in ({"mean": 1.0}, {"start": start, "optimise": False}, {"start": start}):
         assert note not in tilted.fit(X, y, "poisson-square", method, **free).status.message
     assert note not in tilted.fit(X, np.zeros(len(y)), "gaussian", method).status.message
 

@@ -320,7 +320,10 @@ def test_kernel_by_cross_validation(toy):
     start = SquaredExponential(1.0, 40.0)  # too long: every candidate is, the shortest is best
     chosen = GPClassifier(kernel=start, optimise="cv").fit(X, y)
     assert chosen.kernel_ == SquaredExponential(10.0, 10.0)
-    assert "by 3-fold cross-validation" in chosen.status_.message
+    assert "one of 10 kernels tried, by 3-fold cross-validation" in chosen.status_.message
+    assert "its lengthscales are at the edge of the grid" in chosen.status_.message
+    inside = GPClassifier(kernel=chosen.kernel_.with_parameters([1.0, 1.0]), optimise="cv").fit(X, y)
+    assert inside.kernel_.lengthscale in (0.5, 1.0, 2.0) and "edge" not in inside.status_.message
     relaxed = GPClassifier("rep", likelihood="noisy-step", optimise="cv", cv=2).fit(X[:16], y[:16])
     assert relaxed.score(X, y) > 0.7 and "cross-validation" in relaxed.status_.message
     with pytest.raises(ValueError, match="at least 2 members of every class"):
@@ -763,6 +766,49 @@ def test_constant_targets():
     model = SparseGPRegressor(n_pseudo=4, optimise=None).fit(X, y)
     assert model.kernel_.variance == 1.0 and model.noise_ == collapsed.NOISE
     np.testing.assert_allclose(model.predict(X), 0.1)
+
+
+@pytest.mark.parametrize("mean", [None, "constant", 3.0])
+def test_constant_targets_are_not_searched(mean):
+    X = np.linspace(0.0, 1.0, 30)[:, None]
+    with pytest.warns(UserWarning, match="targets are constant") as found:
+        model = SparseGPRegressor(n_pseudo=4, mean=mean).fit(X, np.full(30, 0.1))
+    assert len(found) == 1 and found[0].filename == __file__
+    assert "targets are constant" in model.status_.message
+    kept = np.append(model.kernel_.variance, model.noise_)
+    np.testing.assert_array_equal(kept, [1.0, collapsed.NOISE])
+    assert np.all(model.predict(X, return_std=True)[1] > 0.3)
+
+
+def test_a_mean_learned_from_no_counts_is_said(counts):
+    X, y = counts
+    with pytest.warns(UserWarning, match="every count is 0") as found:
+        model = GPPoissonRegressor(mean="constant").fit(X, np.zeros(len(y)))
+    assert "every count is 0" in model.status_.message and found[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "every" not in GPPoissonRegressor(mean="constant").fit(X, y).status_.message
+
+
+@pytest.mark.parametrize("inference", ["ep", "qp", "vb", "power-ep"])
+def test_counts_refuse_to_search_from_a_mean_of_zero(inference, counts):
+    with pytest.raises(ValueError, match="no search leaves a prior mean of 0"):
+        GPPoissonRegressor(inference, mean=0.0).fit(*counts)
+
+
+def test_weights_of_samples_are_refused_by_a_public_name(wine):
+    X, y, _, _ = wine
+    with pytest.raises(
+        TypeError, match="^Classifier.fit.. got an unexpected keyword argument 'sample_weight'"
+    ):
+        GPClassifier().fit(X, y, sample_weight=np.ones(len(y)))
+
+
+def test_pseudo_inputs_of_a_classifier_stay(toy):
+    X, y = toy
+    stay = SparseGPClassifier(n_pseudo=4).fit(X, y)
+    assert all(np.any(np.all(z == X, axis=1)) for z in stay.pseudo_inputs_)
+    assert SparseGPRegressor().move_pseudo_inputs
 
 
 def test_a_mean_of_zero_counts_warns(counts):

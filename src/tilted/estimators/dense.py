@@ -180,6 +180,9 @@ def fit_dense(
             return _fit(X, y, kernel, settings, False)
 
         kernel, note = by_cross_validation(fold, X, y, at, settings.cv, stratified, seed)
+        scales = [one.parameters()[1] for one in at]
+        if kernel.parameters()[1] in (min(scales), max(scales)):
+            note += "; its lengthscales are at the edge of the grid"
         fit = _fit(X, y, kernel, settings, False)
         return DenseModel(fit, noted(fit.status, note))
     if settings.optimise is None:

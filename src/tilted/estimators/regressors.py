@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Self, cast
 
 import numpy as np
@@ -15,14 +16,19 @@ from tilted.estimators import collapsed, dense, sparse
 from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters
 from tilted.estimators.counts import RealCounts
 from tilted.estimators.models import finite
-from tilted.estimators.search import start_kernel
+from tilted.estimators.search import noted, start_kernel
 from tilted.inference.options import Options
+from tilted.means import EVEN
 
 REAL_COUNTS = (
     "y has values that are no whole numbers: the likelihood continues the factorial by the Gamma function, "
     "and the evidence is not that of a distribution"
 )
 BOTH_SIGNS = "at mean=0 f and -f have the same likelihood: nothing is learnt but the scale of f"
+
+
+NO_COUNTS = "every count is 0: the evidence is highest at rate 0, where the learned mean goes (give one)"
+CONSTANT = "targets are constant: kernel and noise stay where a search would start"
 
 
 @parameters
@@ -33,18 +39,19 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
     ----------
     inference : {"ep", "qp", "vb", "power-ep", "rep"}
         As `GPClassifier`.
-    kernel : SquaredExponential, optional
-        Where the search starts, or what is kept. By default the variance of the roots of the counts (at least
+    kernel : Kernel, optional
+        Any of ``tilted.kernels``: where the search starts, or what is kept. By default a squared exponential
+        with the variance of the roots of the counts (at least
         1/4, their noise) and a lengthscale from the spread of the inputs.
     ard, optimise, n_restarts, cv, power, penalty, search, options, random_state : see `GPClassifier`
     mean : float or "constant", optional
         Prior mean of f; by default the root of the mean count (half a count added to the sum), from where
-        "constant" learns it as in `GPClassifier`. At 0 a warning: the signs of f are alike, and nothing is
-        learnt but its scale.
+        "constant" learns it as in `GPClassifier`. At 0 the signs of f are alike, and nothing is learnt but
+        its scale: a search of the evidence is refused, all else warns.
 
     Attributes
     ----------
-    kernel_ : SquaredExponential
+    kernel_ : Kernel
     mean_ : float
     log_evidence_ : float or None
         In nats; None for relaxed EP.
@@ -89,7 +96,8 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         Raises
         ------
         ValueError
-            For negative, missing or infinite values, shapes that do not match, and unknown settings.
+            For negative, missing or infinite values, shapes that do not match, unknown settings, and a
+            search of the evidence at mean 0.
         ArithmeticError
             If there is no proper posterior at the start; with a learned mean, also if the sites do not
             converge there.
@@ -100,11 +108,16 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         settings = dense.DenseSettings.of(self, root, likelihood=RealCounts())
         if np.any(counts != np.floor(counts)):
             warnings.warn(REAL_COUNTS, UserWarning, stacklevel=2)
+        if settings.mean == 0 and settings.optimise == "evidence":
+            raise ValueError(EVEN)
         if settings.mean == 0:
             warnings.warn(BOTH_SIGNS, UserWarning, stacklevel=2)
         kernel = start_kernel(self.kernel, inputs, self.ard, max(0.25, float(np.var(np.sqrt(counts)))))
         rng = generator(self.random_state)
         model = dense.fit_dense(inputs, counts, kernel, settings, rng, stratified=False)
+        if settings.learn_mean and not np.any(counts):
+            warnings.warn(NO_COUNTS, UserWarning, stacklevel=2)
+            model = replace(model, status=noted(model.status, NO_COUNTS))
         self._keep([model], ["the fit"], inputs)
         return self
 
@@ -155,11 +168,13 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
     ----------
     inference : {"power-ep", "ep", "vb"}
         Power EP of the given ``power``, of power 1, or its limit 0.
-    kernel : SquaredExponential, optional
-        Where the search starts, or what is kept. By default the variance of the targets and a lengthscale
+    kernel : Kernel, optional
+        Any of ``tilted.kernels``: where the search starts, or what is kept. By default a squared exponential
+        with the variance of the targets and a lengthscale
         from the spread of the inputs.
     noise : float, optional
-        Noise variance to start from, or to keep; a tenth of the variance of the targets by default.
+        Noise variance that the search starts from, and moves; only ``optimise=None`` keeps it. By default a
+        tenth of the variance of the targets.
     mean : float or "constant", optional
         Prior mean; that of the targets by default. "constant": at any hyperparameters the one with the
         highest evidence, that of generalised least squares.
@@ -168,7 +183,7 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
 
     Attributes
     ----------
-    kernel_ : SquaredExponential
+    kernel_ : Kernel
     noise_ : float
         Noise variance.
     mean_ : float
@@ -207,7 +222,8 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
         Returns
         -------
         self
-            A ConvergenceWarning says where the search did not converge; ``status_`` has the rest.
+            A ConvergenceWarning says where the search did not converge; ``status_`` has the rest. Constant
+            targets warn: nothing is searched.
 
         Raises
         ------
@@ -220,12 +236,18 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
         reals = targets.astype(float)
         settings = sparse.SparseSettings.of(self, float(np.mean(reals)))
         spread = float(np.var(reals)) if np.ptp(reals) > 0 else 1.0
+        aimless = np.ptp(reals) == 0 and settings.optimise is not None
         kernel = start_kernel(self.kernel, inputs, self.ard, spread)
         noise = collapsed.NOISE * spread if self.noise is None else self.noise
         finite("noise", noise)
         rng = generator(self.random_state)
         Z = self._start(inputs, rng)
+        if aimless:
+            warnings.warn(CONSTANT, UserWarning, stacklevel=2)
+            settings = replace(settings, optimise=None)
         model = collapsed.fit_collapsed(inputs, reals, kernel, Z, noise, settings, rng)
+        if aimless:
+            model = replace(model, status=noted(model.status, CONSTANT))
         self.noise_ = model.state.noise
         self._keep([model], ["the fit"], inputs)
         return self

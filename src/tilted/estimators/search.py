@@ -49,7 +49,7 @@ def start_kernel(kernel: Kernel | None, X: np.ndarray, ard: bool, variance: floa
 
     Parameters
     ----------
-    kernel : SquaredExponential, another kernel, or None
+    kernel : Kernel, optional
         One that is given starts from its own hyperparameters, nothing being guessed from the data. None: a
         squared exponential whose lengthscale is the root of the summed variances of the columns of
         ``X`` [N, D], or sqrt(D) of each column's standard deviation (ARD); 1 where a column is constant.
@@ -194,7 +194,8 @@ def by_cross_validation(
     if not scores:
         raise ArithmeticError(f"no kernel has a cross-validated score ({failed[0]})")
     score, kernel = max(scores, key=lambda pair: pair[0])
-    note = f"kernel of {len(kernels)} by {folds}-fold cross-validation, {score:.3g} nats a target left out"
+    note = f"one of {len(kernels)} kernels tried, by {folds}-fold cross-validation"
+    note += f", {score:.3g} nats a target left out"
     if failed:
         note += f", {len(failed)} failed ({failed[0]})"
     if unsettled:
