@@ -42,6 +42,7 @@ rule all:
 
 onstart:
     sweep()
+    REMADE.update(remade())
 
 
 onsuccess:
@@ -51,6 +52,7 @@ onsuccess:
 
 onerror:
     sweep()
+    forget(REMADE)
 
 
 if "differences" in config:

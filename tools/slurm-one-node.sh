@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # One-node Slurm on loopback, as root, without systemd, cgroups or a database.
-#   slurm-one-node.sh install            apt packages, if they are not here
+#   slurm-one-node.sh install            apt packages, if they are not here; exit status 5: they cannot be had
 #   slurm-one-node.sh remove             those that install installed
 #   slurm-one-node.sh start              munged, slurmctld, slurmd; waits for an idle node
-#   slurm-one-node.sh stop               ends exactly the processes that start started
+#   slurm-one-node.sh stop               ends exactly the processes that start started; nothing if it did not
 #   slurm-one-node.sh run CMD...         start; CMD; stop (also on failure); CMD's exit status
 set -euo pipefail
+unset SLURM_CONF                # a cluster's own, which scancel would ask
 BASE=${SLURM_TEST_BASE:-${TMPDIR:-/tmp}/slurm-one-node}
 CONF=/etc/slurm/slurm.conf      # must be the default path: the jobstep plugin
                                 # strips SLURM_CONF from the nested srun's environment
@@ -17,8 +18,13 @@ install_() {
     if command -v slurmctld >/dev/null && command -v munged >/dev/null; then return 0; fi
     mkdir -p "$BASE"
     dpkg-query -W -f '${Package}\n' | sort > "$BASE/before"
-    apt-get update -qq
-    RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends slurm-wlm munge
+    local lists=yes packages=(slurm-wlm munge)
+    apt-get update -qq -o APT::Update::Error-Mode=any || lists=no
+    if ! apt-get install -y -qq --download-only --no-install-recommends "${packages[@]}"; then
+        echo "the packages cannot be fetched; their lists: $lists" >&2
+        if [ "$lists" = no ]; then exit 5; else exit 6; fi
+    fi
+    RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}"
     dpkg-query -W -f '${Package}\n' | sort | comm -13 "$BASE/before" - > "$BASE/installed"
 }
 
@@ -36,7 +42,7 @@ conf() {
     if [ -e "$CONF" ] && ! grep -q "^$MARK" "$CONF"; then
         echo "refusing to overwrite $CONF, which this script did not make" >&2; exit 3
     fi
-    mkdir -p /etc/slurm "$BASE"/{state,spool,log,run,munge}
+    mkdir -p "${CONF%/*}" "$BASE"/{state,spool,log,run,munge}
     chmod 700 "$BASE/munge"
     cat > "$CONF" <<E
 $MARK
@@ -112,13 +118,20 @@ end_pid() {     # FILE: end the process in it, by id, TERM then KILL
     rm -f "$1"
 }
 
+# Whether start began here: its configuration, and a process of this BASE.
+started() {
+    grep -q "^$MARK" "$CONF" 2>/dev/null && [ -n "$(find "$BASE/run" -name '*pid' 2>/dev/null)" ]
+}
+
 stop() {
+    if ! started; then echo "nothing was started here" >&2; return 0; fi
     scancel -u "$(id -un)" 2>/dev/null || true
     for _ in $(seq 50); do [ -z "$(squeue -h -t R,CG,PD 2>/dev/null)" ] && break; sleep 0.2; done
     end_pid "$BASE/run/slurmd.childpid"
     end_pid "$BASE/run/ctld.childpid"
     end_pid "$BASE/run/munged.pid"
-    if grep -q "^$MARK" "$CONF" 2>/dev/null; then rm -f "$CONF"; rmdir /etc/slurm 2>/dev/null || true; fi
+    rm -f "$CONF"
+    rmdir "${CONF%/*}" 2>/dev/null || true
 }
 
 case ${1:-} in

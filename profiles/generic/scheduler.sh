@@ -1,5 +1,5 @@
 #!/bin/sh
-# The commands of PBS Pro, Grid Engine and LSF, for Snakemake's cluster-generic plugin.
+# The commands of PBS Pro, Grid Engine and LSF 10.1, for Snakemake's cluster-generic plugin.
 #   scheduler.sh submit NAME MEGABYTES MINUTES JOBSCRIPT    one core; prints the job's id
 #   scheduler.sh status ID                                  running, success or failed
 #   scheduler.sh cancel ID...
@@ -17,43 +17,79 @@ if [ -z "$SCHEDULER" ]; then
   elif command -v qsub >/dev/null; then SCHEDULER=pbs
   else echo "neither qsub nor bsub is here" >&2; exit 2; fi
 fi
+case $SCHEDULER in
+  pbs | sge | lsf) ;;
+  *) echo "TILTED_SCHEDULER is pbs, sge or lsf, not $SCHEDULER" >&2; exit 2 ;;
+esac
 
 LOGS=logs/cluster
+# Seconds that ID.exit may come after its job has gone: NFS may say for a minute that a file is not there.
+GRACE=${TILTED_CLUSTER_GRACE:-60}
+
+quoted() {
+  printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"
+}
 
 # What the cluster runs: the job in this folder, and then its exit status under the id it has there.
 job() {
-  printf '#!/bin/sh\ncd "%s" || exit 1\nsh "%s"\ncode=$?\n' "$PWD" "$1"
+  printf '#!/bin/sh\ncd %s || exit 1\nsh %s\ncode=$?\n' "$(quoted "$PWD")" "$(quoted "$1")"
   printf 'echo "$code" > "%s/${PBS_JOBID:-${LSB_JOBID:-$JOB_ID}}.exit"\nexit "$code"\n' "$LOGS"
 }
 
-submit() {
+# Grid Engine is asked for free memory, not for h_vmem: that counts virtual memory, of which Python maps a gigabyte.
+enqueue() {
   name=$1 megabytes=$2 minutes=$3 script=$4
-  mkdir -p "$LOGS"
   # shellcheck disable=SC2086  # OPTIONS are words
   case $SCHEDULER in
     pbs) job "$script" | qsub -N "$name" -V -j oe -o "$LOGS/" -l "select=1:ncpus=1:mem=${megabytes}mb" \
            -l "walltime=$((minutes * 60))" $OPTIONS ;;
     sge) job "$script" | qsub -terse -N "$name" -V -cwd -S /bin/sh -j y -o "$LOGS/" \
-           -l "h_vmem=${megabytes}M" -l "h_rt=$((minutes * 60))" $OPTIONS ;;
+           -l "mem_free=${megabytes}M" -l "h_rt=$((minutes * 60))" $OPTIONS ;;
     lsf) answer=$(job "$script" | bsub -J "$name" -n 1 -R "rusage[mem=${megabytes}MB]" -M "${megabytes}MB" \
            -W "$minutes" -oo "$LOGS/%J.log" $OPTIONS)
          echo "$answer" | sed -n 's/^Job <\([0-9]*\)>.*/\1/p' ;;
   esac
 }
 
-# Whether the cluster still has the job.
-listed() {
+submit() {
+  mkdir -p "$LOGS"
+  id=$(enqueue "$@")
+  [ -n "$id" ] || { echo "$SCHEDULER took the job but gave no id" >&2; exit 1; }
+  rm -f "$LOGS/$id.gone" # of an earlier job with this id, and so is an exit status older than the script
+  [ "$LOGS/$id.exit" -nt "$4" ] || rm -f "$LOGS/$id.exit"
+  echo "$id"
+}
+
+# What has become of a job: gone or error by the scheduler's own words, otherwise there (it may not answer).
+asked() {
   case $SCHEDULER in
-    pbs) qstat "$1" >/dev/null 2>&1 ;;
-    sge) qstat -j "$1" >/dev/null 2>&1 ;;
-    lsf) bjobs -noheader -o stat "$1" 2>/dev/null | grep -Eq 'PEND|RUN|SUSP|PROV|WAIT|UNKWN' ;;
+    pbs) said=$(qstat "$1" 2>&1) || true
+         state=$(echo "$said" | awk 'NR > 2 { print $5 }')
+         case $state:$said in [CFX]:* | *"Unknown Job"* | *"has finished"*) echo gone; return ;; esac ;;
+    sge) said=$(qstat -j "$1" 2>&1) || true
+         case $said in
+           *"do not exist"*) echo gone; return ;;
+           *"error reason"*) echo error; return ;;
+         esac ;;
+    lsf) said=$(bjobs -noheader -o stat "$1" 2>&1) || true
+         case $said in DONE* | EXIT* | *"is not found"*) echo gone; return ;; esac ;;
   esac
+  echo there
+}
+
+# Whether a job has been gone for longer than ID.exit may take.
+overdue() {
+  [ -s "$LOGS/$1.gone" ] || date +%s > "$LOGS/$1.gone"
+  [ $(($(date +%s) - $(cat "$LOGS/$1.gone"))) -ge "$GRACE" ]
 }
 
 status() {
+  ls "$LOGS" >/dev/null # over NFS: look again
   if ! [ -s "$LOGS/$1.exit" ]; then
-    if listed "$1"; then echo running; return; fi
-    sleep "${TILTED_CLUSTER_GRACE:-10}" # a shared file may come late
+    case $(asked "$1") in
+      there) rm -f "$LOGS/$1.gone"; echo running; return ;;
+      gone) overdue "$1" || { echo running; return; } ;;
+    esac
   fi
   if [ "$(cat "$LOGS/$1.exit" 2>/dev/null)" = 0 ]; then echo success; else echo failed; fi
 }

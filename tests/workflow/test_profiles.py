@@ -9,6 +9,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ("slurm", "generic")
 ALONE = {"lookup", "download", "plan", "paper_table_block", "lookup_effect"}  # no group: few, long or local
+DIFFER = {"executor", "cores"}
 ENDS = {"artifacts", "compact", "differences", "effects", "lookup_study"}  # one job each; so are records
 
 
@@ -29,7 +30,8 @@ def rules():
 def test_every_job_says_what_it_needs(name, text):
     assert "log:" in text and "threads: 1" in text
     if name not in {"plan", "truth_record"}:  # they run where snakemake does
-        assert re.search(r"mem_mb=growing\(\d+\)", text) and re.search(r"runtime=growing\(\d+\)", text)
+        (memory,), (minutes,) = (re.findall(rf"{of}=growing\((\d+)\)", text) for of in ("mem_mb", "runtime"))
+        assert 1000 <= int(memory) <= 4000 and 5 <= int(minutes) <= 240
 
 
 def test_every_rule_of_many_jobs_is_in_a_group():
@@ -42,9 +44,10 @@ def test_every_rule_of_many_jobs_is_in_a_group():
 def test_the_profiles_differ_in_the_cluster_alone():
     ours = [{key: value for key, value in profile(name).items() if "slurm" not in key} for name in PROFILES]
     slurm, generic = (
-        {key: value for key, value in of.items() if key != "executor" and "cluster" not in key} for of in ours
+        {key: value for key, value in of.items() if key not in DIFFER and "cluster" not in key} for of in ours
     )
     assert slurm == generic
     assert set(slurm["groups"].values()) == set(slurm["group-components"])
+    assert profile("generic")["cores"] == 1 and slurm["keep-incomplete"] is True
     assert slurm["retries"] >= 2 and slurm["latency-wait"] >= 30
     assert not set(slurm) & set(profile("default")), "the default profile holds besides"

@@ -1,7 +1,9 @@
 """The workflow through a real Slurm on this machine: the artifacts of a local run, a killed job included.
 
 Slurm is brought up by tools/slurm-one-node.sh, and taken down again. Where it is not installed, these tests
-are skipped, unless TILTED_INSTALL_SLURM is set: then Debian's packages are installed, and removed at the end.
+are skipped, unless TILTED_INSTALL_SLURM is set: then Debian's packages are installed, and removed at the end,
+and whatever is in the way is a failure, but for a user who is not root, a system without apt-get, packages
+whose lists cannot be fetched, and a kernel that says "Operation not permitted".
 """
 
 import csv
@@ -21,6 +23,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tools" / "slurm-one-node.sh"
+CONF, MARK = Path("/etc/slurm/slurm.conf"), "# made by slurm-one-node.sh"
+NO_PACKAGES = 5  # its exit status
 SMALL = """\
 name: small
 results: results/preview
@@ -32,37 +36,68 @@ pesc:
 TIMES = ("seconds", "core_seconds", "date")
 
 
-def why_not():
-    """Why there can be no Slurm here, if so."""
-    if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
-        return "Snakemake's Slurm plugin is not installed: make cluster"
+def give_up(reason, ours=True):
+    """Skip these tests; where Slurm was asked for, fail, unless it is this machine that cannot have it."""
+    if os.environ.get("TILTED_INSTALL_SLURM") and ours:
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def check_machine():
+    """Give up where there can be no Slurm."""
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
-        return "only root can bring up a Slurm"
-    if shutil.which("slurmctld", path=os.environ["PATH"] + ":/usr/sbin:/sbin"):
-        return None
-    if not (shutil.which("apt-get") and os.environ.get("TILTED_INSTALL_SLURM")):
-        return "Slurm is not installed; on Debian, TILTED_INSTALL_SLURM=1 installs it for these tests"
-    return None
+        give_up("only root can bring up a Slurm", ours=False)
+    if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
+        give_up("Snakemake's Slurm plugin is not installed: make cluster")
+    if CONF.exists() and MARK not in CONF.read_text():
+        give_up(f"there is a Slurm of somebody else here ({CONF})")
+    if not shutil.which("slurmctld", path=os.environ["PATH"] + ":/usr/sbin:/sbin"):
+        if not shutil.which("apt-get"):
+            give_up("Slurm is not installed, and there is no apt-get", ours=False)
+        if not os.environ.get("TILTED_INSTALL_SLURM"):
+            give_up("Slurm is not installed; on Debian, TILTED_INSTALL_SLURM=1 installs it for these tests")
 
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
     """Folder of a running Slurm's logs."""
-    if reason := why_not():
-        pytest.skip(reason)
+    check_machine()
     base = tmp_path_factory.mktemp("node")
     environment = {**os.environ, "SLURM_TEST_BASE": str(base)}
-    installed = subprocess.run([SCRIPT, "install"], env=environment, capture_output=True, text=True)
-    if installed.returncode:
-        pytest.skip(f"Debian's packages of Slurm cannot be had here: {installed.stderr.strip()[-200:]}")
     try:
+        installed = subprocess.run([SCRIPT, "install"], env=environment, capture_output=True, text=True)
+        if installed.returncode:
+            reason = f"Debian's packages of Slurm: {installed.stderr.strip()[-200:]}"
+            give_up(reason, ours=installed.returncode != NO_PACKAGES)
         up = subprocess.run([SCRIPT, "start"], env=environment, stdout=subprocess.DEVNULL)
         if up.returncode or not runs_jobs():
-            pytest.skip("a Slurm is installed here, but none comes up that runs a job")
+            logs = "".join(path.read_text(errors="replace") for path in (base / "log").glob("*"))
+            no_right = "Operation not permitted" in logs
+            give_up(f"Slurm is installed here, but runs no job:\n{logs[-2000:]}", ours=not no_right)
         yield base / "log"
     finally:
         subprocess.run([SCRIPT, "stop"], env=environment, check=True)
         subprocess.run([SCRIPT, "remove"], env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize(
+    "asked, ours, failed", [(True, True, True), (True, False, False), (False, True, False)]
+)
+def test_what_was_asked_for_is_not_skipped(monkeypatch, asked, ours, failed):
+    monkeypatch.setenv("TILTED_INSTALL_SLURM", "1" if asked else "")
+    with pytest.raises(pytest.fail.Exception if failed else pytest.skip.Exception):
+        give_up("for a reason", ours)
+
+
+def test_a_slurm_of_somebody_else_is_left_alone(monkeypatch, tmp_path):
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("ClusterName=somebody-elses\n")
+    monkeypatch.setitem(globals(), "CONF", conf)
+    monkeypatch.setattr(os, "geteuid", lambda: 0, raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setenv("TILTED_INSTALL_SLURM", "1")
+    with pytest.raises(pytest.fail.Exception, match="of somebody else"):
+        check_machine()
 
 
 def runs_jobs():

@@ -31,6 +31,10 @@ if " " in sys.executable:
         f"Snakemake cannot run scripts with an interpreter whose path has a space ({sys.executable}); "
         "clone to a folder without spaces"
     )
+if set(os.getcwd()) & set('$`"\\'):
+    sys.exit(
+        f"Snakemake's profiles for clusters run parts of such a folder's name ({os.getcwd()}): clone to another"
+    )
 
 # Snakemake gives a job as many BLAS threads as its rule says: one, since two make these fits three times slower.
 
@@ -118,6 +122,30 @@ def sweep():
     removed = files.sweep(*folders)
     if removed:
         print(f"Removed {len(removed)} half-written files of jobs that were killed", file=sys.stderr)
+
+
+REMADE = {}  # filled when a run starts
+
+
+def remade():
+    """Files that jobs are to make again, with their times of change and those of what Snakemake wrote down."""
+    paths = (path for job in workflow.dag.needrun_jobs() for path in job.output)
+    there = (path for path in paths if Path(path).is_file() and "update" not in path.flags)
+    return {path: (Path(path).stat().st_mtime_ns, written_down(path)) for path in there}
+
+
+def written_down(path):
+    """When the job began of which Snakemake has written down that it made a file."""
+    record = workflow.persistence.metadata(path)
+    return record and record.starttime
+
+
+def forget(before):
+    """Remove what a failed group did not come to: with keep-incomplete Snakemake has written down that it is new."""
+    for path, (changed, began) in before.items():
+        same = Path(path).is_file() and Path(path).stat().st_mtime_ns == changed
+        if same and written_down(path) != began:
+            Path(path).unlink()
 
 
 def kept_or_new(paths):

@@ -15,7 +15,7 @@ rule download:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=growing(500),
+        mem_mb=growing(1000),
         runtime=growing(30),
     params:
         mirror=config.get("mirror"),
@@ -34,8 +34,8 @@ rule standardise:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=growing(500),
-        runtime=growing(30),
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         source=closure_hash("tilted.data.standard"),
     script:

@@ -10,7 +10,7 @@ rule lookup:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=growing(500),
+        mem_mb=growing(1000),
         runtime=growing(10),
     params:
         source=closure_hash("tilted.lookup"),
@@ -32,7 +32,7 @@ rule fit:
     threads: 1
     resources:
         mem_mb=growing(1000),
-        runtime=growing(60),
+        runtime=growing(20),
     params:
         source=lambda w: closure_hash(*qp.modules_of(w.protocol, w.dataset, w.method)),
         choices=choices,

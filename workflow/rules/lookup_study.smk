@@ -13,7 +13,7 @@ rule paper_table_block:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=growing(500),
+        mem_mb=growing(1000),
         runtime=growing(30),
     params:
         source=lambda w: closure_hash(
@@ -62,7 +62,7 @@ rule lookup_study:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=growing(500),
+        mem_mb=growing(1000),
         runtime=growing(10),
     params:
         source=closure_hash(

@@ -18,7 +18,7 @@ rule mnist:
     threads: 1
     resources:
         mem_mb=growing(2000),
-        runtime=growing(60),
+        runtime=growing(10),
     params:
         source=closure_hash(*mnist_study.modules_of()),
     script:

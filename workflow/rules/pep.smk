@@ -13,8 +13,8 @@ rule standardise_regression:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=growing(500),
-        runtime=growing(30),
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         source=closure_hash("tilted.data.regression"),
         module="tilted.data.regression",
@@ -35,7 +35,7 @@ rule regressions:
     threads: 1
     resources:
         mem_mb=growing(1000),
-        runtime=growing(240),
+        runtime=growing(120),
     params:
         source=closure_hash(REGRESSION.module),
         experiment=REGRESSION.module,
@@ -77,7 +77,7 @@ if TOY:
         threads: 1
         resources:
             mem_mb=growing(1000),
-            runtime=growing(30),
+            runtime=growing(10),
         params:
             source=closure_hash("tilted.experiments.pep_toy"),
             sizes=TOY["n_train"],
@@ -95,7 +95,7 @@ if TOY:
             "../../environment.yml"
         threads: 1
         resources:
-            mem_mb=growing(500),
+            mem_mb=growing(1000),
             runtime=growing(10),
         params:
             source=closure_hash("tilted.results.pep.toy"),

@@ -12,8 +12,8 @@ rule standardise_classification:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=growing(500),
-        runtime=growing(30),
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         source=closure_hash("tilted.data.classification"),
         module="tilted.data.classification",
@@ -34,7 +34,7 @@ rule classifications:
     threads: 1
     resources:
         mem_mb=growing(1000),
-        runtime=growing(240),
+        runtime=growing(20),
     params:
         source=closure_hash(CLASSIFICATION.module),
         experiment=CLASSIFICATION.module,

@@ -16,7 +16,7 @@ rule pesc_accuracy:
     threads: 1
     resources:
         mem_mb=growing(1000),
-        runtime=growing(30),
+        runtime=growing(10),
     params:
         source=closure_hash(pesc_accuracy.__name__),
     script:
@@ -37,7 +37,7 @@ rule pesc_searches:
     threads: 1
     resources:
         mem_mb=growing(1000),
-        runtime=growing(30),
+        runtime=growing(10),
     params:
         source=closure_hash(pesc_regret.__name__),
     script:
@@ -55,7 +55,7 @@ rule pesc_records:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=growing(500),
+        mem_mb=growing(1000),
         runtime=growing(10),
     params:
         source=closure_hash("tilted.results.pesc.records"),

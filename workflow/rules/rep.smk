@@ -13,8 +13,8 @@ rule standardise_relaxed:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=growing(500),
-        runtime=growing(30),
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         source=closure_hash("tilted.data.relaxed"),
         module="tilted.data.relaxed",
@@ -38,7 +38,7 @@ rule relaxed_choices:
     threads: 1
     resources:
         mem_mb=growing(1000),
-        runtime=growing(240),
+        runtime=growing(20),
     params:
         source=closure_hash(*rep_choice.modules_of()),
     script:
@@ -60,7 +60,7 @@ rule relaxed_fits:
     threads: 1
     resources:
         mem_mb=growing(1000),
-        runtime=growing(240),
+        runtime=growing(10),
     params:
         source=closure_hash(*rep.modules_of()),
     script:
@@ -87,8 +87,8 @@ rule relaxed_points:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=growing(500),
-        runtime=growing(60),
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         source=closure_hash(*rep_points.modules_of()),
     script:
@@ -110,7 +110,7 @@ rule relaxed_picture:
     threads: 1
     resources:
         mem_mb=growing(2000),
-        runtime=growing(60),
+        runtime=growing(20),
     params:
         source=lambda wildcards: closure_hash(f"tilted.experiments.rep_{wildcards.kind}"),
         effort=lambda wildcards: REP[wildcards.kind],

@@ -17,7 +17,7 @@ rule truth:
     threads: 1
     resources:
         mem_mb=growing(1000),
-        runtime=growing(60),
+        runtime=growing(30),
     params:
         source=lambda w: closure_hash(*truth.modules_of(w.dataset)),
         effort=lambda w: TRUTH[w.dataset],
