@@ -222,8 +222,8 @@ class SparseGPClassifier(Classifier, PseudoInputs):
     pseudo_inputs : array-like [M, D], optional
         To start from instead.
     move_pseudo_inputs : bool
-        Whether the search moves them. Not by default: every move iterates the sites again, and moving fifty
-        among 2000 points took twenty-five times as long, to the same scores.
+        Whether the search moves them. Not by default: every move iterates the sites again, and with fifty
+        among 2000 points that took 15 to 25 times as long, for log losses the same or a tenth lower.
     optimise : {"evidence", None}
         Maximise Power EP's energy, or keep kernel and pseudo-inputs.
     n_restarts : int
