@@ -34,6 +34,8 @@ pesc:
   accuracy: {problems: 2}
 """
 TIMES = ("seconds", "core_seconds", "date")
+# core-hours and day of a line of provenance
+COST = re.compile(rb"[\d.]+(\s*\|\s*|</td>\s*<td[^>]*>)\d{4}-\d\d-\d\d( to \d{4}-\d\d-\d\d)?")
 
 
 def give_up(reason, ours=True):
@@ -162,7 +164,7 @@ def without_times(value):
 
 
 def content(path):
-    """What must be the same in two runs: the bytes, but for times and days in records."""
+    """What must be the same in two runs: the bytes, but for times and days in records and provenance."""
     data = path.read_bytes()
     data = gzip.decompress(data) if path.suffix == ".gz" else data
     name = path.name.removesuffix(".gz")
@@ -174,6 +176,8 @@ def content(path):
             {name: value for name, value in row.items() if name not in TIMES}
             for row in csv.DictReader(data.decode().splitlines())
         ]
+    if name.endswith((".md", ".html")):
+        return COST.sub(b"", data)
     return data
 
 
