@@ -36,13 +36,12 @@ if set(os.getcwd()) & set('$`"\\'):
         f"Snakemake's profiles for clusters run parts of such a folder's name ({os.getcwd()}): clone to another"
     )
 
-# Snakemake gives a job as many BLAS threads as its rule says: one, since two make these fits three times slower.
-
+# A job has as many BLAS threads as `threads` of its rule: one, since two make these fits three times slower.
 # glibc gives arrays of this size back and faults their pages in again: a fifth of a fit's time at N = 300.
 os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(2**25))
 os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(2**28))
 # Jobs and rules read one registry.
-os.environ["TILTED_DATA"] = str(Path("data").resolve())
+os.environ.update(TILTED_DATA=str(Path("data").resolve()))
 
 
 def refuse(message):
