@@ -42,7 +42,7 @@ rule all:
 
 onstart:
     sweep()
-    REMADE.update(remade())
+    clear()
 
 
 onsuccess:
@@ -52,7 +52,6 @@ onsuccess:
 
 onerror:
     sweep()
-    forget(REMADE)
 
 
 if "differences" in config:

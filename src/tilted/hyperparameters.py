@@ -345,6 +345,7 @@ def ridge(
 def _of_labels(likelihood: Likelihood) -> bool:
     """Whether targets are labels -1 and +1, among which 0 is not."""
     try:
-        return len(likelihood.domain(np.zeros(1))) == 0
+        likelihood.domain(np.zeros(1))
     except ValueError:
         return True
+    return False

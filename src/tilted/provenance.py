@@ -92,7 +92,9 @@ def _for_checkers(node: object) -> bool:
     """Whether a statement is ``if TYPE_CHECKING``, or imports from `typing` (which count where used)."""
     if isinstance(node, ast.ImportFrom):
         return node.module == "typing"
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    if not isinstance(node, ast.If) or node.orelse:
+        return False
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def content_hash(value: object) -> str:

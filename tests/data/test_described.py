@@ -133,7 +133,8 @@ def changed(entry, **fields):
         ),
         (changed(ENTRY, drop=[4]), LABELS, "pumps/drop: column '4' is not, or not once, in the file"),
         (changed(ENTRY, one_hot=["id"]), LABELS, "pumps/one_hot: column 'id' is named twice"),
-        (changed(ENTRY, drop=[0, 1, 2], one_hot=None), LABELS, "pumps/drop: no feature is left"),
+        (changed(ENTRY, drop=[0, 1, 2], one_hot=None), LABELS, "pumps: no feature is left"),
+        (ENTRY, LABELS.replace(b"0.5", b"1_0"), "line 2: column 'load': '1_0' is not a finite number"),
         (changed(ENTRY, header=None), LABELS, "pumps/target: column 'state' .* column0, column1"),
         (COUNTS, b"0,1\n1,-1\n2,0\n", "line 2: column 'column1': '-1' is not a count"),
         (COUNTS, b"0,1\n1,0.5\n2,0\n", "line 2: column 'column1': '0.5' is not a count"),
@@ -158,7 +159,9 @@ def test_files_of_one_set_have_one_header(described):
         (changed(ENTRY, shape=None), "sets/pumps: 'shape' is a required property"),
         (changed(ENTRY, negative=None), "sets/pumps: 'negative' is a required property"),
         (changed(ENTRY, delimeter=","), r"sets/pumps: .*'delimeter' was unexpected\); known: title, task"),
-        (changed(ENTRY, delimiter=", "), "sets/pumps/delimiter: ', ' is too long"),
+        (changed(ENTRY, delimiter=", "), "sets/pumps/delimiter: ', ' does not match .*one character"),
+        (changed(ENTRY, delimiter="\n"), r"sets/pumps/delimiter: '\\n' does not match"),
+        (changed(ENTRY, delimiter='"'), "sets/pumps/delimiter: '\"' does not match"),
         (changed(ENTRY, positive=[True]), "sets/pumps/positive/0: True is not .*text in quotes"),
         (changed(ENTRY, negative=["lost"]), r"sets/pumps: \['lost'\] are both positive and negative"),
         (changed(ENTRY, target=1.5), "sets/pumps/target: 1.5 is not of type .*its name in the header"),
@@ -182,6 +185,7 @@ def test_names_and_paths_of_others_are_refused(described, home):
         ("yacht", "sets/yacht: there is a data set of this name already"),
         ("banana", "sets: 'banana' does not match .*which are made up"),
         ("Pumps", "sets: 'Pumps' does not match .*small letters"),
+        ("pumps\n", r"sets: 'pumps\\n' does not match"),
     ):
         (home / "sources.yaml").write_text(before, encoding="utf-8")
         with pytest.raises(RegistryError, match=message):

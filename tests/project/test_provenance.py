@@ -37,6 +37,10 @@ OTHER = {
     "names": ("def f", "def g"),
     "hints of fields": ("x: float", "x: ClassVar[float]"),
     "imports": ("from dataclasses", "from other"),
+    "what only others than checkers see": (
+        "\n\n@dataclass",
+        "\nif TYPE_CHECKING:\n    x = 1\nelse:\n    x = 2\n\n\n@dataclass",
+    ),
 }
 
 

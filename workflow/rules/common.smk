@@ -123,28 +123,14 @@ def sweep():
         print(f"Removed {len(removed)} half-written files of jobs that were killed", file=sys.stderr)
 
 
-REMADE = {}  # filled when a run starts
-
-
-def remade():
-    """Files that jobs are to make again, with their times of change and those of what Snakemake wrote down."""
-    paths = (path for job in workflow.dag.needrun_jobs() for path in job.output)
-    there = (path for path in paths if Path(path).is_file() and "update" not in path.flags)
-    return {path: (Path(path).stat().st_mtime_ns, written_down(path)) for path in there}
-
-
-def written_down(path):
-    """When the job began of which Snakemake has written down that it made a file."""
-    record = workflow.persistence.metadata(path)
-    return record and record.starttime
-
-
-def forget(before):
-    """Remove what a failed group did not come to: with keep-incomplete Snakemake has written down that it is new."""
-    for path, (changed, began) in before.items():
-        same = Path(path).is_file() and Path(path).stat().st_mtime_ns == changed
-        if same and written_down(path) != began:
-            Path(path).unlink()
+def clear():
+    """Where failed jobs keep what they made, remove what is to be made again: Snakemake writes down of a failed group
+    that all its files are new, also those that it did not come to."""
+    if not workflow.execution_settings.keep_incomplete:
+        return
+    for path in (path for job in workflow.dag.needrun_jobs() for path in job.output):
+        if "update" not in path.flags:
+            Path(path).unlink(missing_ok=True)
 
 
 def kept_or_new(paths):

@@ -61,7 +61,7 @@ def read(name: str, entry: Entry, paths: list[Path]) -> Raw:
             columns.append([table.number(row, c) for row in rows])
             features.append(table.header[c])
     if not columns:
-        raise RegistryError(f"sources.yaml: sets/{name}/drop: no feature is left")
+        raise RegistryError(f"sources.yaml: sets/{name}: no feature is left")
     return Raw(np.column_stack(columns), _targets(table, entry, rows, target), tuple(features))
 
 
@@ -101,7 +101,7 @@ class _Table:
     def number(self, row: Row, column: int) -> float:
         """A cell that is a finite number."""
         try:
-            value = float(row.cells[column])
+            value = math.nan if "_" in row.cells[column] else float(row.cells[column])
         except ValueError:
             value = math.nan
         if not math.isfinite(value):

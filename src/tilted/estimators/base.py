@@ -87,9 +87,11 @@ class LatentFunctions(BaseEstimator):
             For names that `get_params` does not have, and values that the kernel refuses.
         """
         of_kernel = {name: value for name, value in params.items() if name.startswith("kernel__")}
-        super().set_params(**{name: value for name, value in params.items() if name not in of_kernel})
+        kernel = params.get("kernel", self.kernel)
         for name in sorted(of_kernel, key=lambda name: name.count("__")):  # parts before what is theirs
-            self.kernel = with_field(self.kernel, name.split("__")[1:], of_kernel[name])
+            kernel = with_field(kernel, name.split("__")[1:], of_kernel[name])
+        others = {name: value for name, value in params.items() if name not in of_kernel}
+        super().set_params(**others | ({"kernel": kernel} if of_kernel else {}))
         return self
 
     def _warn_of_idle(self) -> None:

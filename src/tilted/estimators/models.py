@@ -36,7 +36,7 @@ def kind(name: str, value: object, expected: type) -> None:
 
 def finite(name: str, value: object) -> None:
     """ValueError unless ``value`` is one finite number."""
-    if not (isinstance(value, Real) and np.isfinite(float(value))):
+    if isinstance(value, bool) or not (isinstance(value, Real) and np.isfinite(float(value))):
         raise ValueError(f"{name} must be one finite number, got {value!r}")
 
 

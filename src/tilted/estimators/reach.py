@@ -18,11 +18,12 @@ OUT_OF_SIGHT = (
     "inputs do not see each other at this lengthscale (most have no correlation above 0.001 with another): "
     "scale them, or start from another kernel"
 )
+OUT_OF_REACH = "most inputs have no correlation above 0.001 with a pseudo-input: take more or move them"
 ALL_ONE = "inputs are all alike at this lengthscale (their correlations are 1): predictions are constant"
 
 
 def reach(kernel: Kernel, X: np.ndarray, Z: np.ndarray | None = None) -> str:
-    """A note where f is as good as independent at the inputs, or as good as constant; else "".
+    """A note where f is as good as independent at the inputs or of the pseudo-inputs, or constant; else "".
 
     Parameters
     ----------
@@ -51,4 +52,6 @@ def reach(kernel: Kernel, X: np.ndarray, Z: np.ndarray | None = None) -> str:
         seen = seen[seen < 1.0 - ALIKE]  # the others are pseudo-inputs themselves
         if not len(seen):
             return reach(kernel, Z) if len(Z) > 1 else ""
-    return OUT_OF_SIGHT if np.median(seen) < APART else ""
+    if np.median(seen) >= APART:
+        return ""
+    return OUT_OF_SIGHT if Z is None else reach(kernel, X) or OUT_OF_REACH

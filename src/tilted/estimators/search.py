@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RESTART_DECADES = 1.0  # restarts multiply every parameter by up to this power of ten, or divide
 LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 VARIANCES = (1.0, 10.0)
-NO_LENGTHSCALE = "needs a kernel with a lengthscale of its own"  # as a sum has not
+NO_LENGTHSCALE = "needs a kernel with a lengthscale of its own (kernels.stationary)"  # as a sum has not
 
 
 class Ranked(Protocol):
