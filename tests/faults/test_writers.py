@@ -65,6 +65,7 @@ def write(name, place, child=None):
     folder, mirror = place
     target = folder / TARGETS.get(name, "x.out")
     environment = {**os.environ, "WRITER": WRITERS[name], "MIRROR": str(mirror), "HOME_OF_DATA": str(folder)}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"  # with no room on the disk it would keep half of it
     command = [sys.executable, "-c", RUN, str(target)]
     done = subprocess.run(command, env=environment, preexec_fn=child, capture_output=True, text=True)
     return target, done.returncode, done.stderr
