@@ -326,8 +326,7 @@ def ridge(
 ) -> str:
     """A note if the evidence of labels hardly depends on the variance of f, as on separable data; else "".
 
-    There the latent function only has to be steep: the evidence rises ever more slowly as the variance
-    grows, and where the search stops is decided by its tolerance. ``infer_with`` one twice as large tells.
+    There the evidence rises ever more slowly with the variance; ``infer_with`` one twice as large tells.
     """
     if not _of_labels(likelihood) or variance_of(kernel) < 100.0:
         return ""
