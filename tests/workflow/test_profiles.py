@@ -10,7 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ("slurm", "generic")
 ALONE = {"lookup", "download", "plan", "paper_table_block", "lookup_effect"}  # no group: few, long or local
 DIFFER = {"executor", "cores"}
-ENDS = {"artifacts", "compact", "differences", "effects", "lookup_study", "pep_tables"}  # one job each, as records
+# one job each; so are records
+ENDS = {"artifacts", "compact", "differences", "effects", "lookup_study", "pep_tables"}
 
 
 def profile(name):
