@@ -34,8 +34,8 @@ pesc:
   accuracy: {problems: 2}
 """
 TIMES = ("seconds", "core_seconds", "date")
-# core-hours and day of a line of provenance
-COST = re.compile(rb"[\d.]+(\s*\|\s*|</td>\s*<td[^>]*>)\d{4}-\d\d-\d\d( to \d{4}-\d\d-\d\d)?")
+# core-hours and days in lines of provenance, and seconds of fits
+COST = re.compile(rb"[\d.]+(\s*\|\s*|</td>\s*<td[^>]*>)\d{4}-\d\d-\d\d( to \d{4}-\d\d-\d\d)?|[\d.e-]+ s\b")
 
 
 def give_up(reason, ours=True):
