@@ -16,7 +16,8 @@ pesc:
   accuracy: {problems: 1}
 """
 QUICK = "--latency-wait 10 --max-status-checks-per-second 5 --seconds-between-status-checks 2"
-pytestmark = pytest.mark.skipif(  # `make test` does without the plugin, `make test-cluster` installs it and runs these
+# `make test` does without Snakemake's plugin for clusters; `make test-cluster` installs it and runs these.
+pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("snakemake_executor_plugin_cluster_generic") is None,
     reason="Snakemake's cluster-generic plugin is not installed: make cluster",
 )
