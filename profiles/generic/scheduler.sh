@@ -3,7 +3,8 @@
 #   scheduler.sh submit NAME MEGABYTES MINUTES JOBSCRIPT    one core; prints the job's id
 #   scheduler.sh status ID                                  running, success or failed
 #   scheduler.sh cancel ID...
-# A job writes its exit status to logs/cluster/ID.exit; one that is gone without it was killed.
+# A job writes its exit status to logs/cluster/ID.exit; one that is gone without it was killed. Before the status
+# stands a word that no other submission has, which logs/cluster/ID.mine repeats: ids come again, clocks differ.
 set -eu
 
 # What a user edits: queue, account and what else this cluster wants of every job.
@@ -33,7 +34,7 @@ quoted() {
 # What the cluster runs: the job in this folder, and then its exit status under the id it has there.
 job() {
   printf '#!/bin/sh\ncd %s || exit 1\nsh %s\ncode=$?\n' "$(quoted "$PWD")" "$(quoted "$1")"
-  printf 'echo "$code" > "%s/${PBS_JOBID:-${LSB_JOBID:-$JOB_ID}}.exit"\nexit "$code"\n' "$LOGS"
+  printf 'echo "%s $code" > "%s/${PBS_JOBID:-${LSB_JOBID:-$JOB_ID}}.exit"\nexit "$code"\n' "$MINE" "$LOGS"
 }
 
 # Grid Engine is asked for free memory, not for h_vmem: that counts virtual memory, of which Python maps a gigabyte.
@@ -53,10 +54,11 @@ enqueue() {
 
 submit() {
   mkdir -p "$LOGS"
+  MINE=$(uname -n)-$(date +%s)-$$
   id=$(enqueue "$@")
   [ -n "$id" ] || { echo "$SCHEDULER took the job but gave no id" >&2; exit 1; }
-  rm -f "$LOGS/$id.gone" # of an earlier job with this id, and so is an exit status older than the script
-  [ "$LOGS/$id.exit" -nt "$4" ] || rm -f "$LOGS/$id.exit"
+  rm -f "$LOGS/$id.gone" # of an earlier job with this id
+  echo "$MINE" > "$LOGS/$id.mine"
   echo "$id"
 }
 
@@ -83,15 +85,20 @@ overdue() {
   [ $(($(date +%s) - $(cat "$LOGS/$1.gone"))) -ge "$GRACE" ]
 }
 
+# The exit status that a job has left; nothing before it has.
+left() {
+  sed -n "s/^$(cat "$LOGS/$1.mine") //p" "$LOGS/$1.exit" 2>/dev/null
+}
+
 status() {
   ls "$LOGS" >/dev/null # over NFS: look again
-  if ! [ -s "$LOGS/$1.exit" ]; then
+  if [ -z "$(left "$1")" ]; then
     case $(asked "$1") in
       there) rm -f "$LOGS/$1.gone"; echo running; return ;;
       gone) overdue "$1" || { echo running; return; } ;;
     esac
   fi
-  if [ "$(cat "$LOGS/$1.exit" 2>/dev/null)" = 0 ]; then echo success; else echo failed; fi
+  if [ "$(left "$1")" = 0 ]; then echo success; else echo failed; fi
 }
 
 cancel() {

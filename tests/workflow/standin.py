@@ -3,7 +3,8 @@
     standin.py STATE KIND COMMAND WORDS...
 
 Files in the folder STATE make it do otherwise: `says`, what a query answers ([exit status, words]); `mute`, a
-submission prints no id; `kill`, the next job is killed as it starts.
+submission prints no id; `slow`, it prints one when the job has ended; `kill`, the next job is killed as it
+starts.
 """
 
 import json
@@ -96,6 +97,8 @@ def start(name, script):
     pid.write_text(str(run.pid))
     run.stdin.write(b"go\n")
     run.stdin.close()
+    if (STATE / "slow").exists():
+        run.wait()
 
 
 def query():

@@ -1,7 +1,6 @@
 """profiles/generic/scheduler.sh against stand-ins that take only what PBS Pro, Grid Engine and LSF take."""
 
 import json
-import os
 import subprocess
 import time
 from pathlib import Path
@@ -87,6 +86,14 @@ def test_a_job_ends_as_its_script_does(cluster, tmp_path, text):
         assert words in command
 
 
+@pytest.mark.parametrize("text", ["exit 0", "exit 3"])
+def test_a_job_may_end_before_its_id_is_known(cluster, tmp_path, text):
+    (cluster[1] / "slow").touch()
+    job = submit(cluster, tmp_path, text)
+    assert not (cluster[1] / f"{job}.pid").exists()
+    assert state_of(cluster, tmp_path, job) == ("success" if text == "exit 0" else "failed")
+
+
 def test_a_job_that_is_cancelled_has_failed(cluster, tmp_path):
     job = submit(cluster, tmp_path, "sleep 100")
     assert state_of(cluster, tmp_path, job) == "running"
@@ -112,7 +119,8 @@ def test_an_exit_status_may_come_late(cluster, tmp_path):
     assert state_of(waiting, tmp_path, job) == "running"
     (tmp_path / "logs/cluster" / f"{job}.gone").write_text(f"{time.time() - 70:.0f}\n")
     assert state_of(waiting, tmp_path, job) == "failed"
-    (tmp_path / "logs/cluster" / f"{job}.exit").write_text("0\n")
+    left = (tmp_path / "logs/cluster" / f"{job}.mine").read_text().strip()
+    (tmp_path / "logs/cluster" / f"{job}.exit").write_text(f"{left} 0\n")
     assert state_of(waiting, tmp_path, job) == "success"
 
 
@@ -128,9 +136,8 @@ def test_what_an_earlier_job_with_the_same_id_left_does_not_count(cluster, tmp_p
     job = "1.server" if cluster[0] == "pbs" else "1"
     logs = tmp_path / "logs" / "cluster"
     logs.mkdir(parents=True)
-    for name, text in (("exit", "0\n"), ("gone", "1000\n")):
-        (logs / f"{job}.{name}").write_text(text)
-        os.utime(logs / f"{job}.{name}", (1000, 1000))
+    for name, text in {"exit": "node-1790-99 0", "mine": "node-1790-99", "gone": "1000"}.items():
+        (logs / f"{job}.{name}").write_text(f"{text}\n")
     assert without_exit_status(cluster, tmp_path) == job
     assert state_of(cluster, tmp_path, job, TILTED_CLUSTER_GRACE="60") == "running"
 
