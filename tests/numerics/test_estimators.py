@@ -966,6 +966,13 @@ def test_a_search_that_sees_nothing_says_so(toy):
     assert lost.status_.converged and lost.kernel_.lengthscale == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("optimise", ["evidence", None])
+def test_pseudo_inputs_that_see_nothing_at_all_are_an_error(optimise, toy):
+    model = SparseGPClassifier(kernel=SquaredExponential(), n_pseudo=4, optimise=optimise)
+    with pytest.raises(ArithmeticError, match="positive definite.*do not see each other at this lengthscale"):
+        model.fit(1e5 * toy[0], toy[1])
+
+
 def test_reach():
     X = np.repeat(np.eye(6), 2, axis=0)
     assert reach(SquaredExponential(2.0, 1e-3), X) == ""  # duplicates see each other

@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 
 from tilted import sparse_search
 from tilted.estimators.models import Settings, finite, standing
+from tilted.estimators.reach import reach
 from tilted.estimators.search import best_of, noted
 from tilted.hyperparameters import ridge
 from tilted.inference.options import require_whole
 from tilted.inference.result import Status
 from tilted.likelihoods.contract import as_floats
+from tilted.linalg import NotPositiveDefinite
 from tilted.posteriors.pseudo import PseudoPoints
 from tilted.regression import Search
 
@@ -207,17 +209,39 @@ def fit_sparse(
     ValueError
         For bad data and settings.
     ArithmeticError
-        If the first evaluation fails: Kuu is singular (allow jitter), or the sites do not converge.
+        If the first evaluation fails: Kuu is singular (allow jitter), the pseudo-inputs are out of sight, or
+        the sites do not converge.
     """
     parts = settings.likelihood, settings.alpha, settings.mean, settings.jitter
     options = () if settings.options is None else (settings.options,)
     problem = sparse_search.Problem(X, y, *parts, *options)
-    if settings.optimise is None:
-        if settings.learn_mean:
-            raise ValueError(KEPT)
-        posterior, found = problem.infer(kernel, Z)
-        fitted = sparse_search.Fitted(posterior, found, found.status, problem.mean)
-        return SparseModel(problem, fitted, found.status)
+    if settings.optimise is None and settings.learn_mean:
+        raise ValueError(KEPT)
+    try:
+        if settings.optimise is None:
+            return _kept(problem, kernel, Z)
+        return _found(problem, kernel, Z, settings, rng)
+    except NotPositiveDefinite as error:
+        if note := reach(kernel, X, Z):
+            raise ArithmeticError(f"{error}: {note}") from error
+        raise
+
+
+def _kept(problem: sparse_search.Problem, kernel: Kernel, Z: np.ndarray) -> SparseModel:
+    """The model with this kernel and these pseudo-inputs."""
+    posterior, found = problem.infer(kernel, Z)
+    fitted = sparse_search.Fitted(posterior, found, found.status, problem.mean)
+    return SparseModel(problem, fitted, found.status)
+
+
+def _found(
+    problem: sparse_search.Problem,
+    kernel: Kernel,
+    Z: np.ndarray,
+    settings: SparseSettings,
+    rng: np.random.Generator,
+) -> SparseModel:
+    """The best model of the searches that start here and elsewhere."""
 
     def search(factors: np.ndarray) -> SparseModel:
         at = kernel.with_parameters(kernel.parameters() * factors)
