@@ -71,8 +71,8 @@ cluster: setup ## what running on a cluster needs beside (docs/cluster.md)
 	$(PIP) --require-hashes --no-deps -r requirements-cluster.lock
 
 test-cluster: cluster ## the workflow through stand-ins of PBS, SGE, LSF and a real Slurm (root on Debian; minutes)
-	TILTED_INSTALL_SLURM=1 $(BIN)/python -m pytest -q -n 4 --dist loadgroup \
-	  tests/workflow/test_generic_profile.py tests/workflow/test_slurm.py
+	$(BIN)/python -m pytest -q -n 4 tests/workflow/test_generic_profile.py
+	TILTED_INSTALL_SLURM=1 $(BIN)/python -m pytest -q tests/workflow/test_slurm.py
 
 test: setup ## the tests (minutes)
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile

@@ -58,7 +58,7 @@ submit() {
   id=$(enqueue "$@")
   [ -n "$id" ] || { echo "$SCHEDULER took the job but gave no id" >&2; exit 1; }
   rm -f "$LOGS/$id.gone" # of an earlier job with this id
-  echo "$MINE" > "$LOGS/$id.mine"
+  echo "$MINE" > "$LOGS/$id.mine" || { cancel "$id"; exit 1; }
   echo "$id"
 }
 

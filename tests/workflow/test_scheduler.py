@@ -89,9 +89,24 @@ def test_a_job_ends_as_its_script_does(cluster, tmp_path, text):
 @pytest.mark.parametrize("text", ["exit 0", "exit 3"])
 def test_a_job_may_end_before_its_id_is_known(cluster, tmp_path, text):
     (cluster[1] / "slow").touch()
-    job = submit(cluster, tmp_path, text)
+    job = submit(
+        cluster, tmp_path, f"touch -d 'now + 100 seconds' 'a job.sh'; {text}"
+    )  # a clock that is ahead
     assert not (cluster[1] / f"{job}.pid").exists()
-    assert state_of(cluster, tmp_path, job) == ("success" if text == "exit 0" else "failed")
+    state = state_of(cluster, tmp_path, job, TILTED_CLUSTER_GRACE="60")
+    assert state == ("success" if text == "exit 0" else "failed")
+
+
+def test_every_submission_has_a_word_of_its_own(cluster, tmp_path):
+    words = [tmp_path / "logs/cluster" / f"{submit(cluster, tmp_path, 'exit 0')}.mine" for _ in range(2)]
+    assert words[0].read_text() != words[1].read_text()
+
+
+def test_a_job_whose_word_cannot_be_kept_is_cancelled(cluster, tmp_path):
+    job = "1.server" if cluster[0] == "pbs" else "1"
+    (tmp_path / "logs/cluster" / f"{job}.mine").mkdir(parents=True)
+    submit(cluster, tmp_path, "sleep 100", code=1)
+    assert not (cluster[1] / f"{job}.pid").exists()
 
 
 def test_a_job_that_is_cancelled_has_failed(cluster, tmp_path):

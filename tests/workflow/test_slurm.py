@@ -191,7 +191,6 @@ def products(folder):
 RUNS = [("small", "pesc"), pytest.param("preview", "qp", marks=pytest.mark.slow)]
 
 
-@pytest.mark.xdist_group("slurm")
 @pytest.mark.parametrize("config, study", RUNS)
 def test_a_killed_job_in_slurm_changes_nothing(slurm, tmp_path, copy_of_repository, config, study):
     local, cluster = (copy_of_repository(tmp_path / name, SMALL) for name in ("local", "cluster"))
