@@ -19,16 +19,16 @@ export MKL_NUM_THREADS := 1
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := preview
-.PHONY: setup preview paper records tables report verify plan cluster test-cluster test test-full bench lint format lock clean help
+.PHONY: setup preview paper records tables report verify check plan cluster test-cluster test test-full bench lint format lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(STAMP) ## .venv with the pinned requirements
+setup: $(STAMP) ## .venv with the pinned requirements, the library and the reproduction
 
 # The pinned build backend goes first: one dependency has no wheel, and pip would otherwise build it with
 # whatever setuptools the registry has today.
-$(STAMP): requirements.lock pyproject.toml
+$(STAMP): requirements.lock pyproject.toml src/papers/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "tilted needs Python >= 3.11; set PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
@@ -40,7 +40,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock > $(VENV)/backend.lock
 	$(PIP) --require-hashes -r $(VENV)/backend.lock
 	$(PIP) --require-hashes --no-build-isolation -r requirements.lock
-	$(PIP) --no-deps --no-build-isolation -e .
+	$(PIP) --no-deps --no-build-isolation -e . -e src/papers
 	@touch "$@"
 
 preview: setup ## four rows of Table 1, without network
@@ -50,34 +50,35 @@ paper: setup ## all rows, all protocols (many core-hours, restartable)
 	$(BIN)/python -m snakemake --cores $(CORES) --configfile config/paper.yaml
 
 records: setup ## fold new fits (data/fits) into the committed records (results/)
-	$(BIN)/python -m tilted records
+	$(BIN)/python -m papers records
 
 tables: setup ## every table and figure from the committed records, in seconds, without fitting
-	$(BIN)/python -m tilted tables --documents
+	$(BIN)/python -m papers tables --documents
 
 report: setup ## everything committed as one HTML page, report/tilted.html, that opens offline
-	$(BIN)/python -m tilted report
+	$(BIN)/python -m papers report
 
-verify: setup ## rerun a sample of the committed records and compare (minutes; VERIFY="--from-scratch --folds 1")
-	$(BIN)/python -m tilted verify $(VERIFY)
-	$(BIN)/python -m tilted verify-pep
+check: setup ## compare the committed records with their check sums and runs, in seconds
+	$(BIN)/python -m papers check
+
+verify: setup ## make a sample of the committed records again and compare (VERIFY="--papers pesc --fits 5")
+	$(BIN)/python -m papers verify --jobs $(CORES) $(VERIFY)
 
 plan: setup ## what `make paper` would run: jobs, core-hours, memory and disk, from measured fits
 	$(BIN)/python -m snakemake --cores $(CORES) --configfile config/paper.yaml --dry-run --quiet rules
-	@$(BIN)/python -m snakemake plan --cores 1 --configfile config/paper.yaml --quiet all > /dev/null
-	@cat logs/paper/plan.log
+	@$(BIN)/python -m papers plan --config config/paper.yaml
 
 cluster: setup ## what running on a cluster needs beside (docs/cluster.md)
 	$(PIP) --require-hashes --no-deps -r requirements-cluster.lock
 
 test-cluster: cluster ## the workflow through stand-ins of PBS, SGE, LSF and a real Slurm (root on Debian; minutes)
-	$(BIN)/python -m pytest -q -n 4 tests/workflow/test_generic_profile.py
+	$(BIN)/python -m pytest -q -n 4 -m slow tests/workflow/test_generic_profile.py
 	TILTED_INSTALL_SLURM=1 $(BIN)/python -m pytest -q tests/workflow/test_slurm.py
 
 test: setup ## the tests (minutes)
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile
 
-test-full: setup ## all tests, the long ones included
+test-full: cluster ## all tests, the long ones included
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile -m ""
 
 bench: setup ## ours against GPy and scikit-learn (minutes, on a quiet machine); writes benchmarks/
@@ -96,7 +97,7 @@ format: setup ## let ruff and snakefmt rewrite the sources
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
-lock: ## the locks and environment.yml from pyproject.toml (needs uv)
+lock: ## the locks and environment.yml from the pyproject.toml of both packages (needs uv)
 	$(PYTHON) tools/lock.py
 
 clean: ## remove products and caches (not .venv, not raw data)

@@ -8,6 +8,9 @@
 #
 # raw data -> one standard file a data set -> fits (a job is a block of seeds) -> compact records
 # -> tables, figures, report
+#
+# Which jobs there are is said in Python (papers.configuration and the jobs.py of each paper), what each needs of
+# a machine in profiles/default.
 
 from pathlib import Path
 
@@ -21,23 +24,38 @@ if not {"name", "qp"} & set(config):
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/paths_qp.smk"
-include: "workflow/rules/paths_pep.smk"
-include: "workflow/rules/paths_mnist.smk"
-include: "workflow/rules/paths_rep.smk"
-include: "workflow/rules/paths_pesc.smk"
-include: "workflow/rules/paths_studies.smk"
 include: "workflow/rules/data.smk"
-include: "workflow/rules/fits.smk"
-include: "workflow/rules/truth.smk"
-include: "workflow/rules/results.smk"
-include: "workflow/rules/plan.smk"
+include: "workflow/rules/jobs.smk"
+include: "workflow/rules/artifacts.smk"
 
 
 rule all:
     default_target: True
     input:
         everything(),
+
+
+# One paper or study alone, from a configuration that holds others too, such as `snakemake pep --configfile ...`.
+for target, names in TARGETS.items():
+    if present := [name for name in names if name in ASKED.records]:
+
+        rule:
+            name:
+                target
+            input:
+                made_of(present),
+
+
+# `snakemake fits --configfile ...`: fits alone, as on a machine that only computes.
+rule fits:
+    input:
+        ASKED.paths("compact"),
+
+
+# The QP paper's own lookup tables, hundreds of megabytes, which nothing else reads.
+rule paper_table:
+    input:
+        [path for path, job in ASKED.jobs.items() if job.kind == "paper_table_block"],
 
 
 onstart:
@@ -52,48 +70,3 @@ onsuccess:
 
 onerror:
     sweep()
-
-
-if "differences" in config:
-
-    include: "workflow/rules/differences.smk"
-
-
-if "pep" in config:
-
-    include: "workflow/rules/pep.smk"
-
-
-if "pep_classification" in config:
-
-    include: "workflow/rules/pep_classification.smk"
-
-
-# `snakemake pep --configfile ...`: this paper alone, from a configuration that holds others too. Fits are named
-# beside what is made of them: beside a committed record missing ones would look done.
-if PEP or PEP_CLASSES:
-
-    rule pep:
-        input:
-            [*regression_paths(), *toy_paths(), *classification_paths()],
-            [*regression_records(), *toy_record(), *classification_records()],
-
-
-if "mnist" in config:
-
-    include: "workflow/rules/mnist.smk"
-
-
-if "rep" in config:
-
-    include: "workflow/rules/rep.smk"
-
-
-if "lookup" in config:
-
-    include: "workflow/rules/lookup_study.smk"
-
-
-if "pesc" in config:
-
-    include: "workflow/rules/pesc.smk"

@@ -27,13 +27,15 @@ import numpy as np  # noqa: E402  # after the number of threads is set
 import peers  # noqa: E402
 from scipy.linalg.blas import dsyrk  # noqa: E402
 
-from tilted import data, lookup, provenance  # noqa: E402
-from tilted.data import split  # noqa: E402
-from tilted.inference import get_rule  # noqa: E402
+from papers import data  # noqa: E402
+from papers.data import split  # noqa: E402
+from papers.evidence import runs  # noqa: E402
 from tilted.inference.engine import infer  # noqa: E402
+from tilted.inference.ep import EP  # noqa: E402
 from tilted.kernels import SquaredExponential  # noqa: E402
 from tilted.likelihoods.probit import Probit  # noqa: E402
 from tilted.posteriors.dense import Dense  # noqa: E402
+from tilted.projections import table as lookup  # noqa: E402
 
 CASES = {"Wine1": "wine12", "IonoS": "ionosphere", "Cancer": "cancer", "Pima": "pima"}
 SIZES = (117, 200, 316, 659, 1000, 2000, 4000)
@@ -47,7 +49,7 @@ def main(argv=None) -> None:
     options = _options(argv)
     record = {
         "date": date.today().isoformat(),
-        "environment": provenance.environment(),
+        "environment": runs.environment(),
         "peers": _versions(),
         "dgemm_gflops": dgemm_rate(),
     }
@@ -190,7 +192,7 @@ def measure_size(n: int, rate: float) -> dict:
     rng = np.random.default_rng(n)
     X = rng.standard_normal((n, 4))
     y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.standard_normal(n) > 0, 1.0, -1.0)
-    kernel, rule = SquaredExponential(4.0, 1.5), get_rule("ep")
+    kernel, rule = SquaredExponential(4.0, 1.5), EP
     tracemalloc.start()
     found = infer(Counting.build(kernel.matrix(X)), Probit(), y, rule)
     peak = tracemalloc.get_traced_memory()[1]
@@ -258,7 +260,7 @@ def _products(n: int, m: int):
 
 def report(record: dict) -> list[str]:
     """What was measured, for the terminal."""
-    cpu, rate = record["environment"]["cpu"], record["dgemm_gflops"]
+    cpu, rate = record["environment"].rpartition(", ")[2], record["dgemm_gflops"]
     lines = [f"{cpu}, one thread, dgemm {rate:.0f} Gflop/s, {record['date']}", ""]
     lines += [
         f"{'':8}{'N':>5} {'':6}{'library':22}{'ms':>9}{'times ours':>12}{'evidence':>12}  evaluations, sweeps"

@@ -29,19 +29,18 @@ class Ours:
         self.name, self.method, self.projection = f"tilted {method.upper()}", method, projection
 
     def _problem(self, X, y):
-        from tilted.hyperparameters import Problem
-        from tilted.likelihoods.probit import Probit
+        from tilted.api import make_problem
 
-        return Problem(X, y, Probit(), self.method, projection=self.projection)
+        return make_problem(X, y, "probit", self.method, projection=self.projection)
 
     def infer(self, X, y) -> Found:
-        from tilted.hyperparameters import infer_at
+        from tilted.learning.dense import infer_at
 
         found = infer_at(self._problem(X, y), start_kernel(X))
         return Found(found.log_evidence, found.status.sweeps, 1, found.status.converged)
 
     def fit(self, X, y) -> Found:
-        from tilted.hyperparameters import maximise
+        from tilted.learning.dense import maximise
 
         found = maximise(self._problem(X, y), start_kernel(X))
         status = found.status

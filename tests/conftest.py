@@ -79,7 +79,7 @@ def _snakemake(folder, *arguments, config="config/small.yaml", code=0, **variabl
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=300,
+        timeout=1200,
     )
     assert done.returncode == code, f"exit status {done.returncode}\n{done.stdout}"
     return done.stdout

@@ -1,4 +1,4 @@
-"""Make the lock files and environment.yml from pyproject.toml, the one list of dependencies.
+"""Make the lock files and environment.yml from the dependencies of the library and of the reproduction.
 
     python tools/lock.py            resolve again (needs uv on the path)
     python tools/lock.py --check    only compare environment.yml with the lock
@@ -17,29 +17,39 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PROJECTS = ("pyproject.toml", "src/papers/pyproject.toml")
+OURS = "tilted"  # on which the second depends
 LOCK, ENVIRONMENT = ROOT / "requirements.lock", ROOT / "environment.yml"
 CLUSTER, CLUSTER_LOCK = "cluster", ROOT / "requirements-cluster.lock"
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # without a GUI toolkit
 NOT_LOCKED = ("bench", "mkl", CLUSTER)  # extras that are installed on request only
 UV = (
-    "uv pip compile pyproject.toml {extras} --universal --python-version 3.11 --fork-strategy fewest "
-    "--generate-hashes --no-config --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet"
+    "uv pip compile {projects} {extras} --universal --python-version 3.11 --fork-strategy fewest "
+    "--generate-hashes --no-config --no-emit-index-url --no-emit-find-links --no-header --no-annotate "
+    "--quiet --no-emit-package {ours}"
 )
 
 
 def direct_dependencies() -> list[str]:
-    """Requirements of the package and its locked extras, as written."""
-    return [*_project()["dependencies"], *(r for extra in locked_extras().values() for r in extra)]
+    """Requirements of both projects and of their locked extras, as written, without the library itself."""
+    needed = [requirement for project in _projects() for requirement in project["dependencies"]]
+    needed += [requirement for extra in locked_extras().values() for requirement in extra]
+    return [requirement for requirement in needed if name_of(requirement) != OURS]
+
+
+def extras() -> dict[str, list[str]]:
+    """Extras of both projects by name."""
+    library, papers = (project["optional-dependencies"] for project in _projects())
+    return library | papers
 
 
 def locked_extras() -> dict[str, list[str]]:
     """Extras by name, without those that are not locked."""
-    extras = _project()["optional-dependencies"]
-    return {name: extras[name] for name in extras if name not in NOT_LOCKED}
+    return {name: requirements for name, requirements in extras().items() if name not in NOT_LOCKED}
 
 
-def _project() -> dict:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+def _projects() -> list[dict]:
+    return [tomllib.loads((ROOT / name).read_text(encoding="utf-8"))["project"] for name in PROJECTS]
 
 
 def name_of(requirement: str) -> str:
@@ -59,7 +69,7 @@ def environment_text(lock: str) -> str:
     """environment.yml with the direct dependencies at their locked versions."""
     versions = locked_versions(lock)
     lines = [
-        "# Made from pyproject.toml and requirements.lock by `make lock`; do not edit.",
+        "# Made from both pyproject.toml and requirements.lock by `make lock`; do not edit.",
         "name: tilted",
         "channels: [conda-forge, bioconda, nodefaults]",
         "dependencies:",
@@ -70,14 +80,15 @@ def environment_text(lock: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def resolve(extras: list[str], *options: str) -> str:
+def resolve(asked: list[str], *options: str) -> str:
     """A lock file's text; one version of a package for every Python where that is possible."""
     if shutil.which("uv") is None:
         sys.exit("`make lock` needs uv on the path: python3 -m pip install uv")
-    command = UV.format(extras=" ".join(f"--extra {name}" for name in extras)).split()
+    flags = " ".join(f"--extra {name}" for name in asked)
+    command = UV.format(projects=" ".join(PROJECTS), extras=flags, ours=OURS).split()
     done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
-        sys.exit(f"uv could not resolve pyproject.toml:\n{done.stderr}")
+        sys.exit(f"uv could not resolve the dependencies:\n{done.stderr}")
     return done.stdout
 
 

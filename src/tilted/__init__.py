@@ -10,7 +10,7 @@ The public names are imported on first use, so that ``import tilted`` costs noth
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PUBLIC = {
     "fit": "tilted.api",
@@ -21,7 +21,9 @@ _PUBLIC = {
     ),
 }
 
-_ROOMS = ("data", "kernels", "likelihoods", "protocols")
+_ROOMS = ("kernels", "likelihoods")
+
+_MOVED = {"data": "papers.data", "protocols": "papers.qp.protocols"}  # until version 0.3
 
 __all__ = [
     "Fit",
@@ -30,20 +32,32 @@ __all__ = [
     "SparseGPClassifier",
     "SparseGPRegressor",
     "SquaredExponential",
-    "data",
     "fit",
     "kernels",
     "likelihoods",
-    "protocols",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for (PEP 562)."""
+    """Import a public name when it is first asked for (PEP 562).
+
+    Raises
+    ------
+    AttributeError
+        For names that there never were.
+    ImportError
+        For names that went to the reproduction of the papers, which says where they are: an AttributeError
+        would lose its message in ``from tilted import data``.
+    """
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
     if name in _ROOMS:
         return import_module(f"tilted.{name}")
+    if name in _MOVED:
+        raise ImportError(
+            f"tilted.{name} is {_MOVED[name]} since version 0.2, which belongs to the reproduction of the "
+            "papers and not to the library: run `make setup` in a checkout, then import it from there"
+        )
     raise AttributeError(f"module 'tilted' has no attribute '{name}'")
 
 

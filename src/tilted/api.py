@@ -7,32 +7,36 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted import hyperparameters, likelihoods
+from tilted import corrections, likelihoods
 from tilted.gaussian import Sites, require_positive
-from tilted.hyperparameters import Problem, Search
+from tilted.inference import rule_of
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
 from tilted.kernels.squared_exponential import SquaredExponential
+from tilted.learning import dense as hyperparameters
+from tilted.learning.dense import Problem
+from tilted.learning.mean import EVEN, even
+from tilted.learning.search import Search
 from tilted.likelihoods.contract import as_floats
-from tilted.means import EVEN, even
-from tilted.posteriors.dense import Dense
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from tilted.inference.rule import Projector
+    from tilted.inference.rule import Projector, Rule
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.dense import DenseState
 
 CHUNK = 4096
-PREDICTOR = Dense.build(np.empty((0, 0)))  # predictions need the state only, not the training points' K
 BOTH_SIGNS = (
     "every mean is 0: f and -f have the same likelihood and nothing tells them apart (give another mean, or "
     "sites to start from)"
@@ -66,44 +70,115 @@ class Fit:
         """Log marginal likelihood of the training data under the method."""
         return self.inference.log_evidence
 
-    def predict_latent(self, X: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    def predict_latent(self, X: ArrayLike, correction: str | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of the latent function at the rows of ``X`` [N*, D].
+
+        Parameters
+        ----------
+        X : array [N*, D]
+        correction : "cheap" or "nearly-exact", optional
+            Of EP's answer at these hyperparameters, towards the exact posterior (`corrected` says more); a
+            CorrectionWarning says where that is not to be trusted, and the answer is EP's.
 
         Raises
         ------
         ValueError
-            For bad inputs.
+            For bad inputs, or another correction.
         ArithmeticError
             If a variance is lost to rounding.
         """
+        if correction is not None:
+            found = self.corrected_or_warned(X, correction)
+            return found.mean, found.variance
         X = check_inputs(X, self.problem.X.shape[1])
-        parts = [
-            PREDICTOR.predict(
-                self.inference.state,
-                self.kernel.matrix(chunk, self.problem.X),
-                self.kernel.diagonal(chunk),
-                self.problem.mean,
-            )
-            for chunk in np.array_split(X, max(1, -(-len(X) // CHUNK)))
+        state, kernel = self.inference.state, self.kernel
+        chunks = [
+            state.predict(kernel.matrix(rows, self.problem.X), kernel.diagonal(rows), self.problem.mean)
+            for rows in np.array_split(X, max(1, -(-len(X) // CHUNK)))
         ]
-        means, variances = zip(*parts, strict=True)
+        means, variances = zip(*chunks, strict=True)
         return np.concatenate(means), require_positive(np.concatenate(variances))
 
-    def log_predictive(self, X: ArrayLike, y: ArrayLike) -> np.ndarray:
+    def log_predictive(self, X: ArrayLike, y: ArrayLike, correction: str | None = None) -> np.ndarray:
         """Log predictive density [N*] of labels or counts ``y`` [N*] at the rows of ``X``.
+
+        ``correction`` as of `predict_latent`.
 
         Raises
         ------
         ValueError
-            For bad inputs, labels outside the likelihood's domain, or lengths that differ.
+            For bad inputs, labels outside the likelihood's domain, lengths that differ, or another
+            correction.
         ArithmeticError
             If a variance is lost to rounding.
         """
         y = self.problem.likelihood.domain(y)
+        if correction is not None and len(y) == len(check_inputs(X)):
+            return self.corrected_or_warned(X, correction).log_predictive(y)
         mean, variance = self.predict_latent(X)
         if len(y) != len(mean):
             raise ValueError(f"X has {len(mean)} rows but y has {len(y)} values")
         return self.problem.likelihood.log_predictive(y, mean, variance)
+
+    @cached_property
+    def expansion(self) -> corrections.Expansion:
+        """EP's fixed point at these hyperparameters, where corrections start, whatever the method."""
+        problem = self.problem
+        prior = problem.posterior(self.kernel)
+        return corrections.expand(
+            prior, problem.likelihood, problem.y, self.inference.state.sites, problem.options
+        )
+
+    def corrected(
+        self, X: ArrayLike, correction: str = "cheap", progress: Callable[[int], None] | None = None
+    ) -> corrections.Corrected:
+        """Corrected posterior of the latent function, row by row: moments, densities, and a figure of trust.
+
+        Parameters
+        ----------
+        X : array [N*, D]
+            Training inputs too.
+        correction : "cheap" or "nearly-exact"
+            EP-FACT, or EP conditioned on each latent with the evidence's correction inside
+            [Cseke & Heskes 2011; Opper, Paquet & Winther 2013].
+        progress : callable, optional
+            Hears how many rows are done.
+
+        Returns
+        -------
+        corrections.Corrected
+            EP's Gaussians, marked, where a correction is not to be trusted.
+
+        Raises
+        ------
+        ValueError
+            For bad inputs, or another correction.
+        ArithmeticError
+            If EP's variance is lost to rounding, or EP has no proper posterior.
+        """
+        corrections.marginals.require_grade(correction)
+        X = check_inputs(X, self.problem.X.shape[1])
+        cross, variance = self.kernel.matrix(X, self.problem.X), self.kernel.diagonal(X)
+        asked = corrections.queries(self.expansion, cross, self.problem.mean, variance)
+        require_positive(asked.variance)
+        return corrections.correct_marginals(self.expansion, asked, correction, progress)
+
+    def corrected_evidence(self) -> corrections.Evidence:
+        """EP's log evidence at these hyperparameters to second order, and how far to trust that.
+
+        Raises
+        ------
+        ArithmeticError
+            If EP has no proper posterior.
+        """
+        return corrections.correct_evidence(self.expansion)
+
+    def corrected_or_warned(self, X: ArrayLike, correction: str) -> corrections.Corrected:
+        """`corrected` at the rows of ``X`` [N*, D], with a CorrectionWarning where its answers are EP's."""
+        found = self.corrected(X, correction)
+        if not np.all(found.trusted):
+            warnings.warn(found.message, corrections.CorrectionWarning, stacklevel=3)
+        return found
 
 
 def check_inputs(X: ArrayLike, columns: int | None = None) -> np.ndarray:
@@ -130,7 +205,7 @@ def make_problem(
     X: ArrayLike,
     y: ArrayLike,
     likelihood: str | Likelihood,
-    method: str,
+    method: str | Rule,
     mean: float = 0.0,
     options: Options | None = None,
     projection: Projector | None = None,
@@ -146,9 +221,7 @@ def make_problem(
         raise ValueError(f"X has {len(X)} rows but y has {len(y)} values")
     if len(y) < 2:
         raise ValueError(f"need at least 2 training points, got {len(y)}")
-    problem = Problem(X, y, likelihood, method, float(mean), options or Options(), projection)
-    problem.rule()
-    return problem
+    return Problem(X, y, likelihood, rule_of(method, projection), float(mean), options or Options())
 
 
 EXPECTED = {
@@ -182,7 +255,7 @@ def fit(
     X: ArrayLike,
     y: ArrayLike,
     likelihood: str | Likelihood = "probit",
-    method: str = "ep",
+    method: str | Rule = "ep",
     kernel: Kernel | None = None,
     mean: float = 0.0,
     optimise: bool = True,
@@ -202,8 +275,8 @@ def fit(
         another pass ``likelihoods.gaussian.GaussianNoise(variance)``: the search does not move it).
     likelihood : str or Likelihood
         A name from ``tilted.likelihoods.names()`` or a likelihood object.
-    method : str
-        "ep", "qp" or "vb".
+    method : str or Rule
+        "ep", "qp" or "vb", or a rule such as ``tilted.inference.pep.power_rule(0.5)``.
     kernel : Kernel, optional
         Any of ``tilted.kernels``: start of the optimisation, or the hyperparameters to use; a squared
         exponential of variance and lengthscale 1 by default. A tuple of lengthscales makes it ARD.
@@ -221,10 +294,10 @@ def fit(
     start : Sites, optional
         Warm start.
     projection : Projector, optional
-        How "qp" projects; by quadrature if not given. ``tilted.lookup.build()`` (probit) gives the same
-        to 1e-10 and is faster; ``tilted.projections.TableGrid()`` is the QP paper's own table;
-        ``tilted.lp.LpProjection(p)`` minimises the L_p distance instead (fixed hyperparameters, or
-        ``search=Search(gradient="sites-fixed")``).
+        How "qp" projects; by quadrature if not given. ``tilted.projections.table.build()`` (probit) gives
+        the same to 1e-10 and is faster; ``tilted.projections.moments.TableGrid()`` is the QP paper's own
+        table; ``tilted.projections.lp.LpProjection(p)`` minimises the L_p distance instead (fixed
+        hyperparameters, or ``search=Search(gradient="sites-fixed")``).
 
     Returns
     -------
@@ -261,10 +334,10 @@ def fit(
         raise ValueError(EVEN)
     if optimise:
         tuned = hyperparameters.maximise(problem, kernel, search, start)
-        kernel, found, status = tuned.kernel, tuned.inference, tuned.status
+        kernel, inference, status = tuned.kernel, tuned.inference, tuned.status
     else:
-        found = hyperparameters.infer_at(problem, kernel, start)
-        status = found.status
-    if not np.any(found.state.marginals.mean) and even(problem.likelihood, problem.y):
+        inference = hyperparameters.infer_at(problem, kernel, start)
+        status = inference.status
+    if not np.any(inference.state.marginals.mean) and even(problem.likelihood, problem.y):
         status = replace(status, message=f"{status.message}; {BOTH_SIGNS}")
-    return Fit(problem, kernel, found, status, time.perf_counter() - began)
+    return Fit(problem, kernel, inference, status, time.perf_counter() - began)

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from papers import configuration
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 LINK = re.compile(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"")
 LANGUAGES = {"python", "text", "console", "yaml", "diff"}
-COMMANDS = ("make ", "tilted ", "python -m tilted ", "snakemake ")
+COMMANDS = ("make ", "tilted ", "python -m ", "snakemake ")
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
@@ -63,6 +65,7 @@ def check(command: str) -> None:
         words = words[1:]
     if words and words[0] in ("python", ".venv/bin/python") and words[1:2] == ["-m"]:
         words = words[2:]
+        assert words[:1] != ["tilted"], "the library is no command: python -m papers"
     elif words[:2] == ["python", "-c"]:
         compile(words[2], command, "exec")
         return
@@ -82,7 +85,7 @@ def _make(arguments):
 
 
 def _tilted(arguments):
-    from tilted.__main__ import _parser
+    from papers.__main__ import _parser
 
     if arguments == ["--version"]:
         return
@@ -106,6 +109,7 @@ def _snakemake(arguments):
         assert (ROOT / config).is_file() or str(config) in WRITTEN, f"no {config}"
     files = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
     rules = {n for f in files for n in re.findall(r"^\s*rule (\w+):", f.read_text(encoding="utf-8"), re.M)}
+    rules |= set(configuration.TARGETS)
     assert set(asked.targets) <= rules, f"no rule {set(asked.targets) - rules}"
 
 
@@ -128,8 +132,10 @@ def _other(arguments):
 WRITTEN = {"config/mine.yaml"}
 """Configurations that a page has its reader write."""
 
-READERS = {"make": _make, "tilted": _tilted, "snakemake": _snakemake, "pip": _pip, "pytest": _pytest}
-READERS |= dict.fromkeys(("source", "sha256sum", "wc", "git"), _other)
+READERS = {"make": _make, "snakemake": _snakemake, "pip": _pip, "pytest": _pytest}
+READERS |= dict.fromkeys(("tilted", "papers"), _tilted) | dict.fromkeys(
+    ("source", "sha256sum", "wc", "git"), _other
+)
 
 
 @pytest.fixture(params=NAMES)
@@ -178,7 +184,8 @@ def test_the_estimator_of_the_first_page_has_six_lines():
 
 WRONG = [
     "make tabels",
-    "python -m tilted fti --dataset wine12",
+    "python -m papers fti --dataset wine12",
+    "python -m tilted datasets",
     "tilted fit --sets wine12",
     "tilted fit --dataset wine12 --fold x",
     'make verify VERIFY="--folds x"',

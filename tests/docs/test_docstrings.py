@@ -7,8 +7,6 @@ import textwrap
 from importlib import import_module
 from pathlib import Path
 
-import pytest
-
 import tilted
 
 PACKAGE = Path(tilted.__file__).parent
@@ -25,8 +23,10 @@ METHODS = (
     "inference/vb",
     "inference/newton",
 )
-METHODS += ("projections", "lp", "lookup", "posteriors/dense", "posteriors/sparse", "posteriors/collapsed")
-METHODS += ("likelihoods/probit", "likelihoods/step", "likelihoods/poisson", "bayesopt/nfcpd", "regression")
+METHODS += ("projections/moments", "projections/lp", "projections/table")
+METHODS += ("posteriors/dense", "posteriors/sparse", "posteriors/collapsed")
+METHODS += ("likelihoods/probit", "likelihoods/step", "likelihoods/poisson")
+METHODS += ("bayesopt/nfcpd", "learning/regression")
 """Modules that implement formulas of a paper."""
 
 
@@ -80,15 +80,14 @@ def faults(name: str, value) -> list[str]:
     return found + [f"{name} does not say that it raises {error}" for error in sorted(unnamed)]
 
 
-@pytest.mark.parametrize("name, value", public(), ids=lambda o: o if isinstance(o, str) else "")
-def test_docstrings_say_shapes_and_errors(name, value):
-    assert faults(name, value) == []
+def test_docstrings_say_shapes_and_errors():
+    assert len(public()) > 200
+    assert [fault for name, value in public() for fault in faults(name, value)] == []
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_modules_that_implement_a_formula_cite_it(name):
-    text = import_module("tilted." + name.replace("/", ".")).__doc__
-    assert CITED.search(text), f"{name} cites no paper"
+def test_modules_that_implement_a_formula_cite_it():
+    modules = [import_module("tilted." + name.replace("/", ".")) for name in METHODS]
+    assert [module.__name__ for module in modules if not CITED.search(module.__doc__)] == []
 
 
 def test_faults_are_found():

@@ -1,7 +1,6 @@
 """The pages on how to add something: their diffs, applied to a copy, do what the pages say."""
 
 import importlib.util
-import json
 import os
 import re
 import shlex
@@ -10,18 +9,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jsonschema
 import pytest
 import yaml
 
-from tilted import data
-from tilted.data import regression
-from tilted.experiments import pep
+from papers import configuration, data
+from papers.data import regression
+from papers.pep import regression as pep
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ["Snakefile", "environment.yml", "pyproject.toml", "src", "workflow", "config", "profiles"]
 PARTS += ["data/sources.yaml", "data/coal_counts.csv", "data/published"]
-PARTS += ["tests/conftest.py", "tests/reference", "tests/numerics"]
+PARTS += ["tests/conftest.py", "tests/reference", "tests/library"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 
@@ -126,9 +124,8 @@ def test_a_data_set_needs_no_python(followed):
     assert calls.counts and len(data.split(calls, "thinned-events", 0).y_train) == 60
     dataset = regression.load("springs", home)
     assert dataset.X.shape == (60, 2) and regression.parts(dataset, 19)[0].shape == (54, 2)
-    schema = json.loads((followed / "workflow/schemas/config.schema.json").read_text(encoding="utf-8"))
-    config = yaml.safe_load((followed / "config/mine.yaml").read_text(encoding="utf-8"))
-    jsonschema.validate(config, schema)
+    config = configuration.read(followed / "config/mine.yaml")
+    configuration.check(config)
     grid = config["pep"]["small"]
     (record,) = pep.run_block("springs", [0], {**grid, "alphas": [1], "m": [5]}, dataset)
     assert record["status"]["evaluations"] > 1 and record["smse"] > 0 and record["n_train"] == 54
@@ -140,7 +137,7 @@ def test_a_wrong_block_is_refused(followed, tmp_path):
         [
             ("    target: -1\n", "", "springs: 'target' is a required property"),
             ("    target: -1\n", "    taget: -1\n", "springs: .*'taget' was unexpected"),
-            ("shape: [60, 2]", "shape: [61, 2]", r"'springs' has shape \(60, 2\), expected \(61, 2\)"),
+            ("shape: [60, 2]", "shape: [61, 2]", r"'springs' \(regression\) has shape \(60, 2\)"),
             ("sha256: 30d2", "sha256: 40d2", r"springs\.txt has sha256 30d2.*, expected 40d2"),
         ]
     ):
@@ -177,7 +174,7 @@ def test_a_likelihood_is_one_file(tmp_path):
     assert apply(folder, "add-a-likelihood.md") == [
         "src/tilted/likelihoods/laplace.py",
         "src/tilted/likelihoods/__init__.py",
-        "tests/numerics/test_likelihoods.py",
+        "tests/library/likelihoods/test_likelihoods.py",
     ]
     assert passed(folder, "add-a-likelihood.md") >= 7
 
@@ -187,6 +184,6 @@ def test_a_method_is_one_rule(tmp_path):
     assert apply(folder, "add-a-method.md") == [
         "src/tilted/inference/hellinger.py",
         "src/tilted/inference/__init__.py",
-        "tests/numerics/test_equivalence.py",
+        "tests/library/inference/test_equivalence.py",
     ]
     assert passed(folder, "add-a-method.md") >= 4

@@ -1,5 +1,6 @@
 """A workflow of seconds, ways to disturb it, and what must hold afterwards."""
 
+import csv
 import ctypes
 import gzip
 import json
@@ -14,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tilted import files
-from tilted.results import store
+from papers.evidence import files, store
 
 TINY = """\
 name: tiny
@@ -29,20 +29,25 @@ qp:
       coal: {seeds: 2, block: 1}
 """
 MADE = ("data/fits", "data/standard", "results", "tables", "figures")
-WRITES = 'store.write_records(job.output[0], ({**record, "run": stamp} for record in records))'
 HELD = """
 import os, pathlib, time
+from papers.evidence import store
+
+write = store.write_records
+
 
 def held(lines):
     # with a file `hold-SEED` in the working folder: stop after the first record, the file half written
     for number, line in enumerate(lines):
         yield line
-        held = pathlib.Path(f"hold-{int(w.first)}")
-        if number == 0 and held.exists():
+        hold = pathlib.Path(f"hold-{snakemake.params.parameters['first']}")
+        if number == 0 and hold.exists():
             pathlib.Path(f"held-{os.getpid()}").touch()
-        while number == 0 and held.exists():
+        while number == 0 and hold.exists():
             time.sleep(0.05)
 
+
+store.write_records = lambda path, lines: write(path, held(lines))
 """
 DROPPED = 1, 2  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: root without them obeys the modes of files
 PR_CAPBSET_DROP = 24
@@ -90,12 +95,10 @@ class Run:
 
     def hold(self, seed):
         """Let the fits of a seed stop midway."""
-        script = self.folder / "workflow/scripts/fit.py"
+        script = self.folder / "workflow/scripts/run.py"
         text = script.read_text(encoding="utf-8")
-        assert WRITES in text
-        if "def held" not in text:
-            held = WRITES.replace("job.output[0], (", "job.output[0], held(")
-            script.write_text(text.replace(WRITES, HELD + held), encoding="utf-8")
+        if HELD not in text:
+            script.write_text(HELD + text, encoding="utf-8")
         (self.folder / f"hold-{seed}").touch()
 
     def held(self):
@@ -138,19 +141,23 @@ def kill_all(process):
     process.communicate()
 
 
+NAMED = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{8}")
+"""A run, whose name follows from the times in its lines."""
+
+
 def numbers(path):
     """A product without the times in it: what two runs on one machine must have in common."""
     content = path.read_bytes()
-    if path.name == "provenance.json":
-        runs = json.loads(content)["runs"]
-        return [{**run, "date": None, "core_seconds": None} for run in runs]
+    if path.name == "SHA256SUMS":
+        return [line.split()[1] for line in content.decode().splitlines()]
     if path.name.endswith(".jsonl.gz"):
         lines = store.read_records(path)
         return [json.dumps({**line, "seconds": 0, "run": {**line["run"], "date": ""}}) for line in lines]
-    if path.name.endswith(".csv.gz"):
-        header, *lines = gzip.decompress(content).decode().splitlines()
-        kept = [i for i, name in enumerate(header.split(",")) if name != "seconds"]
-        return [[line.split(",")[i] for i in kept] for line in [header, *lines]]
+    if path.name.endswith((".csv.gz", "runs.csv")):
+        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+        lines = list(csv.reader(NAMED.sub("run", text).splitlines()))
+        kept = [i for i, name in enumerate(lines[0]) if name not in ("seconds", "core_seconds", "date")]
+        return [[line[i] for i in kept] for line in lines]
     if path.name == "report.html":
         return re.sub(rb"[0-9.e-]+ s\b|\d{4}-\d\d-\d\d", b"", content)
     return content
@@ -172,7 +179,7 @@ def assert_same(run, reference):
 
 def dated(folder):
     """The folder, where every day is the same: products say on which days the fits were made."""
-    module = folder / "src/tilted/provenance.py"
+    module = folder / "src/papers/evidence/runs.py"
     text = module.read_text(encoding="utf-8")
     assert "datetime.now(UTC).date()" in text
     module.write_text(

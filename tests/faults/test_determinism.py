@@ -8,8 +8,11 @@ import sys
 
 import pytest
 
-from tilted import data
-from tilted.experiments import pep, pep_classification, qp, rep_points
+from papers import data
+from papers.pep import classification as pep_classification
+from papers.pep import regression as pep
+from papers.qp import fits as qp
+from papers.rep import points as rep_points
 
 TIMES = ("seconds", "run")
 GRID = {"alphas": [0.5], "m": [3]}
@@ -65,8 +68,8 @@ def test_blocks_of_other_sizes_in_another_order_of_longer_fits(name):
 
 THREADS = """
 import json, sys
-from tilted import data
-from tilted.experiments import qp
+from papers import data
+from papers.qp import fits as qp
 from tilted.kernels import SquaredExponential
 name, method, variance, lengthscale = json.loads(sys.argv[1])
 kernel = SquaredExponential(variance, lengthscale)

@@ -1,6 +1,6 @@
 """A download server on loopback that misbehaves, as the workflow's mirror (plain http is for mirrors only).
 
-Single faults of a server, one by one, are in tests/data/test_fetch.py.
+Single faults of a server, one by one, are in tests/papers/data/test_fetch.py.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from tilted import data
+from papers import data
 
 TARGET = "data/standard/as-released/sonar.h5"
 

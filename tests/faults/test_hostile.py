@@ -7,6 +7,7 @@ import ast
 import gzip
 import json
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,14 +18,21 @@ from hypothesis.extra import numpy as hnp
 from jsonschema import Draft202012Validator
 
 import tilted
-from tilted import data, likelihoods, protocols
-from tilted.__main__ import main
-from tilted.data import mnist, readers
-from tilted.data.registry import VARIANTS, load_registry
-from tilted.hyperparameters import Search
+from papers import configuration, data
+from papers.__main__ import main
+from papers.data import mnist, readers
+from papers.data.registry import VARIANTS, load_registry
+from papers.evidence import runs, store
+from papers.pep.records import STUDIES as PEP
+from papers.pesc.records import STUDIES as PESC
+from papers.qp import protocols
+from papers.qp.records import STUDIES as QP
+from papers.qp.records import VARIANCES
+from papers.rep.records import BOUNDARY, EXACT
+from papers.rep.records import STUDIES as REP
+from tilted import likelihoods
 from tilted.inference.options import Options
-from tilted.results import compact, runs, store
-from tilted.results.rep import records as rep_records
+from tilted.learning.search import Search
 
 ALIKE = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
 ROOM, FEW = settings(max_examples=60, **ALIKE), settings(max_examples=25, **ALIKE)
@@ -193,8 +201,7 @@ def test_hyperparameters_on_the_command_line(text):
 @pytest.fixture(scope="module")
 def valid(repository):
     """Whether a configuration is one, by the workflow's schema."""
-    schema = json.loads((repository / "workflow/schemas/config.schema.json").read_text(encoding="utf-8"))
-    return Draft202012Validator(schema).is_valid
+    return Draft202012Validator(configuration.read(configuration.SCHEMA)).is_valid
 
 
 PIECES = st.lists(
@@ -353,9 +360,10 @@ def dangers(source):
 
 def test_nothing_read_can_run_or_unpack_itself(repository):
     """No pickles, no archives of several files, no YAML but the safe kind."""
-    for top in ("src/tilted", "workflow"):
+    for top in ("src", "workflow"):
         for path in (repository / top).rglob("*.py"):
-            assert dangers(path.read_text(encoding="utf-8")) == set(), path
+            asks_git = {"subprocess"} if path.name == "runs.py" else set()  # for the commit: a fixed command
+            assert dangers(path.read_text(encoding="utf-8")) == asks_git, path
     for line in (
         "import pickle",
         "from zipfile import ZipFile",
@@ -399,6 +407,11 @@ def test_images_with_anything_in_them(tmp_path_factory, content, packed, head):
         assert "x.gz" in str(error)
 
 
+def parsed(study, path):
+    """Lines of a record by its content alone, whatever check sums say of it."""
+    return study.parse(path.read_bytes(), path)
+
+
 def test_standard_files_and_records_with_anything_in_them(tmp_path):
     @ROOM
     @given(content=st.binary(max_size=60))
@@ -409,22 +422,21 @@ def test_standard_files_and_records_with_anything_in_them(tmp_path):
             data.read_standard(path)
         for stored in (content, gzip.compress(content)):
             path.write_bytes(stored)
-            for read in (store.read_records, compact.read, compact.read_variances):
+            for read in (store.read_records, *(partial(parsed, study) for study in (*QP, *PEP, *REP, *PESC))):
                 try:
-                    assert read(path) == []
+                    assert len(read(path)) == 0
                 except store.RecordError as error:
                     assert str(path) in str(error)
-        (tmp_path / runs.FILE).write_bytes(content)
         with pytest.raises(store.RecordError, match=runs.FILE):
-            runs.read(tmp_path)
+            runs.parse(content, runs.FILE)
 
     check()
 
 
 COMMITTED = {
-    "results/qp/variances.csv.gz": compact.read_variances,
-    "results/rep/boundary.csv.gz": lambda path: rep_records.read(path.parent, "boundary"),
-    "results/rep/exact.csv.gz": lambda path: rep_records.read(path.parent, "exact"),
+    "results/qp/variances.csv.gz": partial(parsed, VARIANCES),
+    "results/rep/boundary.csv.gz": partial(parsed, BOUNDARY),
+    "results/rep/exact.csv.gz": partial(parsed, EXACT),
     "results/qp/truth/coal.json.gz": store.read_records,
 }
 

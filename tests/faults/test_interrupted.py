@@ -66,6 +66,7 @@ def test_a_job_killed_while_it_writes(done, undisturbed, tools):
     tools.assert_same(done, undisturbed)
 
 
+@pytest.mark.slow
 def test_two_runs_at_once(done, undisturbed, tools):
     """The second says who is in its way and does nothing; the first is not disturbed."""
     done.forget(*SEED_1)

@@ -15,8 +15,10 @@ def names_in(path):
 
 
 def slow_in(path):
-    """Tests marked slow."""
+    """Tests marked slow, each or all."""
     marked = "pytest.mark.slow"
+    if f"\npytestmark = {marked}" in path.read_text(encoding="utf-8"):
+        return names_in(path)
     return {f.name for f in functions_of(path) if marked in map(ast.unparse, f.decorator_list)}
 
 

@@ -13,26 +13,25 @@ import time
 
 import pytest
 
-from tilted import files
-from tilted.results import store
+from papers.evidence import files, store
 
 LIMIT = 4096  # bytes a file may have, in a child process
 NOISE = "import random; noise = random.Random(0).randbytes(100_000)"
 WRITERS = {
-    "bytes": f"{NOISE}; from tilted.results import store; store.write_bytes(target, noise)",
-    "text": f"{NOISE}; from tilted.results import store; store.write_text(target, noise.hex())",
-    "records": f"""{NOISE}; from tilted.results import store
+    "bytes": f"{NOISE}; from papers.evidence import store; store.write_bytes(target, noise)",
+    "text": f"{NOISE}; from papers.evidence import store; store.write_text(target, noise.hex())",
+    "records": f"""{NOISE}; from papers.evidence import store
 store.write_records(target, ({{"noise": noise[i:i + 1000].hex()}} for i in range(0, 100_000, 1000)))""",
-    "standard file": """import numpy as np; from tilted import data
+    "standard file": """import numpy as np; from papers import data
 X = np.random.default_rng(0).normal(size=(500, 9))
 data.write_standard(data.Dataset("x", "as-released", X, X[:, 0], tuple("abcdefghi"), {}), target)""",
-    "figure": """from matplotlib.figure import Figure; from tilted.results import style
+    "figure": """from matplotlib.figure import Figure; from papers.evidence import style
 figure = Figure(); figure.add_subplot().plot(range(99)); style.save(figure, target[:-4])""",
-    "raw file": f"""{NOISE}; import os, hashlib; from tilted import data
+    "raw file": f"""{NOISE}; import os, hashlib; from papers import data
 mirror, home = os.environ["MIRROR"], os.environ["HOME_OF_DATA"]
 entry = {{"path": "x.bin", "sha256": hashlib.sha256(noise).hexdigest(), "bytes": len(noise), "urls": []}}
 data.fetch(entry, home, mirror)""",
-    "raw file, compressed here": f"""{NOISE}; import os, hashlib; from tilted import data
+    "raw file, compressed here": f"""{NOISE}; import os, hashlib; from papers import data
 mirror, home = os.environ["MIRROR"], os.environ["HOME_OF_DATA"]
 entry = {{"path": "x.bin.gz", "sha256": "0" * 64, "bytes": len(noise), "urls": [],
          "plain_sha256": hashlib.sha256(noise).hexdigest(), "plain_bytes": len(noise)}}
@@ -155,7 +154,7 @@ def test_a_writer_that_may_not_write(name, place, tools):
 
 
 KILLED = """import sys, time
-from tilted.results import store
+from papers.evidence import store
 def lines():
     yield {"x": list(range(10000))}
     print("writing", flush=True)
@@ -215,16 +214,15 @@ def test_no_locks_no_sweep(tmp_path, monkeypatch):
 
 # Where a file is opened for writing or appending, and why that is no product written in place
 ALLOWED = {
-    "src/tilted/files.py": {"replacing"},
-    "src/tilted/data/fetch.py": {"_try", "_compress"},  # temporary, renamed
-    "src/tilted/lookup.py": {"encode"},  # in memory
-    "src/tilted/experiments/paper_table.py": {"encode"},  # in memory
-    "src/tilted/results/style.py": {"save"},  # in memory
-    "src/tilted/results/figure_data.py": {"encode"},  # in memory
+    "src/papers/evidence/files.py": {"replacing", "alone", "_write", "_finish"},  # a lock; what is renamed
+    "src/papers/data/fetch.py": {"_try", "_accept"},  # temporary, renamed
+    "src/papers/qp/paper_table.py": {"encode"},  # in memory
+    "src/papers/evidence/style.py": {"save"},  # in memory
+    "src/papers/evidence/figure_data.py": {"encode"},  # in memory
     "src/tilted/bayesopt/log.py": {"append"},  # a log, line by line
-    "src/tilted/experiments/qp.py": {"narrate"},  # logs of jobs
-    "src/tilted/experiments/pep.py": {"narrate"},
-    "src/tilted/experiments/mnist.py": {"narrate"},
+    "src/papers/qp/fits.py": {"narrate"},  # logs of jobs
+    "src/papers/pep/regression.py": {"narrate"},
+    "src/papers/pep/digits.py": {"narrate"},
 }
 METHODS = {
     "write_text",
@@ -274,12 +272,12 @@ def writes(call):
 
 def test_every_other_writer_goes_through_these(repository):
     found = {}
-    for top in ("src/tilted", "workflow/scripts"):
+    for top in ("src", "workflow/scripts"):
         for path in sorted((repository / top).rglob("*.py")):
             if functions := opened_for_writing(path.read_text(encoding="utf-8")):
                 found[str(path.relative_to(repository))] = functions
-    found["src/tilted/results/store.py"] -= {"write_records"}  # packs what `replacing` opened
-    found["src/tilted/data/standard.py"] -= {"write_standard"}  # packs in memory
+    found["src/papers/evidence/store.py"] -= {"_pack"}  # what `replacing` opened, or in memory
+    found["src/papers/data/standard.py"] -= {"write_standard"}  # packs in memory
     found = {name: functions - {"_packed", "packed"} for name, functions in found.items()}
     assert {name: functions for name, functions in found.items() if functions} == ALLOWED
     rules = [*(repository / "workflow/rules").glob("*.smk"), repository / "Snakefile"]

@@ -1,4 +1,4 @@
-"""pyproject.toml is the one source; the lock file and environment.yml follow from it."""
+"""Both pyproject.toml are the source; the lock files and environment.yml follow from them."""
 
 import importlib.util
 import re
@@ -40,6 +40,12 @@ def test_every_dependency_is_locked_within_its_bounds(lock):
     assert unmet(lock, ["a>=2"], "a==1.0 ; python_full_version < '3.12' \\\na==2.0 \\\n")
 
 
+def test_the_dependencies_of_both_projects_are_meant_and_not_the_library_itself(lock):
+    names = set(map(lock.name_of, lock.direct_dependencies()))
+    assert {"scikit-learn", "pandas", "snakemake", "pytest", "setuptools"} <= names
+    assert names & {"tilted", "gpy", "mkl", "snakemake-executor-plugin-slurm"} == set()
+
+
 def test_direct_dependencies_have_one_version_for_every_python(lock):
     versions = lock.locked_versions(lock.LOCK.read_text(encoding="utf-8"))
     assert {r: v for r in map(lock.name_of, lock.direct_dependencies()) if len(v := versions[r]) > 1} == {}
@@ -62,8 +68,7 @@ def test_what_a_cluster_needs_is_locked_beside_it(lock):
     """Nothing twice, and together with the other lock everything."""
     base, more = (path.read_text(encoding="utf-8") for path in (lock.LOCK, lock.CLUSTER_LOCK))
     assert not set(lock.locked_versions(base)) & set(lock.locked_versions(more))
-    extra = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert unmet(lock, extra["project"]["optional-dependencies"][lock.CLUSTER], base + more) == []
+    assert unmet(lock, lock.extras()[lock.CLUSTER], base + more) == []
     assert lock.cluster_text("a==1 \\\n    --hash=x\nb==2 \\\n    --hash=y\n", "a==1 \\") == (
         "b==2 \\\n    --hash=y\n"
     )

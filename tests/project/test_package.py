@@ -1,10 +1,11 @@
-"""Wheel and sdist: what they hold, and that the wheel works installed outside the checkout."""
+"""The two projects: what the library's wheel and sdist hold, that it works installed outside the checkout."""
 
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from importlib import metadata
@@ -15,16 +16,14 @@ import pytest
 import tilted
 
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = [
-    "pyproject.toml",
-    "MANIFEST.in",
-    "README.md",
-    "LICENSE",
-    "CITATION.cff",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-]
+SOURCES = ROOT / "src"
+EXPLAINED = {"README.md", "LICENSE", "CITATION.cff", "CHANGELOG.md"}
+DOCUMENTS = {
+    f"docs/{name}.md"
+    for name in "add-a-likelihood add-a-method estimators glossary kernels not-promised python theory".split()
+} | {"docs/which-method.md"}
 BUILD = "from setuptools import build_meta as b; print(b.build_{kind}('built'))"
+LARGEST = 10e6  # bytes that an installation may add beside numpy, scipy and scikit-learn
 SMOKE = """
 import numpy as np, tilted
 from tilted import GPClassifier
@@ -32,11 +31,8 @@ X = np.linspace(-2, 2, 12)[:, None]
 y = np.where(X[:, 0] + 0.3 * np.cos(9 * X[:, 0]) > 0, 1, -1)
 assert tilted.fit(X, y, method="qp", optimise=False).status.converged
 assert GPClassifier().fit(X, y).score(X, y) > 0.8
-assert len(tilted.protocols.names()) >= 3
 print(tilted.__file__)
 """
-
-pytestmark = pytest.mark.slow
 
 
 def run(*command, cwd, **variables):
@@ -45,30 +41,41 @@ def run(*command, cwd, **variables):
     return subprocess.run(command, cwd=cwd, env=clean | variables, capture_output=True, text=True)
 
 
+def files_of(package, *endings):
+    """Files of a package with these endings, below ``src``."""
+    paths = (path for ending in endings for path in (SOURCES / package).rglob(f"*{ending}"))
+    return {str(path.relative_to(SOURCES)) for path in paths}
+
+
+def build(folder, kind):
+    """A wheel or sdist of the project in a folder, by the pinned backend and without network."""
+    done = run(sys.executable, "-c", BUILD.format(kind=kind), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "built" / done.stdout.split()[-1]
+
+
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """Wheel and sdist, made in a copy by the pinned backend without network."""
+def checkout(tmp_path_factory):
+    """A copy of what a project could pack."""
     if int(metadata.version("setuptools").split(".")[0]) < 77:
         pytest.skip("needs setuptools >= 77")
     folder = tmp_path_factory.mktemp("package")
-    for name in NEEDED:
+    for name in ("pyproject.toml", "MANIFEST.in", "Makefile", "CONTRIBUTING.md", *EXPLAINED):
         shutil.copy(ROOT / name, folder)
     for name in ("src", "docs"):
         shutil.copytree(
             ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
         )
-    (folder / "data").mkdir()
-    for name in ("README.md", "sources.yaml", "coal_counts.csv"):
-        shutil.copy(ROOT / "data" / name, folder / "data")
-    for kind in ("wheel", "sdist"):
-        done = run(sys.executable, "-c", BUILD.format(kind=kind), cwd=folder)
-        assert done.returncode == 0, done.stderr
-    (wheel,), (sdist,) = (folder / "built").glob("*.whl"), (folder / "built").glob("*.tar.gz")
-    return wheel, sdist
+    return folder
 
 
 @pytest.fixture(scope="module")
-def installed(built, tmp_path_factory):
+def wheel(checkout):
+    return build(checkout, "wheel")
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
     """A folder outside of the checkout and the Python of a fresh environment with the wheel in it.
 
     The dependencies are this environment's, whose folder comes behind the fresh one's.
@@ -81,43 +88,91 @@ def installed(built, tmp_path_factory):
     )
     behind = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
     site.joinpath("dependencies.pth").write_text("\n".join(behind) + "\n", encoding="utf-8")
-    target = ["--no-deps", "--no-index", "--quiet", "--target", str(site), str(built[0])]
+    target = ["--no-deps", "--no-index", "--quiet", "--target", str(site), str(wheel)]
     done = run(sys.executable, "-m", "pip", "install", *target, cwd=folder)
     assert done.returncode == 0, done.stderr
-    return folder, python
+    return folder, python, site
 
 
-def test_the_wheel_holds_the_package_and_its_licence(built):
-    names = zipfile.ZipFile(built[0]).namelist()
-    sources = {str(p.relative_to(ROOT / "src")) for p in (ROOT / "src/tilted").rglob("*.py")}
-    data = {
-        str(p.relative_to(ROOT / "src"))
-        for s in ("yaml", "json", "j2")
-        for p in (ROOT / "src").rglob(f"*.{s}")
+@pytest.mark.slow
+def test_the_wheel_holds_the_library_and_its_licence_and_nothing_else(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    told = {name for name in names if name.startswith(f"tilted-{tilted.__version__}.dist-info/")}
+    assert names - told == files_of("tilted", ".py", "py.typed")
+    assert {name.partition("/")[2] for name in told} == {
+        "METADATA",
+        "RECORD",
+        "WHEEL",
+        "licenses/LICENSE",
+        "top_level.txt",
     }
-    assert sources | data <= set(names)
-    assert any(name.endswith("licenses/LICENSE") for name in names)
-    assert [
-        n for n in names if n.split("/")[0] not in ("tilted", f"tilted-{tilted.__version__}.dist-info")
-    ] == []
 
 
-def test_the_sdist_holds_what_explains_it(built):
-    with tarfile.open(built[1]) as archive:
-        names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {*NEEDED, "docs/README.md", "data/README.md", "data/sources.yaml", "data/coal_counts.csv"} <= names
+@pytest.mark.slow
+def test_the_sdist_holds_the_library_and_what_explains_it(checkout):
+    with tarfile.open(build(checkout, "sdist")) as archive:
+        names = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    made = {"PKG-INFO", "setup.cfg", *(name for name in names if name.startswith("src/tilted.egg-info/"))}
+    library = {f"src/{name}" for name in files_of("tilted", ".py", "py.typed")}
+    assert names - made == library | EXPLAINED | DOCUMENTS | {"pyproject.toml", "MANIFEST.in"}
 
 
-def test_the_installed_wheel_fits(installed):
-    folder, python = installed
+@pytest.mark.slow
+def test_the_installed_wheel_is_small_and_fits(installed):
+    folder, python, site = installed
+    assert 0 < sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) <= LARGEST
     done = run(python, "-W", "error::ImportWarning", "-c", SMOKE, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()).is_relative_to(folder)
 
 
-def test_the_installed_command_lists_data_sets_and_says_where_the_registry_is_missing(installed):
-    folder, python = installed
-    listed = run(python, "-m", "tilted", "datasets", cwd=folder, TILTED_DATA=str(ROOT / "data"))
-    assert listed.returncode == 0 and "wine12" in listed.stdout, listed.stderr
-    missing = run(python, "-m", "tilted", "datasets", cwd=folder)
-    assert missing.returncode == 2 and "TILTED_DATA" in missing.stderr
+@pytest.mark.slow
+def test_the_reproduction_is_a_project_with_a_command_of_its_own(checkout):
+    wheel = zipfile.ZipFile(build(checkout / "src" / "papers", "wheel"))
+    names = set(wheel.namelist())
+    told = {name for name in names if name.startswith(f"tilted_papers-{tilted.__version__}.dist-info/")}
+    assert names - told == files_of("papers", ".py", ".yaml", ".json", ".j2")
+    (scripts,) = (name for name in told if name.endswith("entry_points.txt"))
+    assert wheel.read(scripts).decode().split() == [
+        "[console_scripts]",
+        "tilted",
+        "=",
+        "papers.__main__:main",
+    ]
+
+
+def test_the_projects_name_each_other_right():
+    """What the second repeats of the first, and its packages, which cannot be found by themselves."""
+    library, papers = (
+        tomllib.loads(path.read_text(encoding="utf-8"))
+        for path in (ROOT / "pyproject.toml", SOURCES / "papers" / "pyproject.toml")
+    )
+    assert "scripts" not in library["project"]
+    assert {name.split(">")[0] for name in library["project"]["dependencies"]} == {
+        "numpy",
+        "scipy",
+        "scikit-learn",
+    }
+    assert papers["project"]["version"] == tilted.__version__
+    assert f"tilted=={tilted.__version__}" in papers["project"]["dependencies"]
+    assert set(library["project"]["dependencies"]) <= set(papers["project"]["dependencies"])
+    folders = {path.parent.relative_to(SOURCES) for path in (SOURCES / "papers").rglob("__init__.py")}
+    assert papers["tool"]["setuptools"]["packages"] == sorted(".".join(folder.parts) for folder in folders)
+
+
+@pytest.mark.parametrize("name, home", [("data", "papers.data"), ("protocols", "papers.qp.protocols")])
+def test_what_moved_to_the_reproduction_says_where(name, home):
+    for code in (f"from tilted import {name}", f"import tilted; tilted.{name}"):
+        with pytest.raises(ImportError, match=f"tilted.{name} is {home} since version 0.2.*`make setup`"):
+            exec(code, {})
+    assert name not in tilted.__all__ and name not in dir(tilted)
+    assert (SOURCES / Path(*home.split("."))).with_suffix(".py").is_file() or (
+        SOURCES / Path(*home.split("."))
+    ).is_dir()
+
+
+def test_other_names_are_no_attributes():
+    with pytest.raises(AttributeError, match="no attribute 'nonesuch'"):
+        _ = tilted.nonesuch
+    with pytest.raises(ImportError, match="cannot import name 'nonesuch'"):
+        exec("from tilted import nonesuch", {})

@@ -1,6 +1,5 @@
 """The workflow through profiles/generic, against the stand-ins of clusters."""
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -16,11 +15,7 @@ pesc:
   accuracy: {problems: 1}
 """
 QUICK = "--latency-wait 10 --max-status-checks-per-second 5 --seconds-between-status-checks 2"
-# `make test` does without Snakemake's plugin for clusters; `make test-cluster` installs it and runs these.
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("snakemake_executor_plugin_cluster_generic") is None,
-    reason="Snakemake's cluster-generic plugin is not installed: make cluster",
-)
+pytestmark = pytest.mark.slow  # and with Snakemake's plugin for clusters, which `make cluster` installs
 
 
 def through(cluster, folder, *arguments, code=0):
@@ -92,7 +87,7 @@ def test_a_failed_group_keeps_what_it_made(cluster, tmp_path, copy_of_repository
 def test_what_a_failed_group_did_not_make_again_is_not_kept(cluster, tmp_path, copy_of_repository, snakemake):
     folder = copy_of_repository(tmp_path / "copy", SMALL)
     snakemake(folder)
-    source = folder / "src/tilted/experiments/pesc_accuracy.py"
+    source = folder / "src/papers/pesc/accuracy.py"
     source.write_text(source.read_text() + "\nEDITED = True\n")
     (cluster[1] / "kill").touch()
     through(cluster, folder, "--retries", "0", code=1)

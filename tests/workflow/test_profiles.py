@@ -1,4 +1,4 @@
-"""The profiles say the same of the workflow, and every job says what it needs."""
+"""The profiles say what every kind of job needs, and the same of the workflow."""
 
 import re
 from pathlib import Path
@@ -6,40 +6,69 @@ from pathlib import Path
 import pytest
 import yaml
 
+from papers import configuration
+
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ("slurm", "generic")
-ALONE = {"lookup", "download", "plan", "paper_table_block", "lookup_effect"}  # no group: few, long or local
+CONFIGS = ("preview", "paper", "differences", "lookup", "pep-middle")
+ALONE = {"lookup", "paper_table_block", "lookup_effect"}  # no group: few or long
 DIFFER = {"executor", "cores"}
-# one job each; so are records
-ENDS = {"artifacts", "compact", "differences", "effects", "lookup_study", "pep_tables"}
+MINUTES, MEGABYTES = 10, 1000
+"""What jobs have that no profile names."""
 
 
 def profile(name):
     return yaml.safe_load((ROOT / "profiles" / name / "config.yaml").read_text(encoding="utf-8"))
 
 
+def kinds():
+    """Rules of the jobs of all configurations, and of raw and standard files."""
+    found = [configuration.asked(configuration.read(ROOT / f"config/{name}.yaml")) for name in CONFIGS]
+    return {job.kind for asked in found for job in asked.jobs.values()} | {"download", "standardise"}
+
+
 def rules():
-    """Name and text of every rule with a script."""
+    """Name or pattern, and text, of every rule with a script."""
     found = []
-    for path in [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]:
-        pieces = re.split(r"^ *rule (\w+):$", path.read_text(encoding="utf-8"), flags=re.M)
-        found += zip(pieces[1::2], pieces[2::2], strict=True)
+    for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
+        pieces = re.split(r"^ *rule ?(\w*):$", path.read_text(encoding="utf-8"), flags=re.M)
+        found += [
+            (f"{path.stem} {name}", text) for name, text in zip(pieces[1::2], pieces[2::2], strict=True)
+        ]
     return [(name, text) for name, text in found if "script:" in text]
 
 
-@pytest.mark.parametrize("name, text", rules(), ids=lambda value: value if value.isidentifier() else "")
-def test_every_job_says_what_it_needs(name, text):
-    assert "log:" in text and "threads: 1" in text
-    if name not in {"plan", "truth_record"}:  # they run where snakemake does
-        (memory,), (minutes,) = (re.findall(rf"{of}=growing\((\d+)\)", text) for of in ("mem_mb", "runtime"))
-        assert 1000 <= int(memory) <= 4000 and 5 <= int(minutes) <= 240
+def test_every_job_has_a_log_and_one_thread():
+    assert len(rules()) == 6
+    for name, text in rules():
+        assert "log:" in text and "threads: 1" in text and "conda:" in text, name
+        assert "mem_mb" not in text and "runtime" not in text, "profiles say what jobs need"
 
 
-def test_every_rule_of_many_jobs_is_in_a_group():
-    grouped = {
-        name for name in dict(rules()) if not name.endswith("_record") and not name.endswith("_records")
-    }
-    assert grouped - ALONE - ENDS | {"relaxed_own"} == set(profile("slurm")["groups"])
+def test_every_attempt_may_have_more():
+    needs = profile("default")["set-resources"]
+    assert set(needs) <= kinds()
+    for name, asked in needs.items():
+        for what, least, most in (("mem_mb", 1000, 4000), ("runtime", 5, 240)):
+            amount, times, attempt = asked.get(what, f"{least} * attempt").split()
+            assert least <= int(amount) <= most and (times, attempt) == ("*", "attempt"), name
+    for name in PROFILES:
+        common = profile(name)["default-resources"]
+        assert common["mem_mb"] == f"{MEGABYTES} * attempt" and common["runtime"] == f"{MINUTES} * attempt"
+
+
+def test_every_kind_of_many_jobs_is_in_a_group():
+    assert set(profile("slurm")["groups"]) == kinds() - ALONE - {"download"}
+
+
+def test_records_are_folded_in_one_at_a_time():
+    (text,) = [text for name, text in rules() if "record.py" in text]
+    assert "folding=1" in text
+    for name in PROFILES:
+        assert (
+            profile(name)["resources"]["folding"] == 1
+            and "folding" not in profile(name)["set-resource-scopes"]
+        )
 
 
 def test_the_profiles_differ_in_the_cluster_alone():
@@ -51,4 +80,9 @@ def test_the_profiles_differ_in_the_cluster_alone():
     assert set(slurm["groups"].values()) == set(slurm["group-components"])
     assert profile("generic")["cores"] == 1 and slurm["keep-incomplete"] is True
     assert slurm["retries"] >= 2 and slurm["latency-wait"] >= 30
-    assert not set(slurm) & set(profile("default")), "the default profile holds besides"
+    assert not set(slurm) & set(profile("default")), "the default profile holds besides, and would win"
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_what_a_user_edits_is_in_the_profile_of_the_cluster(name):
+    assert "default-resources" in profile(name) and "default-resources" not in profile("default")

@@ -1,24 +1,26 @@
-"""The workflow in a copy of the repository: what runs, what reruns, what is refused."""
+"""The workflow in a copy of the repository: what runs, what runs again, what is refused.
+
+What configurations ask for, and most of what is refused, is in tests/papers/test_configuration.py.
+"""
 
 import csv
 import os
+import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+from papers.data import relaxed, standard
+from papers.evidence import records, store
+from papers.pep.records import CLASSIFICATION, REGRESSION, TOY
+from papers.pesc.records import ACCURACY
+from papers.rep.records import POINTS
+
 COLUMNS = "row,metric,method,protocol,mean,sd,n_seeds,n_converged,n_attempted".split(",")
 COLUMNS += ["published_mean", "published_sd", "deviation_sd"]
-ONE = "differences:\n  block: 1\n  names: "
-# 10^9 values, and a tenth as many mappings
-BOMB = "\na0: &a0 {x: [1, 2, 3, 4, 5, 6, 7, 8, 9]}" + "".join(
-    f"\na{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 9)
-)
-SMALL = """\
-name: small
-results: results/preview
-tables: tables/preview
-figures: figures/preview
+QP = """\
 qp:
   as-released:
     methods: [ep, qp]
@@ -26,6 +28,35 @@ qp:
       wine13: {seeds: 1, block: 1}
       coal: {seeds: 2, block: 2}
 """
+SMALL = f"""\
+name: small
+results: results/preview
+tables: tables/preview
+figures: figures/preview
+{QP}
+truth:
+  wine13: {{chains: 8, iterations: 40, runs: 16, share: 0.9}}
+pep:
+  one:
+    alphas: [0.5, full]
+    m: [4]
+    rows:
+      synthetic: {{splits: 2, block: 1}}
+toy: {{splits: 1, block: 1, n_train: [500]}}
+pep_classification:
+  two:
+    protocols: [as-released]
+    alphas: [1]
+    m: [4]
+    rows:
+      banana: {{splits: 1, block: 1}}
+rep:
+  points: {{sets: 1, block: 1}}
+pesc:
+  accuracy: {{problems: 1}}
+"""
+TABLES = ("qp_table1.csv", "qp_table1.md", "qp_table1.tex", "qp_fidelity.md", "qp_truth.csv", "qp_truth.md",
+          "pep.md", "pep_classification.md", "audit.md", "report.html")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -36,31 +67,39 @@ def run(tmp_path_factory, copy_of_repository, snakemake):
 
 
 def jobs_of(out):
-    """Rule and wildcards of the jobs that a dry run names."""
-    jobs, rule = set(), None
-    for line in out.splitlines():
-        words = line.split()
-        if line.startswith(("rule ", "localrule ")):
-            rule = words[1].rstrip(":")
-            jobs.add(rule)
-        elif line.strip().startswith("wildcards:") and "method=" in line:
-            jobs.add(f"{rule}:{line.split('method=')[1].split(',')[0]}")
-    return jobs - {"all", "fit"}
+    """Number of jobs of each rule that a run or dry run names."""
+    rules = re.findall(r"^(?:local)?rule (\w+):$", out, re.M)
+    return {rule: rules.count(rule) for rule in rules if rule != "all"}
 
 
-def edited(path, line="EDITED = True"):
-    path.write_text(path.read_text(encoding="utf-8") + f"\n{line}\n", encoding="utf-8")
+def test_every_kind_of_job_becomes_records(run):
+    folder, out = run
+    results = folder / "results" / "preview"
+    assert records.wrong(results) == []
+    fits = records.read(REGRESSION, results)[["split", "alpha", "m", "start"]]
+    cells = (("0.5", 4, "data"), ("full", 0, "data"))
+    assert sorted(map(tuple, fits.to_numpy().tolist())) == [
+        (split, *cell) for split in (0, 1) for cell in cells
+    ]
+    assert records.read(TOY, results)["hyperparameters"].tolist() == ["true", "learned"]
+    assert records.read(CLASSIFICATION, results)["dataset"].tolist() == ["banana"]
+    assert sorted(records.read(POINTS, results)["set"].unique()) == [-1, 0]
+    assert len(records.read(ACCURACY, results)) == 4
+    assert (results / "qp/truth/wine13.json.gz").is_file()
+    for run_of in records.read_runs(results).values():
+        assert run_of.version and run_of.date and run_of.lines > 0
+    (stamp,) = {tuple(r["run"]) for r in store.read_records(folder / "data/fits/pep-toy/00-00.jsonl.gz")}
+    assert "source" in stamp and "commit" in stamp
+    assert f"Records: {results / 'pesc/accuracy.csv'}" in out
 
 
 def test_artifacts_and_terminal_table(run):
     folder, out = run
-    for name in ("qp_table1.csv", "qp_table1.md", "qp_table1.tex", "qp_fidelity.md", "report.html"):
+    for name in TABLES:
         assert (folder / "tables" / "preview" / name).stat().st_size > 100
-    for name in ("as-released.csv.gz", "variances.csv.gz", "provenance.json"):
-        assert (folder / "results" / "preview" / "qp" / name).stat().st_size > 100
-    for name in ("figure1a", "figure1b", "published"):
+    for name in ("as-released/figure1a", "as-released/figure1b", "as-released/published", "qp_truth"):
         for kind in ("pdf", "png"):
-            assert (folder / "figures" / "preview" / "as-released" / f"{name}.{kind}").stat().st_size > 1000
+            assert (folder / "figures" / "preview" / f"{name}.{kind}").stat().st_size > 1000
     assert "wine13 as-released ep seed 0: 20/20 fits converged" in out  # progress
     assert "| Wine2" in out and "Report:" in out and "report.html" in out
     with (folder / "tables" / "preview" / "qp_table1.csv").open(newline="") as stream:
@@ -83,39 +122,38 @@ def test_a_second_run_does_nothing(run, snakemake):
     assert "Nothing to be done" in snakemake(run[0])
 
 
-def test_edits_rerun_what_they_touch(run, snakemake):
+def test_edits_make_again_what_they_touch(run, snakemake):
     folder, _ = run
-    results = {"compact", "artifacts"}
-    source = folder / "src" / "tilted"
-    for module, expected in [
-        (source / "inference" / "qp.py", {"fit:qp"} | results),
-        (source / "results" / "figures.py", {"artifacts"}),
-        (source / "results" / "merge.py", results),
-        (source / "__main__.py", set()),
-    ]:
-        before = module.read_text(encoding="utf-8")
-        edited(module)
-        assert jobs_of(snakemake(folder, "--dry-run")) == expected, module.name
-        module.write_text(before, encoding="utf-8")
-    edited(source / "gaussian.py", "# a comment")
-    assert jobs_of(snakemake(folder, "--dry-run")) == set()
+    rule, comment = (folder / "src/tilted" / name for name in ("inference/qp.py", "gaussian.py"))
+    record = folder / "src/papers/pesc/records.py"
+    before = {path: path.read_text(encoding="utf-8") for path in (rule, comment, record)}
+    for path, line in ((rule, "EDITED = True"), (comment, "# EDITED = True"), (record, "EDITED = True")):
+        path.write_text(f"{before[path]}\n{line}\n", encoding="utf-8")
+    planned = jobs_of(snakemake(folder, "--dry-run"))
+    for path, text in before.items():
+        path.write_text(text, encoding="utf-8")
+    changed = {"fit": 2, "truth": 1, "pesc_accuracy_record": 1}
+    assert planned == {**changed, "compact": 1, "truth_record": 1, "artifacts": 1}
 
 
-def test_a_lost_record_is_computed_again_to_the_same_numbers(run, snakemake):
+def test_what_was_lost_is_computed_again_to_the_same_numbers(run, snakemake):
     folder, _ = run
     table = folder / "tables" / "preview" / "qp_table1.csv"
-    before = table.read_bytes()
-    lost = folder / "data/fits/qp/as-released/coal/ep-000-001.jsonl.gz"
-    lost.unlink()
-    snakemake(folder)
-    assert lost.is_file()
+    before, toy = table.read_bytes(), records.read(TOY, folder / "results/preview")
+    lost = ["qp/as-released/coal/ep-000-001.jsonl.gz", "pep-toy/00-00.jsonl.gz"]
+    for name in lost:
+        (folder / "data/fits" / name).unlink()
+    made = jobs_of(snakemake(folder))
+    assert made == {"fit": 2, "compact": 1, "toy_regressions": 1, "toy_record": 1, "artifacts": 1}
     assert table.read_bytes() == before
+    again = records.read(TOY, folder / "results/preview")
+    assert again.drop(columns=["seconds", "run"]).equals(toy.drop(columns=["seconds", "run"]))
 
 
 def tilted(folder, *arguments):
     """Run the command line in a copy of the repository; what it printed on either stream."""
     environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
-    command = [sys.executable, "-m", "tilted", *arguments]
+    command = [sys.executable, "-m", "papers", *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
     return done.stdout + done.stderr
 
@@ -123,11 +161,11 @@ def tilted(folder, *arguments):
 def test_records_alone_give_the_same_artifacts(run):
     """`make tables` in a clone without fits and without Snakemake's metadata."""
     folder, _ = run
-    out = tilted(folder, "tables", "--records", "results/preview/qp", "--tables", "t", "--figures", "f")
-    assert "NOT BY TODAY'S SOURCE" not in out
+    tilted(folder, "tables", "--records", "results/preview", "--tables", "t", "--figures", "f")
     for made, again in (("tables/preview", "t"), ("figures/preview", "f")):
-        files = [path for path in (folder / made).rglob("*") if path.is_file()]
-        assert len(files) == {"tables": 9, "figures": 12}[made.partition("/")[0]]
+        # no time stamps of Snakemake
+        files = [path for path in (folder / made).rglob("[!.]*") if path.is_file()]
+        assert len(files) > 15
         for path in files:
             assert path.read_bytes() == (folder / again / path.relative_to(folder / made)).read_bytes(), path
 
@@ -135,83 +173,35 @@ def test_records_alone_give_the_same_artifacts(run):
 def test_records_of_other_machines_are_kept(run, snakemake):
     """With `keep_records`, a run in a fresh clone replaces its own seeds only."""
     folder, _ = run
-    tilted(folder, "records", "--fits", "data/fits/qp", "--records", "results/kept/qp")
-    before = (folder / "results" / "kept" / "qp" / "provenance.json").read_text(encoding="utf-8")
-    assert '"dataset": "wine13"' in before
-    config = SMALL.replace("results: results/preview", "results: results/kept\nkeep_records: true")
-    config = config.replace("preview", "kept").replace("name: small", "name: kept")
-    config = config.replace("      wine13: {seeds: 1, block: 1}\n", "").replace(
+    tilted(folder, "records", "--records", "results/kept")
+    folders = SMALL.partition("qp:")[0].replace("preview", "kept").replace("small", "kept")
+    rows = QP.replace("      wine13: {seeds: 1, block: 1}\n", "").replace(
         "seeds: 2, block: 2", "seeds: 1, block: 1"
     )
+    config = f"{folders}keep_records: true\n{rows}"
     (folder / "config" / "kept.yaml").write_text(config, encoding="utf-8")
     snakemake(folder, config="config/kept.yaml")
     log = (folder / "logs" / "kept" / "compact.log").read_text(encoding="utf-8")
-    assert log == "0 seeds added, 3 replaced, 6 kept\n"  # coal: ep-tune, ep and qp of seed 0
+    # coal: ep-tune, ep and qp of seed 0
+    assert log.splitlines()[0] == "qp/as-released.csv.gz: 0 added, 3 replaced, 6 kept"
     with (folder / "tables" / "kept" / "qp_table1.csv").open(newline="") as stream:
         rows = {(r["row"], r["method"]): r["n_seeds"] for r in csv.DictReader(stream)}
     assert rows["Wine2", "qp"] == "1" and rows["Mining", "ep"] == "2"
+    assert records.wrong(folder / "results/kept") == []
     assert "Nothing to be done" in snakemake(folder, config="config/kept.yaml")
 
 
-@pytest.mark.parametrize(
-    "old, new, message",
-    [
-        (
-            "wine13: {seeds: 1, block: 1}",
-            "iris: {seeds: 1, block: 1}",
-            "qp.as-released: unknown data set 'iris'; known: ionosphere, cancer",
-        ),
-        ("seeds: 1", "seeds: 0", "qp.as-released.rows.wine13.seeds: 0 is less than the minimum of 1"),
-        ("block: 1", "block: 0", "qp.as-released.rows.wine13.block: 0 is less than the minimum of 1"),
-        ("seeds: 1", "seeds: many", "qp.as-released.rows.wine13.seeds: 'many' is not of type 'integer'"),
-        ("[ep, qp]", "[ep, laplace]", "qp.as-released.methods.1: 'laplace' is not one of ['ep', 'qp'"),
-        (
-            "[ep, qp]",
-            "[ep, qp-own]",
-            "protocol 'as-released' has no method 'qp-own' for classification; known:",
-        ),
-        ("as-released:", "as-dreamt:", "known: as-released, as-described, corrected"),
-        ("tables: tables/preview\n", "", "top level: 'tables' is a required property"),
-        ("tables: tables/preview", "tables: figures/preview", "tables and figures need folders of their own"),
-        (
-            "tables: tables/preview",
-            "tables: results/preview/./qp/",
-            "results and tables need folders of their",
-        ),
-        ("[ep, qp]", f"[{'x' * 999}]", f"qp.as-released.methods.0: '{'x' * 296}...\n"),
-        ("name: small", f"name: small{BOMB}", "more than 100000 values and characters, aliases written out"),
-        ("results: results/preview\n", "", "top level: 'results' is a required property"),
-        (
-            "name: small",
-            "name: small\nkeep_records: perhaps",
-            "keep_records: 'perhaps' is not of type 'boolean'",
-        ),
-        ("name: small", "name: small\ncolour: blue", "('colour' was unexpected); known: name, results"),
-        (
-            "qp:\n",
-            ONE + "[vb, vib]\nqp:\n",
-            "differences.names: no difference 'vb' to run; known: ard, loose",
-        ),
-        ("qp:\n", ONE + "[]\nqp:\n", "differences.names: [] should be non-empty"),
-        ("qp:\n", ONE + "[plain-folds]\nqp:\n", "no results/preview/qp/corrected.csv.gz to compare with"),
-        (
-            SMALL,
-            SMALL.partition("qp:")[0],
-            "top level: qp, pep, pep_classification, mnist, rep, pesc, differences or lookup must say",
-        ),
-    ],
-)
-def test_wrong_configurations_are_refused_before_any_job(run, snakemake, old, new, message):
+def test_a_wrong_configuration_is_refused_before_any_job(run, snakemake):
     """In one line that says where and what is known there."""
     folder, _ = run
     wrong = folder / "config" / "wrong.yaml"
-    wrong.write_text(SMALL.replace(old, new, 1), encoding="utf-8")
+    wrong.write_text(SMALL.replace("wine13: {seeds", "iris: {seeds"), encoding="utf-8")
     out = snakemake(folder, config="config/wrong.yaml", code=1)
     (line,) = [line for line in out.splitlines() if not line.startswith("Using workflow specific profile")]
-    assert line.startswith("In the configuration: ") and message in f"{line}\n"
+    assert line.startswith("In the configuration: qp.as-released: unknown data set 'iris'; known: ionosphere")
 
 
-def test_no_network_and_no_mirror(run, snakemake, tmp_path):
+def test_no_network_and_no_mirror(run, snakemake):
     """The message names the file, what was tried and how to place it by hand; nothing is left behind."""
     folder, _ = run
     registry = folder / "data" / "sources.yaml"
@@ -221,25 +211,45 @@ def test_no_network_and_no_mirror(run, snakemake, tmp_path):
         for line in before.splitlines()
     ]
     registry.write_text("\n".join(lines), encoding="utf-8")
-    sonar = folder / "config" / "sonar.yaml"
-    sonar.write_text(SMALL.replace("wine13", "sonar"), encoding="utf-8")
-    out = snakemake(
-        folder,
-        "data/standard/as-released/sonar.h5",
-        config="config/sonar.yaml",
-        code=1,
-        TILTED_DATA_MIRROR="",
-    )
+    out = snakemake(folder, "data/standard/as-released/sonar.h5", code=1, TILTED_DATA_MIRROR="")
     registry.write_text(before, encoding="utf-8")
     assert "could not get 'sonar.all-data'" in out and "127.0.0.1:9" in out
     assert "To place it by hand" in out and "TILTED_DATA_MIRROR" in out
     assert list((folder / "data" / "raw").glob("*")) == []
 
 
-def test_default_and_full_configurations_are_valid(run, snakemake):
-    """The preview is the default; the full grid resolves to its jobs without running any."""
+STANDARD = {
+    "as-described/sonar": (208, 60),
+    "regression/wine_red": (1599, 11),
+    "classification/corrected/crabs": (200, 6),
+    "relaxed/heart": (270, 13),
+}
+
+
+def test_raw_files_become_standard_files_of_every_family(run, snakemake, mirror):
     folder, _ = run
-    preview = snakemake(folder, "--dry-run", "--quiet", "rules", config=None)
-    assert "Wine" not in preview  # nothing ran
-    full = snakemake(folder, "--dry-run", config="config/paper.yaml")
-    assert "qp-own" in full and "ionosphere" in full
+    wanted = [f"data/standard/{name}.h5" for name in STANDARD]
+    assert jobs_of(snakemake(folder, *wanted, TILTED_DATA_MIRROR=str(mirror))) == {
+        "download": 4,
+        "standardise": 4,
+    }
+    for name, shape in STANDARD.items():
+        made = standard.read_standard(folder / f"data/standard/{name}.h5")
+        assert (made.name, made.X.shape) == (name.rpartition("/")[2], shape)
+    made = standard.read_standard(folder / "data/standard/relaxed/heart.h5")
+    assert (made.X == relaxed.load("heart", folder / "data").X).all()
+
+
+def test_committed_records_do_not_make_a_run_look_done(run, snakemake):
+    """In a fresh clone the records are there and what they were made of is not."""
+    folder, _ = run
+    (folder / "data/truth/wine13.json.gz").unlink()
+    shutil.rmtree(folder / "data/fits/pep")
+    shutil.rmtree(folder / ".snakemake")
+    planned = jobs_of(snakemake(folder, "--dry-run"))
+    assert planned["truth"] == 1 and planned["regressions"] == 2
+
+
+def test_the_default_configuration_is_the_preview(run, snakemake):
+    out = snakemake(run[0], "--dry-run", "--quiet", "rules", config=None)
+    assert re.search(r"^fit +16$", out, re.M) and re.search(r"^pesc_searches +2$", out, re.M)

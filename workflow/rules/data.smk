@@ -11,12 +11,11 @@ rule download:
         "data/raw/{path}",
     log:
         "logs/download/{path}.log",
+    wildcard_constraints:
+        path=r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*",
     conda:
         "../../environment.yml"
     threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(30),
     params:
         mirror=config.get("mirror"),
     script:
@@ -30,13 +29,15 @@ rule standardise:
         "data/standard/{variant}/{dataset}.h5",
     log:
         "logs/standardise/{variant}-{dataset}.log",
+    wildcard_constraints:
+        variant="as-released|as-described|corrected|regression|relaxed|classification/(as-released|corrected)",
+        dataset="[a-z0-9_]+",
     conda:
         "../../environment.yml"
     threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(5),
     params:
-        source=closure_hash("tilted.data.standard"),
+        source=lambda wildcards: closure_hash(reader(wildcards.variant)[0].__name__),
+        module=lambda wildcards: reader(wildcards.variant)[0].__name__,
+        names=lambda wildcards: [wildcards.dataset, *reader(wildcards.variant)[1]],
     script:
         "../scripts/standardise.py"

@@ -1,9 +1,13 @@
-"""Compact records to every table, figure and the report."""
+"""Records to every table, figure and the report; where there are none of Table 1, to those of Power EP."""
 
-from tilted.results import artifacts, store
+from pathlib import Path
+
+from papers import make
+from papers.evidence import store
+from papers.pep import artifacts as pep
 
 job = snakemake  # noqa: F821
-what = job.input.published, job.params.protocols, *job.params.papers
-loud = artifacts.write_all(*job.params.folders, *what)
-loud += artifacts.fill(job.output)
+folders = [*map(Path, job.params.folders), Path(job.input.published).parent]
+loud = make.write_all(*folders) if job.params.table1 else pep.write(*folders).loud
+loud += make.fill(job.output)
 store.write_text(job.log[0], "".join(f"{line}\n" for line in loud))

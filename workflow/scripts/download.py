@@ -2,7 +2,7 @@
 
 import sys
 
-from tilted import data
+from papers import data
 
 job = snakemake  # noqa: F821
 try:

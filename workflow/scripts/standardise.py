@@ -1,12 +1,13 @@
 """Raw files to one standard HDF5 file."""
 
 import sys
+from importlib import import_module
 
-from tilted import data
+from papers import data
 
 job = snakemake  # noqa: F821
 try:
-    dataset = data.load(job.wildcards.dataset, job.wildcards.variant, home="data")
+    dataset = import_module(job.params.module).load(*job.params.names, home="data")
 except data.DataError as error:
     sys.exit(f"tilted: {error}")
 data.write_standard(dataset, job.output[0])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilted.kernels.squared_exponential import SquaredExponential
-from tilted.optimise import Outcome, lbfgs, wall
+from tilted.numerics.optimise import Outcome, lbfgs, wall
 from tilted.posteriors.full import FullRegression
 
 
@@ -72,18 +72,20 @@ def learn(X: np.ndarray, data: Scaled, prior: Prior | None = None, limit: int = 
     prior = prior or Prior()
     pairs = np.array([prior.variance, *[prior.lengthscale] * X.shape[1], prior.noise])
     centre, spread = np.log(pairs[:, 0]), pairs[:, 1]
-    problem, worst = FullRegression(X, data.y - data.mean), [0.0]
+    problem = FullRegression(X, data.y - data.mean)
+    worst = 0.0
 
     def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal worst
         kernel, noise = _at(x)
         try:
             state, gradient = problem.evaluate(kernel, np.empty((0, X.shape[1])), noise)
         except ArithmeticError:
-            return wall(worst[0]), np.zeros_like(x)
+            return wall(worst), np.zeros_like(x)
         slope = np.append(gradient.kernel, gradient.noise) * np.exp(x)
         away = (x - centre) / spread
         value = 0.5 * away @ away - state.log_evidence
-        worst[0] = max(worst[0], value)
+        worst = max(worst, value)
         return value, away / spread - slope
 
     limits = list(zip(centre - prior.bounds * spread, centre + prior.bounds * spread, strict=True))

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import minimize
 
-from tilted import linalg
 from tilted.bayesopt.surrogate import Surrogate
+from tilted.numerics import linalg
 
 if TYPE_CHECKING:
     from collections.abc import Callable

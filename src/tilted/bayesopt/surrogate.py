@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted import linalg
+from tilted.numerics import linalg
 
 if TYPE_CHECKING:
     from tilted.kernels.squared_exponential import SquaredExponential

@@ -1,8 +1,8 @@
 """scikit-learn estimators: classifiers, dense and sparse, a regressor of counts and a sparse regressor.
 
-``fit`` checks its data and hands them to the functions of ``tilted.api`` (dense), ``tilted.sparse_search``
-and ``tilted.regression`` (sparse), and to ``tilted.means`` for a learned prior mean; nothing is computed here
-that these do not compute.
+``fit`` checks its data and hands them to the functions of ``tilted.api`` (dense), ``tilted.learning.sparse``
+and ``tilted.learning.regression`` (sparse), and to ``tilted.learning.mean`` for a learned prior mean; nothing
+is computed here that these do not compute.
 """
 
 from tilted.estimators.classifiers import GPClassifier, SparseGPClassifier

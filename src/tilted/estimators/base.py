@@ -17,7 +17,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tilted import hyperparameters, regression
 from tilted.estimators import sparse
 from tilted.estimators.models import Model
 from tilted.estimators.nested import fields_of, with_field
@@ -25,6 +24,7 @@ from tilted.estimators.reach import reach
 from tilted.estimators.search import noted
 from tilted.gaussian import require_positive
 from tilted.inference.result import Status
+from tilted.learning.search import Search
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
@@ -70,13 +70,13 @@ class LatentFunctions(BaseEstimator):
     n_restarts: int = 0
     mean: float | str | None = None
     power: float = 0.5
-    search: hyperparameters.Search | regression.Search | None = None
+    search: Search | None = None
     random_state: Seed = 0
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; ``deep`` adds those of the kernel, ``kernel__variance``, and of its parts."""
-        found: dict[str, Any] = super().get_params(deep)
-        return found | {f"kernel__{name}": value for name, value in fields_of(self.kernel)} if deep else found
+        own: dict[str, Any] = super().get_params(deep)
+        return own | {f"kernel__{name}": value for name, value in fields_of(self.kernel)} if deep else own
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, those of the kernel (``kernel__first__variance``) by a kernel made anew.
@@ -155,7 +155,7 @@ class LatentFunctions(BaseEstimator):
         Raises
         ------
         ValueError
-            For bad inputs, or both flags.
+            For bad inputs, both flags, and covariances of an estimator with a correction.
         ArithmeticError
             If a variance is lost to rounding.
         NotFittedError
@@ -163,6 +163,10 @@ class LatentFunctions(BaseEstimator):
         X = self._inputs(X)
         if return_std and return_cov:
             raise ValueError("return_std and return_cov exclude each other")
+        if return_cov and getattr(self, "correction", None) is not None:
+            raise ValueError(
+                "corrections are of single latents: there is no corrected covariance (return_cov)"
+            )
         moments = [model.covariance(X) if return_cov else model.moments(X) for model in self.models_]
         means, second = (np.stack(values, axis=-1) for values in zip(*moments, strict=True))
         if len(self.models_) == 1:
@@ -191,6 +195,8 @@ class LatentFunctions(BaseEstimator):
         value : float
             In nats, of sites that start flat: where they have several fixed points (counts, the noisy step)
             it may differ from ``log_evidence_``. For C > 2 classes the mean over the one-vs-rest problems.
+            With a ``correction`` it is EP's, corrected, where ``log_evidence_`` is what the search
+            maximised.
         gradient : array like ``theta``
             If ``eval_gradient``. Right where the sites converged; a ConvergenceWarning says where not.
 
@@ -205,7 +211,8 @@ class LatentFunctions(BaseEstimator):
         """
         check_is_fitted(self, "models_")
         models = self.models_
-        if theta is None and self.log_evidence_ is not None:
+        corrected = getattr(self, "correction", None) is not None
+        if theta is None and self.log_evidence_ is not None and not (corrected and not eval_gradient):
             if eval_gradient:
                 raise ValueError("a gradient is evaluated at a theta that is given, such as theta_")
             return self.log_evidence_
@@ -215,15 +222,17 @@ class LatentFunctions(BaseEstimator):
         if not shared and at.shape != (sum(sizes),):
             known = " or ".join(map(str, sorted({sizes[0], sum(sizes)})))
             raise ValueError(f"theta must have {known} entries, got shape {at.shape}")
-        parts = [at] * len(models) if shared else np.split(at, np.cumsum(sizes)[:-1])
+        points = [at] * len(models) if shared else np.split(at, np.cumsum(sizes)[:-1])
         with np.errstate(over="ignore"):  # kernels refuse what is not finite
-            found = [model.evidence(part, eval_gradient) for model, part in zip(models, parts, strict=True)]
-        for _, _, status in found:
+            evaluated = [
+                model.evidence(point, eval_gradient) for model, point in zip(models, points, strict=True)
+            ]
+        for _, _, status in evaluated:
             warn_unless_converged(status, "log_marginal_likelihood", 2)
-        value = float(np.mean([evidence for evidence, _, _ in found]))
+        value = float(np.mean([evidence for evidence, _, _ in evaluated]))
         if not eval_gradient:
             return value
-        slopes = [slope / len(models) for _, slope, _ in found if slope is not None]
+        slopes = [slope / len(models) for _, slope, _ in evaluated if slope is not None]
         return value, np.sum(slopes, axis=0) if shared else np.concatenate(slopes)
 
 
@@ -245,5 +254,5 @@ class PseudoInputs(LatentFunctions):
     def pseudo_inputs_(self) -> np.ndarray | list[np.ndarray]:
         """Pseudo-inputs [M, D] as fitted; a list of C for C > 2 classes."""
         check_is_fitted(self, "models_")
-        found = [cast(np.ndarray, model.Z) for model in self.models_]
-        return found[0] if len(found) == 1 else found
+        places = [cast(np.ndarray, model.Z) for model in self.models_]
+        return places[0] if len(places) == 1 else places

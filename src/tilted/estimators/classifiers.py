@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -74,6 +74,8 @@ class Classifier(ClassifierMixin, LatentFunctions):
 
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
+        if getattr(self, "correction", None) is not None:
+            return self._corrected_log_proba(self._inputs(X))
         parts = self._moments(X)
         likelihood, one = self.models_[0].likelihood, np.ones(len(parts[0][0]))
         if len(parts) == 1:
@@ -81,6 +83,14 @@ class Classifier(ClassifierMixin, LatentFunctions):
                 [likelihood.log_predictive(sign * one, *parts[0]) for sign in (-1.0, 1.0)], axis=1
             )
         each = np.stack([likelihood.log_predictive(one, *part) for part in parts], axis=1)
+        return each - logsumexp(each, axis=1, keepdims=True)
+
+    def _corrected_log_proba(self, X: np.ndarray) -> np.ndarray:
+        """The same [N*, C] from the corrected densities, whose quadrature leaves sums of 1 to normalise."""
+        signs, one = ((-1.0, 1.0) if len(self.models_) == 1 else (1.0,)), np.ones(len(X))
+        models = cast("list[dense.DenseModel]", self.models_)
+        found = [model.log_predictive(X, [sign * one for sign in signs]) for model in models]
+        each = np.stack([log_p for of_model in found for log_p in of_model], axis=1)
         return each - logsumexp(each, axis=1, keepdims=True)
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
@@ -107,10 +117,10 @@ class Classifier(ClassifierMixin, LatentFunctions):
         """The likelihood; ValueError unless it is one of labels."""
         if isinstance(self.likelihood, str):
             choice("likelihood", self.likelihood, LIKELIHOODS)
-        found = likelihoods.get(self.likelihood)
-        if isinstance(found, type) or not hasattr(found, "tilted") or _takes(found, NO_LABEL):
-            raise ValueError(f"the likelihood of a classifier is one of labels -1 and +1, got {found!r}")
-        return found
+        likelihood = likelihoods.get(self.likelihood)
+        if isinstance(likelihood, type) or not hasattr(likelihood, "tilted") or _takes(likelihood, NO_LABEL):
+            raise ValueError(f"the likelihood of a classifier is one of labels -1 and +1, got {likelihood!r}")
+        return likelihood
 
 
 def _takes(likelihood: Likelihood, y: np.ndarray) -> bool:
@@ -156,8 +166,13 @@ class GPClassifier(Classifier):
     penalty : float >= 0
         Of relaxed EP's relaxations; 0.03 to 0.3 matter at a kernel variance of 1, large ones are EP.
     projection : object, optional
-        How QP projects; ``tilted.lookup.build()`` is much faster than quadrature (probit only).
-    search : hyperparameters.Search, optional
+        How QP projects; ``tilted.projections.table.build()`` is much faster than quadrature (probit only).
+    correction : {None, "cheap", "nearly-exact"}
+        Corrects predictions, latents and `log_marginal_likelihood` towards the exact posterior at the kernel
+        found, from EP's fixed point there whatever the inference (``tilted.corrections``). The search does
+        not know of it. A CorrectionWarning says where EP's answer stands because a correction is not to be
+        trusted.
+    search : tilted.learning.search.Search, optional
         By default over logarithms of the parameters.
     options : inference.options.Options, optional
     random_state : int, Generator, RandomState or None
@@ -196,6 +211,7 @@ class GPClassifier(Classifier):
     cv: int = 3
     penalty: float = 0.1
     projection: Projector | None = None
+    correction: str | None = None
 
     def _fitter(
         self, X: np.ndarray, kernel: Kernel, likelihood: Likelihood, rng: np.random.Generator
@@ -233,7 +249,7 @@ class SparseGPClassifier(Classifier, PseudoInputs):
     power : float in [1e-6, 1]
     jitter : float
         Added to the diagonal of Kuu, in units of its mean; part of the model.
-    search : regression.Search, optional
+    search : tilted.learning.search.Search, optional
         By default at most 500 evaluations, to a relative tolerance of 1e-7.
     options : inference.options.Options, optional
     random_state : int, Generator, RandomState or None

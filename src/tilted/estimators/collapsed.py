@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted import means, regression
 from tilted.estimators.search import best_of, noted
 from tilted.estimators.sparse import Predictor, SparseSettings
 from tilted.inference.result import Status
+from tilted.learning import mean as means
+from tilted.learning import regression
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.posteriors.collapsed import Collapsed, Regression, condition, energy_and_gradient
 from tilted.posteriors.pseudo import PseudoPoints

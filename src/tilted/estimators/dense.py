@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted import api, hyperparameters, means
-from tilted.estimators.models import Settings, finite, standing
+from tilted import api, corrections
+from tilted.estimators.models import Settings, choice, finite, standing
 from tilted.estimators.search import best_of, by_cross_validation, candidates, noted
-from tilted.hyperparameters import Problem, Search
 from tilted.inference import rep
 from tilted.inference.options import require_whole
 from tilted.inference.pep import power_rule
-from tilted.inference.result import Inference, Status
+from tilted.inference.result import Status
+from tilted.learning import dense as hyperparameters
+from tilted.learning import mean as means
+from tilted.learning.dense import Problem
+from tilted.learning.search import Search
 
 if TYPE_CHECKING:
     from tilted.inference.rule import Projector, Rule
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
-    from tilted.posteriors.dense import DenseState
 
-SEARCH = Search(transform="log")  # whose tolerances mean the same whatever the units of the inputs
+SEARCH = Search("log", max_iterations=1000)  # whose tolerances mean the same whatever the units of the inputs
 NO_EVIDENCE = (
     "relaxed EP (inference='rep') has no evidence: choose the kernel by cross-validation (optimise='cv', or "
     "GridSearchCV with optimise=None), or keep the one given (optimise=None)"
@@ -32,30 +34,20 @@ NO_LEARNED_MEAN = "relaxed EP (inference='rep') has no evidence to learn a mean 
 
 
 @dataclass(frozen=True)
-class PowerProblem(Problem):
-    """A problem under Power EP [Bui et al. 2017, section 3], whose evidence is stationary in the sites."""
-
-    alpha: float = 0.5
-
-    def rule(self) -> Rule:
-        """Power EP's rule."""
-        return power_rule(self.alpha)
-
-
-@dataclass(frozen=True)
 class DenseSettings(Settings):
     """How a dense model is fitted; as the parameters of ``GPClassifier``."""
 
     inferences = ("ep", "qp", "vb", "power-ep", "rep")
     choices = ("evidence", "cv", None)
-    searches = Search
 
     cv: int
     penalty: float
     projection: Projector | None
+    correction: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        choice("correction", self.correction, (None, *corrections.GRADES))
         require_whole("cv", self.cv, 2)
         finite("penalty", self.penalty)
         rep.Relaxation(self.penalty)  # refuses a negative one
@@ -65,6 +57,11 @@ class DenseSettings(Settings):
             raise ValueError(NO_LEARNED_MEAN)
         if self.inference != "qp" and self.projection is not None:
             raise ValueError(f"only inference='qp' takes a projection, not {self.inference!r}")
+
+    @property
+    def method(self) -> str | Rule:
+        """What ``tilted.fit`` knows the inference by."""
+        return power_rule(self.power) if self.inference == "power-ep" else self.inference
 
 
 @dataclass(frozen=True)
@@ -76,10 +73,13 @@ class DenseModel:
     fit : api.Fit
         Of ``tilted.fit``; that of relaxed EP holds a ``rep.Relaxed``.
     status : Status
+    correction : str or None
+        Of predictions and of the evidence.
     """
 
     fit: api.Fit
     status: Status
+    correction: str | None = None
 
     @property
     def kernel(self) -> Kernel:
@@ -117,17 +117,27 @@ class DenseModel:
         return standing(self.fit.inference)
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of the latent function, in chunks."""
-        return self.fit.predict_latent(X)
+        """Mean and variance [N*] of the latent function, in chunks, corrected where that was asked for."""
+        return self.fit.predict_latent(X, self.correction)
+
+    def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
+        """Log predictive densities [N*] of several vectors of targets [N*], all in the domain."""
+        if self.correction is None:
+            mean, variance = self.fit.predict_latent(X)
+            return [self.likelihood.log_predictive(y, mean, variance) for y in targets]
+        found = self.fit.corrected_or_warned(X, self.correction)
+        return [found.log_predictive(y) for y in targets]
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*]: K** - K*f (K + T^-1)^-1 Kf*."""
         state, cross = self.fit.inference.state, self.kernel.matrix(X, self.fit.problem.X)
-        W = api.PREDICTOR.inner_precision(state)
+        W = state.inner_precision()
         return self.mean + cross @ state.weights, self.kernel.matrix(X) - cross @ W @ cross.T
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """Log evidence at ``theta`` from flat sites, its gradient [P] in ``theta`` if asked for, the status.
+
+        With a correction it is EP's at second order where that is to be trusted; the status says so.
 
         Raises
         ------
@@ -137,11 +147,27 @@ class DenseModel:
         if self.log_evidence is None:
             raise ValueError(NO_EVIDENCE)
         problem, kernel = self.fit.problem, self.kernel.with_parameters(np.exp(theta))
+        if self.correction is not None:
+            return self._corrected_evidence(kernel, gradient)
         if not gradient:
-            found = hyperparameters.infer_at(problem, kernel)
-            return found.log_evidence, None, found.status
-        found, slope = hyperparameters.evidence_and_gradient(problem, kernel)
-        return found.log_evidence, slope * kernel.parameters(), found.status
+            inference = hyperparameters.infer_at(problem, kernel)
+            return inference.log_evidence, None, inference.status
+        inference, slope = hyperparameters.evidence_and_gradient(problem, kernel)
+        return inference.log_evidence, slope * kernel.parameters(), inference.status
+
+    def _corrected_evidence(self, kernel: Kernel, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
+        """EP's evidence to second order, whatever the inference."""
+        problem = self.fit.problem
+        prior = problem.posterior(kernel)
+        base = corrections.expand(prior, problem.likelihood, problem.y, options=problem.options)
+        found = corrections.correct_evidence(base)
+        status = noted(base.inference.status, found.message)
+        if not gradient:
+            return found.value, None, status
+        slope = kernel.contract_gradient(problem.X, prior.K, prior.evidence_derivative(base.inference.state))
+        if found.trusted:
+            slope = slope + corrections.correction_gradient(problem, kernel, base.inference.sites)
+        return found.value, slope * kernel.parameters(), status
 
 
 def fit_dense(
@@ -184,51 +210,38 @@ def fit_dense(
         if kernel.parameters()[1] in (min(scales), max(scales)):
             note += "; its lengthscales are at the edge of the grid"
         fit = _fit(X, y, kernel, settings, False)
-        return DenseModel(fit, noted(fit.status, note))
+        return DenseModel(fit, noted(fit.status, note), settings.correction)
     if settings.optimise is None:
         fit = _fit(X, y, kernel, settings, False)
-        return DenseModel(fit, fit.status)
+        return DenseModel(fit, fit.status, settings.correction)
 
     def search(factors: np.ndarray) -> DenseModel:
         fit = _fit(X, y, kernel.with_parameters(kernel.parameters() * factors), settings, True)
-        return DenseModel(fit, fit.status)
+        return DenseModel(fit, fit.status, settings.correction)
 
     best, note = best_of(search, len(kernel.parameters()), settings.n_restarts, rng)
-    return DenseModel(best.fit, noted(best.status, note))
+    return DenseModel(best.fit, noted(best.status, note), settings.correction)
 
 
 def _fit(X: np.ndarray, y: np.ndarray, kernel: Kernel, settings: DenseSettings, optimise: bool) -> api.Fit:
     """One search, or one inference; of the mean too where that is learned, whatever the kernel does."""
-    search, options, method = settings.search or SEARCH, settings.options, settings.inference
-    assert isinstance(search, Search)
-    data, own = (X, y, settings.likelihood), method in ("power-ep", "rep")
-    if not (own or settings.learn_mean):
-        return api.fit(
-            *data, method, kernel, settings.mean, optimise, search, options, projection=settings.projection
-        )
+    search = settings.search or SEARCH
+    data = X, y, settings.likelihood
+    mean, options, projection = settings.mean, settings.options, settings.projection
+    if settings.inference == "rep":
+        return _relaxed(api.make_problem(*data, "ep", mean, options), kernel, settings.penalty)
+    if not settings.learn_mean:
+        return api.fit(*data, settings.method, kernel, mean, optimise, search, options, projection=projection)
     began = time.perf_counter()
-    problem = api.make_problem(*data, "ep" if own else method, settings.mean, options, settings.projection)
-    if method == "rep":
-        prior, relaxation = problem.posterior(kernel), rep.Relaxation(settings.penalty)
-        relaxed = rep.infer(prior, problem.likelihood, problem.y, relaxation, options)
-        seconds = time.perf_counter() - began
-        return api.Fit(problem, kernel, relaxed, relaxed.status, seconds)  # type: ignore[arg-type]  # no evidence
-    if method == "power-ep":
-        values = {field.name: getattr(problem, field.name) for field in fields(Problem)}
-        problem = PowerProblem(**values, alpha=settings.power)
-    problem, kernel, found, status = _search(problem, kernel, search, settings.learn_mean, optimise)
-    return api.Fit(problem, kernel, found, status, time.perf_counter() - began)
+    problem = api.make_problem(*data, settings.method, mean, options, projection)
+    tuned = means.maximise(problem, kernel, search, move_kernel=optimise)
+    return api.Fit(tuned.problem, tuned.kernel, tuned.inference, tuned.status, time.perf_counter() - began)
 
 
-def _search(
-    problem: Problem, kernel: Kernel, search: Search, learn_mean: bool, optimise: bool
-) -> tuple[Problem, Kernel, Inference[DenseState], Status]:
-    """Inference at the best mean and kernel, of which either may be kept."""
-    if learn_mean:
-        centred = means.maximise(problem, kernel, search, move_kernel=optimise)
-        return centred.problem, centred.kernel, centred.inference, centred.status
-    if optimise:
-        tuned = hyperparameters.maximise(problem, kernel, search)
-        return problem, tuned.kernel, tuned.inference, tuned.status
-    found = hyperparameters.infer_at(problem, kernel)
-    return problem, kernel, found, found.status
+def _relaxed(problem: Problem, kernel: Kernel, penalty: float) -> api.Fit:
+    """Relaxed EP at the kernel given, whose inference has no evidence."""
+    began = time.perf_counter()
+    prior, relaxation = problem.posterior(kernel), rep.Relaxation(penalty)
+    relaxed = rep.infer(prior, problem.likelihood, problem.y, relaxation, problem.options)
+    seconds = time.perf_counter() - began
+    return api.Fit(problem, kernel, relaxed, relaxed.status, seconds)  # type: ignore[arg-type]  # no evidence

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from tilted import hyperparameters, regression
 from tilted.inference.options import Options, require_whole
 from tilted.inference.pep import SMALLEST
 from tilted.inference.result import Inference, StateT, Status
+from tilted.learning.search import Search
 
 if TYPE_CHECKING:
-    from tilted.estimators.base import LatentFunctions
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
 
@@ -40,12 +39,19 @@ def finite(name: str, value: object) -> None:
         raise ValueError(f"{name} must be one finite number, got {value!r}")
 
 
+class Parameters(Protocol):
+    """What `Settings` read of an estimator, beside parameters of their own names."""
+
+    mean: float | str | None
+    optimise: str | bool | None
+
+
 @dataclass(frozen=True)
 class Settings:
     """How one latent function is fitted; as the parameters of the estimators, of the same names.
 
     ``learn_mean`` says whether ``mean`` is learned, from there. A kind of models says which inferences it
-    offers, how its hyperparameters can be chosen, and what describes its searches.
+    offers, and how its hyperparameters can be chosen.
 
     Raises
     ------
@@ -55,7 +61,6 @@ class Settings:
 
     inferences: ClassVar[tuple[str, ...]]
     choices: ClassVar[tuple[str | None, ...]]
-    searches: ClassVar[type]
 
     likelihood: Likelihood
     inference: str
@@ -64,13 +69,13 @@ class Settings:
     optimise: str | None
     n_restarts: int
     power: float
-    search: hyperparameters.Search | regression.Search | None
+    search: Search | None
     options: Options | None
 
     def __post_init__(self) -> None:
         choice("inference", self.inference, self.inferences)
         choice("optimise", self.optimise, self.choices)
-        kind("search", self.search, self.searches)
+        kind("search", self.search, Search)
         kind("options", self.options, Options)
         require_whole("n_restarts", self.n_restarts, 0)
         for name in ("mean", "power"):
@@ -79,7 +84,7 @@ class Settings:
             raise ValueError(f"power must lie in [{SMALLEST:g}, 1], got {self.power!r}; 0 is inference='vb'")
 
     @classmethod
-    def of(cls, estimator: LatentFunctions, start: float, **resolved: object) -> Self:
+    def of(cls, estimator: Parameters, start: float, **resolved: object) -> Self:
         """The parameters of an estimator, but for those ``resolved`` from them; None for those it lacks.
 
         The prior mean is ``start`` where none is given, and where a search of it starts.

@@ -14,11 +14,11 @@ from sklearn.utils.validation import validate_data
 
 from tilted.estimators import collapsed, dense, sparse
 from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters
-from tilted.estimators.counts import RealCounts
 from tilted.estimators.models import finite
 from tilted.estimators.search import noted, start_kernel
 from tilted.inference.options import Options
-from tilted.means import EVEN
+from tilted.learning.mean import EVEN
+from tilted.likelihoods.real_counts import RealCounts
 
 REAL_COUNTS = (
     "y has values that are no whole numbers: the likelihood continues the factorial by the Gamma function, "
@@ -44,6 +44,7 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         with the variance of the roots of the counts (at least
         1/4, their noise) and a lengthscale from the spread of the inputs.
     ard, optimise, n_restarts, cv, power, penalty, search, options, random_state : see `GPClassifier`
+    correction : see `GPClassifier`
     mean : float or "constant", optional
         Prior mean of f; by default the root of the mean count (half a count added to the sum), from where
         "constant" learns it as in `GPClassifier`. At 0 the signs of f are alike, and nothing is learnt but
@@ -77,6 +78,7 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
 
     cv: int = 3
     penalty: float = 0.1
+    correction: str | None = None
     options: Options | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -149,8 +151,8 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
 
     def log_predictive(self, X: ArrayLike, y: ArrayLike) -> np.ndarray:
         """Log probabilities [N*] of counts ``y`` [N*], f integrated out; ValueError for bad inputs."""
-        X = self._inputs(X)
-        return cast(dense.DenseModel, self.models_[0]).fit.log_predictive(X, y)
+        X, model = self._inputs(X), cast(dense.DenseModel, self.models_[0])
+        return model.fit.log_predictive(X, y, model.correction)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

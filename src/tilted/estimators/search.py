@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from tilted.inference.result import Status
 from tilted.kernels.squared_exponential import SquaredExponential
@@ -106,17 +105,17 @@ def best_of(
     ArithmeticError, ValueError
         If the first search fails; later failures are counted.
     """
-    found, failed = [search(np.ones(parameters))], []
+    models, failed = [search(np.ones(parameters))], []
     for _ in range(restarts):
         factors = 10.0 ** rng.uniform(-RESTART_DECADES, RESTART_DECADES, parameters)
         try:
-            found.append(search(factors))
+            models.append(search(factors))
         except (ArithmeticError, ValueError) as error:
             failed.append(str(error))
-    best = max(found, key=lambda model: model.standing)
+    best = max(models, key=lambda model: model.standing)
     if not restarts:
         return best, ""
-    note = f"best of {len(found)} starts" + (f", {len(failed)} failed ({failed[0]})" if failed else "")
+    note = f"best of {len(models)} starts" + (f", {len(failed)} failed ({failed[0]})" if failed else "")
     return best, note
 
 
@@ -171,6 +170,8 @@ def by_cross_validation(
     ArithmeticError
         If no candidate has a score.
     """
+    from sklearn.model_selection import KFold, StratifiedKFold  # takes as long as all else here together
+
     if stratified:
         fewest = int(np.min(np.unique(y, return_counts=True)[1]))
         if fewest < 2:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tilted import sparse_search
 from tilted.estimators.models import Settings, finite, standing
 from tilted.estimators.reach import reach
 from tilted.estimators.search import best_of, noted
-from tilted.hyperparameters import ridge
 from tilted.inference.options import require_whole
 from tilted.inference.result import Status
+from tilted.learning import sparse as sparse_search
+from tilted.learning.dense import ridge
+from tilted.learning.search import Search
 from tilted.likelihoods.contract import as_floats
-from tilted.linalg import NotPositiveDefinite
+from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.posteriors.pseudo import PseudoPoints
-from tilted.regression import Search
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CHUNK = 4096  # rows predicted at once
 KEPT = "the mean of a SparseGPClassifier is learned with its kernel (optimise='evidence'), not by itself"
-SEARCH = Search(max_evaluations=500, relative_tolerance=1e-7, gradient_tolerance=1e-4)
+SEARCH = Search(max_iterations=500, relative_tolerance=1e-7, gradient_tolerance=1e-4)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,6 @@ class SparseSettings(Settings):
 
     inferences = ("power-ep", "ep", "vb")
     choices = ("evidence", None)
-    searches = Search
 
     jitter: float
     move_pseudo_inputs: bool
@@ -53,7 +52,6 @@ class SparseSettings(Settings):
     def how(self) -> Search:
         """The search, with pseudo-inputs that stay where they are if they are to."""
         search = self.search or SEARCH
-        assert isinstance(search, Search)
         return search if self.move_pseudo_inputs else replace(search, move_pseudo_inputs=False)
 
 
@@ -92,8 +90,8 @@ class Predictor:
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of the latent function, in chunks."""
         rows = np.array_split(X, max(1, -(-len(X) // CHUNK)))
-        parts = [self.pseudo.predict(self.factor, self.projected, part) for part in rows]
-        means, variances = zip(*parts, strict=True)
+        moments = [self.pseudo.predict(self.factor, self.projected, inputs) for inputs in rows]
+        means, variances = zip(*moments, strict=True)
         return self.mean + np.concatenate(means), np.concatenate(variances)
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -175,11 +173,11 @@ class SparseModel:
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """Energy at ``theta``, pseudo-inputs as fitted, its gradient [P] if asked for, and the status."""
         kernel = self.kernel.with_parameters(np.exp(theta))
-        posterior, found = self.problem.infer(kernel, self.pseudo.Z)
+        posterior, inference = self.problem.infer(kernel, self.pseudo.Z)
         if not gradient:
-            return found.log_evidence, None, found.status
-        slope = posterior.evidence_gradient(found.state, found.by_extra)[0]
-        return found.log_evidence, slope * kernel.parameters(), found.status
+            return inference.log_evidence, None, inference.status
+        slope = posterior.evidence_gradient(inference.state, inference.by_extra)[0]
+        return inference.log_evidence, slope * kernel.parameters(), inference.status
 
 
 def fit_sparse(
@@ -229,9 +227,9 @@ def fit_sparse(
 
 def _kept(problem: sparse_search.Problem, kernel: Kernel, Z: np.ndarray) -> SparseModel:
     """The model with this kernel and these pseudo-inputs."""
-    posterior, found = problem.infer(kernel, Z)
-    fitted = sparse_search.Fitted(posterior, found, found.status, problem.mean)
-    return SparseModel(problem, fitted, found.status)
+    posterior, inference = problem.infer(kernel, Z)
+    fitted = sparse_search.Fitted(posterior, inference, inference.status, problem.mean)
+    return SparseModel(problem, fitted, inference.status)
 
 
 def _found(
@@ -246,11 +244,11 @@ def _found(
     def search(factors: np.ndarray) -> SparseModel:
         at = kernel.with_parameters(kernel.parameters() * factors)
         fitted = sparse_search.maximise(problem, at, Z, settings.how, settings.learn_mean)
-        here, found = replace(problem, mean=fitted.mean), fitted.inference
+        here, inference = replace(problem, mean=fitted.mean), fitted.inference
         note = ridge(
             problem.likelihood,
             fitted.posterior.pseudo.kernel,
-            found,
+            inference,
             lambda steeper, start: here.infer(steeper, fitted.posterior.pseudo.Z, start)[1],
         )
         return SparseModel(problem, fitted, noted(fitted.status, note))

@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 
 from tilted.exact.moves import Moves, Walkers, iterate, suited
 from tilted.exact.target import Reference
-from tilted.quadrature import bisect
+from tilted.numerics.quadrature import bisect
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted import linalg
 from tilted.gaussian import Sites
-from tilted.linalg import NotPositiveDefinite
+from tilted.numerics import linalg
+from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.posteriors.dense import Dense
 
 if TYPE_CHECKING:

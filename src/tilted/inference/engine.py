@@ -23,7 +23,7 @@ from tilted.inference.newton import newton_sites
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, StateT, Status
 from tilted.inference.rule import Rule, Update
-from tilted.linalg import NotPositiveDefinite
+from tilted.numerics.linalg import NotPositiveDefinite
 
 if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood

@@ -10,13 +10,14 @@ D = 0 this is moment matching divided by the cavity.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted.gaussian import Marginals, Sites, cavity, log_site_integral
 from tilted.inference.rule import Rule, Update
-from tilted.projections import kl
+from tilted.projections.moments import kl
 
 if TYPE_CHECKING:
     from tilted.inference.rule import Project, Sense
@@ -29,27 +30,35 @@ def tilted_rule(project: Project, sensitivity: Sense | None = None, power: float
     With a ``power`` in (0, 1], a float or an array [N], that fraction of a site makes the cavity, the
     projection is that of the likelihood to the same power, and its site is taken to the power 1 / power.
     """
+    return Rule(partial(_update, project, power), power=power, sensitivity=sensitivity)
 
-    def update(marginals: Marginals, sites: Sites, likelihood: Likelihood, y: np.ndarray) -> Update:
-        part = of_sites(power, y)
-        removed_tau, removed_nu = part * sites.tau, part * sites.nu
-        m, v_h = cavity(marginals.mean, marginals.variance, removed_tau, removed_nu)
-        proper = np.isfinite(v_h) & (v_h > 0)
-        m, v_h = np.where(proper, m, 0.0), np.where(proper, v_h, 1.0)
-        v = v_h + marginals.extra
-        projection = project(likelihood, y, m, v)
-        # 1 + v_h d2 = variance / v - D d2, without the cancellation for strong sites
-        scale = projection.variance / v - marginals.extra * projection.d2
-        usable = proper & (scale > 0) & np.isfinite(scale)
-        scale = part * np.where(usable, scale, 1.0)
-        tau = np.where(usable, -projection.d2 / scale, sites.tau)
-        nu = np.where(usable, (projection.d1 - m * projection.d2) / scale, sites.nu)
-        log_z = projection.log_z - log_site_integral(m, v_h, removed_tau, removed_nu)
-        log_terms = np.where(proper, log_z / part, -np.inf)
-        by_extra = np.where(usable, 0.5 * (projection.d2 + projection.d1**2) / part, 0.0)
-        return Update(Sites(tau, nu), log_terms, by_extra, skipped=int(np.sum(~usable)))
 
-    return Rule(update, power=power, sensitivity=sensitivity)
+def _update(
+    project: Project,
+    power: float | np.ndarray,
+    marginals: Marginals,
+    sites: Sites,
+    likelihood: Likelihood,
+    y: np.ndarray,
+) -> Update:
+    """Cavities, their tilted distributions' projections, and the sites that follow."""
+    share = of_sites(power, y)
+    removed_tau, removed_nu = share * sites.tau, share * sites.nu
+    m, v_h = cavity(marginals.mean, marginals.variance, removed_tau, removed_nu)
+    proper = np.isfinite(v_h) & (v_h > 0)
+    m, v_h = np.where(proper, m, 0.0), np.where(proper, v_h, 1.0)
+    v = v_h + marginals.extra
+    projection = project(likelihood, y, m, v)
+    # 1 + v_h d2 = variance / v - D d2, without the cancellation for strong sites
+    scale = projection.variance / v - marginals.extra * projection.d2
+    usable = proper & (scale > 0) & np.isfinite(scale)
+    scale = share * np.where(usable, scale, 1.0)
+    tau = np.where(usable, -projection.d2 / scale, sites.tau)
+    nu = np.where(usable, (projection.d1 - m * projection.d2) / scale, sites.nu)
+    log_z = projection.log_z - log_site_integral(m, v_h, removed_tau, removed_nu)
+    log_terms = np.where(proper, log_z / share, -np.inf)
+    by_extra = np.where(usable, 0.5 * (projection.d2 + projection.d1**2) / share, 0.0)
+    return Update(Sites(tau, nu), log_terms, by_extra, skipped=int(np.sum(~usable)))
 
 
 def of_sites(power: float | np.ndarray, y: np.ndarray) -> float | np.ndarray:
@@ -59,6 +68,4 @@ def of_sites(power: float | np.ndarray, y: np.ndarray) -> float | np.ndarray:
     return power
 
 
-def rules() -> dict[str, Rule]:
-    """Rules of this module by method name."""
-    return {"ep": tilted_rule(kl)}
+EP = tilted_rule(kl)

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted import linalg
 from tilted.gaussian import Marginals, Sites
+from tilted.numerics import linalg
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,13 +21,13 @@ import numpy as np
 
 from tilted.gaussian import Marginals, Sites
 from tilted.inference import engine
-from tilted.inference.ep import tilted_rule
+from tilted.inference.ep import EP
 from tilted.inference.options import Options, require_whole
 from tilted.inference.result import StateT, Status
 from tilted.inference.rule import Rule, Update
 from tilted.inference.textbook import UNSETTLED, Sweeps, sweep_on
-from tilted.projections import Projection, kl
-from tilted.quadrature import integrate
+from tilted.numerics.quadrature import integrate
+from tilted.projections.moments import Projection, kl
 
 if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
@@ -41,7 +41,6 @@ DECADES, PER_DECADE = 4, 3  # the grid of b, about the precision of the cavity
 ZOOMS, POINTS = 3, 9
 BLOCK = 1000  # tilted distributions integrated by panels at once
 SEARCHED = 10  # sweeps before relaxations are held
-EP = tilted_rule(kl)
 
 
 @dataclass(frozen=True)
@@ -92,13 +91,13 @@ def _tilted_expected_log(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v
     """E[log p(y|f)] under the tilted distribution [N]: the likelihood's own, or by panels, in blocks."""
     if hasattr(likelihood, "tilted_expected_log"):
         return likelihood.tilted_expected_log(y, m, v)
-    found = np.empty(len(y))
-    for part in np.array_split(np.arange(len(y)), -(-len(y) // BLOCK)):
-        density = likelihood.tilted_density(y[part], m[part], v[part])
+    expected = np.empty(len(y))
+    for rows in np.array_split(np.arange(len(y)), -(-len(y) // BLOCK)):
+        density = likelihood.tilted_density(y[rows], m[rows], v[rows])
         panels = integrate(density)
         nodes = density.origin[:, None, None] + panels.offsets
-        found[part] = panels.expectation(likelihood.log_likelihood(y[part, None, None], nodes))
-    return found
+        expected[rows] = panels.expectation(likelihood.log_likelihood(y[rows, None, None], nodes))
+    return expected
 
 
 @dataclass(frozen=True)
@@ -123,18 +122,18 @@ class _Cavities:
         flat = mean.ravel(), (1.0 / narrower + self.extra[:, None]).ravel()
         y = np.repeat(self.y, b.shape[1])
         projection = kl(self.likelihood, y, *flat)
-        found = divergence(self.likelihood, y, *flat, projection).reshape(b.shape)
+        cost = divergence(self.likelihood, y, *flat, projection).reshape(b.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             apart = 0.5 * b * (p * centre - s) ** 2 / (p * narrower)  # (m - h)^2 / (2 (lambda + 1 / b))
             if self.relaxation.reading == UNNORMALISED:
                 log_mass = projection.log_z.reshape(b.shape) - 0.5 * np.log(narrower / p)
-                found = found * np.exp(log_mass - apart)
+                cost = cost * np.exp(log_mass - apart)
         if self.relaxation.reading == PRINTED:
             new, variance = projection.mean.reshape(b.shape), projection.variance.reshape(b.shape)
             alpha = projection.d1.reshape(b.shape)
-            found = found - 0.5 * alpha * mean - 0.5 * b * (variance + (new - centre) ** 2) + apart
-        found = found + self.relaxation.penalty * b
-        return np.where(proper & np.isfinite(found), found, np.inf)
+            cost = cost - 0.5 * alpha * mean - 0.5 * b * (variance + (new - centre) ** 2) + apart
+        cost = cost + self.relaxation.penalty * b
+        return np.where(proper & np.isfinite(cost), cost, np.inf)
 
     def best(self) -> np.ndarray:
         """The minimising relaxations [N], among 0 and eight decades about the precision of the cavity.
@@ -145,8 +144,8 @@ class _Cavities:
         reading: an improper cavity has no mass) b is 0.
         """
         exponents = np.linspace(-DECADES, DECADES, 2 * DECADES * PER_DECADE + 1)
-        found = self.cost(np.hstack([np.zeros((len(self.y), 1)), self._steps(exponents)]))
-        unrelaxed, grid = found[:, 0], found[:, 1:]
+        costs = self.cost(np.hstack([np.zeros((len(self.y), 1)), self._steps(exponents)]))
+        unrelaxed, grid = costs[:, 0], costs[:, 1:]
         inner = grid[:, 1:-1]
         valleys = np.where((inner < grid[:, :-2]) & (inner <= grid[:, 2:]), inner, np.inf)
         at = np.argmin(grid, axis=1)
@@ -208,7 +207,7 @@ def relaxed_rule(relaxation: Relaxation) -> Rule:
         b = relaxations(marginals, sites, likelihood, y, relaxation)
         return _update(b, relaxation.printed_step, marginals, sites, likelihood, y)
 
-    return Rule(update)
+    return Rule(update, stationary=False)
 
 
 def held_rule(b: np.ndarray, printed_step: bool = False) -> Rule:
@@ -223,7 +222,8 @@ def held_rule(b: np.ndarray, printed_step: bool = False) -> Rule:
         raise ValueError("relaxations must be finite and not negative")
     return Rule(
         partial(_update, b, printed_step),
-        single=lambda i: Rule(partial(_update, b[i : i + 1], printed_step)),
+        stationary=False,
+        single=lambda i: Rule(partial(_update, b[i : i + 1], printed_step), stationary=False),
         double=lambda: held_rule(np.tile(b, 2), printed_step),
     )
 
@@ -240,12 +240,12 @@ def _update(
     narrower = 1.0 + b * marginals.variance
     mean = (marginals.mean + b * marginals.variance * _means(sites)) / narrower
     of_q_r = Marginals(mean, marginals.variance / narrower, marginals.extra)
-    found = EP.update(of_q_r, sites, likelihood, y)
-    nothing, new = np.zeros(len(y)), found.sites
+    update = EP.update(of_q_r, sites, likelihood, y)
+    nothing, new = np.zeros(len(y)), update.sites
     if printed_step:
         again = np.where((new.tau != sites.tau) | (new.nu != sites.nu), b, 0.0)  # not where it was skipped
         new = Sites(new.tau + again, new.nu + again * _means(sites))
-    return Update(new, nothing, nothing, found.skipped)
+    return Update(new, nothing, nothing, update.skipped)
 
 
 @dataclass(frozen=True)
@@ -306,20 +306,21 @@ def infer(
     require_whole("searched_sweeps", searched_sweeps, 1)
     options = options or Options()
     first = replace(options, max_sweeps=min(searched_sweeps, options.max_sweeps))
-    found = engine.infer(posterior, likelihood, y, relaxed_rule(relaxation), first, start)
-    b = relaxations(found.state.marginals, found.sites, likelihood, y, relaxation)
-    status, frozen = found.status, not found.status.converged and first.max_sweeps < options.max_sweeps
+    inference = engine.infer(posterior, likelihood, y, relaxed_rule(relaxation), first, start)
+    b = relaxations(inference.state.marginals, inference.sites, likelihood, y, relaxation)
+    status = inference.status
+    frozen = not status.converged and first.max_sweeps < options.max_sweeps
     if frozen:
         rest = replace(options, max_sweeps=options.max_sweeps - first.max_sweeps)
         held = held_rule(b, relaxation.printed_step)
-        found = engine.infer(posterior, likelihood, y, held, rest, found.sites)
+        inference = engine.infer(posterior, likelihood, y, held, rest, inference.sites)
         status = replace(
-            found.status,
-            sweeps=status.sweeps + found.status.sweeps,
-            retries=status.retries + found.status.retries,
-            damping=min(status.damping, found.status.damping),
+            inference.status,
+            sweeps=status.sweeps + inference.status.sweeps,
+            retries=status.retries + inference.status.retries,
+            damping=min(status.damping, inference.status.damping),
         )
-    return Relaxed(found.sites, found.state, b, frozen, status)
+    return Relaxed(inference.sites, inference.state, b, frozen, status)
 
 
 def sweeps(
@@ -337,12 +338,12 @@ def sweeps(
     """
     require_whole("searched_sweeps", searched_sweeps, 1)
     first = min(searched_sweeps, max_sweeps)
-    found = sweep_on(posterior, likelihood, y, relaxed_rule(relaxation), first, tolerance=tolerance)
-    if found.outcome != UNSETTLED or first == max_sweeps:
-        return found
-    b = relaxations(found.state.marginals, found.sites, likelihood, y, relaxation)
+    searched = sweep_on(posterior, likelihood, y, relaxed_rule(relaxation), first, tolerance=tolerance)
+    if searched.outcome != UNSETTLED or first == max_sweeps:
+        return searched
+    b = relaxations(searched.state.marginals, searched.sites, likelihood, y, relaxation)
     held = held_rule(b, relaxation.printed_step)
     rest = sweep_on(
-        posterior, likelihood, y, held, max_sweeps - first, start=found.sites, tolerance=tolerance
+        posterior, likelihood, y, held, max_sweeps - first, start=searched.sites, tolerance=tolerance
     )
-    return replace(rest, changes=np.append(found.changes, rest.changes))
+    return replace(rest, changes=np.append(searched.changes, rest.changes))

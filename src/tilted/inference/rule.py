@@ -12,7 +12,7 @@ from tilted.gaussian import Marginals, Sites
 
 if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
-    from tilted.projections import Projection, Sensitivity
+    from tilted.projections.moments import Projection, Sensitivity
 
     Project: TypeAlias = Callable[[Likelihood, np.ndarray, np.ndarray, np.ndarray], Projection]
     Sense: TypeAlias = Callable[[Likelihood, np.ndarray, np.ndarray, np.ndarray], Sensitivity]
@@ -67,9 +67,12 @@ class Rule:
     power : float or array [N]
         How much of its site a rule divides out of the marginal before it looks at it: all (EP, QP), a
         fraction (Power EP), nothing (VB).
+    stationary : bool
+        Whether the evidence is stationary in the sites at their fixed point, so that its gradient may hold
+        them fixed.
     sensitivity : callable or None
-        Derivatives of the projection in its cavity, for rules whose evidence is not stationary in the
-        sites (``inference.implicit``); None where the gradient may hold the sites fixed.
+        Derivatives of the projection in its cavity, by which the gradient of an evidence that is not
+        stationary follows the sites (``inference.implicit``).
     single : callable or None
         i -> the rule of one site, where sites have rules of their own (powers).
     double : callable or None
@@ -79,6 +82,7 @@ class Rule:
     update: Callable[[Marginals, Sites, Likelihood, np.ndarray], Update]
     ascends: bool = False
     power: float | np.ndarray = 1.0
+    stationary: bool = True
     sensitivity: Sense | None = None
     single: Callable[[int], Rule] | None = None
     double: Callable[[], Rule] | None = None

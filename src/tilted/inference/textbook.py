@@ -17,7 +17,7 @@ from scipy.linalg.blas import dger
 
 from tilted.gaussian import Marginals, Sites
 from tilted.inference.rule import Rule
-from tilted.linalg import NotPositiveDefinite
+from tilted.numerics.linalg import NotPositiveDefinite
 
 if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood

@@ -29,6 +29,4 @@ def variational_update(marginals: Marginals, sites: Sites, likelihood: Likelihoo
     return Update(Sites(tau, d_mean + tau * m), value - expected_site, d_variance)
 
 
-def rules() -> dict[str, Rule]:
-    """Rules of this module by method name."""
-    return {"vb": Rule(variational_update, ascends=True, power=0.0)}
+VB = Rule(variational_update, ascends=True, power=0.0)

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import gammaln, ndtr
 
-from tilted import linalg
 from tilted.gaussian import require_positive
 from tilted.inference.result import Status
-from tilted.linalg import NotPositiveDefinite
-from tilted.optimise import TRANSFORMS, lbfgs
-from tilted.quadrature import gauss_hermite
+from tilted.numerics import linalg
+from tilted.numerics.linalg import NotPositiveDefinite
+from tilted.numerics.optimise import TRANSFORMS, lbfgs
+from tilted.numerics.quadrature import gauss_hermite
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,6 +4,7 @@ A likelihood answers for whole vectors of sites, in log space:
 
 ``domain(y)``, ``check(y)``  values in its domain, fit for training, or ``ValueError``
 ``tilted(y, m, v, power)``   log Z, derivatives, mean and variance of N(f; m, v) p(y|f)^power
+``tilted_shape(y, m, v)``     skewness and excess kurtosis of the same, from its third and fourth cumulants
 ``tilted_density(y, m, v)``  the same density, with panels, for quadrature
 ``expected_log(y, m, v)``    E[log p] under N(m, v), with derivatives in m and v
 ``log_predictive(y, m, v)``  log of the integral of N(f; m, v) p(y|f)
@@ -13,18 +14,25 @@ A likelihood answers for whole vectors of sites, in log space:
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.likelihoods.logit import Logit
+from tilted.likelihoods.poisson import PoissonSquare
+from tilted.likelihoods.probit import Probit
+from tilted.likelihoods.step import NoisyStep
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tilted.likelihoods.contract import Likelihood
 
-_BY_NAME = {
-    "logit": ("tilted.likelihoods.logit", "Logit"),
-    "probit": ("tilted.likelihoods.probit", "Probit"),
-    "poisson-square": ("tilted.likelihoods.poisson", "PoissonSquare"),
-    "noisy-step": ("tilted.likelihoods.step", "NoisyStep"),
-    "gaussian": ("tilted.likelihoods.gaussian", "GaussianNoise"),
+_BY_NAME: dict[str, Callable[..., Likelihood]] = {
+    "logit": Logit,
+    "probit": Probit,
+    "poisson-square": PoissonSquare,
+    "noisy-step": NoisyStep,
+    "gaussian": GaussianNoise,
 }
 
 
@@ -33,12 +41,7 @@ def names() -> list[str]:
     return sorted(_BY_NAME)
 
 
-def module_of(name: str) -> str:
-    """Module that implements the likelihood called ``name``."""
-    return _BY_NAME[name][0]
-
-
-def get(likelihood: str | Likelihood, **parameters: object) -> Likelihood:
+def get(likelihood: str | Likelihood, **parameters: Any) -> Likelihood:
     """A likelihood by name, or the object itself if it is one already.
 
     Raises
@@ -50,5 +53,4 @@ def get(likelihood: str | Likelihood, **parameters: object) -> Likelihood:
         return likelihood
     if likelihood not in _BY_NAME:
         raise ValueError(f"unknown likelihood '{likelihood}'; known: {', '.join(names())}")
-    module, name = _BY_NAME[likelihood]
-    return getattr(import_module(module), name)(**parameters)
+    return _BY_NAME[likelihood](**parameters)

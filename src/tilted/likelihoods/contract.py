@@ -7,7 +7,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from tilted.quadrature import TiltedDensity
+from tilted.likelihoods.shape import Shape
+from tilted.numerics.quadrature import TiltedDensity
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,9 @@ class Likelihood(Protocol):
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) p(y|f)^power; the power is a float or an array [N], in (0, 1]."""
+
+    def tilted_shape(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
+        """Skewness and excess kurtosis [N] of the tilted distributions (third and fourth cumulants)."""
 
     def tilted_density(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> TiltedDensity:
         """The tilted densities [N] with panels for quadrature."""

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from tilted.likelihoods.contract import Tilted, require_finite, require_powers
-from tilted.quadrature import TiltedDensity, panel_edges
+from tilted.likelihoods.shape import Shape
+from tilted.numerics.quadrature import TiltedDensity, panel_edges
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class GaussianNoise:
             raise ValueError(f"the noise variance must be finite and positive, got {self.noise}")
 
     def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """Targets as floats; ValueError if one is not finite."""
+        """Targets [N] as floats; ValueError if one is not finite."""
         return require_finite(y)
 
     check = domain
@@ -58,8 +59,12 @@ class GaussianNoise:
             variance=v * noise / total,
         )
 
+    def tilted_shape(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
+        """Zeros [N]: the tilted distribution is Gaussian."""
+        return Shape(np.zeros_like(m), np.zeros_like(m))
+
     def tilted_density(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> TiltedDensity:
-        """The tilted density, Gaussian, on 10 standard deviations to either side."""
+        """The tilted densities [N], Gaussian, on 10 standard deviations to either side."""
         moments = self.tilted(y, m, v)
         reach = 10.0 * np.sqrt(moments.variance)
         peak = moments.log_z - 0.5 * np.log(2.0 * np.pi * moments.variance)

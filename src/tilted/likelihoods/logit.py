@@ -23,7 +23,8 @@ import numpy as np
 from scipy.special import expit, log_expit, wrightomega
 
 from tilted.likelihoods.contract import Labels, Tilted, require_powers
-from tilted.quadrature import TiltedDensity, bisect, gaussian_trapezoid, panel_edges
+from tilted.likelihoods.shape import Shape
+from tilted.numerics.quadrature import TiltedDensity, bisect, gaussian_trapezoid, panel_edges
 
 STRIP = 2.7  # log sigma has its nearest singularities at imaginary part pi
 WIDE = 1.2  # sd above which sites share nodes around the step
@@ -55,8 +56,13 @@ class Logit(Labels):
         """E[log p(y|f)] under the tilted distribution N(f; m, v) p(y|f) / Z, arrays [N]."""
         return _moments(y * m, v, np.ones_like(v))[5]
 
+    def tilted_shape(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
+        """Skewness and excess kurtosis of N(f; m, v) sigma(y f) / Z, arrays [N]."""
+        skewness, kurtosis = _shape(y * m, v)
+        return Shape(y * skewness, kurtosis)
+
     def tilted_density(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> TiltedDensity:
-        """Density of f under N(f; m, v) sigma(y f), log-concave, in panels that crowd around the step."""
+        """Densities [N] of f under N(f; m, v) sigma(y f), log-concave; panels crowd around the step."""
         mu = y * m
         delta = _shift(mu, v)
         c = mu + delta
@@ -108,12 +114,10 @@ def _moments(mu: np.ndarray, v: np.ndarray, power: np.ndarray) -> np.ndarray:
     c, sd = mu + delta, np.sqrt(v)
     out = np.empty((6, len(mu)))
     for rows, nodes in _groups(c, sd):
-        at, d, p, var = c[rows, None], delta[rows, None], power[rows, None], v[rows]
+        at, p, var = c[rows, None], power[rows, None], v[rows]
         u, t, w = nodes(c[rows], sd[rows])
         log_sigma, left, right = log_expit(u), expit(-u), expit(u)
-        q = w * np.exp(p * (log_sigma - log_expit(at)) - t * (d / var[:, None]))
-        z = q.sum(axis=1)
-        q /= z[:, None]
+        q, z = _weights(w, t, p * (log_sigma - log_expit(at)), delta[rows] / var)
         steps = np.where(at < 0, right, left)  # the smaller: g' = p left = p (1 - right)
         spread = steps - _mean(q, steps)[:, None]
         d2 = _mean(q, (p * spread) ** 2 - p * left * right)
@@ -129,6 +133,47 @@ def _moments(mu: np.ndarray, v: np.ndarray, power: np.ndarray) -> np.ndarray:
             variance,
             _mean(q, log_sigma),
         )
+    return out
+
+
+def _weights(
+    w: np.ndarray, t: np.ndarray, gain: np.ndarray, slope: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights [n, K] of a tilted distribution at nodes, normalised, and their sum [n] before."""
+    q = w * np.exp(gain - t * slope[:, None])
+    z = q.sum(axis=1)
+    return q / z[:, None], z
+
+
+def _shape(mu: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Skewness and excess kurtosis [2, N] of N(u; mu, v) sigma(u) / Z.
+
+    Third and fourth moments, but where sigma takes little of the variance, and cumulants would be small
+    differences of moments, cumulants of the derivatives g_l of log sigma by the law of total cumulance:
+    d3 = E[g3] + 3 cov(g1, g2) + c3(g1), d4 = E[g4] + 4 cov(g1, g3) + 3 var(g2) + 6 c(g1, g1, g2) + c4(g1).
+    """
+    delta, sd = _shift(mu, v), np.sqrt(v)
+    c = mu + delta
+    out = np.empty((2, len(mu)))
+    for rows, nodes in _groups(c, sd):
+        at, var = c[rows, None], v[rows]
+        u, t, w = nodes(c[rows], sd[rows])
+        left, right = expit(-u), expit(u)
+        q, _ = _weights(w, t, log_expit(u) - log_expit(at), delta[rows] / var)
+        centred = t - _mean(q, t)[:, None]
+        variance = _mean(q, centred**2)
+        third, fourth = _mean(q, centred**3), _mean(q, centred**4) - 3.0 * variance**2
+        g1 = np.where(at < 0, right, left)  # up to sign and a constant the slope, whichever is the smaller
+        a = np.where(at < 0, -1.0, 1.0) * (g1 - _mean(q, g1)[:, None])
+        g2, skew = -left * right, right - left
+        g3 = -g2 * skew
+        b, g4 = g2 - _mean(q, g2)[:, None], g2 * (1.0 + 6.0 * g2)
+        squared = _mean(q, a * a)
+        d3 = _mean(q, g3 + 3.0 * a * b + a**3)
+        d4 = _mean(q, g4 + 4.0 * a * g3 + 3.0 * b * b + 6.0 * a * a * b + a**4) - 3.0 * squared**2
+        small = variance > (1.0 - LOSS) * var
+        out[0, rows] = np.where(small, var**3 * d3, third) / variance**1.5
+        out[1, rows] = np.where(small, var**4 * d4, fourth) / variance**2
     return out
 
 

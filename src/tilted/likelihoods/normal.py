@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr
 
 from tilted.likelihoods.contract import Tilted
+from tilted.likelihoods.shape import Shape, shape_of_hazard, standardised
 
 LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 WIDE = 0.8  # sd above which sites share quadrature nodes around the step of Phi
@@ -47,3 +48,39 @@ def probit_moments(mu: np.ndarray, v: np.ndarray) -> Tilted:
     with np.errstate(over="ignore"):  # cavities wider than 1e77: infinite, and refused by the rule
         variance = v * (1.0 + v * H) / (1.0 + v)
     return Tilted(log_ndtr(z), d1, -loss_of_variance(z, r, H) / (1.0 + v), mu + v * d1, variance)
+
+
+def probit_shape(mu: np.ndarray, v: np.ndarray) -> Shape:
+    """Skewness and excess kurtosis [N] of N(u; mu, v) Phi(u) / Z.
+
+    They are those of a normal truncated at -z, z = mu / sqrt(1 + v), times (v / (v + 1 / H))^(l/2) with its
+    variance H. For z < -2.5, where that is nearly an exponential distribution and the textbook derivatives of
+    log Phi cancel, from the moments k! rho_1 ... rho_k of what exceeds -z.
+    """
+    z = mu / np.sqrt(1.0 + v)
+    r = hazard(z)
+    H = remaining_curvature(z, r)
+    power = v * H / (1.0 + v * H)
+    near = shape_of_hazard(z, r, H, power)
+    far = z < -2.5
+    if not np.any(far):
+        return near
+    a, b, c, d = _ratios_of_excess(-np.where(far, z, -5.0))
+    third = a * (6.0 * b * c - 6.0 * a * b + 2.0 * a * a)
+    fourth = a * (24.0 * b * c * d - 24.0 * a * b * c - 12.0 * a * b * b + 24.0 * a * a * b - 6.0 * a**3)
+    beyond = standardised(third, fourth, a * (2.0 * b - a), power)
+    return Shape(*(np.where(far, x, n) for x, n in zip(beyond, near, strict=True)))
+
+
+def _ratios_of_excess(x: np.ndarray) -> list[np.ndarray]:
+    """rho_1 to rho_4 [N]: rho_k = I_k / I_{k-1}, I_k the integral of t^k / k! exp(-x t - t^2 / 2) over t > 0.
+
+    By parts I_{k-1} = x I_k + (k + 1) I_{k+1}, a continued fraction in positive terms.
+    """
+    fraction, found = x, []
+    for k in range(100, 0, -1):
+        ratio = 1.0 / fraction
+        if k <= 4:
+            found.append(ratio)
+        fraction = x + k * ratio
+    return found[::-1]

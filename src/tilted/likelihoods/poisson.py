@@ -19,7 +19,8 @@ import numpy as np
 from scipy.special import dawsn, gammaln, xlogy
 
 from tilted.likelihoods.contract import Tilted, require_finite, require_powers
-from tilted.quadrature import TiltedDensity, bisect, gauss_legendre, integrate, panel_edges
+from tilted.likelihoods.shape import Shape, shape_by_panels
+from tilted.numerics.quadrature import TiltedDensity, bisect, gauss_legendre, integrate, panel_edges
 
 DROP = 50.0
 HALVINGS = 14
@@ -135,6 +136,14 @@ class PoissonSquare:
         d1, d2 = np.where(none, -2.0 * powers * m / spread, d1), np.where(none, -2.0 * powers / spread, d2)
         log_z = np.where(none, -0.5 * np.log(spread) - powers * m**2 / spread, log_z)
         return log_z, d1, d2, np.where(none, m / spread, mean), np.where(none, v / spread, variance)
+
+    def tilted_shape(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
+        """Skewness and excess kurtosis of N(f; m, v) Poisson(y; f^2) / Z, arrays [N], by panels.
+
+        0 where the count is; two lobes of equal mass, at m = 0, have a kurtosis down to -2.
+        """
+        skewness, kurtosis = shape_by_panels(self, y, m, v)
+        return Shape(np.where((y == 0) | (m == 0), 0.0, skewness), np.where(y == 0, 0.0, kurtosis))
 
     def tilted_density(
         self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0

@@ -23,10 +23,12 @@ from tilted.likelihoods.normal import (
     hazard,
     loss_of_variance,
     probit_moments,
+    probit_shape,
     remaining_curvature,
 )
 from tilted.likelihoods.probit_power import powered_moments
-from tilted.quadrature import TiltedDensity, bisect, gaussian_trapezoid, panel_edges
+from tilted.likelihoods.shape import Shape
+from tilted.numerics.quadrature import TiltedDensity, bisect, gaussian_trapezoid, panel_edges
 
 STRIP = 2.7  # the zeros of Phi nearest to the real line have imaginary part 2.81
 DROP = 50.0  # panels reach down to exp(-DROP) of the mode
@@ -55,6 +57,11 @@ class Probit(Labels):
             one = probit_moments(y * m, v)
             return Tilted(one.log_z, y * one.d1, one.d2, m + v * (y * one.d1), one.variance)
         return _powered(y, m, v, powers)
+
+    def tilted_shape(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
+        """Skewness and excess kurtosis of N(f; m, v) Phi(y f) / Z, arrays [N]."""
+        skewness, kurtosis = probit_shape(y * m, v)
+        return Shape(y * skewness, kurtosis)
 
     def tilted_density(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> TiltedDensity:
         """Densities [N] of f under N(f; m, v) Phi(y f), log-concave.

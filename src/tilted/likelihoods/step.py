@@ -14,7 +14,8 @@ from scipy.special import log_ndtr
 
 from tilted.likelihoods.contract import Labels, Tilted, require_powers
 from tilted.likelihoods.normal import LOG_SQRT_2PI
-from tilted.quadrature import TiltedDensity, panel_edges
+from tilted.likelihoods.shape import Shape, shape_of_hazard
+from tilted.numerics.quadrature import TiltedDensity, panel_edges
 
 TAIL = 10.0  # standard deviations, or 50 decay lengths of a tail beyond zero, that panels cover
 NEAR = 2.0 ** -np.arange(1.0, 13.0)  # further panel ends towards the step, in units of the reach
@@ -49,13 +50,24 @@ class NoisyStep(Labels):
         With z = y m / sqrt(v), Z = a Phi(z) + b Phi(-z), a = (1 - eps)^power, b = eps^power, and
         w = (a - b) phi(z) / Z: mean m + y sqrt(v) w, variance v (1 - w (z + w)).
         """
-        power, sd = require_powers(power, m), np.sqrt(v)
+        sd = np.sqrt(v)
         z = y * m / sd
-        log_a, log_b = power * np.log1p(-self.flips), power * np.log(self.flips)
-        log_z = np.logaddexp(log_a + log_ndtr(z), log_b + log_ndtr(-z))
-        w = -np.expm1(log_b - log_a) * np.exp(log_a - 0.5 * z**2 - LOG_SQRT_2PI - log_z)
+        log_z, w = self._hazard(z, require_powers(power, m))
         loss = w * (z + w)
         return Tilted(log_z, y * w / sd, -loss / v, m + y * sd * w, v * (1.0 - loss))
+
+    def tilted_shape(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
+        """Skewness and excess kurtosis of N(f; m, v) p(y|f) / Z, arrays [N]: w' = -w (z + w)."""
+        z = y * m / np.sqrt(v)
+        _, w = self._hazard(z, np.ones_like(z))
+        skewness, kurtosis = shape_of_hazard(z, w, 1.0 - w * (z + w))
+        return Shape(y * skewness, kurtosis)
+
+    def _hazard(self, z: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """log Z and w = d log Z / dz, arrays [N]."""
+        log_a, log_b = power * np.log1p(-self.flips), power * np.log(self.flips)
+        log_z = np.logaddexp(log_a + log_ndtr(z), log_b + log_ndtr(-z))
+        return log_z, -np.expm1(log_b - log_a) * np.exp(log_a - 0.5 * z**2 - LOG_SQRT_2PI - log_z)
 
     def tilted_expected_log(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """E[log p(y|f)] under the tilted distribution N(f; m, v) p(y|f) / Z, arrays [N]."""

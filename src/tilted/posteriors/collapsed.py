@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg.blas import dger, dsyrk
 
-from tilted import linalg
+from tilted.numerics import linalg
 from tilted.posteriors.conditional import Blocks, Diagonal
 from tilted.posteriors.features import Points, Windows
 from tilted.posteriors.pseudo import PseudoPoints, check_jitter

@@ -14,8 +14,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg.blas import ssymv
 
-from tilted import linalg
 from tilted.gaussian import Marginals, Sites
+from tilted.numerics import linalg
 
 COLUMNS = 128  # handled at once where a part of K is copied
 
@@ -48,6 +48,29 @@ class DenseState:
     factor: np.ndarray = field(repr=False)
     root: np.ndarray | None = field(repr=False)
     negative_sites: int = 0
+
+    def inner_precision(self) -> np.ndarray:
+        """W = (K + T^-1)^-1 = T - T Sigma T, [N, N], finite for zero and negative site precisions."""
+        tau = self.sites.tau
+        if self.root is not None:
+            half = linalg.solve_lower(self.factor, self.root.T)
+            return np.diag(tau) - tau[:, None] * (half.T @ half) * tau
+        root = np.sqrt(tau)
+        W = linalg.mirror_lower(linalg.gram_lower(self.factor))
+        W *= root
+        W *= root[:, None]
+        return W
+
+    def predict(
+        self, cross: np.ndarray, prior_variance: float | np.ndarray, prior_mean: float | np.ndarray = 0.0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Latent mean and variance [N*] at new points, from the cross covariance [N*, N]."""
+        mean = prior_mean + cross @ self.weights
+        if self.negative_sites:
+            W = self.inner_precision()
+            return mean, prior_variance - np.einsum("ij,ij->i", cross @ W, cross)
+        half = (cross * np.sqrt(self.sites.tau)) @ self.factor.T
+        return mean, prior_variance - np.einsum("ij,ij->i", half, half)
 
 
 @dataclass(frozen=True)
@@ -147,8 +170,8 @@ class Dense:
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = explained / tau
         for columns in _blocks(np.flatnonzero(weak)):
-            part = inverse @ (root[:, None] * self.K[:, columns])
-            variance[columns] = np.diagonal(self.K)[columns] - np.einsum("ij,ij->j", part, part)
+            half = inverse @ (root[:, None] * self.K[:, columns])
+            variance[columns] = np.diagonal(self.K)[columns] - np.einsum("ij,ij->j", half, half)
         return variance, log_det, inverse, None
 
     def _weights(self, scale: np.ndarray, shift: np.ndarray, factor: np.ndarray) -> np.ndarray:
@@ -187,8 +210,8 @@ class Dense:
         if state.root is not None:
             half = linalg.solve_lower(state.factor, state.root.T)
             return half.T @ half
-        part = state.factor @ (np.sqrt(state.sites.tau)[:, None] * self.K)
-        return self.K - part.T @ part
+        half = state.factor @ (np.sqrt(state.sites.tau)[:, None] * self.K)
+        return self.K - half.T @ half
 
     def marginal(self, mean: np.ndarray, covariance: np.ndarray, i: int) -> Marginals:
         """Marginal of one point of a running sequential sweep, as arrays of length 1."""
@@ -204,38 +227,12 @@ class Dense:
         moved = mean + column * (scale * (d_nu - d_tau * mean[i]))
         return moved, covariance - np.multiply.outer(column * (d_tau * scale), column)
 
-    def inner_precision(self, state: DenseState) -> np.ndarray:
-        """W = (K + T^-1)^-1 = T - T Sigma T, [N, N], finite for zero and negative site precisions."""
-        tau = state.sites.tau
-        if state.negative_sites:
-            return np.diag(tau) - tau[:, None] * self.covariance(state) * tau
-        root = np.sqrt(tau)
-        W = linalg.mirror_lower(linalg.gram_lower(state.factor))
-        W *= root
-        W *= root[:, None]
-        return W
-
     def evidence_derivative(self, state: DenseState) -> np.ndarray:
         """d log_normaliser / dK with the sites held fixed, [N, N]: (a a^T - W) / 2."""
-        W = self.inner_precision(state)
+        W = state.inner_precision()
         W *= -0.5
         W += np.multiply.outer(0.5 * state.weights, state.weights)
         return W
-
-    def predict(
-        self,
-        state: DenseState,
-        cross: np.ndarray,
-        prior_variance: float | np.ndarray,
-        prior_mean: float | np.ndarray = 0.0,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Latent mean and variance [N*] at new points, from the cross covariance [N*, N]."""
-        mean = prior_mean + cross @ state.weights
-        if state.negative_sites:
-            W = self.inner_precision(state)
-            return mean, prior_variance - np.einsum("ij,ij->i", cross @ W, cross)
-        part = (cross * np.sqrt(state.sites.tau)) @ state.factor.T
-        return mean, prior_variance - np.einsum("ij,ij->i", part, part)
 
 
 def _blocks(index: np.ndarray) -> list[np.ndarray]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted import linalg
 from tilted.gaussian import require_positive
+from tilted.numerics import linalg
 from tilted.posteriors.collapsed import Gradient, check_data, check_noise
 
 if TYPE_CHECKING:

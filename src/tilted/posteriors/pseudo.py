@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted import linalg
 from tilted.gaussian import require_positive
+from tilted.numerics import linalg
 from tilted.posteriors.features import Points, Windows
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted import linalg
 from tilted.gaussian import Marginals, Sites
+from tilted.numerics import linalg
 from tilted.posteriors.pseudo import PseudoPoints
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""The reproduction of four papers: their experiments, records, tables, figures and verdicts."""

@@ -1,0 +1,175 @@
+"""Tables that are read as their entry says (``sets`` in ``sources.yaml``), without a reader of their own.
+
+A row is a line. Cells are divided by ``delimiter`` (then they may be quoted), or by blanks without one.
+Columns are named by the header or, from 0, by number. What is in ``drop`` is not looked at. A row with a cell
+in ``missing`` is left out. A column in ``one_hot`` gives a feature for each of its values, sorted; all other
+cells are finite numbers. Files of one set are read one after the other.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.data.readers import Raw, Row
+from papers.data.registry import DataError, RegistryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from papers.data.schema import Entry
+
+
+def is_described(entry: Entry) -> bool:
+    """Whether an entry says how its files are read."""
+    return "target" in entry
+
+
+def read(name: str, entry: Entry, paths: list[Path]) -> Raw:
+    """Read a set.
+
+    Raises
+    ------
+    RegistryError
+        If the entry names a column that is not there, or one twice; names the field.
+    DataError
+        If a cell is not what it must be; names set, file, line and column.
+    """
+    table = _joined(name, entry, paths)
+    place = table.places(entry)
+    (target,), dropped, coded = place["target"], place["drop"], place["one_hot"]
+    used = [c for c in range(len(table.header)) if c not in dropped]
+    missing = set(map(str, entry.get("missing", [])))
+    rows = [row for row in table.rows if not missing.intersection(row.cells[c] for c in used)]
+    if not rows:
+        raise DataError(f"set '{name}': every row has a missing value")
+    columns, features = [], []
+    for c in used:
+        if c in coded:
+            values = sorted({row.cells[c] for row in rows})
+            columns += [[float(row.cells[c] == value) for row in rows] for value in values]
+            features += [f"{table.header[c]}={value}" for value in values]
+        elif c != target:
+            columns.append([table.number(row, c) for row in rows])
+            features.append(table.header[c])
+    if not columns:
+        raise RegistryError(f"sources.yaml: sets/{name}: no feature is left")
+    return Raw(np.column_stack(columns), _targets(table, entry, rows, target), tuple(features))
+
+
+def _targets(table: _Table, entry: Entry, rows: list[Row], column: int) -> np.ndarray:
+    """Labels -1 and +1, counts, or numbers [N]."""
+    if entry["task"] == "classification":
+        label = {str(cell): 1.0 for cell in entry["positive"]} | {
+            str(cell): -1.0 for cell in entry["negative"]
+        }
+        for row in rows:
+            if row.cells[column] not in label:
+                raise table.wrong(row, column, "is neither positive nor negative")
+        y = np.array([label[row.cells[column]] for row in rows])
+        if np.all(y == y[0]):
+            raise DataError(f"set '{table.name}': every label is {y[0]:+g}")
+        return y
+    y = np.array([table.number(row, column) for row in rows])
+    if entry["task"] == "counts":
+        for row, value in zip(rows, y, strict=True):
+            if value < 0 or value != np.round(value):
+                raise table.wrong(row, column, "is not a count 0, 1, ...")
+    return y
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Names of the columns, and the rows of all files of a set."""
+
+    name: str
+    header: tuple[str, ...]
+    rows: list[Row]
+
+    def wrong(self, row: Row, column: int, what: str) -> DataError:
+        where = f"column '{self.header[column]}': '{row.cells[column]}'"
+        return DataError(f"set '{self.name}': {row.error(f'{where} {what}')}")
+
+    def number(self, row: Row, column: int) -> float:
+        """A cell that is a finite number."""
+        try:
+            value = math.nan if "_" in row.cells[column] else float(row.cells[column])
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise self.wrong(row, column, "is not a finite number")
+        return value
+
+    def places(self, entry: Entry) -> dict[str, list[int]]:
+        """Field of the entry -> numbers of the columns it names."""
+        drop, coded = entry.get("drop", []), entry.get("one_hot", [])
+        found: dict[str, list[int]] = {}
+        for field, columns in {"target": [entry["target"]], "drop": drop, "one_hot": coded}.items():
+            found[field] = []
+            for column in columns:
+                where = f"sources.yaml: sets/{self.name}/{field}: column '{column}'"
+                place = self.place(column)
+                if place is None:
+                    known = ", ".join(self.header)
+                    raise RegistryError(f"{where} is not, or not once, in the file, which has: {known}")
+                if any(place in places for places in found.values()):
+                    raise RegistryError(f"{where} is named twice")
+                found[field].append(place)
+        return found
+
+    def place(self, column: str | int) -> int | None:
+        """Number of a column; None where there is none, or several of the name."""
+        n = len(self.header)
+        if isinstance(column, int):
+            return column % n if -n <= column < n else None
+        return self.header.index(column) if self.header.count(column) == 1 else None
+
+
+def _joined(name: str, entry: Entry, paths: list[Path]) -> _Table:
+    """The files one after the other."""
+    titled, header, rows = entry.get("header", False), None, []
+    for path in paths:
+        found = list(_rows(path, entry.get("delimiter")))
+        if len(found) <= titled:
+            raise DataError(f"set '{name}': {path} has no rows")
+        first = found[0].cells
+        titles = first if titled else tuple(f"column{c}" for c in range(len(first)))
+        header = header or titles
+        wrong = [row.error(f"{len(row.cells)} columns, expected {len(header)}") for row in found
+                 if len(row.cells) != len(header)]  # fmt: skip
+        if titles != header:
+            wrong.append(found[0].error(f"header {', '.join(titles)}, expected {', '.join(header)}"))
+        if wrong:
+            raise DataError(f"set '{name}': {wrong[0]}")
+        rows += found[titled:]
+    return _Table(name, header or (), rows)
+
+
+def _rows(path: Path, delimiter: str | None) -> Iterator[Row]:
+    """Non-empty lines of a text file, split."""
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        text = content.decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not a text file: {error}") from None
+    if delimiter is None:
+        numbered = enumerate(text.splitlines(), 1)
+        yield from (Row(path, number, tuple(line.split())) for number, line in numbered if line.strip())
+        return
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True
+    )
+    try:
+        for cells in reader:
+            if any(cells):
+                yield Row(path, reader.line_num, tuple(cell.strip() for cell in cells))
+    except csv.Error as error:
+        raise DataError(f"{path}, line {reader.line_num}: {error}") from None

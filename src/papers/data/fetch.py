@@ -1,0 +1,261 @@
+"""Raw files: a local copy, a mirror, or the sources, always with checksums.
+
+A file appears under its name only when its checksum is right: downloads go to a uniquely named temporary
+file in the target folder, which is synced and renamed, or removed on any failure. A place has a time limit
+altogether and may send no more bytes than the registry expects, so that no server can hold a run.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import os
+import shutil
+import sys
+import threading
+import uuid
+import zlib
+from concurrent.futures import Future, wait
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.data.registry import DataError, data_home
+from papers.evidence.files import replacing, writing_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import BinaryIO
+
+    import requests
+
+    from papers.data.schema import File
+
+MIRROR_VARIABLE = "TILTED_DATA_MIRROR"
+TIMEOUT = 30.0
+DEADLINE = 300.0
+RETRIES = 2
+
+
+class DownloadError(DataError):
+    """A raw file could not be had; says what was tried and how to place it by hand."""
+
+
+def fetch(
+    file: File,
+    home: str | Path | None = None,
+    mirror: str | None = None,
+    timeout: float = TIMEOUT,
+    progress: bool | None = None,
+    deadline: float = DEADLINE,
+) -> Path:
+    """The local path of a raw file, downloaded if it is not there yet.
+
+    Parameters
+    ----------
+    file : dict
+        Entry of the registry: path, sha256, bytes, urls, and for stored .gz files plain_sha256.
+    home : path, optional
+        Data folder (``registry.data_home``).
+    mirror : str, optional
+        Folder or base URL tried first, by default the environment's ``TILTED_DATA_MIRROR``: the
+        registry's relative path below it, then the bare file name, as stored or without ``.gz``.
+    timeout : float
+        Seconds without an answer after which a try counts as failed.
+    progress : bool, optional
+        Whether to show a progress bar; by default only where stderr is a terminal.
+    deadline : float
+        Seconds that one URL may take altogether, its retries included.
+
+    Raises
+    ------
+    DownloadError
+        If the file present has a wrong checksum, or every place failed.
+    """
+    target = data_home(home) / "raw" / file["path"]
+    if target.is_file():
+        if _is_right(target, file):
+            return target
+        raise DownloadError(
+            f"{target} has sha256 {sha256_of(target)}, expected {file['sha256']}; it is not used: "
+            "delete it and run again"
+        )
+    tried = []
+    progress = sys.stderr.isatty() if progress is None else progress
+    mirror = mirror or os.environ.get(MIRROR_VARIABLE) or ""
+    for place, how in _places(file, mirror):
+        with writing_in(target.parent):
+            reason = _try(place, how, file, target, timeout, deadline, progress)
+        if reason is None:
+            return target
+        tried.append(f"  {place}: {reason}")
+    listing = "\n".join(tried) or "  no mirror given and no URL known"
+    raise DownloadError(
+        f"could not get '{file['path']}'; tried:\n{listing}\n"
+        f"To place it by hand: save the file as {target} "
+        f"(sha256 {file['sha256']}, {file['bytes']} bytes)"
+        + (f", from {file['urls'][0]}" if file["urls"] else "")
+        + f"; or set {MIRROR_VARIABLE} to a folder or URL that has it."
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """Hex digest of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _is_right(path: Path, file: File) -> bool:
+    """Whether a stored file has the right bytes, or holds the right plain bytes compressed."""
+    if sha256_of(path) == file["sha256"]:
+        return True
+    if "plain_sha256" not in file:
+        return False
+    try:
+        with gzip.open(path, "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest() == file["plain_sha256"]
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
+def _places(file: File, mirror: str) -> Iterator[tuple[str, str]]:
+    """(place, how) in the order to try; how is "folder" or "url"."""
+    stored, bare = file["path"], Path(file["path"]).name
+    candidates = dict.fromkeys([stored, bare])
+    if stored.endswith(".gz"):
+        candidates.update(dict.fromkeys([stored[:-3], bare[:-3]]))
+    if mirror:
+        how = "url" if mirror.lower().startswith(("http://", "https://")) else "folder"
+        for name in candidates:
+            yield f"{mirror.rstrip('/')}/{name}", how
+    for url in file["urls"]:
+        yield url, "url"
+
+
+def _try(
+    place: str, how: str, file: File, target: Path, timeout: float, deadline: float, progress: bool
+) -> str | None:
+    """Bring one place's bytes to ``target``; the reason if that failed, else None."""
+    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        if how == "folder" and not Path(place).is_file():
+            return "no such file"
+        with partial.open("wb") as stream:
+            sink = _Capped(stream, max(file["bytes"], file.get("plain_bytes", 0)))
+            if how == "folder":
+                with Path(place).open("rb") as source:
+                    shutil.copyfileobj(source, sink)
+            else:
+                _within(deadline, _download, place, sink, timeout, progress)
+        return _accept(partial, file, target)
+    except OSError as error:  # connection, time-out, HTTP status, too many bytes, disk
+        return f"{type(error).__name__}: {_reason(error)}"
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+class _Capped:
+    """A file opened for writing that takes ``limit`` bytes and no more."""
+
+    def __init__(self, stream: BinaryIO, limit: int):
+        self.stream, self.limit, self.flush = stream, limit, stream.flush
+
+    def write(self, chunk: bytes) -> int:
+        if self.stream.tell() + len(chunk) > self.limit:
+            raise OSError(f"wrong content: more than the {self.limit} bytes expected")
+        return self.stream.write(chunk)
+
+    def restart(self) -> None:
+        """Forget what was written."""
+        self.stream.seek(0)
+        self.stream.truncate()
+
+
+def _within(seconds: float, work: Callable[..., None], *arguments: object) -> None:
+    """Call ``work`` in a thread; TimeoutError if it is not done in time.
+
+    A read's own time-out bounds the wait for the next byte only. A late thread is left behind: it does not
+    keep the interpreter alive, and it ends at its next write, since its file is closed by then.
+    """
+    outcome: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            work(*arguments)
+            outcome.set_result(None)
+        except BaseException as error:  # raised again where the result is asked for
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    if not wait([outcome], seconds).done:
+        raise TimeoutError(f"not complete after {seconds:g} s")
+    outcome.result()
+
+
+def _download(url: str, sink: _Capped, timeout: float, progress: bool) -> None:
+    """Download with pooch, with a progress bar if wanted and a few retries of passing faults."""
+    import pooch
+    import requests
+
+    downloader = pooch.HTTPDownloader(
+        progressbar=progress, timeout=timeout, hooks={"response": functools.partial(_refuse_downgrade, url)}
+    )
+    for attempt in range(RETRIES + 1):
+        sink.restart()
+        try:
+            downloader(url, sink, None)
+            return
+        except requests.HTTPError as error:
+            if error.response is None or error.response.status_code < 500 or attempt == RETRIES:
+                raise
+        except requests.RequestException:
+            if attempt == RETRIES:
+                raise
+
+
+def _refuse_downgrade(url: str, response: requests.Response, **_: object) -> None:
+    """ConnectionError where a server asked by https sends us on to a place without encryption."""
+    import requests
+
+    on = response.headers.get("Location", "") if response.is_redirect else ""
+    if url.lower().startswith("https://") and on.lower().startswith("http://"):
+        raise requests.ConnectionError(f"redirected from https to {on}")
+
+
+def _accept(partial: Path, file: File, target: Path) -> str | None:
+    """Rename to the target if the checksum is right, or compress the right plain bytes of a stored .gz.
+
+    Then readers look at the plain checksum.
+    """
+    digest, size = sha256_of(partial), partial.stat().st_size
+    if digest == file["sha256"]:
+        with partial.open("rb") as stream:
+            os.fsync(stream.fileno())
+        os.replace(partial, target)
+        return None
+    if digest == file.get("plain_sha256"):
+        plain = partial.read_bytes()
+        with replacing(target) as out, gzip.GzipFile(filename="", fileobj=out, mode="wb", mtime=0) as packed:
+            packed.write(plain)
+        return None
+    short = "truncated" if size < file["bytes"] else "wrong content"
+    expected = f"{file['bytes']} bytes with {file['sha256']}"
+    return f"{short}: {size} bytes with sha256 {digest}, expected {expected}"
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong in a line: the innermost cause, since the outer layers repeat the URL."""
+    text = str(error)
+    if "IncompleteRead" in text:
+        return f"truncated, {_brief(text)}"
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, OSError) and inner.errno and inner.strerror:
+            return inner.strerror  # for example "Connection refused"
+        inner = inner.__cause__ or inner.__context__
+    return _brief(text)
+
+
+def _brief(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 200 else text[:197] + "..."

@@ -1,0 +1,194 @@
+"""The registry of data sets, ``data/sources.yaml``."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from papers.data import sets
+
+if TYPE_CHECKING:
+    from papers.data.schema import Entry, File, Images, Kind, Line, Registry
+
+DATASETS: Literal["datasets"] = "datasets"
+VARIANTS = ("as-released", "as-described", "corrected")
+
+
+class DataError(ValueError):
+    """Data or its registry is not what it must be; the message names the file and what is wrong."""
+
+
+class RegistryError(DataError):
+    """``sources.yaml`` is not valid; the message names the offending entry."""
+
+
+def data_home(explicit: str | Path | None = None) -> Path:
+    """The folder with ``sources.yaml``, ``raw/`` and ``standard/``.
+
+    The argument, else the environment variable ``TILTED_DATA``, else ``data/`` of the source checkout
+    that this package is installed from.
+
+    Raises
+    ------
+    DataError
+        If there is no ``sources.yaml`` in it.
+    """
+    checkout = Path(__file__).resolve().parents[3] / "data"
+    home = Path(explicit or os.environ.get("TILTED_DATA") or checkout)
+    if not (home / "sources.yaml").is_file():
+        raise DataError(
+            f"no sources.yaml in {home}; set TILTED_DATA to the data/ folder of a checkout of tilted"
+        )
+    return home
+
+
+def load_registry(home: str | Path | None = None) -> Registry:
+    """The validated registry, entries of ``sets`` also where sets of their task are (`papers.data.sets`).
+
+    Raises
+    ------
+    RegistryError
+        If the file is not valid YAML or breaks its schema; names the offending entry.
+    """
+    path = data_home(home) / "sources.yaml"
+    return _load(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _load(path: Path, _stamp: int) -> Registry:
+    import yaml
+
+    try:
+        registry: Registry = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise RegistryError(f"{path} is not valid YAML: {error}") from None
+    schema = Path(__file__).with_name("sources.schema.json")
+    _validate(registry, json.loads(schema.read_text(encoding="utf-8")), path)
+    wrong = sets.place(registry, VARIANTS)
+    if wrong:
+        raise RegistryError(f"{path}: {wrong}")
+    named = [
+        (f"{kind}/{name}", [*_keys(entry), *entry.get("optional_files", [])])
+        for kind in TASKS
+        for name, entry in registry[kind].items()
+    ]
+    named += [
+        (f"images/{name}", sum(images["files"].values(), [])) for name, images in registry["images"].items()
+    ]
+    for where, keys in named:
+        unknown = sorted(set(keys) - set(registry["files"]))
+        if unknown:
+            raise RegistryError(f"{path}: {where} names unknown files {unknown}")
+    return registry
+
+
+def _validate(registry: object, schema: dict[str, object], path: Path) -> None:
+    """RegistryError naming the place of the first thing that the schema does not allow."""
+    from jsonschema import Draft202012Validator
+
+    error = next(iter(Draft202012Validator(schema).iter_errors(registry)), None)
+    if error is not None:
+        where = "/".join(str(part) for part in error.absolute_path) or "top level"
+        about = error.schema.get("description", "") if isinstance(error.schema, dict) else ""
+        what = about if about and error.validator == "not" else error.message
+        what += f" ({about})" if about and error.validator in ("pattern", "type") else ""
+        if error.validator == "additionalProperties" and error.absolute_path:
+            what += f"; known: {', '.join(error.schema['properties'])}"
+        raise RegistryError(f"{path}: {where}: {what}")
+
+
+def names_of(kind: Kind, home: str | Path | None = None) -> list[str]:
+    """Names of the sets of a kind."""
+    return list(load_registry(home)[kind])
+
+
+def entry(kind: Kind, name: str, home: str | Path | None = None) -> Entry:
+    """The registry's entry of a set; DataError listing the known ones for an unknown name."""
+    known = load_registry(home)[kind]
+    if name not in known:
+        noun = "data" if kind == DATASETS else kind
+        raise DataError(f"unknown {noun} set '{name}'; known: {', '.join(known)}")
+    return known[name]
+
+
+def files_of(kind: Kind, name: str, home: str | Path | None = None) -> list[File]:
+    """File entries of a set, in order (none for a bundled one); errors as `entry`."""
+    files = load_registry(home)["files"]
+    return [files[key] for key in _keys(entry(kind, name, home))]
+
+
+def _keys(entry: Entry) -> list[str]:
+    return [entry["file"]] if "file" in entry else entry.get("files", [])
+
+
+names = partial(names_of, DATASETS)
+entry_of = partial(entry, DATASETS)
+raw_files = partial(files_of, DATASETS)
+"""The same of the QP paper's sets."""
+
+
+def task_of(name: str, home: str | Path | None = None) -> str:
+    """Task of one of these, "classification" or "counts"; errors as `entry`."""
+    return entry_of(name, home)["task"]
+
+
+def file_entry(path: str, home: str | Path | None = None) -> File:
+    """The registry's entry of the raw file stored as ``path``; DataError if there is none."""
+    for file in load_registry(home)["files"].values():
+        if file["path"] == path:
+            return file
+    raise DataError(f"no raw file '{path}' in sources.yaml")
+
+
+def shape_of(entry: Entry, variant: str) -> list[int]:
+    """Rows and features of a set in a variant."""
+    return entry["shape"] if "shape" in entry else entry["shapes"][variant]
+
+
+def table_of_datasets(home: str | Path | None = None) -> list[Line]:
+    """One row a set, of every paper: name, row of its table, task, size, whether it is here, source."""
+    registry = load_registry(home)
+    lines = []
+    for kind, (task, variant) in TASKS.items():
+        for name in registry[kind]:
+            about = entry(kind, name, home)
+            size = shape_of(about, variant)
+            lines.append(_line(name, about, task or about["task"], size, files_of(kind, name, home), home))
+    for name, images in registry["images"].items():
+        train, test = images["shapes"]["train"], images["shapes"]["test"]
+        files = [registry["files"][key] for keys in images["files"].values() for key in keys]
+        size = [train[0] + test[0], math.prod(train[1:])]
+        lines.append(_line(name, images, "classification", size, files, home))
+    return lines
+
+
+TASKS: dict[Kind, tuple[str, str]] = {
+    DATASETS: ("", "as-released"),
+    "regression": ("regression", "regression"),
+    "classification": ("classification (Power EP)", "corrected"),
+    "relaxed": ("classification (relaxed EP)", "relaxed"),
+}
+"""Kind -> what its sets are for, unless each says so, and the variant whose size is listed."""
+
+
+def _line(
+    name: str, about: Entry | Images, task: str, size: list[int], files: list[File], home: str | Path | None
+) -> Line:
+    here = [(data_home(home) / "raw" / file["path"]).is_file() for file in files]
+    bundled = about.get("bundled", "")
+    return {
+        "name": name,
+        "row": about["row"],
+        "task": task,
+        "rows": size[0],
+        "features": size[1],
+        "bytes": sum(file["bytes"] for file in files) or "-",
+        "present": "bundled" if not files else "yes" if all(here) else "no",
+        "licence": about["licence"],
+        "citation": about["citation"],
+        "source": str(bundled) if not files else files[0]["urls"][0] if files[0]["urls"] else "-",
+    }

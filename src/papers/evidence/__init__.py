@@ -1,0 +1,1 @@
+"""What the four papers share: records, runs, comparisons, verdicts, pages and figures."""

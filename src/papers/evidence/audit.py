@@ -1,0 +1,284 @@
+"""Findings as files: ``audit.csv`` (a line a claim and protocol), ``audit_rows.csv``, ``audit.md``.
+
+A paper is a `Chapter`; another paper needs its claims judged, its words, and nothing here.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.evidence import claims
+from papers.evidence.grid import WIDTH, grid
+from papers.evidence.store import write_text
+from papers.evidence.verdicts import MISSING, NO, SHOWN, UNDECIDED, UNTESTABLE, YES, Block, Finding, Line
+
+if TYPE_CHECKING:
+    from papers.evidence.verdicts import Inference
+
+COLUMNS = tuple("id paper protocol verdict effect interval test n note".split())
+SAMPLE = ("low", "high", "p", "p_holm", "p_equivalent", "status")
+ROW_COLUMNS = (
+    "id", "protocol", "block", "row", "quantity", "unit", "effect", "sd", *SAMPLE,
+    "p_sign", "p_signed_rank", *(f"general_{name}" for name in SAMPLE), "n", "n_folds", "note",
+)  # fmt: skip
+
+UNITS = {
+    "nats": (1000.0, "10^-3 nats", "+.3f"),
+    "error": (100.0, "percentage points", "+.3f"),
+    "share": (100.0, "%", ".1f"),
+    "excess": (1.0, "", ".3g"),
+    "factor": (1.0, "ratio", ".2f"),
+    "relative": (100.0, "% (log ratio)", "+.2f"),
+    "rank": (1.0, "ranks", "+.2f"),
+    "sweeps": (1.0, "sweeps", "+.1f"),
+}
+"""Unit of a line -> (factor, printed unit, format)."""
+
+SCORED = ["sd", "On sample, 95 %", "p", "Equiv. p", "Generalising, 95 %", "p"]
+
+LEGEND = """\
+A verdict comes from rows. Holds: every row is yes; in part: the majority; does not hold: no majority even
+if every row without data were yes; not testable: rows without data would decide. An undecided row does not
+count for the claim. In brackets: rows that are yes, of all, or, where some are undecided, how many are what.
+The verdict is about this sample (the data sets as they are; chance is in the splits, seeds are
+independent); what a new data set of the same kind would be expected to show, the generalising estimate,
+stands beside it in the row tables and is much less certain. Tests, margins and the rule are explained in
+`docs/audit-method.md`, every number is in `audit_rows.csv`."""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A paper's part of the audit.
+
+    Attributes
+    ----------
+    heading : str
+        Of its summary, such as "Which claims of the QP paper hold".
+    findings : sequence of Finding
+        By claim, then by protocol.
+    legend : str
+        What a reader of this paper's claims has to know besides `LEGEND`.
+    notes : mapping
+        Claim -> lines beside it in ``audit.md``.
+    appendix : str
+        Markdown after its last claim.
+    """
+
+    heading: str
+    findings: Sequence[Finding]
+    legend: str = ""
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    appendix: str = ""
+
+
+def write(chapters: Sequence[Chapter], folder: Path) -> list[Path]:
+    """Write the three files, paper by paper."""
+    findings = [finding for chapter in chapters for finding in chapter.findings]
+    return [
+        write_text(folder / "audit.csv", _csv(COLUMNS, map(_summary, findings))),
+        write_text(folder / "audit_rows.csv", _csv(ROW_COLUMNS, _rows(findings))),
+        write_text(folder / "audit.md", markdown(chapters)),
+    ]
+
+
+def _csv(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    import pandas as pd
+
+    cells = [[_cell(value) for value in line] for line in lines]
+    return pd.DataFrame(cells, columns=list(columns)).to_csv(index=False, lineterminator="\n")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.8g}"
+    return str(value)
+
+
+def _summary(finding: Finding) -> tuple[object, ...]:
+    """A line of audit.csv: the numbers are of the row on which the claim is worst off."""
+    block, line = finding.blocks[0], finding.blocks[0].decisive
+    paper = claims.load()[finding.id].paper
+    note = _note(finding)
+    if line is None:
+        return (finding.id, paper, finding.protocol, finding.verdict, "", "", block.test, 0, note)
+    interval = f"[{line.sample.low:.6g}, {line.sample.high:.6g}]"
+    effect = f"{line.effect:.6g}"
+    return (finding.id, paper, finding.protocol, finding.verdict, effect, interval, block.test, line.n, note)
+
+
+def _note(finding: Finding) -> str:
+    block, line = finding.blocks[0], finding.blocks[0].decisive
+    parts = [f"{block.name}: {_counts(block)}"]
+    if line is not None:
+        parts.append(f"numbers of the worst row, {line.row} ({line.quantity}, {line.unit})")
+    parts += [block.remark] if block.remark else []
+    parts += [f"generalising: {block.general_verdict}"] if block.has_general else []
+    parts += [f"{other.name}: {other.verdict}" for other in finding.blocks[1:]]
+    return "; ".join(parts)
+
+
+def _counts(block: Block) -> str:
+    """Such as ``yes on 3 of 9 rows, undecided on 1, no data on 5``."""
+    statuses = list(block.rows().values())
+    others = [f"{name} on {n}" for name in (NO, UNDECIDED, MISSING) if (n := statuses.count(name))]
+    return ", ".join([f"{YES} on {statuses.count(YES)} of {len(statuses)} rows", *others])
+
+
+def _rows(findings: Iterable[Finding]) -> Iterable[tuple[object, ...]]:
+    for finding in findings:
+        for block in finding.blocks:
+            for line in block.lines:
+                sample = [getattr(line.sample, name) for name in SAMPLE]
+                general = [getattr(line.general, name) for name in SAMPLE]
+                yield (
+                    finding.id, finding.protocol, block.name, line.row, line.quantity, line.unit,
+                    line.effect, line.sd, *sample, line.p_sign, line.p_signed_rank, *general,
+                    line.n, line.n_folds, line.note,
+                )  # fmt: skip
+
+
+def markdown(chapters: Sequence[Chapter]) -> str:
+    """The audit to read: a summary of one screen for each paper, then every claim with its rows."""
+    lines = []
+    for chapter in chapters:
+        lines += [f"# {chapter.heading}", "", *_overview(chapter), "", *chapter.legend.splitlines(), ""]
+    lines += [*LEGEND.splitlines(), ""]
+    text = "\n".join(lines)
+    return text + "\n" + "\n".join(_claims(chapter) + chapter.appendix for chapter in chapters)
+
+
+def _overview(chapter: Chapter) -> list[str]:
+    protocols = list(dict.fromkeys(finding.protocol for finding in chapter.findings))
+    cells = []
+    for name, part in _by_claim(chapter).items():
+        found = {finding.protocol: _short(finding) for finding in part}
+        cells.append((name, claims.load()[name].title, *(found.get(protocol, "") for protocol in protocols)))
+    return grid(("", "Claim", *protocols), "l" * (2 + len(protocols)), cells)
+
+
+def _by_claim(chapter: Chapter) -> dict[str, list[Finding]]:
+    found: dict[str, list[Finding]] = {}
+    for finding in chapter.findings:
+        found.setdefault(finding.id, []).append(finding)
+    return found
+
+
+def _claims(chapter: Chapter) -> str:
+    """Every claim of a paper with its rows."""
+    lines: list[str] = []
+    for name, part in _by_claim(chapter).items():
+        claim = claims.load()[name]
+        lines += [f"## {name}: {claim.title}", ""]
+        lines += _wrapped(f"The paper ({claim.where}): {claim.wording}.") + [""]
+        lines += _wrapped(claim.rule) + [""]
+        lines += [*chapter.notes[name], ""] if chapter.notes.get(name) else []
+        for finding in part:
+            lines += _section(finding)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _short(finding: Finding) -> str:
+    """The verdict and its rows; where some are undecided, those that are no apart from them."""
+    statuses = list(finding.blocks[0].rows().values())
+    if UNDECIDED not in statuses:
+        return f"{finding.verdict} ({statuses.count(YES)}/{len(statuses)})"
+    names = (YES, NO, UNDECIDED, *([MISSING] if MISSING in statuses else []))
+    counts = ", ".join(f"{statuses.count(name)} {name}" for name in names)
+    return f"{finding.verdict} ({counts} of {len(statuses)})"
+
+
+def _section(finding: Finding) -> list[str]:
+    lines = [f"### {finding.id}, {finding.protocol}: {finding.verdict}", ""]
+    for k, block in enumerate(finding.blocks):
+        tested = [line for line in block.lines if _is_shown(line, block)]
+        if k and not tested:
+            continue
+        lines += _wrapped(_paragraph(block)) + [""]
+        for unit in dict.fromkeys(line.unit for line in tested):
+            lines += [*_table([line for line in tested if line.unit == unit], unit), ""]
+        for sentence in _absent(line for line in block.lines if line.sample.status == MISSING):
+            lines += [*_wrapped(sentence), ""]
+    return lines
+
+
+def _is_shown(line: Line, block: Block) -> bool:
+    """Rows that do not suffice for a verdict are in ``audit_rows.csv`` only."""
+    return line.sample.status == SHOWN if block.verdict == UNTESTABLE else line.sample.status != MISSING
+
+
+def _absent(lines: Iterable[Line]) -> Iterable[str]:
+    """What there is no data on, a sentence for each reason and set of rows."""
+    rows: dict[tuple[str, str], dict[str, None]] = {}
+    for line in lines:
+        rows.setdefault((line.quantity, line.note), {})[line.row] = None
+    quantities: dict[tuple[str, str], list[str]] = {}
+    for (quantity, note), found in rows.items():
+        quantities.setdefault((note, ", ".join(found)), []).append(quantity)
+    for (note, where), names in quantities.items():
+        yield f"No data on {' and '.join(names)}{f' ({note})' if note else ''}: {where}."
+
+
+def _paragraph(block: Block) -> str:
+    line = block.decisive
+    name = block.name.replace("*", r"\*")  # x* is no emphasis
+    parts = [f"**{name}: {block.verdict}**, {_counts(block)}"]
+    if line is not None and block.verdict != UNTESTABLE:
+        numbers = f"{_number(line.effect, line.unit)} {_interval(line.sample, line)} {UNITS[line.unit][1]}"
+        parts.append(f"worst off on {line.row}: {line.quantity}, {numbers.rstrip()}")
+    parts += [block.remark] if block.remark else []
+    parts += [f"generalising: {block.general_verdict}"] if block.has_general else []
+    return f"{'; '.join(parts)}. Test: {block.test}."
+
+
+def _table(lines: Sequence[Line], unit: str) -> list[str]:
+    """Rows of one unit; estimates of scores have a spread and a second estimand, others have not."""
+    several = len({line.quantity for line in lines}) > 1
+    scored = any(not math.isnan(line.sd) for line in lines)
+    header = ["Data", *(["Quantity"] if several else []), _heading(lines[0], several, unit)]
+    header += SCORED if scored else ["Interval"]
+    header += ["n", "Status", "Note"]
+    align = "l" * (1 + several) + "r" * (len(header) - 3 - several) + "ll"
+    return grid(header, align, [_table_row(line, several, scored) for line in lines])
+
+
+def _heading(line: Line, several: bool, unit: str) -> str:
+    name, printed = "Effect" if several else line.quantity, UNITS[unit][1]
+    return f"{name} ({printed})" if printed else name
+
+
+def _table_row(line: Line, several: bool, scored: bool) -> list[str]:
+    cells = [line.row, *([line.quantity] if several else []), _number(line.effect, line.unit)]
+    if scored:
+        cells += [
+            _number(line.sd, line.unit).lstrip("+"), _interval(line.sample, line), _p(line.sample.p_holm),
+            _p(line.sample.p_equivalent), _interval(line.general, line), _p(line.general.p_holm),
+        ]  # fmt: skip
+    else:
+        cells.append(_interval(line.sample, line))
+    return [*cells, f"{line.n}", line.sample.status, line.note]
+
+
+def _number(value: float, unit: str) -> str:
+    factor, _, form = UNITS[unit]
+    return "" if math.isnan(value) else f"{factor * value:{form}}"
+
+
+def _interval(inference: Inference, line: Line) -> str:
+    if math.isnan(inference.low):
+        return ""
+    return f"[{_number(inference.low, line.unit)}, {_number(inference.high, line.unit)}]"
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return ""
+    return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, break_on_hyphens=False, break_long_words=False)

@@ -1,0 +1,58 @@
+"""The claims of the four papers and the rules that judge them (``claims.yaml``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+FILE = Path(__file__).parents[1] / "claims.yaml"
+
+
+class Claim(NamedTuple):
+    """A claim.
+
+    Attributes
+    ----------
+    paper : str
+        QP, PEP, REP or PESC.
+    where, wording : str
+        Place in the paper; what it says there.
+    title : str
+        What the claim is called in tables.
+    rule : str
+        What it means that it holds, in a sentence or some.
+    margin : mapping
+        Smallest effects that matter and other numbers of the rule.
+    coverage : mapping
+        The least that may decide it, such as ``sets`` or ``seeds``.
+    """
+
+    paper: str
+    where: str
+    wording: str
+    title: str
+    rule: str
+    margin: Mapping[str, float]
+    coverage: Mapping[str, int]
+
+
+@lru_cache(maxsize=1)
+def load() -> dict[str, Claim]:
+    """Every claim by its name, paper by paper.
+
+    Raises
+    ------
+    TypeError
+        A claim lacks a field, or has one that is not known.
+    """
+    import yaml
+
+    content = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return {name: Claim(**fields) for name, fields in content.items()}
+
+
+def of_paper(paper: str) -> dict[str, Claim]:
+    """The claims of one paper."""
+    return {name: claim for name, claim in load().items() if claim.paper == paper}

@@ -1,0 +1,203 @@
+"""What made the lines of the records: ``runs.csv``, a line a run, appended to and never rewritten.
+
+A run is what one environment made of one study, under one protocol and commit, and folded in at once. Its
+line says how many lines it brought and how many of older runs these replaced: summed over a study's runs the
+difference is the number of its lines, so that a record with fewer is noticed (`papers.evidence.records`).
+Cells of what was not recorded at the time are empty.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import platform
+import subprocess
+from datetime import UTC, datetime
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from papers.evidence.store import RecordError
+from papers.evidence.study import RUN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    import pandas as pd
+
+FILE = "runs.csv"
+PACKAGES = ("numpy", "scipy")
+OPTIONAL = ("mkl",)
+"""Named where they are installed: they change the last digits."""
+CHECKOUT = Path(__file__).resolve().parents[3]
+DIRTY = "+"
+"""Behind the name of a commit from which the sources differed."""
+
+
+class Run(NamedTuple):
+    """A line of ``runs.csv``.
+
+    Attributes
+    ----------
+    run : str
+        Its name in the lines of records.
+    study : str
+        File of the study, below the folder of records.
+    commit, version : str
+        Of this checkout (`commit`) and of the library; empty if not recorded.
+    protocol : str
+        `content_hash` of what the protocol says about these fits; empty if there is no protocol.
+    environment : str
+        Versions and processor.
+    date : str
+        ISO, UTC.
+    core_seconds : float
+        Processor seconds of the fits; NaN if not measured.
+    lines, replaced : int
+        That it brought; of older runs that these replaced.
+    """
+
+    run: str
+    study: str
+    commit: str
+    version: str
+    protocol: str
+    environment: str
+    date: str
+    core_seconds: float = math.nan
+    lines: int = 0
+    replaced: int = 0
+
+
+STAMP = ("commit", "version", "protocol", "environment", "date")
+"""What a job says about itself: these fields of its run."""
+
+
+def stamp(choices: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """What every record of a job that runs now says about it: `STAMP`.
+
+    Parameters
+    ----------
+    choices : mapping, optional
+        What the protocol says about the fits.
+    """
+    from tilted import __version__
+
+    return {
+        "commit": commit(),
+        "version": __version__,
+        "protocol": content_hash(choices) if choices else "",
+        "environment": environment(),
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def of_lines(study: str, stamp: Mapping[str, str], lines: pd.DataFrame) -> Run:
+    """The run of lines of one stamp; its name follows from these: the same lines make the same run."""
+    cells = lines.drop(columns=RUN, errors="ignore").to_csv(index=False, float_format="%.12g")
+    name = content_hash([study, [stamp[part] for part in STAMP], cells])[:8]
+    seconds = float(lines["seconds"].sum()) if "seconds" in lines else math.nan
+    return _of_stamp(f"{stamp['date']}-{name}", study, stamp)._replace(core_seconds=seconds, lines=len(lines))
+
+
+def of_loss(study: str, lines: int, known: Iterable[str]) -> Run:
+    """The run by which so many lines were taken out of a record and none put in; ``known`` names others."""
+    today = stamp()
+    name = f"{today['date']}-{content_hash([study, lines, *known])[:8]}"
+    return _of_stamp(name, study, today)._replace(replaced=lines)
+
+
+def _of_stamp(name: str, study: str, stamp: Mapping[str, str]) -> Run:
+    """A run without lines."""
+    commit, version, protocol, environment, date = (stamp[part] for part in STAMP)
+    return Run(name, study, commit, version, protocol, environment, date)
+
+
+def parse(content: bytes, where: object) -> dict[str, Run]:
+    """Runs of the file's content, by name.
+
+    Raises
+    ------
+    RecordError
+        Other columns, two runs of one name, or a cell that is no number where one is due.
+    """
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+        if tuple(table.columns) != Run._fields:
+            raise ValueError(f"columns {list(table.columns)} are not {list(Run._fields)}")
+        found = [_run(line) for line in table.itertuples(index=False)]
+    except ValueError as error:
+        raise RecordError(f"{where}: {error}") from error
+    by_name = {run.run: run for run in found}
+    if len(by_name) < len(found):
+        raise RecordError(f"{where}: two runs of one name")
+    return by_name
+
+
+def _run(line: Any) -> Run:
+    cells = line._asdict()
+    numbers = {name: int(cells[name]) for name in ("lines", "replaced")}
+    return Run(**{**cells, **numbers, "core_seconds": float(cells["core_seconds"] or "nan")})
+
+
+def encode(runs: Iterable[Run]) -> bytes:
+    """The file's content."""
+    import pandas as pd
+
+    table = pd.DataFrame(list(runs), columns=list(Run._fields))
+    table["core_seconds"] = [f"{value:.6g}" if value == value else "" for value in table["core_seconds"]]
+    return table.to_csv(index=False, lineterminator="\n").encode("utf-8")
+
+
+def content_hash(value: object) -> str:
+    """Short content hash of a JSON value; the order of keys does not matter."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=1)
+def commit() -> str:
+    """Commit of this checkout, `DIRTY` behind it if its sources differ; empty without git or outside one."""
+    try:
+        name = _git("rev-parse", "--short=12", "HEAD")
+        changed = _git("status", "--porcelain", "--", "src", "workflow", "Snakefile")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return name + (DIRTY if changed else "")
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(CHECKOUT), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@lru_cache(maxsize=1)
+def environment() -> str:
+    """Versions and processor, in a line."""
+    parts = [f"python {platform.python_version()}"]
+    parts += [f"{name} {metadata.version(name)}" for name in PACKAGES]
+    parts += [f"{name} {metadata.version(name)}" for name in OPTIONAL if _is_installed(name)]
+    return ", ".join([*parts, _processor()])
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _processor() -> str:
+    """Model name of the processor, as far as the system tells."""
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or "unknown"

@@ -1,0 +1,180 @@
+"""What may be believed of the records: what was made again by execution, when, and with what result.
+
+Loud is what was not reproduced, what was never made again (or fewer than `ENOUGH` fits of a group), and what
+was made under another protocol than today's. That a source file changed says nothing, and is not looked at.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from papers.evidence import records, verified
+from papers.evidence.grid import WIDTH, counted
+from papers.evidence.study import RUN, Study
+from papers.evidence.verified import BY_SEARCH, DIFFERS, PASSED, REPORTED, SCRATCH, Check
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from papers.evidence.runs import Run
+
+ENOUGH = 30
+"""Fits of a group that are enough to stand for all."""
+DIFFERENT, NEVER, TOO_LITTLE = "NOT REPRODUCED", "NEVER SAMPLED", "SAMPLED TOO LITTLE"
+STALE = "ANOTHER PROTOCOL THAN TODAY'S"
+REASONS = (DIFFERENT, NEVER, TOO_LITTLE, STALE)
+"""Why something is loud, as the sentences of `loud` begin."""
+
+
+class Group(NamedTuple):
+    """Fits of one `Study.group`, and what became of those that were made again.
+
+    Attributes
+    ----------
+    study, name : str
+    fits : int
+        All of them.
+    good, scratch, differing, chaotic : int
+        Fits made again: reproduced, of these from scratch too; that differ; that ended elsewhere, as chaotic
+        searches do.
+    stale : int
+        Made under another protocol than today's.
+    made, checked : tuple of str
+        Days of the runs; days and commits of the re-executions.
+    """
+
+    study: str
+    name: str
+    fits: int
+    good: int
+    scratch: int
+    differing: int
+    chaotic: int
+    stale: int
+    made: tuple[str, ...]
+    checked: tuple[str, ...]
+
+    @property
+    def sampled(self) -> int:
+        """Fits that were made again."""
+        return self.good + self.differing + self.chaotic
+
+    @property
+    def needed(self) -> int:
+        """Fits that have to be made again to stand for all."""
+        return min(ENOUGH, self.fits)
+
+
+def groups(study: Study, folder: str | Path, frame: pd.DataFrame | None = None) -> list[Group]:
+    """Every group of a study's lines, in their order; none where there is no record.
+
+    Parameters
+    ----------
+    study : Study
+    folder : str or Path
+        Of the records.
+    frame : pandas.DataFrame, optional
+        The study's lines, if they were read already.
+    """
+    frame = records.load(study, folder) if frame is None else frame
+    known = records.read_runs(folder)
+    by_group: dict[str, list[Check]] = {}
+    for check in verified.counting(verified.read(folder), study, frame):
+        by_group.setdefault(check.group, []).append(check)
+    found = []
+    for _, part in frame.groupby(list(study.group), sort=False) if study.group else [((), frame)]:
+        if len(part):
+            found.append(_group(study, part, known, by_group))
+    return found
+
+
+def _group(
+    study: Study, part: pd.DataFrame, known: Mapping[str, Run], by_group: Mapping[str, list[Check]]
+) -> Group:
+    first = part.iloc[0].to_dict()
+    name = verified.group_of(study, first)
+    by_fit: dict[str, list[Check]] = {}
+    for check in by_group.get(name, []):
+        by_fit.setdefault(check.fit, []).append(check)
+    verdicts = [_verdict(checks) for checks in by_fit.values()]
+    scratch = sum(
+        _verdict(checks) == PASSED and any(check.how == SCRATCH for check in checks)
+        for checks in by_fit.values()
+    )
+    lines = part[RUN].value_counts()
+    today = study.protocol(first) if study.protocol else None
+    stale = sum(int(n) for run, n in lines.items() if study.protocol and known[run].protocol != today)
+    made = tuple(sorted({known[run].date for run in lines.index}))
+    checked = tuple(sorted({f"{c.date}, commit {c.commit or 'unknown'}" for c in by_group.get(name, [])}))
+    return Group(
+        study.file,
+        name,
+        len(part),
+        verdicts.count(PASSED),
+        scratch,
+        verdicts.count(DIFFERS),
+        verdicts.count(REPORTED),
+        stale,
+        made,
+        checked,
+    )
+
+
+def _verdict(checks: Iterable[Check]) -> str:
+    """Of all ways in which a fit was made again."""
+    found = {check.passed for check in checks}
+    if DIFFERS in found:
+        return DIFFERS
+    return PASSED if found & {PASSED, BY_SEARCH} else REPORTED
+
+
+def note(found: Sequence[Group]) -> list[str]:
+    """Wrapped lines of Markdown: what was made when, and what of it was made again; loud things in bold."""
+    texts = [summary(found), *(f"**{text}**" for text in loud(found))]
+    return [line for text in texts if text for line in textwrap.wrap(text, WIDTH, break_on_hyphens=False)]
+
+
+def loud(found: Iterable[Group]) -> list[str]:
+    """What nobody should overlook, a sentence for each reason and study."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for group in found:
+        for reason, what in _reasons(group):
+            reasons.setdefault((group.study, reason), []).append(
+                f"{group.name} ({what})" if what else group.name
+            )
+    return [f"{reason}: {study}: {'; '.join(names)}." for (study, reason), names in reasons.items()]
+
+
+def _reasons(group: Group) -> Iterable[tuple[str, str]]:
+    if group.differing:
+        yield DIFFERENT, f"{group.differing} of {group.sampled} differ"
+    if not group.sampled:
+        yield NEVER, ""
+    elif group.sampled < group.needed:
+        yield TOO_LITTLE, f"{group.sampled} of {group.needed}"
+    if group.stale:
+        yield STALE, counted(group.stale, "fit")
+
+
+def summary(found: Sequence[Group]) -> str:
+    """One sentence about all groups."""
+    if not found:
+        return ""
+    fits, sampled, scratch, chaotic = (
+        sum(getattr(group, name) for group in found) for name in ("fits", "sampled", "scratch", "chaotic")
+    )
+    made = _span(day for group in found for day in group.made if day)
+    text = f"{counted(fits, 'line')} made {made or 'on days not recorded'}"
+    if not sampled:
+        return f"{text}; none made again."
+    again = _span(when.split(",")[0] for group in found for when in group.checked)
+    text += f"; {sampled} made again {again} ({scratch} from scratch)"
+    return f"{text}, of which {chaotic} chaotic ones ended elsewhere." if chaotic else f"{text}."
+
+
+def _span(days: Iterable[str]) -> str:
+    known = sorted(set(days))
+    return known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}" if known else ""

@@ -1,0 +1,150 @@
+"""Records on disk: one JSON object a line, gzipped, replaced atomically.
+
+The bytes depend on the records alone (no time stamp, no file name in the gzip header), floats
+round-trip exactly (``json`` writes the shortest text that reads back as the same double), and
+NaN and infinity are refused both ways: a number a fit could not produce is ``null``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.evidence.files import replacing
+
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO
+
+
+class RecordError(ValueError):
+    """A record that cannot be written, or a record file that cannot be trusted."""
+
+
+def write_bytes(path: str | Path, content: bytes) -> Path:
+    """Write `content` to `path` atomically and return the path."""
+    with replacing(path) as file:
+        file.write(content)
+    return Path(path)
+
+
+def write_text(path: str | Path, content: str) -> Path:
+    """Write `content` to `path` atomically, as UTF-8 with the line ends it has."""
+    return write_bytes(path, content.encode("utf-8"))
+
+
+def write_records(path: str | Path, records: Iterable[dict[str, Any]]) -> Path:
+    """Write records as gzipped JSON lines, atomically and byte for byte reproducibly.
+
+    Parameters
+    ----------
+    path : str or Path
+        The target, by convention ``*.jsonl.gz``.
+    records : iterable of dict
+        JSON values only (no arrays; ``list(array)`` or ``array.tolist()``), keys in the order
+        they should have in the file.
+
+    Returns
+    -------
+    path : Path
+
+    Raises
+    ------
+    RecordError
+        A record is no dict, holds NaN or infinity, or a value JSON does not know. The file at
+        `path`, if any, stays as it was.
+    """
+    with replacing(path) as file:
+        _pack(file, records, path)
+    return Path(path)
+
+
+def encoded(records: Iterable[dict[str, Any]], where: object) -> bytes:
+    """What `write_records` writes."""
+    content = io.BytesIO()
+    _pack(content, records, where)
+    return content.getvalue()
+
+
+def _pack(file: BinaryIO, records: Iterable[dict[str, Any]], where: object) -> None:
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+        for number, record in enumerate(records, start=1):
+            packed.write(_encode(record, f"{where}, record {number}"))
+
+
+def read_records(path: str | Path) -> list[dict[str, Any]]:
+    """Read every record of a file, or none.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file `write_records` wrote.
+
+    Returns
+    -------
+    records : list of dict
+        In file order.
+
+    Raises
+    ------
+    RecordError
+        The file is empty, truncated or corrupt, a line is no JSON object, or holds NaN or an
+        infinity; the message names the file and, if the file is whole, the line.
+    FileNotFoundError
+        There is no such file.
+    """
+    return decoded(Path(path).read_bytes(), path)
+
+
+def decoded(packed: bytes, where: object) -> list[dict[str, Any]]:
+    """The records of a file's content (errors as `read_records`, which name ``where``)."""
+    if not packed:
+        raise RecordError(f"{where}, line 1: the file is empty, not even a gzip header")
+    try:
+        text = gzip.decompress(packed)  # all of it, with its check sum, before any line is believed
+    except (EOFError, OSError, zlib.error) as error:
+        raise RecordError(
+            f"{where}: truncated or corrupt gzip data ({error}); delete the file and run again"
+        ) from error
+    return [_decode(line, f"{where}, line {k}") for k, line in enumerate(text.splitlines(), start=1)]
+
+
+def _encode(record: dict[str, Any], where: str) -> bytes:
+    if not isinstance(record, dict):
+        raise RecordError(f"{where}: a record is a dict, not {type(record).__name__}")
+    try:
+        text = json.dumps(record, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise RecordError(f"{where}: {error}") from error
+    return text.encode("ascii") + b"\n"
+
+
+def _decode(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line, parse_constant=_refuse, parse_float=_finite)
+    except ValueError as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
+        raise RecordError(f"{where}: {error}") from error
+    if not isinstance(record, dict):
+        raise RecordError(f"{where}: a record is an object, not {type(record).__name__}")
+    return record
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is not allowed; a missing number is null")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):  # such as 1e999
+        raise ValueError(f"{text} is beyond the range of a double")
+    return value
+
+
+def read_all(paths: Iterable[str | Path]) -> list[dict[str, Any]]:
+    """Records of several files, one file after the other (errors as `read_records`)."""
+    return [record for path in paths for record in read_records(path)]

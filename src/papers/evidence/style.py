@@ -1,0 +1,106 @@
+"""The look of every figure, and the one way to save it.
+
+Colours are from Okabe and Ito's palette, told apart by the colour-blind and in grey print; the
+fonts ship with matplotlib, so a figure is the same on every machine with the same version.
+Figures are made with matplotlib's object interface: no window, no state left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.evidence import figure_data
+from papers.evidence.store import write_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BLUE, ORANGE, GREEN, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"
+GREY, LIGHT = "#595959", "#E3E3E3"
+CYCLE = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (PURPLE, "D"), (SKY, "v"))
+"""Colour and marker of the first, second, … method of a figure."""
+
+DPI = 160
+SMALL = 7.0
+
+RC = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 8.0,
+    "axes.titlesize": 9.0,
+    "axes.labelsize": 8.5,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "legend.handletextpad": 0.4,
+    "grid.color": LIGHT,
+    "grid.linewidth": 0.5,
+    "pdf.fonttype": 42,
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "tilted",
+}
+
+
+@contextlib.contextmanager
+def applied() -> Iterator[None]:
+    """The style inside the block, starting from matplotlib's defaults; restored afterwards."""
+    import matplotlib.style
+
+    with matplotlib.style.context(["default", RC]):
+        yield
+
+
+def row_axis(panels: Sequence[Axes] | np.ndarray, labels: Sequence[str]) -> None:
+    """Rows 0, 1, ... from the top of panels that share their y axis, named at the left, a line between."""
+    panels[0].set_yticks(range(len(labels)), labels)
+    panels[0].set_ylim(len(labels) - 0.5, -0.5)
+    for axes in panels:
+        axes.tick_params(axis="y", length=0)
+        for k in range(1, len(labels)):
+            axes.axhline(k - 0.5, color=LIGHT, linewidth=0.5, zorder=0)
+
+
+def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:
+    """Save a figure as ``<path_stem>.pdf`` and ``<path_stem>.png``, each atomically, and its data beside it.
+
+    What is drawn goes into ``<path_stem>.csv``, or ``.csv.gz`` if it is much (`figure_data`). No date,
+    host or version is written, so the same figure gives the same bytes. Call it inside `applied`.
+
+    Returns
+    -------
+    pdf, png : Path
+        The files.
+    """
+    bare = {"CreationDate": None, "Creator": None, "Producer": None}
+    paths = []
+    for suffix, metadata in (("pdf", bare), ("png", {"Software": None})):
+        content = io.BytesIO()
+        figure.savefig(content, format=suffix, dpi=DPI, metadata=metadata)
+        paths.append(write_bytes(f"{path_stem}.{suffix}", content.getvalue()))
+    figure_data.write(figure, path_stem)
+    return paths[0], paths[1]
+
+
+def nothing(path_stem: str | Path) -> tuple[Path, Path]:
+    """Save a figure that says that no fit gave what would be drawn."""
+    from matplotlib.figure import Figure
+
+    with applied():
+        figure = Figure(figsize=(4.2, 1.0))
+        figure.text(0.5, 0.5, "no fit gave what would be drawn here", ha="center", va="center", color=GREY)
+        return save(figure, path_stem)

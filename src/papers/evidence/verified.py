@@ -1,0 +1,155 @@
+"""What re-execution found: ``verified.csv``, a line a fit made again, appended to and never rewritten.
+
+A line is evidence about one line of a record: it counts while that is of the same run. Of several lines about
+one fit made in one way the last one counts.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from papers.evidence import files, records, runs
+from papers.evidence.store import RecordError
+from papers.evidence.study import RUN, Study, number
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+FILE = "verified.csv"
+HOWS = FIXED, SCRATCH = ("fixed", "scratch")
+"""At the recorded hyperparameters; with the whole search."""
+VERDICTS = PASSED, BY_SEARCH, DIFFERS, REPORTED = ("yes", "by search", "no", "reported")
+"""``by search``: inference at the recorded hyperparameters ends elsewhere, the whole search reproduces the
+record; ``reported``: chaotic, another result is no failure."""
+
+
+class Outcome(NamedTuple):
+    """A fit made again, beside its record.
+
+    Attributes
+    ----------
+    how : str
+        One of `HOWS`.
+    passed : str
+        One of `VERDICTS`.
+    difference : float
+        Largest absolute difference of the recorded numbers, in the units that the study states; NaN for a
+        failed fit.
+    gain : float
+        Today's evidence, or what was maximised, minus the recorded, nats; NaN where there is none.
+    note : str
+        Why not ``yes``; of a failed fit, that it fails again.
+    """
+
+    how: str
+    passed: str
+    difference: float
+    gain: float = math.nan
+    note: str = ""
+
+
+class Check(NamedTuple):
+    """A line of ``verified.csv``: a fit and its run, its `Outcome`, when and where it was made again.
+
+    ``group`` and ``fit`` are the values of `Study.group` and of the rest of its key, as text.
+    """
+
+    study: str
+    group: str
+    fit: str
+    run: str
+    how: str
+    passed: str
+    difference: float
+    gain: float
+    note: str
+    date: str
+    commit: str
+    environment: str
+
+
+def check(study: Study, line: Mapping[str, Any], outcome: Outcome) -> Check:
+    """The line about a fit that was made again now."""
+    stamp = runs.stamp()
+    where = stamp["date"], stamp["commit"], stamp["environment"]
+    return Check(study.file, group_of(study, line), fit_of(study, line), line[RUN], *outcome, *where)
+
+
+def group_of(study: Study, line: Mapping[str, Any]) -> str:
+    """Values of the columns that name a group of fits."""
+    return " ".join(_shown(study, name, line[name]) for name in study.group)
+
+
+def fit_of(study: Study, line: Mapping[str, Any]) -> str:
+    """Values of the other columns that name a fit."""
+    rest = [name for name in study.key if name not in study.group]
+    return " ".join(f"{name}={_shown(study, name, line[name])}" for name in rest)
+
+
+def _shown(study: Study, name: str, value: Any) -> str:
+    if name not in study.digits:
+        return str(value)
+    return number(float(value), study.digits[name])
+
+
+def append(folder: str | Path, checks: Iterable[Check]) -> None:
+    """Add lines to the file of a folder of records, which need not have one."""
+    with files.alone(folder):
+        path = Path(folder, FILE)
+        had = records.content(folder, FILE) if path.is_file() else _encoded([], header=True)
+        records.save(folder, {}, [], {FILE: had + _encoded(checks, header=False)})
+
+
+def _encoded(checks: Iterable[Check], header: bool) -> bytes:
+    import pandas as pd
+
+    table = pd.DataFrame(list(checks), columns=list(Check._fields))
+    for name in ("difference", "gain"):
+        table[name] = [f"{value:.3g}" if math.isfinite(value) else "" for value in table[name]]
+    return table.to_csv(index=False, header=header, lineterminator="\n").encode("utf-8")
+
+
+def read(folder: str | Path) -> list[Check]:
+    """All lines of the file of a folder of records; none if it has no such file.
+
+    Raises
+    ------
+    RecordError
+        The file differs from its check sum, has other columns, or a line that cannot be; it is named.
+    """
+    import pandas as pd
+
+    path = Path(folder, FILE)
+    if not path.is_file():
+        return []
+    try:
+        table = pd.read_csv(io.BytesIO(records.content(folder, FILE)), dtype=str, keep_default_na=False)
+        if tuple(table.columns) != Check._fields:
+            raise ValueError(f"columns {list(table.columns)} are not {list(Check._fields)}")
+        return [_check(line) for line in table.to_dict("records")]
+    except ValueError as error:
+        raise RecordError(f"{path}: {error}") from error
+
+
+def _check(line: dict[str, Any]) -> Check:
+    if line["how"] not in HOWS or line["passed"] not in VERDICTS:
+        raise ValueError(f"how '{line['how']}', passed '{line['passed']}'")
+    return Check(**{**line, **{name: float(line[name] or "nan") for name in ("difference", "gain")}})
+
+
+def counting(checks: Iterable[Check], study: Study, frame: pd.DataFrame) -> list[Check]:
+    """The last check of each fit and way, of lines that are of the run that was checked."""
+    last = {(c.group, c.fit, c.how): c for c in checks if c.study == study.file}
+    groups = {c.group for c in last.values()}
+    current = {}
+    for line in frame[[*study.key, RUN]].to_dict("records") if groups else ():
+        group = group_of(study, line)
+        if group in groups:
+            current[group, fit_of(study, line)] = line[RUN]
+    return [c for c in last.values() if current.get((c.group, c.fit)) == c.run]

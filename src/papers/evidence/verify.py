@@ -1,0 +1,309 @@
+"""Make a sample of the records again, and write down what was found (`verified`).
+
+A study says how its lines are made again (`Study.again`). Drawn by a seed are so many lines of every group
+and outcome, the first few of them from scratch too where others are made at the recorded hyperparameters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from papers.evidence import records, runs, verified
+from papers.evidence.grid import grid, items
+from papers.evidence.study import EXACT
+from papers.evidence.verified import DIFFERS, PASSED, REPORTED, SCRATCH, Check, Outcome
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+    from papers.evidence.study import Study
+
+FITS, SCRATCHES, CHUNK = 30, 2, 10
+TOLERANCE = 1e-6
+SECONDS = "seconds"
+"""Column of processor times, which nobody expects to be the same again."""
+SAME = ("protocol", "dataset")
+"""Columns, as far as a study has them, whose values the lines beside a drawn one share with it."""
+
+
+class Context(NamedTuple):
+    """What making lines again needs beside them.
+
+    Attributes
+    ----------
+    mirror : str or None
+        Of raw data, tried first.
+    every : pandas.DataFrame
+        All lines of the same protocol and data set, or of whatever of the two the study has.
+    study : Study
+    folder : str or Path
+        Of all records: making lines of one study may need those of another.
+    """
+
+    mirror: str | None
+    every: pd.DataFrame
+    study: Study
+    folder: str | Path
+
+
+MadeAgain = Iterator[tuple[dict[str, "Any"], "Sequence[Outcome] | str"]]
+"""Lines, each with what was found, or why it could not be made again."""
+
+Again = Callable[["pd.DataFrame", Context], MadeAgain]
+"""Lines with a column ``scratch`` (whether from scratch too), context -> all of them made again."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which lines to make again; None is every one.
+
+    Attributes
+    ----------
+    wanted : dict
+        Column -> values; a study without the column is passed over.
+    fits : int, optional
+        Of each group and outcome.
+    scratches : int
+        Of these, from scratch too.
+    seed : int
+        Of the draw.
+    new : bool
+        Leave out what counts as verified already at this commit.
+    """
+
+    wanted: dict[str, list[str]]
+    fits: int | None = FITS
+    scratches: int = SCRATCHES
+    seed: int = 0
+    new: bool = False
+
+
+class Found(NamedTuple):
+    """Checks done, and what could not be made again with the reason."""
+
+    checks: list[Check]
+    missing: list[str]
+
+
+def sample(
+    study: Study, frame: pd.DataFrame, selection: Selection, done: set[tuple[str, str]]
+) -> pd.DataFrame:
+    """Lines to make again, with the column ``scratch``.
+
+    The draw of a group depends on the seed and on its data set alone: methods with the same seeds and folds
+    get the same.
+    """
+    for column, values in selection.wanted.items():
+        frame = frame[frame[column].astype(str).isin(values)] if column in frame else frame[:0]
+    parts = [*study.group, *(["outcome"] if "outcome" in frame else [])]
+    drawn, scratch = [], set()
+    for _, part in frame.groupby(parts, sort=False) if parts else [((), frame)]:
+        first = part.iloc[0].to_dict()
+        name = str(first.get("dataset", study.file))
+        rng = np.random.default_rng([selection.seed, *name.encode()])
+        chosen = part.index[rng.permutation(len(part))[: selection.fits]].tolist()
+        scratch.update(chosen[: selection.scratches])
+        drawn += chosen
+    found = frame.loc[sorted(drawn)].assign(scratch=[index in scratch for index in sorted(drawn)])
+    fits = [(verified.group_of(study, x), verified.fit_of(study, x)) for x in found.to_dict("records")]
+    return found[np.array([fit not in done for fit in fits], dtype=bool)]
+
+
+def verify(
+    studies: Iterable[Study],
+    folder: str | Path,
+    selection: Selection,
+    mirror: str | None = None,
+    jobs: int = 1,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Found:
+    """Make a sample of the records of a folder again, writing down what was found as it goes.
+
+    Parameters
+    ----------
+    studies : iterable of Study
+        Those without a way to make lines again are passed over.
+    folder : str or Path
+    selection : Selection
+    mirror : str, optional
+        Tried first for raw data.
+    jobs : int
+        Processes.
+    tell : callable
+        Told of each finished piece.
+
+    Raises
+    ------
+    ValueError
+        No line is selected, or a damaged record (`RecordError`).
+    """
+    from joblib import Parallel, delayed
+
+    pieces = [
+        piece for study in studies if study.again for piece in _pieces(study, folder, selection, mirror)
+    ]
+    if not pieces and not selection.new:
+        raise ValueError(f"no line to make again in {folder}")
+    every = Found([], [])
+    run = Parallel(n_jobs=jobs, return_as="generator_unordered")
+    for name, found in run(delayed(_make)(*piece) for piece in pieces):
+        if found.checks:
+            verified.append(folder, found.checks)
+        every.checks.extend(found.checks)
+        every.missing.extend(found.missing)
+        differ = sum(check.passed == DIFFERS for check in found.checks)
+        tell(f"{name}: {len(found.checks)} made again, {differ} differ")
+    return every
+
+
+def _pieces(
+    study: Study, folder: str | Path, selection: Selection, mirror: str | None
+) -> Iterator[tuple[Study, pd.DataFrame, Context]]:
+    """Work that is written down at once: lines of one group."""
+    every = records.load(study, folder)
+    if not len(every):
+        return
+    commit = runs.stamp()["commit"]
+    counting = verified.counting(verified.read(folder), study, every) if selection.new else []
+    done = {(c.group, c.fit) for c in counting if c.commit == commit}
+    drawn = sample(study, every, selection, done)
+    same = [column for column in SAME if column in every]
+    alike = dict(iter(every.groupby(same))) if same else {}
+    for _, group in drawn.groupby(list(study.group), sort=False) if study.group else [((), drawn)]:
+        beside = alike[tuple(group.iloc[0][same])] if same else every
+        for lines in _chunks(group, study.unit):
+            yield study, lines, Context(mirror, beside, study, folder)
+
+
+def _chunks(lines: pd.DataFrame, unit: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """Lines in pieces of `CHUNK` or a few more: those of one unit are made together, and stay so."""
+    numbers = lines.groupby(list(unit), sort=False).ngroup() if unit else lines.index.to_series()
+    numbers = numbers.sort_values(kind="stable")
+    first = 0
+    for end in range(1, len(lines) + 1):
+        last = end == len(lines)
+        if last or (end - first >= CHUNK and numbers.iloc[end] != numbers.iloc[end - 1]):
+            yield lines.loc[numbers.index[first:end]]
+            first = end
+
+
+def _make(study: Study, lines: pd.DataFrame, context: Context) -> tuple[str, Found]:
+    name = f"{study.file} {verified.group_of(study, lines.iloc[0].to_dict())}".rstrip()
+    found = Found([], [])
+    assert study.again is not None, "asked for by `verify`"
+    for line, outcomes in study.again(lines, context):
+        if isinstance(outcomes, str):
+            found.missing.append(f"{name}: {outcomes}")
+        else:
+            found.checks.extend(verified.check(study, line, outcome) for outcome in outcomes)
+    return name, found
+
+
+def summary_lines(found: Found) -> list[str]:
+    """What was found, for the terminal: a line a group and way, then all that is not well."""
+    groups: dict[tuple[str, str, str], list[Check]] = {}
+    for check in found.checks:
+        groups.setdefault((check.study, check.group, check.how), []).append(check)
+    rows = [(*name, *_cells(checks)) for name, checks in groups.items()]
+    header = ("Study", "Group", "Made again", "Lines", "Passed", "Differ", "Chaotic", "Difference")
+    lines = grid(header, "lllrrrrr", rows) if rows else []
+    trouble = [
+        f"DIFFERS: {c.study} {c.group} {c.fit}, {c.how}: {c.note or f'by {c.difference:.1e}'}"
+        for c in found.checks
+        if c.passed == DIFFERS
+    ]
+    trouble += [f"NOT MADE AGAIN: {text}" for text in dict.fromkeys(found.missing)]
+    return [*lines, *([""] if lines and trouble else []), *(items(trouble) if trouble else [])]
+
+
+def _cells(checks: list[Check]) -> tuple[str, ...]:
+    verdicts = [check.passed for check in checks]
+    known = [check.difference for check in checks if check.difference == check.difference]
+    passed = len(verdicts) - verdicts.count(DIFFERS) - verdicts.count(REPORTED)
+    largest = f"{max(known):.1e}" if known else "-"
+    return (
+        str(len(verdicts)),
+        str(passed),
+        str(verdicts.count(DIFFERS)),
+        str(verdicts.count(REPORTED)),
+        largest,
+    )
+
+
+def outcome(how: str, differences: dict[str, float], tolerance: float, gain: float = float("nan")) -> Outcome:
+    """Passed if no difference is beyond the tolerance; else which are."""
+    largest = max((abs(value) for value in differences.values()), default=float("nan"))
+    beyond = [name for name, value in differences.items() if not abs(value) <= tolerance]
+    text = f"{', '.join(beyond)} beyond {tolerance:g}" if beyond else ""
+    return Outcome(how, DIFFERS if beyond else PASSED, largest, gain, text)
+
+
+def compared(how: str, study: Study, line: Mapping[str, Any], made: Mapping[str, Any]) -> Outcome:
+    """Passed if no column differs by more than `TOLERANCE` (`differences`); else which do."""
+    return outcome(how, differences(study, line, made), TOLERANCE)
+
+
+def reported(outcome: Outcome, why: str) -> Outcome:
+    """The outcome of something chaotic: what did not pass is no failure, for a reason."""
+    if outcome.passed == PASSED:
+        return outcome
+    return outcome._replace(passed=REPORTED, note=f"{why}: {outcome.note}")
+
+
+def differences(study: Study, line: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, float]:
+    """How far the columns of a line made again are from those of its record.
+
+    Parameters
+    ----------
+    study : Study
+    line, made : mapping
+        What is recorded; what was made, of which columns that name the line, and its `SECONDS`, are not
+        compared.
+
+    Returns
+    -------
+    dict
+        Column -> difference of numbers, less what the digits of the file round away, relative to 1 or, if
+        that is larger, the recorded number; infinite where one of the two is missing or texts differ.
+    """
+    compared = [name for name in study.columns if name in made and name not in (*study.key, SECONDS)]
+    return {name: _difference(study, name, line[name], made[name]) for name in compared}
+
+
+def _difference(study: Study, name: str, had: Any, made: Any) -> float:
+    if isinstance(had, str):
+        return 0.0 if had == made else math.inf
+    missing = _is_missing(had), _is_missing(made)
+    if any(missing):
+        return 0.0 if all(missing) else math.inf
+    difference = abs(float(made) - float(had))
+    digits = study.digits.get(name, EXACT)
+    if digits != EXACT and had != 0:
+        difference -= 0.5 * 10.0 ** (math.floor(math.log10(abs(had))) - digits + 1)
+    return max(0.0, difference) / max(1.0, abs(float(had)))
+
+
+def _is_missing(value: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.isna(value))
+
+
+def matched(lines: pd.DataFrame, context: Context, made: Iterable[Mapping[str, Any]]) -> MadeAgain:
+    """Each line beside the one of its name among those that were made from scratch (`compared`)."""
+    study = context.study
+    by_name = {tuple(study.line(new)[name] for name in study.key): new for new in made}
+    for line in lines.to_dict("records"):
+        today = by_name.get(tuple(line[name] for name in study.key))
+        if today is None:
+            yield line, [Outcome(SCRATCH, DIFFERS, math.inf, note="not among what is made today")]
+        else:
+            yield line, [compared(SCRATCH, study, line, today)]

@@ -1,0 +1,77 @@
+"""Records to every table, figure and the report: the one path of `make paper` and `make tables`.
+
+Nothing but the records and the published numbers enters the artifacts, so the same checkout gives the same
+bytes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.evidence import audit, page, style
+from papers.pep import artifacts as pep
+from papers.pesc import artifacts as pesc
+from papers.qp import artifacts as qp
+from papers.rep import artifacts as rep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+REPORT = "report.html"
+
+
+def write_all(
+    records: str | Path, tables: str | Path, figures: str | Path, published: str | Path
+) -> list[str]:
+    """Write the tables and figures of all papers that there are records of, the audit and the report.
+
+    Parameters
+    ----------
+    records : str or Path
+        Folder of all records, those of the QP paper among them.
+    tables, figures : str or Path
+        Folders to write into.
+    published : str or Path
+        Folder of the published numbers.
+
+    Returns
+    -------
+    loud : list of str
+        What nobody should overlook (`papers.evidence.standing.loud`).
+
+    Raises
+    ------
+    RecordError
+        Damaged records; the message names the file.
+    FileNotFoundError
+        The folder has no records of the QP paper.
+    """
+    records, tables, figures, published = map(Path, (records, tables, figures, published))
+    first, front = qp.write(records, tables, figures, published)
+    others = [
+        pep.write(records, tables, figures, published),
+        rep.write(records, tables, figures),
+        pesc.write(records, tables, figures),
+    ]
+    papers = [first, *others]
+    chapters = [chapter for paper in papers for chapter in paper.audit]
+    audit.write(chapters, tables)
+    page.write_html(tables / REPORT, front, [part for paper in others for part in paper.report])
+    return [line for paper in papers for line in paper.loud]
+
+
+def fill(outputs: Iterable[str | Path]) -> list[str]:
+    """Make the figures and folders among some outputs that could not be drawn or filled.
+
+    Figures say so, and there is a line for each.
+    """
+    paths = [Path(path) for path in outputs]
+    for path in paths:
+        if not path.suffix:
+            path.mkdir(parents=True, exist_ok=True)
+    pictures = [path for path in paths if path.suffix in (".pdf", ".png")]
+    missing = sorted({path.with_suffix("") for path in pictures if not path.is_file()})
+    for stem in missing:
+        style.nothing(stem)
+    return [f"nothing to draw: {stem}" for stem in missing]

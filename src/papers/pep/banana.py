@@ -1,0 +1,308 @@
+"""PEP10 and figure 23: where the pseudo-points go on a made-up binary set in the plane.
+
+The banana set that the paper shows [Bui et al. 2017, appendix I.3] has no licence we know of. Ours has two
+crescents that reach into each other, with noise that lets them overlap:
+
+    label +1:  (cos t, sin t),  label -1:  (1 - cos t, 1/2 - sin t),  t uniform on [0, pi], plus N(0, 0.3^2 I)
+
+For each draw and power the pseudo-inputs are optimised from the same training inputs. How near they end to
+the decision boundary is measured by the distance of the middle one (median) to the boundary, in units of the
+same distance of the data: 0 is on the boundary, 1 is as far as the data are. Distances are in standardised
+inputs, boundaries (predictive probability 1/2) those inside the rectangle of the data. A probability near 1/2
+would not do as a measure: far from all data it is 1/2 too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+
+from papers.evidence import records, style, verify
+from papers.evidence.comparisons import Draft, higher, missing, not_lower, tested
+from papers.evidence.merge import Change
+from papers.evidence.study import Study
+from papers.evidence.verdicts import Block
+from papers.pep import classification, looks, scores
+from tilted.learning.sparse import Fitted, maximise
+from tilted.likelihoods.probit import Probit
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from papers.evidence.comparisons import Rule
+
+ALPHAS, M, N, SEEDS = (0.0, 0.5, 1.0), 20, 400, 10
+GRID, SHOWN = 121, 0
+"""Points of the grid a side; the draw whose map is drawn."""
+
+
+# The experiment
+
+
+class Drawn(NamedTuple):
+    """A fit of one draw with everything that is measured or drawn."""
+
+    X: np.ndarray
+    y: np.ndarray
+    start: np.ndarray
+    fitted: Fitted
+    boundary: list[np.ndarray]
+
+
+def fit(seed: int, alpha: float) -> Drawn:
+    """Fit a draw."""
+    X, y = classification.draw_banana(seed, N)
+    X, _, y, _ = classification.prepared((X, X, y, y))
+    problem, kernel, Z = classification.start(X, y, alpha, M, seed)
+    fitted = maximise(problem, kernel, Z, classification.SEARCH)
+    return Drawn(X, y, Z, fitted, boundary_of(fitted, X))
+
+
+def boundary_of(fitted: Fitted, X: np.ndarray) -> list[np.ndarray]:
+    """Pieces [k, 2] of the line of probability 1/2 inside the rectangle of ``X``."""
+    from contourpy import contour_generator
+
+    low, high = X.min(axis=0), X.max(axis=0)
+    x, y = (np.linspace(low[d], high[d], GRID) for d in (0, 1))
+    at = np.array(np.meshgrid(x, y)).reshape(2, -1).T
+    mean = fitted.predict(at)[0].reshape(GRID, GRID)
+    return cast("list[np.ndarray]", contour_generator(x, y, mean).lines(0.0))  # separate lines by default
+
+
+def distances(points: np.ndarray, boundary: list[np.ndarray]) -> np.ndarray:
+    """Distance [k] of points [k, 2] to the nearest piece of the boundary.
+
+    Raises
+    ------
+    ArithmeticError
+        If there is no boundary.
+    """
+    if not boundary:
+        raise ArithmeticError("no decision boundary inside the data")
+    starts = np.vstack([line[:-1] for line in boundary])
+    along = np.vstack([np.diff(line, axis=0) for line in boundary])
+    lengths = np.maximum(np.sum(along**2, axis=1), np.finfo(float).tiny)
+    offset = points[:, None] - starts
+    part = np.clip(np.sum(offset * along, axis=2) / lengths, 0.0, 1.0)
+    return np.min(np.linalg.norm(offset - part[:, :, None] * along, axis=2), axis=1)
+
+
+def line_of(seed: int, alpha: float, drawn: Drawn) -> dict[str, Any]:
+    """A line of `BANANA`."""
+    fitted, X = drawn.fitted, drawn.X
+    Z = fitted.posterior.pseudo.Z
+    pseudo, data = (float(np.median(distances(points, drawn.boundary))) for points in (Z, X))
+    within = np.all((X.min(axis=0) <= Z) & (X.max(axis=0) >= Z), axis=1)
+    return {
+        "seed": seed,
+        "alpha": alpha,
+        "m": len(Z),
+        "n": len(X),
+        "pseudo": pseudo,
+        "data": data,
+        "ratio": pseudo / data,
+        "outside": int(np.sum(~within)),
+        "energy": -fitted.inference.log_evidence,
+        "error": float(np.mean(Probit().errors(drawn.y, *fitted.predict(X)))),
+        "evaluations": fitted.status.evaluations,
+        "converged": fitted.status.converged,
+    }
+
+
+def map_of(alpha: float, drawn: Drawn) -> Iterator[dict[str, Any]]:
+    """Lines of `MAP`."""
+    kinds = {"data": drawn.X, "start": drawn.start, "pseudo": drawn.fitted.posterior.pseudo.Z}
+    for kind, points in kinds.items():
+        labels = drawn.y if kind == "data" else np.zeros(len(points))
+        for (x, y), label in zip(points, labels, strict=True):
+            yield {"alpha": alpha, "kind": kind, "line": 0, "x": x, "y": y, "label": int(label)}
+    for k, piece in enumerate(drawn.boundary):
+        for x, y in piece:
+            yield {"alpha": alpha, "kind": "boundary", "line": k, "x": x, "y": y, "label": 0}
+
+
+# The records
+
+
+def again(lines: pd.DataFrame, context: verify.Context) -> verify.MadeAgain:
+    """Lines of `BANANA` beside today's; how long a search took is not compared."""
+    made = [line_of(x.seed, x.alpha, fit(x.seed, x.alpha)) for x in lines.itertuples()]
+    for line in made:
+        del line["evaluations"]
+    return verify.matched(lines, context, made)
+
+
+def map_again(lines: pd.DataFrame, context: verify.Context) -> verify.MadeAgain:
+    """Lines of `MAP` beside those in their place today: their names are where they are."""
+    import pandas as pd
+
+    by_place = context._replace(study=replace(MAP, key=("alpha", "kind", "place")))
+    recorded = context.every.assign(place=context.every.groupby(["alpha", "kind"]).cumcount())
+    for alpha, chosen in recorded.loc[lines.index].groupby("alpha"):
+        today = pd.DataFrame(map_of(alpha, fit(SHOWN, alpha)))
+        made = today.assign(place=today.groupby("kind").cumcount()).to_dict("records")
+        yield from verify.matched(chosen, by_place, made)
+
+
+BANANA = Study(
+    "pep/banana.csv",
+    tuple("seed alpha m n pseudo data ratio outside energy error evaluations converged".split()),
+    ("alpha", "seed"),
+    dict.fromkeys(("alpha", "pseudo", "data", "ratio", "energy", "error"), 6),
+    flags=("converged",),
+    group=("alpha",),
+    again=again,
+)
+"""A fit a line. ``pseudo``, ``data``: median distance to the boundary; ``outside``: pseudo-points outside the
+data's rectangle; ``error``: share of wrong training labels."""
+
+MAP = Study(
+    "pep/banana_map.csv",
+    ("alpha", "kind", "line", "x", "y", "label"),
+    ("alpha", "kind", "line", "x", "y"),
+    dict.fromkeys(("alpha", "x", "y"), 6),
+    ("kind",),
+    unit=("alpha",),
+    group=("alpha",),
+    again=map_again,
+)
+"""A point of the draw `SHOWN` a line. ``kind``: data (``label`` -1 or +1), start, pseudo, or boundary, whose
+pieces ``line`` numbers."""
+
+
+def make(folder: Path) -> dict[str, Change]:
+    """Run the study and save fits and map in a folder of records."""
+    fits: list[dict[str, Any]] = []
+    points: list[dict[str, Any]] = []
+    for seed in range(SEEDS):
+        for alpha in ALPHAS:
+            drawn = fit(seed, alpha)
+            fits.append(line_of(seed, alpha, drawn))
+            points += map_of(alpha, drawn) if seed == SHOWN else []
+    return records.put(folder, {BANANA: fits, MAP: points}, keep=False)
+
+
+# The verdict
+
+STEP, COVERING = 0.1, 0.25
+"""Ratios of distances: a fall along alpha that would matter; how far below the data at alpha = 1."""
+
+QUANTITY = "distance to the boundary, pseudo-points / data"
+TEST = "t over draws, Holm; steps and covering: 95 % interval against minus the smallest effect that matters"
+BESIDE = "95 % interval over draws against minus the smallest effect that matters"
+
+
+def moved(frame: pd.DataFrame | None) -> list[Block]:
+    """PEP10 from lines of `BANANA`; draws of the set are independent, so both estimands are one."""
+    if frame is None:
+        return [_block([missing("pseudo-points", QUANTITY, "factor", "not run")], "needs `tilted banana`")]
+    ratios = frame.pivot(index="seed", columns="alpha", values="ratio").dropna()
+    low, middle, high = (ratios[alpha].to_numpy(float) for alpha in ALPHAS)
+    drafts = [
+        _draft("α = 0 near the boundary", 1.0 - low, higher, STEP, "1 - ratio at α = 0"),
+        _draft("α = 1 further than α = 0", high - low, higher, STEP, "difference of ratios"),
+        _draft("0.5 not nearer than 0", middle - low, not_lower, STEP, "difference of ratios"),
+        _draft("1 not nearer than 0.5", high - middle, not_lower, STEP, "difference of ratios"),
+        _draft("α = 1 covers the data", high - 1.0, not_lower, COVERING, "ratio at α = 1 - 1"),
+    ]
+    sizes = f"{len(ratios)} draws, M = {frame['m'].iloc[0]}, N = {frame['n'].iloc[0]}"
+    means = f"mean ratio {_by_power(frame, 'ratio')}"
+    outside = f"mean number of pseudo-points outside the data's rectangle {_by_power(frame, 'outside')}"
+    beyond = _draft("α = 1 no further than the data", 1.0 - high, not_lower, COVERING, "1 - ratio at α = 1")
+    return [
+        _block(drafts, f"{sizes}; {stopped(frame)}; {means}; {outside}"),
+        Block("do they stay with the data", BESIDE, tuple(tested([beyond])), float),
+    ]
+
+
+def stopped(frame: pd.DataFrame) -> str:
+    """How many searches did not converge, by power."""
+    counts = [(alpha, int((~part).sum()), len(part)) for alpha, part in frame.groupby("alpha")["converged"]]
+    return f"not converged: {', '.join(f'{n} of {every} at α = {alpha:g}' for alpha, n, every in counts)}"
+
+
+def _by_power(frame: pd.DataFrame, column: str) -> str:
+    means = frame.groupby("alpha")[column].mean()
+    return ", ".join(f"{value:.2f} at α = {alpha:g}" for alpha, value in means.items())
+
+
+def _draft(row: str, units: np.ndarray, judge: Rule, margin: float, note: str) -> Draft:
+    return Draft(row, QUANTITY, "factor", units, units, margin, judge, len(units), of="draw", note=note)
+
+
+def _block(drafts: list[Draft], remark: str) -> Block:
+    return Block("where pseudo-points end", TEST, tuple(tested(drafts)), float, remark)
+
+
+# The figure
+
+CAPTIONS = {
+    "figure23": (
+        "Pseudo-points of a made-up set in the plane: crosses where the search started, dots where it ended; "
+        "lines are decision boundaries. The last panel: median distance of the pseudo-points to the boundary "
+        "in units of the data's, a thin line a draw, searches that did not converge among them."
+    ),
+}
+
+
+def draw(frame: pd.DataFrame, points: pd.DataFrame, folder: Path) -> Path:
+    """Figure 23: a panel a power, and the distances of all draws; the PNG file.
+
+    Parameters
+    ----------
+    frame, points : pandas.DataFrame
+        `BANANA`, `MAP`.
+    folder : Path
+    """
+    from matplotlib.figure import Figure
+
+    powers = sorted(points["alpha"].unique())
+    with style.applied():
+        figure = Figure(figsize=(6.9, 2.5), layout="constrained")
+        panels = figure.subplots(1, len(powers) + 1, width_ratios=[1.0] * len(powers) + [0.75])
+        for axes, alpha in zip(panels, powers, strict=False):
+            _panel(axes, points[points["alpha"] == alpha])
+            axes.set_title(scores.label(f"{alpha:g}"))
+        _distances(panels[-1], frame)
+        sizes = f"N = {frame['n'].iloc[0]}, M = {frame['m'].iloc[0]}"
+        figure.suptitle(f"Pseudo-points and decision boundary of a made-up set, {sizes}", fontsize=9.0)
+        shown = f"draw {SHOWN} of {frame['seed'].nunique()}, and the distances of all"
+        looks.below(figure, f"{shown}; searches {stopped(frame)}")
+        return style.save(figure, folder / "figure23")[1]
+
+
+def _panel(axes: Axes, points: pd.DataFrame) -> None:
+    data, start, pseudo, boundary = (
+        points[points["kind"] == kind] for kind in ("data", "start", "pseudo", "boundary")
+    )
+    dots: dict[str, Any] = {"linestyle": "", "marker": "."}
+    for label, colour in ((1, style.ORANGE), (-1, style.BLUE)):
+        part = data[data["label"] == label]
+        axes.plot(part["x"], part["y"], color=colour, alpha=0.35, markersize=2.5, **dots)
+    for _, line in boundary.groupby("line", sort=False):
+        axes.plot(line["x"], line["y"], color="black", linewidth=0.9)
+    axes.plot(start["x"], start["y"], color=style.GREY, markersize=3.0, **dots | {"marker": "x"})
+    ended = dots | {"marker": "o", "markeredgewidth": 0.6, "markeredgecolor": "white"}
+    axes.plot(pseudo["x"], pseudo["y"], color="black", markersize=4.0, **ended)
+    low, high = data[["x", "y"]].min() - 0.3, data[["x", "y"]].max() + 0.3
+    inside = ((pseudo[["x", "y"]] >= low) & (pseudo[["x", "y"]] <= high)).all(axis=1)
+    axes.set(xlim=(low["x"], high["x"]), ylim=(low["y"], high["y"]), xticks=[], yticks=[])
+    looks.outside(axes, int((~inside).sum()), 0.03)
+
+
+def _distances(axes: Axes, frame: pd.DataFrame) -> None:
+    for _, line in frame.groupby("seed"):
+        part = line.sort_values("alpha")
+        axes.plot(part["alpha"], part["ratio"], color=style.LIGHT, linewidth=0.7, zorder=1)
+    means = frame.groupby("alpha")["ratio"].mean()
+    axes.plot(means.index, means, color="black", marker="o", markersize=3.5, linewidth=1.2)
+    axes.axhline(1.0, color=style.GREY, linestyle=(0, (4, 2)), linewidth=0.7)
+    axes.set(xlabel="α", title="distance / data's", xticks=sorted(frame["alpha"].unique()))
+    axes.set_ylim(bottom=0.0)

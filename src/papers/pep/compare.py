@@ -1,0 +1,155 @@
+"""The one aggregation behind every table, figure and verdict: differences, wins, ranks, means.
+
+An experiment is a (data set, split, M). Powers are only compared on the same experiment; one in which a power
+has no number is left out of that comparison and counted. All scores are better low.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.pep.scores import FAILED, FULL, STOPPED, alphas, datasets, scores_of, sparse, values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from papers.evidence.comparisons import Score
+
+EXPERIMENT = ["dataset", "split", "m"]
+
+
+def wide(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
+    """Scores [experiments, powers] in the scale of their differences; NaN where there is no number."""
+    part = sparse(fits)
+    table = part.assign(value=values(part, score)).pivot(index=EXPERIMENT, columns="alpha", values="value")
+    return table.reindex(columns=alphas(part)).sort_index()
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Two powers on the experiments both have a number for.
+
+    Attributes
+    ----------
+    differences : pandas.Series
+        second - first by experiment: above zero the first is better.
+    n_left_out : int
+        Experiments run in which one of the two has no number.
+    """
+
+    differences: pd.Series
+    n_left_out: int
+
+    @property
+    def n(self) -> int:
+        return len(self.differences)
+
+    @property
+    def wins(self) -> int:
+        """Experiments the first wins."""
+        return int((self.differences > 0).sum())
+
+    @property
+    def losses(self) -> int:
+        return int((self.differences < 0).sum())
+
+    @property
+    def ties(self) -> int:
+        return self.n - self.wins - self.losses
+
+    @property
+    def share(self) -> float:
+        """Wins of the experiments that are not tied; NaN if all are."""
+        return _share(self.differences)
+
+    def beyond(self, margin: float) -> tuple[int, int]:
+        """Wins and losses by more than ``margin``."""
+        return int((self.differences > margin).sum()), int((self.differences < -margin).sum())
+
+    def shares(self, unit: str) -> np.ndarray:
+        """Share of each ``split`` or ``dataset``; those whose experiments are all tied are absent."""
+        found = self.differences.groupby(level=unit).agg(_share)
+        return found.dropna().to_numpy(float)
+
+
+def _share(differences: pd.Series) -> float:
+    wins, losses = (differences > 0).sum(), (differences < 0).sum()
+    return float(wins / (wins + losses)) if wins + losses else np.nan
+
+
+def duel(fits: pd.DataFrame, first: str, second: str, score: Score) -> Duel | None:
+    """The duel of two powers; None if they never have a number for the same experiment."""
+    table = wide(fits, score)
+    if not {first, second} <= set(table.columns):
+        return None
+    differences = (table[second] - table[first]).dropna()
+    return Duel(differences, len(table) - len(differences)) if len(differences) else None
+
+
+def ranks(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
+    """Ranks [experiments, powers] among all powers, 1 the best, ties their mean; of complete experiments."""
+    return wide(fits, score).dropna().rank(axis=1, method="average")
+
+
+def mean_ranks(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
+    """A line a power: mean rank, its standard error over splits and over data sets, and the counts.
+
+    The unit of a standard error is a split number (mean over data sets and M) or a data set; it is NaN with
+    fewer than two.
+    """
+    import pandas as pd
+
+    table = ranks(fits, score)
+    n_left_out = len(wide(fits, score)) - len(table)
+    lines = []
+    for alpha in table.columns if len(table) else []:
+        by = {unit: table[alpha].groupby(level=unit).mean() for unit in ("split", "dataset")}
+        lines.append(
+            {
+                "score": score.name,
+                "alpha": alpha,
+                "rank": table[alpha].mean(),
+                "se_splits": standard_error(by["split"]),
+                "se_datasets": standard_error(by["dataset"]),
+                "n": len(table),
+                "n_splits": len(by["split"]),
+                "n_datasets": len(by["dataset"]),
+                "n_left_out": n_left_out,
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def standard_error(numbers: Sequence[float]) -> float:
+    """Of the mean of independent numbers; NaN with fewer than two."""
+    found = np.asarray(numbers, dtype=float)
+    return float(np.std(found, ddof=1) / np.sqrt(len(found))) if len(found) > 1 else np.nan
+
+
+def means(fits: pd.DataFrame) -> pd.DataFrame:
+    """A line a (data set, M, power), the full GP included: mean and standard error of every score.
+
+    Means are of the recorded numbers (NLML in nats), over the fits that have one.
+    """
+    import pandas as pd
+
+    order = {name: k for k, name in enumerate([*alphas(fits), FULL])}
+    lines = []
+    for name in datasets(fits):
+        part = fits[fits["dataset"] == name]
+        for (m, alpha), group in part.groupby(["m", "alpha"], sort=False):
+            kept = group[group["outcome"] != FAILED]
+            line = {"dataset": name, "m": int(m), "alpha": alpha, "n": len(kept)}
+            line |= {"n_stopped": int((kept["outcome"] == STOPPED).sum()), "n_failed": len(group) - len(kept)}
+            for score in scores_of(fits):
+                line[score.column] = kept[score.column].mean() if len(kept) else np.nan
+                line[f"{score.column}_se"] = standard_error(kept[score.column])
+            lines.append(line)
+    found = pd.DataFrame(lines)
+    place = {name: k for k, name in enumerate(datasets(fits))}
+    keys = [found["dataset"].map(place), found["m"].where(found["alpha"] != FULL, np.inf)]
+    return found.iloc[np.lexsort([found["alpha"].map(order), keys[1], keys[0]])].reset_index(drop=True)

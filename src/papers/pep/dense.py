@@ -1,0 +1,202 @@
+"""PEP9 and figure 33: with as many pseudo-points as data, is sparse EP the dense one?
+
+Ionosphere, one split [Bui et al. 2017, appendix I.5]; pseudo-inputs at the distinct training inputs,
+alpha = 1, hyperparameters on a grid. Energy and test NLL beside those of EP on the dense posterior, whose
+sites touch one function value each. Kuu has a relative jitter of `JITTER`, without which long lengthscales
+make it singular: what differs is of its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from papers.data import Dataset, regression
+from papers.data import classification as data
+from papers.evidence import metrics, records, style, verify
+from papers.evidence.merge import Change
+from papers.evidence.study import Study
+from papers.evidence.verdicts import Block
+from papers.pep import classification
+from papers.pep.limits import line_of, not_made, smallness
+from tilted.inference.engine import infer
+from tilted.inference.ep import EP
+from tilted.inference.options import Options
+from tilted.kernels.squared_exponential import SquaredExponential
+from tilted.likelihoods.probit import Probit
+from tilted.posteriors.dense import Dense
+from tilted.posteriors.sparse import Sparse
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+DATA, SPLIT, JITTER = "iono", 0, 1e-9
+LENGTHSCALES = tuple(np.round(np.exp(np.linspace(0.0, 4.0, 9)), 6))
+VARIANCES = tuple(np.round(np.exp(np.array([0.0, 2.0, 4.0, 6.0, 8.0])), 6))
+QUANTITIES = ENERGY, NLL = ("energy", "NLL")
+OPTIONS = Options(tolerance=1e-10)
+
+
+# The experiment
+
+
+class Measured(NamedTuple):
+    """Energy (nats), test NLL (nats a point), and whether EP converged."""
+
+    energy: float
+    nll: float
+    converged: bool
+
+
+def study(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Lines of `DENSE` for the set `DATA`, lengthscale by lengthscale."""
+    X, Xs, y, ys = classification.prepared(regression.parts(dataset, SPLIT))
+    X, rows = np.unique(X, axis=0, return_index=True)
+    y = y[rows]
+    for lengthscale in LENGTHSCALES:
+        for variance in VARIANCES:
+            kernel = SquaredExponential(variance, lengthscale)
+            dense, sparse = measured_dense(kernel, X, y, Xs, ys), measured_sparse(kernel, X, y, Xs, ys)
+            both = dense.converged and sparse.converged
+            for quantity, a, b in zip(QUANTITIES, dense[:2], sparse[:2], strict=True):
+                identity = (DATA, len(y), len(ys), JITTER, lengthscale, variance, quantity)
+                values = (a, b, abs(a - b) / max(1.0, abs(a)), both)
+                yield dict(zip(DENSE.columns, (*identity, *values), strict=True))
+
+
+def measured_dense(
+    kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Xs: np.ndarray, ys: np.ndarray
+) -> Measured:
+    """EP on the dense posterior of X [N, D] and labels y [N], tested on Xs [N*, D] and ys [N*]."""
+    posterior = Dense.build(kernel.matrix(X))
+    inference = infer(posterior, Probit(), y, EP, OPTIONS)
+    latent = inference.state.predict(kernel.matrix(Xs, X), kernel.diagonal(Xs))
+    return Measured(-inference.log_evidence, _nll(ys, *latent), inference.status.converged)
+
+
+def measured_sparse(
+    kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Xs: np.ndarray, ys: np.ndarray
+) -> Measured:
+    """The same with every training input a pseudo-input."""
+    posterior = Sparse.build(kernel, X, X, jitter=JITTER)
+    inference = infer(posterior, Probit(), y, EP, OPTIONS)
+    latent = posterior.predict(inference.state, Xs)
+    return Measured(-inference.log_evidence, _nll(ys, *latent), inference.status.converged)
+
+
+def _nll(ys: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> float:
+    return metrics.negative_log_likelihood(Probit().log_predictive(ys, mean, variance))
+
+
+# The record
+
+
+@lru_cache(maxsize=1)
+def _dataset(mirror: str | None) -> Dataset:
+    return data.load(DATA, data.RELEASED, mirror=mirror)
+
+
+def again(lines: pd.DataFrame, context: verify.Context) -> verify.MadeAgain:
+    """Lines beside those of today."""
+    return verify.matched(lines, context, study(_dataset(context.mirror)))
+
+
+DENSE = Study(
+    "pep/dense.csv",
+    tuple("data n n_test jitter lengthscale variance quantity dense sparse difference converged".split()),
+    ("data", "lengthscale", "variance", "quantity"),
+    dict.fromkeys(("jitter", "lengthscale", "variance", "dense", "sparse", "difference"), 6),
+    ("data", "quantity"),
+    flags=("converged",),
+    unit=("data",),
+    group=("data",),
+    again=again,
+)
+"""One of `QUANTITIES` a line; ``difference``: relative to the larger of 1 and the dense one."""
+
+
+def make(folder: Path, mirror: str | None = None) -> dict[str, Change]:
+    """Run the study and save it in a folder of records."""
+    return records.put(folder, {DENSE: study(_dataset(mirror))}, keep=False)
+
+
+# The verdict
+
+ACCURACY = 1e-6
+TEST = f"largest relative difference at most {ACCURACY:g} on the whole grid; interval: smallest and largest"
+
+
+def equal(frame: pd.DataFrame | None) -> list[Block]:
+    """PEP9 from lines of `DENSE`; None where the study was not made."""
+    if frame is None:
+        return [not_made("M = N", TEST, "dense.csv (`tilted dense`)")]
+    lines = []
+    for quantity in QUANTITIES:
+        part = frame[frame["quantity"] == quantity]
+        sound = bool(part["converged"].all())
+        note = f"{len(part)} pairs of hyperparameters, N = {part['n'].iloc[0]}"
+        note += "" if sound else "; not all converged"
+        lines.append(line_of(f"{quantity}, M = N", part["difference"], sound, note, ACCURACY))
+    return [Block("direct computation", TEST, tuple(lines), smallness)]
+
+
+# The figure
+
+CAPTIONS = {
+    "figure33": (
+        "Ionosphere: energy and test NLL of EP against the lengthscale, a colour a variance; lines: dense "
+        "EP, dots: sparse EP with every training input a pseudo-input. Right: their differences, relative to "
+        "the larger of 1 and dense EP's; equal numbers are counted in the legend."
+    ),
+}
+
+
+def draw(frame: pd.DataFrame, folder: Path) -> Path:
+    """Figure 33: both quantities against the lengthscale, and their differences; the PNG file."""
+    from matplotlib.figure import Figure
+
+    with style.applied():
+        figure = Figure(figsize=(6.9, 2.6), layout="constrained")
+        panels = figure.subplots(1, 3)
+        for axes, quantity in zip(panels, QUANTITIES, strict=False):
+            _curves(axes, frame[frame["quantity"] == quantity])
+            axes.set_title("energy (nats)" if quantity == ENERGY else "test NLL (nats)")
+        _differences(panels[2], frame)
+        panels[0].legend(title="variance", fontsize=6.5, title_fontsize=6.5)
+        panels[2].legend(fontsize=6.5, loc="lower right")
+        for axes in panels:
+            axes.set(xscale="log", xlabel="lengthscale")
+        n = int(frame["n"].iloc[0])
+        figure.suptitle(f"Ionosphere, M = N = {n}: dense EP (lines) and sparse EP (dots)", fontsize=9.0)
+        return style.save(figure, folder / "figure33")[1]
+
+
+def _curves(axes: Axes, part: pd.DataFrame) -> None:
+    from matplotlib import colormaps
+
+    groups = list(part.sort_values("lengthscale").groupby("variance"))
+    for k, (variance, line) in enumerate(groups):
+        colour = colormaps["plasma"](0.85 * k / max(len(groups) - 1, 1))
+        axes.plot(line["lengthscale"], line["dense"], color=colour, linewidth=1.0)
+        dots: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3.0, "markeredgewidth": 0}
+        axes.plot(line["lengthscale"], line["sparse"], color=colour, label=f"{variance:.0f}", **dots)
+
+
+def _differences(axes: Axes, frame: pd.DataFrame) -> None:
+    looks = ({"marker": "o", "markerfacecolor": "black"}, {"marker": "s", "markerfacecolor": "none"})
+    for quantity, look in zip(QUANTITIES, looks, strict=True):
+        part = frame[frame["quantity"] == quantity]
+        shown, n_equal = part[part["difference"] > 0], int((part["difference"] == 0).sum())
+        label = f"{quantity} ({n_equal} equal)" if n_equal else quantity
+        dots: dict[str, Any] = {"color": "black", "linestyle": "", "markersize": 3.0, "markeredgewidth": 0.6}
+        dots |= look
+        axes.plot(shown["lengthscale"], shown["difference"], label=label, **dots)
+    axes.axhline(ACCURACY, color=style.GREY, linestyle=(0, (4, 2)), linewidth=0.8)
+    axes.set(yscale="log", title="relative difference")

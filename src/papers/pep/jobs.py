@@ -1,0 +1,239 @@
+"""What a configuration asks of the Power-EP paper, what its jobs do, and their records.
+
+A job of regressions or classifications fits a grid of powers and pseudo-points on a block of splits of one
+data set; one of exact regressions takes a block of made-up sets; one of digits is one training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from papers.data import mnist
+from papers.data.classification import RELEASED
+from papers.evidence import jobs as evidence
+from papers.evidence.jobs import Job, Record, blocks
+
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    Config = Mapping[str, Any]
+
+REGRESSION, CLASSIFICATION, TOY, DIGITS = (
+    f"papers.pep.{name}" for name in ("regression", "classification", "toy", "digits")
+)
+"""Modules of the experiments."""
+
+RECORDS = "papers.pep.records"
+VB = "tilted.inference.vb"
+"""Found by name at power 0, so that no closure of the experiments holds it."""
+
+
+def jobs(config: Config) -> list[Job]:
+    """Every job that a configuration asks for.
+
+    Raises
+    ------
+    ValueError
+        For a data set that does not exist, or more splits or pseudo-points than it has, with the place.
+    """
+    return [*_regressions(config), *_classifications(config), *_toy(config), *_digits(config)]
+
+
+def _regressions(config: Config) -> Iterator[Job]:
+    experiment = import_module(REGRESSION)
+    for name, grid in _checked(config, "pep", experiment):
+        chosen = {key: grid[key] for key in ("alphas", "m", "starts") if key in grid}
+        for dataset, first, last in _blocks(grid):
+            drawn = dataset == experiment.SYNTHETIC
+            yield _grid_job(
+                f"data/fits/pep/{name}/{dataset}/{first:02d}-{last:02d}.jsonl.gz",
+                "regressions",
+                REGRESSION,
+                {"dataset": dataset, "first": first, "last": last, "grid": chosen},
+                {} if drawn else {"data": f"data/standard/regression/{dataset}.h5"},
+                "regression_records",
+                f"PEP {name}",
+            )
+
+
+def _classifications(config: Config) -> Iterator[Job]:
+    experiment = import_module(CLASSIFICATION)
+    for name, grid in _checked(config, "pep_classification", experiment):
+        for protocol in grid["protocols"]:
+            chosen = {"protocol": protocol, "alphas": grid["alphas"], "m": grid["m"]}
+            for dataset, first, last in _blocks(grid):
+                drawn = dataset == experiment.MADE_UP
+                path = f"{name}/{protocol}/{dataset}/{first:02d}-{last:02d}.jsonl.gz"
+                yield _grid_job(
+                    f"data/fits/pep-classification/{path}",
+                    "classifications",
+                    CLASSIFICATION,
+                    {"dataset": dataset, "first": first, "last": last, "grid": chosen},
+                    {} if drawn else {"data": f"data/standard/classification/{protocol}/{dataset}.h5"},
+                    "classification_records",
+                    f"PEP classes {name}",
+                )
+
+
+def _checked(config: Config, section: str, experiment: ModuleType) -> Iterator[tuple[str, Config]]:
+    """Grids of a section by name, none asking for what its data sets do not have."""
+    for name, grid in config.get(section, {}).items():
+        try:
+            experiment.check(grid)
+        except ValueError as error:
+            raise ValueError(f"{section}.{name}: {error}") from None
+        yield name, grid
+
+
+def _blocks(grid: Config) -> Iterator[tuple[str, int, int]]:
+    """Data set, first and last split of all blocks of a grid."""
+    for dataset, row in grid["rows"].items():
+        for first, last in blocks(row["splits"], row["block"]):
+            yield dataset, first, last
+
+
+def _grid_job(
+    path: str,
+    kind: str,
+    experiment: str,
+    parameters: dict[str, Any],
+    inputs: dict[str, str],
+    record: str,
+    part: str,
+) -> Job:
+    splits = parameters["last"] - parameters["first"] + 1
+    return Job(
+        path,
+        kind,
+        f"{__name__}:block",
+        {"experiment": experiment, **parameters},
+        (experiment, VB),
+        inputs,
+        record=record,
+        part=part,
+        fits=splits * len(import_module(experiment).cells(parameters["grid"])),
+    )
+
+
+def block(
+    experiment: str,
+    dataset: str,
+    first: int,
+    last: int,
+    grid: Config,
+    log: str,
+    data: str | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Records of a grid on a block of splits of one data set; the made-up ones are drawn.
+
+    Parameters
+    ----------
+    experiment : str
+        Module with ``run_block``.
+    dataset : str
+    first, last : int
+        Splits.
+    grid : dict
+        As ``cells`` of the experiment takes it.
+    log, data : str
+        Paths of the log and of the standard file.
+    """
+    from papers.data import standard
+
+    given = standard.read_standard(data) if data else None
+    fitted = import_module(experiment).run_block(dataset, range(first, last + 1), grid, given)
+    return import_module(REGRESSION).narrate(fitted, log)
+
+
+def _toy(config: Config) -> Iterator[Job]:
+    """Exact regressions at true and at learned hyperparameters."""
+    if "toy" not in config:
+        return
+    sizes = config["toy"]["n_train"]
+    for first, last in blocks(config["toy"]["splits"], config["toy"]["block"]):
+        yield Job(
+            f"data/fits/pep-toy/{first:02d}-{last:02d}.jsonl.gz",
+            "toy_regressions",
+            f"{__name__}:exact",
+            {"first": first, "last": last, "sizes": sizes},
+            (TOY,),
+            record="toy_record",
+            part="PEP toy",
+            fits=2 * len(sizes) * (last - first + 1),
+        )
+
+
+def exact(first: int, last: int, sizes: Sequence[int], log: str) -> Iterator[dict[str, Any]]:
+    """Lines of a block of made-up sets."""
+    return import_module(TOY).study(range(first, last + 1), sizes)
+
+
+def _digits(config: Config) -> list[Job]:
+    """Trainings; one that two grids ask for is one."""
+    found: dict[str, Job] = {}
+    for grid in config.get("mnist", {}).values():
+        for m in grid["m"]:
+            for alpha in grid["alphas"]:
+                for seed in range(grid["seeds"]):
+                    job = _training(float(alpha), m, seed, grid["steps"])
+                    found.setdefault(job.path, job)
+    return list(found.values())
+
+
+def _training(alpha: float, m: int, seed: int, steps: int) -> Job:
+    return Job(
+        f"data/fits/mnist/{steps}/alpha{alpha:g}-m{m}-seed{seed}.jsonl.gz",
+        "mnist",
+        f"{__name__}:training",
+        {"alpha": alpha, "m": m, "seed": seed, "steps": steps},
+        (DIGITS, VB),
+        {"raw": tuple(f"data/raw/{file['path']}" for file in mnist.raw_files())},
+        record="mnist_record",
+        part="digits",
+    )
+
+
+def training(
+    alpha: float, m: int, seed: int, steps: int, raw: Sequence[str], log: str
+) -> Iterator[dict[str, Any]]:
+    """Measurements of one training on the digits, whose raw files are there."""
+    experiment = import_module(DIGITS)
+    return experiment.narrate(experiment.run(mnist.load(), alpha, m, seed, steps), log)
+
+
+def records(config: Config) -> list[Record]:
+    """What this paper's fits are folded into."""
+    return [
+        _record("regression_records", "pep", "REGRESSION", "regression.csv.gz", "line_of"),
+        _record(
+            "classification_records",
+            "pep-classification",
+            "CLASSIFICATION",
+            "classification.csv.gz",
+            "line_of",
+        ),
+        _record("toy_record", "pep-toy", "TOY", "toy.csv"),
+        _record("mnist_record", "mnist", "DIGITS", "mnist.csv"),
+    ]
+
+
+def _record(name: str, folder: str, study: str, file: str, line_of: str = "") -> Record:
+    lines = f"{RECORDS}:{line_of}" if line_of else ""
+    return evidence.of_study(name, folder, f"{RECORDS}:{study}", f"pep/{file}", lines)
+
+
+def tables(config: Config) -> list[str]:
+    """Tables that are made of regressions, and of classifications under each protocol."""
+    stems = ["pep"] if "pep" in config else []
+    grids = config.get("pep_classification", {}).values()
+    for protocol in dict.fromkeys(protocol for grid in grids for protocol in grid["protocols"]):
+        stems.append("pep_classification" + ("" if protocol == RELEASED else f"_{protocol}"))
+    return [f"{stem}{name}" for stem in stems for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")]
+
+
+def figures(config: Config) -> list[str]:
+    """A folder of figures, which depend on the data sets."""
+    return ["pep"] if "pep" in config else []

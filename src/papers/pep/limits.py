@@ -1,0 +1,227 @@
+"""PEP8, the limits of Power EP: is alpha = 1 FITC, alpha -> 0 VFE, and is one pass enough?
+
+Random problems. The collapsed energy and its predictions are compared with the dense N x N formulas of FITC
+[Snelson & Ghahramani 2006] and VFE [Titsias 2009], written here with nothing of ours but the kernel:
+
+    FITC:  log N(y; 0, Q + diag(K - Q) + s^2 I)
+    VFE:   log N(y; 0, Q + s^2 I) - tr(K - Q) / (2 s^2)
+    both:  mean Q* A^-1 y, variance k** - Q* A^-1 Q*^T, with A the covariance above
+
+and the sites after one sequential pass of Power EP from flat sites with the fixed point
+tau = 1 / (s^2 + alpha D), nu = tau y: with the step of the paper's appendix F.4, a fraction alpha of the way
+to the new site, and with the full step [Bui et al. 2017, remarks 2 to 4].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.evidence import records, verify
+from papers.evidence.merge import Change
+from papers.evidence.study import Study
+from papers.evidence.verdicts import NO, YES, Block, Inference, Line
+from tilted.inference.engine import infer
+from tilted.inference.options import Options
+from tilted.inference.pep import power_rule
+from tilted.kernels.squared_exponential import SquaredExponential
+from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.posteriors.collapsed import Regression, condition
+from tilted.posteriors.sparse import Sparse
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+SIZES = {"small": (40, 2, 4), "middle": (120, 3, 15), "large": (300, 5, 40)}
+"""Problem -> data, dimensions, pseudo-points."""
+
+FITC, VFE, PRINTED, WHOLE = "FITC", "VFE", "one pass (F.4)", "one pass (full step)"
+POWERS = (1e-2, 1e-4, 1e-6, 1e-8, 0.0)
+PASSES = (0.1, 0.5, 0.8, 1.0)
+NOISE, N_TEST, SEED = 0.1, 50, 0
+
+
+# The experiment
+
+
+def study() -> Iterator[dict[str, Any]]:
+    """Lines of `LIMITS`, problem by problem."""
+    for problem in SIZES:
+        yield from problem_lines(problem)
+
+
+def problem_lines(problem: str) -> Iterator[dict[str, Any]]:
+    """Lines of one of `SIZES`."""
+    n, dimension, m = SIZES[problem]
+    rng = np.random.default_rng([SEED, list(SIZES).index(problem)])
+    X, Xs = rng.standard_normal((n, dimension)), rng.standard_normal((N_TEST, dimension))
+    y = np.sin(2.0 * X[:, 0]) + np.sqrt(NOISE) * rng.standard_normal(n)
+    Z = X[rng.permutation(n)[:m]] + 0.1 * rng.standard_normal((m, dimension))
+    kernel = SquaredExponential(1.3, tuple(rng.uniform(0.8, 2.0, dimension)))
+
+    def line(alpha: float, limit: str, quantity: str, difference: float) -> dict[str, Any]:
+        return dict(zip(LIMITS.columns, (problem, n, m, alpha, limit, quantity, difference), strict=True))
+
+    for alpha, limit in ((1.0, FITC), *((alpha, VFE) for alpha in POWERS)):
+        theirs: tuple[float | np.ndarray, ...] = dense(limit, kernel, X, y, Z, Xs)
+        state = condition(Regression(X, y, alpha), kernel, Z, NOISE)
+        ours: tuple[float | np.ndarray, ...] = (state.log_evidence, *state.predict(Xs))
+        for quantity, a, b in zip(("evidence", "mean", "variance"), ours, theirs, strict=True):
+            yield line(alpha, limit, quantity, relative_difference(a, b))
+    for alpha in PASSES:
+        for limit in (PRINTED, WHOLE):
+            yield line(alpha, limit, "sites", one_pass(kernel, X, y, Z, alpha, limit))
+
+
+def dense(
+    limit: str, kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Z: np.ndarray, Xs: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Log evidence, and mean and variance of f at ``Xs``, by the dense formulas of FITC or VFE."""
+    n = len(y)
+    cross = np.vstack([kernel.matrix(X, Z), kernel.matrix(Xs, Z)])
+    Q = cross @ np.linalg.solve(kernel.matrix(Z), cross.T)
+    D = kernel.diagonal(X) - np.diagonal(Q)[:n]
+    A = Q[:n, :n] + NOISE * np.eye(n) + (np.diag(D) if limit == FITC else 0.0)
+    solved = np.linalg.solve(A, np.column_stack([y, Q[:n, n:]]))
+    evidence = -0.5 * (y @ solved[:, 0] + np.linalg.slogdet(A)[1] + n * np.log(2.0 * np.pi))
+    if limit == VFE:
+        evidence -= D.sum() / (2.0 * NOISE)
+    mean = Q[n:, :n] @ solved[:, 0]
+    variance = kernel.diagonal(Xs) - np.einsum("sn,ns->s", Q[n:, :n], solved[:, 1:])
+    return float(evidence), mean, variance
+
+
+def one_pass(
+    kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Z: np.ndarray, alpha: float, limit: str
+) -> float:
+    """Largest relative difference of a site's tau or nu, after one pass, from the fixed point.
+
+    nu is measured in units of the largest.
+    """
+    posterior = Sparse.build(kernel, X, Z)
+    damping = alpha if limit == PRINTED else 1.0
+    options = Options(max_sweeps=1, schedule="sequential", damping=damping, memory=0, newton=False)
+    sites = infer(posterior, GaussianNoise(NOISE), y, power_rule(alpha), options).sites
+    tau = 1.0 / (NOISE + alpha * posterior.extra)
+    return max(relative_difference(sites.tau, tau), relative_difference(sites.nu, tau * y))
+
+
+def relative_difference(ours: float | np.ndarray, theirs: float | np.ndarray) -> float:
+    """Largest difference in units of the largest expected number."""
+    return float(np.max(np.abs(np.asarray(ours) - theirs)) / np.max(np.abs(theirs)))
+
+
+# The record
+
+
+def again(lines: pd.DataFrame, context: verify.Context) -> verify.MadeAgain:
+    """Lines beside those that their problems give today."""
+    made = (line for problem in lines["problem"].unique() for line in problem_lines(problem))
+    return verify.matched(lines, context, made)
+
+
+LIMITS = Study(
+    "pep/limits.csv",
+    ("problem", "n", "m", "alpha", "limit", "quantity", "difference"),
+    ("problem", "alpha", "limit", "quantity"),
+    {"alpha": 6, "difference": 6},
+    ("problem", "limit", "quantity"),
+    unit=("problem",),
+    group=("problem",),
+    again=again,
+)
+"""A comparison a line; ``limit``: FITC, VFE, one pass (F.4) or one pass (full step); ``difference``: the
+largest, relative."""
+
+
+def make(folder: Path) -> dict[str, Change]:
+    """Run the study and save it in a folder of records."""
+    return records.put(folder, {LIMITS: study()}, keep=False)
+
+
+# The verdict
+
+ACCURACY = 1e-8
+STEEPNESS = 0.5
+"""With a power k times smaller the difference falls at least `STEEPNESS` k times: it is O(alpha)."""
+
+SLOW = "difference is not O(α)"
+TEST = f"largest relative difference at most {ACCURACY:g} on every problem; interval: smallest and largest"
+QUANTITY = "largest relative difference"
+EVIDENCE, POSTERIOR = ("evidence",), ("mean", "variance")
+
+
+def recovered(frame: pd.DataFrame | None) -> list[Block]:
+    """PEP8 from lines of `LIMITS`; None where the study was not made.
+
+    The first block decides: FITC at power 1, VFE at 0 and as the limit of small powers, and one pass as
+    the paper prints it. The full step stands beside it.
+    """
+    if frame is None:
+        return [not_made("limits", TEST, "limits.csv (`tilted limits`)")]
+    reached = [_limit(frame, limit, names) for limit in (FITC, VFE) for names in (EVIDENCE, POSTERIOR)]
+    test = f"{TEST}; α in {', '.join(f'{a:g}' for a in sorted(PASSES))} for one pass"
+    return [
+        Block("direct computation", test, (*reached, *_passes(frame, PRINTED)), smallness),
+        Block("one pass with the full step", TEST, tuple(_passes(frame, WHOLE)), smallness),
+    ]
+
+
+def not_made(row: str, test: str, needed: str) -> Block:
+    """In place of the comparisons of a study that was not made."""
+    return Block("direct computation", test, (Line(row, QUANTITY, "excess"),), smallness, f"needs {needed}")
+
+
+def smallness(difference: float) -> float:
+    """Of differences the largest decides."""
+    return -difference
+
+
+def _limit(frame: pd.DataFrame, limit: str, quantities: tuple[str, ...]) -> Line:
+    part = frame[(frame["limit"] == limit) & frame["quantity"].isin(quantities)]
+    at = part[part["alpha"] == (0.0 if limit == VFE else 1.0)]["difference"]
+    name = "evidence" if quantities == EVIDENCE else "posterior"
+    row = f"{'α = 1 is FITC' if limit == FITC else 'α to 0 is VFE'}: {name}"
+    note = f"{part['problem'].nunique()} problems"
+    small = part[part["alpha"] > 0] if limit == VFE else part.iloc[:0]
+    falls = _is_proportional(small)
+    if len(small):
+        largest = small.groupby("alpha")["difference"].max()
+        ends = [f"{largest.iloc[k]:.1e} at α = {largest.index[k]:g}" for k in (0, -1)]
+        note += f"; {', '.join(ends)}" + ("" if falls else f"; {SLOW}")
+    return line_of(row, at, falls, note)
+
+
+def _is_proportional(small: pd.DataFrame) -> bool:
+    """Whether differences fall in proportion to the power, problem by problem and quantity by quantity."""
+    for _, group in small.groupby(["problem", "quantity"]):
+        for less, more in pairwise(group.sort_values("alpha").itertuples()):
+            if less.difference * (more.alpha / less.alpha) * STEEPNESS > more.difference:
+                return False
+    return True
+
+
+def _passes(frame: pd.DataFrame, limit: str) -> Iterator[Line]:
+    row = "one pass, printed step" if limit == PRINTED else "one pass, full step"
+    part = frame[frame["limit"] == limit]
+    for at_one in (True, False):
+        chosen = part[(part["alpha"] == 1.0) == at_one]
+        powers = ", ".join(f"{alpha:g}" for alpha in sorted(chosen["alpha"].unique()))
+        yield line_of(row, chosen["difference"], True, f"α = {powers}")
+
+
+def line_of(row: str, differences: pd.Series, sound: bool, note: str, accuracy: float = ACCURACY) -> Line:
+    """A line that holds if no difference is above ``accuracy``, and all is sound."""
+    if differences.empty:
+        return Line(row, QUANTITY, "excess", note="not computed")
+    low, high = float(differences.min()), float(differences.max())
+    status = YES if sound and high <= accuracy and math.isfinite(high) else NO
+    sample = Inference(status, low, high)
+    return Line(row, QUANTITY, "excess", high, sample=sample, n=len(differences), note=note)

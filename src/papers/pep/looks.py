@@ -1,0 +1,153 @@
+"""What the figures share: colours and markers of powers, axes of M, limits, the line of coverage."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.evidence import style
+from papers.pep.scores import FULL, coverage, label
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.typing import ColorType
+    from numpy.typing import ArrayLike
+
+    from papers.evidence.comparisons import Score
+
+MARKERS = "osD^vPX<>"
+POWERS = (0.0, 0.05, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
+"""The paper's, equally far apart in colour."""
+
+BEYOND = 0.02
+"""Share of the points at either end that may lie outside of a panel; each panel says how many do."""
+
+AXES = {
+    "smse": "SMSE",
+    "smll": "SMLL (nats)",
+    "nlml": "NLML a point (nats)",
+    "error": "test error",
+    "nll": "NLL (nats)",
+}
+DIFFERENCES = {
+    "smse": "log ratio",
+    "smll": "difference (nats)",
+    "error": "difference",
+    "nll": "difference (nats)",
+}
+WIDE, NARROW = 2.2, 3.0
+"""How far apart, as a factor, numbers of pseudo-points are whose ticks have labels, by width of the panel."""
+
+
+def colour(alpha: str) -> ColorType:
+    """From dark blue (VFE) to orange (EP); black for the full GP."""
+    if alpha == FULL:
+        return "black"
+    from matplotlib import colormaps
+
+    return colormaps["plasma"](0.85 * np.interp(float(alpha), POWERS, np.linspace(0.0, 1.0, len(POWERS))))
+
+
+def marker(alpha: str, powers: Sequence[str]) -> str:
+    """Of a power among those drawn, so that grey print tells them apart."""
+    return MARKERS[list(powers).index(alpha) % len(MARKERS)]
+
+
+def line(label: str, **look: Any) -> Line2D:
+    """A handle in a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **look)
+
+
+def handles(powers: Sequence[str], width: float) -> list[Line2D]:
+    """Handles of the lines of powers."""
+    dot = {"markersize": 3.5, "markeredgewidth": 0, "linewidth": width}
+    return [line(label(a), color=colour(a), marker=marker(a, powers), **dot) for a in powers]
+
+
+def natural(fits: pd.DataFrame, score: Score) -> pd.Series:
+    """The score as drawn: as recorded, NLML a training point."""
+    return fits[score.column] / fits["n_train"] if score.column == "nlml" else fits[score.column]
+
+
+def size_axis(axes: Axes, sizes: Sequence[int], apart: float) -> None:
+    """A logarithmic axis of M with ticks at numbers run that are a factor ``apart``, the first among them.
+
+    Where all are nearer, the last has one too.
+    """
+    from matplotlib.ticker import NullLocator
+
+    sizes = sorted(sizes)
+    apart = min(apart, sizes[-1] / sizes[0])
+    shown = [sizes[0]]
+    for m in sizes[1:]:
+        if m >= apart * shown[-1]:
+            shown.append(m)
+    axes.set_xscale("log")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticks(shown, [f"{m}" for m in shown])
+    axes.set_xlim(sizes[0] / 1.25, sizes[-1] * 1.25)
+
+
+def plain_ticks(axis: Axis, ends: tuple[float, float], most: int = 4) -> None:
+    """Ticks of a logarithmic axis at round numbers written out, at most ``most`` of them."""
+    from matplotlib.ticker import MaxNLocator, NullLocator
+
+    powers = 10.0 ** np.arange(np.floor(np.log10(ends[0])), np.ceil(np.log10(ends[1])) + 1)
+    for steps in ((1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+        ticks = [x for power in powers for s in steps if ends[0] <= (x := s * power) <= ends[1]]
+        if len(ticks) <= most:
+            break
+    if len(ticks) < 2:  # less than a factor of two: as on a linear axis
+        ticks = [x for x in MaxNLocator(most).tick_values(*ends) if ends[0] <= x <= ends[1]]
+    ticks = ticks[:: -(-len(ticks) // most)] if ticks else []
+    axis.set_minor_locator(NullLocator())
+    axis.set_ticks(ticks, [f"{x:g}".replace("e-0", "e-") for x in ticks])
+
+
+def bounds(values: ArrayLike, log: bool = False) -> tuple[float, float]:
+    """Limits of an axis that leave out at most `BEYOND` of the values at either end, if these are far out."""
+    found = np.log(values) if log else np.asarray(values, dtype=float)
+    low, high = np.quantile(found, [BEYOND, 1.0 - BEYOND])
+    room = 0.35 * (high - low) + 1e-12
+    low, high = max(found.min(), low - room), min(found.max(), high + room)
+    pad = 0.06 * (high - low) + 1e-12
+    ends = np.array([low - pad, high + pad])
+    return tuple(np.exp(ends) if log else ends)
+
+
+def outside(axes: Axes, n: int, height: float = 0.97) -> None:
+    """Says how many points lie outside of a panel."""
+    if n:
+        axes.text(0.97, height, f"{n} outside", transform=axes.transAxes, ha="right", fontsize=6.0,
+                  va="top" if height > 0.5 else "bottom", color=style.GREY)  # fmt: skip
+
+
+def covered(figure: Figure, fits: pd.DataFrame, handles: Sequence[Artist] = (), columns: int = 9) -> None:
+    """The line of coverage below a figure, above its legend if it has one."""
+    below(figure, coverage(fits).text, handles, columns)
+
+
+def below(figure: Figure, text: str, handles: Sequence[Artist] = (), columns: int = 9) -> None:
+    """A line of text below a figure, wrapped, above its legend if it has one."""
+    n_lines = -(-len(text) // int(19.0 * figure.get_size_inches()[0]))
+    text = "\n".join(textwrap.wrap(text, len(text) // n_lines + 10))
+    if not handles:
+        figure.supxlabel(text, fontsize=style.SMALL, color=style.GREY)
+        return
+    legend = figure.legend(
+        handles=list(handles), loc="outside lower center", ncols=min(len(handles), columns), title=text,
+        title_fontsize=style.SMALL, columnspacing=1.4,
+    )  # fmt: skip
+    legend.get_title().set(color=style.GREY, multialignment="center")

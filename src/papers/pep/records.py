@@ -1,0 +1,344 @@
+"""The committed records of the Power-EP paper: those that jobs make fits for, and `STUDIES`, all of them.
+
+`REGRESSION`, a fit a line:
+
+``dataset, split, alpha, m, start``
+    which fit: "synthetic" (split is the number of the drawn set) or a regression set; the power as text,
+    "full" for exact regression, whose m is 0; where the search started (`papers.pep.regression.STARTS`);
+``nlml, smse, smll``
+    the negative log evidence that was minimised, and the scores, of standardised targets; empty if failed;
+``evaluations, outcome, message, seconds``
+    ``ok``, ``stopped`` (numbers, but the search did not converge) or ``failed`` (no numbers), why, and
+    processor seconds.
+
+`CLASSIFICATION` has ``protocol`` (`papers.data.classification`) in place of ``start``; its set "banana" is
+drawn; ``nlml`` is the energy, a bound at power 0; scores are ``error``, the share of wrong test labels, and
+``nll``, nats a test point. `TOY` has exact regressions, whose ``lengthscales`` are text with colons between
+them. `DIGITS` has a measurement of a training a line: the training and its length; steps so far, and
+processor seconds of the training so far, without the clustering and the measurements; share of errors and
+mean log p(y*) in nats on the test set, the last batch's estimate of the log evidence; kernel; updates of
+sites left out and steps refused so far.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.data import DataError, mnist
+from papers.data import classification as class_data
+from papers.data import regression as regression_data
+from papers.evidence import records, verify
+from papers.evidence.merge import Change, LinesOf
+from papers.evidence.study import Study, places
+from papers.evidence.verified import PASSED, SCRATCH, Outcome
+from papers.pep import classification, digits, regression, toy
+from papers.pep.banana import BANANA, MAP
+from papers.pep.dense import DENSE
+from papers.pep.limits import LIMITS
+from papers.pep.regression import FAILED, FULL, OK, OUTCOMES, STOPPED
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+    from papers.data import Dataset
+
+    Line = dict[str, Any]
+    Wrong = Iterable[tuple[pd.Series, str]]
+
+__all__ = [
+    "BANANA", "CLASSIFICATION", "DENSE", "DIGITS", "FITS", "LIMITS", "MAP", "REGRESSION", "STUDIES", "TOY",
+    "fold_in", "line_of", "power",
+]  # fmt: skip
+
+
+# Lines
+
+
+def line_of(record: Line) -> Line:
+    """Line of `REGRESSION` or `CLASSIFICATION` from a fit record (``run_cell`` of the experiment)."""
+    return {**record, "alpha": power(record["alpha"]), **regression.ended(record)}
+
+
+def power(alpha: float | str) -> str:
+    """A power as the records name it."""
+    return alpha if alpha == FULL else f"{alpha:g}"
+
+
+def _is_power(text: str) -> bool:
+    try:
+        value = float(text)
+    except ValueError:
+        return False
+    return 0 <= value <= 1 and f"{value:g}" == text
+
+
+def _powers(column: pd.Series) -> pd.Series:
+    return column.map(lambda text: 2.0 if text == FULL else float(text))
+
+
+def _ends(frame: pd.DataFrame, scores: Iterable[str], outcomes: Iterable[str] = OUTCOMES) -> Wrong:
+    """Rules about how fits ended."""
+    has_scores = np.isfinite(frame[list(scores)].astype(float)).all(axis=1)
+    return (
+        (~frame["outcome"].isin(outcomes), "unknown outcome"),
+        (has_scores == (frame["outcome"] == FAILED), "scores do not agree with the outcome"),
+        ((frame["message"] == "") != (frame["outcome"] == OK), "message does not agree with the outcome"),
+        (~(frame["seconds"] >= 0), "no processor time"),
+    )
+
+
+# Regressions and classifications
+
+WANDERING = 0.1
+"""Nats by which two ends of a search may differ: hundreds of steps amplify another processor's rounding."""
+ROUNDED = "a search of hundreds of steps ends elsewhere by rounding"
+
+
+@lru_cache(maxsize=2)
+def _regression_set(name: str, mirror: str | None) -> Dataset | None:
+    return None if name == regression.SYNTHETIC else regression_data.load(name, mirror=mirror)
+
+
+@lru_cache(maxsize=2)
+def _classification_set(name: str, protocol: str, mirror: str | None) -> Dataset | None:
+    return None if name == classification.MADE_UP else class_data.load(name, protocol, mirror=mirror)
+
+
+def _regression_again(line: Line, mirror: str | None) -> Line:
+    name, split = line["dataset"], line["split"]
+    parts = regression.parts_of(name, split, _regression_set(name, mirror))
+    alpha = FULL if line["alpha"] == FULL else float(line["alpha"])
+    return line_of(regression.run_cell(parts, name, split, alpha, line["m"], start=line["start"]))
+
+
+def _classification_again(line: Line, mirror: str | None) -> Line:
+    name, protocol, split = line["dataset"], line["protocol"], line["split"]
+    parts = classification.parts_of(name, split, _classification_set(name, protocol, mirror))
+    return line_of(classification.run_cell(parts, protocol, name, split, float(line["alpha"]), line["m"]))
+
+
+def again(
+    repeat: Callable[[Line, str | None], Line], lines: pd.DataFrame, context: verify.Context
+) -> verify.MadeAgain:
+    """Fits from scratch, since their hyperparameters are not in the records."""
+    for line in lines.to_dict("records"):
+        try:
+            today = repeat(line, context.mirror)
+        except DataError as error:
+            yield line, str(error)
+        else:
+            yield line, [beside(context.study, line, today)]
+
+
+def beside(study: Study, line: Line, today: Line) -> Outcome:
+    """A fit made from scratch beside its record: NLML in nats, scores as `verify.differences` has them.
+
+    Neither times nor what the search said is compared; a fit that failed fails again.
+    """
+    if line["outcome"] == FAILED == today["outcome"]:
+        return Outcome(SCRATCH, PASSED, math.nan, note="fails again")
+    numbers = {name: today[name] for name in study.digits}
+    differences = verify.differences(study, line, numbers)
+    differences["nlml"] *= max(1.0, abs(line["nlml"]))
+    gain = math.nan if today["nlml"] is None else line["nlml"] - today["nlml"]
+    found = verify.outcome(SCRATCH, differences, verify.TOLERANCE, gain)
+    if abs(gain) <= WANDERING or STOPPED in (line["outcome"], today["outcome"]):
+        return verify.reported(found, ROUNDED)
+    return found
+
+
+def _fits(
+    file: str,
+    experiment: ModuleType,
+    repeat: Callable[[Line, str | None], Line],
+    variant: str,
+    variants: tuple[str, ...],
+    scores: dict[str, int],
+) -> Study:
+    """A study of fits: what differs is the column that says under which conditions, and the scores."""
+
+    def rules(frame: pd.DataFrame) -> Wrong:
+        failed, full = frame["outcome"] == FAILED, frame["alpha"] == FULL
+        return (
+            (~frame["dataset"].isin(experiment.datasets()), "unknown data set"),
+            (~frame[variant].isin(variants), f"unknown {variant}"),
+            (~full & ~frame["alpha"].map(_is_power).astype(bool), "alpha is no power from 0 to 1"),
+            ((frame["m"] == 0) != full, "m does not agree with alpha"),
+            ((frame["m"] < 0) | (frame["m"] > frame["n_train"]), "m is no number of pseudo-points"),
+            *_ends(frame, scores),
+            (frame[list(scores)].notna().any(axis=1) & failed, "a failed fit with scores"),
+        )
+
+    identity = ("dataset", "split", "alpha", "m", variant, "n_train", "n_test")
+    return Study(
+        file,
+        (*identity, *scores, "evaluations", "outcome", "message", "seconds"),
+        ("dataset", "alpha", "m", variant, "split"),
+        {**scores, "seconds": 3},
+        ("dataset", "alpha", variant, "outcome", "message"),
+        order=("dataset", variant, "m", "alpha", "split"),
+        ranks={"dataset": places(experiment.datasets()), variant: places(variants), "alpha": _powers},
+        group=(*(["protocol"] if variant == "protocol" else []), "dataset", "alpha"),
+        rules=rules,
+        again=partial(again, repeat),
+    )
+
+
+REGRESSION = _fits(
+    "pep/regression.csv.gz",
+    regression,
+    _regression_again,
+    "start",
+    tuple(regression.STARTS),
+    {"nlml": 12, "smse": 10, "smll": 10},
+)
+CLASSIFICATION = _fits(
+    "pep/classification.csv.gz",
+    classification,
+    _classification_again,
+    "protocol",
+    class_data.PROTOCOLS,
+    {"nlml": 12, "error": 10, "nll": 10},
+)
+
+
+# Exact regressions
+
+
+def _toy_again(line: Line, mirror: str | None) -> Line:
+    return toy.fit(toy.problem(line["split"], line["n_train"]), line["split"], line["hyperparameters"])
+
+
+def _toy_rules(frame: pd.DataFrame) -> Wrong:
+    known = frame["hyperparameters"].isin([toy.TRUE, toy.LEARNED])
+    return (
+        (frame["dataset"] != regression.SYNTHETIC, "unknown data set"),
+        (~known, "hyperparameters are neither true nor learned"),
+        *_ends(frame, toy.SCORES),
+    )
+
+
+TOY = Study(
+    "pep/toy.csv",
+    (
+        *("dataset", "split", "n_train", "n_test", "hyperparameters", *toy.SCORES),
+        *("variance", "lengthscales", "noise", "evaluations", "outcome", "message", "seconds"),
+    ),
+    ("dataset", "split", "n_train", "hyperparameters"),
+    {**dict.fromkeys((*toy.SCORES, "variance", "noise"), 12), "seconds": 3},
+    ("dataset", "hyperparameters", "lengthscales", "outcome", "message"),
+    order=("split", "n_train", "hyperparameters"),
+    ranks={"hyperparameters": places((toy.TRUE, toy.LEARNED))},
+    group=("dataset", "n_train", "hyperparameters"),
+    rules=_toy_rules,
+    again=partial(again, _toy_again),
+)
+
+
+# Digits
+
+
+@lru_cache(maxsize=1)
+def _images(mirror: str | None) -> mnist.Digits:
+    return mnist.load(mirror=mirror)
+
+
+def _digits_again(lines: pd.DataFrame, context: verify.Context) -> verify.MadeAgain:
+    """Lines beside those of their trainings, each of which is repeated once, as far as is needed."""
+    for (alpha, m, seed, steps), of_training in lines.groupby(["alpha", "m", "seed", "steps"]):
+        try:
+            measurements = digits.run(_images(context.mirror), alpha, int(m), int(seed), int(steps))
+            made = list(_until(measurements, of_training["step"].max()))
+        except DataError as error:
+            yield from ((line, str(error)) for line in of_training.to_dict("records"))
+        else:
+            yield from verify.matched(of_training, context, made)
+
+
+def _until(measurements: Iterable[Line], last: int) -> Iterator[Line]:
+    """Measurements up to a step, without what is said of failures."""
+    for line in measurements:
+        yield {name: value for name, value in line.items() if name != "message"}
+        if line["step"] >= last:
+            return
+
+
+def _digits_rules(frame: pd.DataFrame) -> Wrong:
+    several = frame.groupby(list(digits.RUN))["steps"].transform("nunique") > 1
+    return (
+        (frame["dataset"] != mnist.NAME, "unknown data set"),
+        (~frame["alpha"].between(0, 1), "alpha is no power from 0 to 1"),
+        *_ends(frame, ("error", "log_likelihood"), (OK, FAILED)),
+        (~frame["error"].isna() & ~frame["error"].between(0, 1), "error is no share"),
+        (~frame["step"].between(0, frame["steps"]), "a step beyond the last"),
+        (several, "lines of several trainings mixed"),
+    )
+
+
+DIGITS = Study(
+    "pep/mnist.csv",
+    (
+        *(*digits.RUN, "steps", "step", "seconds", *digits.SCORES),
+        *(*digits.KERNEL, *digits.COUNTS, "outcome", "message"),
+    ),
+    (*digits.RUN, "step"),
+    {
+        **dict.fromkeys(("alpha", "error", *digits.KERNEL), 6),
+        **dict.fromkeys(("log_likelihood", "energy"), 7),
+        "seconds": 5,
+    },
+    ("dataset", "outcome", "message"),
+    gaps=digits.COUNTS,
+    order=("m", "alpha", "seed", "step"),
+    unit=digits.RUN,
+    group=("dataset", "m", "alpha"),
+    rules=_digits_rules,
+    again=_digits_again,
+)
+
+
+# All of them
+
+STUDIES = (REGRESSION, CLASSIFICATION, TOY, DIGITS, LIMITS, DENSE, BANANA, MAP)
+FITS: dict[Study, tuple[str, LinesOf]] = {
+    REGRESSION: ("pep", lambda record: [line_of(record)]),
+    CLASSIFICATION: ("pep-classification", lambda record: [line_of(record)]),
+    TOY: ("pep-toy", lambda record: [record]),
+    DIGITS: ("mnist", lambda record: [record]),
+}
+"""Studies of jobs: the folder of their files below that of all fits, and the lines of a record."""
+
+
+def fold_in(fits: Path, folder: Path) -> dict[str, Change]:
+    """Fold the paper's files of fits into its records.
+
+    Parameters
+    ----------
+    fits, folder : Path
+        Of all fits (``data/fits``), and of all records.
+
+    Returns
+    -------
+    changes : dict
+        File of a record -> what changed; without those that no file of fits is of.
+
+    Raises
+    ------
+    RecordError
+        A damaged file or record.
+    """
+    changes = {}
+    for study, (name, lines_of) in FITS.items():
+        paths = sorted(Path(fits, name).rglob("*.jsonl.gz"))
+        if paths:
+            changes[study.file] = records.fold_in(study, paths, folder, lines_of)
+    return changes

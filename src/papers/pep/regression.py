@@ -1,0 +1,343 @@
+"""The regression experiments of the Power-EP paper: one record for each (data set, split, alpha, M, start).
+
+What the paper leaves open is decided here: inputs and targets standardised by the training part, a relative
+jitter of 1e-6 on Kuu, and where a search starts (`STARTS`; by default at training inputs drawn at random,
+variance 1, lengthscales sqrt(D) and noise 0.1).
+
+Of the made-up data [Bui et al. 2017, section 4.1] it says that they are thirty sets of 1000 points with five
+inputs from a Gaussian process with an ARD squared-exponential kernel, and neither the inputs' distribution
+nor the hyperparameters. Ours (`draw`): inputs uniform on [-2, 2]^5, lengthscales log-uniform on [1, 4],
+variance 1, noise variance 0.01.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from papers.data import Dataset, regression
+from papers.evidence import metrics
+from tilted.kernels.squared_exponential import SquaredExponential
+from tilted.learning.regression import Fitted, maximise
+from tilted.learning.search import Search
+from tilted.numerics.linalg import NotPositiveDefinite
+from tilted.posteriors.collapsed import Regression
+from tilted.posteriors.full import FullRegression
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any, TypeVar
+
+    from tilted.learning.sparse import Fitted as SparseFitted
+
+    Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+    FitT = TypeVar("FitT", Fitted, SparseFitted)
+
+PAPER = "pep"
+FULL = "full"
+SYNTHETIC, DRAWN, POINTS = "synthetic", 30, 1000
+HALF_WIDTH, SCALES, DRAWN_NOISE, DRAWN_JITTER = 2.0, (1.0, 4.0), 0.01, 1e-10
+"""Of the made-up data; the jitter is relative, on the covariance drawn from, and far below the noise."""
+
+VARIANCE, JITTER = 1.0, 1e-6
+SEARCH = Search(max_iterations=2000)
+OUTCOMES = OK, STOPPED, FAILED = ("ok", "stopped", "failed")
+"""``stopped``: numbers, but the search did not converge; ``failed``: no numbers."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a search starts.
+
+    Parameters
+    ----------
+    points : str
+        Pseudo-inputs: "data" (training inputs drawn at random) or "k-means" (centres of their clusters).
+    draw : int
+        Which of several draws of the points.
+    stretch : float
+        Lengthscales are this times sqrt(D).
+    noise : float
+        Noise variance; the targets have variance 1.
+    """
+
+    points: str = "data"
+    draw: int = 0
+    stretch: float = 1.0
+    noise: float = 0.1
+
+
+STARTS = {
+    "data": Start(),
+    "data-2": Start(draw=1),
+    "data-3": Start(draw=2),
+    "k-means": Start("k-means"),
+    "k-means-2": Start("k-means", draw=1),
+    "short": Start(stretch=1 / 3),
+    "long": Start(stretch=3.0),
+    "quiet": Start(noise=0.001),
+}
+DEFAULT = "data"
+
+
+def datasets() -> list[str]:
+    """Names of the data sets, the made-up ones first."""
+    return [SYNTHETIC, *regression.names()]
+
+
+def sizes(dataset: str) -> tuple[int, int]:
+    """Training points and splits of a data set."""
+    if dataset == SYNTHETIC:
+        return POINTS // 2, DRAWN
+    return regression.n_train(regression.entry_of(dataset)["shape"][0]), regression.SPLITS
+
+
+def cells(grid: dict[str, Any]) -> list[tuple[float | str, int, str]]:
+    """(alpha, m, start) of the fits of a split: every start with every m and alpha, exact ones once a start.
+
+    Parameters
+    ----------
+    grid : dict
+        ``alphas`` (numbers in [0, 1] or "full"), ``m`` and, unless there is the default one only, ``starts``.
+    """
+    found = []
+    for start, m, alpha in itertools.product(grid.get("starts", [DEFAULT]), grid["m"], grid["alphas"]):
+        cell = (alpha, 0 if alpha == FULL else m, start)
+        if cell not in found:
+            found.append(cell)
+    return found
+
+
+def check(grid: dict[str, Any], sizes_of: Callable[[str], tuple[int, int]] = sizes) -> None:
+    """Refuse a grid (ValueError) with more splits or pseudo-points than a data set can have."""
+    for name, row in grid["rows"].items():
+        points, splits = sizes_of(name)
+        if row["splits"] > splits:
+            raise ValueError(f"{name} has {splits} splits, not {row['splits']}")
+        if max(grid["m"]) > points:
+            raise ValueError(f"{max(grid['m'])} pseudo-points for the {points} training points of {name}")
+
+
+def run_block(
+    name: str, splits: Iterable[int], grid: dict[str, Any], dataset: Dataset | None = None
+) -> Iterator[dict[str, Any]]:
+    """Records of the `cells` of a block of splits.
+
+    Parameters
+    ----------
+    name : str
+        One of ``datasets()``.
+    splits : iterable of int
+    grid : dict
+        See `cells`.
+    dataset : Dataset, optional
+        The data; the made-up ones are drawn.
+    """
+    for split in splits:
+        parts = parts_of(name, split, dataset)
+        for alpha, m, start in cells(grid):
+            yield run_cell(parts, name, split, alpha, m, start=start)
+
+
+def parts_of(name: str, split: int, dataset: Dataset | None) -> Parts:
+    """X_train, X_test, y_train, y_test of a split of a data set, or of a made-up set in halves."""
+    if name != SYNTHETIC:
+        assert dataset is not None, f"{name} is not made up: its data have to be given"
+        return regression.parts(dataset, split)
+    drawn = draw(split)
+    order = np.random.default_rng([split, 1]).permutation(len(drawn.y))
+    train, test = np.split(order, [len(order) // 2])
+    return drawn.X[train], drawn.X[test], drawn.y[train], drawn.y[test]
+
+
+class Drawn(NamedTuple):
+    """A made-up set and what it was drawn from: X [N, D], y [N] with noise, f [N] without."""
+
+    X: np.ndarray
+    y: np.ndarray
+    f: np.ndarray
+    kernel: SquaredExponential
+    noise: float
+
+
+def draw(seed: int, n: int = POINTS, dimension: int = 5) -> Drawn:
+    """A made-up set of ``n`` points; the seed is of its own generator."""
+    rng = np.random.default_rng([seed, n, dimension])
+    X = rng.uniform(-HALF_WIDTH, HALF_WIDTH, (n, dimension))
+    low, high = np.log(SCALES)
+    kernel = SquaredExponential(VARIANCE, tuple(np.exp(rng.uniform(low, high, dimension))))
+    K = kernel.matrix(X)
+    K.flat[:: n + 1] += DRAWN_JITTER * VARIANCE
+    f = np.linalg.cholesky(K) @ rng.standard_normal(n)
+    return Drawn(X, f + np.sqrt(DRAWN_NOISE) * rng.standard_normal(n), f, kernel, DRAWN_NOISE)
+
+
+def narrate(records: Iterable[dict[str, Any]], path: str | Path) -> Iterator[dict[str, Any]]:
+    """The records, with a line a fit in a log file as they come."""
+    with open(path, "w", encoding="utf-8", buffering=1) as log:
+        for r in records:
+            what = r["start"] if "start" in r else r["protocol"]
+            fit = f"split {r['split']}, alpha {r['alpha']}, m {r['m']}, {what}"
+            print(f"{fit}: {r['seconds']:.2f} s, {r['status']['message']}", file=log)
+            yield r
+
+
+def standardise(X_train: np.ndarray, X_test: np.ndarray, y_train: np.ndarray, y_test: np.ndarray) -> Parts:
+    """Inputs and targets with mean 0 and standard deviation 1 on the training part (constant columns 0).
+
+    Constancy is read off the values: the computed standard deviation of a constant may be rounding.
+    """
+    constant = X_train.max(axis=0) == X_train.min(axis=0)
+    centre = np.where(constant, X_train[0], X_train.mean(axis=0))
+    spread = np.where(constant, 1.0, X_train.std(axis=0))
+    mean, sd = y_train.mean(), y_train.std()
+    return (
+        (X_train - centre) / spread,
+        (X_test - centre) / spread,
+        (y_train - mean) / sd,
+        (y_test - mean) / sd,
+    )
+
+
+def pseudo_inputs(X: np.ndarray, m: int, split: int, start: Start) -> np.ndarray:
+    """First pseudo-inputs [m, D] for training inputs ``X`` [N, D].
+
+    Raises
+    ------
+    ValueError
+        For more of them than training inputs.
+    """
+    if m > len(X):
+        raise ValueError(f"{m} pseudo-points for {len(X)} training points")
+    rng = np.random.default_rng([split, m, *([start.draw] if start.draw else [])])
+    if start.points == "data" or m == 0:
+        return X[rng.permutation(len(X))[:m]]
+    return centres(X, m, rng)
+
+
+def centres(X: np.ndarray, m: int, rng: np.random.Generator) -> np.ndarray:
+    """Centres [m, D] of clusters of ``X`` [N, D]."""
+    from sklearn.cluster import KMeans
+
+    return KMeans(m, n_init=1, random_state=int(rng.integers(2**31))).fit(X).cluster_centers_
+
+
+def run_cell(
+    parts: Parts,
+    dataset: str,
+    split: int,
+    alpha: float | str,
+    m: int,
+    search: Search = SEARCH,
+    start: str = DEFAULT,
+) -> dict[str, Any]:
+    """Fit and test one split.
+
+    Parameters
+    ----------
+    parts : tuple of arrays
+        X_train [N, D], X_test [N*, D], y_train, y_test, not standardised.
+    dataset, split : str, int
+        For the record; the split seeds the choice of the first pseudo-inputs.
+    alpha : float in [0, 1], or "full"
+        The power; "full" is exact regression.
+    m : int
+        Number of pseudo-points; ignored by exact regression.
+    search : Search, optional
+    start : str
+        One of `STARTS`.
+
+    Returns
+    -------
+    dict
+        A failed fit is a record with its reason in ``status.message``.
+
+    Raises
+    ------
+    ValueError
+        For more pseudo-points than training points, a power outside [0, 1], or an unknown start.
+    """
+    if start not in STARTS:
+        raise ValueError(f"unknown start '{start}'; known: {', '.join(STARTS)}")
+    at = STARTS[start]
+    X, Xs, y, ys = standardise(*parts)
+    kernel = SquaredExponential(VARIANCE, (at.stretch * float(np.sqrt(X.shape[1])),) * X.shape[1])
+    Z = pseudo_inputs(X, 0 if alpha == FULL else m, split, at)
+    problem: Regression | FullRegression = (
+        FullRegression(X, y) if alpha == FULL else Regression(X, y, float(alpha), jitter=JITTER)
+    )
+    identity = {
+        "paper": PAPER,
+        "dataset": dataset,
+        "split": int(split),
+        "alpha": alpha,
+        "m": len(Z),
+        "start": start,
+        "n_train": len(y),
+        "n_test": len(ys),
+    }
+    outcome = attempted(
+        lambda: maximise(problem, kernel, Z, at.noise, search),
+        lambda fitted: _tested(fitted, Xs, ys, y),
+        ("nlml", "smse", "smll"),
+    )
+    return {**identity, **outcome}
+
+
+def attempted(
+    fit: Callable[[], FitT], test: Callable[[FitT], dict[str, Any]], scores: tuple[str, ...]
+) -> dict[str, Any]:
+    """What became of a fit, with its processor seconds.
+
+    Parameters
+    ----------
+    fit : callable
+        Makes a fit, which has a ``status``.
+    test : callable
+        Fit -> ``scores``, ``hyperparameters`` and ``status``.
+    scores : tuple of str
+        What a failed fit has none of; its reason is in ``status.message``.
+    """
+    fitted: FitT | None = None
+    began = time.process_time()
+    try:
+        fitted = fit()
+        outcome = test(fitted)
+    except (NotPositiveDefinite, ArithmeticError, ValueError) as error:
+        evaluations = fitted.status.evaluations if fitted else 1
+        status = {"converged": False, "evaluations": evaluations, "message": f"failed: {error}"}
+        outcome = {**dict.fromkeys((*scores, "hyperparameters")), "status": status}
+    return {**outcome, "seconds": time.process_time() - began}
+
+
+def ended(record: dict[str, Any]) -> dict[str, Any]:
+    """How a record (with `attempted`) ended, as lines say it: ``evaluations``, ``outcome``, ``message``."""
+    status = record["status"]
+    outcome = FAILED if record["nlml"] is None else OK if status["converged"] else STOPPED
+    message = "" if outcome == OK else " ".join(status["message"].removeprefix("failed: ").split())
+    return {"evaluations": status["evaluations"], "outcome": outcome, "message": message}
+
+
+def _tested(fitted: Fitted, Xs: np.ndarray, ys: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+    """Scores and status of a fit; ArithmeticError if it does not predict."""
+    mean, variance = fitted.state.predict(Xs)
+    variance = variance + fitted.state.noise
+    if not np.all(np.isfinite(mean)):
+        raise ArithmeticError("a predictive mean is not finite")
+    kernel_variance, *lengthscale = fitted.state.kernel.parameters().tolist()
+    return {
+        "nlml": -fitted.state.log_evidence,
+        "smse": metrics.standardised_squared_error(ys, mean),
+        "smll": metrics.standardised_log_loss(ys, mean, variance, y),
+        "hyperparameters": {
+            "variance": kernel_variance,
+            "lengthscale": lengthscale,
+            "noise": fitted.state.noise,
+        },
+        "status": fitted.status.as_dict(),
+    }

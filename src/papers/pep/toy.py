@@ -1,0 +1,350 @@
+"""Figures 8 to 10: exact regression on the made-up sets, at their true hyperparameters and at learned ones.
+
+A set has two training parts [Bui et al. 2017, appendix I.1], tested on the same points: half of its 1000
+points, as in section 4.1, and these 500 with 500 more of the same function (`grown`; the paper does not say
+where its 1000 training points come from). Nothing is standardised: the truth is a zero-mean process in the
+units of the data. Learned hyperparameters maximise the evidence, from the start and with the search of the
+other regressions (`papers.pep.regression`).
+
+Sets are the units of what is shown: differences, learned - true, are of one set and one number of training
+points. A set in which one of the two fits failed is left out of them and counted. All scores are better low.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.stats import norm
+
+from papers.evidence import metrics, style
+from papers.evidence.comparisons import estimate
+from papers.evidence.grid import counted, grid
+from papers.pep import looks, regression
+from papers.pep.regression import FAILED, STOPPED, Drawn
+from tilted.inference.result import Status
+from tilted.kernels.squared_exponential import SquaredExponential
+from tilted.learning.regression import Fitted, maximise
+from tilted.posteriors.full import FullRegression
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+TRUE, LEARNED = "true", "learned"
+SIZES = (regression.POINTS // 2, regression.POINTS)
+"""Training points."""
+
+SCORES = ("nlml", "mse_train", "mse_test", "loss_train", "loss_test")
+"""Negative log evidence of the training part; mean squared error and mean log loss (nats) of targets."""
+
+
+# The experiment
+
+
+class Problem(NamedTuple):
+    """Training and test part of a set [N, D], [N*, D], [N], [N*], and what it was drawn with."""
+
+    X: np.ndarray
+    Xs: np.ndarray
+    y: np.ndarray
+    ys: np.ndarray
+    kernel: SquaredExponential
+    noise: float
+
+
+def problem(split: int, n: int) -> Problem:
+    """A made-up set with one of `SIZES` as its number of training points."""
+    drawn = regression.draw(split)
+    X, Xs, y, ys = regression.parts_of(regression.SYNTHETIC, split, None)
+    if n > len(y):
+        more = grown(drawn, split, n - len(y))
+        X, y = np.vstack([X, more.X]), np.append(y, more.y)
+    return Problem(X, Xs, y, ys, drawn.kernel, drawn.noise)
+
+
+def grown(drawn: Drawn, split: int, n: int) -> Drawn:
+    """``n`` more points of the function of a set, drawn given its values at the points there are."""
+    rng = np.random.default_rng([split, 2])
+    half, had = regression.HALF_WIDTH, len(drawn.f)
+    X = rng.uniform(-half, half, (n, drawn.X.shape[1]))
+    K = drawn.kernel.matrix(np.vstack([drawn.X, X]))
+    K.flat[:: had + n + 1] += regression.DRAWN_JITTER * drawn.kernel.variance
+    L = np.linalg.cholesky(K)
+    known = solve_triangular(L[:had, :had], drawn.f, lower=True)
+    f = L[had:, :had] @ known + L[had:, had:] @ rng.standard_normal(n)
+    return Drawn(X, f + np.sqrt(drawn.noise) * rng.standard_normal(n), f, drawn.kernel, drawn.noise)
+
+
+def study(splits: Iterable[int], sizes: Iterable[int] = SIZES) -> Iterator[dict[str, Any]]:
+    """Lines of `records.TOY`: of each set and size one at true hyperparameters and one at learned ones."""
+    for split, n in itertools.product(splits, sizes):
+        given = problem(split, n)
+        yield from (fit(given, split, hyperparameters) for hyperparameters in (TRUE, LEARNED))
+
+
+def fit(problem: Problem, split: int, hyperparameters: str) -> dict[str, Any]:
+    """A line of `records.TOY`; without numbers, and with the reason, if the fit failed."""
+    tried = regression.attempted(
+        lambda: fitted(problem, hyperparameters),
+        lambda found: _tested(found, problem),
+        (*SCORES, "variance", "noise"),
+    )
+    sizes = {"n_train": len(problem.y), "n_test": len(problem.ys)}
+    identity = {"dataset": regression.SYNTHETIC, "split": int(split), "hyperparameters": hyperparameters}
+    return {"lengthscales": "", **tried, **identity, **sizes, **regression.ended(tried)}
+
+
+def fitted(problem: Problem, hyperparameters: str) -> Fitted:
+    """Exact regression at the true hyperparameters, or at those of largest evidence."""
+    exact, none = FullRegression(problem.X, problem.y), problem.X[:0]
+    if hyperparameters == TRUE:
+        return Fitted(*exact.evaluate(problem.kernel, none, problem.noise), Status(True, 0))
+    start, dimension = regression.STARTS[regression.DEFAULT], problem.X.shape[1]
+    scales = (start.stretch * float(np.sqrt(dimension)),) * dimension
+    kernel = SquaredExponential(regression.VARIANCE, scales)
+    return maximise(exact, kernel, none, start.noise, regression.SEARCH)
+
+
+def _tested(found: Fitted, problem: Problem) -> dict[str, Any]:
+    """`SCORES`, hyperparameters and status of a fit; ArithmeticError if it does not predict."""
+    state = found.state
+    scores = {"nlml": -state.log_evidence}
+    for part, X, y in (("train", problem.X, problem.y), ("test", problem.Xs, problem.ys)):
+        mean, variance = state.predict(X)
+        if not np.all(np.isfinite(mean)):
+            raise ArithmeticError("a predictive mean is not finite")
+        scores[f"mse_{part}"] = float(np.mean((y - mean) ** 2))
+        density = norm.logpdf(y, mean, np.sqrt(variance + state.noise))
+        scores[f"loss_{part}"] = metrics.negative_log_likelihood(density)
+    variance, *lengthscales = state.kernel.parameters().tolist()
+    text = ":".join(f"{scale:.12g}" for scale in lengthscales)
+    kernel = {"variance": variance, "lengthscales": text, "noise": state.noise}
+    return {**scores, **kernel, "status": found.status.as_dict()}
+
+
+# The table
+
+NAMES = {
+    "nlml": ("NLML (nats)", ".2f"),
+    "mse_test": ("test MSE", ".5f"),
+    "loss_test": ("test log loss (nats)", ".4f"),
+    "mse_train": ("training MSE", ".5f"),
+    "loss_train": ("training log loss (nats)", ".4f"),
+}
+"""Score -> its name in the table and the form of its numbers."""
+
+HEADING = "True and learned hyperparameters"
+LEGEND = """\
+Exact regression on the synthetic sets at the hyperparameters they were drawn with and at those of largest
+evidence, in the units of the data (function variance 1, noise variance 0.01): means over the sets, and the
+difference learned - true with its 95 % interval (t over the sets) and its range. 1000 training points are
+the 500 and 500 more of the same function; the test points are the same."""
+HEADER = (
+    *("Training points", "Score", "True", "Learned", "Learned - true"),
+    *("Interval", "Range", "Lower if learned", "Left out"),
+)
+
+
+class Pairs(NamedTuple):
+    """Scores [sets] with true and with learned hyperparameters, and how many sets were left out."""
+
+    true: pd.Series
+    learned: pd.Series
+    n_left_out: int
+
+
+def pairs(frame: pd.DataFrame, n: int, score: str) -> Pairs:
+    """A score of the sets for which both fits with ``n`` training points have numbers."""
+    part = frame[frame["n_train"] == n]
+    wide = part.pivot(index="split", columns="hyperparameters", values=score).reindex(columns=[TRUE, LEARNED])
+    kept = wide.dropna()
+    return Pairs(kept[TRUE], kept[LEARNED], len(wide) - len(kept))
+
+
+def sizes(frame: pd.DataFrame) -> list[int]:
+    """Numbers of training points."""
+    return sorted(int(n) for n in frame["n_train"].unique())
+
+
+def coverage(frame: pd.DataFrame) -> str:
+    """What the record covers, without a full stop."""
+    n_stopped, n_failed = (int((frame["outcome"] == what).sum()) for what in (STOPPED, FAILED))
+    stopped = f", {n_stopped} not converged" if n_stopped else ""
+    return (
+        f"{counted(frame['split'].nunique(), 'set')} of synthetic data; "
+        f"{' and '.join(map(str, sizes(frame)))} training points; "
+        f"{counted(len(frame), 'fit')}{stopped}, {n_failed} failed"
+    )
+
+
+def section(frame: pd.DataFrame, made: Sequence[str]) -> list[str]:
+    """Lines of Markdown: what was compared, the table, what made it (`standing.note`)."""
+    cells = [_cells(frame, n, score) for n in sizes(frame) for score in NAMES]
+    lines = [f"## {HEADING}", "", *LEGEND.splitlines(), "", f"Coverage: {coverage(frame)}.", ""]
+    return [*lines, *grid(HEADER, "rlrrrrrrr", cells), "", *made, ""]
+
+
+def _cells(frame: pd.DataFrame, n: int, score: str) -> Sequence[str]:
+    paired = pairs(frame, n, score)
+    name, form = NAMES[score]
+    if not len(paired.true):
+        return (f"{n}", name, *[""] * 6, f"{paired.n_left_out}")
+    moved = paired.learned - paired.true
+    known = estimate(moved.to_numpy())
+    return (
+        *(f"{n}", name),
+        *(f"{paired.true.mean():{form}}", f"{paired.learned.mean():{form}}", f"{moved.mean():+{form}}"),
+        _range(*known.interval(), form) if known else "",
+        _range(moved.min(), moved.max(), form),
+        f"{int((moved < 0).sum())} of {len(moved)}",
+        f"{paired.n_left_out}",
+    )
+
+
+def _range(low: float, high: float, form: str) -> str:
+    return f"[{low:+{form}}, {high:+{form}}]"
+
+
+# The figures
+
+FIGURES = {"figure9": 500, "figure10": 1000}
+"""Figure of errors on the training and the test part -> its number of training points."""
+
+CAPTIONS = {
+    "figure8": (
+        "Exact regression on the synthetic sets with the hyperparameters they were drawn with and with those "
+        "of largest evidence: NLML of the training part, mean squared error and mean log loss on the test "
+        "part. A dot is a set; on the dashed lines both are equal. Below: their differences."
+    ),
+    "figure9": (
+        "Exact regression with 500 training points: mean squared error and mean log loss (minus the mean "
+        "log-likelihood) of noisy targets on the training and on the test part of every synthetic set, with "
+        "learned (dots) and with true hyperparameters (dashes). Dashed line: of the noise alone."
+    ),
+    "figure10": (
+        "The same as figure 9 with 1000 training points: the 500 and 500 more of the same function. The test "
+        "points are the same."
+    ),
+}
+AGAINST = {
+    "nlml": ("NLML a training point (nats)", " (nats, all points)"),
+    "mse_test": ("test mean squared error", ""),
+    "loss_test": ("test log loss (nats)", " (nats)"),
+}
+"""Panels of figure 8: score -> its heading, and the unit of its differences."""
+
+NOISE = regression.DRAWN_NOISE
+ERRORS = {
+    "mse": ("mean squared error", NOISE),
+    "loss": ("mean log loss (nats)", 0.5 * np.log(2.0 * np.pi * np.e * NOISE)),
+}
+"""Panels of figures 9 and 10: score -> its heading, and its mean if the function were known."""
+
+PARTS = {"train": ("training part", style.CYCLE[0]), "test": ("test part", style.CYCLE[1])}
+DASHED: dict[str, Any] = {"color": "black", "linestyle": (0, (5, 3)), "linewidth": 0.7}
+DASH: dict[str, Any] = {"linestyle": "", "marker": "_", "markersize": 6.0, "markeredgewidth": 0.9}
+ROOM = 0.06
+
+
+def draw(frame: pd.DataFrame, folder: Path) -> list[Path]:
+    """Draw the figures there are numbers for; the PNG files."""
+    present = [n for n in sizes(frame) if len(pairs(frame, n, "nlml").true)]
+    if not present:
+        return []
+    drawn = [true_against_learned(frame[frame["n_train"].isin(present)], folder / "figure8")]
+    return drawn + [train_and_test(frame, n, folder / name) for name, n in FIGURES.items() if n in present]
+
+
+def true_against_learned(frame: pd.DataFrame, stem: Path) -> Path:
+    """Figure 8: NLML a training point, test mean squared error and log loss; below, their differences."""
+    from matplotlib.figure import Figure
+
+    kinds = dict(zip(sizes(frame), style.CYCLE, strict=False))
+    with style.applied():
+        figure = Figure(figsize=(6.9, 4.7), layout="constrained")
+        panels = figure.subplots(2, len(AGAINST), height_ratios=(1.0, 0.5))
+        for column, score in zip(panels.T, AGAINST, strict=True):
+            _against(column, frame, score, kinds)
+        panels[0, 0].set_ylabel("learned hyperparameters")
+        panels[1, 0].set_ylabel("difference")
+        figure.suptitle("Exact regression on the synthetic sets, a dot a set", fontsize=9.0)
+        labels = {f"{n} training points": kind for n, kind in kinds.items()}
+        looks.below(figure, coverage(frame), _handles(labels))
+        return style.save(figure, stem)[1]
+
+
+def _against(
+    panels: Sequence[Axes], frame: pd.DataFrame, score: str, kinds: dict[int, tuple[str, str]]
+) -> None:
+    """One score under learned against that under true hyperparameters, and below, their differences."""
+    above, below = panels
+    heading, unit = AGAINST[score]
+    shown = []
+    for n, kind in kinds.items():
+        paired = pairs(frame, n, score)
+        points = n if score == "nlml" else 1
+        true, learned = paired.true / points, paired.learned / points
+        shown += [true, learned]
+        _dots(above, true, learned, *kind)
+        _dots(below, true, paired.learned - paired.true, *kind)
+    values = np.concatenate(shown)
+    room = ROOM * (values.max() - values.min()) + 1e-12
+    ends = values.min() - room, values.max() + room
+    above.plot(ends, ends, zorder=1, **DASHED)
+    above.set(xlim=ends, ylim=ends, box_aspect=1.0)
+    below.axhline(0.0, zorder=1, **DASHED)
+    below.set(xlim=above.get_xlim(), xlabel="true hyperparameters")
+    for axes in panels:
+        axes.locator_params(nbins=5)
+    below.set_title(f"learned − true{unit}", fontsize=8.0)
+    above.set_title(heading)
+
+
+def train_and_test(frame: pd.DataFrame, n: int, stem: Path) -> Path:
+    """Figures 9 and 10: errors on the training and on the test part of every set, in order of the latter."""
+    from matplotlib.figure import Figure
+
+    part = frame[(frame["n_train"] == n) & frame["nlml"].notna()].set_index("split")
+    learned, true = (part[part["hyperparameters"] == name] for name in (LEARNED, TRUE))
+    order = learned["mse_test"].sort_values().index
+    true = true[true.index.isin(order)]
+    place = dict(zip(order, range(1, len(order) + 1), strict=True))
+    with style.applied():
+        figure = Figure(figsize=(6.9, 3.0), layout="constrained")
+        for axes, (score, (heading, best)) in zip(figure.subplots(1, 2), ERRORS.items(), strict=True):
+            for name, (_, kind) in PARTS.items():
+                ours, theirs = (fits[f"{score}_{name}"] for fits in (learned, true))
+                _dots(axes, ours.index.map(place), ours, *kind)
+                axes.plot(theirs.index.map(place), theirs, color=style.GREY, zorder=2, **DASH)
+            axes.axhline(best, zorder=1, **DASHED)
+            if score == "mse":
+                axes.set_yscale("log")
+                looks.plain_ticks(axes.yaxis, axes.get_ylim(), 5)
+            axes.set_title(heading)
+            axes.set_xlabel("synthetic set, by test error")
+            axes.set_xlim(0.3, len(order) + 0.7)
+        figure.suptitle(f"Exact regression with {n} training points", fontsize=9.0)
+        labels = dict(PARTS.values()) | {"the same, true hyperparameters": (style.GREY, "_")}
+        handles = [*_handles(labels), looks.line("the noise alone", **DASHED)]
+        looks.below(figure, coverage(frame[frame["n_train"] == n]), handles)
+        return style.save(figure, stem)[1]
+
+
+def _dots(axes: Axes, x: pd.Series, y: pd.Series, colour: str, marker: str) -> None:
+    look: dict[str, Any] = {"linestyle": "", "markersize": 3.4, "markeredgewidth": 0.0, "alpha": 0.8}
+    axes.plot(x, y, marker=marker, color=colour, zorder=3, **look)
+
+
+def _handles(labels: dict[str, tuple[str, str]]) -> list[Line2D]:
+    """Of dots and dashes."""
+    dot = {"linestyle": "", "markersize": 4.0, "markeredgewidth": 0.0}
+    return [
+        looks.line(label, color=colour, **(DASH if marker == "_" else dot | {"marker": marker}))
+        for label, (colour, marker) in labels.items()
+    ]

@@ -1,0 +1,238 @@
+"""How good EP's predictive distributions given the constrained minimum are: against rejection sampling.
+
+Random problems: functions from their priors at random points, random noise and lengthscale, K = 1 or 2
+constraints in 1 or 2 dimensions, x* from `bayesopt.optima`. Compared at random inputs: means and standard
+deviations of f and of every constraint, and the acquisition function of this one x*, which rejection sampling
+gives by the same difference of log variances. Beside that the same moments of f and of the constraints at the
+points and at x* themselves, where no factor at x comes in: what EP alone does. And each of the two steps to
+an input alone: q there before the factor at x, against the draws before it; and that factor by (35) to (37)
+on the draws' own moments before it, which an EP without any error would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from papers.evidence.claims import of_paper
+from papers.evidence.verified import SCRATCH
+from papers.evidence.verify import compared
+from tilted.bayesopt import acquisition, boundary, nfcpd, optima, rejection, surrogate
+from tilted.bayesopt.joint import of_constraint
+from tilted.kernels.squared_exponential import SquaredExponential
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from papers.evidence.verified import Outcome
+    from papers.evidence.verify import Context
+
+STATUS = ("converged", "iterations", "halvings", "negative_sites")
+COLUMNS = tuple(
+    "family problem dimension constraints points noise lengthscale draws kept compared converged iterations "
+    "halvings negative_sites mean_error sd_error worst_function worst_distance within mean_error_away "
+    "sd_error_away fewest mean_error_points sd_error_points mean_error_q sd_error_q mean_error_last "
+    "sd_error_last mean_error_exact sd_error_exact acquisition_error acquisition_top "
+    "acquisition_regret".split()
+)
+"""``compared``: inputs with enough draws, ``fewest`` the least of their numbers of draws. Errors are the
+largest over them and all functions, of means in standard deviations, of standard deviations relative;
+``worst_distance`` is the distance from x* in lengthscales of the largest error over its tolerance, ``within``
+the share of moments within both tolerances.
+``..._away``: at the inputs at least `AWAY` lengthscales from x*. ``..._points``: at the points and x*.
+``..._q``: at the inputs, before the factor there; ``..._last``: with that factor's approximation alone.
+``..._exact``: with g kept exact in the last factor (`bayesopt.boundary`), empty where that fails. Of the
+acquisition function in nats: the largest error, the largest true value, and by how much the truth at its
+maximum falls short of that."""
+
+_OTHERS = ("noise", "lengthscale", "worst_distance", "within")
+NUMBERS = tuple(name for name in COLUMNS if name in _OTHERS or "_error" in name or "acquisition" in name)
+FAMILIES = tuple((dimension, K) for dimension in (1, 2) for K in (1, 2))
+NUMBER = 15
+CLAIMS = of_paper("PESC")
+MEAN, SD = CLAIMS["PESC1"].margin["mean"], CLAIMS["PESC1"].margin["sd"]
+"""Tolerances: in standard deviations, and relative."""
+
+AWAY = CLAIMS["PESC3"].margin["away"]
+INPUTS, ENOUGH, WANTED, MOST = 20, 1000, 20_000, 1_500_000
+
+
+class Problem(NamedTuple):
+    """Functions, where they are compared, and the place of the minimum."""
+
+    functions: list[surrogate.Surrogate]
+    Xs: np.ndarray
+    optimum: np.ndarray
+
+
+def lines(dimension: int, K: int, number: int = NUMBER, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """Lines with `COLUMNS` of a family of problems."""
+    for k in range(number):
+        yield line_of(dimension, K, k, seed)
+
+
+def line_of(dimension: int, K: int, k: int, seed: int = 0) -> dict[str, Any]:
+    """The line of one problem of a family; it lacks errors where too few draws were kept to compare."""
+    rng = np.random.default_rng([seed, dimension, K, k])
+    line = {"family": family(dimension, K), "problem": k, **compare(draw(dimension, K, rng), rng)}
+    return {name: line.get(name) for name in COLUMNS}
+
+
+def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any], Sequence[Outcome]]]:
+    """Problems drawn, sampled and approximated anew (`papers.evidence.verify`).
+
+    But for the number of negative sites: some precisions are nothing but rounding, of either sign.
+    """
+    for line in frame.to_dict("records"):
+        made = line_of(line["dimension"], line["constraints"], line["problem"])
+        del made["negative_sites"]
+        yield line, [compared(SCRATCH, context.study, line, made)]
+
+
+def family(dimension: int, K: int) -> str:
+    """Name of the problems of a dimension with so many constraints."""
+    return f"{dimension}-D, K = {K}"
+
+
+def draw(dimension: int, K: int, rng: np.random.Generator) -> Problem:
+    """A random problem in the unit cube for which some draw of the functions has a constrained minimum.
+
+    Raises
+    ------
+    RuntimeError
+        If none of 100 sets of functions leads to one.
+    """
+    n, bounds = int(rng.integers(6, 13)) + 4 * (dimension - 1), np.tile([0.0, 1.0], (dimension, 1))
+    noise = float(10 ** rng.uniform(-2.5, -1.0))
+    kernel = SquaredExponential(1.0, tuple(rng.uniform(0.2, 0.5, dimension)))
+    for _ in range(100):
+        X = rng.random((n, dimension))
+        root = np.linalg.cholesky(kernel.matrix(X) + noise * np.eye(n))
+        functions = [
+            surrogate.condition(kernel, noise, X, root @ rng.standard_normal(n), X) for _ in range(K + 1)
+        ]
+        found = optima.sample(functions[0], functions[1:], bounds, 1, rng)
+        if len(found.places):
+            return Problem(functions, rng.random((INPUTS, dimension)), found.places[0])
+    raise RuntimeError("no set of functions with a constrained minimum")
+
+
+def compare(problem: Problem, rng: np.random.Generator) -> dict[str, Any]:
+    """One line: EP and rejection sampling."""
+    functions, Xs, optimum = problem
+    truth = rejection.sample(functions[0], functions[1:], optimum, Xs, rng, WANTED, MOST)
+    ep = nfcpd.infer(functions[0], functions[1:], optimum)
+    enough = truth.kept_at >= ENOUGH
+    line = {
+        "dimension": Xs.shape[1],
+        "constraints": len(functions) - 1,
+        "points": len(functions[0].points),
+        "noise": functions[0].noise,
+        "lengthscale": float(np.mean(functions[0].kernel.lengthscale)),
+        "draws": truth.draws,
+        "kept": truth.kept,
+        "compared": int(np.sum(enough)),
+        "fewest": int(np.min(truth.kept_at[enough], initial=truth.kept)),
+        **{name: getattr(ep.status, name)[0].item() for name in STATUS},
+    }
+    if not np.any(enough) or truth.before is None:
+        return line
+    return (
+        line
+        | _moments(ep, truth, Xs, enough)
+        | _at_points(ep, truth)
+        | _steps(ep, truth.before, truth, Xs, enough)
+        | _acquired(ep, truth, Xs, enough)
+    )
+
+
+class Errors(NamedTuple):
+    """Of means in standard deviations, of standard deviations relative."""
+
+    mean: np.ndarray
+    sd: np.ndarray
+
+    def largest(self, suffix: str) -> dict[str, float]:
+        """The two columns of a suffix."""
+        return {f"mean_error{suffix}": _largest(self.mean), f"sd_error{suffix}": _largest(self.sd)}
+
+
+def _largest(errors: np.ndarray) -> float:
+    return float(np.max(errors, initial=0.0))
+
+
+def _errors(
+    mean: np.ndarray, variance: np.ndarray, true_mean: np.ndarray, true_variance: np.ndarray
+) -> Errors:
+    return Errors(
+        np.abs(mean - true_mean) / np.sqrt(true_variance), np.abs(np.sqrt(variance / true_variance) - 1.0)
+    )
+
+
+def _predicted(p: nfcpd.Predicted, truth: rejection.Kept, enough: np.ndarray) -> Errors:
+    """Of predictions at the inputs with enough draws."""
+    return _errors(p.mean[:, 0], p.variance[:, 0], truth.mean[:, enough], truth.variance[:, enough])
+
+
+def _moments(ep: nfcpd.Nfcpd, truth: rejection.Kept, Xs: np.ndarray, enough: np.ndarray) -> dict[str, Any]:
+    """Errors of the predictive moments, where they are worst, and away from x*; with g exact beside."""
+    Xs = Xs[enough]
+    errors = _predicted(nfcpd.predict(ep, Xs), truth, enough)
+    worst = np.maximum(errors.mean / MEAN, errors.sd / SD)
+    function, place = np.unravel_index(np.argmax(worst), worst.shape)
+    offsets = (Xs - ep.optima[0]) / np.asarray(ep.functions[0].kernel.lengthscale)
+    distance = np.linalg.norm(offsets, axis=1)
+    away = distance >= AWAY
+    exact = _predicted(boundary.predict(ep, Xs), truth, enough)
+    fine = np.all(np.isfinite(exact))
+    return {
+        **errors.largest(""),
+        "worst_function": "f" if function == 0 else f"c{function}",
+        "worst_distance": float(distance[place]),
+        "within": float(np.mean(worst <= 1.0)),
+        **(exact.largest("_exact") if fine else {}),
+        **Errors(errors.mean[:, away], errors.sd[:, away]).largest("_away"),
+    }
+
+
+def _at_points(ep: nfcpd.Nfcpd, truth: rejection.Kept) -> dict[str, Any]:
+    """Errors of q itself, at the points and x*."""
+    errors = []
+    for j, function in enumerate(ep.functions):
+        values = of_constraint(function, ep.optima)
+        W = np.linalg.solve(np.tril(ep.posteriors[j].factor[0]), values.directions[0].T)
+        mean = values.means[0] + ep.posteriors[j].shift[0] @ W
+        theirs = truth.values[j]
+        errors.append(_errors(mean, np.sum(W**2, axis=0), theirs.mean(axis=0), theirs.var(axis=0)))
+    return Errors(*map(np.concatenate, zip(*errors, strict=True))).largest("_points")
+
+
+def _steps(
+    ep: nfcpd.Nfcpd, exact: rejection.Before, truth: rejection.Kept, Xs: np.ndarray, enough: np.ndarray
+) -> dict[str, Any]:
+    """Errors of EP at the inputs, and of the last factor given what an exact EP would say there."""
+    q = nfcpd.before_last_factor(ep, Xs[enough])[0]
+    ours = _errors(q.mean[:, 0], q.variance[:, 0], exact.mean[:, enough], exact.variance[:, enough])
+    moments = nfcpd.Predicted(exact.mean[:, None], exact.variance[:, None])
+    last = nfcpd.finish(moments, exact.u_mean[None], exact.u_variance[None], exact.with_u[None])
+    finished = nfcpd.Predicted(last.mean[..., enough], last.variance[..., enough])
+    return ours.largest("_q") | _predicted(finished, truth, enough).largest("_last")
+
+
+def _acquired(ep: nfcpd.Nfcpd, truth: rejection.Kept, Xs: np.ndarray, enough: np.ndarray) -> dict[str, Any]:
+    """Of the acquisition function, in nats."""
+    Xs = Xs[enough]
+    ours = acquisition.entropy_reduction(ep, Xs).sum(axis=0)
+    before = np.array([function.predict(Xs)[1] for function in ep.functions])
+    noise = np.array([function.noise for function in ep.functions])
+    after = np.log(truth.variance[:, enough] + noise[:, None])
+    true = acquisition.reduction(before, after, noise).sum(axis=0)
+    return {
+        "acquisition_error": float(np.max(np.abs(ours - true))),
+        "acquisition_top": float(true.max()),
+        "acquisition_regret": float(true.max() - true[np.argmax(ours)]),
+    }

@@ -1,0 +1,93 @@
+"""What a configuration asks of the PESC paper, what its jobs do, and their records.
+
+A job is a family of random problems compared with rejection sampling, or a problem searched by every rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from papers.evidence.jobs import Job, Record, of_study
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Config = Mapping[str, Any]
+
+ACCURACY, REGRET = "papers.pesc.accuracy", "papers.pesc.regret"
+"""Modules of the experiments."""
+
+FITS = "data/fits/pesc"
+
+
+def jobs(config: Config) -> list[Job]:
+    """Every job that a configuration asks for."""
+    part = config.get("pesc", {})
+    found: list[Job] = []
+    if "accuracy" in part:
+        problems = part["accuracy"]["problems"]
+        families = import_module(ACCURACY).FAMILIES
+        found += [_family(dimension, constraints, problems) for dimension, constraints in families]
+    if "searches" in part:
+        for problem, kind in import_module(REGRET).PROBLEMS.items():
+            n = part["searches"].get("evaluations", kind.evaluations)
+            found += [_search(problem, repeat, n) for repeat in range(part["searches"]["repeats"])]
+    return found
+
+
+def _family(dimension: int, constraints: int, problems: int) -> Job:
+    return Job(
+        f"{FITS}/accuracy/{problems}/{dimension}d-{constraints}c.jsonl.gz",
+        "pesc_accuracy",
+        f"{__name__}:family",
+        {"dimension": dimension, "constraints": constraints, "problems": problems},
+        (ACCURACY,),
+        record="pesc_accuracy_record",
+        part="PESC accuracy",
+        fits=problems,
+    )
+
+
+def family(dimension: int, constraints: int, problems: int, log: str) -> Iterator[dict[str, Any]]:
+    """Lines of a family of random problems: EP against rejection sampling."""
+    return import_module(ACCURACY).lines(dimension, constraints, problems)
+
+
+def _search(problem: str, repeat: int, evaluations: int) -> Job:
+    return Job(
+        f"{FITS}/searches/{evaluations}/{problem}-{repeat}.jsonl.gz",
+        "pesc_searches",
+        f"{__name__}:searches",
+        {"problem": problem, "repeat": repeat, "evaluations": evaluations},
+        (REGRET,),
+        record="pesc_searches_record",
+        part="PESC searches",
+        fits=len(import_module(REGRET).RULES),
+    )
+
+
+def searches(problem: str, repeat: int, evaluations: int, log: str) -> Iterator[dict[str, Any]]:
+    """Lines of one problem searched by every rule."""
+    return import_module(REGRET).lines(problem, repeat, evaluations)
+
+
+def records(config: Config) -> list[Record]:
+    """What this paper's fits are folded into."""
+    study = "papers.pesc.records"
+    return [
+        of_study("pesc_accuracy_record", "pesc/accuracy", f"{study}:ACCURACY", "pesc/accuracy.csv"),
+        of_study("pesc_searches_record", "pesc/searches", f"{study}:REGRET", "pesc/regret.csv"),
+    ]
+
+
+def tables(config: Config) -> list[str]:
+    """Tables that are made where both parts were asked for."""
+    names = ["pesc.md", "pesc_accuracy.csv", "pesc_regret.csv"]
+    return names if len(config.get("pesc", {})) == 2 else []
+
+
+def figures(config: Config) -> list[str]:
+    """A folder of figures."""
+    return ["pesc"] if "pesc" in config else []

@@ -1,0 +1,147 @@
+"""How fast searches come near the constrained minimum: PESC against expected improvement and chance.
+
+``gramacy`` is the toy problem of [Gramacy et al. 2016, section 2]: x1 + x2 under a sinusoidal and a disc
+constraint in the unit square; repeats differ in the first evaluations. ``gp`` are functions drawn from
+Gaussian processes with one constraint, another problem a repeat. All functions are observed together, without
+noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from papers.evidence.verified import SCRATCH
+from papers.evidence.verify import compared, reported
+from tilted.bayesopt import loop, optima, surrogate
+from tilted.bayesopt.rules import Settings
+from tilted.kernels.squared_exponential import SquaredExponential
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from papers.evidence.verified import Outcome
+    from papers.evidence.verify import Context
+
+COLUMNS = ("problem", "repeat", "rule", "evaluations", "observed_gap", "recommended_gap", "confident")
+"""After so many evaluations: the best feasible value observed minus the minimum, and the objective at the
+recommended place minus the minimum; empty where no observation, or not the place, is feasible."""
+
+RULES = ("pesc", "improvement", "random")
+CHAOTIC, INITIAL = "pesc", 5
+"""Of this rule, after the evaluations all begin with: 1e-16 in a value moves a later place by 1e-2."""
+
+EVERY = 5
+LENGTHSCALE, FEATURES, GRID = 0.25, 300, 120
+UNIT = ((0.0, 1.0), (0.0, 1.0))
+
+
+class Problem(NamedTuple):
+    """Functions, and the constrained minimum of the first."""
+
+    objective: loop.Function
+    constraints: Sequence[loop.Function]
+    minimum: float
+
+
+class Kind(NamedTuple):
+    """What makes a problem from a repeat's number, and how long a search is."""
+
+    make: Callable[[int], Problem]
+    evaluations: int
+
+
+def gramacy(repeat: int) -> Problem:
+    """min x1 + x2 where 1.5 <= x1 + 2 x2 + sin(2 pi (x1^2 - 2 x2)) / 2 and x1^2 + x2^2 <= 1.5."""
+
+    def sinusoid(x: np.ndarray) -> float:
+        return x[0] + 2.0 * x[1] + 0.5 * np.sin(2.0 * np.pi * (x[0] ** 2 - 2.0 * x[1])) - 1.5
+
+    def disc(x: np.ndarray) -> float:
+        return 1.5 - x[0] ** 2 - x[1] ** 2
+
+    return _solved(lambda x: x[0] + x[1], [sinusoid, disc])
+
+
+def gp(repeat: int, seed: int = 0) -> Problem:
+    """An objective and a constraint from random features, at least 5 % of the square feasible.
+
+    Raises
+    ------
+    RuntimeError
+        If 100 draws have no such.
+    """
+    rng = np.random.default_rng([seed, repeat])
+    nothing = np.empty((0, 2)), np.empty(0)
+    prior = surrogate.condition(SquaredExponential(1.0, (LENGTHSCALE,) * 2), 1.0, *nothing, np.zeros((1, 2)))
+    for _ in range(100):
+        objective, constraint = (optima.paths(prior, 1, rng, FEATURES) for _ in range(2))
+        if np.mean(constraint(rng.random((1000, 2))) > 0) >= 0.05:
+            f, c = (
+                lambda x, path=path: float(path(np.atleast_2d(x))[0, 0]) for path in (objective, constraint)
+            )
+            return _solved(f, [c])
+    raise RuntimeError("no draw with a feasible region")
+
+
+PROBLEMS = {"gramacy": Kind(gramacy, 50), "gp": Kind(gp, 40)}
+
+
+def _solved(objective: loop.Function, constraints: Sequence[loop.Function]) -> Problem:
+    """The minimum, from the best feasible points of a grid refined."""
+    axis = np.linspace(0.0, 1.0, GRID)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    values = np.array([objective(x) for x in grid])
+    feasible = np.all([[c(x) >= 0 for x in grid] for c in constraints], axis=0)
+    best = np.min(values[feasible])
+    rules = [{"type": "ineq", "fun": c} for c in constraints]
+    for start in grid[feasible][np.argsort(values[feasible])[:20]]:
+        end = minimize(objective, start, bounds=UNIT, constraints=rules, method="SLSQP")
+        if all(c(end.x) >= -1e-9 for c in constraints):
+            best = min(best, float(end.fun))
+    return Problem(objective, constraints, float(best))
+
+
+def lines(name: str, repeat: int, evaluations: int) -> Iterator[dict[str, Any]]:
+    """Lines with `COLUMNS` of one problem, searched by every rule for so many evaluations."""
+    problem, looks = PROBLEMS[name].make(repeat), range(EVERY, evaluations + 1, EVERY)
+    for rule in RULES:
+        for look in searched(problem, rule, repeat, looks, Settings()):
+            yield {"problem": name, "repeat": repeat, "rule": rule, **look}
+
+
+def searched(
+    problem: Problem, rule: str, seed: int, looks: Sequence[int], settings: Settings
+) -> Iterator[dict[str, Any]]:
+    """One search, looked at after some numbers of evaluations, of which the last is the longest."""
+    objective, constraints, minimum = problem
+    search = loop.minimise(objective, constraints, UNIT, looks[-1], seed, rule=rule, settings=settings)
+    for n in looks:
+        done = search.evaluations[:n]
+        values = [value for e in done if e.feasible and (value := e.values[0]) is not None]
+        place, confident = loop.recommendation(done, UNIT, settings, seed)
+        holds = all(c(place) >= 0 for c in constraints)
+        yield {
+            "evaluations": n,
+            "observed_gap": min(values) - minimum if values else None,
+            "recommended_gap": float(objective(place)) - minimum if holds else None,
+            "confident": confident,
+        }
+
+
+def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any], Sequence[Outcome]]]:
+    """Searches repeated, each once for all lines of it, up to the last of them (`papers.evidence.verify`).
+
+    Those of the rule `CHAOTIC` need not end where they did.
+    """
+    for (name, repeat, rule), of_search in frame.groupby(["problem", "repeat", "rule"], sort=False):
+        of_search = of_search.sort_values("evaluations")
+        looks = of_search["evaluations"].tolist()
+        made = searched(PROBLEMS[name].make(repeat), rule, repeat, looks, Settings())
+        for line, look in zip(of_search.to_dict("records"), made, strict=True):
+            outcome = compared(SCRATCH, context.study, line, look)
+            chaotic = rule == CHAOTIC and line["evaluations"] > INITIAL
+            yield line, [reported(outcome, "a chaotic search") if chaotic else outcome]

@@ -1,0 +1,196 @@
+"""Tables of the PESC studies: ``pesc.md``, and the same numbers as CSV files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from papers.evidence.grid import grid
+from papers.evidence.store import write_text
+from papers.pesc import records
+from papers.pesc.accuracy import AWAY, MEAN, SD
+from papers.pesc.claims import within
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+    from papers.evidence.study import Study
+
+    Cells = tuple[list[str], str, list[list[str]]]
+    """Header, alignment and rows."""
+
+TITLE = "Predictive entropy search with constraints"
+ACCURACY = f"""\
+EP against rejection sampling on random problems: the share of problems whose means are all within {MEAN:g}
+standard deviations and whose standard deviations are all within {100 * SD:g} %, at the data's inputs and x*
+(q), at 20 random inputs (NFCPD), at those of them at least {AWAY:g} lengthscales from x*, and at all with g
+kept exact in the last factor (not in the paper: `bayesopt.boundary`). Each step alone: EP's q at the inputs
+before the last factor, against the draws before it; the last factor, (35) to (37), on the exact moments
+before it, which an EP without error would have. The share of single moments; medians over problems of the
+largest error of the acquisition function, relative to its largest value, and the share of problems where its
+maximum over the inputs is that of the truth."""
+OUTSIDE = f"""\
+The problems with a moment outside the tolerances ({MEAN:g} standard deviations, {100 * SD:g} %): function and
+distance from x* (in lengthscales) of the moment that is furthest outside; largest error of a mean and of a
+standard deviation, the same of each step alone and with g exact in the last factor. Cause: the step that
+alone is outside; sum: neither alone."""
+REGRET = """\
+Objective minus the constrained minimum after so many evaluations, median [quartiles] over repeats: at the
+place the model recommends, and the best feasible observation. A recommended place that is not feasible, and
+no feasible observation, count as infinite."""
+SOLVED = 1e-2
+RULES = {"pesc": "PESC", "improvement": "expected improvement", "random": "random"}
+PROBLEMS = {"gramacy": "Toy of Gramacy et al. 2016, two constraints", "gp": "Drawn from GPs, one constraint"}
+NAMES = ("pesc.md", "pesc_accuracy.csv", "pesc_regret.csv")
+SAME = 1e-9
+
+
+SHARES = {
+    "q_within": "_points",
+    "nfcpd_within": "",
+    "away_within": "_away",
+    "exact_within": "_exact",
+    "ep_within": "_q",
+    "last_within": "_last",
+}
+"""Share of problems within the tolerances -> suffix of the errors."""
+
+HEADER = (
+    "Family|Problems|Converged|q|NFCPD|away from x*|g exact|EP alone|last factor alone|single moments|"
+    "acquisition, error|same maximum"
+).split("|")
+
+
+def accuracy(lines: pd.DataFrame) -> pd.DataFrame:
+    """A line a family, and one of all."""
+    import pandas as pd
+
+    families = [*lines.groupby("family", sort=False), ("all", lines)]
+    return pd.DataFrame([_accuracy(name, of_family) for name, of_family in families])
+
+
+def _accuracy(name: str, lines: pd.DataFrame) -> dict[str, Any]:
+    return {
+        "family": name,
+        "problems": len(lines),
+        "converged": int(lines["converged"].sum()),
+        **{share: within(lines, suffix).mean() for share, suffix in SHARES.items()},
+        "moments_within": lines["within"].mean(),
+        "acquisition_error": (lines["acquisition_error"] / lines["acquisition_top"]).median(),
+        "same_maximum": (lines["acquisition_regret"] <= SAME).mean(),
+    }
+
+
+def regret(lines: pd.DataFrame) -> pd.DataFrame:
+    """A line a problem, rule and number of evaluations: quartiles of both gaps, and the share solved."""
+    import pandas as pd
+
+    summaries = []
+    for (problem, rule, n), looks in lines.groupby(["problem", "rule", "evaluations"], sort=False):
+        summary = {"problem": problem, "rule": rule, "evaluations": n, "repeats": len(looks)}
+        for kind in ("recommended", "observed"):
+            gaps = looks[f"{kind}_gap"].fillna(np.inf)
+            for name, q in (("low", 0.25), ("median", 0.5), ("high", 0.75)):
+                summary[f"{kind}_{name}"] = np.quantile(gaps, q, method="inverted_cdf")
+            summary[f"{kind}_solved"] = (gaps.abs() <= SOLVED).mean()
+        summaries.append(summary)
+    return pd.DataFrame(summaries)
+
+
+def accuracy_cells(table: pd.DataFrame) -> Cells:
+    """The table of accuracy."""
+    rows = []
+    for line in table.to_dict("records"):
+        counts = [str(line[name]) for name in ("family", "problems", "converged")]
+        shares = [f"{100 * line[share]:.0f} %" for share in SHARES]
+        others = [f"{100 * line[name]:.0f} %" for name in ("acquisition_error", "same_maximum")]
+        rows.append([*counts, *shares, f"{100 * line['moments_within']:.1f} %", *others])
+    return HEADER, "l" + 11 * "r", rows
+
+
+def outside(lines: pd.DataFrame) -> pd.DataFrame:
+    """The problems that are not within the tolerances at the inputs, with their cause."""
+    beyond = lines[~within(lines)].copy()
+    ep, last = ~within(beyond, "_q"), ~within(beyond, "_last")
+    causes = np.select([ep & last, ep, last], ["both", "EP", "last factor"], "sum")
+    beyond["cause"] = np.where(beyond["mean_error"].isna(), "too few draws", causes)
+    return beyond
+
+
+def outside_cells(table: pd.DataFrame) -> Cells:
+    """The table of these."""
+    header = "Problem|Function|Distance|NFCPD|EP alone|Last factor alone|g exact|Cause".split("|")
+    rows = []
+    for line in table.to_dict("records"):
+        where = [f"{line['family']}: {line['problem']}", line["worst_function"]]
+        errors = [_errors(line, suffix) for suffix in ("", "_q", "_last", "_exact")]
+        rows.append([*where, f"{line['worst_distance']:.1g}", *errors, line["cause"]])
+    return header, "llrrrrrl", rows
+
+
+def _errors(line: dict[str, Any], suffix: str) -> str:
+    mean, sd = line[f"mean_error{suffix}"], line[f"sd_error{suffix}"]
+    return "none" if np.isnan(mean) else f"{mean:.2f}, {100 * sd:.0f} %"
+
+
+def regret_cells(table: pd.DataFrame, shown: int = 10) -> Cells:
+    """The table of the gaps, after every ``shown`` evaluations."""
+    header = "Problem|Rule|Evaluations|Recommended|within 1e-2|Observed|within 1e-2".split("|")
+    rows = []
+    for line in table[table["evaluations"] % shown == 0].to_dict("records"):
+        gaps = [
+            text
+            for kind in ("recommended", "observed")
+            for text in (_gap(line, kind), f"{100 * line[f'{kind}_solved']:.0f} %")
+        ]
+        rows.append([PROBLEMS[line["problem"]], RULES[line["rule"]], str(line["evaluations"]), *gaps])
+    return header, "ll" + 5 * "r", rows
+
+
+def _gap(line: dict[str, Any], kind: str) -> str:
+    low, median, high = (_number(line[f"{kind}_{name}"]) for name in ("low", "median", "high"))
+    return f"{median} [{low}, {high}]"
+
+
+def _number(gap: float) -> str:
+    return "inf" if np.isinf(gap) else f"{gap:.1e}"
+
+
+class Table(NamedTuple):
+    """A study's table: heading, introduction, file, and how it is made of the study's lines."""
+
+    heading: str
+    introduction: str
+    file: str
+    summarise: Callable[[pd.DataFrame], pd.DataFrame]
+    cells: Callable[[pd.DataFrame], Cells]
+
+
+TABLES = {
+    records.ACCURACY: Table("Accuracy", ACCURACY, NAMES[1], accuracy, accuracy_cells),
+    records.REGRET: Table("Searches", REGRET, NAMES[2], regret, regret_cells),
+}
+
+
+def write(
+    frames: Mapping[Study, pd.DataFrame], folder: str | Path, notes: Mapping[Study, list[str]]
+) -> list[Path]:
+    """Write `NAMES`, of what records there are; ``notes`` are about their standing."""
+    text, paths = [f"# {TITLE}", ""], []
+    for study, table in TABLES.items():
+        if frames[study].empty:
+            continue
+        summary = table.summarise(frames[study])
+        csv = summary.to_csv(index=False, lineterminator="\n", float_format="%.6g")
+        paths.append(write_text(Path(folder, table.file), csv))
+        text += [f"## {table.heading}", "", *table.introduction.splitlines(), ""]
+        text += [*grid(*table.cells(summary)), ""]
+        if study is records.ACCURACY:
+            text += [*OUTSIDE.splitlines(), "", *grid(*outside_cells(outside(frames[study]))), ""]
+        text += [*notes[study], ""]
+    return [write_text(Path(folder, NAMES[0]), "\n".join(text).rstrip() + "\n"), *paths]

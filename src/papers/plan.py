@@ -1,0 +1,286 @@
+"""What a configuration will cost, before it starts: jobs, core-hours, memory and disk, from measured fits.
+
+A job costs what its seeds, splits, sets or steps cost in the records of fits like it. A regression, or a
+classification of the Power-EP paper, costs what the records of the same data set, power and number of
+pseudo-points took, or, without such records, what a model of all of them says (`Regressions`). A training on
+the digits costs its steps, each what it took with as many pseudo-points and, if there are such trainings, the
+same power; its measurements are not counted. Splits of the relaxed-EP paper cost the same whatever the share
+of flipped labels, if need be. Records of PESC, of ground truth and of REP's pictures hold no times: jobs of
+config/paper.yaml were measured (`resources`), and more problems or evaluations cost in proportion. Memory is
+the highest peak, and disk the mean size, of the measured jobs nearest in the folders. Of what was never
+measured the cost is unknown, and said to be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.optimize import nnls
+
+from papers import resources
+from papers.evidence import records
+from papers.evidence.grid import grid
+from papers.evidence.jobs import Job
+from papers.pep import records as pep
+from papers.pep.records import DIGITS
+from papers.pep.regression import FULL
+from papers.pesc import accuracy, regret
+from papers.qp import protocols
+from papers.qp import records as qp
+from papers.rep import records as rep
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from papers.evidence.study import Study
+
+COLUMNS = ("Part", "Jobs", "to do", "Fits", "to do", "Core-hours", "to do", "Longest job", "Memory", "Disk")
+APART = ("lookup", "paper_table_block")
+"""Kinds of jobs that no plan is about."""
+
+
+class Cost(NamedTuple):
+    """A job's part of the plan, its file and fits; processor seconds, peak in MB, MB written, if known."""
+
+    part: str
+    path: str
+    fits: int
+    seconds: float | None
+    memory: float | None = None
+    disk: float | None = None
+
+
+@dataclass(frozen=True)
+class Regressions:
+    """Seconds of a regression, from records.
+
+    Where no record has the same data set, power and M, the seconds of an evaluation are a sum of N, N M and
+    N M^2 (exact regression: N and N^3) with the best coefficients that are not negative, and the number of
+    evaluations is the mean at the nearest power, interpolated in log M.
+    """
+
+    frame: pd.DataFrame
+
+    def seconds(self, dataset: str, n: int, alpha: str, m: int) -> float | None:
+        """Of one fit with ``n`` training points; None if there is no record to go by."""
+        alike = self.frame[(self.frame["alpha"] == alpha) & (self.frame["m"] == m)]
+        alike = alike[alike["dataset"] == dataset]
+        if len(alike):
+            return float(alike["seconds"].mean())
+        kind = self.frame[(self.frame["alpha"] == FULL) == (alpha == FULL)]
+        if not len(kind):
+            return None
+        each = _terms(np.array([n]), np.array([m])) @ _coefficients(kind)
+        return float(each[0] * _evaluations(kind, alpha, m))
+
+
+def _terms(n: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """Terms [K, 4] of the cost of an evaluation, for arrays of N and M; M = 0 is exact regression."""
+    n, m = n.astype(float), m.astype(float)
+    exact = m == 0
+    return np.column_stack([n, n * m, n * m**2, n**3]) * np.where(exact[:, None], [1, 0, 0, 1], [1, 1, 1, 0])
+
+
+def _coefficients(frame: pd.DataFrame) -> np.ndarray:
+    """Least relative squares, none negative."""
+    each = frame["seconds"].to_numpy() / np.maximum(frame["evaluations"].to_numpy(), 1)
+    each = np.maximum(each, 1e-6)  # a processor clock may not see a short fit
+    terms = _terms(frame["n_train"].to_numpy(), frame["m"].to_numpy())
+    return nnls(terms / each[:, None], np.ones(len(each)))[0]
+
+
+def _evaluations(frame: pd.DataFrame, alpha: str, m: int) -> float:
+    """Mean number of evaluations at the nearest power."""
+    if alpha == FULL:
+        return float(frame["evaluations"].mean())
+    distance = (frame["alpha"].astype(float) - float(alpha)).abs()
+    near = frame[distance == distance.min()].groupby("m")["evaluations"].mean()
+    return float(np.interp(math.log(m), np.log(near.index.to_numpy(dtype=float)), near.to_numpy()))
+
+
+class Known:
+    """What is known of fits: records of a folder, read when first asked for, and measured jobs."""
+
+    def __init__(self, folder: str | Path, seen: resources.Seen) -> None:
+        self.folder, self.seen = folder, seen
+        self._frames: dict[Study, pd.DataFrame] = {}
+
+    def frame(self, study: Study) -> pd.DataFrame:
+        """Lines of a study; none where there is no record (errors as `records.load`)."""
+        if study not in self._frames:
+            self._frames[study] = records.load(study, self.folder)
+        return self._frames[study]
+
+
+def _each(lines: pd.DataFrame, *units: str) -> float | None:
+    """Mean seconds of a unit, which some columns name; None without lines."""
+    return float(lines["seconds"].sum() / len(lines[list(units)].drop_duplicates())) if len(lines) else None
+
+
+def _fit(job: Job, known: Known) -> float | None:
+    p = job.parameters
+    frame = known.frame(qp.study_of(p["protocol"]))
+    methods = p["method"], p["method"] + protocols.TUNE
+    alike = frame[(frame["dataset"] == p["dataset"]) & frame["method"].isin(methods)]
+    return _times(_number(job), _each(alike[alike["protocol"] == p["protocol"]], "seed"))
+
+
+def _grid(job: Job, known: Known) -> float | None:
+    p = job.parameters
+    study = pep.REGRESSION if job.kind == "regressions" else pep.CLASSIFICATION
+    cost, experiment = Regressions(known.frame(study)), import_module(p["experiment"])
+    n = experiment.sizes(p["dataset"])[0]
+    each = [cost.seconds(p["dataset"], n, pep.power(a), m) for a, m, *_ in experiment.cells(p["grid"])]
+    return _times(_number(job), _together(each))
+
+
+def _toy(job: Job, known: Known) -> float | None:
+    frame = known.frame(pep.TOY)
+    each = [_each(frame[frame["n_train"] == n], "split") for n in job.parameters["sizes"]]
+    return _times(_number(job), _together(each))
+
+
+def _digits(job: Job, known: Known) -> float | None:
+    p, frame = job.parameters, known.frame(DIGITS)
+    alike = frame[frame["m"] == p["m"]]
+    same = alike[alike["alpha"] == p["alpha"]]
+    used = (same if len(same) else alike).groupby(["alpha", "seed"])[["seconds", "step"]].max()
+    return p["steps"] * float((used["seconds"] / used["step"]).mean()) if len(used) else None
+
+
+def _relaxed(job: Job, known: Known) -> float | None:
+    """Of splits, all methods together; of the data set's other shares of flipped labels if need be."""
+    chosen = job.kind == "relaxed_choices"
+    p, frame = job.parameters, known.frame(rep.CHOICES if chosen else rep.FITS)
+    alike = frame[frame["dataset"] == p["dataset"]]
+    same = alike[alike["flips"] == p["flips"]]
+    units = ("flips", "split") if chosen else ("flips", "split", "chosen_on")
+    return _times(job.fits, _each(same if len(same) else alike, *units))
+
+
+def _points(job: Job, known: Known) -> float | None:
+    return _times(job.fits, _each(known.frame(rep.POINTS), "set"))
+
+
+def _family(job: Job, known: Known) -> float | None:
+    problems = job.parameters["problems"]
+    like = job.path.replace(f"/accuracy/{problems}/", f"/accuracy/{accuracy.NUMBER}/")
+    return _times(problems / accuracy.NUMBER, known.seen.seconds.get(like))
+
+
+def _search(job: Job, known: Known) -> float | None:
+    p = job.parameters
+    n = regret.PROBLEMS[p["problem"]].evaluations
+    like = f"data/fits/pesc/searches/{n}/{p['problem']}-0.jsonl.gz"
+    return _times(p["evaluations"] / n, known.seen.seconds.get(like))
+
+
+def _number(job: Job) -> int:
+    """Seeds, splits or sets."""
+    return job.parameters["last"] - job.parameters["first"] + 1
+
+
+def _times(number: float, each: float | None) -> float | None:
+    return None if each is None else number * each
+
+
+def _together(each: list[float | None]) -> float | None:
+    """The sum, if all are known."""
+    known = [value for value in each if value is not None]
+    return sum(known) if len(known) == len(each) else None
+
+
+COSTS: dict[str, Callable[[Job, Known], float | None]] = {
+    "fit": _fit,
+    "regressions": _grid,
+    "classifications": _grid,
+    "toy_regressions": _toy,
+    "mnist": _digits,
+    "relaxed_fits": _relaxed,
+    "relaxed_own": _relaxed,
+    "relaxed_choices": _relaxed,
+    "relaxed_points": _points,
+    "pesc_accuracy": _family,
+    "pesc_searches": _search,
+}
+"""Kind of job -> its seconds; of other kinds a job costs what it was measured to."""
+
+
+def costs(jobs: Iterable[Job], folder: str | Path, seen: resources.Seen) -> list[Cost]:
+    """What jobs are expected to cost.
+
+    Parameters
+    ----------
+    jobs : iterable of Job
+    folder : path
+        Of all records.
+    seen : Seen
+
+    Raises
+    ------
+    RecordError
+        A damaged record.
+    """
+    known, found = Known(folder, seen), []
+    for job in jobs:
+        if job.kind in APART:
+            continue
+        seconds = COSTS[job.kind](job, known) if job.kind in COSTS else seen.seconds.get(job.path)
+        memory, sizes = (resources.alike(job.path, needs) for needs in (seen.memory, seen.kilobytes))
+        disk = sum(sizes) / len(sizes) / 1024 if sizes else None
+        found.append(Cost(job.part, job.path, job.fits, seconds, max(memory, default=None), disk))
+    return found
+
+
+def lines(jobs: list[Cost]) -> list[str]:
+    """The plan as Markdown: a line a part, and their sum. To do is what has no file yet."""
+    parts: dict[str, list[Cost]] = {}
+    for job in jobs:
+        parts.setdefault(job.part, []).append(job)
+    rows = [*(_row(name, part) for name, part in parts.items()), _row("together", jobs)]
+    shown = [*grid(COLUMNS, "l" + "r" * (len(COLUMNS) - 1), rows), ""]
+    unknown = sum(job.seconds is None for job in jobs)
+    if unknown:
+        shown.append(f"Of {unknown} jobs no fit was measured yet: not in the core-hours (+?).")
+    shown.append(
+        "Memory: of the largest job; disk: of all files jobs write. Raw and standard data: less than 100 MB."
+    )
+    return shown
+
+
+def _row(name: str, jobs: list[Cost]) -> tuple[str, ...]:
+    todo = [job for job in jobs if not Path(job.path).is_file()]
+    longest = max((job.seconds for job in todo if job.seconds is not None), default=0.0)
+    return (
+        name,
+        f"{len(jobs)}",
+        f"{len(todo)}",
+        f"{sum(job.fits for job in jobs)}",
+        f"{sum(job.fits for job in todo)}",
+        _hours(jobs),
+        _hours(todo),
+        f"{longest / 60:.0f} min",
+        _largest([job.memory for job in jobs]),
+        _sum([job.disk for job in jobs]),
+    )
+
+
+def _largest(megabytes: list[float | None]) -> str:
+    known = [value for value in megabytes if value is not None]
+    return f"{max(known):.0f} MB" if known else "?"
+
+
+def _sum(megabytes: list[float | None]) -> str:
+    known = [value for value in megabytes if value is not None]
+    return f"{sum(known):.1f}{'+?' if len(known) < len(megabytes) else ''} MB" if known else "?"
+
+
+def _hours(jobs: list[Cost]) -> str:
+    known = [job.seconds for job in jobs if job.seconds is not None]
+    return f"{sum(known) / 3600:.1f}{'+?' if len(known) < len(jobs) else ''}"

@@ -1,0 +1,1 @@
+"""Quantile propagation [Zhang et al. 2020]."""

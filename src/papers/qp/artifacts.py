@@ -1,0 +1,188 @@
+"""The records of the QP paper to its tables, figures, chapter of the audit and part of the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.evidence import records, standing
+from papers.evidence.page import Front
+from papers.evidence.parts import FigureFile, Written
+from papers.evidence.store import write_text
+from papers.evidence.study import RUN
+from papers.qp import (
+    claims,
+    fidelity,
+    figures,
+    lookup,
+    lookup_effect,
+    paired_figure,
+    published,
+    table1,
+    tables,
+    truth_figure,
+    truth_records,
+    truth_tables,
+)
+from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS, TIMING, TRUTH, VARIANCES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from papers.evidence.study import Study
+    from papers.qp.table1 import Summary
+
+PRINTED = "qp_table1.csv"
+"""The published Table 1, among the published numbers."""
+
+VARIANCE_FIGURES = {"figure1a": "Classification", "figure1b": "Poisson regression"}
+TITLE = "Quantile propagation: Table 1 and Figure 1"
+INTRODUCTION = """\
+Table 1 and Figure 1 of "Quantile Propagation for Wasserstein-Approximate Gaussian Processes" (Zhang, Walder,
+Bonilla, Rizoiu and Xie, NeurIPS 2020), computed afresh by one engine for all methods, beside the published
+values.
+
+Every number belongs to a named protocol: as-released does what the paper's released code does, as-described
+what its text says, corrected mends leaks and unconverged searches. A deviation is our mean minus the
+published one, in units of the published standard deviation over seeds. Fits that failed or did not converge
+are counted and listed, never dropped."""
+
+
+def write(
+    folder: str | Path, tables_folder: str | Path, figures_folder: str | Path, published_folder: str | Path
+) -> tuple[Written, Front]:
+    """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, ground truth, lookup tables and figures.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Of all records.
+    tables_folder, figures_folder : str or Path
+        Figures go into a folder a protocol.
+    published_folder : str or Path
+        Has `PRINTED`.
+
+    Raises
+    ------
+    RecordError
+        Damaged records; the message names the file.
+    FileNotFoundError
+        The folder has no records of the paper's fits.
+    """
+    summary = table1.load(folder, Path(published_folder, PRINTED))
+    made = {study: records.find(study, folder) for study in (TIMING, LOOKUP_ERRORS, LOOKUP_EFFECT, TRUTH)}
+    groups = {study: _groups(study, folder, frame) for study, frame in made.items()}
+    notes = {study: standing.note(found) for study, found in groups.items()}
+    drawn = write_figures(summary, records.load(VARIANCES, folder), Path(figures_folder))
+    write_tables(summary, Path(tables_folder))
+    appendix = _write_truth(folder, Path(tables_folder), Path(figures_folder), notes[TRUTH])
+    drawn += [Path(figures_folder, f"{TRUTH_FIGURE}.png")] if appendix else []
+    if made[LOOKUP_ERRORS] is not None and made[LOOKUP_EFFECT] is not None:
+        _write_lookup(made[LOOKUP_ERRORS], made[LOOKUP_EFFECT], notes, Path(tables_folder))
+    evidence = claims.Evidence(_printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT])
+    beside = {claim: notes[study] for claim, study in STUDIED.items()}
+    loud = standing.loud([*summary.groups, *(group for found in groups.values() for group in found)])
+    return Written([claims.chapter(evidence, beside, appendix)], [], loud), _front(summary, drawn)
+
+
+STUDIED = {"QP8": TIMING, "QP9": LOOKUP_EFFECT}
+"""Claim -> the study behind it, of which is said beside its numbers what was made again."""
+
+
+def _groups(study: Study, folder: str | Path, frame: pd.DataFrame | None) -> list[standing.Group]:
+    return [] if frame is None else standing.groups(study, folder, frame)
+
+
+def _front(summary: Summary, drawn: list[Path]) -> Front:
+    """The paper's part of the report."""
+    return Front(
+        title=TITLE,
+        introduction=INTRODUCTION,
+        sections=tables.sections(summary.table),
+        figures=[FigureFile(path, figures.caption_of(path)) for path in drawn],
+        troubles=table1.trouble_entries(summary.troubled),
+        missing=table1.left_out_entries(summary.left_out),
+        runtimes=list(table1.runtimes(summary.fits).itertuples(index=False)),
+        environments=summary.environments,
+        days=summary.days(summary.fits[RUN]),
+        standing=standing.summary(summary.groups),
+        loud=standing.loud(summary.groups),
+    )
+
+
+def write_tables(summary: Summary, folder: Path) -> None:
+    """Write Table 1 and its comparison with the printed one."""
+    tables.write_csv(summary.table, folder / "qp_table1.csv")
+    write_text(folder / "qp_table1.md", tables.markdown(summary))
+    tables.write_latex(summary, folder / "qp_table1.tex")
+    checked = fidelity.check(summary)
+    fidelity.write_csv(checked, folder / "qp_fidelity.csv")
+    by_variance = fidelity.ridge_lines(fidelity.by_variance(summary.fits), summary)
+    text = "\n".join([fidelity.markdown(checked), *by_variance])
+    write_text(folder / "qp_fidelity.md", text.rstrip() + "\n")
+
+
+def _printed(fits: pd.DataFrame) -> pd.DataFrame:
+    """Fits of the data sets that the paper's claims are about."""
+    return fits[fits["dataset"].isin(published.ROWS)]
+
+
+def write_figures(summary: Summary, variances: pd.DataFrame, folder: Path) -> list[Path]:
+    """Write the figures of every protocol that has something to draw; the PNG files."""
+    written = []
+    for protocol, fits in summary.fits.groupby("protocol", sort=False):
+        points = variances[variances["protocol"] == protocol]
+        for name, datasets in _figure_datasets(points).items():
+            title = f"{VARIANCE_FIGURES[name]}, {protocol}"
+            paths = figures.predictive_variances(fits, points, datasets, folder / protocol / name, title)
+            written.append(paths[1])
+        if paired_figure.drawable(fits):
+            title = f"Paired differences, {protocol}"
+            written.append(paired_figure.paired_differences(fits, folder / protocol / "paired", title)[1])
+        table = summary.table[summary.table["protocol"] == protocol]
+        if table[["mean", "published_mean"]].notna().all(axis=1).any():
+            title = f"Ours minus published, {protocol}"
+            written.append(figures.figure_table1(table, folder / protocol / "published", title)[1])
+    return written
+
+
+def _figure_datasets(points: pd.DataFrame) -> dict[str, list[str]]:
+    """Figure -> data sets with matched variances, in the table's order; figures with none are absent."""
+    present = published.row_order(points["dataset"])
+    counts = [name for name in present if published.is_counts(name)]
+    rest = [name for name in present if name not in counts]
+    return {name: shown for name, shown in zip(VARIANCE_FIGURES, (rest, counts), strict=True) if shown}
+
+
+TRUTH_FIGURE = "qp_truth"
+
+
+def _write_truth(folder: str | Path, tables_folder: Path, figures_folder: Path, note: list[str]) -> str:
+    """Write ``qp_truth.{csv,md}`` and the figure, if there are records; their section of the audit."""
+    sampled = truth_records.read(folder)
+    if not sampled:
+        return ""
+    table = truth_tables.summary(sampled)
+    truth_tables.write_csv(table, tables_folder / "qp_truth.csv")
+    truth_tables.write_markdown(sampled, table, tables_folder / "qp_truth.md", note)
+    truth_figure.figure_truth(sampled, table, figures_folder / TRUTH_FIGURE)
+    return truth_tables.overview(sampled, note)
+
+
+def _write_lookup(
+    errors: pd.DataFrame, effect: pd.DataFrame, notes: dict[Study, list[str]], folder: Path
+) -> None:
+    """Write ``lookup.csv`` and ``lookup.md``."""
+    sections = [
+        f"# {lookup.TITLE}",
+        lookup.LEGEND,
+        "\n".join(notes[LOOKUP_ERRORS]),
+        lookup.section(errors),
+        "## Effect on the fits",
+        lookup_effect.LEGEND,
+        "\n".join(notes[LOOKUP_EFFECT]),
+        lookup_effect.section(effect),
+    ]
+    csv = errors[list(lookup.COLUMNS)].to_csv(index=False, lineterminator="\n", float_format="%.4g")
+    write_text(folder / "lookup.csv", csv)
+    write_text(folder / "lookup.md", "\n\n".join(sections) + "\n")

@@ -1,0 +1,103 @@
+"""One cell of Table 1, from the command line: fit and test one fold by one method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from papers import data
+from papers.qp import fits, protocols
+from tilted.kernels.squared_exponential import SquaredExponential
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def hyperparameters(text: str) -> SquaredExponential:
+    """Kernel from ``variance=V,lengthscale=L`` (ARD: ``lengthscale=L1:L2:...``).
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown or missing, or a value is not a positive number.
+    """
+    given = {}
+    for item in text.split(","):
+        name, _, value = item.partition("=")
+        if name not in ("variance", "lengthscale") or name in given:
+            raise ValueError(f"--hyperparameters takes variance=V,lengthscale=L, got '{text}'")
+        try:
+            given[name] = tuple(float(v) for v in value.split(":"))
+        except ValueError:
+            raise ValueError(f"{name} must be a number, got '{value}'") from None
+    if len(given) != 2 or len(given["variance"]) != 1:
+        raise ValueError(f"--hyperparameters needs one variance and a lengthscale, got '{text}'")
+    scales = given["lengthscale"]
+    return SquaredExponential(given["variance"][0], scales if len(scales) > 1 else scales[0])
+
+
+def fitted(
+    name: str,
+    protocol: str,
+    seed: int,
+    fold: int,
+    method: str,
+    fixed: SquaredExponential | None = None,
+    mirror: str | None = None,
+) -> dict[str, Any]:
+    """Record of a cell; a method that starts from another's hyperparameters has this fitted first.
+
+    Parameters
+    ----------
+    name, protocol : str
+        Data set and protocol.
+    seed, fold : int
+    method : str
+        A record's, so that a first tuning can be asked for too.
+    fixed : SquaredExponential, optional
+        Use these hyperparameters and infer only.
+    mirror : str, optional
+        Folder or base URL tried first for raw data.
+
+    Raises
+    ------
+    ValueError
+        A name that nobody has, with those that are known, or a fold or seed that cannot be.
+    """
+    if name not in data.names():
+        raise ValueError(f"unknown data set '{name}'; known: {', '.join(data.names())}")
+    task = fits.task_of(name)
+    block, spec = protocols.block(protocol, task), protocols.method(protocol, task, method)
+    dataset = data.load(name, block["variant"], mirror=mirror)
+
+    def recorded(wanted: str, start: dict[str, Any] | None = None) -> dict[str, Any]:
+        job = protocols.job_of(block["methods"], wanted)
+        assert job is not None, "methods start from others of their protocol"
+        records = fits.run_cell(dataset, protocol, job, seed, fold, start, fixed)
+        named = [record for record in records if record["method"] == wanted]
+        return named[0] if named else {**records[-1], "method": wanted}
+
+    return recorded(method, recorded(spec["start"]) if fixed is None and "start" in spec else None)
+
+
+def summary(record: Mapping[str, Any]) -> str:
+    """What a person wants to know of a record."""
+    status = record["status"]
+    lines = [
+        f"{record['dataset']} {record['protocol']} seed {record['seed']} fold {record['fold']} "
+        f"{record['method']}: {record['n_train']} training, {record['n_test']} test points"
+    ]
+    if record["log_evidence"] is not None:
+        lines += [
+            f"  log evidence      {record['log_evidence']:.6f}",
+            f"  hyperparameters   {record['hyperparameters']}",
+            f"  test error        {record['test_error']:.4f}",
+            f"  NTLL              {record['ntll']:.6f} nats a point",
+        ]
+    counts = f"{status['evaluations']} evaluations, {status['sweeps']} sweeps"
+    lines += [
+        f"  converged         {status['converged']} ({counts})",
+        f"  message           {status['message']}",
+        f"  seconds           {record['seconds']:.2f}",
+    ]
+    return "\n".join(lines)

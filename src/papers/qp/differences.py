@@ -1,0 +1,296 @@
+"""What each difference between a paper's text and its code is worth, one at a time.
+
+A difference (``differences.yaml``) replaces one choice of a base protocol: fits under the derived
+protocol are compared with the base's on the same seeds, or two records of the base with each other. The
+effect is the mean over seeds of change minus base, in the printed units of Table 1 (TE times 100, NTLL
+times 1000), with its standard error over seeds. Besides single methods the gap ``qp - ep`` is compared.
+
+The effects stand in a document, in generated sections among hand-written prose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.evidence import records, standing
+from papers.evidence.grid import grid, items
+from papers.evidence.store import write_text
+from papers.qp import protocols
+from papers.qp.lines import FOLDS, n_folds
+from papers.qp.published import ROWS
+from papers.qp.records import DIFFERENCES, load_fits
+from papers.qp.table1 import FIELDS, GROUP, seed_means
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+    Job = tuple[str, str, str, int, int]
+
+GAP = "qp - ep"
+NOT_RUN = "No fits of changed protocols yet: the effects below compare two records of one protocol."
+NAMES = {"ep": "EP", "qp": "QP", "vb": "VB", "vb-joint": "VB (joint)", GAP: "QP − EP"}
+SECTION = re.compile(r"(<!-- effects: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.S)
+MADE = re.compile(r"(<!-- made -->\n).*?(<!-- end -->)", re.S)
+EFFECT_COLUMNS = tuple(
+    "difference base row method metric n_seeds base_mean change_mean effect se "
+    "n_fits base_unconverged change_unconverged".split()
+)
+"""Columns of the table of effects; ``n_fits`` fits a side, the unconverged ones among them."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One difference.
+
+    Attributes
+    ----------
+    name, base, why : str
+    rows : dict
+        Data set -> seeds 0, 1, ... that are compared.
+    sides : dict
+        Method -> ((protocol, record) of the base, (protocol, record) of the change).
+    runs : bool
+        Whether fits under a derived protocol are needed.
+    """
+
+    name: str
+    base: str
+    why: str
+    rows: dict[str, int]
+    sides: dict[str, tuple[tuple[str, str], tuple[str, str]]]
+    runs: bool
+
+
+def load() -> list[Difference]:
+    """Every difference, in the file's order."""
+    listed = []
+    for name, entry in protocols.differences().items():
+        base, runs = entry["base"], "change" in entry
+        changed = base + protocols.PLUS + name if runs else base
+        partners = {method: method for method in entry["methods"]} if runs else entry["compare"]
+        sides = {method: ((base, method), (changed, partner)) for method, partner in partners.items()}
+        listed.append(Difference(name, base, entry["why"], entry["rows"], sides, runs))
+    return listed
+
+
+def bases(names: Sequence[str] = ()) -> list[str]:
+    """Protocols that some differences change; all differences by default."""
+    return list(dict.fromkeys(d.base for d in load() if not names or d.name in names))
+
+
+def jobs(names: Sequence[str] = (), seeds: int | None = None, block: int = 5) -> list[Job]:
+    """Fits that the differences need: (protocol, data set, method, first seed, last seed).
+
+    Parameters
+    ----------
+    names : sequence of str
+        Some differences; all by default.
+    seeds : int, optional
+        At most so many seeds a row.
+    block : int
+        Seeds a job.
+
+    Raises
+    ------
+    ValueError
+        For a name that is not one of a difference with fits of its own; lists those.
+    """
+    known = {difference.name: difference for difference in load() if difference.runs}
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise ValueError(f"no difference '{unknown[0]}' to run; known: {', '.join(known)}")
+    out = []
+    for name in names or known:
+        for dataset, n in known[name].rows.items():
+            n = n if seeds is None else min(n, seeds)
+            for _, (protocol, method) in known[name].sides.values():
+                for first in range(0, n, block):
+                    out.append((protocol, dataset, method, first, min(first + block, n) - 1))
+    return out
+
+
+def load_with_bases(folder: str | Path) -> pd.DataFrame:
+    """Fits of the protocols themselves in a folder of records, and of the derived ones, if there are any."""
+    import pandas as pd
+
+    return pd.concat([load_fits(folder), records.load(DIFFERENCES, folder)], ignore_index=True)
+
+
+def effects(frame: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
+    """Effect of every difference that the records of a frame tell about.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Records of base and derived protocols, in any order.
+    folds : int
+        Folds that make a seed complete (coal always has 1); incomplete seeds enter no mean.
+
+    Returns
+    -------
+    effects : pandas.DataFrame
+        `EFFECT_COLUMNS`; ``se`` is empty (NaN) for a single seed.
+    """
+    import pandas as pd
+
+    scores, lines = _seed_scores(frame, folds), []
+    for difference in load():
+        for dataset, seeds in difference.rows.items():
+            sides = {
+                method: pair
+                for method, names in difference.sides.items()
+                if (pair := _pair(scores, dataset, seeds, names)) is not None
+            }
+            if all(base == change for base, change in (difference.sides[method] for method in sides)):
+                continue  # the methods that the difference changes were not run
+            if {"ep", "qp"} <= set(sides):
+                before, after = (q.sub(e).dropna() for q, e in zip(sides["qp"], sides["ep"], strict=True))
+                sides[GAP] = before, after
+            for method, pair in sides.items():
+                where = (difference.name, difference.base, ROWS[dataset], method)
+                lines += list(_lines(where, pair, n_folds(dataset, folds)))
+    return pd.DataFrame(lines, columns=list(EFFECT_COLUMNS))
+
+
+def _seed_scores(fits: pd.DataFrame, folds: int) -> dict[tuple[str, str, str], pd.DataFrame]:
+    """(protocol, data set, method) -> mean scores of its complete seeds, in printed units."""
+    seeds = seed_means(fits, folds)
+    by_method = seeds[seeds["complete"]].groupby(GROUP, sort=False)
+    return {name: scores.set_index("seed")[[*FIELDS, "unconverged"]] for name, scores in by_method}
+
+
+def _pair(
+    scores: dict[tuple[str, str, str], pd.DataFrame],
+    dataset: str,
+    seeds: int,
+    names: tuple[tuple[str, str], tuple[str, str]],
+) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+    """Scores of base and change on the seeds that both have; None if there is no such seed."""
+    base, change = (scores.get((protocol, dataset, record)) for protocol, record in names)
+    if base is None or change is None:
+        return None
+    common = base.index.intersection(change.index)
+    common = common[common < seeds].sort_values()
+    return (base.loc[common], change.loc[common]) if len(common) else None
+
+
+def _lines(
+    where: tuple[str, ...], pair: tuple[pd.DataFrame, pd.DataFrame], folds: int
+) -> Iterator[tuple[object, ...]]:
+    """Lines of the table of effects: one a metric."""
+    base, change = pair
+    n = len(base)
+    unconverged = ("", "") if where[-1] == GAP else tuple(int(side["unconverged"].sum()) for side in pair)
+    for metric in FIELDS:
+        differences = (change[metric] - base[metric]).to_numpy()
+        se = float(np.std(differences, ddof=1) / np.sqrt(n)) if n > 1 else np.nan
+        means = float(base[metric].mean()), float(change[metric].mean())
+        yield *where, metric, n, *means, float(differences.mean()), se, n * folds, *unconverged
+
+
+def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
+    """Write effects as CSV, rounded to 9 digits after the point."""
+    floats = table.select_dtypes("float").columns
+    rounded = table.assign(**{name: table[name].round(9) + 0.0 for name in floats})  # no -0.0
+    return write_text(path, rounded.to_csv(index=False, lineterminator="\n"))
+
+
+def write_all(folder: str | Path, table_path: str | Path, document: str | Path) -> None:
+    """Write the table of effects and fill the document from a folder of records.
+
+    Before the derived protocols were run, two records of a base can still be compared.
+    """
+    fits = load_with_bases(folder)
+    table = effects(fits)
+    write_csv(table, table_path)
+    note = standing.note(standing.groups(DIFFERENCES, folder))
+    write_text(document, fill(Path(document).read_text(encoding="utf-8"), table, note))
+
+
+def fill(text: str, table: pd.DataFrame, note: Sequence[str] = ()) -> str:
+    """A document with the effects in its generated sections.
+
+    Parameters
+    ----------
+    text : str
+        With a section ``<!-- effects: NAME -->`` to ``<!-- end -->`` for every difference, and one
+        ``<!-- made -->`` for what of their fits was made again.
+    table : pandas.DataFrame
+        As `effects` returns it.
+    note : sequence of str
+        Lines about that (`papers.evidence.standing.note`); none without records of derived protocols.
+
+    Raises
+    ------
+    ValueError
+        The sections are not those of the differences, each once, or there is not one for the provenance.
+    """
+    present, known = [match[2] for match in SECTION.finditer(text)], [d.name for d in load()]
+    if sorted(present) != sorted(known):
+        odd = sorted(set(known) ^ set(present)) or sorted({n for n in present if present.count(n) > 1})
+        raise ValueError(f"generated sections and differences do not agree: {', '.join(odd)}")
+    text, n = MADE.subn(lambda match: f"{match[1]}{_made(note)}\n{match[2]}", text)
+    if n != 1:
+        raise ValueError(f"{n} generated sections about provenance")
+    return SECTION.sub(lambda match: f"{match[1]}{_section(table, match[2])}\n{match[3]}", text)
+
+
+def _made(note: Sequence[str]) -> str:
+    """What of the fits of derived protocols was made again."""
+    lines = note or [
+        "No fits of changed protocols yet: the effects below compare two records of one protocol."
+    ]
+    return "\n".join(["", *lines, ""])
+
+
+def _section(table: pd.DataFrame, name: str) -> str:
+    """Lines of one difference: a row a data set, effects of each method."""
+    measured = table[table["difference"] == name]
+    if measured.empty:
+        return "\nNot measured yet.\n"
+    methods = list(dict.fromkeys(measured["method"]))
+    shown = [(m, metric) for m in methods for metric in FIELDS if (m, metric) != (GAP, "TE")]
+    header = ["Row", "Seeds", *(f"{NAMES[m]}, {metric}" for m, metric in shown)]
+    cells = []
+    for row, lines in measured.groupby("row", sort=False):
+        by_name = {(line.method, line.metric): line for line in lines.itertuples()}
+        seeds = dict.fromkeys(str(line.n_seeds) for line in by_name.values())
+        cells.append(
+            [row, "/".join(seeds), *(_cell(by_name[key]) if key in by_name else "" for key in shown)]
+        )
+    text = [*grid(header, "lr" + "r" * len(shown), cells)]
+    unconverged = list(_unconverged(measured))
+    return "\n".join(["", *text, *(["", *items(unconverged)] if unconverged else []), ""])
+
+
+def _cell(line: Any) -> str:
+    """``effect ± standard error``, both in printed units."""
+    spread = "" if np.isnan(line.se) else f" ± {_digits(line.se)}"
+    sign = "" if line.effect == 0 else "−" if line.effect < 0 else "+"
+    return f"{sign}{_digits(abs(line.effect))}{spread}"
+
+
+def _digits(value: float) -> str:
+    """Two decimals, more where the first digit comes later; 0 for what rounding made of 0."""
+    if value < 1e-9:
+        return "0"
+    return f"{value:.2f}" if value >= 0.095 else f"{value:.1g}"
+
+
+def _unconverged(measured: pd.DataFrame) -> Iterator[str]:
+    """What did not converge, a sentence a row and method."""
+    counted = measured[(measured["metric"] == "NTLL") & (measured["method"] != GAP)]
+    for line in counted.itertuples():
+        if line.base_unconverged or line.change_unconverged:
+            yield (
+                f"{line.row} {NAMES[line.method]}, not converged of {line.n_fits}: base "
+                f"{line.base_unconverged}, change {line.change_unconverged}"
+            )

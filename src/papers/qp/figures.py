@@ -1,0 +1,281 @@
+"""Figures of the Quantile Propagation paper, and ours against the published table.
+
+Figure 1 of the paper is a scatter of the latent predictive variances at test points, EP against
+QP. The two lie so close together that the scatter alone cannot show a difference of a per cent,
+so a panel beneath it shows the relative difference, and another that of the folds whose reported EP
+moved in its second tuning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.evidence import style
+from papers.evidence.grid import seeds_text
+from papers.evidence.spans import spans
+from papers.qp import pairs
+from papers.qp.published import METRICS, PUBLISHED_COLUMNS, is_counts, method_order, n_seeds
+from papers.qp.records import REFERENCES
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+CAPTIONS = {
+    "figure1a": (
+        "Predictive variances of the latent function on the test points of the classification rows, EP "
+        "against QP at equal hyperparameters; below the diagonal QP's is smaller. Open circles and the "
+        "lowest panel: folds whose reported EP moved in its second tuning."
+    ),
+    "figure1b": "The same for Poisson regression on the coal-mining counts, as reported.",
+    "paired": (
+        "Differences of NTLL between methods on the same folds, row by row: the mean over seeds, its spread "
+        "over seeds, and the interval of the corrected resampled t test; the band is 0.001 nats wide on "
+        "either side, the smallest effect that matters. At the right of a panel what a point rests on: seeds "
+        "times folds a seed, over the seeds complete for both methods; a comparison with fewer than two is "
+        "not drawn."
+    ),
+    "published": (
+        "Ours minus published in printed units (TE in percent, NTLL in 0.001 nats): dot and line are the "
+        "mean and spread over our seeds, the grey bar is the published spread."
+    ),
+    "qp_truth": (
+        "EP, QP and VB against the exact posterior on one fold a data set: predictive variance over the "
+        "exact one (each dot a test point, bars their geometric mean), error of the latent means, mean test "
+        "log density (NTLL) and log evidence minus the exact ones; grey is what two Monte-Carlo standard "
+        "errors may explain, a hollow marker an evidence above the exact one."
+    ),
+}
+
+AXIS_LABELS = {
+    "TE": r"TE: ours $-$ published ($\times 10^{-2}$)",
+    "NTLL": r"NTLL: ours $-$ published ($\times 10^{-3}$)",
+}
+
+
+def predictive_variances(
+    frame: pd.DataFrame,
+    variances: pd.DataFrame,
+    datasets: Sequence[str],
+    path_stem: str | Path,
+    title: str,
+) -> tuple[Path, Path]:
+    """Figure 1a or 1b: predictive variances of the latent function, EP against QP.
+
+    Which EP fit stands beside QP is told in `papers.qp.pairs`. The points are those kept in
+    ``variances``; the shares and numbers of folds printed into the figure count every seed.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Records of one protocol.
+    variances : pandas.DataFrame
+        Matched variances (`papers.qp.records.VARIANCES`) of that protocol.
+    datasets : sequence of str
+        Data sets to draw, names as in the records.
+    path_stem, title : str
+        Of `style.save`, whose files are returned; above the figure.
+
+    Raises
+    ------
+    ValueError
+        No pair of points at all, or several protocols.
+    """
+    from matplotlib.figure import Figure
+
+    counts = pairs.counts(frame, datasets)
+    points = variances[variances["dataset"].isin(datasets)]
+    if points.empty:
+        raise ValueError(f"no fold of {', '.join(datasets)} has both an EP and a QP variance")
+    main, moved = (points[points["reference"] == name] for name in REFERENCES)
+    kinds = ((main, _dots), (moved, _rings))
+    shown = [(matched, look(len(matched))) for matched, look in kinds if len(matched)]
+    with style.applied():
+        figure = Figure(figsize=(4.2, 4.4 + 1.35 * len(shown)), layout="constrained")
+        heights = (3.0, *[1.0] * len(shown))
+        upper, *lower = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+        _scatter(upper, main, moved, counts, _main_label(datasets))
+        _remarks(upper, counts, _drawn(frame, points, datasets))
+        for axes, (matched, look) in zip(lower, shown, strict=True):
+            _difference(axes, matched, look | {"markersize": 2.6})
+            axes.sharey(lower[0])
+        upper.set_title(title)
+        lower[-1].set_xlabel("EP: variance of the latent function")
+        return style.save(figure, path_stem)
+
+
+def share(n_not_above: int, n: int) -> str:
+    """Points with QP <= EP as text; rounded down, so that 100 % means all of them."""
+    percent = "100" if n_not_above == n else f"{np.floor(10000 * n_not_above / n) / 100:.2f}"
+    return rf"QP $\leq$ EP at {percent} % of n = {n:,}"
+
+
+def _scatter(axes: Axes, main: pd.DataFrame, moved: pd.DataFrame, counts: pairs.Counts, label: str) -> None:
+    every = np.concatenate([matched[name] for matched in (main, moved) for name in ("v_ep", "v_qp")])
+    ends = np.array([every.min() / 1.5, every.max() * 1.5])
+    if len(main):
+        label = f"{label} ({counts.n_folds:,} folds)\n{share(counts.n_not_above, counts.n_points)}"
+        axes.plot(main["v_ep"], main["v_qp"], label=label, **_dots(len(main)))
+    if len(moved):
+        label = f"EP tuned again, as reported ({counts.n_moved:,} folds)"
+        axes.plot(moved["v_ep"], moved["v_qp"], label=label, **_rings(len(moved)))
+    axes.plot(ends, ends, color="black", linestyle=(0, (5, 3)), linewidth=0.8, label="QP = EP")
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+    axes.set_ylabel("QP: variance of the latent function")
+    legend = axes.legend(loc="upper left", handlelength=1.6, borderaxespad=0.2, labelspacing=0.6)
+    for handle in filter(None, legend.legend_handles):
+        handle.set(alpha=1.0)
+
+
+def _remarks(axes: Axes, counts: pairs.Counts, drawn: str) -> None:
+    """Corner text: what is drawn, what has no pair, what did not converge."""
+    remarks = [
+        f"{count:,} folds {what}"
+        for count, what in (
+            (counts.n_unpaired, "without a pair"),
+            (counts.n_unconverged, "with a fit not converged"),
+        )
+        if count
+    ]
+    text = "\n".join([*remarks, drawn]).strip()
+    look: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": style.SMALL, "color": style.GREY}
+    axes.text(0.99, 0.02, text, transform=axes.transAxes, **look)
+
+
+def _drawn(frame: pd.DataFrame, points: pd.DataFrame, datasets: Sequence[str]) -> str:
+    """Which seeds the points are of, where these are not all."""
+    seeds = set(frame.loc[frame["dataset"].isin(datasets), "seed"])
+    drawn = set(points["seed"])
+    return "" if drawn == seeds else f"points of seeds {spans(drawn)} are drawn, {spans(seeds)} counted"
+
+
+def _difference(axes: Axes, points: pd.DataFrame, look: dict[str, Any]) -> None:
+    """Panel beneath the scatter: by how many per cent QP's variance lies below EP's."""
+    axes.axhline(0.0, color="black", linestyle=(0, (5, 3)), linewidth=0.8)
+    axes.plot(points["v_ep"], 100 * (points["v_qp"] / points["v_ep"] - 1), **look)
+    axes.set_ylabel("QP / EP $-$ 1 (%)")
+    axes.margins(y=0.12)
+
+
+def _dots(n: int) -> dict[str, Any]:
+    """Small filled dots, fainter when there are many; drawn as pixels, or a PDF takes minutes."""
+    opacity = float(np.clip(8 / np.sqrt(max(n, 1)), 0.12, 0.7))
+    face = {"color": style.BLUE, "alpha": opacity, "markeredgewidth": 0}
+    return {"linestyle": "", "marker": "o", "markersize": 2.6, **face, "rasterized": True, "zorder": 3}
+
+
+def _rings(n: int) -> dict[str, Any]:
+    """Open circles beneath the dots and wider than these, so that both are seen."""
+    opacity = float(np.clip(12 / np.sqrt(max(n, 1)), 0.2, 0.7))
+    edge = {"markerfacecolor": "none", "markeredgecolor": style.ORANGE, "markeredgewidth": 0.5}
+    ring = {"linestyle": "", "marker": "o", "markersize": 4.6, "alpha": opacity}
+    return {**ring, **edge, "rasterized": True, "zorder": 2}
+
+
+def _main_label(datasets: Sequence[str]) -> str:
+    reported = [name for name in datasets if is_counts(name)]
+    if not reported:
+        return "Equal hyperparameters"
+    if len(reported) == len(datasets):
+        return "As reported"
+    return f"Equal hyperparameters ({', '.join(reported)}: as reported)"
+
+
+def figure_table1(
+    table: pd.DataFrame, path_stem: str | Path, title: str = "Table 1: ours against published"
+) -> tuple[Path, Path]:
+    """Dot plot of ours minus published, a row a data set, in printed units.
+
+    A dot is the difference of the means, its line our standard deviation over seeds, the grey
+    bar behind it the published one; a dot inside its bar agrees within the paper's own spread.
+    The axis is linear within ±1 unit and logarithmic beyond. A row with fewer seeds than the paper's says so.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        As `published.compare` returns it, one protocol only.
+    path_stem, title : str
+        Of `style.save`, whose files are returned; above the figure.
+
+    Raises
+    ------
+    ValueError
+        Several protocols, or nothing that has both our mean and a published one.
+    """
+    from matplotlib.figure import Figure
+
+    if table["protocol"].nunique() > 1:
+        raise ValueError("one protocol a figure; select it before")
+    shown = table[table["published_mean"].notna() & table["mean"].notna()]
+    if shown.empty:
+        raise ValueError("nothing to draw: no row has both our mean and a published one")
+    rows = [row for row in dict.fromkeys(table["row"]) if n_seeds(row)]
+    methods = method_order(list(shown["method"]))
+    with style.applied():
+        figure = Figure(figsize=(6.9, 1.3 + 0.42 * len(rows)), layout="constrained")
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, metric in zip(panels, METRICS, strict=True):
+            _differences(axes, shown[shown["metric"] == metric], rows, methods)
+            axes.set_xlabel(AXIS_LABELS[metric])
+        style.row_axis(panels, [_row_label(shown, row) for row in rows])
+        figure.suptitle(title, fontsize=9.0)
+        figure.legend(handles=_method_handles(methods), loc="outside lower center", ncols=5)
+        return style.save(figure, path_stem)
+
+
+def _differences(axes: Axes, cells: pd.DataFrame, rows: Sequence[str], methods: Sequence[str]) -> None:
+    step = 0.72 / len(methods)
+    for line in cells.itertuples(index=False):
+        k = methods.index(line.method)
+        height = rows.index(line.row) + (k - (len(methods) - 1) / 2) * step
+        colour, marker = style.CYCLE[k % len(style.CYCLE)]
+        band: dict[str, Any] = {"color": style.LIGHT, "linewidth": 0, "zorder": 1}
+        axes.barh(height, 2 * line.published_sd, left=-line.published_sd, height=0.75 * step, **band)
+        look: dict[str, Any] = {
+            "color": colour,
+            "marker": marker,
+            "markersize": 3.4,
+            "elinewidth": 0.8,
+            "zorder": 3,
+        }
+        axes.errorbar(line.mean - line.published_mean, height, xerr=line.sd, **look)
+    axes.axvline(0.0, color="black", linewidth=0.7, zorder=2)
+    axes.set_xscale("symlog", linthresh=1.0, linscale=1.0)
+    reach = max(abs(value) for value in axes.get_xlim())
+    axes.set_xlim(-reach, reach)
+    powers = 10 ** np.arange(0, int(np.floor(np.log10(max(reach, 1.0)))) + 1)
+    ticks = [*(-powers[::-1]), 0, *powers]
+    axes.set_xticks(ticks, [f"{t:d}".replace("-", "\N{MINUS SIGN}") for t in ticks])
+
+
+def _row_label(shown: pd.DataFrame, row: str) -> str:
+    """Row with its numbers of seeds, method by method, where these are not the paper's."""
+    lines = shown[shown["row"] == row].drop_duplicates("method")
+    counts = lines["n_seeds"].tolist()
+    complete = bool(counts) and min(counts) >= n_seeds(row)
+    return row if complete else f"{row}\n(seeds: {seeds_text(counts or [0])})"
+
+
+def _method_handles(methods: Sequence[str]) -> list[Artist]:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    dots = []
+    for method, (colour, marker) in zip(methods, style.CYCLE, strict=False):
+        label = f"{PUBLISHED_COLUMNS[method]} ({method}), ± our sd"
+        dots.append(Line2D([], [], color=colour, marker=marker, markersize=4, linewidth=0.8, label=label))
+    return [*dots, Patch(color=style.LIGHT, label="± published sd")]
+
+
+def caption_of(path: str | Path) -> str:
+    """Caption of a figure file ``<protocol>/<figure>.png``, or of ``qp_truth.png``."""
+    path = Path(path)
+    protocol = "" if path.stem == "qp_truth" else f" Protocol {path.parent.name}."
+    return CAPTIONS[path.stem] + protocol

@@ -1,0 +1,335 @@
+"""The experiments of the quantile-propagation paper: one record for each (seed, fold, method).
+
+``run_cell`` fits and tests one fold under a named protocol; ``run_job`` runs a block of seeds. A failed
+fit is a record with its reason in ``status.message``; nothing is dropped.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from papers.data import Dataset, folds, registry, split
+from papers.evidence import metrics
+from papers.qp import protocols
+from tilted import api, likelihoods
+from tilted.gaussian import Sites
+from tilted.inference.options import Options
+from tilted.inference.result import Status
+from tilted.kernels.squared_exponential import SquaredExponential
+from tilted.learning.search import Search
+from tilted.projections.moments import TableGrid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+    from typing import Any
+
+    from papers.data import Split
+    from tilted.inference.rule import Projector
+    from tilted.inference.vb_joint import JointFit
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.projections.table import RatioTable
+
+PAPER = "qp"
+JOINT = "tilted.inference.vb_joint"
+
+
+def task_of(dataset: str) -> str:
+    """Task of a data set, "classification" or "counts"; DataError for an unknown one."""
+    return registry.task_of(dataset)
+
+
+def uses_table(protocol: str, dataset: str, method: str) -> bool:
+    """Whether the protocol gives a method the certified lookup table."""
+    return protocols.method(protocol, task_of(dataset), method).get("lookup") == "certified"
+
+
+def run_job(
+    dataset: Dataset,
+    protocol: str,
+    method: str,
+    seeds: Iterable[int],
+    starts: dict[tuple[int, int], dict[str, Any]] | None = None,
+    table: RatioTable | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Records of all folds of a block of seeds, one after the other.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        In the variant of the protocol.
+    protocol, method : str
+        Names; the method is one of the protocol's.
+    seeds : iterable of int
+        Seed indices; the protocol's split maps them to its generator's seeds.
+    starts : dict, optional
+        (seed, fold) -> record whose hyperparameters start the search, for methods that ask for one.
+    table : lookup.RatioTable, optional
+        See :func:`run_cell`.
+    """
+    scheme = protocols.block(protocol, task_of(dataset.name))["split"]
+    for seed in seeds:
+        for fold in range(folds(scheme)):
+            start = None if starts is None else starts.get((seed, fold))
+            yield from run_cell(dataset, protocol, method, seed, fold, start, table=table)
+
+
+def run_cell(
+    dataset: Dataset,
+    protocol: str,
+    method: str,
+    seed: int,
+    fold: int,
+    start: dict[str, Any] | None = None,
+    fixed: SquaredExponential | None = None,
+    table: RatioTable | None = None,
+) -> list[dict[str, Any]]:
+    """Fit and test one fold.
+
+    Parameters
+    ----------
+    start : dict, optional
+        Record whose hyperparameters start the search.
+    fixed : SquaredExponential, optional
+        Use these hyperparameters and infer only.
+    table : lookup.RatioTable, optional
+        For methods whose protocol says ``lookup: certified``. Without it they project by quadrature, which
+        gives the same sigma to 1e-10 and takes longer.
+
+    Returns
+    -------
+    list of records
+        One, or two for a method that is tuned twice (the first called ``METHOD-tune``).
+
+    Raises
+    ------
+    ValueError
+        For names the protocol does not know, a fold out of range, or a missing start.
+    """
+    cell = cell_of(dataset, protocol, method, seed, fold)
+    identity = {
+        "paper": PAPER,
+        "dataset": dataset.name,
+        "protocol": protocol,
+        "seed": int(seed),
+        "fold": int(fold),
+        "n_train": len(cell.points.y_train),
+        "n_test": len(cell.points.y_test),
+    }
+    if fixed is not None and cell.spec["rule"] == "vb-joint":
+        raise ValueError("vb-joint optimises its hyperparameters jointly; they cannot be fixed")
+    optimise = fixed is None and cell.spec.get("optimise", True)
+    tunings = cell.spec.get("tunings", 1) if optimise else 1
+    names = [method + protocols.TUNE] * (tunings - 1) + [method]
+    kernel = fixed or _starting_kernel(cell, start)
+    records, sites = [], cell.starting_sites
+    for name in names:
+        if kernel is None:
+            source = cell.spec.get("start", name + protocols.TUNE)
+            record = _failed_record(Status(False, 0, message=f"failed: no start, '{source}' failed"), 0.0)
+        else:
+            record, kernel, sites = _attempt(cell, kernel, sites, optimise, table)
+        records.append({**identity, "method": name, **record})
+    return records
+
+
+class Cell(NamedTuple):
+    """What a protocol says about a task and a method of it, and the points of a fold."""
+
+    block: dict[str, Any]
+    spec: dict[str, Any]
+    points: Split
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """As the block names it."""
+        options = {"predictive": self.block["predictive"]} if "predictive" in self.block else {}
+        return likelihoods.get(self.block["likelihood"], **options)
+
+    @property
+    def starting_sites(self) -> Sites | None:
+        """Sites at which the first inference starts; None for flat ones."""
+        if self.block.get("start_sites") != "positive":
+            return None
+        return Sites(np.ones(len(self.points.y_train)), np.sqrt(self.points.y_train + 0.5))
+
+
+def cell_of(dataset: Dataset, protocol: str, method: str, seed: int, fold: int) -> Cell:
+    """The cell of one fold; ValueError for names the protocol does not know, or a fold out of range."""
+    task = task_of(dataset.name)
+    block, spec = protocols.block(protocol, task), protocols.method(protocol, task, method)
+    points = split(dataset, block["split"], seed, fold, standardise=block["standardise"])
+    return Cell(block, spec, points)
+
+
+def _starting_kernel(cell: Cell, start: dict[str, Any] | None) -> SquaredExponential | None:
+    """Kernel at which the search starts; None if the fit it starts from failed."""
+    if "start" in cell.spec:
+        if start is None:
+            raise ValueError(f"this method starts from the hyperparameters of '{cell.spec['start']}'")
+        return kernel_at(start["hyperparameters"]) if start["hyperparameters"] else None
+    ard = cell.spec.get("kernel", cell.block["kernel"]) == "ard"
+    first = cell.block.get("start_kernel", {"variance": 1.0, "lengthscale": 1.0})
+    scale = first["lengthscale"]
+    return SquaredExponential(first["variance"], (scale,) * cell.points.X_train.shape[1] if ard else scale)
+
+
+def kernel_at(hyperparameters: Mapping[str, Any]) -> SquaredExponential:
+    """The kernel at the hyperparameters of a record, whose lengthscales may be a list."""
+    scale = hyperparameters["lengthscale"]
+    return SquaredExponential(hyperparameters["variance"], tuple(scale) if isinstance(scale, list) else scale)
+
+
+def _attempt(
+    cell: Cell, kernel: SquaredExponential, sites: Sites | None, optimise: bool, table: RatioTable | None
+) -> tuple[dict[str, Any], SquaredExponential | None, Sites | None]:
+    """Record of one fit (without its identity), and kernel and sites to go on from (None if it failed)."""
+    began, points = time.process_time(), cell.points
+    try:
+        fitted = _fit(cell, kernel, sites, optimise, table)
+        mean, variance = fitted.predict_latent(points.X_test)
+        density = cell.likelihood.log_predictive(points.y_test, mean, variance)
+        if not (np.isfinite(fitted.log_evidence) and np.all(np.isfinite(density))):
+            raise ArithmeticError(f"no finite evidence or test density ({fitted.status.message})")
+        errors = cell.likelihood.errors(points.y_test, mean, variance)
+    except (ArithmeticError, ValueError) as error:  # an improper posterior, one class only, ...
+        failed = Status(converged=False, sweeps=0, message=f"failed: {error}")
+        return _failed_record(failed, time.process_time() - began), None, None
+    reached = fitted.kernel
+    assert isinstance(reached, SquaredExponential), "a search keeps the kind of its kernel"
+    lengthscale = reached.lengthscale
+    record = {
+        "hyperparameters": {
+            "variance": reached.variance,
+            "lengthscale": list(lengthscale) if isinstance(lengthscale, tuple) else lengthscale,
+        },
+        "log_evidence": float(fitted.log_evidence),
+        "status": fitted.status.as_dict(),
+        "test_error": metrics.mean_error(errors),
+        "ntll": metrics.negative_log_likelihood(density),
+        "test_log_density": density.tolist(),
+        "latent_mean": mean.tolist(),
+        "latent_variance": variance.tolist(),
+        "seconds": time.process_time() - began,
+    }
+    return record, reached, fitted.inference.sites if isinstance(fitted, api.Fit) else None
+
+
+EMPTY = "hyperparameters log_evidence test_error ntll test_log_density latent_mean latent_variance".split()
+"""Fields that a failed fit has no numbers for."""
+
+
+def _failed_record(status: Status, seconds: float) -> dict[str, Any]:
+    return {**dict.fromkeys(EMPTY), "status": status.as_dict(), "seconds": seconds}
+
+
+def _fit(
+    cell: Cell, kernel: SquaredExponential, sites: Sites | None, optimise: bool, table: RatioTable | None
+) -> api.Fit | JointFit:
+    """The fit that a method's spec asks for."""
+    if cell.spec["rule"] == "vb-joint":
+        return _fit_joint(cell, kernel)
+    projections = {"quadrature": None, "certified": table, "as-described": TableGrid()}
+    projection = projections[cell.spec.get("lookup", "quadrature")]
+    gradient = cell.spec.get("gradient", "exact")
+    search = Search(**cell.block["search"], gradient=gradient) if optimise else None
+    return approximate(cell, kernel, sites, projection, search)
+
+
+def approximate(
+    cell: Cell,
+    kernel: SquaredExponential,
+    sites: Sites | None = None,
+    projection: Projector | None = None,
+    search: Search | None = None,
+) -> api.Fit:
+    """EP, QP or VB on the training points of a cell.
+
+    Parameters
+    ----------
+    cell : Cell
+    kernel : SquaredExponential
+        At which inference, or the search, starts.
+    sites : Sites, optional
+        Flat ones by default.
+    projection : Projector, optional
+        How QP projects; by quadrature by default.
+    search : Search, optional
+        Inference at the kernel alone without one.
+
+    Raises
+    ------
+    ArithmeticError
+        An improper posterior.
+    """
+    block, spec = cell.block, cell.spec
+    return api.fit(
+        cell.points.X_train,
+        cell.points.y_train,
+        cell.likelihood,
+        spec["rule"],
+        kernel,
+        mean=spec.get("mean", block["mean"]),
+        optimise=search is not None,
+        search=search,
+        options=Options(**block["sites"], min_precision=spec.get("min_precision", -np.inf)),
+        start=sites,
+        projection=projection,
+    )
+
+
+def _fit_joint(cell: Cell, kernel: SquaredExponential) -> JointFit:
+    """The joint variational search, with its input checked like every other fit's."""
+    if cell.spec.get("mean", cell.block["mean"]) != 0.0:
+        raise ValueError("vb-joint has a zero prior mean only")
+    likelihood, search = cell.likelihood, cell.block["search"]
+    X, y = api.check_inputs(cell.points.X_train), likelihood.check(cell.points.y_train)
+    return import_module(JOINT).fit(
+        X,
+        y,
+        likelihood.name,
+        kernel,
+        released=cell.spec["released"],
+        max_evaluations=search["max_iterations"],
+        relative_tolerance=search["relative_tolerance"],
+        gradient_tolerance=search["gradient_tolerance"],
+        alpha=cell.spec.get("alpha", 0.0),
+        released_link=cell.spec.get("released_link"),
+    )
+
+
+def narrate(
+    records: Iterable[dict[str, Any]], log_path: str | Path | None = None
+) -> Iterator[dict[str, Any]]:
+    """Pass records through and print a line for each finished seed, to stderr and to a log file."""
+    with open(log_path or os.devnull, "w", encoding="utf-8") as log:
+        for _, group in itertools.groupby(records, key=lambda r: r["seed"]):
+            held = []
+            for record in group:
+                held.append(record)
+                yield record
+            line = _seed_line(held)
+            print(line, file=sys.stderr, flush=True)
+            print(line, file=log, flush=True)
+            for record in held:
+                if not record["status"]["converged"]:
+                    name = f"{record['method']} fold {record['fold']}"
+                    print(f"  {name}: {record['status']['message']}", file=log, flush=True)
+
+
+def _seed_line(records: list[dict[str, Any]]) -> str:
+    first = records[0]
+    converged = sum(record["status"]["converged"] for record in records)
+    seconds = sum(record["seconds"] for record in records)
+    return (
+        f"  {first['dataset']} {first['protocol']} {records[-1]['method']} seed {first['seed']}: "
+        f"{converged}/{len(records)} fits converged, {seconds:.1f} s"
+    )

@@ -1,0 +1,286 @@
+"""What a configuration asks of the QP paper: fits, differences, ground truth, lookup tables; their records.
+
+A job fits one method on one data set for a block of seeds, every fold of them; what jobs do is in
+`papers.qp.steps`. Methods that start from another's hyperparameters need its job of the same seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.data.registry import task_of
+from papers.evidence.jobs import Job, Record, blocks
+from papers.qp import protocols
+from papers.qp.steps import (
+    DIFFERENCES,
+    EFFECTS,
+    ERRORS,
+    FITS,
+    FOLDING,
+    LOOKUP,
+    PAPER_TABLE,
+    TRUTH,
+    TRUTH_FOLDING,
+)
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Config = Mapping[str, Any]
+
+STEPS = "papers.qp.steps"
+TABLE = "data/lookup/probit.table"
+FOLDS = 10
+TRUTH_PROTOCOL, TRUTH_METHODS = "as-released", ("ep", "qp", "vb")
+
+
+def jobs(config: Config) -> list[Job]:
+    """Every job that a configuration asks for; the jobs that these need are among their inputs.
+
+    Raises
+    ------
+    ValueError
+        For a data set, method or difference that does not exist, with its place in the configuration.
+    """
+    return [*_fits(config), *_differences(config), *_truth(config), *_effects(config), *_paper_table(config)]
+
+
+def _fits(config: Config) -> Iterator[Job]:
+    for protocol, part in config.get("qp", {}).items():
+        for grid in _grids(part):
+            try:
+                yield from _of_grid(protocol, grid)
+            except ValueError as error:
+                raise ValueError(f"qp.{protocol}: {error}") from None
+
+
+def _grids(part: Config) -> Iterator[Config]:
+    """A grid of rows and methods, and those inside it."""
+    yield part
+    for further in part.get("also", []):
+        yield from _grids(further)
+
+
+def _of_grid(protocol: str, grid: Config) -> Iterator[Job]:
+    for dataset, row in grid["rows"].items():
+        for method in grid["methods"]:
+            for first, last in blocks(row["seeds"], row["block"]):
+                yield _fit(protocol, dataset, method, first, last, "compact")
+
+
+def _fit(protocol: str, dataset: str, method: str, first: int, last: int, record: str) -> Job:
+    task = task_of(dataset)
+    choices = protocols.choices(protocol, task, method)
+    spec = choices["method"]
+    inputs: dict[str, Any] = {"data": _standard(choices["variant"], dataset)}
+    modules = [FITS, _module("inference", spec["rule"]), _module("likelihoods", choices["likelihood"])]
+    if "start" in spec:
+        other = protocols.job_of(protocols.block(protocol, task)["methods"], spec["start"])
+        assert other is not None, "methods start from others of their protocol"
+        inputs["start"] = _fit(protocol, dataset, other, first, last, "")
+    if spec.get("lookup") == "certified":
+        inputs["table"] = _certified_table()
+        modules.append(LOOKUP)
+    return Job(
+        path=f"data/fits/qp/{protocol}/{dataset}/{method}-{first:03d}-{last:03d}.jsonl.gz",
+        kind="fit",
+        function=f"{STEPS}:fit",
+        parameters={
+            "protocol": protocol,
+            "dataset": dataset,
+            "method": method,
+            "first": first,
+            "last": last,
+        },
+        modules=tuple(modules),
+        inputs=inputs,
+        choices=choices,
+        record=record,
+        part=f"QP {protocol}",
+        fits=(last - first + 1) * (1 if task == "counts" else FOLDS),
+    )
+
+
+def _module(room: str, name: str) -> str:
+    """Module of a rule or a likelihood, which is named after it."""
+    return f"tilted.{room}.{name.removesuffix('-square').replace('-', '_')}"
+
+
+def _standard(variant: str, dataset: str) -> str:
+    return f"data/standard/{variant}/{dataset}.h5"
+
+
+def _certified_table() -> Job:
+    return Job(TABLE, "lookup", f"{STEPS}:table", {}, (LOOKUP,), part="lookup table")
+
+
+def _differences(config: Config) -> list[Job]:
+    """Fits of derived protocols."""
+    if "differences" not in config:
+        return []
+    try:
+        wanted = import_module(DIFFERENCES).jobs(**config["differences"])
+    except ValueError as error:
+        raise ValueError(f"differences.names: {error}") from None
+    return [
+        _fit(protocol, dataset, method, first, last, "differences")
+        for protocol, dataset, method, first, last in wanted
+    ]
+
+
+def bases(config: Config) -> list[str]:
+    """Records, below their folder, of the protocols that the differences change.
+
+    Raises
+    ------
+    ValueError
+        One is neither asked for nor there.
+    """
+    if "differences" not in config:
+        return []
+    names = import_module(DIFFERENCES).bases(config["differences"].get("names", ()))
+    for name in names:
+        path = Path(config["results"], f"qp/{name}.csv.gz")
+        if name not in config.get("qp", {}) and not path.is_file():
+            raise ValueError(
+                f"differences: there is no {path} to compare with; run '{name}' first, or set names"
+            )
+    return [f"qp/{name}.csv.gz" for name in names]
+
+
+def _truth(config: Config) -> Iterator[Job]:
+    rules = tuple(_module("inference", method) for method in TRUTH_METHODS)
+    for dataset, effort in config.get("truth", {}).items():
+        choices = protocols.block(TRUTH_PROTOCOL, task_of(dataset))
+        yield Job(
+            path=f"data/truth/{dataset}.json.gz",
+            kind="truth",
+            function=f"{STEPS}:truth",
+            parameters={"effort": effort},
+            modules=(TRUTH, *rules, _module("likelihoods", choices["likelihood"])),
+            inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
+            record="truth_record",
+            part="ground truth",
+        )
+
+
+def _effects(config: Config) -> Iterator[Job]:
+    if "lookup" not in config:
+        return
+    study = config["lookup"]["study"]
+    for protocol, datasets in study["protocols"].items():
+        for dataset in datasets:
+            ep, qp = (_fit(protocol, dataset, name, 0, study["seeds"] - 1, "") for name in ("ep", "qp"))
+            yield Job(
+                path=f"data/lookup/effect/{protocol}/{dataset}.jsonl.gz",
+                kind="lookup_effect",
+                function=f"{STEPS}:effects",
+                parameters={"protocol": protocol},
+                modules=tuple(dict.fromkeys((EFFECTS, *ep.modules, *qp.modules))),
+                inputs={"data": ep.inputs["data"], "records": ep, "table": _certified_table()},
+                choices=qp.choices,
+                record="lookup_study",
+                part="lookup effects",
+            )
+
+
+def _paper_table(config: Config) -> Iterator[Job]:
+    """Blocks of the paper's own table, for every label and count: a target of its own."""
+    if "lookup" not in config:
+        return
+    table = config["lookup"]["table"]
+    module = import_module(PAPER_TABLE)
+    kinds = [("probit", y) for y in table["labels"]] + [("poisson-square", y) for y in table["counts"]]
+    for likelihood, y in kinds:
+        for first, last in module.blocks(module.TableGrid(**table["grid"]), table["rows"]):
+            block = {"likelihood": likelihood, "y": y, "first": first, "last": last}
+            yield Job(
+                path=f"data/lookup/as-described/{likelihood}/{y}/{first}-{last}.h5",
+                kind="paper_table_block",
+                function=f"{STEPS}:block_of_table",
+                parameters={**block, "grid": table["grid"]},
+                modules=(PAPER_TABLE, _module("likelihoods", likelihood)),
+                part="the paper's table",
+            )
+
+
+def records(config: Config) -> list[Record]:
+    """What this paper's fits are folded into; the folding of ``compact`` knows derived protocols too."""
+    lookup = config.get("lookup", {"table": {"counts": []}, "study": {"points": 0, "timed_rows": 0}})
+    chosen = {
+        "counts": lookup["table"]["counts"],
+        "points": lookup["study"]["points"],
+        "rows": lookup["study"]["timed_rows"],
+    }
+    likelihoods = tuple(_module("likelihoods", name) for name in ("probit", "poisson"))
+    return [
+        Record("compact", ("qp",), _compact_files, f"{FOLDING}:fold_in", (FOLDING,)),
+        Record("differences", (), lambda _: [DERIVED], f"{FOLDING}:fold_in", (FOLDING,)),
+        Record("truth_record", (), _truth_files, f"{STEPS}:fold_truth", (TRUTH_FOLDING,)),
+        Record(
+            "lookup_study",
+            (),
+            lambda _: ["qp/lookup.csv", "qp/lookup_effect.csv"],
+            f"{STEPS}:fold_lookup",
+            (ERRORS, EFFECTS, *likelihoods),
+            chosen,
+        ),
+    ]
+
+
+DERIVED = "qp/differences.csv.gz"
+
+
+def _compact_files(paths: Sequence[str]) -> list[str]:
+    named = dict.fromkeys(Path(path).parts[-3] for path in paths)
+    return [*(f"qp/{protocol}.csv.gz" for protocol in named), "qp/variances.csv.gz"]
+
+
+def _truth_files(paths: Sequence[str]) -> list[str]:
+    return [f"qp/truth/{Path(path).name}" for path in paths]
+
+
+TABLES = (
+    "qp_table1.csv",
+    "qp_table1.md",
+    "qp_table1.tex",
+    "qp_fidelity.csv",
+    "qp_fidelity.md",
+    "audit.csv",
+    "audit_rows.csv",
+    "audit.md",
+    "report.html",
+)
+VARIANCE_FIGURES = {"figure1a": "classification", "figure1b": "counts"}
+"""Figure -> task of the data sets it shows."""
+
+
+def tables(config: Config) -> list[str]:
+    """Tables and pages that are made where there are fits of this paper."""
+    if "qp" not in config:
+        return []
+    return [*TABLES, *(["qp_truth.csv", "qp_truth.md"] if "truth" in config else [])]
+
+
+def figures(config: Config) -> list[str]:
+    """Figures that the rows and methods of a configuration allow."""
+    if "qp" not in config:
+        return []
+    drawn = [f"{protocol}/{name}" for protocol, part in config["qp"].items() for name in _figures(part)]
+    drawn += ["qp_truth"] if "truth" in config else []
+    return [f"{name}.{kind}" for name in drawn for kind in ("pdf", "png")]
+
+
+def _figures(part: Config) -> Iterator[str]:
+    methods, rows = set(part["methods"]), part["rows"]
+    tasks = {task_of(name) for name in rows}
+    if {"ep", "qp"} <= methods:
+        yield from (name for name, task in VARIANCE_FIGURES.items() if task in tasks)
+    if methods & {"ep", "qp", "vb-joint"}:
+        yield "published"
+    several = any(row["seeds"] > 1 for row in rows.values())
+    if several and "ep" in methods and methods & {"qp", "vb", "vb-joint"}:
+        yield "paired"

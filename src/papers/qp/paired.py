@@ -1,0 +1,190 @@
+"""Scores of two methods on the same folds, what may be averaged of them, and their comparisons for the audit.
+
+A seed enters when every one of its folds has a number from both methods, whether or not the fits met
+their convergence test; other seeds are counted, not repaired. EP stands beside QP ``ep`` as
+reported or, as `EQUAL`, in the record at QP's own hyperparameters (column ``pair`` of the records). In a
+comparison the units are seeds; folds stand for the generalising estimand (docs/audit-method.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.evidence import comparisons
+from papers.evidence.comparisons import Draft, Resampled, Rule, Score
+from papers.evidence.grid import counted
+from papers.evidence.verdicts import Line
+from papers.qp import pairs
+from papers.qp.lines import FAILED, FOLDS, OK, n_folds
+from papers.qp.published import ROWS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAIRED_TEST = "paired t over seeds, Holm"
+NTLL = Score("ntll", "NTLL", "nats", 1e-3)
+TE = Score("test_error", "TE", "error", 5e-4)
+"""The margin of the test error is half a unit of its printed digit."""
+
+EQUAL = "at QP's hyperparameters"
+"""In place of a method: the EP record named in QP's ``pair``."""
+
+FIT = ["dataset", "seed", "fold"]
+
+
+@dataclass(frozen=True)
+class Paired:
+    """One score under two methods; arrays [S, F] over complete seeds and their folds.
+
+    Attributes
+    ----------
+    first, second : array [S, F]
+        In natural units.
+    seeds : array [S]
+    n_train, n_test : float
+        Mean sizes of the folds.
+    n_incomplete : int
+        Seeds run with both methods that have a failed, absent, unpaired or, at `EQUAL`, moved fold.
+    n_unconverged : int
+        Folds [of S times F] where at least one of the two fits did not converge.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    seeds: np.ndarray
+    n_train: float
+    n_test: float
+    n_incomplete: int
+    n_unconverged: int
+
+    @property
+    def n_seeds(self) -> int:
+        return len(self.seeds)
+
+    @property
+    def differences(self) -> np.ndarray:
+        """first - second of every fold [S, F]."""
+        return self.first - self.second
+
+    @property
+    def seed_differences(self) -> np.ndarray:
+        """Differences of the means of each seed [S]."""
+        return self.differences.mean(axis=1)
+
+
+def paired(fits: pd.DataFrame, first: str, second: str, score: str, folds: int = FOLDS) -> dict[str, Paired]:
+    """Match the fits of two methods.
+
+    Parameters
+    ----------
+    fits : pandas.DataFrame
+        Records of one protocol, in any order.
+    first, second : str
+        Methods; ``first`` may be `EQUAL` if ``second`` is ``qp``.
+    score : str
+        ``ntll`` or ``test_error``.
+    folds : int
+        Folds that make a seed complete (coal always has 1).
+
+    Returns
+    -------
+    scores : dict
+        Data set -> scores; data sets with no seed run with both methods are absent.
+
+    Raises
+    ------
+    ValueError
+        Several protocols, or two records of one fit.
+    """
+    if fits["protocol"].nunique() > 1:
+        raise ValueError("one protocol a comparison; select it before")
+    if fits.duplicated([*FIT, "method"]).any():
+        raise ValueError("two records of one fit")
+    right = fits[fits["method"] == second]
+    right = right.assign(partner=right["pair"] if first == EQUAL else first)
+    left = fits[[*FIT, "method", "outcome", "variance", "lengthscale", score]].rename(
+        columns={"method": "partner"}
+    )
+    both = right.merge(
+        left, on=[*FIT, "partner"], how="left" if first == EQUAL else "inner", suffixes=("", "_first")
+    ).sort_values(FIT)
+    usable = (both["outcome"] != FAILED) & (both["outcome_first"] != FAILED)
+    both["usable"] = usable & both[[score, f"{score}_first"]].notna().all(axis=1)
+    if first == EQUAL:  # on the counts QP's own search moves some
+        both["usable"] &= pairs.unmoved(both, ("", "_first"))
+    return {
+        str(dataset): _complete(lines, score, n_folds(str(dataset), folds))
+        for dataset, lines in both.groupby("dataset", sort=False)
+    }
+
+
+def _complete(lines: pd.DataFrame, score: str, folds: int) -> Paired:
+    """Scores of the seeds of one data set whose ``folds`` folds are all usable."""
+    counts = lines.groupby("seed")["usable"].agg(["sum", "size"])
+    seeds = counts.index[(counts["sum"] == folds) & (counts["size"] == folds)]
+    kept = lines[lines["seed"].isin(seeds)]
+    converged = (kept["outcome"] == OK) & (kept["outcome_first"] == OK)
+    return Paired(
+        first=kept[f"{score}_first"].to_numpy(float).reshape(len(seeds), folds),
+        second=kept[score].to_numpy(float).reshape(len(seeds), folds),
+        seeds=seeds.to_numpy(),
+        n_train=float(kept["n_train"].mean()),
+        n_test=float(kept["n_test"].mean()),
+        n_incomplete=len(counts) - len(seeds),
+        n_unconverged=int((~converged).sum()),
+    )
+
+
+def tunings(fits: pd.DataFrame) -> list[tuple[str, str]]:
+    """Name and method of each EP beside QP: as reported, and at QP's hyperparameters if tuned twice."""
+    second = [("equal hyperparameters", EQUAL)] if (fits["pair"] == "ep-tune").any() else []
+    return [("EP as reported", "ep"), *second]
+
+
+def drafts(
+    fits: pd.DataFrame,
+    datasets: Sequence[str],
+    quantity: str,
+    first: str,
+    second: str,
+    score: Score,
+    judge: Rule,
+) -> list[Draft]:
+    """Comparisons first - second, one a data set."""
+    matched = paired(fits, first, second, score.column)
+    return [_draft(name, f"{quantity}, {score.name}", matched.get(name), score, judge) for name in datasets]
+
+
+def _draft(dataset: str, quantity: str, scores: Paired | None, score: Score, judge: Rule) -> Draft:
+    if scores is None or scores.n_seeds < 2:
+        n_seeds = scores.n_seeds if scores else 0
+        complete = f"{n_seeds} complete {'seed' if n_seeds == 1 else 'seeds'}"
+        note = "; ".join([complete, *(troubles(scores) if scores else [])])
+        return comparisons.missing(ROWS[dataset], quantity, score.unit, note)
+    return Draft(
+        ROWS[dataset],
+        quantity,
+        score.unit,
+        scores.seed_differences,
+        Resampled(scores.differences.ravel(), scores.n_train, scores.n_test),
+        score.margin,
+        judge,
+        scores.differences.size,
+        of="seed",
+        note="; ".join(troubles(scores)),
+    )
+
+
+def troubles(scores: Paired) -> list[str]:
+    """What a reader has to know about matched scores."""
+    counts = ((scores.n_incomplete, "seed left out"), (scores.n_unconverged, "fold not converged"))
+    return [counted(count, what) for count, what in counts if count]
+
+
+def tested(family: Sequence[Draft]) -> tuple[Line, ...]:
+    """Lines of one family of tests, every one of which is of Holm's family."""
+    return tuple(comparisons.tested(family, adjust_intervals=True))

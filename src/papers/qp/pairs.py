@@ -1,0 +1,190 @@
+"""Which EP fit stands beside a QP fit: predictive variances matched fold by fold.
+
+Figure 1 of the Quantile Propagation paper compares the two variances. EP as reported is tuned a
+second time, which QP is not, so on some folds the reported pair compares two models. The *main*
+pair is therefore at equal hyperparameters: EP at its first tuning (``ep-tune``) where that
+record's hyperparameters are QP's, else EP as reported where it has not moved. Where the
+reported EP moved away from QP's hyperparameters, the reported pair is kept as the *moved* one. Data
+sets of counts, whose QP is tuned again as well, are compared as reported and have main pairs only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from papers.qp.lines import FAILED, OK, lengthscales
+from papers.qp.published import is_counts
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+SAME = 1e-12
+MOVED = 1e-6
+SLACK = 1e-9
+"""Relative: equal hyperparameters, moved hyperparameters, and rounding allowed in QP <= EP."""
+
+EP_METHODS = ("ep-tune", "ep")
+FOLD = ["dataset", "seed", "fold"]
+
+
+class Fit(NamedTuple):
+    """Hyperparameters of a fit that succeeded and its latent predictive variances [n_test]."""
+
+    hyperparameters: dict[str, Any]
+    variances: np.ndarray
+
+
+def unmoved(lines: pd.DataFrame, suffixes: tuple[str, str]) -> np.ndarray:
+    """Whether the two fits of each line [N] of a merged frame have the same hyperparameters (to `MOVED`)."""
+    first, second = ([f"{name}{end}" for name in ("variance", "lengthscale")] for end in suffixes)
+    same = np.abs(lines[first[0]] / lines[second[0]] - 1.0).to_numpy() <= MOVED
+    scales = zip(lines[first[1]].fillna(""), lines[second[1]].fillna(""), strict=True)
+    return same & np.array(
+        [a == b or _close(lengthscales(a), lengthscales(b)) for a, b in scales], dtype=bool
+    )
+
+
+def _close(first: np.ndarray, second: np.ndarray) -> bool:
+    return first.shape == second.shape and np.allclose(first, second, MOVED, 0.0)
+
+
+def reference(dataset: str, fits: Mapping[str, Fit]) -> str:
+    """The EP record of the main pair: ``ep-tune``, ``ep``, or empty if there is no such pair.
+
+    Parameters
+    ----------
+    dataset : str
+        Name as in the records.
+    fits : mapping
+        Method -> fit of one fold; failed fits are absent.
+    """
+    if "qp" not in fits:
+        return ""
+    if is_counts(dataset):
+        return "ep" if "ep" in fits else ""
+    for method, tolerance in (("ep-tune", SAME), ("ep", MOVED)):
+        if method in fits and _distance(fits, method) <= tolerance:
+            return method
+    return ""
+
+
+def has_moved(dataset: str, fits: Mapping[str, Fit]) -> bool:
+    """Whether there is a moved pair: EP as reported, away from QP's hyperparameters."""
+    return not is_counts(dataset) and {"ep", "qp"} <= fits.keys() and _distance(fits, "ep") > MOVED
+
+
+def matched(ep: Fit, qp: Fit, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Variances of the same test points under EP and QP.
+
+    Raises
+    ------
+    ValueError
+        Different numbers of test points, or a variance that is not positive.
+    """
+    if ep.variances.shape != qp.variances.shape:
+        raise ValueError(f"{where}: EP and QP have different test points")
+    if not (np.all(ep.variances > 0) and np.all(qp.variances > 0)):
+        raise ValueError(f"{where}: a variance is not positive")
+    return ep.variances, qp.variances
+
+
+def comparison(ep: np.ndarray, qp: np.ndarray) -> dict[str, float]:
+    """What a record keeps of a main pair."""
+    ratio = qp / ep
+    return {
+        "n_above": int(np.sum(qp > ep * (1 + SLACK))),
+        "ratio_min": float(ratio.min()),
+        "ratio_median": float(np.median(ratio)),
+        "ratio_max": float(ratio.max()),
+    }
+
+
+def relative_difference(first: dict[str, Any], second: dict[str, Any]) -> float:
+    """Largest relative difference of two sets of hyperparameters; infinite if names differ.
+
+    Values are numbers or lists of numbers (one lengthscale a dimension).
+    """
+    if first.keys() != second.keys():
+        return np.inf
+    largest = 0.0
+    for name in first:
+        a, b = (np.atleast_1d(np.asarray(p[name], dtype=float)) for p in (first, second))
+        if a.shape != b.shape:
+            return np.inf
+        scale = np.maximum(np.abs(a), np.abs(b))
+        largest = max(largest, float(np.max(np.abs(a - b) / np.where(scale > 0, scale, 1.0))))
+    return largest
+
+
+def _distance(fits: Mapping[str, Fit], method: str) -> float:
+    return relative_difference(fits[method].hyperparameters, fits["qp"].hyperparameters)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Folds and test points behind a figure, over every seed.
+
+    Attributes
+    ----------
+    n_folds, n_points : int
+        With a main pair.
+    n_not_above : int
+        Of these points, where QP's variance does not exceed EP's, up to rounding.
+    n_moved : int
+        Folds with a moved pair.
+    n_unpaired : int
+        Folds with neither, since a fit failed or is absent.
+    n_unconverged : int
+        Folds of the main pairs whose EP or QP fit did not converge.
+    """
+
+    n_folds: int
+    n_points: int
+    n_not_above: int
+    n_moved: int
+    n_unpaired: int
+    n_unconverged: int
+
+
+def counts(frame: pd.DataFrame, datasets: Collection[str]) -> Counts:
+    """Count pairs in the records of one protocol.
+
+    Raises
+    ------
+    ValueError
+        Several protocols.
+    """
+    if frame["protocol"].nunique() > 1:
+        raise ValueError("one protocol a figure; select it before")
+    wanted = frame["dataset"].isin(datasets) & frame["method"].isin((*EP_METHODS, "qp"))
+    fits = {name: lines.set_index(FOLD) for name, lines in frame[wanted].groupby("method")}
+    every = frame[wanted].set_index(FOLD).index.unique()
+    qp = fits.get("qp", frame.iloc[:0].set_index(FOLD))
+    paired = qp[qp["pair"] != ""]
+    moved = _moved_folds(fits["ep"], qp) if "ep" in fits else every[:0]
+    unconverged = paired["outcome"] != OK
+    for method, lines in paired.groupby("pair"):
+        unconverged.loc[lines.index] |= fits[method].loc[lines.index, "outcome"] != OK
+    n_points = int(paired["n_test"].sum())
+    return Counts(
+        n_folds=len(paired),
+        n_points=n_points,
+        n_not_above=n_points - int(paired["n_above"].sum()),
+        n_moved=len(moved),
+        n_unpaired=len(every) - len(paired.index.union(moved)),
+        n_unconverged=int(unconverged.sum()),
+    )
+
+
+def _moved_folds(ep: pd.DataFrame, qp: pd.DataFrame) -> pd.Index:
+    """Folds whose reported EP has other hyperparameters than QP."""
+    both = ep.merge(qp, left_index=True, right_index=True, suffixes=("", "_qp"))
+    both = both[(both["outcome"] != FAILED) & (both["outcome_qp"] != FAILED)]
+    counted = np.array([is_counts(name) for name in both.index.get_level_values("dataset")], dtype=bool)
+    return both.index[~counted & ~unmoved(both, ("", "_qp"))]

@@ -1,0 +1,116 @@
+"""Named protocols: every choice an experiment makes, as data (``protocols.yaml``).
+
+A *derived* protocol, ``BASE+NAME`` such as ``as-released+ard``, is the protocol BASE with the one change that
+``differences.yaml`` gives for NAME, so that every difference between a paper and its code can be measured
+by itself.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+TASKS = ("classification", "counts")
+TUNE = "-tune"
+PLUS = "+"
+
+
+@lru_cache(maxsize=2)
+def _load(file: str) -> dict[str, Any]:
+    import yaml
+
+    return yaml.safe_load(resources.files("papers.qp").joinpath(file).read_text("utf-8"))
+
+
+def _all() -> dict[str, Any]:
+    return _load("protocols.yaml")
+
+
+def names() -> list[str]:
+    """Names of the protocols (without derived ones)."""
+    return list(_all())
+
+
+def differences() -> dict[str, dict[str, Any]]:
+    """Differences by name, as ``differences.yaml`` has them."""
+    return _load("differences.yaml")
+
+
+def derived() -> list[str]:
+    """Names of the derived protocols."""
+    return [entry["base"] + PLUS + name for name, entry in differences().items() if "change" in entry]
+
+
+def block(protocol: str, task: str) -> dict[str, Any]:
+    """The choices of ``protocol`` for ``task`` ("classification" or "counts").
+
+    Raises
+    ------
+    ValueError
+        For an unknown protocol or task, or a derived protocol that changes nothing for the task; the
+        message lists the known ones.
+    """
+    base, plus, name = protocol.partition(PLUS)
+    if base not in _all():
+        raise ValueError(f"unknown protocol '{protocol}'; known: {', '.join(names())}")
+    if plus and protocol not in derived():
+        known = [d.partition(PLUS)[2] for d in derived() if d.startswith(base + PLUS)]
+        raise ValueError(f"unknown protocol '{protocol}'; '{base}' has the differences: {', '.join(known)}")
+    if task not in TASKS:
+        raise ValueError(f"unknown task '{task}'; known: {', '.join(TASKS)}")
+    if not plus:
+        return _all()[base][task]
+    change = differences()[name]["change"]
+    if task not in change:
+        raise ValueError(f"'{name}' changes nothing for {task}, only for {', '.join(change)}")
+    return merged(_all()[base][task], change[task])
+
+
+def merged(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """``base`` with the entries of ``change``, which may be nested; neither is altered."""
+    out = dict(base)
+    for key, value in change.items():
+        both = isinstance(value, dict) and isinstance(out.get(key), dict)
+        out[key] = merged(out[key], value) if both else value
+    return out
+
+
+def method(protocol: str, task: str, name: str) -> dict[str, Any]:
+    """The spec of one method; ``NAME-tune`` is the first tuning of a method tuned twice.
+
+    Raises
+    ------
+    ValueError
+        For a method the protocol does not have; the message lists what it has.
+    """
+    methods = block(protocol, task)["methods"]
+    job = job_of(methods, name)
+    if job is None:
+        raise ValueError(
+            f"protocol '{protocol}' has no method '{name}' for {task}; known: {', '.join(methods)}"
+        )
+    return methods[job]
+
+
+def choices(protocol: str, task: str, name: str) -> dict[str, Any]:
+    """All that a protocol says about one method: the task's choices and, as ``method``, its spec.
+
+    Raises
+    ------
+    ValueError
+        As `block` and `method`.
+    """
+    shared = {key: value for key, value in block(protocol, task).items() if key != "methods"}
+    return {**shared, "method": method(protocol, task, name)}
+
+
+def job_of(methods: dict[str, Any], record: str) -> str | None:
+    """The method whose job writes records called ``record``, or None."""
+    if record in methods:
+        return record
+    base = record.removesuffix(TUNE)
+    return base if base != record and methods.get(base, {}).get("tunings", 1) > 1 else None

@@ -1,0 +1,159 @@
+"""The numbers a paper printed, and ours beside them.
+
+Table 1 of the Quantile Propagation paper [Zhang 2020, table 1] is kept as it was printed: test
+errors (TE) in units of 1e-2, negative test log-likelihoods (NTLL) in units of 1e-3, each a mean
+and a population standard deviation over seeds, with one decimal.
+
+The deviation is ``(mean - published_mean) / published_sd``: how many of the paper's own seed to
+seed standard deviations separate the two means. Where the printed sd is 0.0 the ratio means
+nothing and is left empty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from papers.data import registry
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROWS = {
+    "ionosphere": "IonoS",
+    "cancer": "Cancer",
+    "pima": "Pima",
+    "crabs": "Crabs",
+    "sonar": "Sonar",
+    "glass": "Glass",
+    "wine12": "Wine1",
+    "wine13": "Wine2",
+    "wine23": "Wine3",
+    "coal": "Mining",
+}
+"""Data set of a record -> row of the printed table, in the table's order. Other sets have their name."""
+
+CLASSIFICATION = tuple(name for name in ROWS if name != "coal")
+
+PUBLISHED_COLUMNS = {"ep": "EP", "qp": "QP", "vb-joint": "VB"}
+"""Method of a record -> printed column. The printed VB is what the released code does, a joint
+optimisation (``vb-joint``); every other method has no published value."""
+
+SEEDS = {"Mining": 200}
+"""Seeds of the rows that do not have 100."""
+
+METRICS = ("TE", "NTLL")
+
+UNITS = {"TE": ("Test error", "10^-2"), "NTLL": ("Negative test log-likelihood", "10^-3")}
+"""Metric -> (name, printed unit)."""
+
+SUMMARY_COLUMNS = tuple("row metric method protocol mean sd n_seeds n_converged n_attempted".split())
+"""Columns of a summary over seeds."""
+
+COLUMNS = (*SUMMARY_COLUMNS, "published_mean", "published_sd", "deviation_sd")
+"""Columns of a comparison, and of the CSV made from it."""
+
+
+def row_of(dataset: str) -> str:
+    """Row of a data set."""
+    return ROWS.get(dataset, dataset)
+
+
+def row_order(datasets: Iterable[str]) -> list[str]:
+    """Distinct data sets: the printed ones in the table's order, then the others by name."""
+    present = set(datasets)
+    return [name for name in ROWS if name in present] + sorted(present.difference(ROWS))
+
+
+def is_known(dataset: str) -> bool:
+    """Whether a data set is one of the printed table or of the registry."""
+    return dataset in ROWS or dataset in registry.names()
+
+
+def is_counts(dataset: str) -> bool:
+    """Whether a known data set is of counts: a seed of it has one fold, and QP is tuned as EP is."""
+    return dataset == "coal" or (dataset not in ROWS and registry.task_of(dataset) == "counts")
+
+
+def method_order(methods: Sequence[str]) -> list[str]:
+    """Distinct methods: the published ones in the paper's order, then the others by name."""
+    present = set(methods)
+    known = [method for method in PUBLISHED_COLUMNS if method in present]
+    return known + sorted(present.difference(known))
+
+
+def paper_methods(methods: Iterable[str]) -> list[str]:
+    """Methods under the paper's columns EP, QP and VB; VB is ``vb`` only where no ``vb-joint`` was run."""
+    return ["ep", "qp", "vb" if "vb-joint" not in set(methods) else "vb-joint"]
+
+
+class Printed(NamedTuple):
+    """The published table.
+
+    Attributes
+    ----------
+    cells : dict
+        (row, metric, method) -> mean and standard deviation, in printed units.
+    sizes : dict
+        Row -> (instances m, features n).
+    asterisks : dict
+        Row -> whether an asterisk stands beside its NTLL, in the table's order.
+    """
+
+    cells: dict[tuple[str, str, str], tuple[float, float]]
+    sizes: dict[str, tuple[int, int]]
+    asterisks: dict[str, bool]
+
+
+def read(path: str | Path) -> Printed:
+    """Read the published table, a CSV with columns ``row, m, n, metric, asterisk`` and ``C, C_sd`` a method.
+
+    Raises
+    ------
+    ValueError
+        A column is missing, a number is missing, or a (row, metric) stands twice.
+    """
+    import pandas as pd
+
+    wide = pd.read_csv(path)
+    needed = ["row", "metric", *(c + s for c in PUBLISHED_COLUMNS.values() for s in ("", "_sd"))]
+    missing = [column for column in needed if column not in wide.columns]
+    if missing:
+        raise ValueError(f"{path}: no column {', '.join(missing)}")
+    if wide[needed].isna().any(axis=None) or wide.duplicated(["row", "metric"]).any():
+        raise ValueError(f"{path}: a number is missing or a (row, metric) stands twice")
+    lines = wide.to_dict("records")
+    return Printed(
+        {
+            (line["row"], line["metric"], method): (float(line[column]), float(line[f"{column}_sd"]))
+            for method, column in PUBLISHED_COLUMNS.items()
+            for line in lines
+        },
+        {line["row"]: (int(line["m"]), int(line["n"])) for line in lines},
+        {line["row"]: line["asterisk"] == "yes" for line in lines if line["metric"] == "NTLL"},
+    )
+
+
+def n_seeds(row: str) -> int:
+    """Seeds behind a row of the printed table; 0 of a row that is not printed."""
+    return SEEDS.get(row, 100) if row in ROWS.values() else 0
+
+
+def compare(summary: pd.DataFrame, printed: Printed) -> pd.DataFrame:
+    """Our means (`table1.means`) beside the published ones.
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        `COLUMNS`, in the summary's order. Published values are empty (NaN) for methods the
+        paper does not print, ``deviation_sd`` also where the published sd is 0 or no seed of
+        ours is complete.
+    """
+    keys = zip(summary["row"], summary["metric"], summary["method"], strict=True)
+    cells = [printed.cells.get(key, (math.nan, math.nan)) for key in keys]
+    table = summary.assign(published_mean=[mean for mean, _ in cells], published_sd=[sd for _, sd in cells])
+    spread = table["published_sd"].where(table["published_sd"] > 0)
+    table["deviation_sd"] = (table["mean"] - table["published_mean"]) / spread
+    return table[list(COLUMNS)]

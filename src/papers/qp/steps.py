@@ -1,0 +1,121 @@
+"""What the jobs of the QP paper do, and how what they made is folded into records.
+
+Each step takes the paths of its inputs, and of a log, by name (`papers.evidence.jobs.Job`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.evidence import records, store
+from papers.evidence.records import Change
+from papers.evidence.store import RecordError
+from papers.qp import protocols
+
+if TYPE_CHECKING:
+    from typing import Any
+
+FITS, TRUTH, DIFFERENCES = "papers.qp.fits", "papers.qp.truth", "papers.qp.differences"
+EFFECTS, ERRORS, PAPER_TABLE = "papers.qp.lookup_effect", "papers.qp.lookup", "papers.qp.paper_table"
+FOLDING, TRUTH_FOLDING = "papers.qp.collect", "papers.qp.truth_records"
+LOOKUP = "tilted.projections.table"
+"""Modules of the experiments, of the folding of their files, and of the certified table."""
+
+
+def fit(
+    protocol: str,
+    dataset: str,
+    method: str,
+    first: int,
+    last: int,
+    data: str,
+    log: str,
+    start: str | None = None,
+    table: str | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Records of a block of seeds of one method on one data set.
+
+    Parameters
+    ----------
+    protocol, dataset, method : str
+    first, last : int
+        Seeds.
+    data, log, start, table : str
+        Paths: standard file, log, records of the method that this one starts from, certified table.
+
+    Raises
+    ------
+    RecordError
+        The records to start from are of other fits.
+    """
+    from papers.data import standard
+    from tilted.projections import table as lookup
+
+    experiment = import_module(FITS)
+    given = standard.read_standard(data)
+    spec = protocols.method(protocol, experiment.task_of(dataset), method)
+    starts = None
+    if start is not None:
+        before = [record for record in store.read_records(start) if record["method"] == spec["start"]]
+        if any((record["protocol"], record["dataset"]) != (protocol, dataset) for record in before):
+            raise RecordError(f"{start}: not of {protocol} {dataset}; delete it and run again")
+        starts = {(record["seed"], record["fold"]): record for record in before}
+    certified = None if table is None else lookup.read(table)
+    fitted = experiment.run_job(given, protocol, method, range(first, last + 1), starts, certified)
+    return experiment.narrate(fitted, log)
+
+
+def table(log: str) -> bytes:
+    """The certified table; in the log, how far off quadrature it was found to be."""
+    from tilted.projections import table as lookup
+
+    built = lookup.build()
+    store.write_text(log, f"{built.origin}\n")
+    return lookup.encode(built)
+
+
+def truth(effort: Mapping[str, Any], data: str, log: str) -> Iterator[dict[str, Any]]:
+    """The exact posterior of a data set by sampling, beside the methods; in the log, how it went."""
+    from papers.data import standard
+
+    experiment = import_module(TRUTH)
+    record = experiment.run(standard.read_standard(data), experiment.Effort(**effort))
+    sampled = record["truth"]
+    store.write_text(log, f"{sampled['sampler']} {sampled['annealing']} {sampled['seconds']}\n")
+    yield record
+
+
+def effects(protocol: str, data: str, records: str, table: str, log: str) -> Iterator[dict[str, Any]]:
+    """QP with and without tables at the hyperparameters of EP's records."""
+    from papers.data import standard
+    from tilted.projections import table as lookup
+
+    dataset, starts = standard.read_standard(data), store.read_records(records)
+    return import_module(EFFECTS).effects(dataset, protocol, starts, lookup.read(table))
+
+
+def block_of_table(
+    likelihood: str, y: int, first: int, last: int, grid: Mapping[str, float], log: str
+) -> bytes:
+    """Rows of the paper's own table."""
+    module = import_module(PAPER_TABLE)
+    return module.encode(module.build(likelihood, float(y), module.TableGrid(**grid), first, last))
+
+
+def fold_truth(paths: Iterable[str | Path], folder: str | Path) -> dict[str, str]:
+    """Put records of ground truth into the folder of records; which of them are new."""
+    return dict.fromkeys(import_module(TRUTH_FOLDING).fold_in(paths, folder), "new")
+
+
+def fold_lookup(
+    paths: Iterable[str | Path], folder: str | Path, counts: Sequence[int], points: int, rows: int
+) -> dict[str, Change]:
+    """Effects of the tables on fits; and their errors, sizes and times, which are measured now."""
+    from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS
+
+    changed = records.fold_in(LOOKUP_EFFECT, paths, folder)
+    measured = import_module(ERRORS).compare(counts, points, rows)
+    return {LOOKUP_EFFECT.file: changed, **records.put(folder, {LOOKUP_ERRORS: measured})}

@@ -1,0 +1,304 @@
+"""Records to rows of Table 1, QP against EP, and everything else that the table and the report say.
+
+As in the paper [Zhang 2020, section 6.1]: the mean over a fold's test points (already in the record), the
+mean over the folds of a seed, then mean and population standard deviation over the seeds, in the printed
+units (TE times 100, NTLL times 1000).
+
+Which fits a mean uses: those of every seed all of whose folds gave numbers, whether or not the fit met its
+convergence test. A seed with a failed or absent fold is left out whole, since the folds of a data set differ
+in difficulty and a mean over the rest would be another quantity; ``n_seeds`` says how many entered,
+`left_out` which did not and why.
+
+The paper marks a row where QP's NTLL is below EP's in more than 90 % of the experiments [Zhang 2020, table 1]
+and does not say whether an experiment is a fold or a seed; `ntll_gaps` gives both shares. EP stands there
+`REPORTED` (tuned twice where the protocol does) and at `EQUAL` hyperparameters (the record named in QP's
+``pair``, where its hyperparameters are QP's, see `papers.qp.paired`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.evidence import records, standing
+from papers.evidence.spans import spans
+from papers.evidence.study import RUN
+from papers.qp import published
+from papers.qp.lines import FAILED, FOLDS, OK, clause_of, n_folds, reason_class
+from papers.qp.paired import EQUAL as AT_QPS
+from papers.qp.paired import Paired, paired
+from papers.qp.published import METRICS, SUMMARY_COLUMNS, row_of
+from papers.qp.records import FITS, load_fits, ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from papers.evidence.runs import Run
+    from papers.evidence.standing import Group
+    from papers.qp.published import Printed
+
+FIELDS = {"TE": ("test_error", 100.0), "NTLL": ("ntll", 1000.0)}
+"""Metric -> (column of a frame in natural units, factor to the printed unit)."""
+
+GROUP = ["protocol", "dataset", "method"]
+ASTERISK = 0.9
+REPORTED, EQUAL = "reported", "equal"
+AGAINST = {REPORTED: "ep", EQUAL: AT_QPS}
+"""What QP is compared with -> the method of `paired`."""
+
+GAP_COLUMNS = ("protocol", "row", "against", "n_folds", "n_below", "n_seeds", "n_seeds_below", "gap")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Frames (see the functions of the same names), printed numbers, and where the records come from.
+
+    Attributes
+    ----------
+    fits : pandas.DataFrame
+        The records, in their order.
+    table : pandas.DataFrame
+        `published.compare` of `means`.
+    gaps, left_out : pandas.DataFrame
+        Of `ntll_gaps`, `left_out`.
+    printed : Printed
+        The published table.
+    runs : dict
+        Run of a record -> when and by what it was made.
+    groups : list of Group
+        What of the records was made again (`papers.evidence.standing`).
+    """
+
+    fits: pd.DataFrame
+    table: pd.DataFrame
+    gaps: pd.DataFrame
+    left_out: pd.DataFrame
+    printed: Printed
+    runs: Mapping[str, Run]
+    groups: Sequence[Group]
+
+    @property
+    def protocols(self) -> list[str]:
+        """Protocols in the order of the table."""
+        return list(dict.fromkeys(self.table["protocol"]))
+
+    @property
+    def troubled(self) -> pd.DataFrame:
+        """Lines of every fit that failed or did not converge."""
+        return self.fits[self.fits["outcome"] != OK]
+
+    @property
+    def environments(self) -> list[str]:
+        """Versions and processors of the runs."""
+        return sorted({self.runs[name].environment for name in self.fits[RUN].unique()} - {""})
+
+    def days(self, runs: pd.Series) -> list[str]:
+        """Days of some runs, in order; those that are known."""
+        return sorted({self.runs[name].date for name in runs.unique()} - {""})
+
+
+def load(folder: str | Path, printed: str | Path) -> Summary:
+    """Summary of the fits in a folder of records, beside the published table (a CSV file).
+
+    Raises
+    ------
+    RecordError
+        Damaged records; the message names the file.
+    FileNotFoundError
+        The folder has no records of fits.
+    """
+    fits = load_fits(folder)
+    groups = [
+        group
+        for protocol, study in FITS.items()
+        for group in standing.groups(study, folder, fits[fits["protocol"] == protocol])
+    ]
+    return summarise(fits, published.read(printed), records.read_runs(folder), groups)
+
+
+def summarise(
+    fits: pd.DataFrame,
+    printed: Printed,
+    runs: Mapping[str, Run],
+    groups: Sequence[Group] = (),
+    folds: int = FOLDS,
+) -> Summary:
+    """Summary of fits, in any order, beside the published table."""
+    fits = ordered(fits)
+    return Summary(
+        fits=fits,
+        table=published.compare(means(fits, folds), printed),
+        gaps=ntll_gaps(fits, folds),
+        left_out=left_out(fits, folds),
+        printed=printed,
+        runs=runs,
+        groups=groups,
+    )
+
+
+def seed_means(fits: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
+    """Means over the folds of each seed.
+
+    Parameters
+    ----------
+    fits : pandas.DataFrame
+        Records, in any order; the result does not depend on it.
+    folds : int
+        Folds that make a seed complete (counts always have 1).
+
+    Returns
+    -------
+    seeds : pandas.DataFrame
+        A line a (protocol, dataset, method, seed), in the table's order, with the means ``TE`` and
+        ``NTLL`` in printed units (NaN unless ``complete``), the number of folds ``unconverged``, and whether
+        the seed is ``complete``.
+    """
+    fits, keys = ordered(fits), [*GROUP, "seed"]
+    fits = fits.assign(failed=fits["outcome"] == FAILED, unconverged=fits["outcome"] != OK)
+    averages = {metric: (field, "mean") for metric, (field, _) in FIELDS.items()}
+    sums = {name: (name, "sum") for name in ("unconverged", "failed")}
+    by_seed = fits.groupby(keys).agg(**averages, **sums, n=("fold", "size")).reset_index()
+    seeds = fits[keys].drop_duplicates().merge(by_seed, on=keys)
+    expected = seeds["dataset"].map(lambda name: n_folds(name, folds))
+    seeds["complete"] = (seeds.pop("failed") == 0) & (seeds.pop("n") == expected)
+    for metric, (_, factor) in FIELDS.items():
+        seeds[metric] = (seeds[metric] * factor).where(seeds["complete"])
+    return seeds
+
+
+def means(fits: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
+    """Means and spreads over seeds, one line a (protocol, row, metric, method).
+
+    Parameters
+    ----------
+    fits, folds
+        As `seed_means`.
+
+    Returns
+    -------
+    summary : pandas.DataFrame
+        Columns `SUMMARY_COLUMNS`. ``mean`` and ``sd`` (population) in printed units; both empty
+        (NaN) when ``n_seeds`` is 0. ``n_attempted`` counts records, ``n_converged`` those whose
+        outcome is ``ok``.
+    """
+    import pandas as pd
+
+    seeds, lines = seed_means(fits, folds), ordered(fits)
+    grouped = lines.assign(ok=lines["outcome"] == OK).groupby(GROUP, sort=False)
+    counts = grouped.agg(n_converged=("ok", "sum"), n_attempted=("ok", "size"))
+    by_metric = []
+    for metric in METRICS:
+        over_seeds = seeds.groupby(GROUP, sort=False)[metric]
+        spread = {"mean": over_seeds.mean(), "sd": over_seeds.std(ddof=0), "n_seeds": over_seeds.count()}
+        by_metric.append(counts.assign(metric=metric, **spread).reset_index())
+    summary = pd.concat(by_metric, ignore_index=True)
+    summary["row"] = summary["dataset"].map(row_of)
+    protocols = {name: k for k, name in enumerate(summary["protocol"].unique())}
+    summary = summary.sort_values("protocol", key=lambda column: column.map(protocols), kind="stable")
+    return summary[list(SUMMARY_COLUMNS)].reset_index(drop=True)
+
+
+def left_out(fits: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
+    """Seeds that enter no mean: columns protocol, dataset, method, seed, reason, in the table's order."""
+    seeds = seed_means(fits, folds)
+    missing = seeds.loc[~seeds["complete"], [*GROUP, "seed"]]
+    lines = missing.merge(fits, on=[*GROUP, "seed"])
+    reasons = [
+        _reason(seed, n_folds(name[1], folds)) for name, seed in lines.groupby([*GROUP, "seed"], sort=False)
+    ]
+    return missing.assign(reason=reasons).reset_index(drop=True)
+
+
+def _reason(lines: pd.DataFrame, n: int) -> str:
+    """Why a seed of ``n`` folds is incomplete."""
+    failed = lines.loc[lines["outcome"] == FAILED, "fold"].tolist()
+    absent = sorted(set(range(n)) - set(lines["fold"]))
+    reasons = [
+        f"{len(which)} of {n} folds {word} ({spans(which)})"
+        for which, word in ((failed, "failed"), (absent, "absent"))
+        if which
+    ]
+    return "; ".join(reasons)
+
+
+def runtimes(fits: pd.DataFrame) -> pd.DataFrame:
+    """Processor seconds a fit: protocol, method, n_fits, median, longest, total over all data sets."""
+    by_method = ordered(fits).groupby(["protocol", "method"], sort=False)["seconds"]
+    return by_method.agg(n_fits="size", median="median", longest="max", total="sum").reset_index()
+
+
+def ntll_gaps(fits: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
+    """How often, and by how much, QP's NTLL is below EP's.
+
+    Parameters
+    ----------
+    fits, folds
+        As `seed_means`.
+
+    Returns
+    -------
+    gaps : pandas.DataFrame
+        `GAP_COLUMNS`, a line a (protocol, row, against). Everything is over the seeds all of whose folds
+        have numbers from both: their folds, and in how many QP's NTLL is strictly below; the seeds, and in
+        how many the mean is; and the mean of EP - QP in printed units (NaN without such a seed).
+    """
+    import pandas as pd
+
+    lines = []
+    for protocol, ours in ordered(fits).groupby("protocol", sort=False):
+        matched = [paired(ours, first, "qp", "ntll", folds) for first in AGAINST.values()]
+        for dataset in ours["dataset"].unique():
+            for against, scores in zip(AGAINST, matched, strict=True):
+                if dataset in scores:
+                    lines.append((protocol, row_of(dataset), against, *_below(scores[dataset])))
+    return pd.DataFrame(lines, columns=list(GAP_COLUMNS))
+
+
+def _below(scores: Paired) -> tuple[int, int, int, int, float]:
+    """Folds and seeds, of how many QP is below EP, and the mean gap in printed units."""
+    folds, seeds = scores.differences, scores.seed_differences
+    gap = FIELDS["NTLL"][1] * float(seeds.mean()) if len(seeds) else math.nan
+    return folds.size, int((folds > 0).sum()), len(seeds), int((seeds > 0).sum()), gap
+
+
+def has_asterisk(n_below: int, n: int) -> bool:
+    """Whether QP is below EP in more than 90 % of n experiments."""
+    return n > 0 and n_below > ASTERISK * n
+
+
+def trouble_entries(troubled: pd.DataFrame) -> list[tuple[str, str]]:
+    """Troubled fits gathered by row, method, protocol, outcome and cause (`lines.reason_class`).
+
+    A thousand fits that stopped for the same reason are one paragraph, and a single odd one still stands out.
+
+    Returns
+    -------
+    entries : list of (heading, fits)
+        Such as ``("Wine1 ep (as-released), 5 failed: no progress", "0-2/1 7/4-5")``: seeds, then folds.
+    """
+    causes = troubled.assign(cause=troubled["reason"].map(reason_class))
+    entries = []
+    for name, alike in causes.groupby(["dataset", "method", "protocol", "outcome", "cause"], sort=False):
+        dataset, method, protocol, outcome, cause = name
+        seeds: dict[str, list[int]] = {}
+        for seed, folds in alike.groupby("seed")["fold"]:
+            seeds.setdefault(spans(folds), []).append(seed)
+        named = " ".join(f"{spans(which)}/{folds}" for folds, which in seeds.items())
+        clauses = {clause_of(reason) for reason in alike["reason"]}
+        shown = clauses.pop() if len(clauses) == 1 else cause
+        heading = f"{row_of(dataset)} {method} ({protocol}), {len(alike)} {outcome}: {shown}"
+        entries.append((heading, named))
+    return entries
+
+
+def left_out_entries(missing: pd.DataFrame) -> list[str]:
+    """Left out seeds gathered by row, method, protocol and reason."""
+    by_reason = missing.groupby(["dataset", "method", "protocol", "reason"], sort=False)["seed"]
+    return [
+        f"{row_of(dataset)} {method} ({protocol}), seed {spans(seeds)}: {reason}"
+        for (dataset, method, protocol, reason), seeds in by_reason
+    ]

@@ -1,0 +1,79 @@
+"""The relaxed-EP records to tables, figures, a chapter of the audit and a part of the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.evidence import records, standing
+from papers.evidence.audit import Chapter
+from papers.evidence.parts import FigureFile, Part, Table, Written
+from papers.evidence.verdicts import Finding
+from papers.rep import claims, figures, points_claims, tables
+from papers.rep.records import FITS, POINTS, STUDIES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from papers.evidence.study import Study
+
+FIGURES = "rep"
+"""Folder of the figures."""
+
+HEADING = "Which claims of the relaxed-EP paper hold"
+LEGEND = """\
+No code was released. `as-described` is REP as printed (eq. 36 and step (e), relaxations searched to the
+end); `corrected` the algorithm that its own derivation gives, relaxations held after ten sweeps, in three
+readings of the divergence, of which each row is judged by the one most favourable to the claim (of REP3 to
+REP6; p-values are adjusted over all three). EP and Power EP are without rescue, as the paper has them,
+Power EP in REP3 to REP6 consistent under both protocols (docs/rep.md); runs that do not converge are scored
+at their last proper posterior. Every method has the lengthscale and the parameter that cross-validation on
+one training part chose for it: a difference of errors is one of these choices too, and its p-value does not
+know that they might have fallen otherwise. Where lengthscales differ they are named. The smallest
+differences that matter are half a percentage point of an error rate, half a sweep, and 5 % of an error of
+the posterior."""
+
+
+def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | Path) -> Written:
+    """Write tables and figures of what there are records of; nothing without any.
+
+    Parameters
+    ----------
+    folder : path
+        Of all records.
+    tables_folder, figures_folder : path
+    """
+    frames = {study: records.load(study, folder) for study in STUDIES}
+    if all(frame.empty for frame in frames.values()):
+        return Written([], [], [])
+    groups = {study: standing.groups(study, folder, frame) for study, frame in frames.items()}
+    provenance = [
+        line
+        for study, of_study in groups.items()
+        if of_study
+        for line in (f"`{study.file}`:", "", *standing.note(of_study), "")
+    ]
+    tables.write(frames, tables_folder, provenance)
+    drawn = figures.write(frames, Path(figures_folder, FIGURES))
+    part = Part(
+        title=tables.TITLE,
+        paragraphs=[" ".join(tables.INTRODUCTION.split())],
+        tables=[Table("Test errors", tables.HEADER, tables.cells(frames[FITS]))],
+        figures=[FigureFile(path, figures.CAPTIONS[path.stem]) for path in drawn],
+    )
+    loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
+    return Written([chapter(frames)], [part], loud)
+
+
+def chapter(frames: Mapping[Study, pd.DataFrame]) -> Chapter:
+    """Every claim under both protocols."""
+    fits = claims.once(frames[FITS])
+    findings = [
+        Finding(name, protocol.name, tuple(judge(frame, protocol)))
+        for judges, frame in ((points_claims.OF_POINTS, frames[POINTS]), (claims.OF_FITS, fits))
+        for name, judge in judges.items()
+        for protocol in claims.PROTOCOLS
+    ]
+    return Chapter(HEADING, findings, LEGEND)

@@ -1,0 +1,95 @@
+"""Predictive probabilities on a grid of the plane: decision boundaries [Qi & Guo 2012, figure 2]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from papers.rep import blobs, fits
+from papers.rep.methods import METHODS, Problem
+from tilted.gaussian import require_positive
+from tilted.likelihoods.step import NoisyStep
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from papers.rep.methods import Outcome
+
+EDGE = 6.0
+BAYES = "bayes"
+"""The best classifier, which knows the densities."""
+
+DECIMALS = 4
+"""Of a probability."""
+
+COLUMNS = ("flips", "split", "method", "value", "lengthscale", "outcome", "sweeps", "x", "y", "probability")
+"""``probability`` that the true label at (x, y) is +1; the exact one of `BAYES`."""
+
+
+class Picture(NamedTuple):
+    """Probabilities at points of the plane, and how the inference ended."""
+
+    probability: np.ndarray
+    outcome: str
+    sweeps: int
+
+
+def study(
+    flips: float, split: int, chosen: dict[str, tuple[float, float]], effort: dict[str, int]
+) -> Iterator[dict[str, Any]]:
+    """Lines with `COLUMNS` of the best classifier and of all methods; of a failed one there are none.
+
+    Parameters
+    ----------
+    flips : float
+    split : int
+    chosen : dict
+        Method -> (value, lengthscale), as `choice.chosen` has it.
+    effort : dict
+        ``steps`` of the grid along each axis.
+    """
+    axis = np.linspace(-EDGE, EDGE, effort["steps"])
+    places = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    drawn: dict[str, tuple[float | None, float | None]] = {BAYES: (None, None), **chosen}
+    for method, (value, lengthscale) in drawn.items():
+        try:
+            picture = picture_of(places, flips, split, method, value, lengthscale)
+        except ArithmeticError:  # an improper posterior is one
+            continue
+        line = {"flips": flips, "split": split, "method": method, "value": value}
+        line |= {"lengthscale": lengthscale, "outcome": picture.outcome, "sweeps": picture.sweeps}
+        for place, probability in zip(places, picture.probability, strict=True):
+            x, y = (round(float(coordinate), 6) for coordinate in place)
+            yield {**line, "x": x, "y": y, "probability": round(float(probability), DECIMALS)}
+
+
+def picture_of(
+    places: np.ndarray, flips: float, split: int, method: str, value: float | None, lengthscale: float | None
+) -> Picture:
+    """Probabilities [K] at places [K, 2] by one method; value and lengthscale are None for `BAYES`.
+
+    Raises
+    ------
+    ArithmeticError
+        For a posterior that is not proper.
+    """
+    if value is None or lengthscale is None:
+        positive, negative = blobs.log_densities(places)
+        return Picture(np.atleast_1d(1.0 / (1.0 + np.exp(negative - positive))), "", 0)
+    X, end = _fitted(flips, split, method, value, lengthscale)
+    mean, variance = fits.predicted(end, X, places, lengthscale)
+    require_positive(variance)
+    noisy = np.exp(NoisyStep(flips).log_predictive(np.ones(len(places)), mean, variance))
+    return Picture((noisy - flips) / (1.0 - 2.0 * flips), end.outcome, end.sweeps)
+
+
+@lru_cache(maxsize=2)
+def _fitted(
+    flips: float, split: int, method: str, value: float, lengthscale: float
+) -> tuple[np.ndarray, Outcome]:
+    """Training inputs, and what became of an inference given them."""
+    X, _, y, _ = fits.parts_of(fits.BLOBS, split, flips)
+    return X, METHODS[method].run(Problem(fits.prior_of(X, lengthscale), NoisyStep(flips), y), value)

@@ -1,0 +1,252 @@
+"""REP3 to REP6: convergence and test errors on the made-up set and the real ones [Qi & Guo 2012, section 6].
+
+Each function takes the fits of one protocol's methods and returns blocks, the deciding one first. Effects are
+signed so that the claim is worst off where they are smallest. Where a protocol has REP in several readings,
+all of them are tested as one family and each row is judged by the one that is most favourable to the claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from papers.evidence.claims import of_paper
+from papers.evidence.comparisons import Draft, Resampled, higher, tested
+from papers.evidence.grid import counted
+from papers.evidence.verdicts import MISSING, NO, SHOWN, UNDECIDED, YES, Block, Inference, Line
+from papers.rep.fits import BLOBS
+from papers.rep.methods import METHODS
+from tilted.inference.rep import READINGS
+from tilted.inference.textbook import CONVERGED, DIVERGED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CLAIMS = of_paper("REP")
+ERROR_MARGIN = CLAIMS["REP4"].margin["test_error"]
+SWEEPS_MARGIN = CLAIMS["REP3"].margin["sweeps"]
+FEWEST = 5
+"""Differences a test needs: a few numbers of sweeps may all differ by the same, which no t test can judge."""
+
+EP, PEP, SPAM = "ep", "pep", "spam"
+UCI = ("heart", "pima", "diabetes", "haberman")
+NAMES = {"heart": "Heart", "pima": "Pima", "diabetes": "Diabetes", "haberman": "Haberman", SPAM: "Spam"}
+BESIDE = ("ep-damped", "ep-engine")
+BY_ENGINE = ("ep-engine", "rep-engine")
+T_TEST = "paired t over splits, Holm"
+
+
+class Protocol(NamedTuple):
+    """A reading of the paper: its name and the methods that are REP in it."""
+
+    name: str
+    rep: tuple[str, ...]
+
+    def favouring(self, what: str) -> str:
+        """Words about what is shown of several readings, none where there is one."""
+        return f", the {what}" if len(self.rep) > 1 else ""
+
+
+DESCRIBED = Protocol("as-described", ("rep-as-described",))
+CORRECTED = Protocol("corrected", tuple(f"rep-{reading}" for reading in READINGS))
+PROTOCOLS = (DESCRIBED, CORRECTED)
+
+
+class Cell(NamedTuple):
+    """A data set and a share of flipped labels."""
+
+    dataset: str
+    flips: float
+
+    @property
+    def name(self) -> str:
+        name = NAMES.get(self.dataset, "Made-up")
+        return f"{name}, {100 * self.flips:g} % flipped" if self.flips else name
+
+    def lines(self, fits: pd.DataFrame) -> pd.DataFrame:
+        """Its fits."""
+        return fits[(fits["dataset"] == self.dataset) & (fits["flips"] == self.flips)]
+
+
+def once(fits: pd.DataFrame) -> pd.DataFrame:
+    """The fits with parameters chosen once for a data set."""
+    return fits[fits["chosen_on"] == 0]
+
+
+def cells_of(fits: pd.DataFrame, datasets: Iterable[str]) -> list[Cell]:
+    """Those that were run, in order."""
+    run = {Cell(*pair) for pair in zip(fits["dataset"], fits["flips"], strict=True)}
+    return [cell for dataset in datasets for cell in sorted(run) if cell.dataset == dataset]
+
+
+def errors(fits: pd.DataFrame, protocol: Protocol, cells: Sequence[Cell]) -> list[Block]:
+    """REP4, REP5, REP6: error of EP and of Power EP minus that of REP; beside it EP by other iterations."""
+    if not cells:
+        return [_not_run("test error", "test error", "error")]
+    favour = protocol.favouring("most favourable reading of each row")
+    blocks = [
+        _compared(fits, cells, f"against EP and Power EP{favour}", (EP, PEP), protocol.rep),
+        _compared(fits, cells, "against damped EP and the engine's EP", BESIDE, protocol.rep),
+    ]
+    if len(protocol.rep) > 1:
+        ep, rep = BY_ENGINE
+        blocks.append(_compared(fits, cells, "EP against REP, both by the engine", (ep,), (rep,)))
+    return blocks
+
+
+def _not_run(name: str, row: str, unit: str) -> Block:
+    return Block(name, T_TEST, (Line(row, "not run", unit),), float, "not run")
+
+
+def _compared(
+    fits: pd.DataFrame, cells: Sequence[Cell], name: str, others: tuple[str, ...], rep: tuple[str, ...]
+) -> Block:
+    """Other methods minus REP; p-values are adjusted over every reading, of which the best is shown."""
+    of_rows = [_error_drafts(fits, cell, other, rep) for cell in cells for other in others]
+    lines = iter(tested([draft for drafts in of_rows for draft in drafts]))
+    best = [max([next(lines) for _ in drafts], key=_effect) for drafts in of_rows]
+    remarks = [_not_converged(fits, cell, (*others, *rep)) for cell in cells]
+    remarks += [_lengthscales(fits, cell, (*others, *rep)) for cell in cells]
+    return Block(name, T_TEST, tuple(best), float, "; ".join(filter(None, remarks)))
+
+
+def _effect(line: Line) -> float:
+    return -np.inf if np.isnan(line.effect) else line.effect
+
+
+def _error_drafts(fits: pd.DataFrame, cell: Cell, other: str, rep: tuple[str, ...]) -> list[Draft]:
+    """The other method's error minus that of REP, a draft for each reading that was run."""
+    lines, quantity = cell.lines(fits), f"{other} - REP, test error"
+    scores = lines.pivot(index="split", columns="method", values="error")
+    drafts = []
+    for name in rep:
+        if not {other, name} <= set(scores):
+            continue
+        pairs = (scores[other] - scores[name]).dropna().to_numpy()
+        lost = len(scores) - len(pairs)
+        notes = [name.removeprefix("rep-")] if len(rep) > 1 else []
+        notes += [f"{counted(lost, 'split')} left out"] if lost else []
+        drawn = draft(cell.name, quantity, "error", pairs, ERROR_MARGIN, "; ".join(notes))
+        if cell.dataset != BLOBS:  # splits of one data set
+            sizes = float(lines["n_train"].iloc[0]), float(lines["n_test"].iloc[0])
+            drawn = replace(drawn, general=Resampled(pairs, *sizes))
+        drafts.append(drawn)
+    return drafts or [draft(cell.name, quantity, "error", np.empty(0), ERROR_MARGIN)]
+
+
+def draft(
+    row: str, quantity: str, unit: str, differences: np.ndarray, margin: float, note: str = ""
+) -> Draft:
+    """A draft of differences said to be above 0, of sets drawn anew, so that both estimands are one."""
+    return Draft(
+        row,
+        quantity,
+        unit,
+        sample=differences,
+        general=differences,
+        margin=margin,
+        judge=higher,
+        n=len(differences),
+        of="difference",
+        note=note,
+        fewest=FEWEST,
+    )
+
+
+def _not_converged(fits: pd.DataFrame, cell: Cell, methods: Iterable[str]) -> str:
+    """Runs that did not converge, by method; they are scored at their last proper posterior."""
+    lines, counts = cell.lines(fits), []
+    for method in methods:
+        outcomes = lines[lines["method"] == method]["outcome"]
+        missed = int((outcomes != CONVERGED).sum())
+        counts += [f"{method} {missed} of {len(outcomes)}"] if missed else []
+    return f"{cell.name}: not converged {', '.join(counts)}" if counts else ""
+
+
+def _lengthscales(fits: pd.DataFrame, cell: Cell, methods: Iterable[str]) -> str:
+    """The lengthscales that were chosen, where they differ: then a difference of errors is theirs too."""
+    chosen = cell.lines(fits).drop_duplicates("method").set_index("method")["lengthscale"]
+    chosen = chosen[[method for method in methods if method in chosen]]
+    if chosen.nunique() < 2:
+        return ""
+    return f"{cell.name}: lengthscales {', '.join(f'{name} {value:.3g}' for name, value in chosen.items())}"
+
+
+def converges(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
+    """REP3: REP converges in every run, in fewer sweeps than EP and Power EP, some runs of which diverge."""
+    cells = cells_of(fits, [BLOBS])
+    if not cells:
+        return [_not_run("made-up set", "convergence", "share")]
+    counts, drafts, beside = [], [], []
+    for cell in cells:
+        lines = cell.lines(fits)
+        runs = {name: lines[lines["method"] == name].set_index("split").sort_index() for name in METHODS}
+        best = max(protocol.rep, key=lambda name: _convergence(runs[name]))
+        counts.append(_always(cell, runs[best], best))
+        counts += [_sometimes(cell, runs[name], name) for name in (EP, PEP)]
+        drafts += [_fewer(cell, runs[name], runs[best], name) for name in (EP, PEP)]
+        beside += [_shown(cell, runs[name], name) for name in (*BESIDE, BY_ENGINE[1])]
+    test = "counts; sweeps: paired t over sets on which both converged, Holm"
+    name = f"made-up set{protocol.favouring('reading that converges most often')}"
+    sweeps = [_undecided(line) for line in tested(drafts)]
+    first = Block(name, test, (*counts, *sweeps), float)
+    return [first, Block("damped EP, and the engine's EP and REP", "counts", tuple(beside), float)]
+
+
+def _undecided(line: Line) -> Line:
+    """A line of sweeps: where both converged on too few sets, runs were made that do not show the claim."""
+    missing = line.sample.status == MISSING
+    return replace(line, sample=Inference(UNDECIDED), general=Inference(UNDECIDED)) if missing else line
+
+
+def _convergence(runs: pd.DataFrame) -> tuple[float, float]:
+    """Share of runs that converged, and minus their mean sweeps: larger is better."""
+    converged = runs[runs["outcome"] == CONVERGED]
+    return (len(converged) / len(runs), -converged["sweeps"].mean()) if len(converged) else (0.0, 0.0)
+
+
+def _share(row: str, runs: pd.DataFrame, outcome: str, status: str, note: str = "") -> Line:
+    """A line of the share of runs that ended so."""
+    hits, n = int((runs["outcome"] == outcome).sum()), len(runs)
+    share = hits / n if n else float("nan")
+    return Line(row, f"runs {outcome}", "share", share, sample=Inference(status), n=n, note=note)
+
+
+def _always(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
+    status = YES if len(runs) and (runs["outcome"] == CONVERGED).all() else NO
+    return _share(f"{cell.name}: REP converges", runs, CONVERGED, status, method)
+
+
+def _sometimes(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
+    diverged = int((runs["outcome"] == DIVERGED).sum())
+    unsettled = int((runs["outcome"] != CONVERGED).sum()) - diverged
+    status = YES if diverged else (UNDECIDED if unsettled else NO)
+    note = f"{diverged} diverged, {unsettled} unsettled"
+    return _share(f"{cell.name}: {method} sometimes diverges", runs, DIVERGED, status, note)
+
+
+def _shown(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
+    return _share(f"{cell.name}: {method}", runs, CONVERGED, SHOWN)
+
+
+def _fewer(cell: Cell, other: pd.DataFrame, rep: pd.DataFrame, method: str) -> Draft:
+    both = (other["outcome"] == CONVERGED) & (rep["outcome"] == CONVERGED)
+    difference = (other["sweeps"] - rep["sweeps"])[both].to_numpy(float)
+    note = f"{int(both.sum())} of {len(both)} sets where both converged"
+    row = f"{cell.name}: fewer sweeps than {method}"
+    return draft(row, f"{method} - REP, sweeps", "sweeps", difference, SWEEPS_MARGIN, note)
+
+
+Judge = Callable[["pd.DataFrame", Protocol], "list[Block]"]
+OF_FITS: dict[str, Judge] = {
+    "REP3": converges,
+    "REP4": lambda fits, protocol: errors(fits, protocol, cells_of(fits, [BLOBS])),
+    "REP5": lambda fits, protocol: errors(fits, protocol, cells_of(fits, UCI)),
+    "REP6": lambda fits, protocol: errors(
+        fits, protocol, [cell for cell in cells_of(fits, [SPAM]) if cell.flips]
+    ),
+}
+"""Claims that the fits decide."""

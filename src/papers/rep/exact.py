@@ -1,0 +1,121 @@
+"""The methods beside the exact posterior of 400 points, by long-run elliptical slice sampling.
+
+On a training set of the made-up problem, all at the lengthscale that cross-validation chose for EP, with the
+parameters it chose for each. Reference of the sampler: EP's sites by the engine, to a power (`tilted.exact`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from papers.rep import fits
+from papers.rep.methods import ENGINE, METHODS, Problem
+from tilted.exact.chains import Length, sample
+from tilted.exact.target import Reference, Target
+from tilted.inference.engine import infer
+from tilted.inference.ep import EP
+from tilted.kernels.squared_exponential import SquaredExponential
+from tilted.likelihoods.step import NoisyStep
+from tilted.numerics.linalg import NotPositiveDefinite
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tilted.exact.chains import Moments
+    from tilted.gaussian import Marginals
+
+FRACTION = 0.5
+COLUMNS = tuple(
+    "flips split lengthscale n_train method value outcome mean_error variance_error wrong_sign chains "
+    "iterations r_hat_max bulk_size_min monte_carlo_error seconds".split()
+)
+ERRORS = ("mean_error", "variance_error", "wrong_sign")
+MEASURED = ("lengthscale", *ERRORS, "r_hat_max", "bulk_size_min", "monte_carlo_error", "seconds")
+"""``mean_error``: root mean square difference of latent means, in exact sds; ``variance_error``: the same of
+log variances; ``wrong_sign``: share of training points whose means differ in sign; ``monte_carlo_error``:
+what ``mean_error`` would be of an exact method."""
+
+
+class Truth(NamedTuple):
+    """Moments of the latents at the training points by the sampler, and its effort."""
+
+    latents: Moments
+    chains: int
+    iterations: int
+
+
+def study(
+    flips: float, split: int, chosen: dict[str, tuple[float, float]], effort: dict[str, int]
+) -> Iterator[dict[str, Any]]:
+    """Lines with `COLUMNS`, one a method.
+
+    Parameters
+    ----------
+    flips : float
+    split : int
+        Of the made-up set; starts the sampler too.
+    chosen : dict
+        Method -> (value, lengthscale), as `choice.chosen` has it; the lengthscale is EP's.
+    effort : dict
+        ``chains`` and ``iterations`` of the sampler, after an eighth of these to warm up.
+    """
+    lengthscale = chosen["ep"][1]
+    truth = sampled(flips, split, lengthscale, effort["chains"], effort["iterations"])
+    for method, (value, _) in chosen.items():
+        yield line_of(truth, flips, split, lengthscale, method, value)
+
+
+def line_of(
+    truth: Truth, flips: float, split: int, lengthscale: float, method: str, value: float
+) -> dict[str, Any]:
+    """One method beside draws of the exact posterior."""
+    X, _, y, _ = fits.parts_of(fits.BLOBS, split, flips)
+    problem, began = Problem(fits.prior_of(X, lengthscale), NoisyStep(flips), y), time.process_time()
+    errors: dict[str, float | None] = dict.fromkeys(ERRORS)
+    try:
+        end = METHODS[method].run(problem, value)
+        outcome, errors = end.outcome, _errors(end.state.marginals, truth.latents)
+    except NotPositiveDefinite:
+        outcome = fits.FAILED
+    where = {"flips": flips, "split": split, "lengthscale": lengthscale, "n_train": len(y)}
+    line = {**where, "method": method, "value": value, "outcome": outcome}
+    return {**line, **errors, **_quality(truth), "seconds": time.process_time() - began}
+
+
+@lru_cache(maxsize=2)
+def sampled(flips: float, split: int, lengthscale: float, chains: int, iterations: int) -> Truth:
+    """Draws of the exact posterior: the same for the same arguments."""
+    X, _, y, _ = fits.parts_of(fits.BLOBS, split, flips)
+    likelihood = NoisyStep(flips)
+    target = Target.build(SquaredExponential(1.0, lengthscale), X, y, likelihood)
+    sites = infer(fits.prior_of(X, lengthscale), likelihood, y, EP, ENGINE).sites
+    reference = Reference.build(target, target.merge(sites), FRACTION)
+    length = Length(chains, iterations // 8, iterations)
+    draws = sample(reference, np.random.default_rng([split, 3]), length)
+    return Truth(draws.latents, chains, iterations)
+
+
+def _errors(marginals: Marginals, exact: Moments) -> dict[str, float | None]:
+    spread = np.sqrt(exact.variance)
+    ratio = np.log(marginals.variance / exact.variance)
+    return {
+        "mean_error": float(np.sqrt(np.mean(((marginals.mean - exact.mean) / spread) ** 2))),
+        "variance_error": float(np.sqrt(np.mean(ratio**2))),
+        "wrong_sign": float(np.mean(np.sign(marginals.mean) != np.sign(exact.mean))),
+    }
+
+
+def _quality(truth: Truth) -> dict[str, Any]:
+    latents = truth.latents
+    return {
+        "chains": truth.chains,
+        "iterations": truth.iterations,
+        "r_hat_max": float(latents.r_hat.max()),
+        "bulk_size_min": float(latents.bulk_size.min()),
+        "monte_carlo_error": float(np.sqrt(np.mean(latents.se_mean**2 / latents.variance))),
+    }

@@ -1,0 +1,115 @@
+"""Which figures the records of the relaxed-EP paper make, and their captions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from papers.evidence import style
+from papers.rep.figures import blobs, points, real
+from papers.rep.records import BOUNDARY, CURVES, EXACT, FITS, POINTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from papers.evidence.study import Study
+
+_SCORED = "Runs that did not converge are scored at their last proper posterior and never left out; "
+
+CAPTIONS = {
+    "figure1": (
+        "Five points, one mislabelled (base set). (a) Decision boundaries of the posterior means, each "
+        "reading of REP at the c with the smallest error of the mean among runs that converged, which no "
+        "user could choose, and below how far each is turned from the exact one. (b) to (e) Mean squared "
+        "errors of mean and covariance against u and c; crosses are runs that did not converge, at their "
+        "last proper posterior."
+    ),
+    "figure1_sets": (
+        "Random sets of five points. Errors of mean and covariance divided by EP's on the same set: median "
+        "and quartiles over all sets, runs that did not converge counted with their last proper posterior; "
+        "the lowest panels say on what share of the sets that is so, by outcome."
+    ),
+    "figure2": (
+        "Made-up set, 20 % of the training labels flipped, one training set. Probability that the true "
+        "label is +1, with the boundary where it is a half and that of the best classifier; each method "
+        "with the parameter and the lengthscale ℓ that its cross-validation chose. A title says whether the "
+        "run converged (orange: it did not) and after how many sweeps; a method that failed has no panel."
+    ),
+    "figure3": (
+        "Made-up set, one training set a rate of flips. Change of the weights in each sweep until the run "
+        "converged, diverged or used up its sweeps, as the mark at its end says. Damping halves the change "
+        "by itself; runs by the engine have another measure and are not shown."
+    ),
+    "figure4": (
+        "Made-up set. (a) Sweeps, with the mean over runs that converged (those of the engine are parallel, "
+        "to a tolerance on another measure); a cross stands at the last whole sweep; (b) runs that did not "
+        "converge, by outcome; (c) test errors, with the mean over all scored runs. A dot is a training "
+        f"set. {_SCORED}a failed run has no score."
+    ),
+    "figure5": (
+        "Test errors on the UCI sets. Above: mean over splits and its 95 % interval, splits taken as "
+        "independent. Below: difference from EP's on the same splits with the same interval and, pale, that "
+        f"of the corrected resampled t test, for another sample. {_SCORED}the numbers beside a method count "
+        "runs by outcome, failed runs having no score."
+    ),
+    "figure6": (
+        "Spam with flipped labels in the training and the test part. From above: mean test error with its "
+        "95 % interval over splits; difference from EP's on the same splits with the same interval (splits "
+        "taken as independent); share of runs that did not converge. Markers are shifted sideways to be "
+        f"told apart. {_SCORED}failed runs have no score and count as not converged."
+    ),
+    "figure_exact": (
+        "Methods beside the exact posterior of a training set of the made-up set (elliptical slice "
+        "sampling), all with EP's lengthscale. Errors of the latent marginals at the training points; grey "
+        "is what the sampler's error alone would give the means. Crosses did not converge; a failed run has "
+        "no mark."
+    ),
+}
+"""By figure."""
+
+
+class Drawing(NamedTuple):
+    """A figure: the records it needs, what of the first it draws (nothing: no figure), and how."""
+
+    studies: tuple[Study, ...]
+    lines: Callable[[pd.DataFrame], pd.DataFrame]
+    draw: Callable[..., Figure]
+
+
+DRAWINGS = {
+    "figure1": Drawing((POINTS,), points.of_base, points.base),
+    "figure1_sets": Drawing((POINTS,), points.ratios, points.over_sets),
+    "figure2": Drawing((BOUNDARY,), blobs.mapped, blobs.maps),
+    "figure3": Drawing((CURVES, FITS), blobs.followed, blobs.changes),
+    "figure4": Drawing((FITS,), blobs.of_blobs, blobs.scores),
+    "figure5": Drawing((FITS,), real.of_sets, real.benchmarks),
+    "figure6": Drawing((FITS,), real.of_spam, real.spam),
+    "figure_exact": Drawing((EXACT,), lambda lines: lines, blobs.exact),
+}
+"""In order."""
+
+
+def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path) -> list[Path]:
+    """Draw every figure there is something for.
+
+    Parameters
+    ----------
+    frames : mapping
+        Study -> its lines; studies may be missing.
+    folder : path
+
+    Returns
+    -------
+    list of Path
+        The PNG files; the PDF files stand beside them.
+    """
+    drawn = []
+    for name, drawing in DRAWINGS.items():
+        frame = [frames[study] for study in drawing.studies if study in frames]
+        if len(frame) < len(drawing.studies) or frame[0].empty or drawing.lines(frame[0]).empty:
+            continue
+        with style.applied():
+            drawn.append(style.save(drawing.draw(*frame), Path(folder, name))[1])
+    return drawn

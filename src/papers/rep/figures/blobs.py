@@ -1,0 +1,282 @@
+"""Figures 2 to 4, of the made-up set, and its methods beside the exact posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from papers.evidence import style
+from papers.rep import blobs
+from papers.rep.boundary import BAYES
+from papers.rep.claims import once
+from papers.rep.figures import looks
+from papers.rep.figures.looks import LOOKS
+from papers.rep.fits import BLOBS
+from papers.rep.methods import TOLERANCE
+from tilted.inference.textbook import CONVERGED, UNSETTLED
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.typing import LineStyleType
+
+    Grid = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+PER_ROW = 5
+FLIPS, SPLIT = 0.2, 0
+"""Of the maps; the curves are of the same split."""
+SHOWN = (
+    ("ep", "ep-damped", "pep"),
+    ("rep-normalised", "rep-unnormalised", "rep-printed", "rep-as-described"),
+)
+"""Methods of the left and of the right panels of curves: those that sweep point by point."""
+STEP = 0.05  # of the integration of the best classifier's error
+BEST = "#00796B"
+LABELS = ((1.0, "x", "#B35806"), (-1.0, "o", "#542788"))
+"""Label, marker and colour of the training points."""
+SCORES = ("(a) sweeps", "(b) runs not converged", "(c) test error (%)")
+ERRORS = {
+    "mean_error": "rms error of latent\nmeans (exact sd)",
+    "variance_error": "rms error of log\nlatent variances",
+    "wrong_sign": "latent means of the\nwrong sign (%)",
+}
+
+
+def of_blobs(fits: pd.DataFrame) -> pd.DataFrame:
+    """Fits on the made-up set with common parameters."""
+    return once(fits[fits["dataset"] == BLOBS])
+
+
+def followed(table: pd.DataFrame) -> pd.DataFrame:
+    """Lines of the one training set a rate whose curves are drawn."""
+    table = of_blobs(table)
+    return table[table["split"] == SPLIT]
+
+
+def mapped(table: pd.DataFrame) -> pd.DataFrame:
+    """Lines of the maps that are drawn."""
+    return table[np.isclose(table["flips"], FLIPS) & (table["split"] == SPLIT)]
+
+
+def maps(table: pd.DataFrame) -> Figure:
+    """Predictive probabilities of every method, and the training points beside the best classifier."""
+    from matplotlib.figure import Figure
+
+    table = mapped(table)
+    methods = looks.present(table)
+    bayes = _grid(table[table["method"] == BAYES])
+    n_rows = -(-(len(methods) + 1) // PER_ROW)
+    figure = Figure(figsize=(7.2, 0.55 + 1.68 * n_rows), layout="constrained")
+    panels = figure.subplots(n_rows, PER_ROW, sharex=True, sharey=True, squeeze=False).ravel().tolist()
+    _points(panels[0], bayes)
+    for axes, method in zip(panels[1:], methods, strict=False):
+        lines = table[table["method"] == method]
+        image = _map(axes, _grid(lines), bayes)
+        colour = "black" if lines["outcome"].iloc[0] == CONVERGED else style.ORANGE
+        axes.set_title(_ended(method, lines.iloc[0]), fontsize=6.6, color=colour)
+    for axes in panels[len(methods) + 1 :]:
+        axes.set_visible(False)
+    for axes in panels:
+        axes.set(aspect="equal", xticks=(-5, 0, 5), yticks=(-5, 0, 5))
+    bar = figure.colorbar(image, ax=panels, shrink=0.75, pad=0.01, aspect=30)
+    bar.set_label("probability that the true label is +1", fontsize=7.5)
+    figure.legend(handles=_map_handles(), loc="outside lower center", ncols=4)
+    return figure
+
+
+def _grid(lines: pd.DataFrame) -> Grid:
+    """Coordinates along both axes and probabilities [y, x]."""
+    wide = lines.pivot(index="y", columns="x", values="probability").sort_index().sort_index(axis=1)
+    return wide.columns.to_numpy(float), wide.index.to_numpy(float), wide.to_numpy(float)
+
+
+def _ended(method: str, line: pd.Series) -> str:
+    """Name, parameter and lengthscale, outcome and sweeps."""
+    name = {"pep": "u", "ep": "", "ep-damped": "", "ep-engine": ""}.get(method, "c")
+    value = f"{name} = {line['value']:g}, " if name else ""
+    sweeps = int(line["sweeps"])
+    first = f"{LOOKS[method].label}\n{value}ℓ = {line['lengthscale']:.3g}"
+    return f"{first}\n{line['outcome']}, {sweeps} sweep{'' if sweeps == 1 else 's'}"
+
+
+def _map(axes: Axes, grid: Grid, bayes: Grid) -> QuadMesh:
+    image = axes.pcolormesh(*grid, cmap="PuOr_r", vmin=0.0, vmax=1.0, shading="nearest", rasterized=True)
+    axes.contour(*grid, levels=[0.5], colors="black", linewidths=1.1)
+    _best(axes, bayes)
+    return image
+
+
+def _best(axes: Axes, bayes: Grid) -> None:
+    axes.contour(*bayes, levels=[0.5], colors=BEST, linewidths=1.1, linestyles="dashed")
+
+
+def _points(axes: Axes, bayes: Grid) -> None:
+    X, y, _, _ = blobs.draw(SPLIT, flips=FLIPS, n_test=2)
+    looks.labelled(axes, X, y, LABELS, markersize=1.9, markeredgewidth=0.5)
+    _best(axes, bayes)
+    axes.set(xlim=bayes[0][[0, -1]], ylim=bayes[1][[0, -1]])
+    axes.set_title(f"training points,\n{looks.percent(FLIPS)} of labels flipped", fontsize=6.6)
+
+
+def _map_handles() -> list[Line2D]:
+    return [
+        looks.mark("", "boundary of the method", color="black", linestyle="-"),
+        looks.mark("", "of the best classifier", color=BEST, linestyle="--"),
+        looks.mark("x", "label +1", color=LABELS[0][2]),
+        looks.mark("o", "label −1", color=LABELS[1][2], markerfacecolor="none"),
+    ]
+
+
+def changes(curves: pd.DataFrame, fits: pd.DataFrame) -> Figure:
+    """Change of the weights sweep by sweep on one training set a rate of flips; how each run ended."""
+    from matplotlib.figure import Figure
+
+    fits, curves = followed(fits), followed(curves)
+    rates = sorted(curves["flips"].unique())
+    figure = Figure(figsize=(7.2, 0.9 + 2.0 * len(rates)), layout="constrained")
+    grid = figure.subplots(len(rates), len(SHOWN), sharex=True, sharey=True, squeeze=False)
+    for row, flips in zip(grid, rates, strict=True):
+        for axes, methods in zip(row, SHOWN, strict=True):
+            for method in looks.present(curves, methods):
+                curve, fit = (
+                    table[(table["flips"] == flips) & (table["method"] == method)] for table in (curves, fits)
+                )
+                if len(curve):
+                    _curve(axes, curve.sort_values("sweep"), fit, method)
+            axes.axhline(TOLERANCE, color="black", linestyle=looks.DASHES, linewidth=0.7, zorder=1)
+            axes.set_yscale("log")
+            looks.sweep_axis(axes)
+            axes.grid(True, axis="y")
+            axes.set_title(f"{looks.percent(flips)} of labels flipped", fontsize=8.0)
+        row[0].set_ylabel("change of the weights")
+    for axes in grid[-1]:
+        axes.set_xlabel("sweep")
+    drawn = [name for methods in SHOWN for name in looks.present(curves, methods)]
+    handles = [looks.line_handle(name, marker="", linestyle=_dashes(name)) for name in drawn]
+    figure.legend(handles=[*handles, *_change_handles()], loc="outside lower center", ncols=4)
+    return figure
+
+
+def _dashes(method: str) -> LineStyleType:
+    """Of a curve: the two printed forms of REP often coincide."""
+    return looks.DASHES if method == "rep-as-described" else "-"
+
+
+def _curve(axes: Axes, curve: pd.DataFrame, fit: pd.DataFrame, method: str) -> None:
+    sweeps, change, colour = curve["sweep"], curve["change"], LOOKS[method].colour
+    axes.plot(sweeps, change, color=colour, linestyle=_dashes(method), linewidth=1.1, zorder=3)
+    outcome = fit["outcome"].iloc[0] if len(fit) else ""
+    marker = {CONVERGED: "o", UNSETTLED: ">"}.get(outcome, "X")
+    size, edge = 4.0 if marker == "o" else 6.0, {"markeredgecolor": "white", "markeredgewidth": 0.4}
+    end = looks.marks(method, linestyle="-", marker=marker, markersize=size, zorder=4, **edge)
+    axes.plot(sweeps.iloc[-1:], change.iloc[-1:], **end)
+
+
+def _change_handles() -> list[Line2D]:
+    return [
+        looks.mark("o", "converged"),
+        looks.mark("X", "diverged after this sweep", markersize=6.0),
+        looks.mark(">", "unsettled at the limit"),
+        looks.mark("", "tolerance", color="black", linestyle=looks.DASHES),
+    ]
+
+
+def scores(fits: pd.DataFrame) -> Figure:
+    """Sweeps, runs that did not converge and test errors, a row a method, for each rate of flips."""
+    fits = of_blobs(fits)
+    figure, rows = _rows_of_methods(fits, SCORES, 0.2, width_ratios=(1.0, 0.6, 1.0))
+    for flips, row in rows.items():
+        lines = fits[fits["flips"] == flips]
+        for height, method in enumerate(looks.present(fits)):
+            _score_row(row, lines[lines["method"] == method], height, method)
+        looks.sweep_axis(row[0])
+        error = 100.0 * blobs.bayes_error(STEP)
+        row[2].axvline(error, color="black", linestyle=looks.DASHES, linewidth=0.8)
+        title = f"{looks.percent(flips)} of labels flipped, {lines['split'].nunique()} runs a method"
+        _name_rows(row, fits, title)
+    counts = next(iter(rows.values()))[1]
+    counts.set_xlim(0, fits["split"].nunique())
+    counts.xaxis.get_major_locator().set_params(integer=True)
+    handles = [
+        looks.mark("o", "a run"),
+        looks.mark("x", "a run that did not converge"),
+        looks.mark("|", "mean", color="black", markersize=9.0, markeredgewidth=1.1),
+        *looks.end_handles(fits["outcome"]),
+        looks.mark("", "best classifier", color="black", linestyle=looks.DASHES),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    return figure
+
+
+def _rows_of_methods(
+    table: pd.DataFrame, labels: Sequence[str], height: float, **others: Any
+) -> tuple[Figure, dict[float, np.ndarray]]:
+    """A figure with a row of panels a rate of flips, in which every method will have a row of its height."""
+    from matplotlib.figure import Figure
+
+    rates, methods = sorted(table["flips"].unique()), looks.present(table)
+    size = (7.2, 1.0 + (0.45 + height * len(methods)) * len(rates))
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(len(rates), len(labels), sharex="col", sharey=True, squeeze=False, **others)
+    for axes, label in zip(grid[-1], labels, strict=True):
+        axes.set_xlabel(label)
+    return figure, dict(zip(rates, grid, strict=True))
+
+
+def _name_rows(row: np.ndarray, table: pd.DataFrame, title: str) -> None:
+    looks.rows(row, looks.present(table))
+    row[0].set_title(title, loc="left", fontsize=8.5)
+
+
+def _score_row(panels: np.ndarray, fits: pd.DataFrame, height: int, method: str) -> None:
+    """Sweeps, outcomes and errors of a method; the mean of sweeps is of runs that converged."""
+    looks.runs(panels[0], fits, "sweeps", height, method)
+    converged = fits[fits["outcome"] == CONVERGED]
+    if len(converged):
+        looks.middle(panels[0], converged["sweeps"].mean(), height)
+    looks.bars(panels[1], fits, height)
+    looks.runs(panels[2], fits, "error", height, method, scale=100.0)
+    scored = fits["error"].dropna()
+    if len(scored):
+        looks.middle(panels[2], 100.0 * scored.mean(), height)
+
+
+def exact(table: pd.DataFrame) -> Figure:
+    """Errors of the latent marginals against long-run sampling, a row a method, for each rate of flips."""
+    figure, rows = _rows_of_methods(table, tuple(ERRORS.values()), 0.19)
+    for flips, row in rows.items():
+        lines = table[table["flips"] == flips]
+        for axes, score in zip(row, ERRORS, strict=True):
+            for height, method in enumerate(looks.present(table)):
+                _distance(axes, lines[lines["method"] == method], score, height, method)
+            axes.grid(True, axis="x")
+        row[0].axvspan(0.0, lines["monte_carlo_error"].max(), color=style.LIGHT, linewidth=0, zorder=0)
+        _name_rows(row, table, f"{looks.percent(flips)} of labels flipped")
+    for axes in figure.axes[-len(ERRORS) :]:
+        axes.set_xlim(left=0.0)
+    figure.legend(handles=_exact_handles(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def _distance(axes: Axes, lines: pd.DataFrame, score: str, height: int, method: str) -> None:
+    scale = 100.0 if score == "wrong_sign" else 1.0
+    for _, line in lines.iterrows():
+        cross = {} if line["outcome"] == CONVERGED else {"marker": "x", "markeredgewidth": 1.3}
+        look = looks.marks(method, markersize=5.0, linestyle="-", **cross)
+        axes.plot(scale * line[score], height, clip_on=False, **look)
+
+
+def _exact_handles() -> list[Artist]:
+    from matplotlib.patches import Patch
+
+    return [
+        looks.mark("o", "converged (marker by method)"),
+        looks.mark("x", "not converged: at its last posterior", markeredgewidth=1.3),
+        Patch(color=style.LIGHT, label="Monte-Carlo error of the exact means"),
+    ]

@@ -1,0 +1,175 @@
+"""What the figures of the relaxed-EP paper share: looks of methods, marks of outcomes, rows of methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from papers.evidence import statistics, style
+from papers.rep.fits import FAILED
+from tilted.inference.textbook import CONVERGED, DIVERGED, UNSETTLED
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    Labels = tuple[tuple[float, str, str], ...]
+    """Label, marker and colour."""
+
+
+class Look(NamedTuple):
+    """Label of a method, its colour and its marker."""
+
+    label: str
+    colour: str
+    marker: str
+
+
+LOOKS = {
+    "ep": Look("EP", style.BLUE, "o"),
+    "ep-damped": Look("EP, damped", style.SKY, "s"),
+    "ep-engine": Look("EP, engine", "#12305E", "d"),
+    "pep": Look("Power EP", style.GREEN, "^"),
+    "pep-as-described": Look("Power EP, as described", "#8BA300", "v"),
+    "rep-normalised": Look("REP, normalised", style.ORANGE, "D"),
+    "rep-unnormalised": Look("REP, unnormalised", style.PURPLE, "<"),
+    "rep-printed": Look("REP, printed", "#E69F00", ">"),
+    "rep-as-described": Look("REP, as described", "#7A3B12", "P"),
+    "rep-engine": Look("REP, engine", "#7B3294", "h"),
+}
+"""By method: EP in blues, Power EP in greens, REP in warm colours. In grey print the markers tell."""
+
+ENDS = {UNSETTLED: "#BDBDBD", DIVERGED: "#4D4D4D", FAILED: "white"}
+"""Outcomes other than convergence, and the grey of their bars."""
+
+ALL = (CONVERGED, *ENDS)
+EDGE: dict[str, Any] = {"edgecolor": "black", "linewidth": 0.5}
+CAPS: dict[str, Any] = {"capsize": 1.8, "capthick": 0.9}
+CROSS: dict[str, Any] = {"marker": "x", "markersize": 3.6, "markeredgewidth": 0.9}
+ROOM = 0.26
+"""Half of what the runs of a method take of its row."""
+
+COUNTS = "converged / unsettled / diverged / failed"
+DASHES = (0, (5, 3))
+SWEEPS = (1, 2, 5, 10, 20, 50, 100, 1000)
+
+
+def present(table: pd.DataFrame, among: Iterable[str] = LOOKS) -> list[str]:
+    """Methods of a table in the order of `LOOKS`."""
+    methods = set(table["method"]) & set(among)
+    return [name for name in LOOKS if name in methods]
+
+
+def counts(outcomes: pd.Series) -> str:
+    """Numbers of runs by outcome, in the order of `COUNTS`."""
+    return "/".join(str(int((outcomes == name).sum())) for name in ALL)
+
+
+def percent(share: float) -> str:
+    """A share in percent."""
+    return f"{100.0 * share:g} %"
+
+
+def rows(panels: Sequence[Axes] | np.ndarray, methods: Sequence[str]) -> None:
+    """Rows of methods on panels that share their y axis."""
+    style.row_axis(panels, [LOOKS[name].label for name in methods])
+
+
+def beside(axes: Axes, height: float, text: str) -> None:
+    """Small text at the right edge of a panel, at a height in its rows."""
+    places = axes.get_yaxis_transform()
+    axes.text(1.02, height, text, transform=places, fontsize=5.8, color=style.GREY, va="center_baseline")
+
+
+def marks(method: str, **others: Any) -> dict[str, Any]:
+    """Arguments of ``plot`` for marks of a method that nothing joins."""
+    look = LOOKS[method]
+    return {
+        "linestyle": "",
+        "marker": look.marker,
+        "color": look.colour,
+        "markeredgewidth": 0,
+        "zorder": 3,
+        **others,
+    }
+
+
+def labelled(axes: Axes, X: np.ndarray, y: np.ndarray, labels: Labels, **others: Any) -> None:
+    """Points of the plane, open marks of a kind and colour a label."""
+    for label, marker, colour in labels:
+        x_1, x_2 = X[y == label].T
+        axes.plot(x_1, x_2, linestyle="", marker=marker, color=colour, markerfacecolor="none", **others)
+
+
+def runs(axes: Axes, fits: pd.DataFrame, score: str, height: float, method: str, scale: float = 1.0) -> None:
+    """Single runs of a method in its row: a dot where it converged, else a cross; none without a score."""
+    places = height + np.linspace(-ROOM, ROOM, max(len(fits), 1))
+    values, ended = scale * fits[score].to_numpy(float), (fits["outcome"] == CONVERGED).to_numpy()
+    axes.plot(values[ended], places[ended], **marks(method, marker="o", markersize=3.0, alpha=0.75))
+    axes.plot(values[~ended], places[~ended], **marks(method, **CROSS))
+
+
+def middle(axes: Axes, value: float, height: float) -> None:
+    """A black tick in a row."""
+    ends = [height - 0.36, height + 0.36]
+    axes.plot([value, value], ends, color="black", linewidth=1.1, zorder=2, solid_capstyle="butt")
+
+
+def bars(axes: Axes, fits: pd.DataFrame, height: float) -> None:
+    """Numbers of runs that did not converge, a grey an outcome."""
+    left = 0
+    for name, grey in ENDS.items():
+        n = int((fits["outcome"] == name).sum())
+        if n:
+            axes.barh(height, n, left=left, height=0.62, color=grey, zorder=2, **EDGE)
+        left += n
+
+
+def sweep_axis(axes: Axes) -> None:
+    """A logarithmic axis of the sweeps drawn so far, its ticks written out."""
+    from matplotlib.ticker import NullLocator
+
+    axes.set_xscale("log")
+    axes.xaxis.set_minor_locator(NullLocator())
+    shown = [n for n in SWEEPS if n <= axes.get_xlim()[1]]
+    axes.set_xticks(shown, [f"{n}" for n in shown])
+
+
+def interval(axes: Axes, estimate: statistics.Estimate, height: float, method: str) -> None:
+    """Mean and 95 % interval of an estimate of a share in a row, in percent."""
+    low, high = (100.0 * end for end in estimate.interval())
+    mean = 100.0 * estimate.mean
+    ends = [[mean - low], [high - mean]]
+    look = marks(method, markersize=4.8, linestyle="-", elinewidth=1.0, **CAPS)
+    axes.errorbar(mean, height, xerr=ends, **look)
+
+
+def line_handle(method: str, **others: Any) -> Line2D:
+    """Handle of a method with line and marker."""
+    from matplotlib.lines import Line2D
+
+    look = LOOKS[method]
+    drawn = {"linewidth": 1.2, "marker": look.marker, "markersize": 4.0, "markeredgewidth": 0.0, **others}
+    return Line2D([], [], color=look.colour, label=look.label, **drawn)
+
+
+def mark(marker: str, label: str, **others: Any) -> Line2D:
+    """Handle of a grey mark."""
+    from matplotlib.lines import Line2D
+
+    drawn = {"color": style.GREY, "markersize": 4.0, "linestyle": "", **others}
+    return Line2D([], [], marker=marker, label=label, **drawn)
+
+
+def end_handles(outcomes: pd.Series) -> list[Patch]:
+    """Handles of `bars`, of the outcomes there are."""
+    from matplotlib.patches import Patch
+
+    seen = set(outcomes)
+    return [
+        Patch(facecolor=grey, label=f"{name} runs", **EDGE) for name, grey in ENDS.items() if name in seen
+    ]

@@ -1,0 +1,209 @@
+"""What a configuration asks of the relaxed-EP paper, what its jobs do, and their records.
+
+Parameters are chosen by cross-validation on the training part of one split (``choices``); then all splits are
+fitted with them, in blocks (``fits``). ``own``: single splits with parameters chosen on their own training
+part, which says whether choosing once for a data set matters; that of split 0 is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from papers.evidence import store
+from papers.evidence.jobs import Job, Record, blocks, of_study
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Config = Mapping[str, Any]
+
+FITS, CHOICE, POINTS, RECORDS = (f"papers.rep.{name}" for name in ("fits", "choice", "points", "records"))
+PICTURES = {"exact": "papers.rep.exact", "boundary": "papers.rep.boundary"}
+"""Modules of the experiments and of the records."""
+
+FOLDER = "data/fits/rep"
+
+
+def jobs(config: Config) -> list[Job]:
+    """Every job that a configuration asks for.
+
+    Raises
+    ------
+    ValueError
+        For a set that does not exist, or more splits than it has, with the place.
+    """
+    if "rep" not in config:
+        return []
+    part, experiment = config["rep"], import_module(FITS)
+    found = list(_points(part))
+    for name, row in part.get("sets", {}).items():
+        if name not in experiment.datasets():
+            raise ValueError(f"rep.sets.{name}: no such set; known: {', '.join(experiment.datasets())}")
+        if max(row["splits"], row.get("own", 0)) > experiment.splits_of(name):
+            raise ValueError(f"rep.sets.{name}: there are {experiment.splits_of(name)} splits")
+        for flips in row["flips"]:
+            found += _of_set(name, float(flips), row, experiment.BLOBS)
+            pictures = [kind for kind in PICTURES if kind in part and name == experiment.BLOBS]
+            found += [_picture(kind, float(flips), part[kind]) for kind in pictures]
+    return found
+
+
+def _of_set(name: str, flips: float, row: Config, drawn: str) -> Iterator[Job]:
+    """Fits, own fits and choices of a set and a share of flipped labels."""
+    data = {} if name == drawn else {"data": f"data/standard/relaxed/{name}.h5"}
+    for first, last in blocks(row["splits"], row["block"]):
+        yield _fits("fits", f"{first:03d}-{last:03d}", name, flips, (first, last), 0, data)
+    own = row.get("own", 0)
+    for split in range(1, own):
+        yield _fits("own", f"{split:03d}", name, flips, (split, split), split, data)
+    for split in range(max(1, own)):
+        yield _choices(name, flips, split, data)
+
+
+def _fits(
+    folder: str,
+    block: str,
+    name: str,
+    flips: float,
+    splits: tuple[int, int],
+    chosen_on: int,
+    data: dict[str, str],
+) -> Job:
+    first, last = splits
+    return Job(
+        f"{FOLDER}/{folder}/{name}-{flips:g}/{block}.jsonl.gz",
+        f"relaxed_{folder}",
+        f"{__name__}:fits",
+        {"dataset": name, "flips": flips, "first": first, "last": last},
+        (FITS, CHOICE),
+        {"choices": _choices(name, flips, chosen_on, data), **data},
+        record="relaxed_fits_record",
+        part="REP fits",
+        fits=last - first + 1,
+    )
+
+
+def fits(
+    dataset: str, flips: float, first: int, last: int, choices: str, log: str, data: str | None = None
+) -> Iterator[dict[str, Any]]:
+    """Records of all methods on a block of splits, with the parameters that cross-validation chose.
+
+    Parameters
+    ----------
+    dataset : str
+    flips : float
+        Share of flipped labels.
+    first, last : int
+        Splits.
+    choices, log, data : str
+        Paths of the cross-validated scores, the log and the standard file.
+
+    Raises
+    ------
+    RecordError
+        The scores are of another data set.
+    """
+    from papers.data import standard
+
+    given = standard.read_standard(data, dataset) if data else None
+    chosen, split = _chosen(choices, dataset, flips)
+    for record in import_module(FITS).run_block(dataset, flips, range(first, last + 1), chosen, given):
+        yield {**record, "chosen_on": split}
+
+
+def _chosen(path: str, dataset: str, flips: float) -> tuple[dict[str, tuple[float, float]], int]:
+    """Parameters by method, and the split on which they were chosen."""
+    tried = store.read_records(path)
+    if any((line["dataset"], line["flips"]) != (dataset, flips) for line in tried):
+        raise store.RecordError(f"{path}: not of {dataset} with flips {flips:g}; delete it and run again")
+    return import_module(CHOICE).chosen(tried), tried[0]["split"]
+
+
+def _choices(name: str, flips: float, split: int, data: dict[str, str]) -> Job:
+    return Job(
+        f"{FOLDER}/choices/{name}-{flips:g}/{split:03d}.jsonl.gz",
+        "relaxed_choices",
+        f"{__name__}:choices",
+        {"dataset": name, "flips": flips, "split": split},
+        (CHOICE,),
+        data,
+        record="relaxed_choices_record",
+        part="REP choices",
+    )
+
+
+def choices(
+    dataset: str, flips: float, split: int, log: str, data: str | None = None
+) -> Iterator[dict[str, Any]]:
+    """Cross-validated scores of all methods on the training part of one split."""
+    from papers.data import standard
+
+    given = standard.read_standard(data, dataset) if data else None
+    return import_module(CHOICE).lines(dataset, flips, split, given)
+
+
+def _points(part: Config) -> Iterator[Job]:
+    """Sets of five points, the first block with the base set."""
+    wanted = part.get("points", {"sets": 0, "block": 1})
+    for first, last in blocks(wanted["sets"], wanted["block"]):
+        yield Job(
+            f"{FOLDER}/points/{first:03d}-{last:03d}.jsonl.gz",
+            "relaxed_points",
+            f"{__name__}:points",
+            {"first": first, "last": last},
+            (POINTS,),
+            record="relaxed_points_record",
+            part="REP points",
+            fits=last - first + 1,
+        )
+
+
+def points(first: int, last: int, log: str) -> Iterator[dict[str, Any]]:
+    """Lines of a block of sets; the base set, -1, comes with set 0."""
+    return import_module(POINTS).study(range(first if first else -1, last + 1))
+
+
+def _picture(kind: str, flips: float, effort: Config) -> Job:
+    return Job(
+        f"{FOLDER}/{kind}/{flips:g}.jsonl.gz",
+        "relaxed_picture",
+        f"{__name__}:picture",
+        {"kind": kind, "flips": flips, "effort": effort},
+        (PICTURES[kind], CHOICE),
+        {"choices": _choices(import_module(FITS).BLOBS, flips, 0, {})},
+        record=f"relaxed_{kind}_record",
+        part=f"REP {kind}",
+    )
+
+
+def picture(kind: str, flips: float, effort: Config, choices: str, log: str) -> Iterator[dict[str, Any]]:
+    """Methods beside the exact posterior of a made-up set, or their boundaries on it."""
+    chosen, _ = _chosen(choices, import_module(FITS).BLOBS, flips)
+    return import_module(PICTURES[kind]).study(flips, effort["split"], chosen, effort)
+
+
+def records(config: Config) -> list[Record]:
+    """What this paper's fits are folded into; curves of the made-up set come with its fits."""
+    fits = Record(
+        "relaxed_fits_record",
+        ("rep/fits", "rep/own"),
+        lambda paths: ["rep/fits.csv.gz", "rep/curves.csv.gz"],
+        f"{RECORDS}:fold_fits",
+        (RECORDS,),
+    )
+    return [fits, *(_record(kind) for kind in ("choices", "points", *PICTURES))]
+
+
+def _record(kind: str) -> Record:
+    study = f"{RECORDS}:{kind.upper()}"
+    return of_study(f"relaxed_{kind}_record", f"rep/{kind}", study, f"rep/{kind}.csv.gz")
+
+
+def tables(config: Config) -> list[str]:
+    """None that the workflow waits for."""
+    return []
+
+
+figures = tables

@@ -1,0 +1,141 @@
+"""Five points in the plane, the last mislabelled: errors of approximate posteriors [Qi & Guo 2012, figure 1].
+
+The paper does not list its points. ``points(None)`` is a set of that kind (`BASE`): two points of class +1 on
+the left, two of class -1 on the right, and far on the right a fifth that is labelled +1. ``points(seed)`` is
+one of any number of variations, each coordinate uniform on a range that holds the base set's:
+
+    two points of class +1   first coordinate on [-2, -1], second on [-1, 1]
+    two points of class -1   first coordinate on [1, 2],   second on [-1, 1]
+    the mislabelled one      first coordinate on [3, 6],   second on [-2, 2]
+
+So the first four are separated by the line through the origin on which the first coordinate is 0, and the
+fifth is on the wrong side of it. All methods have the linear kernel, by sequential sweeps to convergence; the
+exact posterior of the weights is known in closed form. Errors are the paper's: mean squared differences of
+the entries of mean and covariance.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted.exact import weights as exact
+from tilted.gaussian import Sites
+from tilted.inference import rep
+from tilted.inference.ep import EP, tilted_rule
+from tilted.inference.pep import power_rule
+from tilted.inference.rep import READINGS, Relaxation
+from tilted.inference.rule import Rule, Update
+from tilted.inference.textbook import CONVERGED, sweep_on
+from tilted.likelihoods.step import NoisyStep
+from tilted.posteriors.dense import Dense
+from tilted.posteriors.linear import Linear, weights
+from tilted.projections.moments import kl
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tilted.gaussian import Marginals
+    from tilted.inference.textbook import Sweeps
+    from tilted.likelihoods.contract import Likelihood
+
+EPS = 0.2
+"""Error rate of labels in the likelihood, which is the share of wrong labels."""
+LABELS = np.array([1.0, 1.0, -1.0, -1.0, 1.0])
+BASE = np.array([[-2.0, 1.0], [-1.5, -1.0], [1.0, -1.0], [1.5, 0.5], [4.0, 1.0]])
+LOW = np.array([[-2.0, -1.0], [-2.0, -1.0], [1.0, -1.0], [1.0, -1.0], [3.0, -2.0]])
+HIGH = np.array([[-1.0, 1.0], [-1.0, 1.0], [2.0, 1.0], [2.0, 1.0], [6.0, 2.0]])
+
+MAX_SWEEPS, TOLERANCE = 200, 1e-6
+POWERS = tuple(round(0.1 * step, 1) for step in range(1, 11))
+PENALTIES = tuple(float(f"{10.0 ** (step / 4):.3g}") for step in range(-12, 9))
+"""From 0.001 to 100, four a decade."""
+
+EXACT, PRINTED_PEP = "exact", "pep-as-described"
+COLUMNS = tuple("set method value outcome sweeps mean_error covariance_error mean_0 mean_1 seconds".split())
+"""``set`` is -1 for the base set; ``mean_0``, ``mean_1``: posterior means of the weights."""
+
+
+def points(seed: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs [5, 2] and labels -1, +1 [5], the last one wrong: the base set, or the variation of a seed."""
+    X = BASE.copy() if seed is None else np.random.default_rng(seed).uniform(LOW, HIGH)
+    return X, LABELS.copy()
+
+
+def printed_power_rule(u: float) -> Rule:
+    """Power EP with the two changes of appendix C alone, so that a whole site makes the cavity.
+
+    Consistent Power EP removes the share ``u`` of it (``inference.pep``).
+    """
+    whole = tilted_rule(lambda likelihood, y, m, v: kl(likelihood, y, m, v, u))
+
+    def update(marginals: Marginals, sites: Sites, likelihood: Likelihood, y: np.ndarray) -> Update:
+        made = whole.update(marginals, sites, likelihood, y)
+        moved = Sites(made.sites.tau / u, made.sites.nu / u)
+        return Update(moved, np.zeros(len(y)), np.zeros(len(y)), made.skipped)
+
+    return Rule(update)
+
+
+def candidates() -> Iterator[tuple[str, float]]:
+    """Every method with every value of its parameter: power, or penalty."""
+    yield "ep", 1.0
+    for method in ("pep", PRINTED_PEP):
+        yield from ((method, power) for power in POWERS)
+    for method in (*(f"rep-{reading}" for reading in READINGS), "rep-as-described"):
+        yield from ((method, penalty) for penalty in PENALTIES)
+
+
+def study(numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
+    """Lines with `COLUMNS` for each set (-1: the base set): the exact posterior, then all `candidates`."""
+    for number in numbers:
+        for method, value in ((EXACT, 1.0), *candidates()):
+            yield line_of(number, method, value)
+
+
+def line_of(number: int, method: str, value: float) -> dict[str, Any]:
+    """The line of one method, or of the exact posterior, on one set."""
+    X, y = points(None if number < 0 else number)
+    likelihood, truth = NoisyStep(EPS), _exact(number)
+    outcome, sweeps, seconds = CONVERGED, 0, 0.0
+    mean, covariance = truth.mean, truth.covariance
+    if method != EXACT:
+        posterior, began = Dense.build(Linear().matrix(X)), time.process_time()
+        end = _swept(method, value, posterior, likelihood, y)
+        mean, covariance = weights(X, end.sites)
+        outcome, sweeps, seconds = end.outcome, len(end.changes), time.process_time() - began
+    line = {"set": int(number), "method": method, "value": value, "outcome": outcome, "sweeps": sweeps}
+    errors = {
+        "mean_error": float(np.mean((mean - truth.mean) ** 2)),
+        "covariance_error": float(np.mean((covariance - truth.covariance) ** 2)),
+    }
+    return {**line, **errors, "mean_0": float(mean[0]), "mean_1": float(mean[1]), "seconds": seconds}
+
+
+@lru_cache(maxsize=4)
+def _exact(number: int) -> exact.Weights:
+    X, y = points(None if number < 0 else number)
+    return exact.sectors(X, y, NoisyStep(EPS))
+
+
+def _swept(method: str, value: float, posterior: Dense, likelihood: Likelihood, y: np.ndarray) -> Sweeps:
+    """Sweeps of one method."""
+    if method == "rep-as-described":
+        relaxation = Relaxation(value, rep.PRINTED, printed_step=True)
+        return rep.sweeps(posterior, likelihood, y, relaxation, MAX_SWEEPS, TOLERANCE, MAX_SWEEPS)
+    if method.startswith("rep-"):
+        relaxation = Relaxation(value, method.removeprefix("rep-"))
+        return rep.sweeps(posterior, likelihood, y, relaxation, MAX_SWEEPS, TOLERANCE)
+    return sweep_on(posterior, likelihood, y, RULES[method](value), MAX_SWEEPS, TOLERANCE)
+
+
+RULES: dict[str, Callable[[float], Rule]] = {
+    "ep": lambda _: EP,
+    "pep": power_rule,
+    PRINTED_PEP: printed_power_rule,
+}
+"""Rules of the methods that are not REP, by the parameter."""

@@ -1,0 +1,164 @@
+"""REP1 and REP2: errors of the posterior on sets of five points [Qi & Guo 2012, section 6.1].
+
+Parameters (u; c and, under ``corrected``, the reading) are chosen on one half of the random sets, where the
+mean logarithm of both errors is smallest, and judged on the other half; then the halves change places. The
+base set, of which the paper shows a picture, is left out of the judgement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.evidence.comparisons import Draft, Group, tested
+from papers.evidence.verdicts import NO, YES, Block, Inference, Line
+from papers.rep.claims import CLAIMS, DESCRIBED, Protocol, draft
+from papers.rep.points import EXACT, PENALTIES, PRINTED_PEP, TOLERANCE
+from tilted.inference.textbook import CONVERGED
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+    Halves = tuple[np.ndarray, np.ndarray]
+    Pick = tuple[str, float]
+    """A method and its parameter."""
+
+ERRORS = {"mean_error": "mean", "covariance_error": "covariance"}
+PEPS = ("pep", PRINTED_PEP)
+MARGIN = CLAIMS["REP1"].margin["log_error"]
+"""Smallest ratio of errors that matters, as a logarithm."""
+
+WIDE = 1.0
+"""Decades of c that are a wide range."""
+
+WIDE_MARGIN = 0.1
+"""Smallest difference of decades that matters."""
+
+SAME = 100 * TOLERANCE
+"""Largest difference of posterior means that two fits stopped at the tolerance may have."""
+
+TEST = "paired t over random sets of log error ratios, Holm; parameters chosen on the other half"
+
+
+def closer(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
+    """REP1: REP nearer to the exact posterior than EP and Power EP, for many c; Power EP further than EP."""
+    if table.empty:
+        return [Block("five points", TEST, (Line("five points", "not run", "relative"),), float, "not run")]
+    logs = _logs(table)
+    pep = (PRINTED_PEP,) if protocol is DESCRIBED else ("pep",)
+    halves = _halves(logs.index)
+    picks = [_picks(logs, halves, methods) for methods in (protocol.rep, pep)]
+    rep_chosen, pep_chosen = (_crossed(logs, halves, of_halves) for of_halves in picks)
+    drafts = []
+    for error, name in ERRORS.items():
+        ep = logs[error]["ep", 1.0]
+        drafts.append(_draft(f"REP nearer than EP: {name}", ep - rep_chosen[error]))
+        drafts.append(_draft(f"REP nearer than Power EP: {name}", pep_chosen[error] - rep_chosen[error]))
+        powers = sorted(u for method, u in logs[error] if method in pep and u < 1.0)
+        drafts += [
+            _draft(f"Power EP further than EP: {name}", logs[error][*pep, u] - ep, f"u = {u:g}")
+            for u in powers
+        ]
+    rows: dict[str, list[Line]] = {}
+    for line in tested(drafts):
+        rows.setdefault(line.row, []).append(line)
+    lines = [Group(of_row).line() for of_row in rows.values()]
+    remark = "; ".join(_picked(table, pick) for of_halves in picks for pick in of_halves)
+    return [Block("five points, chosen c", TEST, (*lines, _range(logs, protocol)), float, remark)]
+
+
+def equal_for_large(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
+    """REP2: at the largest penalty REP's posterior means are EP's, on every set."""
+    test = f"largest difference of posterior means at most {SAME:g} at c = {PENALTIES[-1]:g}, on every set"
+    quantity, unit = "largest difference", "excess"
+    if table.empty:
+        return [Block("five points", test, (Line("five points", quantity, unit),), _negative, "not run")]
+    means = table.set_index(["set", "method", "value"])[["mean_0", "mean_1"]]
+    ep = means.xs(("ep", 1.0), level=("method", "value"))
+    lines = []
+    for method in protocol.rep:
+        apart = (means.xs((method, PENALTIES[-1]), level=("method", "value")) - ep).abs().max(axis=1)
+        status = YES if len(apart) and apart.max() <= SAME else NO
+        inference = Inference(status, float(apart.min()), float(apart.max()))
+        lines.append(Line(method, quantity, unit, float(apart.max()), sample=inference, n=len(apart)))
+    return [Block("five points", test, tuple(lines), _negative)]
+
+
+def _negative(difference: float) -> float:
+    return -difference
+
+
+def _logs(table: pd.DataFrame) -> pd.DataFrame:
+    """Logarithms of the errors of the random sets: columns (error, (method, value))."""
+    lines = table[(table["set"] >= 0) & (table["method"] != EXACT)]
+    lines = lines.assign(**{error: np.log(lines[error]) for error in ERRORS})
+    return lines.pivot(index="set", columns=["method", "value"], values=list(ERRORS))
+
+
+def _halves(sets: ArrayLike) -> Halves:
+    """Sets of the first and of the second half."""
+    ordered = np.sort(np.asarray(sets))
+    return ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]
+
+
+def _picks(logs: pd.DataFrame, halves: Halves, methods: Iterable[str]) -> list[Pick]:
+    """(method, value) with the smallest mean log of both errors on either half."""
+    picks = []
+    for sets in halves:
+        mean = sum(logs[error].loc[sets].mean() for error in ERRORS)
+        # Power EP with u = 1 would be EP
+        candidates = [pick for pick in mean.index if pick[0] in methods and pick not in EPS]
+        picks.append(min(candidates, key=mean.get))
+    return picks
+
+
+EPS = [(pep, 1.0) for pep in PEPS]
+
+
+def _crossed(logs: pd.DataFrame, halves: Halves, picks: Iterable[Pick]) -> dict[str, pd.Series]:
+    """Log errors of each set with what the other half chose."""
+    import pandas as pd
+
+    first, second = picks
+    return {
+        error: pd.concat([logs[error].loc[halves[0]][second], logs[error].loc[halves[1]][first]])
+        for error in ERRORS
+    }
+
+
+def _picked(table: pd.DataFrame, pick: Pick) -> str:
+    """What was chosen, and on how many random sets it did not converge."""
+    method, value = pick
+    outcomes = table["outcome"][(table["set"] >= 0) & (table["method"] == method) & (table["value"] == value)]
+    missed = int((outcomes != CONVERGED).sum())
+    ended = f" (not converged {missed} of {len(outcomes)})" if missed else ""
+    return f"chosen {method} {value:g}{ended}"
+
+
+def _draft(row: str, difference: pd.Series, note: str = "") -> Draft:
+    values = difference.dropna().to_numpy()
+    return draft(row, "log ratio of the errors", "relative", values, MARGIN, note)
+
+
+def _range(logs: pd.DataFrame, protocol: Protocol) -> Line:
+    """Decades of c, of the grid's steps, at which both errors are smaller than EP's by what matters."""
+    step = float(np.log10(PENALTIES[1] / PENALTIES[0]))
+    widths = {}
+    for method in protocol.rep:
+        nearer = [
+            np.all([logs[error]["ep", 1.0] - logs[error][method, c] > MARGIN for error in ERRORS], axis=0)
+            for c in PENALTIES
+        ]
+        widths[method] = step * np.sum(nearer, axis=0)
+    best = max(widths, key=lambda method: widths[method].mean())
+    quantity = f"decades of c nearer than EP - {WIDE:g}"
+    note = f"{best.removeprefix('rep-')}: {widths[best].mean():.2f} decades on average"
+    decades = draft("a wide range of c", quantity, "excess", widths[best] - WIDE, WIDE_MARGIN, note)
+    return tested([decades])[0]
+
+
+OF_POINTS = {"REP1": closer, "REP2": equal_for_large}
+"""Claims that the five points decide."""

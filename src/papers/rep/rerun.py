@@ -1,0 +1,186 @@
+"""Lines of the relaxed-EP paper's records made again (`papers.evidence.verify`).
+
+Fits, curves, choices, five points and boundaries are repeated at the recorded lengthscale and value; fits
+from scratch too, with both chosen anew. The exact posterior is repeated as a whole, sampling included, or not
+at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.data import DataError, relaxed
+from papers.evidence import records
+from papers.evidence.verified import FIXED, SCRATCH
+from papers.evidence.verify import compared, reported
+from papers.rep import boundary, choice, exact, fits, points
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+    from papers.data import Dataset
+    from papers.evidence.verified import Outcome
+    from papers.evidence.verify import Context
+
+    Line = dict[str, Any]
+    Made = Iterator[tuple[Line, Sequence[Outcome] | str]]
+
+ROUNDING = 1e-4
+"""Largest relative difference of a lengthscale from that of the grid of which a file has some digits."""
+
+ROUNDED = 0.5 * 10.0**-boundary.DECIMALS
+"""Largest difference of a probability that a file has so many decimals of."""
+
+BY_ENGINE, FEW = ("ep-engine", "rep-engine"), 50
+"""Methods whose runs of more than a few sweeps are chaotic: the last bit of a lengthscale moves their end."""
+
+ENGINE = "a long run of the engine is chaotic"
+SIGMAS = 4.0
+CHAINS = "chains part after a rounding, and agree to the Monte-Carlo error"
+NOT_SAMPLED = "the exact posterior is sampled from scratch only (minutes)"
+
+
+def _each(
+    outcomes_of: Callable[[Line, Context], list[Outcome] | str], lines: pd.DataFrame, context: Context
+) -> Made:
+    """Lines made again one by one, as far as there are the data."""
+    for line in lines.to_dict("records"):
+        try:
+            yield line, outcomes_of(line, context)
+        except DataError as error:
+            yield line, str(error)
+
+
+def _of_fit(line: Line, context: Context) -> list[Outcome]:
+    """A fit with its parameters; from scratch, with these by cross-validation."""
+    made = _fitted(line, line, context.mirror)
+    outcomes = [compared(FIXED, context.study, line, made)]
+    if line["scratch"]:
+        chosen = _chosen(line["dataset"], line["flips"], line["chosen_on"], line["method"], context.mirror)
+        made = made if _is_same(line, chosen) else _fitted(line, chosen, context.mirror)
+        outcomes.append(compared(SCRATCH, context.study, line, {**made, **chosen}))
+    long = line["method"] in BY_ENGINE and max(line["sweeps"], made["sweeps"]) > FEW
+    return [reported(outcome, ENGINE) for outcome in outcomes] if long else outcomes
+
+
+def _of_curve(line: Line, context: Context) -> list[Outcome]:
+    """A change of the weights, of a fit with the parameters that its record has."""
+    from papers.rep.records import FIT, FITS  # whose curves are made again here
+
+    fits_of = records.load(FITS, context.folder).set_index(list(FIT))
+    recorded = fits_of.loc[tuple(line[name] for name in FIT)]
+    changes, sweep = _fitted(line, recorded, context.mirror)["changes"], line["sweep"]
+    change = changes[sweep - 1] if sweep <= len(changes) else None
+    return [compared(FIXED, context.study, line, {"change": change})]
+
+
+def _of_choice(line: Line, context: Context) -> list[Outcome]:
+    """Cross-validated scores of one method at one lengthscale and value."""
+    X, _, y, _ = _parts(line["dataset"], line["split"], line["flips"], context.mirror)
+    pair = line["method"], line["value"]
+    lengthscale = _unrounded(line["lengthscale"], X.shape[1])
+    epsilon = fits.epsilon_of(line["dataset"], line["flips"])
+    scores = choice.cross_validated(X, y, line["split"], lengthscale, epsilon, [pair])[pair]
+    outcome = compared(FIXED, context.study, line, scores)
+    return [reported(outcome, ENGINE) if line["method"] in BY_ENGINE else outcome]
+
+
+def _of_points(line: Line, context: Context) -> list[Outcome]:
+    """One method on one set of five points."""
+    made = points.line_of(line["set"], line["method"], line["value"])
+    return [compared(FIXED, context.study, line, made)]
+
+
+again_fits = partial(_each, _of_fit)
+again_curves = partial(_each, _of_curve)
+again_choices = partial(_each, _of_choice)
+again_points = partial(_each, _of_points)
+
+
+def again_exact(lines: pd.DataFrame, context: Context) -> Made:
+    """Methods beside the exact posterior, which is sampled once for all, if any line is from scratch."""
+    for line in lines.to_dict("records"):
+        if not lines["scratch"].any():
+            yield line, NOT_SAMPLED
+            continue
+        where = line["flips"], line["split"], _unrounded(line["lengthscale"], 2)
+        truth = exact.sampled(*where, line["chains"], line["iterations"])
+        made = exact.line_of(truth, *where, line["method"], line["value"])
+        outcome = compared(SCRATCH, context.study, line, made)
+        yield line, [reported(outcome, CHAINS) if _is_within_monte_carlo(line, made) else outcome]
+
+
+def _is_within_monte_carlo(line: Line, made: Line) -> bool:
+    """Whether two samples say the same, to `SIGMAS` of what the recorded mean error is of an exact method."""
+    if made["outcome"] != line["outcome"] or made["outcome"] == fits.FAILED:
+        return False
+    margin = SIGMAS * line["monte_carlo_error"]
+    return all(abs(made[name] - line[name]) <= margin for name in exact.ERRORS)
+
+
+def again_boundary(lines: pd.DataFrame, context: Context) -> Made:
+    """Probabilities at places of a picture, whose inference is made once for all of them."""
+    picture = ["flips", "split", "method", "value", "lengthscale"]
+    for (flips, split, method, value, lengthscale), of_picture in lines.groupby(picture, dropna=False):
+        settings = (None, None) if method == boundary.BAYES else (value, _unrounded(lengthscale, 2))
+        places = of_picture[["x", "y"]].to_numpy()
+        drawn = boundary.picture_of(places, flips, split, method, *settings)
+        for line, probability in zip(of_picture.to_dict("records"), drawn.probability, strict=True):
+            rounded = np.clip(probability - line["probability"], -ROUNDED, ROUNDED)
+            made = {"outcome": drawn.outcome, "sweeps": drawn.sweeps, "probability": probability - rounded}
+            yield line, [compared(FIXED, context.study, line, made)]
+
+
+def _fitted(line: Line, chosen: Mapping[str, Any], mirror: str | None) -> Line:
+    """The record of the fit of a line with some value and lengthscale."""
+    where = line["dataset"], line["flips"], line["split"], line["method"]
+    return _fit(*where, chosen["value"], chosen["lengthscale"], mirror)
+
+
+@lru_cache(maxsize=64)
+def _fit(
+    dataset: str,
+    flips: float,
+    split: int,
+    method: str,
+    value: float,
+    lengthscale: float,
+    mirror: str | None,
+) -> Line:
+    parts = _parts(dataset, split, flips, mirror)
+    lengthscale = _unrounded(lengthscale, parts[0].shape[1])
+    epsilon, most = fits.epsilon_of(dataset, flips), fits.max_sweeps_of(dataset)
+    return fits.run_cell(parts, method, value, lengthscale, epsilon, most)
+
+
+@lru_cache(maxsize=16)
+def _chosen(dataset: str, flips: float, split: int, method: str, mirror: str | None) -> Line:
+    """Value and lengthscale that cross-validation on a training part chooses."""
+    lines = choice.lines(dataset, flips, split, _data(dataset, mirror), [method])
+    value, lengthscale = choice.chosen(lines)[method]
+    return {"value": value, "lengthscale": lengthscale}
+
+
+def _is_same(line: Line, chosen: Mapping[str, Any]) -> bool:
+    return line["value"] == chosen["value"] and bool(np.isclose(line["lengthscale"], chosen["lengthscale"]))
+
+
+def _parts(dataset: str, split: int, flips: float, mirror: str | None) -> fits.Parts:
+    return fits.parts_of(dataset, split, flips, _data(dataset, mirror))
+
+
+@lru_cache(maxsize=4)
+def _data(name: str, mirror: str | None) -> Dataset | None:
+    return None if name == fits.BLOBS else relaxed.load(name, mirror=mirror)
+
+
+def _unrounded(lengthscale: float, n_features: int) -> float:
+    """The lengthscale of the grid of choices that a file has some digits of."""
+    nearest = min(choice.lengthscales(n_features), key=lambda tried: abs(tried - lengthscale))
+    return nearest if abs(nearest - lengthscale) <= ROUNDING * nearest else lengthscale

@@ -1,0 +1,239 @@
+"""Tables of the relaxed-EP paper's studies: ``rep_errors.csv`` and, to read, ``rep.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.evidence.grid import grid, items
+from papers.evidence.store import write_text
+from papers.rep.claims import EP, NAMES, SPAM, UCI, once
+from papers.rep.fits import BLOBS, FAILED
+from papers.rep.methods import METHODS
+from papers.rep.points import EXACT as TRUTH
+from papers.rep.points_claims import ERRORS
+from papers.rep.records import CHOICES, EXACT, FITS, POINTS
+from tilted.inference.textbook import CONVERGED, DIVERGED, UNSETTLED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from papers.evidence.study import Study
+
+TITLE = "Relaxed EP for Gaussian-process classification"
+INTRODUCTION = """\
+"Message passing with relaxed moment matching" (Qi and Guo, 2012) claims that EP gains accuracy and stability
+by a relaxation factor around each site. All with the noisy-step likelihood; lengthscale, penalty c and power
+u are chosen by three-fold cross-validation on the training part of one split. The paper prints no numbers,
+only figures, and its data partitions are not available: ours have its sizes and numbers."""
+FILES = ("rep_errors.csv", "rep.md")
+ORDER = (BLOBS, *UCI, SPAM)
+CELL = ["dataset", "flips", "method"]
+ENDS = (CONVERGED, DIVERGED, UNSETTLED, FAILED)
+HEADER = tuple("Data|Method|c or u|Length|Conv.|Div.|Uns.|Sweeps|Error, %|NLL|CPU, s".split("|"))
+LEGEND = """\
+Conv., Div., Uns.: runs that converged, diverged (an improper cavity, marginal or posterior), and did neither
+within 100 (made-up set) or 40 sweeps; the engine has 1000, which are cheaper. A run that failed counts under
+Uns., has no scores, and is named below. Sweeps: median of the runs that converged. Error (mean and sd over
+splits) and NLL are of the test part, of every other run at its last proper posterior. Length: chosen
+lengthscale; it and the parameter are chosen once for a data set."""
+ALIKE = """\
+Errors by three-fold cross-validation on the training part of split 0, whence every method has its
+lengthscale: at its own, and at EP's (each with its best parameter there). How much of a difference between
+test errors is that choice; the folds are few, and one label more or less is no difference."""
+
+
+POINTS_HEADER = ("Method", "c or u", "Conv.", "Div.", "Uns.", "Mean", "Cov.", "Base: mean", "cov.", "outcome")
+BESIDE = """\
+Root mean square errors of the latents at 400 training points, means in exact standard deviations and log
+variances; percent of the means with the wrong sign; what the mean's error would be of an exact method
+(Monte Carlo); largest R-hat. All at EP's lengthscale."""
+
+
+def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path, provenance: list[str]) -> list[Path]:
+    """Write `FILES`.
+
+    Parameters
+    ----------
+    frames : mapping
+        Study -> its lines.
+    folder : path
+    provenance : list of str
+        Lines at the end.
+    """
+    csv = summary(frames[FITS]).to_csv(index=False, lineterminator="\n", float_format="%.6g")
+    return [
+        write_text(Path(folder, FILES[0]), csv),
+        write_text(Path(folder, FILES[1]), markdown(frames, provenance)),
+    ]
+
+
+def summary(fits: pd.DataFrame) -> pd.DataFrame:
+    """A line for each data set, share of flips and method: parameters, outcomes, sweeps and scores."""
+    fits = once(fits)
+    ends = {f"n_{name}": fits["outcome"] == name for name in ENDS}
+    fits = fits.assign(**ends, sweeps=fits["sweeps"].where(ends[f"n_{CONVERGED}"]))
+    table = fits.groupby(CELL).agg(
+        value=("value", "first"),
+        lengthscale=("lengthscale", "first"),
+        n_fits=("outcome", "size"),
+        **{name: (name, "sum") for name in ends},
+        sweeps=("sweeps", "median"),
+        error=("error", _mean),
+        error_sd=("error", "std"),
+        nll=("nll", _mean),
+        nll_sd=("nll", "std"),
+        seconds=("seconds", _mean),
+    )
+    return table.loc[sorted(table.index, key=_place)].reset_index()
+
+
+def _mean(values: pd.Series) -> float:
+    """Summed in pairs, unlike those of groups: the last digit is that of all other tables."""
+    return values.mean()
+
+
+def _place(cell: tuple[str, float, str]) -> tuple[int, float, int]:
+    dataset, flips, method = cell
+    return ORDER.index(dataset), flips, list(METHODS).index(method)
+
+
+def name(dataset: str, flips: float) -> str:
+    """A data set with its share of flipped labels."""
+    return NAMES.get(dataset, "Made-up") + (f" {100 * flips:g} %" if flips else "")
+
+
+def cells(fits: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Rows under `HEADER`."""
+    rows: list[tuple[str, ...]] = []
+    for line in summary(fits).itertuples():
+        parameter = METHODS[line.method].name
+        rows.append(
+            (
+                name(line.dataset, line.flips),
+                line.method,
+                f"{parameter} = {line.value:g}" if parameter else "",
+                f"{line.lengthscale:.3g}",
+                f"{line.n_converged}",
+                f"{line.n_diverged}",
+                f"{line.n_unsettled + line.n_failed}",
+                "-" if np.isnan(line.sweeps) else f"{line.sweeps:g}",
+                f"{100 * line.error:.2f} ± {100 * line.error_sd:.2f}",
+                f"{line.nll:.4f}",
+                f"{line.seconds:.2f}",
+            )
+        )
+    return rows
+
+
+def markdown(frames: Mapping[Study, pd.DataFrame], provenance: list[str]) -> str:
+    """Everything to read, legible as plain text."""
+    about = [f"`{name}`: {method.about}" for name, method in METHODS.items()]
+    text = [f"# {TITLE}", "", *INTRODUCTION.splitlines(), "", *items(about), ""]
+    fits = frames[FITS]
+    for title, lines in (
+        ("Test errors", _errors(fits)),
+        ("All methods at EP's lengthscale", _alike(frames[CHOICES], once(fits))),
+        ("Five points", _points(frames[POINTS])),
+        ("Beside the exact posterior", _exact(frames[EXACT])),
+        ("Parameters chosen once, or on every split", _own(fits)),
+        ("Failures", [] if fits.empty else items(_failures(fits))),
+        ("Provenance", provenance),
+    ):
+        if lines:
+            text += [f"## {title}", "", *lines, ""]
+    return "\n".join(text).rstrip() + "\n"
+
+
+def _errors(fits: pd.DataFrame) -> list[str]:
+    return [] if fits.empty else [*LEGEND.splitlines(), "", *grid(HEADER, "llrrrrrrrrr", cells(fits))]
+
+
+def _alike(choices: pd.DataFrame, fits: pd.DataFrame) -> list[str]:
+    """Cross-validated errors of all methods at their own lengthscale and at EP's."""
+    chosen = fits.groupby(CELL)["lengthscale"].first()
+    scored = choices[choices["split"] == 0].dropna(subset="error")
+    tried = dict(iter(scored.groupby(CELL)))
+    rows = []
+    for cell in sorted(tried.keys() & set(chosen.index), key=_place):
+        dataset, flips, method = cell
+        if (dataset, flips, EP) not in chosen.index:
+            continue
+        row = [name(dataset, flips), method]
+        for lengthscale in (chosen[cell], chosen[dataset, flips, EP]):
+            row += [f"{lengthscale:.3g}", _best_error(tried[cell], lengthscale)]
+        rows.append(row)
+    header = ("Data", "Method", "Length", "Error, %", "EP's length", "Error there, %")
+    return [*ALIKE.splitlines(), "", *grid(header, "llrrrr", rows)] if rows else []
+
+
+def _best_error(tried: pd.DataFrame, lengthscale: float) -> str:
+    """The smallest error of any parameter at a lengthscale, in percent; "-" without any."""
+    errors = tried[np.isclose(tried["lengthscale"], lengthscale)]["error"]
+    return f"{100 * errors.min():.2f}" if len(errors) else "-"
+
+
+def _points(table: pd.DataFrame) -> list[str]:
+    """Outcomes and mean log errors of the random sets, and errors of the base set, at every parameter."""
+    if table.empty:
+        return []
+    rows = []
+    for (method, value), lines in table[table["method"] != TRUTH].groupby(["method", "value"], sort=False):
+        drawn, base = lines[lines["set"] >= 0], lines[lines["set"] < 0]
+        counts = [f"{int((drawn['outcome'] == end).sum())}" for end in (CONVERGED, DIVERGED, UNSETTLED)]
+        means = [np.exp(np.log(sets[error]).mean()) for sets in (drawn, base) for error in ERRORS]
+        ended = ", ".join(base["outcome"])
+        rows.append((method, f"{value:g}", *counts, *(f"{mean:.2e}" for mean in means), ended))
+    n = table[table["set"] >= 0]["set"].nunique()
+    intro = (
+        f"Mean squared errors of the posterior mean and covariance of the weights on {n} random sets "
+        "(geometric means) and on the base set."
+    )
+    return [*_wrapped(intro), "", *grid(POINTS_HEADER, "lrrrrrrrrl", rows)]
+
+
+def _exact(table: pd.DataFrame) -> list[str]:
+    if table.empty:
+        return []
+    rows = [
+        (
+            f"{100 * line.flips:g} %",
+            line.method,
+            line.outcome,
+            f"{line.mean_error:.3f}",
+            f"{line.variance_error:.3f}",
+            f"{100 * line.wrong_sign:.1f}",
+            f"{line.monte_carlo_error:.3f}",
+            f"{line.r_hat_max:.3f}",
+        )
+        for line in table.itertuples()
+    ]
+    header = ("Flipped", "Method", "Outcome", "Mean", "Variance", "Sign, %", "M. C.", "R-hat")
+    return [*BESIDE.splitlines(), "", *grid(header, "lllrrrrr", rows)]
+
+
+def _wrapped(text: str) -> list[str]:
+    return [line.removeprefix("- ").strip() for line in items([text])]
+
+
+def _own(fits: pd.DataFrame) -> list[str]:
+    """Errors with parameters of the split's own training part, beside those chosen on split 0."""
+    own = fits[fits["chosen_on"] > 0]
+    if own.empty:
+        return []
+    pairs = own.merge(once(fits), on=[*CELL, "split"], suffixes=("", "_once"))
+    rows = []
+    for (dataset, flips, method), lines in pairs.groupby(CELL, sort=False):
+        errors = (f"{100 * lines[score].mean():.2f}" for score in ("error_once", "error"))
+        rows.append((name(dataset, flips), method, f"{len(lines)}", *errors))
+    return grid(("Data", "Method", "Splits", "Once, %", "Own, %"), "llrrr", rows)
+
+
+def _failures(fits: pd.DataFrame) -> list[str]:
+    return [
+        f"{name(line.dataset, line.flips)}, split {line.split}, {line.method}: {line.reason}"
+        for line in fits[fits["outcome"] == FAILED].itertuples()
+    ]

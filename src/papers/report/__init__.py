@@ -1,0 +1,1 @@
+"""The whole reproduction as one page."""

@@ -1,0 +1,176 @@
+"""The four papers as the report shows them: names, documents, figures and the claims a figure belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from papers.pep import digits_results
+from papers.pep import words as pep_words
+from papers.pesc import figures as pesc_figures
+from papers.qp import fidelity, protocols
+from papers.qp import figures as qp_figures
+from papers.rep import figures as rep_figures
+
+if TYPE_CHECKING:
+    from papers.evidence.claims import Claim
+
+
+class Paper(NamedTuple):
+    """A paper.
+
+    Attributes
+    ----------
+    key : str
+        With which the names of its claims begin.
+    short, citation : str
+    prints : str
+        What of it can be put beside our numbers, in a sentence.
+    documents : tuple of str
+        Files of the tables' folder, in the order shown.
+    beside : tuple of (str, str)
+        Document and heading of the tables with published numbers, shown first.
+    captions : mapping
+        Figure -> caption; empty for the QP paper, whose figures are one a protocol.
+    """
+
+    key: str
+    short: str
+    citation: str
+    prints: str
+    documents: tuple[str, ...]
+    beside: tuple[tuple[str, str], ...] = ()
+    captions: Mapping[str, str] = {}
+
+
+PAPERS = (
+    Paper(
+        "QP",
+        "Quantile propagation",
+        'Zhang, Walder, Bonilla, Rizoiu and Xie, "Quantile Propagation for Wasserstein-Approximate Gaussian '
+        'Processes", NeurIPS 2020',
+        "The paper prints its Table 1; Figure 1 shows points without numbers, for which its claims QP5 and "
+        "QP6 stand.",
+        ("qp_table1", "qp_fidelity", "qp_truth", "lookup"),
+    ),
+    Paper(
+        "PEP",
+        "Power EP with pseudo-points",
+        'Bui, Yan and Turner, "A Unifying Framework for Gaussian Process Pseudo-Point Approximations using '
+        'Power Expectation Propagation", JMLR 2017',
+        "The paper prints a few shares of experiments won, below beside ours; everything else is a figure, "
+        "for which the claims and the numbers in its text stand.",
+        ("pep", "pep_classification", "pep_classification_corrected", "pep_mnist", "pep_starts"),
+        (
+            ("pep", "Experiments won, ours and published"),
+            ("pep_classification", "Experiments won, ours and published"),
+            ("pep_classification_corrected", "Experiments won, ours and published"),
+        ),
+        pep_words.CAPTIONS | digits_results.CAPTIONS,
+    ),
+    Paper(
+        "REP",
+        "Relaxed EP",
+        'Qi and Guo, "Message Passing with Relaxed Moment Matching", 2012',
+        "The paper prints no numbers, only figures: its claims stand for them.",
+        ("rep",),
+        (),
+        rep_figures.CAPTIONS,
+    ),
+    Paper(
+        "PESC",
+        "Entropy search with constraints",
+        'Hernández-Lobato, Gelbart, Hoffman, Adams and Ghahramani, supplement of "Predictive Entropy Search '
+        'for Bayesian Optimization with Unknown Constraints", ICML 2015',
+        "The supplement derives its EP and prints neither tables nor figures of it: its claims stand for "
+        "them.",
+        ("pesc",),
+        (),
+        pesc_figures.CAPTIONS,
+    ),
+)
+
+
+CORRECTED = "corrected"
+"""Protocol, and folder, of the figures that further papers have under a second one."""
+
+Place = tuple[int, str]
+"""Number and panel of a figure in a paper."""
+
+
+NAMES = {"published": "Table 1, above", "paired": "Table 1, above"}
+"""What figures of ours show that are none of the paper's."""
+
+
+class Figure(NamedTuple):
+    """A figure's file, caption, what it is called, the claims it belongs to, and whether it comes first."""
+
+    path: Path
+    caption: str
+    name: str
+    claims: tuple[str, ...]
+    first: bool
+
+
+def figures(paper: Paper, folder: str | Path, claims: Mapping[str, Claim]) -> list[Figure]:
+    """The PNG figures of a paper.
+
+    Parameters
+    ----------
+    paper : Paper
+    folder : path
+        Of all figures.
+    claims : mapping
+        By name; where they stand in the paper names figures.
+    """
+    shown = {name: places(claim.where) for name, claim in claims.items() if claim.paper == paper.key}
+    found = [(path, caption) for path, caption in _files(paper, Path(folder)) if path.is_file()]
+    return [_figure(paper, path, caption, shown) for path, caption in found]
+
+
+def _files(paper: Paper, folder: Path) -> Iterable[tuple[Path, str]]:
+    if paper.captions:
+        for part in (folder / paper.key.lower(), folder / paper.key.lower() / CORRECTED):
+            for name in sorted(paper.captions, key=_order):
+                yield part / f"{name}.png", paper.captions[name]
+        return
+    for protocol in protocols.names():
+        for name in qp_figures.CAPTIONS:
+            path = folder / protocol / f"{name}.png"
+            yield path, f"{qp_figures.CAPTIONS[name]} Protocol {protocol}."
+    yield folder / "qp_truth.png", qp_figures.CAPTIONS["qp_truth"]
+
+
+def _figure(paper: Paper, path: Path, caption: str, shown: Mapping[str, set[Place]]) -> Figure:
+    number = re.fullmatch(r"figure(\d+)([a-z]?)(_\w+)?", path.stem)
+    ours = (int(number[1]), number[2]) if number else (0, "")
+    claims = tuple(name for name, places in shown.items() if any(_same(ours, place) for place in places))
+    name = f"figure {number[1]}{number[2]}" if number else NAMES.get(path.stem, "")
+    if path.parent.name == CORRECTED and paper.captions:
+        return Figure(path, f"{caption} Protocol: {CORRECTED}.", name, claims, False)
+    return Figure(path, caption, name, claims, bool(claims) if paper.key == "PEP" else _is_first(paper, path))
+
+
+def _is_first(paper: Paper, path: Path) -> bool:
+    """Whether it is of no protocol, or of the one that repeats the paper's numbers."""
+    return bool(paper.captions) or path.stem == "qp_truth" or path.parent.name == fidelity.PROTOCOL
+
+
+def _same(ours: Place, theirs: Place) -> bool:
+    """Whether a claim's place is a figure of ours; a claim on one panel belongs to the whole figure."""
+    return ours[0] == theirs[0] and (ours[1] == theirs[1] or not ours[1] or not theirs[1])
+
+
+def _order(name: str) -> tuple[int, str]:
+    return int((re.findall(r"\d+", name) or ["99"])[0]), name
+
+
+def places(where: str) -> set[Place]:
+    """Figures that a place in a paper names: ``figures 2-4 and 7b`` are 2, 3, 4 and panel b of 7."""
+    found = set()
+    for text in re.findall(r"[Ff]igures? ((?:\d+[a-z]?(?:-|, | and )?)+)", where):
+        for first, last, panel in re.findall(r"(\d+)(?:-(\d+))?([a-z]?)", text):
+            found |= {(number, panel) for number in range(int(first), int(last or first) + 1)}
+    return found

@@ -1,0 +1,37 @@
+"""Corrections to EP: nearer to the exact posterior, from EP's fixed point.
+
+The rooms, in reading order:
+
+``expansion``
+    EP's fixed point as corrections see it, and the latents that are asked for;
+``evidence``
+    the log evidence to second order in the cumulants that EP neglects;
+``factors``
+    cheap marginals: every datum corrects the marginal of a latent by itself;
+``conditioned``, ``full``
+    nearly exact marginals: EP conditioned on the latent, with the evidence's correction inside;
+``densities``
+    what marginals become: Gaussians times splines, their moments and predictions;
+``marginals``
+    both grades with a figure of trust, and EP's Gaussian where a correction is not to be trusted.
+
+``tilted.fit(...).corrected(X)`` and ``.corrected_evidence()`` are the front door.
+"""
+
+from tilted.corrections.evidence import Evidence, correct_evidence, correction_gradient
+from tilted.corrections.expansion import Expansion, Queries, expand, queries
+from tilted.corrections.marginals import GRADES, Corrected, CorrectionWarning, correct_marginals
+
+__all__ = [
+    "GRADES",
+    "Corrected",
+    "CorrectionWarning",
+    "Evidence",
+    "Expansion",
+    "Queries",
+    "correct_evidence",
+    "correct_marginals",
+    "correction_gradient",
+    "expand",
+    "queries",
+]

@@ -1,0 +1,198 @@
+"""EP's fixed point as corrections see it: tilted distributions, their cumulants, and posterior covariances.
+
+With q(f) = N(mean, Sigma) EP's posterior and eps_i = p(y_i | f_i) / site_i, normalised so that E_q[eps_i] =
+1, the exact posterior is q(f) prod_i eps_i(f_i) times Z_EP / Z, and Z / Z_EP = E_q[prod_i eps_i]. All
+corrections are approximations of one of these products [Opper, Paquet & Winther 2013; Cseke & Heskes 2011].
+eps_i q_i is the tilted distribution, which has the mean and variance of q_i at EP's fixed point; so the
+cumulants from the third on say all that eps_i adds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilted.gaussian import Sites, cavity, log_site_integral
+from tilted.inference.engine import infer
+from tilted.inference.ep import EP
+from tilted.inference.options import Options
+from tilted.likelihoods.shape import Shape, shape_of
+from tilted.numerics import linalg
+from tilted.numerics.linalg import NotPositiveDefinite
+
+if TYPE_CHECKING:
+    from tilted.inference.result import Inference
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.dense import Dense, DenseState
+
+TOLERANCE = 1e-8  # of EP's residual: terms of first and second order in what is left are neglected
+MIRRORED = -5.0  # log odds of -f that corrections of f may neglect
+LOBES = 0.6  # (skewness^2 + 1) / (kurtosis + 3): 5/9 for a uniform or exponential density, 1 for two points
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """EP's fixed point at N data.
+
+    Attributes
+    ----------
+    prior : Dense
+    likelihood : Likelihood
+    y : array [N]
+    inference : Inference
+        EP's.
+    log_terms : array [N]
+        log of the tilted normaliser minus that of cavity times site.
+    shape : Shape
+        Skewness and excess kurtosis [N] of the tilted distributions.
+    options : Options
+        How EP was iterated.
+    """
+
+    prior: Dense = field(repr=False)
+    likelihood: Likelihood
+    y: np.ndarray = field(repr=False)
+    inference: Inference[DenseState] = field(repr=False)
+    log_terms: np.ndarray = field(repr=False)
+    shape: Shape = field(repr=False)
+    options: Options
+
+    def correlations(self) -> np.ndarray:
+        """Posterior correlations [N, N] with zeros on the diagonal.
+
+        Where all precisions are positive, from B^-1 (``posteriors.dense``): Sigma = S^-1/2 (I - B^-1) S^-1/2.
+        """
+        state = self.inference.state
+        tau, v = state.sites.tau, state.marginals.variance
+        if state.root is None and np.all(tau > 0):
+            P, scale = linalg.mirror_lower(linalg.gram_lower(state.factor)), -1.0 / np.sqrt(tau * v)
+            P *= -scale
+        else:
+            P, scale = self.prior.covariance(state), 1.0 / np.sqrt(v)
+            P *= scale
+        P *= scale[:, None]
+        P.flat[:: len(P) + 1] = 0.0
+        return np.clip(P, -1.0, 1.0, out=P)
+
+    @cached_property
+    def mirror_odds(self) -> float:
+        """log of the mass of -f against that of f where both have the same likelihood, about; else -inf.
+
+        By the evidence with mirrored sites. A posterior with a second lobe at -f is none that corrections of
+        one lobe get near to.
+        """
+        y, f = self.y[:, None], np.array([0.3, 1.0, 4.0])
+        if not np.array_equal(self.likelihood.log_likelihood(y, f), self.likelihood.log_likelihood(y, -f)):
+            return -np.inf
+        state = self.inference.state
+        if not np.any(state.sites.nu):
+            return 0.0
+        mirrored = Sites(state.sites.tau, -state.sites.nu)
+        return self.prior.condition(mirrored).log_normaliser - state.log_normaliser
+
+    @property
+    def concern(self) -> str:
+        """Why nothing can be corrected from here, or nothing."""
+        if not self.inference.status.converged:
+            return f"EP did not converge ({self.inference.status.message})"
+        if self.mirror_odds > MIRRORED:
+            return f"the posterior has a second lobe at -f (exp({self.mirror_odds:.2g}) of the mass)"
+        return ""
+
+    @property
+    def lobes(self) -> np.ndarray:
+        """Whether each tilted distribution [N] has more than one lobe, by its bimodality coefficient."""
+        return (self.shape.skewness**2 + 1.0) / (self.shape.kurtosis + 3.0) > LOBES
+
+
+class Queries(NamedTuple):
+    """Q latents f* and how they go with the data.
+
+    Attributes
+    ----------
+    cross : array [Q, N]
+        Prior covariances with the latents of the data.
+    prior_mean, prior_variance : arrays [Q]
+    mean, variance : arrays [Q]
+        Of EP's posterior.
+    covariance : array [Q, N]
+        EP's posterior covariances with the latents of the data.
+    """
+
+    cross: np.ndarray
+    prior_mean: np.ndarray
+    prior_variance: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    covariance: np.ndarray
+
+    def part(self, rows: np.ndarray | slice) -> Queries:
+        """Some of the latents."""
+        return Queries(*(values[rows] for values in self))
+
+
+def expand(
+    prior: Dense,
+    likelihood: Likelihood,
+    y: np.ndarray,
+    start: Sites | None = None,
+    options: Options | None = None,
+) -> Expansion:
+    """EP's fixed point, iterated from ``start`` (flat sites by default) to a tolerance of at most 1e-8.
+
+    Parameters
+    ----------
+    prior : Dense
+        Without independent noise of f given h.
+    likelihood : Likelihood
+    y : array [N]
+    start : Sites, optional
+        Of any method; flat sites take over where they give no proper posterior.
+    options : Options, optional
+        Precisions are not clipped, and the residual is that of the marginals, whatever these say.
+
+    Raises
+    ------
+    ValueError
+        For a prior with independent noise.
+    NotPositiveDefinite
+        If there is no proper posterior.
+    """
+    if np.any(prior.extra):
+        raise ValueError("corrections are for dense posteriors without independent noise of f given h")
+    options = options or Options()
+    tight = min(options.tolerance, TOLERANCE)
+    options = replace(options, stop="marginals", min_precision=-np.inf, tolerance=tight)
+    rule = EP
+    try:
+        found = infer(prior, likelihood, y, rule, options, start)
+    except NotPositiveDefinite:
+        if start is None:
+            raise
+        found = infer(prior, likelihood, y, rule, options)
+    marginals, sites = found.state.marginals, found.sites
+    m, v = cavity(marginals.mean, marginals.variance, sites.tau, sites.nu)
+    proper = np.isfinite(v) & (v > 0)
+    m, v = np.where(proper, m, 0.0), np.where(proper, v, 1.0)
+    log_terms = likelihood.tilted(y, m, v).log_z - log_site_integral(m, v, sites.tau, sites.nu)
+    return Expansion(prior, likelihood, y, found, log_terms, shape_of(likelihood, y, m, v), options)
+
+
+def queries(
+    base: Expansion, cross: np.ndarray, prior_mean: float | np.ndarray, prior_variance: float | np.ndarray
+) -> Queries:
+    """EP's posterior of latents with prior covariances ``cross`` [Q, N] with the data's.
+
+    The data's own latents have ``cross`` rows of the prior covariance matrix.
+    """
+    state = base.inference.state
+    mean, variance = state.predict(cross, prior_variance, prior_mean)
+    W = state.inner_precision()
+    covariance = cross - (cross @ W) @ base.prior.K
+    means, variances = (
+        np.broadcast_to(np.asarray(x, dtype=float), mean.shape) for x in (prior_mean, prior_variance)
+    )
+    return Queries(cross, means, variances, mean, variance, covariance)

@@ -1,0 +1,172 @@
+"""Corrected marginals of single latents, and whether to believe them.
+
+Each comes in a cheap and a nearly exact grade. A latent whose correction is not to be trusted gets EP's
+Gaussian, and the message says how many did and why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted.corrections.densities import Densities, join
+from tilted.corrections.factors import cheap, gaussians
+from tilted.corrections.full import SMOOTH, nearly_exact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tilted.corrections.expansion import Expansion, Queries
+
+CHEAP, NEARLY_EXACT = GRADES = ("cheap", "nearly-exact")
+CORRELATED = 0.05  # with a datum whose tilted distribution has two lobes, from where that concerns a latent
+FALLEN = 10.0  # nats by which a log density has to be below its top where it is cut off
+NOTHING = 0.02  # change of a marginal (`change`) that needs no second opinion
+LARGEST_CHANGE = 1.0  # that a cheap correction may make
+# second against first order, of log-concave likelihoods and of others, and changes that are too slight to ask
+LARGEST, SLIGHT = {True: 1.0, False: 0.5}, {True: 0.1, False: 0.02}
+LARGEST_FIRST = 0.35  # EP-FACT against EP-1STEP of the others
+ROUGHEST = {True: 5.0, False: 1.0}  # of either, in units of what asks for more values
+CHUNK = 512  # latents at once
+
+
+class CorrectionWarning(UserWarning):
+    """Some answers are EP's, because their corrections are not to be trusted."""
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """Corrected posterior of Q latents.
+
+    Attributes
+    ----------
+    mean, variance, skewness : arrays [Q]
+        Where ``trusted``; else EP's mean and variance, and 0.
+    trust : array [Q]
+        Small is good. Nearly exact: what the second-order terms of the evidences change, against the change
+        by all. Cheap: the change, |log ratio of the variances| + |difference of the means| in sd.
+    trusted : array [Q] of bool
+    message : str
+        How many latents were not corrected, and why.
+    densities : Densities
+    """
+
+    mean: np.ndarray
+    variance: np.ndarray
+    skewness: np.ndarray
+    trust: np.ndarray
+    trusted: np.ndarray
+    message: str
+    densities: Densities = field(repr=False)
+
+    def log_density(self, f: np.ndarray) -> np.ndarray:
+        """log density [Q, K] of each latent at f [Q, K]."""
+        return self.densities.log_density(f)
+
+    def log_predictive(self, y: np.ndarray) -> np.ndarray:
+        """log predictive density [Q] of y [Q], which is in the likelihood's domain."""
+        return self.densities.log_predictive(y)
+
+
+def correct_marginals(
+    base: Expansion, asked: Queries, grade: str, progress: Callable[[int], None] | None = None
+) -> Corrected:
+    """Corrected posteriors of latents.
+
+    Parameters
+    ----------
+    base : Expansion
+    asked : Queries
+    grade : "cheap" or "nearly-exact"
+        EP-FACT, O(N) a latent and knot; or EP conditioned on the latent with second-order terms, about thirty
+        factorisations of O(N^3) a latent.
+    progress : callable, optional
+        Hears how many latents are done.
+
+    Returns
+    -------
+    Corrected
+
+    Raises
+    ------
+    ValueError
+        For an unknown grade.
+    """
+    require_grade(grade)
+    parts, total = [], len(asked.mean)
+    for first in range(0, total, CHUNK):
+        part = asked.part(slice(first, first + CHUNK))
+        report = None if progress is None else lambda done, first=first: progress(first + done)
+        parts.append(_correct(base, part, grade, report))
+        if progress is not None:
+            progress(min(first + CHUNK, total))
+    counts: dict[str, int] = {}
+    for _, _, _, why in parts:
+        for reason, rows in why.items():
+            counts[reason] = counts.get(reason, 0) + int(np.sum(rows))
+    densities, trust = join([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    trusted = np.concatenate([part[2] for part in parts])
+    mean, variance, skewness = densities.moments()
+    mean, variance = np.where(trusted, mean, asked.mean), np.where(trusted, variance, asked.variance)
+    message = f"{total} latents corrected"
+    if not np.all(trusted):
+        because = "; ".join(f"{reason}: {count}" for reason, count in counts.items() if count)
+        message = f"{int(np.sum(~trusted))} of {total} latents are EP's, not corrected ({because})"
+    return Corrected(mean, variance, np.where(trusted, skewness, 0.0), trust, trusted, message, densities)
+
+
+def require_grade(grade: object) -> None:
+    """ValueError unless ``grade`` is one of `GRADES`."""
+    if grade not in GRADES:
+        raise ValueError(f"correction must be one of {', '.join(map(repr, GRADES))}, got {grade!r}")
+
+
+def change(one: tuple[np.ndarray, ...], other: tuple[np.ndarray, ...]) -> np.ndarray:
+    """|log ratio of variances| + |difference of means| in sd [Q], from moments (mean, variance, ...)."""
+    return np.abs(np.log(one[1] / other[1])) + np.abs(one[0] - other[0]) / np.sqrt(other[1])
+
+
+def _correct(
+    base: Expansion, asked: Queries, grade: str, progress: Callable[[int], None] | None
+) -> tuple[Densities, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Densities (EP's where not trusted), trust [Q], trusted [Q], and which latents fail by what reason."""
+    every = np.ones(len(asked.mean), dtype=bool)
+    if base.concern:
+        return gaussians(base, asked), np.full(len(every), np.inf), ~every, {base.concern: every}
+    fact, first = cheap(base, asked)
+    before, concave = (asked.mean, asked.variance), base.likelihood.log_concave
+    why = {"they go with tilted distributions of two lobes": _lobes(base, asked)}
+    if grade == CHEAP:
+        found, lesser = fact, fact if concave else fact.with_values(np.maximum(first, -50.0))
+    else:
+        parts = nearly_exact(base, asked, fact, progress)
+        found, lesser = join([part.corrected for part in parts]), join([part.full for part in parts])
+        why["EP conditioned on them did not converge"] = ~np.concatenate([part.settled for part in parts])
+        rough = np.concatenate([part.roughness for part in parts]) > ROUGHEST[concave] * SMOOTH
+        why["their densities are not smooth enough"] = rough
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        after = found.moments()
+        between = after if lesser is found else lesser.moments()
+        whole, step = change(after, before), change(after, between)
+        relative = step / np.maximum(whole, NOTHING)
+        trust = whole if grade == CHEAP else relative
+        lost = ~np.isfinite(after[0] + after[1] + trust)
+    if grade == CHEAP:
+        why["the correction is too large"] = whole > LARGEST_CHANGE
+    if grade == NEARLY_EXACT or not concave:
+        largest, slight = (
+            (LARGEST[concave], SLIGHT[concave]) if grade == NEARLY_EXACT else (LARGEST_FIRST, NOTHING)
+        )
+        why["the correction does not settle"] = (relative > largest) & (np.minimum(step, whole) > slight)
+    why["lost to rounding or overflow"] = lost
+    why["their densities do not fall off"] = ~(np.minimum(*found.fall()) > FALLEN)
+    trusted = ~np.any(np.stack(list(why.values())), axis=0)
+    return found.gaussian_where(~trusted), trust, trusted, why
+
+
+def _lobes(base: Expansion, asked: Queries) -> np.ndarray:
+    """Which latents [Q] are correlated with a datum whose tilted distribution has two lobes."""
+    scale = np.sqrt(asked.variance[:, None] * base.inference.state.marginals.variance)
+    return np.any((np.abs(asked.covariance) > CORRELATED * scale) & base.lobes, axis=1)

@@ -1,1 +1,0 @@
-"""One file a paper: (data, protocol, split, method, seed) to flat records."""

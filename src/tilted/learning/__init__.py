@@ -1,0 +1,1 @@
+"""Hyperparameters, mean and pseudo-inputs by the evidence."""

@@ -1,0 +1,98 @@
+"""Fit a regression, sparse or exact: maximise the evidence by L-BFGS-B [Bui et al. 2017, section 4].
+
+Of a sparse one it is the collapsed evidence of Power EP (``posteriors.collapsed``). Kernel parameters and
+noise are searched by their logarithms unless the search says otherwise, pseudo-inputs as they are. The best
+evaluation is what comes back, wherever the search ended. FITC likes to move pseudo-inputs onto each other,
+where Kuu is singular: give such a search some jitter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted.inference.result import Status
+from tilted.learning.search import Evaluation, Search, climb
+from tilted.numerics.optimise import TRANSFORMS
+from tilted.posteriors.collapsed import Collapsed, Gradient, Regression, check_noise
+from tilted.posteriors.full import Full, FullRegression
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The best evaluation of a search.
+
+    Attributes
+    ----------
+    state : Collapsed or Full
+        With kernel, pseudo-inputs, noise and log evidence; it predicts.
+    gradient : Gradient
+        There.
+    status : Status
+        Converged if the search met its tolerance, and there; ``residual`` is the largest entry of the
+        gradient in the coordinates of the search.
+    """
+
+    state: Collapsed | Full
+    gradient: Gradient = field(repr=False)
+    status: Status
+
+
+def maximise(
+    problem: Regression | FullRegression,
+    kernel: Kernel,
+    Z: np.ndarray,
+    noise: float,
+    search: Search | None = None,
+) -> Fitted:
+    """Maximise the energy from given parameters.
+
+    Parameters
+    ----------
+    problem : Regression or FullRegression
+    kernel : SquaredExponential or another kernel
+        Its parameters are the starting point.
+    Z : array [M, D]
+        Pseudo-inputs to start from; [0, D] for exact regression.
+    noise : float
+        Noise variance to start from.
+    search : Search, optional
+
+    Returns
+    -------
+    Fitted
+
+    Raises
+    ------
+    NotPositiveDefinite, ValueError
+        If the very first evaluation fails, or the noise is not positive.
+    """
+    check_noise(noise)
+    search = search or Search()
+    transform, moving = TRANSFORMS[search.transform or "log"], search.move_pseudo_inputs
+    P = len(kernel.parameters())
+
+    def evaluate(x: np.ndarray) -> Evaluation[tuple[Collapsed | Full, Gradient]]:
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+            parameters = transform.forward(x[: P + 1])
+            points = x[P + 1 :].reshape(Z.shape) if moving else Z
+            at = kernel.with_parameters(parameters[:P]), points, float(parameters[P])
+            state, gradient = problem.evaluate(*at)
+            slope = np.append(gradient.kernel, gradient.noise) * transform.slope(x[: P + 1])
+        if moving:
+            slope = np.concatenate([slope, gradient.Z.ravel()])
+        return Evaluation(state.log_evidence, slope, (state, gradient))
+
+    start = transform.inverse(np.append(kernel.parameters(), noise))
+    end = climb(evaluate, np.concatenate([start, Z.ravel()]) if moving else start, search)
+    state, gradient = end.result
+    message = end.message
+    if state.jitter:
+        message += f"; jitter {state.jitter:.1e} on Kuu"
+    status = Status(end.converged, 0, end.evaluations, end.slope, jitter=state.jitter, message=message)
+    return Fitted(state, gradient, status)

@@ -1,0 +1,219 @@
+"""How hyperparameters are searched: the settings of a search, and the climber that every search uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from tilted.inference.options import require_whole
+from tilted.numerics.optimise import TRANSFORMS, lbfgs, wall
+
+GRADIENTS = ("exact", "sites-fixed")
+GAIN = 1e-6  # of the log evidence, relatively, that makes another round worth while
+SAME = 1e-9  # relative difference of two values that are taken for one
+
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True)
+class Search:
+    """How to search.
+
+    Parameters
+    ----------
+    transform : "softplus" or "log", optional
+        From the coordinates of the search to positive parameters. By default softplus for dense posteriors,
+        as the QP paper's code has it, and logarithms through pseudo-points.
+    gradient : "exact" or "sites-fixed"
+        Exact is by implicit differentiation where the rule needs it (with sites clipped at their smallest
+        precision it is approximate). With the sites fixed it is EP's formula whatever the rule, as in the QP
+        paper's code, and inconsistent for QP.
+    max_iterations : int
+        Limit on the iterations of L-BFGS-B, and on its evaluations.
+    relative_tolerance, gradient_tolerance : float
+        Stop when an iteration gains less than this, relatively; when no entry of the projected gradient is
+        larger.
+    warm : bool
+        Whether an inference starts from the sites of earlier ones.
+    rounds : int
+        A search is repeated from its end while that gains, at most so many times in all.
+    move_pseudo_inputs : bool
+        Whether the search moves them, where there are any.
+
+    Raises
+    ------
+    ValueError
+        For unknown names, limits that are no whole numbers of at least 1, and tolerances that are not finite
+        or negative.
+    """
+
+    transform: str | None = None
+    gradient: str = "exact"
+    max_iterations: int = 2000
+    relative_tolerance: float = 1e-9
+    gradient_tolerance: float = 1e-5
+    warm: bool = True
+    rounds: int = 1
+    move_pseudo_inputs: bool = True
+
+    def __post_init__(self) -> None:
+        require_whole("max_iterations", self.max_iterations, 1)
+        require_whole("rounds", self.rounds, 1)
+        for name in ("relative_tolerance", "gradient_tolerance"):
+            value = getattr(self, name)
+            if not 0.0 <= value < np.inf:
+                raise ValueError(f"{name} must be finite and not negative, got {value}")
+        if self.transform is not None and self.transform not in TRANSFORMS:
+            raise ValueError(f"transform must be one of {', '.join(TRANSFORMS)}")
+        if self.gradient not in GRADIENTS:
+            raise ValueError(f"gradient must be one of {', '.join(GRADIENTS)}")
+
+
+class Evaluation(NamedTuple, Generic[ResultT]):
+    """What is found at a point of a search: the value to maximise, its gradient [n], anything else.
+
+    One that is not ``sound`` shows the way, and is the best only as long as no sound one was found.
+    """
+
+    value: float
+    gradient: np.ndarray
+    result: ResultT
+    sound: bool = True
+
+
+class Best(NamedTuple, Generic[ResultT]):
+    """The best evaluation of a search, and where."""
+
+    x: np.ndarray
+    at: Evaluation[ResultT]
+
+
+@dataclass(frozen=True)
+class Climb(Generic[ResultT]):
+    """How a search ended.
+
+    Attributes
+    ----------
+    best : Best
+    converged : bool
+        Whether the tolerance was met, and there.
+    evaluations : int
+    ending : str
+        What L-BFGS-B said.
+    failures : sequence of str
+        Why evaluations failed.
+    """
+
+    best: Best[ResultT]
+    converged: bool
+    evaluations: int
+    ending: str
+    failures: Sequence[str]
+
+    @property
+    def result(self) -> ResultT:
+        """What the best evaluation brought."""
+        return self.best.at.result
+
+    @property
+    def slope(self) -> float:
+        """Largest entry of the gradient there."""
+        return float(np.max(np.abs(self.best.at.gradient)))
+
+    @property
+    def message(self) -> str:
+        """How the search ended, and of evaluations that failed."""
+        if not self.failures:
+            return self.ending
+        return f"{self.ending}; {len(self.failures)} evaluations without an energy ({self.failures[0]})"
+
+
+@dataclass
+class _Path(Generic[ResultT]):
+    """What the evaluations of one search remember."""
+
+    evaluate: Callable[[np.ndarray], Evaluation[ResultT]]
+    best: Best[ResultT] | None = None
+    worst: float = 0.0
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def top(self) -> Best[ResultT]:
+        """``best`` after the first evaluation, which raises if it fails."""
+        assert self.best is not None
+        return self.best
+
+    def objective(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """What L-BFGS-B minimises."""
+        try:
+            at = self.evaluate(x)
+            if not (np.isfinite(at.value) and np.all(np.isfinite(at.gradient))):
+                raise ValueError("the energy or its gradient is not finite")
+        except (ArithmeticError, ValueError) as error:
+            if self.best is None:
+                raise
+            self.failures.append(str(error))
+            return wall(self.worst), np.zeros_like(x)
+        self.worst = max(self.worst, -at.value)
+        if self.best is None or _better(at, self.best.at):
+            self.best = Best(x.copy(), at)
+        return -at.value, -at.gradient
+
+
+def _better(one: Evaluation[ResultT], other: Evaluation[ResultT]) -> bool:
+    return one.sound and not (other.sound and other.value >= one.value)
+
+
+def climb(
+    evaluate: Callable[[np.ndarray], Evaluation[ResultT]],
+    x0: np.ndarray,
+    search: Search,
+    lowest: float | None = None,
+    again: Callable[[Best[ResultT]], np.ndarray] = lambda best: best.x,
+    same: float = SAME,
+) -> Climb[ResultT]:
+    """Maximise by L-BFGS-B, keeping the best evaluation wherever the search ends.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Of points [n]. ArithmeticError, ValueError and numbers that are not finite are a wall from which a
+        line search steps back.
+    x0 : array [n]
+    search : Search
+        Its limits and rounds.
+    lowest : float, optional
+        Lower bound of every coordinate; an upper one would change L-BFGS-B's first step.
+    again : callable
+        The best evaluation -> where another round starts.
+    same : float
+        Relative difference of two values up to which the search counts as ended at its best.
+
+    Raises
+    ------
+    ArithmeticError, ValueError
+        If the first evaluation fails.
+    """
+    path = _Path(evaluate)
+    limits = search.max_iterations, search.relative_tolerance, search.gradient_tolerance
+    bounds = None if lowest is None else [(lowest, None)] * len(x0)
+    evaluations, ended, ending = 0, False, ""
+    for _ in range(search.rounds):
+        before = path.best
+        outcome = lbfgs(path.objective, x0 if before is None else again(before), *limits, bounds)
+        evaluations += outcome.evaluations
+        if path.top is before:
+            break
+        value = path.top.at.value
+        ended = outcome.success and _alike(value, -outcome.value, same)
+        ending = outcome.message
+        if before is not None and _alike(before.at.value, value, GAIN):
+            break
+    return Climb(path.top, ended, evaluations, ending, path.failures)
+
+
+def _alike(one: float, other: float, relative: float) -> bool:
+    return abs(one - other) <= relative * (1.0 + abs(one))

@@ -1,0 +1,206 @@
+"""Fit a sparse posterior under any likelihood: maximise Power EP's energy by L-BFGS-B.
+
+Kernel parameters are searched by their logarithms, pseudo-inputs as they are. The gradient holds the sites
+fixed, which is right at their fixed point only: where they do not converge the evaluation has failed, a wall.
+Sites of a log-concave likelihood start at the last converged ones of the same search, and flat where that
+leads nowhere. Those of another, which may have several fixed points, always start flat, so that the energy is
+a function of the parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted.gaussian import Sites
+from tilted.inference.engine import infer
+from tilted.inference.options import Options
+from tilted.inference.pep import SMALLEST, power_rule
+from tilted.inference.result import Inference, Status
+from tilted.inference.vb import VB
+from tilted.kernels.compound import variance_of
+from tilted.learning.mean import EVEN, Level, even
+from tilted.learning.search import Evaluation, Search, climb
+from tilted.learning.warmstarts import Attempts
+from tilted.numerics.optimise import TRANSFORMS
+from tilted.posteriors.collapsed import check_data
+from tilted.posteriors.pseudo import check_jitter
+from tilted.posteriors.sparse import Sparse
+
+if TYPE_CHECKING:
+    from tilted.inference.rule import Rule
+    from tilted.kernels.contract import Kernel
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.sparse import SparseState
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Data and model of a sparse fit.
+
+    Parameters
+    ----------
+    X : array [N, D]
+    y : array [N]
+    likelihood : Likelihood
+    alpha : float or array [N]
+        Power; 0 is VB, whose energy is the bound of [Hensman et al. 2015] at its best q(u).
+    mean : float
+        Prior mean.
+    jitter : float
+        Added to the diagonal of Kuu, in units of its mean; part of the model.
+    options : Options
+
+    Raises
+    ------
+    ValueError
+        For data that are not finite or do not fit, labels outside the likelihood's domain, powers that are
+        neither 0 for all nor in [1e-6, 1], a mean that is no finite number, and negative jitter.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    likelihood: Likelihood
+    alpha: float | np.ndarray = 1.0
+    mean: float = 0.0
+    jitter: float = 0.0
+    options: Options = Options()
+
+    def __post_init__(self) -> None:
+        check_data(self.X, self.y)
+        object.__setattr__(self, "y", self.likelihood.domain(self.y))
+        powers = np.asarray(self.alpha, dtype=float)
+        if powers.ndim > 1 or (powers.ndim == 1 and len(powers) != len(self.y)):
+            raise ValueError(f"alpha is one power or one for each of {len(self.y)} data, not {powers.shape}")
+        if not (np.all(powers == 0) or np.all((powers >= SMALLEST) & (powers <= 1))):
+            raise ValueError(f"powers are 0 for all data (VB), or lie in [{SMALLEST:g}, 1]")
+        if np.ndim(self.mean) or not np.isfinite(self.mean):
+            raise ValueError(f"the prior mean is one finite number, got {self.mean}")
+        check_jitter(self.jitter)
+
+    @property
+    def rule(self) -> Rule:
+        """The local rule of the power."""
+        return VB if np.all(np.equal(self.alpha, 0.0)) else power_rule(self.alpha)
+
+    def infer(
+        self, kernel: Kernel, Z: np.ndarray, start: Sites | None = None
+    ) -> tuple[Sparse, Inference[SparseState]]:
+        """The prior through pseudo-inputs ``Z`` [M, D], and the inference, from a warm start or flat sites.
+
+        Raises
+        ------
+        NotPositiveDefinite
+            As `Sparse.build`; or if the posterior is improper at the starting sites.
+        """
+        posterior = Sparse.build(kernel, self.X, Z, self.mean, self.jitter)
+        return posterior, infer(posterior, self.likelihood, self.y, self.rule, self.options, start)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The best evaluation of a search.
+
+    Attributes
+    ----------
+    posterior : Sparse
+        With kernel and pseudo-inputs (``posterior.pseudo``).
+    inference : Inference
+    status : Status
+        Converged if the search met its tolerance, and there; ``residual`` is the largest entry of the
+        gradient in the coordinates of the search.
+    mean : float
+        Prior mean.
+    """
+
+    posterior: Sparse = field(repr=False)
+    inference: Inference[SparseState]
+    status: Status
+    mean: float
+
+    def predict(self, Xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [N*] of f at ``Xs`` [N*, D]; ArithmeticError if one is lost to rounding."""
+        return self.posterior.predict(self.inference.state, Xs, self.mean)
+
+
+def maximise(
+    problem: Problem, kernel: Kernel, Z: np.ndarray, search: Search | None = None, move_mean: bool = False
+) -> Fitted:
+    """Maximise the energy from given parameters.
+
+    Parameters
+    ----------
+    problem : Problem
+        With ``move_mean`` its mean is the starting point; 0 is refused for "poisson-square".
+    kernel : SquaredExponential or another kernel
+        Its parameters are the starting point.
+    Z : array [M, D]
+        Pseudo-inputs to start from.
+    search : Search, optional
+    move_mean : bool
+        Whether the prior mean is searched too (``means.Level``).
+
+    Returns
+    -------
+    Fitted
+
+    Raises
+    ------
+    ArithmeticError, ValueError
+        If the very first evaluation fails (no proper posterior, sites that do not converge), or nothing tells
+        f from -f at the start.
+    """
+    if move_mean and problem.mean == 0.0 and even(problem.likelihood, problem.y):
+        raise ValueError(EVEN)
+    search = search or Search()
+    transform = TRANSFORMS[search.transform or "log"]
+    P, moving = len(kernel.parameters()), search.move_pseudo_inputs
+    level = Level(problem.mean, variance_of(kernel))
+    attempts, last = Attempts(), None
+
+    def evaluate(x: np.ndarray) -> Evaluation[tuple[Sparse, Inference[SparseState], float]]:
+        nonlocal last
+        at = kernel.with_parameters(transform.forward(x[:P]))
+        here = replace(problem, mean=level.mean(at, float(x[-1]))) if move_mean else problem
+        points = x[P : P + Z.size].reshape(Z.shape) if moving else Z
+        inference, posterior = attempts.converged(
+            lambda sites: here.infer(at, points, sites)[::-1], [None] if last is None else [last, None]
+        )
+        last = inference.sites if search.warm and problem.likelihood.log_concave else None
+        by_parameters, by_Z = posterior.evidence_gradient(inference.state, inference.by_extra)
+        scale = transform.slope(x[:P])
+        slope = by_parameters * scale
+        if moving:
+            slope = np.concatenate([slope, by_Z.ravel()])
+        if move_mean:
+            by_mean = float(np.sum(inference.sites.nu - inference.sites.tau * inference.state.marginals.mean))
+            through_unit, by_c = level.pull_back(at, float(x[-1]), by_mean)
+            slope[:P] += through_unit * scale
+            slope = np.append(slope, by_c)
+        return Evaluation(inference.log_evidence, slope, (posterior, inference, here.mean))
+
+    starts = [transform.inverse(kernel.parameters())]
+    if moving:
+        starts.append(Z.ravel())
+    if move_mean:
+        starts.append(np.zeros(1))
+    end = climb(evaluate, np.concatenate(starts), search)
+    posterior, inference, mean = end.result
+    notes = [end.message, inference.status.message]
+    if posterior.floored:
+        notes.append(f"{posterior.floored} conditional variances below zero by rounding")
+    if attempts.restarted:
+        notes.append(f"{attempts.restarted} evaluations started again from flat sites")
+    if posterior.jitter:
+        notes.append(f"jitter {posterior.jitter:.1e} on Kuu")
+    status = replace(
+        inference.status,
+        converged=end.converged,
+        sweeps=attempts.sweeps,
+        evaluations=end.evaluations,
+        residual=end.slope,
+        message="; ".join(notes),
+    )
+    return Fitted(posterior, inference, status, mean)

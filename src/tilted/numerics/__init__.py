@@ -1,0 +1,1 @@
+"""Numerical tools without statistics: factorisations, quadrature, optimisation."""

@@ -1,0 +1,88 @@
+"""L-BFGS-B as every search here uses it, and maps from the real line to positive parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import minimize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A map from the optimiser's real line to positive parameters."""
+
+    forward: Callable[[np.ndarray], np.ndarray]
+    inverse: Callable[[np.ndarray], np.ndarray]
+    slope: Callable[[np.ndarray], np.ndarray]
+
+
+def _exp(x: np.ndarray) -> np.ndarray:
+    """exp(x), infinite where that overflows: a line search may try it, and kernels refuse it."""
+    with np.errstate(over="ignore"):
+        return np.exp(x)
+
+
+TRANSFORMS = {
+    "softplus": Transform(
+        lambda x: np.logaddexp(0.0, x),
+        lambda p: p + np.log(-np.expm1(-p)),
+        lambda x: np.exp(-np.logaddexp(0.0, -x)),
+    ),
+    "log": Transform(_exp, np.log, _exp),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where a search ended, how, and whether it met its tolerance."""
+
+    x: np.ndarray
+    value: float
+    gradient: np.ndarray
+    evaluations: int
+    success: bool
+    message: str
+
+
+def wall(worst: float) -> float:
+    """A value from which a line search steps back, ``worst`` being the largest seen."""
+    return worst + 10.0 * (1.0 + abs(worst))
+
+
+def lbfgs(
+    objective: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    x0: np.ndarray,
+    limit: int,
+    relative: float,
+    gradient: float,
+    bounds: Sequence[tuple[float, float | None]] | None = None,
+) -> Outcome:
+    """Minimise ``objective(x) -> (value, gradient)`` by L-BFGS-B.
+
+    Parameters
+    ----------
+    limit : int
+        On iterations and evaluations.
+    relative : float
+        Stop when an iteration lowers the value by less than this, relatively.
+    gradient : float
+        Stop when no entry of the projected gradient is larger.
+    """
+    found = minimize(
+        objective,
+        x0,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": limit, "maxfun": limit, "ftol": relative, "gtol": gradient},
+    )
+    message = str(found.message)
+    if message.startswith("ABNORMAL"):
+        message = "line search found no better point (L-BFGS-B: ABNORMAL)"
+    return Outcome(found.x, float(found.fun), found.jac, int(found.nfev), bool(found.success), message)

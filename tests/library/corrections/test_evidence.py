@@ -1,0 +1,147 @@
+"""Corrected evidences against the exact ones of Markov chains, and of orthants."""
+
+import numpy as np
+import pytest
+from chain import Chain
+from scipy.stats import multivariate_normal
+
+from tilted.corrections import correct_evidence, correction_gradient, expand
+from tilted.corrections.evidence import second_order
+from tilted.inference.ep import EP
+from tilted.inference.vb import VB
+from tilted.kernels import SquaredExponential
+from tilted.learning.dense import Problem, evidence_and_gradient, infer_at
+from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.likelihoods.logit import Logit
+from tilted.likelihoods.poisson import PoissonSquare
+from tilted.likelihoods.probit import Probit
+from tilted.likelihoods.step import NoisyStep
+from tilted.posteriors.dense import Dense
+
+SIGNS = np.array([1.0, -1.0, -1.0, 1.0, 1.0, -1.0, 1.0, 1.0])
+COUNTS = np.array([2.0, 6.0, 4.0, 9.0, 3.0, 5.0, 7.0, 4.0])
+EXAMPLES = {
+    "probit": (Probit(), SIGNS, 4.0, 0.0, 0.15),
+    "logit": (Logit(), SIGNS, 9.0, 0.0, 0.15),
+    "noisy-step": (NoisyStep(0.1), SIGNS, 1.0, 0.0, 0.9),
+    "poisson-square": (PoissonSquare(), COUNTS, 0.3, 2.1, 0.25),
+}
+
+
+def chain_of(name, n):
+    likelihood, y, variance, mean, left = EXAMPLES[name]
+    return Chain(0.35 * np.arange(n), y[:n], likelihood, variance, 1.0, mean), left
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_nearer_to_the_exact_evidence(name, n):
+    chain, left = chain_of(name, n)
+    exact, found = chain.exact()[0], chain.evidence()
+    assert found.trusted, found.message
+    assert found.value == pytest.approx(found.ep + found.correction, rel=1e-15) != found.ep
+    assert abs(found.value - exact) < left * abs(found.ep - exact)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_one_datum_needs_no_correction(name):
+    chain, _ = chain_of(name, 1)
+    found = chain.evidence()
+    assert found.correction == 0.0
+    assert found.value == pytest.approx(chain.exact()[0], abs=1e-9)
+
+
+def test_orthant_probabilities():
+    """Steps that are hardly noisy: the evidence is that of an orthant of a trivariate normal."""
+    K = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.4], [0.2, 0.4, 1.0]])
+    likelihood, y = NoisyStep(1e-13), np.ones(3)
+    orthant = np.log(0.125 + np.sum(np.arcsin(K[np.triu_indices(3, 1)])) / (4.0 * np.pi))
+    found = correct_evidence(expand(Dense.build(K), likelihood, y))
+    assert found.trusted
+    assert abs(found.value - orthant) < 0.1 * abs(found.ep - orthant)
+    assert np.log(multivariate_normal([0, 0, 0], K).cdf([0, 0, 0])) == pytest.approx(orthant, abs=1e-4)
+
+
+def test_vanishes_with_gaussian_noise():
+    chain = Chain(0.3 * np.arange(6), np.array([0.3, 1.0, -2.0, 0.0, 0.4, 1.1]), GaussianNoise(0.4), 2.0)
+    found = chain.evidence()
+    assert found.trusted and found.correction == 0.0 and found.trust == 0.0
+    assert found.value == pytest.approx(chain.exact()[0], abs=1e-9)
+
+
+def test_a_second_lobe_at_minus_f_is_refused():
+    chain = Chain(0.4 * np.arange(5), COUNTS[:5], PoissonSquare(), 1.0, 1.0, 0.05)
+    found = chain.evidence()
+    assert not found.trusted and "second lobe at -f" in found.message
+    assert found.value == found.ep
+
+
+@pytest.mark.parametrize("mean", [0.7, 1.0, 1.3])
+def test_odds_of_minus_f(mean):
+    chain = Chain(0.4 * np.arange(3), np.array([9.0, 12.0, 10.0]), PoissonSquare(), 1.5, 2.0, mean)
+    assert chain.base().mirror_odds == pytest.approx(mirrored(chain), rel=0.05)
+
+
+def mirrored(chain):
+    """Exact log odds of both signs of the first latent."""
+    _, f, w, (density,) = chain.exact(chain.x[:1])
+    p = w * density
+    return np.log(np.sum(p[f < 0]) / np.sum(p[f > 0]))
+
+
+def test_tilted_distributions_with_two_lobes_are_refused():
+    """Between the lobes, at mean 0, EP's Gaussian covers both."""
+    base = Chain(np.array([0.0, 0.1]), np.array([9.0, 9.0]), PoissonSquare(), 1.0).base()
+    assert np.all(base.lobes)
+    assert not correct_evidence(base).trusted
+
+
+def test_an_inference_that_did_not_converge_is_refused():
+    from tilted.inference.options import Options
+
+    chain, _ = chain_of("probit", 8)
+    prior = Dense.build(chain.covariance(chain.x, chain.x))
+    base = expand(prior, chain.likelihood, chain.y, options=Options(max_sweeps=1, newton=False))
+    found = correct_evidence(base)
+    assert not found.trusted and "did not converge" in found.message and found.value == found.ep
+
+
+def test_independent_noise_of_the_prior_is_refused():
+    with pytest.raises(ValueError, match="independent noise"):
+        expand(Dense.build(np.eye(2), 0.0, 0.1), Probit(), np.array([1.0, -1.0]))
+
+
+def test_starts_of_other_methods_lead_to_the_same_fixed_point():
+    chain, _ = chain_of("probit", 8)
+    prior = Dense.build(chain.covariance(chain.x, chain.x))
+    problem = Problem(chain.x[:, None], chain.y, chain.likelihood, VB)
+    start = infer_at(problem, SquaredExponential(4.0, 1.0)).sites
+    one, other = expand(prior, chain.likelihood, chain.y, start), chain.base()
+    assert one.inference.log_evidence == pytest.approx(other.inference.log_evidence, abs=1e-9)
+
+
+def test_second_order_is_the_double_sum():
+    base = chain_of("logit", 4)[0].base()
+    P, (third, fourth) = base.correlations(), base.shape
+    sums = [
+        sum(0.5 * c[i] * c[j] * P[i, j] ** k / f for i in range(4) for j in range(4) if i != j)
+        for c, k, f in ((third, 3, 6.0), (fourth, 4, 24.0))
+    ]
+    np.testing.assert_allclose(second_order(P, base.shape), sums, rtol=1e-13)
+
+
+def test_gradient(toy):
+    X, y = toy
+    problem, kernel = Problem(X, y, Probit(), EP), SquaredExponential(6.0, 1.3)
+
+    def corrected(parameters):
+        at = kernel.with_parameters(parameters)
+        return correct_evidence(expand(problem.posterior(at), problem.likelihood, y))
+
+    found, slope = evidence_and_gradient(problem, kernel)
+    slope = slope + correction_gradient(problem, kernel, found.sites)
+    for p, h in enumerate((2e-4, 5e-5)):
+        step = h * np.eye(2)[p]
+        ends = [corrected(kernel.parameters() + s * step) for s in (1, -1)]
+        assert all(end.trusted for end in ends)
+        assert slope[p] == pytest.approx((ends[0].value - ends[1].value) / (2 * h), rel=2e-5)

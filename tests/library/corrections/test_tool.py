@@ -1,0 +1,169 @@
+"""Corrections as ``tilted.fit`` and the estimators offer them."""
+
+import warnings
+
+import numpy as np
+import pytest
+from chain import Chain
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import tilted
+from tilted import GPClassifier, GPPoissonRegressor
+from tilted.corrections import GRADES, CorrectionWarning
+from tilted.kernels import SquaredExponential, White
+
+KERNEL = SquaredExponential(25.0, 1.0)
+SYMMETRIC = np.array([9.0, 16.0, 12.0, 9.0])
+
+
+@pytest.fixture
+def fitted(toy):
+    X, y = toy
+    return tilted.fit(X, y, kernel=KERNEL, optimise=False)
+
+
+@pytest.mark.parametrize("grade", GRADES)
+def test_fits_answer_with_corrections(fitted, grade):
+    X = np.concatenate([fitted.problem.X[:2], [[0.3, -0.2], [50.0, 50.0]]])
+    y = np.array([1.0, -1.0, 1.0, 1.0])
+    found = fitted.corrected(X, grade)
+    mean, variance = fitted.predict_latent(X, correction=grade)
+    np.testing.assert_array_equal(found.mean, mean)
+    np.testing.assert_array_equal(found.variance, variance)
+    np.testing.assert_array_equal(found.log_predictive(y), fitted.log_predictive(X, y, correction=grade))
+    before = fitted.predict_latent(X)
+    assert np.all(found.trusted) and found.message == "4 latents corrected"
+    assert np.max(np.abs(np.log(variance / before[1]))) > 0.02
+    np.testing.assert_allclose([mean[3], variance[3]], [before[0][3], before[1][3]], atol=1e-6)
+
+
+def test_corrections_start_from_the_fixed_point_of_ep_whatever_the_method(fitted):
+    X, y = fitted.problem.X, fitted.problem.y
+    for method in ("qp", "vb"):
+        other = tilted.fit(X, y, method=method, kernel=KERNEL, optimise=False)
+        for one, two in zip(
+            other.predict_latent(X[:3], "cheap"), fitted.predict_latent(X[:3], "cheap"), strict=True
+        ):
+            np.testing.assert_allclose(one, two, rtol=1e-6)
+        assert other.corrected_evidence().ep == pytest.approx(fitted.log_evidence, abs=1e-8)
+
+
+def test_corrected_evidence(fitted):
+    found = fitted.corrected_evidence()
+    assert found.trusted and found.ep == pytest.approx(fitted.log_evidence, abs=1e-12)
+    assert found.value == pytest.approx(fitted.log_evidence + found.correction, abs=1e-12)
+    assert 0.01 < found.correction < 1.0 and 0 <= found.trust < 0.25
+    assert "corrected by +" in found.message
+
+
+def test_what_is_not_trusted_warns_and_is_the_answer_of_ep():
+    X = 0.4 * np.arange(4.0)[:, None]
+    fit = tilted.fit(X, SYMMETRIC, "poisson-square", kernel=SquaredExponential(3.0), mean=0.1, optimise=False)
+    before = fit.predict_latent(X)
+    with pytest.warns(CorrectionWarning, match="4 of 4 latents are EP's"):
+        after = fit.predict_latent(X, correction="cheap")
+    np.testing.assert_allclose(after, before, rtol=1e-6)
+    with pytest.warns(CorrectionWarning):
+        log_p = fit.log_predictive(X, SYMMETRIC, correction="cheap")
+    np.testing.assert_allclose(log_p, fit.log_predictive(X, SYMMETRIC), atol=1e-6)
+    assert not fit.corrected_evidence().trusted
+
+
+@pytest.mark.parametrize("wrong", ["exact", "", 1, True])
+def test_unknown_corrections_are_refused(fitted, wrong):
+    X, y = fitted.problem.X[:2], fitted.problem.y[:2]
+    for call in (fitted.predict_latent, fitted.corrected, lambda X, c: fitted.log_predictive(X, y, c)):
+        with pytest.raises(ValueError, match="correction must be one of 'cheap', 'nearly-exact'"):
+            call(X, wrong)
+    with pytest.raises(ValueError, match="unknown correction"):
+        GPClassifier(correction=wrong).fit(fitted.problem.X, fitted.problem.y)
+
+
+def test_inputs_are_checked_as_without(fitted):
+    with pytest.raises(ValueError, match="2 columns"):
+        fitted.corrected([[1.0]])
+    with pytest.raises(ValueError, match="X has 2 rows but y has 1 values"):
+        fitted.log_predictive(fitted.problem.X[:2], [1.0], correction="cheap")
+    with pytest.raises(ValueError, match="labels must be"):
+        fitted.log_predictive(fitted.problem.X[:2], [1.0, 2.0], correction="cheap")
+
+
+def test_duplicates_and_independent_noise(toy):
+    """Rows that coincide, with each other and with queries, and latents with noise of their own."""
+    X, y = np.concatenate([toy[0], toy[0][:5]]), np.concatenate([toy[1], toy[1][:5]])
+    for kernel in (KERNEL, KERNEL + White(0.3)):
+        fit = tilted.fit(X, y, kernel=kernel, optimise=False)
+        cheap, near = (fit.corrected(X[:6], grade) for grade in GRADES)
+        assert np.all(near.trusted) and np.all(np.abs(np.log(cheap.variance / near.variance)) < 0.5)
+
+
+@pytest.mark.parametrize("grade", GRADES)
+@pytest.mark.parametrize("likelihood", ["probit", "logit"])
+def test_classifiers(toy, grade, likelihood):
+    X, y = toy
+    model = GPClassifier(kernel=KERNEL, optimise=None, likelihood=likelihood, correction=grade).fit(X, y)
+    plain = GPClassifier(kernel=KERNEL, optimise=None, likelihood=likelihood).fit(X, y)
+    fit = model.models_[0].fit
+    p = model.predict_proba(X[:5])
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(np.log(p[:, 1]), fit.log_predictive(X[:5], np.ones(5), grade), atol=1e-7)
+    assert np.max(np.abs(p - plain.predict_proba(X[:5]))) > 1e-3
+    mean, sd = model.predict_latent(X[:5], return_std=True)
+    np.testing.assert_allclose((mean, sd**2), fit.predict_latent(X[:5], grade), rtol=1e-12)
+    with pytest.raises(ValueError, match="no corrected covariance"):
+        model.predict_latent(X, return_cov=True)
+    assert model.log_evidence_ == plain.log_evidence_
+    assert model.log_marginal_likelihood() == pytest.approx(fit.corrected_evidence().value, abs=1e-8)
+
+
+def test_gradient_of_the_corrected_evidence(toy):
+    model = GPClassifier(kernel=KERNEL, optimise=None, correction="cheap").fit(*toy)
+    value, slope = model.log_marginal_likelihood(model.theta_, eval_gradient=True)
+    assert value == pytest.approx(model.log_marginal_likelihood(), abs=1e-10)
+    for p in range(2):
+        step = 1e-3 * np.eye(2)[p]
+        ends = [model.log_marginal_likelihood(model.theta_ + s * step) for s in (1, -1)]
+        assert slope[p] == pytest.approx((ends[0] - ends[1]) / 2e-3, abs=5e-5)
+
+
+def test_three_classes():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(30, 2))
+    y = np.argmax(X @ rng.normal(size=(2, 3)) + rng.normal(size=(30, 3)), axis=1)
+    model = GPClassifier(kernel=KERNEL, optimise=None, correction="cheap").fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X[:4]).sum(axis=1), 1.0, atol=1e-12)
+    assert np.isfinite(model.log_marginal_likelihood())
+
+
+def test_counts(counts):
+    X, y = counts
+    kernel = SquaredExponential(1.0, 1.0)
+    model = GPPoissonRegressor(kernel=kernel, optimise=None, mean=1.5, correction="nearly-exact").fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CorrectionWarning)
+        mean, variance = model.models_[0].fit.predict_latent(X[:4], "nearly-exact")
+        np.testing.assert_allclose(model.predict(X[:4]), mean**2 + variance, rtol=1e-12)
+        fit = model.models_[0].fit
+        np.testing.assert_allclose(
+            model.log_predictive(X[:4], y[:4]), fit.log_predictive(X[:4], y[:4], "nearly-exact"), rtol=1e-12
+        )
+
+
+@parametrize_with_checks(
+    [
+        GPClassifier(correction="cheap", optimise=None),
+        GPPoissonRegressor(correction="cheap", optimise=None),
+    ]
+)
+def test_conventions_of_scikit_learn(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CorrectionWarning)
+        check(estimator)
+
+
+def test_the_exact_answer_through_the_front_door():
+    """A Matern kernel cannot be had exactly; the helper's chain says what the front door's corrections do."""
+    chain = Chain(
+        0.3 * np.arange(6), np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0]), tilted.likelihoods.get("probit"), 4.0
+    )
+    assert abs(chain.evidence().value - chain.exact()[0]) < 1e-3

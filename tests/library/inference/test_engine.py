@@ -1,0 +1,271 @@
+"""The loop: convergence where plain iteration fails, honest status, bounded work."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.datasets import load_wine
+
+from tilted.gaussian import Marginals, Sites
+from tilted.inference import RULES, rule_of
+from tilted.inference.engine import infer
+from tilted.inference.ep import tilted_rule
+from tilted.inference.options import Options
+from tilted.inference.rule import Rule, Update
+from tilted.kernels import SquaredExponential
+from tilted.likelihoods.poisson import PoissonSquare
+from tilted.likelihoods.probit import Probit
+from tilted.numerics.linalg import NotPositiveDefinite, cholesky, semidefinite_root
+from tilted.posteriors.dense import Dense
+from tilted.projections.moments import Projection
+
+
+@pytest.fixture
+def oscillating():
+    """Two classes of wine at a large prior variance: undamped parallel EP does not settle."""
+    wine = load_wine()
+    rows = wine.target != 1
+    X = wine.data[rows] / wine.data[rows].std(axis=0)
+    y = np.where(wine.target[rows] == 2, 1.0, -1.0)
+    return Dense.build(SquaredExponential(2400.0, 8.0).matrix(X)), y
+
+
+@pytest.mark.parametrize("method", ["ep", "qp", "vb"])
+def test_converges_where_plain_iteration_does_not(method, oscillating):
+    posterior, y = oscillating
+    plain = infer(
+        posterior,
+        Probit(),
+        y,
+        RULES["ep"],
+        Options(newton=False, memory=0, min_damping=1.0, max_sweeps=100),
+    )
+    found = infer(posterior, Probit(), y, RULES[method])
+    assert not plain.status.converged
+    assert "not converged" in plain.status.message
+    assert found.status.converged
+    assert found.status.residual <= 1e-8
+    assert found.status.sweeps <= 300
+
+
+def test_acceleration_reaches_the_damped_fixed_point(oscillating):
+    posterior, y = oscillating
+    damped = infer(posterior, Probit(), y, RULES["ep"], Options(newton=False, memory=0, damping=0.5))
+    fast = infer(posterior, Probit(), y, RULES["ep"])
+    assert damped.status.converged
+    assert fast.log_evidence == pytest.approx(damped.log_evidence, abs=1e-9)
+    assert fast.status.sweeps < damped.status.sweeps
+
+
+def test_running_out_of_sweeps_is_reported(toy):
+    X, y = toy
+    posterior = Dense.build(SquaredExponential().matrix(X))
+    found = infer(posterior, Probit(), y, RULES["ep"], Options(max_sweeps=2))
+    assert not found.status.converged
+    assert found.status.sweeps == 2
+    assert "max_sweeps" in found.status.message
+    assert np.isfinite(found.log_evidence)
+
+
+def test_warm_start_is_an_argument_and_nothing_is_kept(toy):
+    X, y = toy
+    posterior = Dense.build(SquaredExponential(2.0, 1.0).matrix(X))
+    cold = infer(posterior, Probit(), y, RULES["ep"])
+    warm = infer(posterior, Probit(), y, RULES["ep"], start=cold.sites)
+    again = infer(posterior, Probit(), y, RULES["ep"])
+    assert warm.status.sweeps == 0
+    assert again.status == cold.status
+    assert again.log_evidence == cold.log_evidence
+
+
+def test_clipping_is_counted(counts):
+    """A zero count under a wide cavity wants a negative precision once the mean is small."""
+    X, y = counts
+    posterior = Dense.build(SquaredExponential(4.0, 0.2).matrix(X), 0.2)
+    free = infer(posterior, PoissonSquare(), y, RULES["ep"])
+    clipped = infer(posterior, PoissonSquare(), y, RULES["ep"], Options(min_precision=1e-12))
+    assert free.status.converged and free.status.negative_sites > 0
+    assert free.status.clipped == 0
+    assert clipped.status.clipped > 0
+    assert clipped.status.negative_sites == 0
+    assert np.all(clipped.sites.tau >= 1e-12)
+
+
+def test_symmetric_fixed_point_of_the_square_link(counts):
+    """Zero prior mean and flat sites: f = 0 is never left; positive sites break the symmetry."""
+    X, y = counts
+    posterior = Dense.build(SquaredExponential(1.0, 1.0).matrix(X))
+    stuck = infer(posterior, PoissonSquare(), y, RULES["ep"])
+    start = Sites(np.ones(len(y)), np.sqrt(y + 0.5))
+    free = infer(posterior, PoissonSquare(), y, RULES["ep"], start=start)
+    assert np.all(stuck.state.marginals.mean == 0.0)
+    assert free.state.marginals.mean.max() > 1.0
+    assert free.log_evidence > stuck.log_evidence
+
+
+@pytest.mark.parametrize("stop", ["marginals", "site-rms"])
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_stopping_rules(stop, scale, toy):
+    """The residual falls below the tolerance it is asked for, at every prior variance."""
+    X, y = toy
+    posterior = Dense.build(SquaredExponential(scale, 1.0).matrix(X))
+    found = infer(posterior, Probit(), y, RULES["ep"], Options(stop=stop, tolerance=1e-6))
+    assert found.status.converged and found.status.residual <= 1e-6
+
+
+def test_improper_start_says_which_matrix(toy):
+    X, y = toy
+    posterior = Dense.build(SquaredExponential().matrix(X))
+    with pytest.raises(NotPositiveDefinite, match="I \\+ Lambda\\^T T Lambda"):
+        infer(posterior, Probit(), y, RULES["ep"], start=Sites(np.full(30, -50.0), np.zeros(30)))
+
+
+def test_a_start_lost_to_rounding_is_no_posterior():
+    """Two equal points, one with a site 2^100 times as precise as the prior: the other's variance becomes 0.
+
+    Powers of two: no digit of it depends on the machine.
+    """
+    posterior, start = Dense.build(np.full((2, 2), 2.0**40)), Sites(np.array([0.0, 2.0**60]), np.zeros(2))
+    with pytest.raises(NotPositiveDefinite, match="Sigma"):
+        infer(posterior, Probit(), np.ones(2), RULES["ep"], start=start)
+
+
+def test_an_adapted_step_settles_where_a_fixed_one_circles(counts):
+    """Without Newton steps (counts have none), at the evidence of small and of sequential steps."""
+    X, y = counts
+    posterior = Dense.build(SquaredExponential(3.0, 1.3).matrix(X), 1.0)
+    found, small, one_by_one = (
+        infer(posterior, PoissonSquare(), y, RULES["ep"], options)
+        for options in (Options(max_sweeps=100), Options(damping=0.1), Options(schedule="sequential"))
+    )
+    assert found.status.converged and found.status.damping < 1.0
+    assert found.log_evidence == pytest.approx(one_by_one.log_evidence, abs=1e-9)
+    assert found.log_evidence == pytest.approx(small.log_evidence, abs=1e-9)
+
+
+@pytest.mark.parametrize("schedule", ["parallel", "sequential"])
+def test_an_overflow_is_not_blamed_on_the_number_of_sweeps(schedule, toy):
+    """The square of the prior mean is no double; more sweeps would not help."""
+    X, y = toy
+    posterior = Dense.build(SquaredExponential().matrix(X), 1e160)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = infer(posterior, Probit(), y, RULES["ep"], Options(schedule=schedule, max_sweeps=3))
+    assert not found.status.converged and not np.isfinite(found.log_evidence)
+    assert "lost to rounding or overflow" in found.status.message
+    assert "max_sweeps" not in found.status.message
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"schedule": "random"},
+        {"stop": "never"},
+        {"damping": 0.0},
+        {"damping": 1.5},
+        {"tolerance": 0.0},
+        {"max_sweeps": 0},
+        {"memory": -1},
+        {"max_sweeps": np.inf},
+        {"max_sweeps": 2.5},
+        {"memory": 1.5},
+        {"tolerance": np.inf},
+        {"tolerance": np.nan},
+        {"damping": np.nan},
+        {"min_damping": np.nan},
+        {"min_precision": np.nan},
+        {"min_precision": np.inf},
+    ],
+)
+def test_options_are_checked(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        Options(**bad)
+
+
+def test_unknown_method_lists_the_known():
+    with pytest.raises(ValueError, match="ep, qp"):
+        rule_of("laplace")
+
+
+def test_factorisations_report_and_never_repair():
+    with pytest.raises(NotPositiveDefinite, match="K is not positive definite \\(pivot 2 of 2\\)"):
+        cholesky(np.array([[1.0, 2.0], [2.0, 1.0]]), "K")
+    X = np.linspace(0, 1, 40)[:, None]
+    K = SquaredExponential(2.0, 3.0).matrix(X)  # numerically of rank 10 or so
+    root = semidefinite_root(K, "K")
+    assert root.shape[1] < 20
+    np.testing.assert_allclose(root @ root.T, K, atol=1e-12)
+    with pytest.raises(NotPositiveDefinite):
+        semidefinite_root(np.full((2, 2), np.nan), "K")
+
+
+@pytest.mark.parametrize("pivot", [0, 1])
+def test_an_infinite_pivot_is_no_factorisation(pivot):
+    A = np.eye(2)
+    A[pivot, pivot] = np.inf
+    with pytest.raises(NotPositiveDefinite):
+        cholesky(A, "A")
+
+
+@pytest.mark.parametrize(
+    "K", [[[1.0, 2.0], [2.0, 1.0]], [[1.0, 1.0, 1.0], [1.0, 1.0, 3.0], [1.0, 3.0, 1.0]]], ids=["2", "3"]
+)
+def test_an_indefinite_matrix_has_no_root(K):
+    """Pivots alone do not tell: they stop at the same place as for a singular matrix."""
+    with pytest.raises(NotPositiveDefinite, match="K is not positive definite"):
+        semidefinite_root(np.array(K), "K")
+    large = np.eye(200)  # where one diagonal entry, by little, is all there is to see
+    large[0, 1] = large[1, 0] = 1.0 + 2e-12
+    with pytest.raises(NotPositiveDefinite, match="K is not positive definite"):
+        semidefinite_root(large, "K")
+
+
+@pytest.mark.parametrize("lengthscale", [1e-3, 0.05, 0.4, 2.0, 1e3])
+@pytest.mark.parametrize("variance", [1e-8, 1.0, 1e12])
+def test_every_kernel_matrix_has_a_root(variance, lengthscale):
+    X = np.random.default_rng(0).uniform(0, 1, (300, 2))
+    K = SquaredExponential(variance, lengthscale).matrix(np.vstack([X, X[:20]]))
+    root = semidefinite_root(K, "K")
+    np.testing.assert_allclose(root @ root.T, K, atol=1e-12 * variance)
+
+
+def test_projections_that_fail_leave_their_sites():
+    """Cavities are proper, but the projected variance is no number, zero or negative."""
+    variance = np.array([0.5, 0.0, np.nan, -1.0])
+
+    def project(likelihood, y, m, v):
+        return Projection(np.zeros(4), m + 0.1, variance, np.full(4, 0.1), (variance - v) / v**2)
+
+    marginals = Marginals(np.zeros(4), np.ones(4), np.zeros(4))
+    sites = Sites(np.full(4, 0.2), np.full(4, 0.3))
+    update = tilted_rule(project).update(marginals, sites, None, np.zeros(4))
+    assert update.skipped == 3
+    np.testing.assert_array_equal(update.sites.tau[1:], 0.2)
+    np.testing.assert_array_equal(update.sites.nu[1:], 0.3)
+    assert update.sites.tau[0] != 0.2
+
+
+def test_sites_that_cannot_be_updated_are_no_fixed_point(toy):
+    """Nothing moves, and nothing has converged."""
+    X, y = toy
+
+    def stuck(marginals, sites, likelihood, y):
+        return Update(sites, np.zeros(len(y)), np.zeros(len(y)), skipped=len(y))
+
+    found = infer(Dense.build(SquaredExponential().matrix(X)), Probit(), y, Rule(stuck))
+    assert not found.status.converged and f"{len(y)} sites with an improper cavity" in found.status.message
+
+
+@pytest.mark.parametrize("variance, evidence", [(1e9, -52.04425749), (1e12, -57.08339481)])
+def test_vb_of_isolated_points_at_huge_variances(variance, evidence, toy):
+    """Every point by itself: the bound is N times that of one point, maximised here over (m, v)."""
+    X, y = toy
+    posterior = Dense.build(SquaredExponential(variance, 1e-3).matrix(X))
+    found = infer(posterior, Probit(), y, RULES["vb"])
+
+    def bound(x):
+        m, v = x[0] * np.sqrt(variance), np.exp(x[1]) * variance
+        fit = Probit().expected_log(np.ones(1), np.array([m]), np.array([v]))[0][0]
+        return -(fit - 0.5 * ((m**2 + v) / variance - 1.0 - np.log(v / variance)))
+
+    best = minimize(bound, [1.0, -1.0], method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-13})
+    assert found.status.converged
+    assert found.log_evidence == pytest.approx(-30 * best.fun, abs=1e-6) == pytest.approx(evidence, abs=1e-6)

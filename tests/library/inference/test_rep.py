@@ -1,0 +1,414 @@
+"""Relaxed EP: its divergence, the search of relaxations, EP as a limit, fixed points by quadrature."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import ndtr
+from scipy.stats import norm
+
+from tilted.gaussian import Marginals, Sites
+from tilted.inference import engine, rep
+from tilted.inference.ep import EP
+from tilted.inference.options import Options
+from tilted.inference.rep import NORMALISED, PRINTED, READINGS, UNNORMALISED, Relaxation
+from tilted.inference.textbook import sweep_on
+from tilted.kernels import SquaredExponential
+from tilted.likelihoods.probit import Probit
+from tilted.likelihoods.step import NoisyStep
+from tilted.posteriors.dense import Dense
+from tilted.posteriors.sparse import Sparse
+from tilted.projections.moments import kl
+
+STEP, PROBIT = NoisyStep(0.2), Probit()
+VALLEY = {"y": 1.0, "h": 0.42157601752828565, "lam": 1.0, "m": -12.647572773973149}
+"""A cavity whose best relaxation lies in a valley between two points of the grid."""
+HUGE = 1e4
+
+
+def integral(function, mean, sd):
+    """Over 12 standard deviations either side, by Gauss-Legendre in parts that end at the step."""
+    ends = np.unique(np.append(np.linspace(mean - 12 * sd, mean + 12 * sd, 49), 0.0))
+    x, w = np.polynomial.legendre.leggauss(24)
+    half = 0.5 * np.diff(ends)[:, None]
+    return float(np.sum(half * w * function(ends[:-1, None] + half * (1 + x))))
+
+
+def probability(likelihood, y, f):
+    """p(y|f), written here."""
+    if likelihood is PROBIT:
+        return ndtr(y * f)
+    return np.where(y * f > 0, 1 - likelihood.flips, likelihood.flips)
+
+
+def tilted_by_quadrature(likelihood, y, mean, variance):
+    """log Z, mean, variance and divergence from the moment-matched Gaussian."""
+    sd = np.sqrt(variance)
+
+    def expect(g):
+        return integral(lambda f: g(f) * probability(likelihood, y, f) * norm.pdf(f, mean, sd), mean, sd)
+
+    z = expect(lambda f: 1.0)
+    first = expect(lambda f: f) / z
+    second = expect(lambda f: (f - first) ** 2) / z
+
+    def log_ratio(f):
+        log_q = (
+            norm.logpdf(f, mean, sd) - np.log(z) + np.log(np.maximum(probability(likelihood, y, f), 1e-300))
+        )
+        return log_q - norm.logpdf(f, first, np.sqrt(second))
+
+    return np.log(z), first, second, expect(log_ratio) / z
+
+
+def cost(reading, c, eps, y, h, lam, m, b):
+    """The noisy step's cost, from the corrected closed form or from eqs 14-15 and 36-40; labels absorbed."""
+    h, m = y * h, y * m
+    lt = 1.0 / (1.0 / lam + b)
+    ht = lt * (h / lam + b * m)
+    z = ht / np.sqrt(lt)
+    zh = eps + (1 - 2 * eps) * ndtr(z)
+    rho = (1 - 2 * eps) * norm.pdf(z) / zh
+    gain = ((1 - eps) * np.log(1 - eps) * ndtr(z) + eps * np.log(eps) * ndtr(-z)) / zh
+    if reading != PRINTED:
+        found = gain - np.log(zh) + 0.5 * np.log1p(-rho * (z + rho)) + 0.5 * z * rho
+        mass = zh / np.sqrt(1 + b * lam) * np.exp(-b * (m - h) ** 2 / (2 * (1 + b * lam)))
+        return c * b + found * (mass if reading == UNNORMALISED else 1.0)
+    alpha = rho / np.sqrt(lt)
+    new = ht + lt * alpha
+    precision = alpha * new / (lt * (1 - alpha * new))  # 1 / v of eq. 15, also where alpha h = 0
+    moment = lt * (1 - alpha * new) + new**2
+    apart = b * (m - h) ** 2 / (1 + b * lam)
+    found = gain - np.log(zh) - 0.5 * np.log(1 + (b + precision) * lam) + 0.5 * np.log(b * lam + 1)
+    return c * b + found - 0.5 * b * (m**2 - 2 * m * new + moment) + 0.5 * apart
+
+
+def marginals_of(h, lam, m, strength=0.5):
+    """Marginals and sites with these cavities (h, lam) and site means m."""
+    tau = strength / lam
+    variance = 1.0 / (1.0 / lam + tau)
+    return Marginals(variance * (h / lam + tau * m), variance, np.zeros(len(h))), Sites(tau, tau * m)
+
+
+def cavities(n, seed, reach=3.0):
+    """n random ones: label, mean, variance, mean of the old site."""
+    rng = np.random.default_rng(seed)
+    lam = 10.0 ** rng.uniform(-2, 2, n)
+    m = reach * rng.normal(size=n) * rng.choice([0.0, 1.0], n, p=[0.2, 0.8])
+    return {
+        "y": rng.choice([-1.0, 1.0], n), "h": 2.5 * rng.normal(size=n) * np.sqrt(lam), "lam": lam,
+        "m": m * np.sqrt(lam),
+    }  # fmt: skip
+
+
+def searched(reading, c, eps, cavity):
+    marginals, sites = marginals_of(cavity["h"], cavity["lam"], cavity["m"])
+    return rep.relaxations(marginals, sites, NoisyStep(eps), cavity["y"], Relaxation(c, reading))
+
+
+def smallest(reading, c, eps, cavity, size=240):
+    """The smallest costs that a fine grid and Brent's method from each of its minima find [N]."""
+    exponents, found = np.linspace(-6, 6, size), []
+    for one in zip(*(cavity[name] for name in ("y", "h", "lam", "m")), strict=True):
+
+        def f(e, one=one):
+            return cost(reading, c, eps, *one, 10.0**e / one[2])
+
+        values = f(exponents)
+        low = 1 + np.flatnonzero((values[1:-1] <= values[:-2]) & (values[1:-1] <= values[2:]))
+        brent = [minimize_scalar(f, bounds=exponents[[k - 1, k + 1]], method="bounded").fun for k in low]
+        found.append(min([cost(reading, c, eps, *one, 0.0), values.min(), *brent]))
+    return np.array(found)
+
+
+# The divergence
+
+
+@pytest.mark.parametrize("likelihood", [STEP, NoisyStep(0.01), PROBIT], ids=["0.2", "0.01", "probit"])
+def test_the_divergence_equals_quadrature(likelihood):
+    cases = [(y, m, v) for y in (-1.0, 1.0) for m in (-3.0, -0.4, 0.0, 1.7) for v in (0.09, 1.0, 16.0)]
+    y, m, v = np.array(cases).T
+    projection = kl(likelihood, y, m, v)
+    found = rep.divergence(likelihood, y, m, v, projection)
+    for i, case in enumerate(cases):
+        log_z, mean, variance, expected = tilted_by_quadrature(likelihood, *case)
+        assert projection.log_z[i] == pytest.approx(log_z, rel=1e-10), case
+        assert projection.mean[i] == pytest.approx(mean, rel=1e-9, abs=1e-12), case
+        assert projection.variance[i] == pytest.approx(variance, rel=1e-9), case
+        assert found[i] == pytest.approx(expected, rel=1e-7, abs=1e-11), case
+
+
+def test_the_divergence_is_the_corrected_closed_form_and_never_negative():
+    z = np.linspace(-30.0, 30.0, 2001)
+    one = np.ones_like(z)
+    for eps in (0.01, 0.1, 0.2, 0.45):
+        likelihood = NoisyStep(eps)
+        found = rep.divergence(likelihood, one, z, one, kl(likelihood, one, z, one))
+        assert found.min() > -1e-14
+        near = np.abs(z) < 6
+        expected = cost(NORMALISED, 0.0, eps, 1.0, z[near], 1.0, 0.0, 0.0)
+        np.testing.assert_allclose(found[near], expected, rtol=1e-10, atol=1e-14)
+
+
+def test_reference_projections(values):
+    for case in values["rep_projection"]:
+        case = {name: np.array([float(value)]) for name, value in case.items()}
+        eps, b = float(case["eps"][0]), float(case["b"][0])
+        marginals, sites = marginals_of(case["h"], case["lam"], case["m"])
+        update = rep.held_rule(np.array([b])).update(marginals, sites, NoisyStep(eps), np.ones(1))
+        assert update.sites.tau == pytest.approx(1 / case["v_site"], rel=1e-12)
+        assert update.sites.nu == pytest.approx(case["m_site"] / case["v_site"], rel=1e-12)
+        lt = 1 / (1 / case["lam"] + b)
+        ht = lt * (case["h"] / case["lam"] + b * case["m"])
+        projection = kl(NoisyStep(eps), np.ones(1), ht, lt)
+        found = rep.divergence(NoisyStep(eps), np.ones(1), ht, lt, projection)
+        assert projection.mean == pytest.approx(case["h_new"], rel=1e-12)
+        assert found == pytest.approx(case["KL_normalised"], rel=1e-11)
+        named = (1.0, case["h"], case["lam"], case["m"], b)
+        assert cost(UNNORMALISED, 0, eps, *named) == pytest.approx(case["KL_unnormalised_min"], rel=1e-11)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_the_cost_is_what_the_paper_has_but_for_constants(reading):
+    """Differences of the cost along b, which is all that a search can see."""
+    cavity = cavities(40, 3)
+    marginals, sites = marginals_of(cavity["h"], cavity["lam"], cavity["m"])
+    b = 10.0 ** np.linspace(-2, 2, 15) / cavity["lam"][:, None]
+    p, extra = 1.0 / cavity["lam"], np.zeros(40)
+    problem = rep._Cavities(
+        STEP, cavity["y"], p, p * cavity["h"], extra, rep._means(sites), Relaxation(0.3, reading)
+    )
+    found = problem.cost(np.hstack([np.zeros((40, 1)), b]))
+    named = [cavity[name][:, None] for name in ("y", "h", "lam", "m")]
+    expected = cost(reading, 0.3, 0.2, *named, np.hstack([np.zeros((40, 1)), b]))
+    np.testing.assert_allclose(found - found[:, :1], expected - expected[:, :1], rtol=1e-8, atol=1e-9)
+
+
+# The search
+
+
+@pytest.mark.parametrize("reading, c", [(NORMALISED, 0.1), (UNNORMALISED, 0.03), (PRINTED, 3.0)])
+def test_relaxations_are_as_good_as_those_of_a_fine_grid_with_restarts(reading, c):
+    cavity = cavities(200, 5)
+    c, eps = c / np.median(1 / cavity["lam"]), 0.2
+    b = searched(reading, c, eps, cavity)
+    named = [cavity[name] for name in ("y", "h", "lam", "m")]
+    gap = cost(reading, c, eps, *named, b) - smallest(reading, c, eps, cavity)
+    assert np.all(gap <= 1e-6)
+    assert np.all(cost(reading, c, eps, *named, b) <= cost(reading, c, eps, *named, 0.0) + 1e-12)
+    assert 0.1 < np.mean(b > 0) < 0.9 and np.all(np.isfinite(b))
+
+
+def test_the_better_one_of_two_minima_is_found():
+    cavity, c = cavities(1500, 9), 0.1
+    root = np.sqrt(cavity["lam"])
+    cavity |= {"h": cavity["h"] / root, "m": cavity["m"] / root, "lam": np.ones(1500)}
+    named = [cavity[name] for name in ("y", "h", "lam", "m")]
+    grid = 10.0 ** np.linspace(-4, 4, 300)
+    values = cost(NORMALISED, c, 0.1, *(one[:, None] for one in named), grid)
+    inner = (values[:, 1:-1] < values[:, :-2]) & (values[:, 1:-1] < values[:, 2:])
+    start = cost(NORMALISED, c, 0.1, *named, 0.0)
+    two = inner.any(axis=1) & (values[:, 0] > start)  # uphill from 0, and a minimum behind the hill
+    behind = two & (values.min(axis=1) < start)
+    assert behind.sum() > 50 and (two & ~behind).sum() > 50
+    b = searched(NORMALISED, c, 0.1, cavity)
+    assert np.all(b[two & ~behind] == 0)
+    got, best = cost(NORMALISED, c, 0.1, *named, b), np.minimum(values.min(axis=1), start)
+    assert np.all(got[behind] <= best[behind] + 1e-6)
+
+
+def test_a_valley_between_two_points_of_the_grid():
+    cavity = {name: np.array([value]) for name, value in VALLEY.items()}
+    b = searched(NORMALISED, 0.1, 0.2, cavity)
+    named = [cavity[name] for name in ("y", "h", "lam", "m")]
+    best = smallest(NORMALISED, 0.1, 0.2, cavity)
+    assert cost(NORMALISED, 0.1, 0.2, *named, b) <= best + 1e-6
+
+
+def test_the_best_relaxation_does_not_depend_on_units():
+    cavity = cavities(60, 13)
+    scaled = {
+        name: value * {"h": 7.0, "m": 7.0, "lam": 49.0}.get(name, 1.0) for name, value in cavity.items()
+    }
+    for reading in READINGS:
+        np.testing.assert_allclose(
+            searched(reading, 0.1 * 49, 0.2, scaled) * 49, searched(reading, 0.1, 0.2, cavity), rtol=1e-6
+        )
+
+
+def test_the_search_sees_the_extra_variance():
+    cavity, c, extra = cavities(60, 15), 0.02, 0.7
+    root = np.sqrt(cavity["lam"])
+    h, m, lam = cavity["h"] / root, cavity["m"] / root, np.ones(60)
+    marginals, sites = marginals_of(h, lam, m)
+    marginals = Marginals(marginals.mean, marginals.variance, np.full(60, extra))
+    b = rep.relaxations(marginals, sites, STEP, cavity["y"], Relaxation(c))
+
+    def of(b):  # the divergence depends on z alone, here of f, not of h
+        z = (h + b * m) / (1 + b) / np.sqrt(1 / (1 + b) + extra)
+        return c * b + cost(NORMALISED, 0.0, 0.2, cavity["y"], z, 1.0, 0.0, 0.0)
+
+    best = np.min([of(value) for value in [0.0, *10.0 ** np.linspace(-4, 4, 400)]], axis=0)
+    assert np.mean(of(b) > best + 1e-6) < 0.04 and np.sum(b > 0) > 5
+
+
+def test_relaxations_may_make_an_improper_cavity_proper_but_only_where_it_has_a_cost():
+    marginals = Marginals(np.ones(1), np.ones(1), np.zeros(1))
+    sites, y = Sites(np.array([1.5]), np.array([0.3])), np.ones(1)
+    for reading in (NORMALISED, PRINTED):
+        assert rep.relaxations(marginals, sites, STEP, y, Relaxation(0.01, reading)) > 0.5
+    assert rep.relaxations(marginals, sites, STEP, y, Relaxation(0.01, UNNORMALISED)) == 0
+    update = rep.relaxed_rule(Relaxation(0.01, UNNORMALISED)).update(marginals, sites, STEP, y)
+    assert update.skipped == 1 and update.sites.tau == 1.5 and update.sites.nu == 0.3
+
+
+@pytest.mark.parametrize("penalty", [-1.0, np.inf, np.nan])
+def test_wrong_penalties_are_refused(penalty):
+    with pytest.raises(ValueError, match="penalty must be finite"):
+        Relaxation(penalty)
+
+
+def test_wrong_settings_are_refused():
+    with pytest.raises(ValueError, match="reading must be one of"):
+        Relaxation(1.0, "eq. 36")
+    for b in (-1.0, np.inf, np.nan):
+        with pytest.raises(ValueError, match="finite and not negative"):
+            rep.held_rule(np.array([0.0, b]))
+
+
+# EP as a limit, fixed points
+
+
+@pytest.fixture(params=["dense", "sparse"])
+def posterior(request, toy):
+    X = toy[0]
+    kernel = SquaredExponential(1.0, 1.0)
+    if request.param == "dense":
+        return Dense.build(kernel.matrix(X))
+    built = Sparse.build(kernel, X, X[:5])
+    assert built.extra.max() > 0.05
+    return built
+
+
+@pytest.mark.parametrize("schedule", ["parallel", "sequential"])
+@pytest.mark.parametrize("likelihood", [NoisyStep(0.1), PROBIT], ids=["step", "probit"])
+def test_a_large_penalty_is_ep(likelihood, schedule, posterior, toy):
+    y = toy[1]
+    options = Options(schedule=schedule, tolerance=1e-10, max_sweeps=100)
+    expected = engine.infer(posterior, likelihood, y, EP, options)
+    found = rep.infer(posterior, likelihood, y, Relaxation(HUGE), options, searched_sweeps=100)
+    assert expected.status.converged and found.status.converged and not found.frozen
+    assert np.all(found.b == 0) and found.status.sweeps == expected.status.sweeps
+    np.testing.assert_allclose(found.sites.tau, expected.sites.tau, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(found.sites.nu, expected.sites.nu, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_large_penalty_is_ep_in_sweeps_of_the_textbook(reading, toy):
+    X, y = toy
+    prior = Dense.build(SquaredExponential(1.0, 1.0).matrix(X))
+    expected = sweep_on(prior, STEP, y, EP, tolerance=1e-8)
+    found = rep.sweeps(prior, STEP, y, Relaxation(HUGE, reading), tolerance=1e-8, searched_sweeps=3)
+    assert found.outcome == expected.outcome == "converged"
+    np.testing.assert_array_equal(found.changes, expected.changes)
+    np.testing.assert_array_equal(found.sites.tau, expected.sites.tau)
+
+
+@pytest.mark.parametrize("likelihood", [STEP, PROBIT], ids=["step", "probit"])
+def test_sites_at_the_fixed_point_match_moments_by_quadrature(likelihood, toy):
+    X, y = toy
+    prior = Dense.build(SquaredExponential(1.0, 1.0).matrix(X))
+    penalty = 0.03 if likelihood is STEP else 1e-4
+    found = rep.infer(prior, likelihood, y, Relaxation(penalty), Options(tolerance=1e-11), searched_sweeps=4)
+    assert found.status.converged and found.frozen and np.sum(found.b > 0.01) >= 5
+    K, tau, nu = prior.K, found.sites.tau, found.sites.nu
+    covariance = np.linalg.inv(np.linalg.inv(K + 1e-12 * np.eye(len(y))) + np.diag(tau))
+    mean, variance = covariance @ nu, np.diag(covariance)
+    relaxed = np.argsort(found.b)[-6:]
+    for i in relaxed:
+        centre, b = nu[i] / tau[i], found.b[i]
+        p = 1 / variance[i] - tau[i]
+        narrow = 1 / (p + b)
+        of_cavity = narrow * (mean[i] / variance[i] - nu[i] + b * centre)
+        _, first, second, _ = tilted_by_quadrature(likelihood, y[i], of_cavity, narrow)
+        together = 1 / variance[i] + b  # of q r
+        assert second == pytest.approx(1 / together, rel=1e-6)
+        assert first == pytest.approx((mean[i] / variance[i] + b * centre) / together, rel=1e-6, abs=1e-8)
+
+
+def test_relaxations_of_the_answer_are_those_of_its_marginals(toy):
+    X, y = toy
+    prior = Dense.build(SquaredExponential(1.0, 1.0).matrix(X))
+    relaxation = Relaxation(0.1, UNNORMALISED)
+    found = rep.infer(prior, STEP, y, relaxation, Options(max_sweeps=2))
+    assert not found.frozen and found.status.sweeps == 2 and not found.status.converged
+    expected = rep.relaxations(found.state.marginals, found.sites, STEP, y, relaxation)
+    np.testing.assert_array_equal(found.b, expected)
+
+
+def test_held_rules_of_single_and_doubled_sites(toy):
+    X, y = toy
+    b = np.linspace(0.0, 2.0, len(y))
+    rule = rep.held_rule(b)
+    state = Dense.build(SquaredExponential().matrix(X)).condition(Sites(np.full(30, 0.2), 0.1 * y))
+    whole = rule.update(state.marginals, state.sites, STEP, y).sites
+    part = slice(7, 8)
+    one = Marginals(state.marginals.mean[part], state.marginals.variance[part], np.zeros(1))
+    alone = rule.at(7).update(one, Sites(np.array([0.2]), 0.1 * y[part]), STEP, y[part]).sites
+    np.testing.assert_allclose([alone.tau[0], alone.nu[0]], [whole.tau[7], whole.nu[7]], rtol=1e-14)
+    twice = Marginals(*(np.tile(values, 2) for values in vars(state.marginals).values()))
+    both = rule.twice().update(twice, Sites(np.full(60, 0.2), np.tile(0.1 * y, 2)), STEP, np.tile(y, 2))
+    np.testing.assert_allclose(both.sites.tau, np.tile(whole.tau, 2), rtol=1e-14)
+    assert np.all(both.log_terms == 0) and np.all(both.by_extra == 0)
+
+
+# Sweeps
+
+
+@pytest.fixture
+def one_point():
+    """A prior on one point and sites that are not its fixed point."""
+    return Dense.build(np.ones((1, 1))), np.ones(1)
+
+
+def test_the_printed_step_counts_the_factor_twice(one_point):
+    prior, y = one_point
+    state = prior.condition(Sites(np.array([0.4]), np.array([0.9])))
+    plain, printed = (
+        rep.relaxed_rule(Relaxation(0.01, NORMALISED, step)).update(state.marginals, state.sites, STEP, y)
+        for step in (False, True)
+    )
+    b = rep.relaxations(state.marginals, state.sites, STEP, y, Relaxation(0.01))
+    assert b > 0.01
+    v_b, m_b = 1 / plain.sites.tau, plain.sites.nu / plain.sites.tau
+    v = 1 / (1 / v_b + b)  # eq. 16
+    assert 1 / printed.sites.tau == pytest.approx(v, rel=1e-12)
+    m = v * (m_b / v_b + b * 0.9 / 0.4)
+    assert printed.sites.nu / printed.sites.tau == pytest.approx(m, rel=1e-12)
+
+
+def test_the_printed_step_is_still_taken_when_relaxations_are_held(one_point):
+    prior, y = one_point
+    relaxation = Relaxation(0.01, NORMALISED, printed_step=True)
+    first = rep.sweeps(prior, STEP, y, relaxation, 1, 1e-12, 1)
+    b = rep.relaxations(first.state.marginals, first.sites, STEP, y, relaxation)
+    assert b > 1e-3
+    held = rep.sweeps(prior, STEP, y, relaxation, 2, 1e-12, 1)
+    plain = rep.held_rule(b).update(first.state.marginals, first.sites, STEP, y).sites
+    assert held.sites.tau == pytest.approx(plain.tau + b, rel=1e-9)
+
+
+def test_sweeps_continue_with_held_relaxations(toy):
+    X, y = toy
+    prior = Dense.build(SquaredExponential(1.0, 1.0).matrix(X))
+    relaxation = Relaxation(0.03, UNNORMALISED)
+    two = rep.sweeps(prior, STEP, y, relaxation, 2, 1e-12)
+    whole = rep.sweeps(prior, STEP, y, relaxation, 6, 1e-12, searched_sweeps=2)
+    assert len(whole.changes) == 6 and whole.outcome == "unsettled"
+    np.testing.assert_array_equal(whole.changes[:2], two.changes)
+    b = rep.relaxations(two.state.marginals, two.sites, STEP, y, relaxation)
+    rest = sweep_on(prior, STEP, y, rep.held_rule(b), 4, 1e-12, start=two.sites)
+    np.testing.assert_array_equal(whole.sites.tau, rest.sites.tau)
+    np.testing.assert_array_equal(whole.changes[2:], rest.changes)
+    for run in (rep.sweeps, rep.infer):
+        with pytest.raises(ValueError, match="searched_sweeps must be a whole number of at least 1"):
+            run(prior, STEP, y, relaxation, searched_sweeps=0)

@@ -1,0 +1,260 @@
+"""Every kind of kernel: against scikit-learn's, gradients against differences, and in fits."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import kernels as sk
+
+import tilted
+from tilted import kernels, likelihoods
+from tilted.inference import RULES
+from tilted.inference.options import Options
+from tilted.kernels import Constant, Matern, Product, SquaredExponential, Sum, White
+from tilted.kernels.compound import noise_of
+from tilted.learning import sparse as sparse_search
+from tilted.learning.dense import Problem, evidence_and_gradient, infer_at
+from tilted.learning.search import Search
+from tilted.posteriors.full import FullRegression
+from tilted.posteriors.sparse import Sparse
+
+RNG = np.random.default_rng(8)
+X, Z = RNG.normal(size=(14, 2)), RNG.normal(size=(5, 2))
+SE, ARD = SquaredExponential(1.3, 0.8), SquaredExponential(0.7, (0.6, 1.9))
+M32, M52 = Matern(1.3, 0.8), Matern(0.7, (0.6, 1.9), 2.5)
+FOUR = SE + Constant(0.4) * M52 + White(0.3)
+NOISY = (SE + White(0.2)) * (Constant(0.9) + White(0.5))
+# kernel, the same of scikit-learn; a kernel without an entry here fails test_every_kernel_is_tested
+EXAMPLES = {
+    "SquaredExponential": (SE, 1.3 * sk.RBF(0.8)),
+    "Matern": (M32, 1.3 * sk.Matern(0.8, nu=1.5)),
+    "Constant": (Constant(0.4), sk.ConstantKernel(0.4)),
+    "White": (White(0.3), sk.WhiteKernel(0.3)),
+    "Sum": (Sum(SE, ARD), 1.3 * sk.RBF(0.8) + 0.7 * sk.RBF([0.6, 1.9])),
+    "Product": (SE * M52, (1.3 * sk.RBF(0.8)) * (0.7 * sk.Matern([0.6, 1.9], nu=2.5))),
+    "ARD": (ARD, 0.7 * sk.RBF([0.6, 1.9])),
+    "Matern 5/2": (Matern(1.3, 0.8, 2.5), 1.3 * sk.Matern(0.8, nu=2.5)),
+    "Matern 3/2, ARD": (Matern(0.7, (0.6, 1.9)), 0.7 * sk.Matern([0.6, 1.9], nu=1.5)),
+    "Matern 5/2, ARD": (M52, 0.7 * sk.Matern([0.6, 1.9], nu=2.5)),
+    "four parts": (
+        FOUR,
+        1.3 * sk.RBF(0.8)
+        + sk.ConstantKernel(0.4) * (0.7 * sk.Matern([0.6, 1.9], nu=2.5))
+        + sk.WhiteKernel(0.3),
+    ),
+}
+KERNELS = {name: kernel for name, (kernel, _) in EXAMPLES.items()} | {
+    "noisy product": NOISY,
+    "noisy product of noises": Product(White(0.6), SE) + M32,
+}
+TIGHT = Options(tolerance=1e-11)
+
+
+def differences(function, at, h=1e-5):
+    """Derivatives of a scalar function in each entry of ``at``, by central differences."""
+    steps = h * np.eye(at.size).reshape(at.size, *at.shape)
+    return np.array([(function(at + s) - function(at - s)) / (2 * h) for s in steps]).reshape(at.shape)
+
+
+def test_every_kernel_is_tested():
+    assert set(kernels.__all__) <= set(EXAMPLES)
+    assert all(type(EXAMPLES[name][0]).__name__ == name for name in kernels.__all__)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_matrices_and_gradients_equal_scikit_learn(name):
+    ours, theirs = EXAMPLES[name]
+    K, slopes = theirs(X, eval_gradient=True)
+    np.testing.assert_allclose(ours.matrix(X), K, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(ours.matrix(Z, X), theirs(Z, X), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(ours.diagonal(X), theirs.diag(X), rtol=1e-14)
+    G = RNG.normal(size=K.shape)
+    np.testing.assert_allclose(ours.parameters(), np.exp(theirs.theta), rtol=1e-14)
+    expected = np.einsum("ij,ijp->p", G, slopes) / ours.parameters()
+    for distances in (None, ours.distances(X)):
+        found = ours.contract_gradient(X, ours.matrix(X, distances=distances), G, distances)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_gradients_are_finite_differences(name):
+    kernel = KERNELS[name]
+    p = kernel.parameters()
+    assert kernel.with_parameters(p) == kernel
+    of = kernel.with_parameters
+    G, H, g = RNG.normal(size=(5, 14)), RNG.normal(size=(14, 14)), RNG.normal(size=14)
+    by_parameters, by_Z = kernel.contract_cross(Z, X, kernel.matrix(Z, X), G)
+    direct = differences(lambda p: np.vdot(G, of(p).matrix(Z, X)), p)
+    np.testing.assert_allclose(by_parameters, direct, rtol=1e-7, atol=1e-8)
+    direct = differences(lambda Z: np.vdot(G, kernel.matrix(Z, X)), Z)
+    np.testing.assert_allclose(by_Z, direct, rtol=1e-7, atol=1e-8)
+    direct = differences(lambda p: np.vdot(H, of(p).matrix(X)), p)
+    for distances in (None, kernel.distances(X)):
+        found = kernel.contract_gradient(X, kernel.matrix(X), H, distances)
+        np.testing.assert_allclose(found, direct, rtol=1e-7, atol=1e-8)
+    direct = differences(lambda p: g @ of(p).diagonal(X), p)
+    np.testing.assert_allclose(kernel.contract_diagonal(g), direct, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_one_set_of_points_and_two_equal_ones_differ_by_the_noise(name):
+    """The matrix of X has independent noise on its diagonal, that between X and a copy has none."""
+    kernel = KERNELS[name]
+    noise = noise_of(kernel)
+    assert (noise > 0) == ("White" in repr(kernel))
+    for other in (X, X.copy()):
+        np.testing.assert_allclose(kernel.matrix(X) - kernel.matrix(X, other), noise * np.eye(14), atol=1e-12)
+    np.testing.assert_allclose(kernel.diagonal(X), np.diagonal(kernel.matrix(X)), rtol=1e-14)
+    G, p = RNG.normal(size=(14, 14)), kernel.parameters()
+    for K, matrix in (
+        (kernel.matrix(X), lambda p: kernel.with_parameters(p).matrix(X)),
+        (kernel.matrix(X, X), lambda p: kernel.with_parameters(p).matrix(X, X)),
+    ):
+        found = kernel.contract_cross(X, X, K, G)[0]
+        np.testing.assert_allclose(found, differences(lambda p, m=matrix: np.vdot(G, m(p)), p), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_matrices_are_positive_definite(name):
+    wide = np.vstack([RNG.normal(size=(60, 2)), RNG.normal(size=(1, 2)).repeat(3, axis=0)])  # with duplicates
+    K = KERNELS[name].matrix(wide)
+    smallest = np.linalg.eigvalsh(K)[0]
+    assert smallest > noise_of(KERNELS[name]) - 1e-12 * np.trace(K)
+    np.testing.assert_array_equal(K, K.T)
+
+
+def test_rounding_of_points_that_coincide_leaves_matern_its_digits():
+    """More than 8 dimensions take squared distances from matrix products."""
+    many = RNG.normal(size=(30, 12))
+    many[7] = many[3] * (1 + 1e-15)
+    for kernel in (Matern(1.0, 2.0), Matern(1.0, (2.0,) * 12, 2.5)):
+        exact = sk.Matern(2.0, nu=kernel.smoothness)(many)
+        np.testing.assert_allclose(kernel.matrix(many), exact, atol=1e-9)
+
+
+def test_noise_of_products_is_what_no_point_shares():
+    assert noise_of(NOISY) == pytest.approx((1.3 + 0.2) * (0.9 + 0.5) - 1.3 * 0.9, rel=1e-14)
+    assert noise_of(White(0.6) * SE) == pytest.approx(0.6 * 1.3, rel=1e-14)
+    assert noise_of(White(0.5) * White(0.3)) == pytest.approx(0.15, rel=1e-14)
+
+
+def test_operators_stand_on_either_side():
+    for other in (SE, White(2.0), Constant(2.0), M32, Sum(SE, SE), Product(SE, SE)):
+        assert SE + other == Sum(SE, other) and other + SE == Sum(other, SE)
+        assert SE * other == Product(SE, other) and other * SE == Product(other, SE)
+        for wrong in (lambda k: k + 2.0, lambda k: 2 * k, lambda k: np.ones(2) * k, lambda k: sum([k, k])):
+            with pytest.raises(TypeError, match="are of two kernels, such as Constant"):
+                wrong(other)
+        with pytest.raises(TypeError, match="unsupported operand"):
+            other + "noise"
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: Matern(0.0), "finite and positive, got 0"),
+        (lambda: Matern(1.0, -1.0), "finite and positive, got -1"),
+        (lambda: Matern(1.0, (1.0, np.inf)), "finite and positive, got inf"),
+        (lambda: Matern(1.0, ()), "one number or a list"),
+        (lambda: Matern(smoothness=0.5), "smoothness must be 1.5 or 2.5, got 0.5"),
+        (lambda: Matern(1.0, (1.0, 2.0, 3.0)).matrix(X), "3 lengthscales for inputs of dimension 2"),
+        (lambda: M32.matrix(X, Z, M32.distances(X)), "distances are those among X"),
+        (lambda: M52.matrix(X, distances=M32.distances(X)), "distances are those among X"),
+        (lambda: White(-1.0), "variance must be finite and positive, got -1"),
+        (lambda: Constant(np.nan), "variance must be finite and positive, got nan"),
+        (lambda: Sum(SE, 2.0), "a Sum is made of two kernels, got 2.0"),
+        (lambda: Product("x", SE), "a Product is made of two kernels, got 'x'"),
+    ],
+)
+def test_bad_parameters_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("method", ["ep", "qp", "vb"])
+def test_evidence_gradients_of_a_compound(method, toy):
+    inputs, y = toy
+    problem = Problem(inputs, y, likelihoods.get("probit"), RULES[method], options=TIGHT)
+    kernel = M52 * Constant(2.0) + White(0.4)
+    _, found = evidence_and_gradient(problem, kernel)
+    direct = differences(
+        lambda p: infer_at(problem, kernel.with_parameters(p)).log_evidence, kernel.parameters(), 1e-4
+    )
+    np.testing.assert_allclose(found, direct, atol=2e-7)
+
+
+@pytest.mark.parametrize("method, likelihood", [("ep", "logit"), ("vb", "logit"), ("qp", "probit")])
+def test_the_evidence_gradient_vanishes_where_a_fit_ends(method, likelihood, toy):
+    inputs, y = toy
+    start = Matern(2.0, 1.0, 2.5) + White(0.2)
+    found = tilted.fit(inputs, y, likelihood, method, start, search=Search(transform="log"))
+    assert found.status.converged
+    start_evidence = infer_at(found.problem, start).log_evidence
+    assert found.log_evidence > start_evidence
+    _, slope = evidence_and_gradient(found.problem, found.kernel)
+    assert np.max(np.abs(slope * found.kernel.parameters())) < 1e-3
+
+
+def test_predictions_at_training_inputs_have_a_noise_of_their_own(toy):
+    """White noise is no part of what neighbours share: latent variances at X exceed it, means ignore it."""
+    inputs, y = toy
+    kernel = SquaredExponential(2.0, 1.0) + White(0.5)
+    found = tilted.fit(inputs, y, "gaussian", kernel=kernel, optimise=False)
+    mean, variance = found.predict_latent(inputs)
+    smooth = SquaredExponential(2.0, 1.0).matrix(inputs)
+    C = smooth + 1.5 * np.eye(len(y))
+    np.testing.assert_allclose(mean, smooth @ np.linalg.solve(C, y), atol=1e-8)
+    np.testing.assert_allclose(
+        variance, 2.5 - np.einsum("ij,ji->i", smooth, np.linalg.solve(C, smooth)), atol=1e-8
+    )
+
+
+def test_white_noise_in_the_kernel_is_noise_of_the_likelihood():
+    y = np.sin(X[:, 0])
+    problem, kernel = FullRegression(X, y), Matern(1.1, 0.9, 2.5)
+    inside = problem.evaluate(kernel + White(0.3), Z[:0], 0.2)
+    outside = problem.evaluate(kernel, Z[:0], 0.5)
+    assert inside[0].log_evidence == pytest.approx(outside[0].log_evidence, rel=1e-12)
+    np.testing.assert_allclose(inside[1].kernel, np.append(outside[1].kernel, outside[1].noise), rtol=1e-9)
+
+
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("name", ["Matern 5/2, ARD", "four parts", "noisy product"])
+def test_sparse_evidence_gradients(name, same, toy):
+    """In all parameters and pseudo-inputs; also where these are the training inputs, the very same array."""
+    inputs, y = toy
+    inputs, y = inputs[:12], y[:12]
+    kernel, points = KERNELS[name], inputs if same else inputs[::3] + 0.1
+    problem = sparse_search.Problem(inputs, y, likelihoods.get("probit"), 0.5, jitter=1e-6, options=TIGHT)
+    posterior, found = problem.infer(kernel, points)
+    assert isinstance(posterior, Sparse) and found.status.converged
+    by_parameters, by_Z = posterior.evidence_gradient(found.state, found.by_extra)
+
+    def energy(p, Z):
+        return problem.infer(kernel.with_parameters(p), Z)[1].log_evidence
+
+    direct = differences(lambda p: energy(p, points), kernel.parameters(), 1e-4)
+    np.testing.assert_allclose(by_parameters, direct, atol=1e-6)
+    direct = differences(lambda Z: energy(kernel.parameters(), Z), points, 1e-4)
+    np.testing.assert_allclose(by_Z, direct, atol=2e-6)
+
+
+def test_a_sparse_search_of_a_compound_climbs(toy):
+    inputs, y = toy
+    problem = sparse_search.Problem(inputs, y, likelihoods.get("logit"), 1.0, jitter=1e-6)
+    kernel = Matern(1.0, 1.0) + Constant(0.5)
+    before = problem.infer(kernel, inputs[:6])[1].log_evidence
+    found = sparse_search.maximise(problem, kernel, inputs[:6])
+    assert found.status.converged and found.inference.log_evidence > before
+    assert found.status.residual < 1e-2
+
+
+def test_the_code_of_the_page_runs(capsys):
+    text = (Path(__file__).resolve().parents[3] / "docs" / "kernels.md").read_text(encoding="utf-8")
+    blocks, names = re.findall(r"```python\n(.*?)```", text, re.S), {}
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(compile(block, "docs/kernels.md", "exec"), names)
+    assert names["result"].status.converged and names["found"].mean > 0
+    assert "Matern" in capsys.readouterr().out

@@ -1,0 +1,200 @@
+"""Searches of sparse regressions."""
+
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from tilted.kernels import SquaredExponential
+from tilted.learning import search as searching
+from tilted.learning.regression import maximise
+from tilted.learning.search import Search
+from tilted.numerics.linalg import NotPositiveDefinite
+from tilted.numerics.optimise import Outcome
+from tilted.posteriors import collapsed
+from tilted.posteriors.collapsed import Regression, condition
+from tilted.posteriors.full import LOST, FullRegression
+
+
+@pytest.fixture(scope="module")
+def sines():
+    """A noisy sine of one input: X [80, 1], y, Z [6, 1]."""
+    rng = np.random.default_rng(2)
+    X = np.sort(rng.uniform(0, 6, 80))[:, None]
+    return X, np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(80), np.linspace(0.5, 5.5, 6)[:, None]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_a_search_finds_a_stationary_point(alpha, sines):
+    X, y, Z = sines
+    problem, kernel = Regression(X, y, alpha, jitter=1e-6), SquaredExponential(1.0, 1.0)
+    found = maximise(problem, kernel, Z, 0.5)
+    assert found.status.converged
+    assert found.status.residual < 1e-2
+    assert found.state.log_evidence > condition(problem, kernel, Z, 0.5).log_evidence + 20
+    again = condition(problem, found.state.kernel, found.state.Z, found.state.noise)
+    assert again.log_evidence == pytest.approx(found.state.log_evidence, abs=1e-9)
+    mean, variance = found.state.predict(X)
+    assert np.sqrt(np.mean((mean - np.sin(2 * X[:, 0])) ** 2)) < 0.1
+    assert np.all(variance > 0)
+
+
+def test_pseudo_inputs_stay_where_they_are_if_told(sines):
+    X, y, Z = sines
+    found = maximise(Regression(X, y), SquaredExponential(), Z, 0.5, Search(move_pseudo_inputs=False))
+    np.testing.assert_array_equal(found.state.Z, Z)
+    assert found.status.converged
+
+
+def test_the_best_point_is_kept_whatever_the_search_does_last(sines, monkeypatch):
+    X, y, Z = sines
+    problem, kernel = Regression(X, y), SquaredExponential()
+    seen = []
+    real = collapsed.energy_and_gradient
+
+    def spy(*arguments):
+        out = real(*arguments)
+        seen.append(out[0].log_evidence)
+        return out
+
+    def wander(objective, x0, *limits):
+        for shift in (0.0, 0.3, -0.2, 1.0):
+            objective(x0 + shift)
+        return Outcome(x0, 0.0, x0, 4, False, "lost")
+
+    monkeypatch.setattr(collapsed, "energy_and_gradient", spy)
+    monkeypatch.setattr(searching, "lbfgs", wander)
+    found = maximise(problem, kernel, Z, 0.5)
+    assert found.state.log_evidence == max(seen) != seen[-1]
+    assert not found.status.converged
+    assert found.status.evaluations == 4
+
+
+def test_evaluations_that_fail_are_counted_and_the_search_goes_on(sines, monkeypatch):
+    X, y, Z = sines
+    real, calls = collapsed.energy_and_gradient, []
+
+    def sometimes(*arguments):
+        calls.append(1)
+        if len(calls) == 3:
+            raise NotPositiveDefinite("Kuu of the pseudo-inputs", 2, 6)
+        return real(*arguments)
+
+    monkeypatch.setattr(collapsed, "energy_and_gradient", sometimes)
+    found = maximise(Regression(X, y, jitter=1e-8), SquaredExponential(), Z, 0.5)
+    assert "1 evaluations without an energy (Kuu of the pseudo-inputs" in found.status.message
+    assert "jitter 2" in found.status.message
+    assert found.status.converged
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_search_that_ends_below_its_best_point_has_not_converged(kept, sines, monkeypatch):
+    """L-BFGS-B may report success; what counts is that it ended at the point that is returned."""
+    X, y, Z = sines
+
+    def optimistic(objective, x0, *limits):
+        best, _ = objective(x0)
+        worse, slope = objective(x0 + 2.0)
+        assert worse > best
+        return Outcome(x0, best if kept else worse, slope, 2, True, "done")
+
+    monkeypatch.setattr(searching, "lbfgs", optimistic)
+    assert maximise(Regression(X, y), SquaredExponential(), Z, 0.5).status.converged is kept
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_gradient_that_is_not_finite_is_a_wall_and_at_the_first_an_error(bad, sines, monkeypatch):
+    X, y, Z = sines
+    real, calls = collapsed.energy_and_gradient, []
+
+    def overflowing(at):
+        def evaluate(*arguments):
+            calls.append(1)
+            state, gradient = real(*arguments)
+            return state, replace(gradient, noise=bad) if len(calls) == at else gradient
+
+        return evaluate
+
+    monkeypatch.setattr(collapsed, "energy_and_gradient", overflowing(3))
+    found = maximise(Regression(X, y), SquaredExponential(), Z, 0.5, Search(move_pseudo_inputs=False))
+    assert "1 evaluations without an energy (the energy or its gradient is not" in found.status.message
+    assert found.status.converged
+    calls.clear()
+    monkeypatch.setattr(collapsed, "energy_and_gradient", overflowing(1))
+    with pytest.raises(ValueError, match="its gradient is not finite"):
+        maximise(Regression(X, y), SquaredExponential(), Z, 0.5)
+
+
+@pytest.mark.parametrize("noise", [-1.0, 0.0, np.nan])
+def test_the_noise_to_start_from_is_checked_and_named(noise, sines):
+    X, y, Z = sines
+    with pytest.raises(ValueError, match=f"the noise variance must be positive .*, got {noise}"):
+        maximise(Regression(X, y), SquaredExponential(), Z, noise)
+
+
+def test_exact_regression_refuses_a_noise_that_rounding_hides():
+    """Where it does not refuse, the evidence has its digits: against 50-digit arithmetic."""
+    X = np.linspace(0, 3, 25)[:, None]
+    y, none = np.sin(2 * X[:, 0]), np.zeros((0, 1))
+    problem, kernel = FullRegression(X, y), SquaredExponential(1.0, 1.0)
+    smallest = LOST * 25 * np.finfo(float).eps
+    with pytest.raises(NotPositiveDefinite, match="lost to rounding"):
+        problem.evaluate(kernel, none, 0.9 * smallest)
+    found = problem.evaluate(kernel, none, 1.1 * smallest)[0].log_evidence
+    with mpmath.workdps(50):
+        K = mpmath.matrix(25, 25)
+        for i, j in np.ndindex(25, 25):
+            K[i, j] = mpmath.exp(-((mpmath.mpf(X[i, 0]) - mpmath.mpf(X[j, 0])) ** 2) / 2)
+            K[i, j] += 1.1 * smallest if i == j else 0
+        L, target = mpmath.cholesky(K), mpmath.matrix(list(y))
+        quadratic = (target.T * mpmath.lu_solve(K, target))[0]
+        log_det = 2 * sum(mpmath.log(L[i, i]) for i in range(25))
+        exact = float(-(quadratic + log_det + 25 * mpmath.log(2 * mpmath.pi)) / 2)
+    assert found == pytest.approx(exact, abs=1e-2)
+    search = maximise(problem, kernel, none, 0.1)
+    assert search.state.noise >= LOST * 25 * np.finfo(float).eps * search.state.kernel.variance
+    assert "lost to rounding" in search.status.message
+
+
+def test_a_start_that_fails_is_an_error(sines):
+    X, y, Z = sines
+    with pytest.raises(NotPositiveDefinite):
+        maximise(Regression(X, y), SquaredExponential(), np.vstack([Z, Z]), 0.5)
+
+
+def test_exact_regression(sines):
+    X, y, _ = sines
+    problem, kernel, none = FullRegression(X, y), SquaredExponential(1.2, 0.9), np.zeros((0, 1))
+    state, gradient = problem.evaluate(kernel, none, 0.3)
+    S = kernel.matrix(X) + 0.3 * np.eye(80)
+    assert state.log_evidence == pytest.approx(multivariate_normal(np.zeros(80), S).logpdf(y), abs=1e-9)
+    mean, variance = state.predict(X[:3] + 0.05)
+    cross = kernel.matrix(X[:3] + 0.05, X)
+    np.testing.assert_allclose(mean, cross @ np.linalg.solve(S, y), atol=1e-10)
+    np.testing.assert_allclose(variance, 1.2 - np.diagonal(cross @ np.linalg.solve(S, cross.T)), atol=1e-10)
+    x, h = np.array([1.2, 0.9, 0.3]), 1e-6
+
+    def evidence(x):
+        return problem.evaluate(kernel.with_parameters(x[:2]), none, x[2])[0].log_evidence
+
+    differences = [(evidence(x + h * e) - evidence(x - h * e)) / (2 * h) for e in np.eye(3)]
+    np.testing.assert_allclose(np.append(gradient.kernel, gradient.noise), differences, rtol=1e-6)
+    with pytest.raises(ValueError, match="noise"):
+        problem.evaluate(kernel, none, 0.0)
+
+
+def test_the_variational_bound_approaches_exact_regression_from_below(sines):
+    X, y, Z = sines
+    exact = maximise(FullRegression(X, y), SquaredExponential(), np.zeros((0, 1)), 0.5)
+    assert exact.status.converged
+    many = np.linspace(-0.2, 6.2, 15)[:, None]
+    few, enough = (
+        maximise(Regression(X, y, 0.0, jitter=1e-8), SquaredExponential(), points, 0.5)
+        for points in (Z, many)
+    )
+    assert few.state.log_evidence < enough.state.log_evidence < exact.state.log_evidence
+    assert enough.state.log_evidence == pytest.approx(exact.state.log_evidence, abs=1e-3)
+    at_its_parameters = FullRegression(X, y).evaluate(few.state.kernel, np.zeros((0, 1)), few.state.noise)[0]
+    assert few.state.log_evidence < at_its_parameters.log_evidence

@@ -1,0 +1,78 @@
+"""Counts from `MANY` on are integrated by panels: the moments of the recurrence, however large the count."""
+
+from itertools import product
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from tilted.likelihoods.poisson import LARGEST, MANY, PoissonSquare
+from tilted.likelihoods.real_counts import RealCounts, _real_moments
+
+VARIANCES = (1e-8, 1e-4, 0.01, 0.25, 1.0, 30.0, 1e3, 1e6, 1e10)
+MEANS = (0.0, 1e-6, 0.02, 0.5, -0.9, 1.0, 1.1, 2.0, 10.0)  # in units of the root of the count
+
+
+def recurrence(y, m, v):
+    """log Z, d1, d2, mean and variance by the recurrence over the count, with 30 digits."""
+    with mp.workdps(30):
+        m, v = mp.mpf(m), mp.mpf(v)
+        spread = 1 + 2 * v
+        b, a = m / spread, 2 * v / spread
+        mean, before, log_z = b, mp.mpf(0), -mp.log(spread) / 2 - m**2 / spread - mp.loggamma(y + 1)
+        total = mp.mpf(1)
+        for j in range(int(y)):
+            second = b * mean + a * (j + mp.mpf(0.5))
+            before, total, mean = mean / second, total * second, b + a * (j + 1) * mean / second
+        drop = y * (1 - mean * before)
+        d2 = 2 * (drop - v) / (v * spread)
+        found = log_z + mp.log(total), 2 * y * before / spread - 2 * b, d2, mean, a * (drop + mp.mpf(0.5))
+        return [float(value) for value in found]
+
+
+def assert_same(found, exact, v):
+    """Log Z and variances relatively; what vanishes in units of the cavity's or the posterior's deviation."""
+    log_z, d1, d2, mean, variance = exact
+    np.testing.assert_allclose(found.log_z, log_z, rtol=1e-10)
+    np.testing.assert_allclose(found.variance, variance, rtol=1e-10)
+    np.testing.assert_array_less(np.abs(found.mean - mean), 1e-10 * np.sqrt(variance) + 1e-14 * np.abs(mean))
+    np.testing.assert_array_less(np.abs(found.d1 - d1) * np.sqrt(v), 1e-10 * (1.0 + np.abs(d1) * np.sqrt(v)))
+    np.testing.assert_array_less(np.abs(found.d2 - d2), 1e-10 * (np.abs(d2) + 1.0))
+
+
+@pytest.mark.parametrize("y", [MANY, 2718.0, LARGEST])
+def test_panels_are_the_recurrence(y):
+    cases = list(product(MEANS, VARIANCES))
+    if y > 10 * MANY:  # as many steps
+        cases = [(m, v) for m, v in cases if m in (0.5, 1.0) and v in (0.01, 1.0, 1e3)]
+    m, v = np.array(cases).T
+    m = m * np.sqrt(y)
+    exact = np.array([recurrence(y, *case) for case in zip(m, v, strict=True)]).T
+    found = PoissonSquare().tilted(np.full(len(m), float(y)), m, v)
+    assert_same(found, exact, v)
+    assert not np.any(found.mean[m == 0]) and not np.any(found.d1[m == 0])
+
+
+def test_panels_are_the_recurrence_for_targets_with_a_fraction():
+    m, v = (values.ravel() for values in np.meshgrid(np.sqrt(MANY) * np.array(MEANS), VARIANCES[2:7]))
+    y = np.full(len(m), MANY + 0.3)
+    found, exact = RealCounts().tilted(y, m, v), _real_moments(y, m, v)
+    np.testing.assert_allclose(found.log_z, exact.log_z, rtol=1e-10)
+    np.testing.assert_allclose(found.variance, exact.variance, rtol=1e-9)
+    assert np.max(np.abs(found.mean - exact.mean) / np.sqrt(exact.variance)) < 1e-10
+
+
+@pytest.mark.parametrize("likelihood", [PoissonSquare(), RealCounts()], ids=str)
+def test_each_count_has_moments_of_its_own(likelihood, monkeypatch):
+    """A large count changes nothing for the small ones beside it, and takes no steps of a recurrence."""
+    y, m, v = np.array([0.0, 3.0, 199.0, 5e4]), np.array([0.5, 1.0, 12.0, 220.0]), np.full(4, 2.0)
+    together, alone = likelihood.tilted(y, m, v), likelihood.tilted(y[:3], m[:3], v[:3])
+    for name in ("log_z", "d1", "d2", "mean", "variance"):
+        np.testing.assert_array_equal(getattr(together, name)[:3], getattr(alone, name))
+    steps = []
+    monkeypatch.setattr(
+        "tilted.likelihoods.poisson._recurrence", lambda y, a, b: steps.append(y.max()) or 1 / 0
+    )
+    with pytest.raises(ZeroDivisionError):
+        likelihood.tilted(y, m, v)
+    assert steps == [199.0]

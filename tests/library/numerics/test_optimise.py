@@ -1,0 +1,26 @@
+"""Maps to positive parameters: inverses, slopes, and no warning where they overflow."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from tilted.numerics.optimise import TRANSFORMS
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_slopes_and_inverses(name):
+    transform, x = TRANSFORMS[name], np.linspace(-30.0, 30.0, 25)
+    p = transform.forward(x)
+    assert np.all(p > 0)
+    np.testing.assert_allclose(transform.inverse(p), x, rtol=1e-9, atol=1e-9)
+    h = 1e-5
+    slope = (transform.forward(x + h) - transform.forward(x - h)) / (2 * h)
+    np.testing.assert_allclose(transform.slope(x), slope, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_step_of_a_line_search_may_overflow(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert TRANSFORMS[name].forward(np.array([1e4]))[0] >= 1e4

@@ -1,0 +1,328 @@
+"""Sparse regression in closed form: reference values, limits, gradients, bad input."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from tilted.kernels import Matern, SquaredExponential
+from tilted.numerics import linalg
+from tilted.numerics.linalg import NotPositiveDefinite
+from tilted.posteriors.collapsed import Regression, condition, energy_and_gradient
+from tilted.posteriors.features import Points, Windows
+from tilted.posteriors.full import FullRegression
+
+NOISE = 0.2
+ARD = SquaredExponential(1.3, (0.8, 1.2, 2.0))
+
+
+@pytest.fixture(scope="module")
+def data():
+    """X [40, 3], y [40], Z [6, 3]."""
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((40, 3)), rng.standard_normal(40), rng.standard_normal((6, 3))
+
+
+def quarters(n, seed=1):
+    """A partition into four blocks of unequal size."""
+    return tuple(np.split(np.random.default_rng(seed).permutation(n), [5, 12, 30]))
+
+
+POWERS = {
+    "FITC": (1.0, None),
+    "VFE": (0.0, None),
+    "0.3": (0.3, None),
+    "per datum": (np.linspace(0.0, 1.0, 40), None),
+    "PITC": (1.0, quarters(40)),
+    "per block": (np.array([0.0, 0.4, 1.0, 0.7]), quarters(40)),
+}
+
+
+def parts_of(X, Z, kernel):
+    """Q and D = K - Q, dense."""
+    Kuf, Kuu = kernel.matrix(Z, X), kernel.matrix(Z)
+    Q = Kuf.T @ np.linalg.solve(Kuu, Kuf)
+    return Q, kernel.matrix(X) - Q
+
+
+def noiseless(X):
+    """L^-1 of the prior covariance alone."""
+    return linalg.inverse_lower(linalg.cholesky(ARD.matrix(X), "K"))
+
+
+def log_density(y, covariance):
+    return multivariate_normal(np.zeros(len(y)), covariance).logpdf(y)
+
+
+class TestReferenceValues:
+    X = 0.5 * np.arange(7)[:, None]
+    y = np.sin(X[:, 0] * 2)
+    Z = np.array([[0.25], [1.5], [2.75]])
+
+    def energy(self, alpha, blocks=None):
+        problem = Regression(self.X, self.y, alpha, blocks)
+        return condition(problem, SquaredExponential(1.0, 1.0), self.Z, 0.05)
+
+    def test_regression(self, values):
+        for case in values["pep_regression"]["cases"]:
+            state = self.energy(case["alpha"])
+            assert state.log_evidence == pytest.approx(float(case["F"]), abs=1e-12)
+            mean = state.predict(self.Z)[0]
+            np.testing.assert_allclose(mean, [float(m) for m in case["m_u"]], atol=1e-12)
+        vfe = float(values["pep_regression"]["VFE"])
+        assert self.energy(0.0).log_evidence == pytest.approx(vfe, abs=1e-12)
+
+    def test_blocks(self, values):
+        for case in values["pep_pitc"]:
+            state = self.energy(case["alpha"], (np.arange(3), np.arange(3, 7)))
+            assert state.log_evidence == pytest.approx(float(case["F"]), abs=1e-12)
+
+
+class TestLimits:
+    def test_fitc(self, data):
+        X, y, Z = data
+        Q, D = parts_of(X, Z, ARD)
+        expected = log_density(y, Q + np.diag(np.diagonal(D)) + NOISE * np.eye(40))
+        assert condition(Regression(X, y, 1.0), ARD, Z, NOISE).log_evidence == pytest.approx(
+            expected, abs=1e-9
+        )
+
+    def test_variational(self, data):
+        X, y, Z = data
+        Q, D = parts_of(X, Z, ARD)
+        expected = log_density(y, Q + NOISE * np.eye(40)) - np.trace(D) / (2 * NOISE)
+        exact = condition(Regression(X, y, 0.0), ARD, Z, NOISE).log_evidence
+        assert exact == pytest.approx(expected, abs=1e-9)
+        errors = [
+            abs(condition(Regression(X, y, a), ARD, Z, NOISE).log_evidence - exact) for a in (1e-5, 1e-8)
+        ]
+        assert errors[1] < 2e-3 * errors[0]
+        assert errors[1] < 1e-6 * abs(exact)
+
+    def test_pitc(self, data):
+        X, y, Z = data
+        Q, D = parts_of(X, Z, ARD)
+        kept = np.zeros_like(D)
+        for b in quarters(40):
+            kept[np.ix_(b, b)] = D[np.ix_(b, b)]
+        expected = log_density(y, Q + kept + NOISE * np.eye(40))
+        found = condition(Regression(X, y, 1.0, quarters(40)), ARD, Z, NOISE).log_evidence
+        assert found == pytest.approx(expected, abs=1e-9)
+
+    def test_blocks_of_one_datum_are_no_blocks(self, data):
+        X, y, Z = data
+        alpha = np.linspace(0, 1, 40)
+        single = Regression(X, y, alpha, tuple(np.arange(40)[:, None]))
+        (a, ga), (b, gb) = (energy_and_gradient(p, ARD, Z, NOISE) for p in (single, Regression(X, y, alpha)))
+        assert a.log_evidence == pytest.approx(b.log_evidence, abs=1e-11)
+        np.testing.assert_allclose(ga.Z, gb.Z, atol=1e-10)
+        np.testing.assert_allclose(np.append(ga.kernel, ga.noise), np.append(gb.kernel, gb.noise), atol=1e-9)
+
+    @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+    def test_one_block_of_all_data_at_power_one_or_all_data_as_pseudo_points_is_exact(self, alpha, data):
+        X, y, Z = data
+        kernel = SquaredExponential(1.0, 0.7)
+        K = kernel.matrix(X)
+        exact = log_density(y, K + NOISE * np.eye(40))
+        full = condition(Regression(X, y, alpha), kernel, X, NOISE)
+        assert full.log_evidence == pytest.approx(exact, abs=1e-8)
+        Xs = Z + 0.1
+        Ks, inverse = kernel.matrix(Xs, X), np.linalg.inv(K + NOISE * np.eye(40))
+        mean, variance = full.predict(Xs)
+        np.testing.assert_allclose(mean, Ks @ inverse @ y, atol=1e-9)
+        np.testing.assert_allclose(variance, 1.0 - np.einsum("ij,jk,ik->i", Ks, inverse, Ks), atol=1e-9)
+        whole = condition(Regression(X, y, 1.0, (np.arange(40),)), kernel, Z, NOISE)
+        assert whole.log_evidence == pytest.approx(exact, abs=1e-9)
+
+
+@pytest.mark.parametrize("kernel", [ARD, SquaredExponential(0.7, 1.5)], ids=["ARD", "isotropic"])
+@pytest.mark.parametrize("power", POWERS)
+def test_gradients(power, kernel, data):
+    X, y, Z = data
+    alpha, blocks = POWERS[power]
+    problem = Regression(X, y, alpha, blocks, jitter=1e-3)  # large enough to be seen
+    gradient = energy_and_gradient(problem, kernel, Z, NOISE)[1]
+    n_parameters = len(kernel.parameters())
+    x = np.concatenate([kernel.parameters(), [NOISE], Z.ravel()])
+
+    def energy(x):
+        at = kernel.with_parameters(x[:n_parameters])
+        return condition(problem, at, x[n_parameters + 1 :].reshape(Z.shape), x[n_parameters]).log_evidence
+
+    h = 1e-5
+    differences = [(energy(x + h * e) - energy(x - h * e)) / (2 * h) for e in np.eye(len(x))]
+    found = np.concatenate([gradient.kernel, [gradient.noise], gradient.Z.ravel()])
+    np.testing.assert_allclose(found, differences, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("width", [0.4, (0.3, 0.9, 0.0)], ids=["one", "each"])
+@pytest.mark.parametrize("kernel", [ARD, SquaredExponential(0.7, 1.5)], ids=["ARD", "isotropic"])
+def test_gradients_of_windows(kernel, width, data):
+    X, y, Z = data
+    n_parameters, n_width = len(kernel.parameters()), np.size(width)
+    x = np.concatenate([kernel.parameters(), np.atleast_1d(width), [NOISE], Z.ravel()])
+
+    def problem(x):
+        w = x[n_parameters : n_parameters + n_width]
+        return Regression(X, y, 0.4, jitter=1e-3, features=Windows(tuple(w) if n_width > 1 else float(w[0])))
+
+    def arguments(x):
+        rest = x[n_parameters + n_width :]
+        return problem(x), kernel.with_parameters(x[:n_parameters]), rest[1:].reshape(Z.shape), rest[0]
+
+    h, free = 1e-5, np.eye(len(x))[x != 0.0]  # the width 0 is at its bound
+    steps = [(condition(*arguments(x + h * e)), condition(*arguments(x - h * e))) for e in free]
+    differences = [(up.log_evidence - down.log_evidence) / (2 * h) for up, down in steps]
+    g = energy_and_gradient(*arguments(x))[1]
+    found = np.concatenate([g.kernel, g.width, [g.noise], g.Z.ravel()])[x != 0.0]
+    np.testing.assert_allclose(found, differences, rtol=1e-7, atol=1e-7)
+
+
+def test_windows_are_averages_of_the_function(data):
+    """Kuf and Kuu against Monte-Carlo averages of the kernel; without width they are the kernel's."""
+    _, _, Z = data
+    windows, rng = Windows((0.3, 0.9, 0.5)), np.random.default_rng(8)
+    spread = rng.standard_normal((2, 200_000, 3)) * np.array([0.3, 0.9, 0.5])
+    a, b = Z[:1] + spread[0], Z[1:2] + spread[1]
+    np.testing.assert_allclose(
+        windows.between(ARD, 3).matrix(Z[:1], Z[1:2]), np.mean(ARD.matrix(a, Z[1:2])), rtol=0.01
+    )
+    exact = 1.3 * np.exp(-0.5 * np.sum(((a - b) / np.array([0.8, 1.2, 2.0])) ** 2, axis=1))
+    np.testing.assert_allclose(windows.among(ARD, 3).matrix(Z[:1], Z[1:2]), np.mean(exact), rtol=0.01)
+    assert Windows(0.0).among(ARD, 3) == ARD == Points().between(ARD, 3)
+    with pytest.raises(ValueError, match="widths"):
+        Windows(-1.0)
+
+
+def test_predictions_from_windows_are_those_of_the_joint_gaussian(data):
+    X, y, Z = data
+    features, alpha = Windows(0.5), 1.0
+    state = condition(Regression(X, y, alpha, features=features), ARD, Z, NOISE)
+    Kuf, Kuu = features.between(ARD, 3).matrix(Z, X), features.among(ARD, 3).matrix(Z)
+    Q = Kuf.T @ np.linalg.solve(Kuu, Kuf)
+    S = Q + np.diag(1.3 - np.diagonal(Q)) + NOISE * np.eye(40)
+    Kus = features.between(ARD, 3).matrix(Z, X[:3] + 0.2)
+    cross = Kus.T @ np.linalg.solve(Kuu, Kuf)
+    mean, variance = state.predict(X[:3] + 0.2)
+    np.testing.assert_allclose(mean, cross @ np.linalg.solve(S, y), atol=1e-8)
+    np.testing.assert_allclose(variance, 1.3 - np.diagonal(cross @ np.linalg.solve(S, cross.T)), atol=1e-8)
+
+
+def test_small_powers_keep_their_digits(data):
+    X, y, Z = data
+    exact = condition(Regression(X, y, 0.0), ARD, Z, NOISE).log_evidence
+    for alpha in (1e-300, 1e-17, 1e-12):
+        assert condition(Regression(X, y, alpha), ARD, Z, NOISE).log_evidence == pytest.approx(
+            exact, abs=1e-9
+        )
+
+
+class TestBadInput:
+    def test_coinciding_pseudo_inputs(self, data):
+        X, y, Z = data
+        double = np.vstack([Z, Z[:1]])
+        with pytest.raises(NotPositiveDefinite, match="pseudo-inputs"):
+            condition(Regression(X, y), ARD, double, NOISE)
+        state = condition(Regression(X, y, jitter=1e-8), ARD, double, NOISE)
+        assert state.jitter == pytest.approx(1.3e-8)
+        assert state.log_evidence == pytest.approx(
+            condition(Regression(X, y), ARD, Z, NOISE).log_evidence, abs=1e-5
+        )
+
+    def test_a_bound_is_never_above_the_exact_evidence(self):
+        """Nearly singular Kuu: rather no energy than one that rounding has lifted."""
+        X = np.random.default_rng(0).uniform(0, 3, (60, 1))
+        y, kernel = np.sin(2 * X[:, 0]), SquaredExponential(1.0, 4.02777)
+        problem, refused = Regression(X, y, 0.0), 0
+        exact = FullRegression(X, y).evaluate(kernel, np.zeros((0, 1)), 1e-6)[0].log_evidence
+        for seed in range(60):
+            Z = X[np.random.default_rng(seed).choice(60, 7, False)]
+            try:
+                assert condition(problem, kernel, Z, 1e-6).log_evidence <= exact + 1e-4
+            except NotPositiveDefinite:
+                refused += 1
+        assert 0 < refused < 60
+        jittered = condition(Regression(X, y, 0.0, jitter=1e-6), kernel, Z, 1e-6)
+        assert jittered.log_evidence < exact
+
+    def test_nor_is_one_of_blocks(self):
+        """Kuu nearly singular again: a block of K - Q with an eigenvalue below zero has no bound."""
+        X = np.random.default_rng(0).uniform(0, 3, (60, 1))
+        y, kernel, refused = np.sin(2 * X[:, 0]), SquaredExponential(1.0, 4.02777), []
+        problem = Regression(X, y, 0.0, tuple(np.arange(60).reshape(12, 5)))
+        exact = FullRegression(X, y).evaluate(kernel, np.zeros((0, 1)), 1e-6)[0].log_evidence
+        for seed in range(60):
+            Z = X[np.random.default_rng(seed).choice(60, 7, False)]
+            try:
+                assert condition(problem, kernel, Z, 1e-6).log_evidence <= exact + 1e-4
+            except NotPositiveDefinite as error:
+                refused.append(error.name)
+        assert "K - Q (allow jitter)" in refused and len(refused) < 60
+
+    def test_predictive_variances_lost_to_rounding(self, data):
+        X, y, _ = data
+        sparse = condition(Regression(X, y), ARD, X, NOISE)
+        full = FullRegression(X, y).evaluate(ARD, X[:0], NOISE)[0]
+        for state in (replace(sparse, factor=np.zeros((40, 40))), replace(full, factor=noiseless(X))):
+            with pytest.raises(ArithmeticError, match="a predictive variance is lost to rounding"):
+                state.predict(X)
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf])
+    def test_data_that_are_not_finite(self, bad, data):
+        X, y, _ = data
+        for arguments in ((np.where(X[3, 1] == X, bad, X), y), (X, np.where(y == y[2], bad, y))):
+            for kind in (Regression, FullRegression):
+                with pytest.raises(ValueError, match="finite"):
+                    kind(*arguments)
+
+    def test_nothing_to_go_by(self, data):
+        X, y, Z = data
+        with pytest.raises(ValueError, match="no pseudo-inputs"):
+            condition(Regression(X, y), ARD, Z[:0], NOISE)
+        with pytest.raises(ValueError, match="without data"):
+            Regression(X, y, blocks=(np.arange(40), np.arange(0)))
+        with pytest.raises(ValueError, match="noise variance"):
+            condition(Regression(X, y), ARD, Z, 1e-320)
+        with pytest.raises(ValueError, match="2 widths"):
+            condition(Regression(X, y, features=Windows((0.1, 0.2))), ARD, Z, NOISE)
+
+    def test_more_pseudo_points_than_data(self, data):
+        X, y, Z = data
+        few = condition(Regression(X[:4], y[:4], 0.5), ARD, Z, NOISE)
+        assert np.isfinite(few.log_evidence)
+
+    @pytest.mark.parametrize("noise", [0.0, -1.0, np.nan])
+    def test_noise(self, noise, data):
+        X, y, Z = data
+        with pytest.raises(ValueError, match="noise variance"):
+            condition(Regression(X, y), ARD, Z, noise)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"alpha": 1.1}, "powers"),
+            ({"alpha": -0.1}, "powers"),
+            ({"alpha": np.nan}, "powers"),
+            ({"alpha": np.ones(3)}, "one for each of 40"),
+            ({"blocks": (np.arange(39),)}, "exactly once"),
+            ({"blocks": (np.arange(40), np.arange(2))}, "exactly once"),
+            ({"jitter": -1.0}, "jitter"),
+            ({"jitter": np.nan}, "jitter"),
+            ({"jitter": np.inf}, "jitter"),
+        ],
+    )
+    def test_options(self, arguments, message, data):
+        X, y, _ = data
+        with pytest.raises(ValueError, match=message):
+            Regression(X, y, **arguments)
+
+    def test_shapes(self, data):
+        X, y, _ = data
+        with pytest.raises(ValueError, match="do not fit"):
+            Regression(X[:-1], y)
+
+
+def test_windows_are_for_the_squared_exponential():
+    with pytest.raises(ValueError, match="squared exponential, got a Matern"):
+        Windows(0.3).among(Matern(), 2)

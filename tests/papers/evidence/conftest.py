@@ -1,0 +1,56 @@
+"""A small study and fit files of it."""
+
+import pytest
+
+from papers.evidence import store
+from papers.evidence.study import Study, places
+
+STUDY = Study(
+    "toy/fits.csv.gz",
+    ("dataset", "method", "seed", "sweeps", "score", "outcome", "message", "seconds"),
+    ("dataset", "method", "seed"),
+    {"score": 6, "seconds": 3},
+    ("dataset", "method", "outcome", "message"),
+    gaps=("sweeps",),
+    order=("dataset", "method", "seed"),
+    ranks={"dataset": places(("wine", "iono"))},
+    group=("dataset", "method"),
+    rules=lambda frame: (((frame["outcome"] == "failed") != frame["score"].isna(), "score against outcome"),),
+)
+STAMP = {
+    "commit": "abc",
+    "version": "0.2.0",
+    "protocol": "p",
+    "environment": "python 3, here",
+    "date": "2026-11-22",
+}
+
+
+def fit(dataset="wine", method="ep", seed=0, score=0.123456789, **more):
+    """A line of the study, with the stamp of its job."""
+    line = {"dataset": dataset, "method": method, "seed": seed, "sweeps": 7, "score": score, "outcome": "ok",
+            "message": "", "seconds": 1.5}  # fmt: skip
+    stamp = {name: more.pop(name) for name in STAMP if name in more}
+    return {**line, **more, "run": {**STAMP, **stamp}}
+
+
+@pytest.fixture
+def study():
+    return STUDY
+
+
+@pytest.fixture
+def make():
+    return fit
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Function of lists of fits: a file each, and their paths."""
+
+    def write(*lists):
+        folder = tmp_path / "fits"
+        start = len(list(folder.glob("*"))) if folder.is_dir() else 0
+        return [store.write_records(folder / f"{start + k}.jsonl.gz", fits) for k, fits in enumerate(lists)]
+
+    return write

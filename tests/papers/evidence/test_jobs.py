@@ -1,0 +1,136 @@
+"""What a job does, and how its files are folded in: with functions that stand for experiments."""
+
+import pytest
+
+from papers.evidence import jobs, records, runs, store
+from papers.evidence.provenance import closure_hash
+
+MODULES = ("papers.data.splits",)
+
+
+def lines(first, last, log, given=None):
+    """Stands for an experiment: a record a number."""
+    store.write_text(log, f"{first} to {last}\n")
+    return ({"n": n, "given": given} for n in range(first, last + 1))
+
+
+def content(text, log):
+    return text.encode()
+
+
+def job(path="fits/a.jsonl.gz", **more):
+    given = {"parameters": {"first": 0, "last": 1}, "modules": MODULES, **more}
+    return jobs.Job(str(path), "lines", f"{__name__}:lines", **given)
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    """Jobs name functions, also those of this file, which cannot be imported by its name."""
+    own = {"lines": lines, "content": content}
+    monkeypatch.setattr(
+        jobs, "named", lambda name, old=jobs.named: own.get(name.partition(":")[2]) or old(name)
+    )
+
+
+def test_records_are_stamped_with_the_run_and_the_code(tmp_path):
+    asked = job(choices={"method": "ep"})
+    path, log = tmp_path / "a.jsonl.gz", tmp_path / "a.log"
+    jobs.make(path, asked.function, asked.parameters, {"given": "x"}, log, asked.choices, asked.key)
+    first, second = store.read_records(path)
+    assert (first["n"], second["n"], first["given"]) == (0, 1, "x") and log.read_text() == "0 to 1\n"
+    assert first["run"] == {**runs.stamp({"method": "ep"}), "source": closure_hash(*MODULES, fits=True)}
+    assert first["run"]["protocol"] == runs.content_hash({"method": "ep"})
+
+
+def test_bytes_are_written_as_they_are(tmp_path):
+    jobs.make(tmp_path / "a", f"{__name__}:content", {"text": "abc"}, {}, tmp_path / "log", {}, "")
+    assert (tmp_path / "a").read_bytes() == b"abc"
+
+
+def test_nothing_is_left_of_a_job_that_fails_midway(tmp_path):
+    asked = job(parameters={"first": 0, "last": "three"})
+    with pytest.raises(TypeError):
+        jobs.make(tmp_path / "a", asked.function, asked.parameters, {}, tmp_path / "log", {}, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
+
+
+def test_a_jobs_inputs_are_files_or_other_jobs():
+    first = job("fits/first.gz")
+    second = job("fits/second.gz", inputs={"start": first, "data": "x.h5", "raw": ("a", "b")})
+    third = job("fits/third.gz", inputs={"start": second})
+    assert second.files == {"start": "fits/first.gz", "data": "x.h5", "raw": ("a", "b")}
+    assert [needed.path for needed in third.chain()] == ["fits/first.gz", "fits/second.gz", "fits/third.gz"]
+
+
+def test_the_key_of_a_job_is_that_of_its_modules():
+    assert job().key == closure_hash(*MODULES, fits=True) != job(modules=("papers.qp.protocols",)).key
+
+
+@pytest.mark.parametrize(
+    "number, size, expected", [(5, 2, [(0, 1), (2, 3), (4, 4)]), (2, 9, [(0, 1)]), (0, 3, [])]
+)
+def test_blocks(number, size, expected):
+    assert jobs.blocks(number, size) == expected
+
+
+def fold(paths, folder, keep):
+    function, parameters = "papers.evidence.jobs:fold", {"study": "papers.pesc.records:REGRET", "line_of": ""}
+    return jobs.fold_in(function, parameters, paths, folder, ["pesc/regret.csv"], keep)
+
+
+@pytest.fixture
+def searches(tmp_path):
+    """Function of repeats: a file of searches of each."""
+
+    def write(*repeats):
+        stamp = {**runs.stamp(), "source": "abc"}
+        about = {"problem": "gp", "rule": "pesc", "evaluations": 5, "confident": True, "run": stamp}
+        gaps = {"observed_gap": 0.5, "recommended_gap": None}
+        paths = [tmp_path / f"{repeat}.jsonl.gz" for repeat in repeats]
+        for repeat, path in zip(repeats, paths, strict=True):
+            store.write_records(path, [{**about, **gaps, "repeat": repeat}])
+        return paths
+
+    return write
+
+
+def test_a_record_keeps_other_lines_or_begins_anew(searches, tmp_path):
+    from papers.pesc.records import REGRET
+
+    folder = tmp_path / "results"
+    assert fold(searches(0, 1), folder, True) == ["pesc/regret.csv: 2 added, 0 replaced, 0 kept"]
+    assert fold(searches(2), folder, True) == ["pesc/regret.csv: 1 added, 0 replaced, 2 kept"]
+    assert fold(searches(1), folder, False) == ["pesc/regret.csv: 1 added, 0 replaced, 0 kept"]
+    assert records.read(REGRET, folder)["repeat"].tolist() == [1]
+    assert [run.lines for run in records.read_runs(folder).values()] == [1]
+    for repeats in ((0, 1), (1,), (0, 1)):  # the runs of before come again
+        fold(searches(*repeats), folder, False)
+        assert len(records.read(REGRET, folder)) == len(repeats)
+
+
+def test_what_begins_anew_may_be_damaged_or_missing(searches, tmp_path):
+    """As after Snakemake has removed the outputs of a job, or somebody a damaged file, as told."""
+    folder = tmp_path / "results"
+    fold(searches(0), folder, False)
+    whole = (folder / "pesc/regret.csv").read_bytes()
+    for damage in (lambda path: path.unlink(), lambda path: path.write_bytes(b"nonsense")):
+        damage(folder / "pesc/regret.csv")
+        with pytest.raises(store.RecordError, match="regret.csv"):
+            fold(searches(0), folder, True)
+        fold(searches(0), folder, False)
+        assert (folder / "pesc/regret.csv").read_bytes() == whole
+    assert records.wrong(folder) == []
+
+
+def test_other_records_stay_when_one_begins_anew(searches, tmp_path):
+    folder = tmp_path / "results"
+    fold(searches(0), folder, True)
+    records.forget(folder, ["pesc/accuracy.csv"])
+    assert records.wrong(folder) == [] and (folder / "pesc/regret.csv").is_file()
+
+
+def test_a_file_without_records_is_named(searches, tmp_path):
+    (path,) = searches(0)
+    store.write_records(path, [])
+    with pytest.raises(store.RecordError, match="0.jsonl.gz: no record in it"):
+        fold([path], tmp_path / "results", True)

@@ -1,0 +1,204 @@
+"""Making lines again: the sample, what is written down, what may be believed of it."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from papers.evidence import records, runs, standing, verified, verify
+from papers.evidence.store import RecordError
+from papers.evidence.verified import BY_SEARCH, DIFFERS, FIXED, PASSED, REPORTED, SCRATCH, Outcome
+
+
+def good(lines, context):
+    """Every line as it was."""
+    for line in lines.to_dict("records"):
+        outcomes = [Outcome(FIXED, PASSED, 1e-9)]
+        yield line, [*outcomes, Outcome(SCRATCH, PASSED, 1e-8, 0.5)] if line["scratch"] else outcomes
+
+
+def half(lines, context):
+    """Odd seeds differ."""
+    for line in lines.to_dict("records"):
+        bad = line["seed"] % 2
+        yield (
+            line,
+            [Outcome(FIXED, DIFFERS if bad else PASSED, 1.0 if bad else 0.0, note="odd" if bad else "")],
+        )
+
+
+def chaotic(lines, context):
+    for line in lines.to_dict("records"):
+        yield line, [Outcome(SCRATCH, REPORTED, 1.0, note="another end")]
+
+
+def absent(lines, context):
+    for line in lines.to_dict("records"):
+        yield line, "no such data"
+
+
+EVERY = verify.Selection({})
+
+
+@pytest.fixture
+def folder(study, make, files, tmp_path):
+    fits = [
+        make(dataset=name, method=m, seed=k)
+        for name in ("wine", "iono")
+        for m in ("ep", "vb")
+        for k in range(40)
+    ]
+    fits += [make(method="qp", seed=k, outcome="failed", score=None) for k in range(3)]
+    records.fold_in(study, files(fits), tmp_path)
+    return tmp_path
+
+
+def of(study, folder, again, selection=EVERY, **more):
+    study = replace(study, again=again)
+    return study, verify.verify([study], folder, selection, **more)
+
+
+def test_a_sample_of_every_group_is_made_again_some_from_scratch_too(study, folder):
+    study, found = of(study, folder, good)
+    assert len(found.checks) == 4 * (30 + 2) + 3 + 2 and not found.missing
+    groups = standing.groups(study, folder)
+    assert [(g.name, g.fits, g.good, g.scratch) for g in groups] == [
+        ("wine ep", 40, 30, 2),
+        ("wine qp", 3, 3, 2),
+        ("wine vb", 40, 30, 2),
+        ("iono ep", 40, 30, 2),
+        ("iono vb", 40, 30, 2),
+    ]
+    assert standing.loud(groups) == []
+    text = " ".join(standing.note(groups))
+    assert "163 lines made 2026-11-22; 123 made again" in text and "(10 from scratch)" in text
+
+
+def test_the_draw_is_seeded_and_methods_share_it(study, folder):
+    study = replace(study, again=good)
+    frame = records.read(study, folder)
+
+    def drawn(**more):
+        lines = verify.sample(study, frame, verify.Selection({}, **more), set())
+        return {m: set(part["seed"]) for m, part in lines[lines["dataset"] == "wine"].groupby("method")}
+
+    assert drawn() == drawn() and drawn() != drawn(seed=1)
+    assert drawn()["ep"] == drawn()["vb"] and len(drawn()["ep"]) == 30
+    assert len(drawn(fits=None)["ep"]) == 40 and len(drawn(fits=5)["ep"]) == 5
+
+
+def test_a_selection_leaves_the_rest(study, folder):
+    selection = verify.Selection({"dataset": ["wine"], "method": ["ep"]}, fits=4)
+    study, found = of(study, folder, good, selection)
+    assert {check.group for check in found.checks} == {"wine ep"}
+    with pytest.raises(ValueError, match="no line to make again"):
+        of(study, folder, good, verify.Selection({"dataset": ["nonesuch"]}))
+    with pytest.raises(ValueError, match="no line to make again"):
+        of(study, folder, good, verify.Selection({"colour": ["red"]}))
+
+
+def test_what_differs_is_loud_and_named(study, folder):
+    study, found = of(study, folder, half, verify.Selection({"method": ["ep"]}))
+    loud = standing.loud(standing.groups(study, folder))
+    assert loud[0].startswith("NOT REPRODUCED: toy/fits.csv.gz: wine ep (") and "iono ep (" in loud[0]
+    assert loud[1] == "NEVER SAMPLED: toy/fits.csv.gz: wine qp; wine vb; iono vb."
+    assert any(
+        line.startswith("- DIFFERS: toy/fits.csv.gz wine ep seed=") for line in verify.summary_lines(found)
+    )
+
+
+def test_too_few_are_loud(study, folder):
+    study, _ = of(study, folder, good, verify.Selection({}, fits=10))
+    (line,) = standing.loud(standing.groups(study, folder))
+    assert line.startswith("SAMPLED TOO LITTLE") and "wine ep (10 of 30)" in line and "qp" not in line
+
+
+def test_chaotic_lines_are_said_to_be(study, folder):
+    study, _ = of(study, folder, chaotic)
+    groups = standing.groups(study, folder)
+    assert standing.loud(groups) == [] and "123 chaotic ones ended elsewhere" in " ".join(
+        standing.note(groups)
+    )
+
+
+def test_what_cannot_be_made_again_says_why(study, folder):
+    study, found = of(study, folder, absent)
+    assert not found.checks and found.missing[0] == "toy/fits.csv.gz wine ep: no such data"
+    assert not (folder / verified.FILE).exists()
+
+
+def test_lines_are_appended_and_the_last_counts(study, folder):
+    of(study, folder, half, verify.Selection({"method": ["ep"]}))
+    before = (folder / verified.FILE).read_bytes()
+    study, _ = of(study, folder, good, verify.Selection({"method": ["ep"]}))
+    assert (folder / verified.FILE).read_bytes().startswith(before)
+    assert not any(
+        line.startswith("NOT REPRODUCED") for line in standing.loud(standing.groups(study, folder))
+    )
+
+
+def test_only_new_ones_if_asked(study, folder, monkeypatch):
+    of(study, folder, good)
+    study, found = of(study, folder, good, verify.Selection({}, new=True))
+    assert found.checks == []
+    monkeypatch.setattr(verify.runs, "commit", lambda: "another")
+    assert of(study, folder, good, verify.Selection({}, new=True))[1].checks
+
+
+def test_a_line_made_anew_is_not_verified_any_more(study, folder, files, make):
+    study, _ = of(study, folder, good)
+    again = [make(seed=k, score=0.4, date="2026-11-23") for k in range(40)]
+    records.fold_in(study, files(again), folder)
+    assert standing.loud(standing.groups(study, folder)) == ["NEVER SAMPLED: toy/fits.csv.gz: wine ep."]
+
+
+def test_another_protocol_is_loud(study, folder):
+    study = replace(study, protocol=lambda line: "p" if line["dataset"] == "wine" else "q")
+    loud = standing.loud(standing.groups(study, folder))
+    assert "ANOTHER PROTOCOL THAN TODAY'S: toy/fits.csv.gz: iono ep (40 fits); iono vb (40 fits)." in loud
+
+
+def test_by_search_counts_as_reproduced(study, folder):
+    def by_search(lines, context):
+        for line in lines.to_dict("records"):
+            yield line, [Outcome(FIXED, BY_SEARCH, 1.0, note="ends elsewhere"), Outcome(SCRATCH, PASSED, 0.0)]
+
+    study, _ = of(study, folder, by_search)
+    groups = standing.groups(study, folder)
+    assert groups[0].good == 30 and groups[0].scratch == 30 and not standing.loud(groups)
+
+
+def test_processes_give_the_same(study, folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "two")
+    _, one = of(study, folder, half)
+    _, two = of(study, tmp_path / "two", half, jobs=2)
+    assert sorted(map(str, one.checks)) == sorted(map(str, two.checks))
+
+
+def test_lines_beside_a_drawn_one_are_of_its_data_set(study, folder):
+    def lonely(lines, context):
+        assert set(context.every["dataset"]) == set(lines["dataset"]) and len(context.every) > len(lines)
+        assert len(lines) <= verify.CHUNK and context.mirror == "here"
+        return good(lines, context)
+
+    assert of(study, folder, lonely, mirror="here")[1].checks
+
+
+def test_a_damaged_file_is_named(study, folder):
+    of(study, folder, good)
+    path = folder / verified.FILE
+    path.write_bytes(path.read_bytes().replace(b"yes", b"no", 1))
+    with pytest.raises(RecordError, match="verified.csv: differs"):
+        verified.read(folder)
+
+
+def test_differences_are_held_against_the_tolerance():
+    assert verify.outcome(FIXED, {"a": 1e-7, "b": -1e-7}, 1e-6)[:3] == (FIXED, PASSED, 1e-7)
+    worse = verify.outcome(FIXED, {"a": 1e-7, "b": float("nan")}, 1e-6)
+    assert worse.passed == DIFFERS and worse.note == "b beyond 1e-06"
+
+
+def test_a_stamp_says_where_and_when():
+    stamp = runs.stamp({"rule": "ep"})
+    assert set(stamp) == set(runs.STAMP) and "numpy" in stamp["environment"] and len(stamp["protocol"]) == 16
+    assert stamp["protocol"] != runs.stamp({"rule": "qp"})["protocol"] and runs.stamp()["protocol"] == ""

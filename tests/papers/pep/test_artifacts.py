@@ -1,0 +1,190 @@
+"""From the record to files: tables, figures, a chapter of the audit, a part of the report."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from papers.evidence import audit, claims, parts
+from papers.pep import artifacts, curves, duels, looks, published, ranking, scores, tables, toy, verdicts
+from papers.pep.records import REGRESSION, TOY
+from papers.pep.scores import SMLL, SMSE
+from papers.pep.words import CAPTIONS
+
+DATA = Path(__file__).resolve().parents[3] / "data" / "published"
+OF_CLASSES = [f"figure{k}" for k in (6, 7, 23, *range(24, 31), 33)]
+FAILED = {("boston", 1, "1", 5): "failed", ("yacht", 0, "0", 20): "stopped"}
+
+
+def score(dataset, split, alpha, m):
+    """EP wins on SMLL, 0.5 on SMSE; the split moves all alike."""
+    by = 1.0 / m + 0.01 * split
+    return 0.01 + 0.1 * (by + (float(alpha) - 0.5) ** 2), by - float(alpha) - 1.0, 100.0 * by
+
+
+@pytest.fixture(scope="module")
+def frame(fits):
+    full = fits(score, datasets=("synthetic",), full=lambda d, s: (0.01, -2.0, -10.0))
+    return pd.concat([fits(score, outcome=FAILED), full], ignore_index=True)
+
+
+def toy_lines():
+    """Two made-up sets, two numbers of training points, at true and at learned hyperparameters."""
+    same = dict.fromkeys(toy.SCORES, 0.5) | {"outcome": "ok", "message": "", "seconds": 0.1}
+    same |= {"variance": 1.0, "lengthscales": "1:2", "noise": 0.01, "n_test": 500, "evaluations": 7}
+    return [
+        same | {"dataset": "synthetic", "split": k, "n_train": n, "hyperparameters": name}
+        for k in (0, 1)
+        for n in (500, 1000)
+        for name in ("true", "learned")
+    ]
+
+
+@pytest.fixture(scope="module")
+def written(frame, put, tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("pep")
+    put(tmp_path / "results", REGRESSION, frame)
+    put(tmp_path / "results", TOY, toy_lines())
+    return artifacts.write(tmp_path / "results", tmp_path / "tables", tmp_path / "figures", DATA), tmp_path
+
+
+def test_every_file_is_written_and_every_figure_has_a_caption(written):
+    found, folder = written
+    names = {path.name for path in (folder / "tables").iterdir()}
+    assert names == {"pep.md", "pep_wins.csv", "pep_ranks.csv", "pep_means.csv"}
+    drawn = {path.stem for path in (folder / "figures" / "pep").iterdir()}
+    wanted = [name for name in CAPTIONS if name not in OF_CLASSES]
+    assert drawn == set(wanted)
+    assert [[figure.path.stem for figure in part.figures] for part in found.report] == [wanted]
+    assert [line.split(": ")[:2] for line in found.loud] == [
+        ["NEVER SAMPLED", study.file] for study in (REGRESSION, TOY)
+    ]
+    page = (folder / "tables" / "pep.md").read_text(encoding="utf-8")
+    assert page.index("## Fits that failed") < page.index(f"## {toy.HEADING}") and "\n\n\n" not in page
+
+
+def test_the_chapter_goes_into_the_audit(written):
+    found, folder = written
+    judged = list(verdicts.CLAIMS)
+    audit.write(found.audit, folder)
+    table = pd.read_csv(folder / "audit.csv", keep_default_na=False)
+    assert list(table["id"]) == judged and set(table["paper"]) == {"PEP"}
+    by_claim = table.set_index("id")["verdict"]
+    assert by_claim["PEP5"] == "holds" and by_claim["PEP8"] == by_claim["PEP11"] == "not testable"
+    page = (folder / "audit.md").read_text(encoding="utf-8")
+    assert page.startswith("# Which claims of the Power-EP paper hold") and not re.search(r"\bnan\b", page)
+    assert list(claims.of_paper("PEP")) == judged
+    for name, claim in claims.of_paper("PEP").items():
+        assert f"## {name}: {claim.title}" in page and claim.rule[:30] in page
+    assert "splits 0-3; α 0, 0.5, 0.8, 1; M 5, 20, 100; 96 fits, 1 not converged, 1 failed" in " ".join(
+        page.split()
+    )
+
+
+def test_nothing_is_made_without_a_record(tmp_path):
+    assert artifacts.write(tmp_path, tmp_path / "t", tmp_path / "f", DATA) == ([], [], [])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_record_of_synthetic_sets_alone(fits, put, tmp_path):
+    put(tmp_path, REGRESSION, fits(score, datasets=("synthetic",), alphas=("0", "1")))
+    artifacts.write(tmp_path, tmp_path / "tables", tmp_path / "figures", DATA)
+    drawn = {path.stem for path in (tmp_path / "figures" / "pep").iterdir()}
+    assert drawn == {"figure3", "figure11", "figure12", "figure13"}
+    assert "## Experiments won" not in (tmp_path / "tables" / "pep.md").read_text(encoding="utf-8")
+
+
+def test_the_tables_say_what_was_won_and_what_failed(frame, tmp_path):
+    fits = scores.compared(frame)
+    printed = published.read(DATA / published.FILE)
+    header, _, cells = tables.published_wins(tables.wins(fits), printed)
+    line = dict(zip(header, next(c for c in cells if c[0] == "SMLL" and "(EP)" in c[1]), strict=True))
+    assert (line["Published"], line["Ours"], line["Won"], line["Left out"]) == ("93 %", "100 %", "23", "1")
+    page = tables.markdown(fits, tables.wins(fits), tables.ranks(fits), tables.compare.means(fits), printed)
+    assert "- Boston, α = 1 (EP): 1 failed (failed: why); M (fits): 5 (1)" in page
+    assert "full GP on 4 splits, 0 failed" in " ".join(page.split()) and not re.search(r"\bnan\b", page)
+    boston = page.split("### Boston, SMLL")[1].split("###")[0]
+    assert [row.count("*") for row in boston.splitlines() if row.startswith("|   5 |")] == [1]
+
+
+def test_another_paper_in_the_report(written):
+    found, folder = written
+    part = found.report[0]
+    assert any("splits 0-3" in text for text in part.paragraphs)
+    assert part.tables[0].rows[0][3] == "67 %"
+    assert isinstance(part, parts.Part) and part.figures[0].caption
+
+
+class TestWhatIsDrawn:
+    """The axes hold the numbers of the one aggregation."""
+
+    def test_means(self, frame):
+        from matplotlib.figure import Figure
+
+        part = curves.numbers(scores.made_up(frame), SMLL)
+        axes = Figure().subplots()
+        curves._means(axes, part, SMLL, ["0", "0.5", "0.8", "1"], 2.0)
+        drawn = np.asarray(axes.containers[-1].lines[0].get_ydata(), dtype=float)
+        expected = [np.mean([score("", s, "1", m)[1] for s in range(4)]) for m in (5, 20, 100)]
+        np.testing.assert_allclose(drawn, expected)
+
+    def test_means_over_fewer_splits_are_apart_with_their_own_full_gp(self, fits):
+        from matplotlib.figure import Figure
+
+        def rising(dataset, split, alpha, m):
+            return 0.1, split - 1.0 / m, 0.0
+
+        frame = fits(
+            rising, datasets=("synthetic",), alphas=("0", "1"), full=lambda d, s: (0.1, float(s), 0.0)
+        )
+        frame = frame[(frame["m"] != 100) | (frame["split"] >= 2)]
+        part = curves.numbers(frame, SMLL)
+        assert curves.stretches(part) == [([5, 20], {0, 1, 2, 3}), ([100], {2, 3})]
+        axes = Figure().subplots()
+        curves._means(axes, part, SMLL, ["0", "1"], 2.0)
+        drawn = [np.asarray(c.lines[0].get_ydata(), dtype=float) for c in axes.containers]
+        assert [len(y) for y in drawn] == [2, 1, 2, 1]
+        np.testing.assert_allclose(np.concatenate(drawn[:2]), [1.3, 1.45, 2.49])
+        assert [c.lines[0].get_markerfacecolor() == "white" for c in axes.containers] == [False, True] * 2
+        full = [line.get_ydata()[0] for line in axes.lines if line.get_color() == "black"]
+        assert full == [1.5, 2.5]
+        whole = curves.stretches(curves.numbers(fits(rising, datasets=("synthetic",)), SMLL))
+        assert whole == [([5, 20, 100], {0, 1, 2, 3})]
+
+    def test_failed_fits_are_not(self, frame):
+        table = duels.points(scores.real(frame), "1", "0", SMSE)
+        assert len(table) == 23 and table["first"].notna().all()
+        assert table.loc[("yacht", 2, 20), "first"] == pytest.approx(score("", 2, "1", 20)[0])
+
+    def test_shares(self, frame):
+        table = ranking.shares(scores.real(frame), SMLL)
+        np.testing.assert_array_equal(table[3, :3], 1.0)
+        np.testing.assert_array_equal(table[:3, 3], 0.0)
+        assert np.isnan(np.diagonal(table)).all()
+
+    @pytest.mark.parametrize(
+        ("ends", "expected"),
+        [((0.04, 0.5), ["0.05", "0.1", "0.2", "0.5"]), ((0.563, 0.628), ["0.58", "0.6", "0.62"])],
+    )
+    def test_short_logarithmic_axes_have_ticks_too(self, ends, expected):
+        from matplotlib.figure import Figure
+
+        axes = Figure().subplots()
+        axes.set_yscale("log")
+        axes.set_ylim(*ends)
+        looks.plain_ticks(axes.yaxis, ends)
+        assert [label.get_text() for label in axes.yaxis.get_ticklabels()] == expected
+
+    def test_panels_say_what_lies_outside(self):
+        from matplotlib.figure import Figure
+
+        values = np.append(np.linspace(0.0, 1.0, 200), 50.0)
+        low, high = looks.bounds(values)
+        assert -0.2 < low < 0.0 and 1.0 < high < 2.0
+        axes = Figure().subplots()
+        looks.outside(axes, 1)
+        looks.outside(axes, 0)
+        assert [t.get_text() for t in axes.texts] == ["1 outside"]
+        assert looks.bounds(np.linspace(1, 2, 9), log=True)[0] < 1.0

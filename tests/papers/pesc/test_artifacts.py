@@ -1,0 +1,153 @@
+"""PESC's studies to claims, tables, figures and the report."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from papers.evidence import jobs, records, runs, store
+from papers.pesc import accuracy as pesc_accuracy
+from papers.pesc import artifacts, claims, tables
+from papers.pesc import jobs as pesc_jobs
+from papers.pesc import regret as pesc_regret
+from papers.pesc.records import ACCURACY, REGRET
+
+
+def fold_in(fits, results):
+    """Everything below a folder of fits into the records; what changed, by file."""
+    changes = {}
+    for record in pesc_jobs.records({}):
+        paths = [
+            str(path) for folder in record.folders for path in sorted((fits / folder).rglob("*.jsonl.gz"))
+        ]
+        if paths:
+            changes |= jobs.named(record.function)(paths, results, **record.parameters)
+    return changes
+
+
+def accuracy(bad=0):
+    """Ten problems of two families, the first ``bad`` of the first family wrong near x*."""
+    line = dict.fromkeys(pesc_accuracy.COLUMNS, 0.0) | {
+        "converged": True,
+        "iterations": 7,
+        "halvings": 0,
+        "negative_sites": 2,
+        "mean_error": 0.05,
+        "sd_error": 0.1,
+        "worst_function": "f",
+        "worst_distance": 0.1,
+        "within": 1.0,
+        "acquisition_top": 1.0,
+        "acquisition_error": 0.1,
+    }
+    families = ["1-D, K = 1", "1-D, K = 2"]
+    table = pd.DataFrame([{**line, "family": name, "problem": k} for name in families for k in range(10)])
+    table.loc[: bad - 1, ["mean_error", "within"]] = 0.5, 0.9
+    return table
+
+
+def regret(gap=1e-3):
+    lines = [
+        {"problem": "gramacy", "repeat": r, "rule": rule, "evaluations": n, "observed_gap": 10 * gap,
+         "recommended_gap": gap if r else None, "confident": True}
+        for r in range(3) for rule in pesc_regret.RULES for n in (5, 10)
+    ]  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+@pytest.mark.parametrize("bad, verdict", [(0, "holds"), (1, "holds"), (2, "does not hold")])
+def test_accuracy_asks_for_nine_of_ten_in_every_family(bad, verdict):
+    findings = {finding.id: finding for finding in claims.chapter(accuracy(bad)).findings}
+    block = findings["PESC3"].blocks[0]
+    assert block.verdict == verdict
+    assert findings["PESC1"].blocks[0].verdict == findings["PESC2"].blocks[0].verdict == "holds"
+    assert [line.effect for line in block.lines[:2]] == [1 - bad / 10, 1.0]
+    assert {line.sample.status for line in block.lines[2:]} == {"shown only"}
+    assert f"{20 - bad} of 20 problems; on {bad} of the {bad} others" in block.remark
+    assert "with an EP without error 20 problems would be" in block.remark
+
+
+def test_the_cause_is_the_step_that_alone_is_outside():
+    table = accuracy(5)
+    table.loc[[0, 2], "mean_error_q"] = 0.2
+    table.loc[[1, 2], "sd_error_last"] = 0.2
+    table.loc[4, ["mean_error", "sd_error"]] = np.nan
+    found = tables.outside(table)
+    assert found["cause"].tolist() == ["EP", "last factor", "both", "sum", "too few draws"]
+    assert found["problem"].tolist() == [0, 1, 2, 3, 4]
+    rows = tables.outside_cells(found)[2]
+    assert rows[1] == ["1-D, K = 1: 1", "f", "0.1", "0.50, 10 %", "0.00, 0 %", "0.00, 20 %", "0.00, 0 %",
+                       "last factor"]  # fmt: skip
+    assert rows[4][3] == "none"
+
+
+def test_one_that_does_not_converge_is_named():
+    table = accuracy()
+    table.loc[12, "converged"] = False
+    block = {f.id: f for f in claims.chapter(table).findings}["PESC2"].blocks[0]
+    assert block.verdict == "does not hold" or block.verdict == "holds in part"
+    assert [line.sample.status for line in block.lines] == ["yes", "no"]
+    assert "not converged: 1-D, K = 2 2" in block.remark
+
+
+def test_without_the_study_nothing_is_judged():
+    for finding in claims.chapter(ACCURACY.frame()).findings:
+        assert finding.blocks[0].verdict == "not testable"
+        assert "needs accuracy.csv" in finding.blocks[0].remark
+
+
+def test_what_could_not_be_compared_is_not_within():
+    table = accuracy()
+    table.loc[0, ["mean_error", "sd_error"]] = np.nan
+    assert claims.within(table).tolist() == [False] + [True] * 19
+
+
+def test_missing_gaps_are_infinite():
+    table = tables.regret(regret())
+    line = table[(table["rule"] == "pesc") & (table["evaluations"] == 10)].iloc[0]
+    assert (line["recommended_median"], line["recommended_high"]) == (1e-3, np.inf)
+    assert line["recommended_solved"] == pytest.approx(2 / 3)
+    assert line["observed_solved"] == 1.0
+    cells = tables.regret_cells(table)[2]
+    assert cells[0][3:] == ["1.0e-03 [1.0e-03, inf]", "67 %", "1.0e-02 [1.0e-02, 1.0e-02]", "100 %"]
+
+
+def test_jobs_to_artifacts(tmp_path):
+    fits, results = tmp_path / "fits", tmp_path / "results"
+    searched = regret().astype(object).where(regret().notna(), None)
+    for name, table in (("accuracy/1d", accuracy(2)), ("searches/50/gramacy", searched)):
+        lines = [{**line, "run": runs.stamp()} for line in table.to_dict("records")]
+        store.write_records(fits / "pesc" / f"{name}.jsonl.gz", lines)
+    changes = fold_in(fits, results)
+    # a search is replaced as a whole: three rules, three repeats
+    assert {file: change.added for file, change in changes.items()} == {ACCURACY.file: 20, REGRET.file: 9}
+    assert len(records.read(REGRET, results)) == 18
+    found = artifacts.write(results, tmp_path / "tables", tmp_path / "figures")
+    text = (tmp_path / "tables/pesc.md").read_text(encoding="utf-8")
+    assert "| 1-D, K = 1 |       10 |        10 | 100 % |  80 % |" in text
+    assert "g exact" in text
+    assert "| 1-D, K = 1: 0 | f        |" in text and "| 1-D, K = 1: 2 |" not in text
+    assert [figure.path.name for figure in found.report[0].figures] == ["accuracy.png", "regret.png"]
+    assert all(figure.path.is_file() for figure in found.report[0].figures)
+    assert [f.id for f in found.audit[0].findings] == ["PESC1", "PESC2", "PESC3"]
+    # nothing was made again
+    assert [line.split(":")[:2] for line in found.loud] == [
+        ["NEVER SAMPLED", f" {study.file}"] for study in (ACCURACY, REGRET)
+    ]
+    assert artifacts.write(tmp_path / "none", tmp_path / "t", tmp_path / "f") == ([], [], [])
+    assert not (tmp_path / "t").exists()
+
+
+def test_one_study_alone_makes_its_own_artifacts(tmp_path):
+    lines = [{**line, "run": runs.stamp()} for line in accuracy().to_dict("records")]
+    store.write_records(tmp_path / "fits/pesc/accuracy/1d.jsonl.gz", lines)
+    assert list(fold_in(tmp_path / "fits", tmp_path / "results")) == [ACCURACY.file]
+    found = artifacts.write(tmp_path / "results", tmp_path / "tables", tmp_path / "figures")
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {"pesc.md", "pesc_accuracy.csv"}
+    assert [figure.path.name for figure in found.report[0].figures] == ["accuracy.png"]
+    assert [table.heading for table in found.report[0].tables] == ["Accuracy"]
+
+
+def test_lines_of_another_study_are_refused(tmp_path):
+    store.write_records(tmp_path / "fits/pesc/accuracy/x.jsonl.gz", [{"other": 1, "run": runs.stamp()}])
+    with pytest.raises(store.RecordError, match=r"x\.jsonl\.gz: a record of .* without family, problem"):
+        fold_in(tmp_path / "fits", tmp_path / "results")

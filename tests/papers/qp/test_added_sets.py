@@ -1,0 +1,77 @@
+"""Records of sets that no paper used: they have rows, with dashes for what is not printed, and no claims."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from papers.evidence.store import RecordError
+from papers.qp import artifacts, pairs, published, table1, tables
+from papers.qp.lines import n_folds
+from papers.qp.records import FITS
+
+ROOT = Path(__file__).resolve().parents[3]
+RELEASED = FITS["as-released"]
+
+
+def described(task, **labels):
+    file = {"path": f"{task}.csv", "sha256": "0" * 64, "bytes": 1, "urls": []}
+    about = {"title": "x", "licence": "x", "citation": "x", "target": -1, "shape": [9, 1]}
+    return {**about, **labels, "task": task, "files": [file]}
+
+
+@pytest.fixture(autouse=True)
+def added(tmp_path, monkeypatch):
+    """A registry with a set of labels, of counts and of real targets more."""
+    registry = yaml.safe_load((ROOT / "data/sources.yaml").read_text(encoding="utf-8"))
+    pumps = described("classification", positive=["a"], negative=["b"])
+    registry["sets"] = {"pumps_2": pumps, "calls": described("counts"), "springs": described("regression")}
+    (tmp_path / "sources.yaml").write_text(yaml.safe_dump(registry), encoding="utf-8")
+    monkeypatch.setenv("TILTED_DATA", str(tmp_path))
+
+
+@pytest.fixture
+def mixed(seed_of, line, frame):
+    """Two folds a seed of a printed row and of an added one, one fold of added counts."""
+    lines = []
+    for method, error in (("ep", 0.1), ("qp", 0.12)):
+        for dataset in ("pumps_2", "wine12"):
+            lines += seed_of([error, 3 * error], dataset=dataset, method=method)
+        lines.append(line(dataset="calls", method=method, test_error=1.2, ntll=1.6))
+    return frame(lines)
+
+
+def test_rows_orders_and_tasks():
+    assert published.row_of("coal") == "Mining" and published.row_of("calls") == "calls"
+    assert published.row_order(["pumps_2", "coal", "calls", "glass"]) == ["glass", "coal", "calls", "pumps_2"]
+    assert [published.is_counts(name) for name in ("coal", "calls", "glass", "pumps_2")] == [1, 1, 0, 0]
+    assert n_folds("calls") == 1 and n_folds("pumps_2") == 10
+    fits = {name: pairs.Fit({"variance": 1.0}, None) for name in ("ep", "ep-tune", "qp")}
+    assert pairs.reference("calls", fits) == "ep" and pairs.reference("pumps_2", fits) == "ep-tune"
+
+
+def test_the_table_has_their_rows_behind_the_printed_ones(mixed, published_csv, runs):
+    whole = table1.summarise(mixed, published.read(published_csv), runs, folds=2)
+    assert list(dict.fromkeys(whole.table["row"])) == ["Wine1", "calls", "pumps_2"]
+    text = tables.markdown(whole)
+    ours, theirs = text.split("| pumps_2 | ours ")[1].splitlines()[:2]
+    assert ours.startswith("     |  20.0 ±") and set(theirs.replace("published", "").split()) == {"|", "-"}
+    assert "1/-" in text and "1/100" in text
+    assert set(table1.ntll_gaps(mixed, 2)["row"]) == {"Wine1", "calls", "pumps_2"}
+
+
+def test_latex_escapes_their_names(mixed, published_csv, runs, tmp_path):
+    whole = table1.summarise(mixed, published.read(published_csv), runs, folds=2)
+    text = tables.write_latex(whole, tmp_path / "t.tex").read_text(encoding="utf-8")
+    assert r"pumps\_2 & -- & --" in text and "fewer than the paper's: Wine1 1/1/0." in text
+
+
+def test_records_of_unregistered_sets_are_refused(mixed):
+    content = RELEASED.encode(mixed[mixed["dataset"] != "wine12"], "there")
+    assert set(RELEASED.parse(content, "there")["dataset"]) == {"pumps_2", "calls"}
+    with pytest.raises(RecordError, match="dataset iris, .*: no row in the published table and no entry"):
+        RELEASED.encode(mixed.assign(dataset="iris"), "there")
+
+
+def test_claims_are_judged_without_them(mixed):
+    assert set(artifacts._printed(mixed)["dataset"]) == {"wine12"}

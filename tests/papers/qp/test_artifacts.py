@@ -1,0 +1,168 @@
+"""Records to artifacts: everything is written, twice the same bytes; partial results are shown as such."""
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from papers.evidence import records, runs
+from papers.evidence.store import RecordError
+from papers.qp import artifacts, collect
+from papers.qp.claims import CLAIMS
+from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS
+
+RESULTS = Path(__file__).resolve().parents[3] / "results"
+NAMES = {
+    "tables": {"qp_table1.csv", "qp_table1.md", "qp_table1.tex", "qp_fidelity.csv", "qp_fidelity.md"},
+    "figures": {
+        f"as-released/{name}.{kind}"
+        for name in ("figure1a", "figure1b", "published", "paired")
+        for kind in ("pdf", "png", "csv")
+    },
+}
+
+
+@pytest.fixture
+def results(record, fit_file, tmp_path):
+    """Compact records of two data sets: a complete seed, and one whose last fold is absent."""
+    paths = []
+    for dataset, n_folds in (("wine12", 10), ("coal", 1)):
+        records = [
+            record(dataset=dataset, method=method, seed=seed, fold=fold, ntll=ntll + 0.01 * fold)
+            | {"latent_variance": [ntll, 2.0 + fold]}
+            for method, ntll in (("ep-tune", 0.5), ("ep", 0.5), ("qp", 0.4), ("vb-joint", 0.7))
+            for seed in range(2)
+            for fold in range(n_folds if seed == 0 or dataset == "coal" else 9)
+        ]
+        paths.append(fit_file("all-000-001", records))
+    collect.fold_in(paths, tmp_path / "results")
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def published_folder(pytestconfig):
+    return pytestconfig.rootpath / "data" / "published"
+
+
+def written(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def write(results, folder, published_folder):
+    """Tables and figures in a folder; what is loud."""
+    written, _ = artifacts.write(results, folder / "tables", folder / "figures", published_folder)
+    return written
+
+
+def test_every_artifact_is_written_and_twice_the_same_bytes(results, published_folder, tmp_path):
+    """The second time in another process with another hash seed."""
+    chapter = write(results, tmp_path / "a", published_folder).audit[0]
+    assert [finding.id for finding in chapter.findings][::3] == list(CLAIMS)
+    folders = [str(results), str(tmp_path / "b/tables"), str(tmp_path / "b/figures"), str(published_folder)]
+    command = [
+        sys.executable,
+        "-c",
+        "import sys\nfrom papers.qp import artifacts\nartifacts.write(*sys.argv[1:])",
+    ]
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": "7"}
+    subprocess.run([*command, *folders], env=environment, check=True)
+    for kind, names in NAMES.items():
+        first, second = (written(tmp_path / which / kind) for which in "ab")
+        assert set(first) == names
+        assert first == second
+
+
+def test_what_was_never_made_again_is_loud(results, published_folder, tmp_path):
+    loud = write(results, tmp_path, published_folder).loud
+    assert [text.split(": ")[:2] for text in loud] == [
+        ["NEVER SAMPLED", "qp/as-released.csv.gz"],
+        ["ANOTHER PROTOCOL THAN TODAY'S", "qp/as-released.csv.gz"],
+    ]
+
+
+def test_each_variance_figure_has_its_own_points(record, fit_file, published_folder, tmp_path, monkeypatch):
+    """Of its protocol and its data sets; twice as many test points under the second protocol."""
+    drawn, paths = [], []
+    for protocol, n_test in (("as-released", 2), ("corrected", 4)):
+        for dataset in ("wine12", "coal"):
+            where = {"dataset": dataset, "protocol": protocol}
+            records = [record(method=m, latent_variance=[1.0] * n_test, **where) for m in ("ep", "qp")]
+            paths.append(fit_file("all-000-000", records))
+    collect.fold_in(paths, tmp_path / "results")
+
+    def draw(fits, points, datasets, stem, title):
+        shown = points[points["dataset"].isin(datasets)]
+        drawn.append((stem.parent.name, stem.name, datasets, len(shown), title))
+        return stem, stem.with_suffix(".png")
+
+    monkeypatch.setattr(artifacts.figures, "predictive_variances", draw)
+    write(tmp_path / "results", tmp_path, published_folder)
+    assert drawn == [
+        ("as-released", "figure1a", ["wine12"], 2, "Classification, as-released"),
+        ("as-released", "figure1b", ["coal"], 2, "Poisson regression, as-released"),
+        ("corrected", "figure1a", ["wine12"], 4, "Classification, corrected"),
+        ("corrected", "figure1b", ["coal"], 4, "Poisson regression, corrected"),
+    ]
+
+
+def test_partial_seeds_are_shown_as_such(results, published_folder, tmp_path):
+    write(results, tmp_path, published_folder)
+    with (tmp_path / "tables" / "qp_table1.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert {(line["row"], line["n_seeds"], line["n_attempted"]) for line in lines} == {
+        ("Wine1", "1", "19"), ("Mining", "2", "2"),
+    }  # fmt: skip
+    text = (tmp_path / "tables" / "qp_table1.md").read_text()
+    assert "- Wine1 qp (as-released), seed 1: 1 of 10 folds absent (9)" in text
+    assert (tmp_path / "tables" / "qp_fidelity.md").read_text().count("not run") > 50
+
+
+def test_a_method_alone_has_its_table_and_no_variance_figure(record, fit_file, published_folder, tmp_path):
+    collect.fold_in([fit_file("ep", [record(dataset="coal")])], tmp_path / "results")
+    write(tmp_path / "results", tmp_path, published_folder)
+    assert set(written(tmp_path / "tables")) == NAMES["tables"]
+    assert set(written(tmp_path / "figures")) == {
+        f"as-released/published.{kind}" for kind in ("pdf", "png", "csv")
+    }
+
+
+def test_no_records_and_damaged_ones_are_errors(results, published_folder, tmp_path):
+    with pytest.raises(FileNotFoundError, match="no records of the QP paper's fits"):
+        write(tmp_path / "nowhere", tmp_path, published_folder)
+    path = results / "qp" / "as-released.csv.gz"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(RecordError, match=r"as-released\.csv\.gz"):
+        write(results, tmp_path, published_folder)
+    assert not (tmp_path / "tables").exists()
+
+
+def test_ground_truth_and_lookup_tables_have_theirs_where_there_are_records(
+    results, published_folder, tmp_path
+):
+    made = {"dataset": "wine12", "protocol": "as-released", "seed": 0, "fold": 0, "converged": True}
+    effect = {**made, "projection": "quadrature", "ntll": 0.5, "outside_box": 0.25}
+    errors = dict.fromkeys(LOOKUP_ERRORS.columns, 0) | {"projection": "quadrature", "likelihood": "probit"}
+    records.put(results, {LOOKUP_EFFECT: [effect], LOOKUP_ERRORS: [errors | {"y": 1, "region": "box"}]})
+    shutil.copytree(RESULTS / "qp" / "truth", results / "qp" / "truth")
+    sums = "".join(
+        f"{digest}  {name}\n"
+        for folder in (RESULTS, results)
+        for name, digest in records.sums(folder).items()
+        if folder == results or name.startswith("qp/truth/")
+    )
+    (results / records.SUMS).write_text(sums)
+    with pytest.raises(RecordError, match="run '.*' is not known"):  # of the committed records
+        write(results, tmp_path, published_folder)
+    listed = (RESULTS / "runs.csv").read_text().splitlines(keepends=True)
+    known = (results / "runs.csv").read_text() + "".join(line for line in listed if "qp/truth/" in line)
+    records.save(results, {}, runs.parse(known.encode(), "runs").values(), {})
+    audit = write(results, tmp_path, published_folder).audit[0]
+    tables = written(tmp_path / "tables")
+    assert {"qp_truth.csv", "qp_truth.md", "lookup.csv", "lookup.md"} <= set(tables)
+    assert b"1 line made 20" in tables["lookup.md"] and b"30 lines made" in tables["qp_truth.md"]
+    assert "qp_truth.png" in written(tmp_path / "figures") and "Ground truth" in audit.appendix
+    assert "NEVER SAMPLED: qp/lookup_effect.csv" in " ".join(audit.notes["QP9"])

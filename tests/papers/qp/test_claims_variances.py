@@ -1,0 +1,103 @@
+"""QP5 and QP6 on records whose answer is known."""
+
+import pytest
+
+from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, MISSING, NO, SHOWN, UNTESTABLE, YES
+from papers.qp import claims as variances
+from papers.qp.published import ROWS
+
+CLASSIFICATION = [name for name in ROWS if name != "coal"]
+
+
+def exceeding(frame, datasets, ratio, points=3):
+    """One fold of each data set with a larger variance under QP."""
+    where = (frame["method"] == "qp") & frame["dataset"].isin(datasets) & (frame["seed"] == 2)
+    frame.loc[where & (frame["fold"] == 0), ["ratio_max", "n_above"]] = [ratio, points]
+    return frame
+
+
+@pytest.mark.parametrize("wrong, expected", [(0, HOLDS), (1, IN_PART), (4, IN_PART), (5, FAILS), (9, FAILS)])
+def test_never_above(fits, wrong, expected):
+    (block,) = variances.never_above(exceeding(fits(), CLASSIFICATION[:wrong], 1.0001), "as-released")
+    assert block.verdict == expected
+    line = block.lines[0]
+    assert (line.n, line.sample.low) == (800, pytest.approx(-0.1))
+    assert line.effect == pytest.approx(1e-4 if wrong else -0.01)
+    assert line.note == f"{3 if wrong else 0} of 800 points above by more than 1e-9"
+
+
+def test_exceeding_by_less_than_the_fixed_point_is_known_shows_nothing(fits):
+    assert variances.never_above(exceeding(fits(), ["sonar"], 1 + 9e-7), "as-released")[0].verdict == HOLDS
+    assert variances.never_above(exceeding(fits(), ["sonar"], 1 + 2e-6), "as-released")[0].verdict == IN_PART
+
+
+def test_an_excess_that_the_stop_may_have_made_tells_nothing(fits):
+    """The text's stop is absolute: the same records are no under one protocol, no data under another."""
+    frame = exceeding(fits(), ["sonar"], 1 + 2e-6)
+    for protocol, expected, told in (("as-released", NO, False), ("as-described", MISSING, True)):
+        (block,) = variances.never_above(frame, protocol)
+        assert block.rows().pop("Sonar") == expected and block.rows().pop("Pima") == YES
+        assert ("absolute change" in block.remark) == told
+    (block,) = variances.never_above(fits(), "as-described")
+    assert block.verdict == HOLDS and "absolute change" not in block.remark
+    assert "on 9 of 9 rows" in block.remark  # EP and QP have the same NTLL everywhere
+    coal = exceeding(fits(rows=("coal",), ntll=GOOD), ["coal"], 1.01)
+    for protocol, expected in (("as-released", NO), ("as-described", MISSING)):
+        assert variances.poisson(coal, protocol)[0].rows()["variances"] == expected
+
+
+def test_folds_without_a_pair_are_counted(fits):
+    frame = fits()
+    lost = (frame["method"] == "qp") & (frame["dataset"] == "crabs") & (frame["fold"] == 1)
+    frame.loc[lost, "pair"] = ""
+    frame.loc[(frame["method"] == "qp") & (frame["fold"] == 2), "outcome"] = "not converged"
+    block = variances.never_above(frame, "as-released")[0]
+    crabs = next(line for line in block.lines if line.row == "Crabs")
+    assert crabs.n == 720 and crabs.note.endswith("8 folds without a pair; 8 fits of QP not converged")
+    frame.loc[frame["dataset"].isin(CLASSIFICATION), "pair"] = ""
+    assert variances.never_above(frame, "as-released")[0].verdict == UNTESTABLE
+
+
+GOOD = {"ep": (5e-3, 1e-4), "vb-joint": (0.4, 0.01), "vb": (0.1, 0.01)}
+
+
+@pytest.mark.parametrize(
+    "changes, ratio, expected",
+    [
+        ({}, 0.99, HOLDS),
+        ({}, 1.01, IN_PART),
+        ({"ep": (-5e-3, 1e-4)}, 0.99, IN_PART),
+        ({"ep": (5e-4, 1e-4)}, 0.99, IN_PART),  # lower by less than matters
+        ({"ep": (0.0, 1e-4)}, 0.99, IN_PART),  # equal is not lower
+        ({"vb-joint": (-0.4, 0.01)}, 0.99, IN_PART),
+        ({"vb-joint": (2e-4, 1e-5)}, 0.99, IN_PART),  # above QP, below EP
+        ({"ep": (-5e-4, 1e-4)}, 1.01, FAILS),
+        ({"ep": (-5e-4, 1e-4), "vb-joint": (-0.4, 0.01)}, 1.01, FAILS),
+    ],
+)
+def test_poisson(fits, changes, ratio, expected):
+    frame = exceeding(fits(rows=("coal",), ntll=GOOD | changes), ["coal"], ratio)
+    joint, converged = variances.poisson(frame, "as-released")
+    assert joint.verdict == expected
+    assert list(joint.rows()) == ["variances", "QP below EP", "VB the worst"]
+    assert (joint.name, converged.name) == ("VB is vb-joint", "VB is vb")
+
+
+def test_seeds_whose_hyperparameters_moved_are_told_apart(fits):
+    frame = exceeding(fits(rows=("coal",), ntll=GOOD), ["coal"], 1.01)
+    moved = (frame["method"] == "qp") & (frame["seed"] == 2)
+    frame.loc[moved, "lengthscale"] = "2.6"
+    block = variances.poisson(frame, "as-released")[0]
+    (line,) = [line for line in block.lines if line.sample.status == SHOWN]
+    assert line.effect == pytest.approx(-0.01) and line.n == 70
+    frame.loc[moved, "lengthscale"] = "2.5000001"
+    assert all(x.sample.status != SHOWN for x in variances.poisson(frame, "as-released")[0].lines)
+    frame["lengthscale"] = "2.5:2.6"  # one a dimension
+    frame.loc[moved, "lengthscale"] = "2.5:2.6000001"
+    assert all(x.sample.status != SHOWN for x in variances.poisson(frame, "as-released")[0].lines)
+    frame.loc[moved, "variance"] = 1.6
+    assert any(x.sample.status == SHOWN for x in variances.poisson(frame, "as-released")[0].lines)
+
+
+def test_without_the_coal_series_nothing_is_testable(fits):
+    assert variances.poisson(fits(rows=("crabs",)), "as-released")[0].verdict == UNTESTABLE

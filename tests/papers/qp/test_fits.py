@@ -1,0 +1,139 @@
+"""Records of the QP paper's experiments: protocols, starts, failures."""
+
+import json
+
+import numpy as np
+import pytest
+
+from papers import data
+from papers.evidence import provenance
+from papers.qp import fits as qp
+from papers.qp import jobs, protocols
+from tilted.inference import RULES
+from tilted.kernels import SquaredExponential
+from tilted.numerics.linalg import NotPositiveDefinite
+
+KEYS = {
+    "paper", "dataset", "protocol", "seed", "fold", "method", "n_train", "n_test", "hyperparameters",
+    "log_evidence", "status", "test_error", "ntll", "test_log_density", "latent_mean", "latent_variance",
+    "seconds",
+}  # fmt: skip
+
+
+def run(dataset, protocol, method, seed=0, fold=0, **options):
+    block = protocols.block(protocol, qp.task_of(dataset))
+    return qp.run_cell(data.load(dataset, block["variant"]), protocol, method, seed, fold, **options)
+
+
+@pytest.mark.parametrize("protocol", protocols.names())
+@pytest.mark.parametrize("dataset", ["wine13", "coal"])
+def test_every_method_of_every_protocol_gives_records(protocol, dataset):
+    """One fold of each, in the order of their starts; ARD is cut short by its tolerance, not skipped."""
+    methods = protocols.block(protocol, qp.task_of(dataset))["methods"]
+    found = {}
+    for method, spec in methods.items():
+        for record in run(dataset, protocol, method, start=found.get(spec.get("start"))):
+            assert set(record) == KEYS
+            json.dumps(record, allow_nan=False)
+            assert record["log_evidence"] is not None, record["status"]["message"]
+            assert len(record["latent_mean"]) == len(record["test_log_density"]) == record["n_test"]
+            assert record["ntll"] == pytest.approx(-np.mean(record["test_log_density"]))
+            found[record["method"]] = record
+    assert set(methods) <= set(found)
+    scales = found["ep"]["hyperparameters"]["lengthscale"]
+    assert isinstance(scales, list) == (protocol == "as-described" and dataset == "wine13")
+
+
+def test_as_released_qp_uses_the_first_tuning():
+    tune, ep = run("wine12", "as-released", "ep")
+    (record,) = run("wine12", "as-released", "qp", start=tune)
+    assert (tune["method"], ep["method"]) == ("ep-tune", "ep")
+    assert record["hyperparameters"] == tune["hyperparameters"]
+    assert record["status"]["evaluations"] == 1
+    with pytest.raises(ValueError, match="'ep-tune'"):
+        run("wine12", "as-released", "qp")
+
+
+def test_records_do_not_depend_on_order_or_history():
+    once = run("wine13", "as-released", "ep", seed=1, fold=2)
+    run("wine13", "as-released", "ep", seed=0, fold=0)
+    again = run("wine13", "as-released", "ep", seed=1, fold=2)
+    for a, b in zip(once, again, strict=True):
+        assert {**a, "seconds": 0} == {**b, "seconds": 0}
+
+
+def test_a_failed_fit_is_a_record_and_so_are_those_that_start_from_it(monkeypatch):
+    def broken(*_, **__):
+        raise NotPositiveDefinite("B", 3, 9)
+
+    monkeypatch.setattr(qp, "_fit", broken)
+    records = run("wine12", "as-released", "ep")
+    assert [r["method"] for r in records] == ["ep-tune", "ep"]
+    assert records[0]["status"]["message"] == "failed: B is not positive definite (pivot 3 of 9)"
+    assert "no start, 'ep-tune' failed" in records[1]["status"]["message"]
+    (record,) = run("wine12", "as-released", "qp", start=records[0])
+    assert record["log_evidence"] is None and not record["status"]["converged"]
+    assert "no start" in record["status"]["message"]
+
+
+def test_an_infinite_density_is_a_failure_not_a_number(monkeypatch):
+    from tilted.likelihoods.probit import Probit
+
+    monkeypatch.setattr(Probit, "log_predictive", lambda *_: np.array([-np.inf]))
+    records = run("wine12", "as-released", "ep")
+    assert (
+        "no finite evidence or test density" in records[0]["status"]["message"] and records[0]["ntll"] is None
+    )
+
+
+def test_fixed_hyperparameters_only_infer():
+    (record,) = run("wine12", "as-released", "ep", fixed=SquaredExponential(5.0, 4.0))
+    assert record["hyperparameters"] == {"variance": 5.0, "lengthscale": 4.0}
+    assert record["status"]["evaluations"] == 1
+    with pytest.raises(ValueError, match="cannot be fixed"):
+        run("wine12", "as-released", "vb-joint", fixed=SquaredExponential())
+
+
+def test_job_runs_blocks_of_seeds_and_narrates(tmp_path, capsys):
+    coal = data.load("coal")
+    log = tmp_path / "log.txt"
+    records = list(qp.narrate(qp.run_job(coal, "as-released", "vb-joint", range(2, 4)), log))
+    assert [(r["seed"], r["fold"]) for r in records] == [(2, 0), (3, 0)]
+    assert "coal as-released vb-joint seed 3: 0/1 fits converged" in log.read_text(encoding="utf-8")
+    assert "seed 2" in capsys.readouterr().err
+
+
+def test_protocols_are_complete_and_refuse_unknown_names():
+    for protocol in protocols.names():
+        for task in protocols.TASKS:
+            block = protocols.block(protocol, task)
+            for name, spec in block["methods"].items():
+                assert spec["rule"] in RULES or spec["rule"] == "vb-joint"
+                assert "start" not in spec or protocols.job_of(block["methods"], spec["start"])
+                assert protocols.method(protocol, task, name) is spec
+    for arguments, message in [
+        (("as-dreamt", "counts"), "unknown protocol"), (("corrected", "ranking"), "unknown task"),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            protocols.block(*arguments)
+    with pytest.raises(ValueError, match="no method 'rep' for counts; known: ep, qp"):
+        protocols.method("corrected", "counts", "rep")
+    with pytest.raises(ValueError, match="ep-tune"):
+        protocols.method("corrected", "counts", "ep-tune")  # tuned once there
+
+
+def test_closures_hold_what_a_job_runs_and_nothing_else():
+    """Modules that jobs name to the workflow, which reruns them when the code of these changes."""
+    grid = {"rows": {"wine12": {"seeds": 1, "block": 1}}, "methods": ["ep", "qp"]}
+    counts = {"rows": {"coal": {"seeds": 1, "block": 1}}, "methods": ["vb-joint"]}
+    listed = jobs.jobs({"qp": {"as-released": grid | {"also": [counts]}}})
+    ep, qp_job, joint = (provenance.closure(*job.modules) for job in listed)
+    assert "tilted.likelihoods.poisson" not in ep and "tilted.likelihoods.poisson" in joint
+    assert "tilted.inference.vb_joint" in joint and "tilted.inference.vb_joint" not in qp_job
+    kernel = "tilted.kernels.squared_exponential"
+    for name in ("tilted.inference.engine", "tilted.numerics.linalg", kernel, "papers.data.splits"):
+        assert name in ep
+    assert not provenance.REGISTRIES & {*ep, *qp_job, *joint}  # which may gain a name
+    assert not [name for name in ep if name.startswith(("papers.evidence.audit", "papers.qp.table"))]
+    with pytest.raises(ValueError, match="no module"):
+        provenance.closure("tilted.nonesuch")

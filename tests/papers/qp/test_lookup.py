@@ -1,0 +1,56 @@
+"""What lookup tables cost: errors, sizes and times, their table, and errors made again."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from papers.evidence import records
+from papers.evidence.verify import Selection, verify
+from papers.qp import lookup
+from papers.qp.records import LOOKUP_ERRORS
+
+
+@pytest.fixture(scope="module")
+def compared():
+    return pd.DataFrame(lookup.compare([3], points=300, rows=1))
+
+
+def test_errors_and_sizes(compared):
+    assert tuple(compared.columns) == lookup.COLUMNS
+    at = compared.set_index(["projection", "likelihood", "region"]).sort_index()
+    assert set(at.loc["certified"].index) == {("probit", "box"), ("probit", "plane")}
+    assert np.all(at.loc["certified", "error_max"] < 1e-10) and np.all(at.loc["certified", "bytes"] <= 65536)
+    assert np.all(at.loc["quadrature", ["error_max", "above_gap"]] == 0)
+    paper = at.loc["as-described"]
+    assert 1e-6 < paper.loc[("probit", "box"), "error_max"] < 2.1e-6
+    assert 0.3 < paper.loc[("probit", "box"), "above_gap"] < 0.6
+    assert paper.loc[("probit", "plane"), "error_max"] > 0.05  # EP's variance
+    assert np.all(paper["bytes"] == 8 * 20001 * 2001) and np.all(paper["build_seconds"] > 100)
+
+
+def test_the_table_says_what_a_table_costs(compared):
+    text = lookup.section(compared)
+    assert len(text.splitlines()) == 2 + len(compared) and "320 MB" in text and "41 kB" in text
+
+
+@pytest.fixture
+def results(compared, tmp_path):
+    records.put(tmp_path, {LOOKUP_ERRORS: compared.to_dict("records")})
+    return tmp_path
+
+
+def test_errors_are_made_again_and_times_are_not_compared(results):
+    frame = records.read(LOOKUP_ERRORS, results)
+    records.save(results, {LOOKUP_ERRORS: frame.assign(build_seconds=9.0, microseconds=9.0)}, [], {})
+    found = verify([LOOKUP_ERRORS], results, Selection({}))
+    assert len(found.checks) == len(frame) and {c.passed for c in found.checks} == {"yes"}
+
+
+@pytest.mark.parametrize("name, change", [("error_max", 1.001), ("error_median", 1.001), ("above_gap", 1.1)])
+def test_an_altered_error_is_found(results, name, change):
+    frame = records.read(LOOKUP_ERRORS, results)
+    box = (frame["projection"] == "as-described") & (frame["region"] == "box")
+    frame.loc[box, name] *= change
+    records.save(results, {LOOKUP_ERRORS: frame}, [], {})
+    found = [c for c in verify([LOOKUP_ERRORS], results, Selection({})).checks if c.passed == "no"]
+    assert len(found) == box.sum() and {c.note for c in found} == {f"{name} beyond 1"}

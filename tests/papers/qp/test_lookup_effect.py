@@ -1,0 +1,191 @@
+"""What lookup tables do to fits: the fits, made again, their table, and QP9 from studies of known answer."""
+
+import math
+
+import numpy as np
+import pytest
+
+from papers import data
+from papers.evidence import records, runs, store
+from papers.evidence.verdicts import FAILS, HOLDS, MISSING, NO, SHOWN, UNDECIDED, UNTESTABLE, YES
+from papers.evidence.verify import Selection, verify
+from papers.qp import collect, lookup_effect, protocols
+from papers.qp import fits as qp
+from papers.qp.published import ROWS
+from papers.qp.records import LOOKUP_EFFECT
+from tilted.projections import table as lookup
+
+OTHERS = [name for name in ROWS if name not in (*lookup_effect.HIGH_DIMENSIONAL, "coal")]
+
+
+@pytest.fixture(scope="module")
+def effects():
+    """Two folds of Wine2 and one seed of the coal series."""
+    lines = []
+    for name, protocol, folds in (("wine13", "as-released", (0, 1)), ("coal", "as-described", (0,))):
+        block = protocols.block(protocol, qp.task_of(name))
+        dataset = data.load(name, block["variant"])
+        records = [r for fold in folds for r in qp.run_cell(dataset, protocol, "ep", 0, fold)]
+        failed = {**records[0], "fold": 7, "hyperparameters": None}
+        lines += lookup_effect.effects(dataset, protocol, [*records, failed], lookup.build())
+    return lines
+
+
+def test_effects(effects):
+    by = {(line["dataset"], line["fold"], line["projection"]): line for line in effects}
+    names = ("quadrature", "certified", "as-described")
+    assert set(by) == {("wine13", f, n) for f in (0, 1) for n in names} | {
+        ("coal", 0, n) for n in names if n != "certified"
+    }
+    assert all(line["converged"] and 0 <= line["outside_box"] <= 1 for line in by.values())
+    for fold in (0, 1):
+        exact, certified, paper = (by["wine13", fold, name]["ntll"] for name in names)
+        assert abs(certified - exact) < 1e-9 < abs(paper - exact) < 1e-3
+
+
+def test_the_box_has_four_sides():
+    """|mu| <= 10 and 0.1 <= sigma <= 10; each cavity but the first two violates one of them."""
+    m = np.array([0.0, -9.9, 10.1, -10.1, 0.0, 0.0])
+    v = np.array([1.0, 99.0, 1.0, 1.0, 101.0, 0.0099])
+    assert lookup_effect.outside_box(m, v).tolist() == [False, False, True, True, True, True]
+
+
+def test_effects_are_those_of_the_protocols_qp(effects):
+    dataset = data.load("wine13", "as-released")
+    ep = qp.run_cell(dataset, "as-released", "ep", 0, 1)[0]
+    released = qp.run_cell(dataset, "as-released", "qp", 0, 1, ep)[0]
+    assert effects[3]["ntll"] == pytest.approx(released["ntll"], abs=1e-9)
+
+
+def test_the_table_compares_folds_on_which_both_converged(effects):
+    lost = {**effects[-1], "seed": 5, "converged": False, "ntll": 99.0, "outside_box": None}
+    none = {**lost, "seed": 6, "ntll": None}
+    exact = [{**effects[-2], "seed": seed} for seed in (5, 6)]
+    lines = [{**line, "run": "r"} for line in [*effects, *exact, lost, none]]
+    effect = LOOKUP_EFFECT.sorted(LOOKUP_EFFECT.frame(lines))
+    text = lookup_effect.section(effect)
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in text.splitlines()]
+    (mining,) = (row for row in cells if row[:3] == ["as-described", "Mining", "as-described"])
+    assert mining[3:5] == ["1 of 3", "1 of 3"] and float(mining[5]) < 1e-3  # the unconverged 99 is left out
+    (wine,) = (row for row in cells if row[:3] == ["as-released", "Wine2", "certified"])
+    assert wine[3:5] == ["2 of 2", "2 of 2"] and (wine[5] == "< 1e-11" or float(wine[5]) < 1e-9)
+    assert lookup_effect.unstable(effect, "as-released")[0].lines[0].note == "no fits"
+
+
+@pytest.fixture
+def results(effects, tmp_path):
+    """The study, beside the fits that it starts from."""
+    block = protocols.block("as-released", "classification")
+    dataset = data.load("wine13", block["variant"])
+    made = [
+        {**record, "run": runs.stamp()}
+        for fold in (0, 1)
+        for record in qp.run_cell(dataset, "as-released", "ep", 0, fold)
+    ]
+    path = store.write_records(tmp_path / "fits" / "as-released" / "wine13" / "ep.jsonl.gz", made)
+    collect.fold_in([path], tmp_path / "results")
+    wine = [line for line in effects if line["dataset"] == "wine13"]
+    records.put(tmp_path / "results", {LOOKUP_EFFECT: wine})
+    return tmp_path / "results"
+
+
+def test_lines_are_made_again_at_the_recorded_hyperparameters(results):
+    found = verify([LOOKUP_EFFECT], results, Selection({}))
+    assert [(c.passed, c.how) for c in found.checks] == [("yes", "fixed")] * 6 and not found.missing
+    frame = records.read(LOOKUP_EFFECT, results)
+    frame.loc[0, "ntll"] += 1e-5
+    frame.loc[1, "converged"] = False
+    frame.loc[2, "outside_box"] += 0.01
+    records.save(results, {LOOKUP_EFFECT: frame}, [], {})
+    notes = [c.note for c in verify([LOOKUP_EFFECT], results, Selection({})).checks if c.passed == "no"]
+    assert notes == [f"{name} beyond 1e-06" for name in ("ntll", "converged", "outside_box")]
+
+
+def test_a_line_without_the_fit_it_starts_from_is_said(results, effects):
+    records.put(results, {LOOKUP_EFFECT: [{**effects[0], "fold": 9}]})
+    found = verify([LOOKUP_EFFECT], results, Selection({"fold": ["9"]}))
+    name = "qp/lookup_effect.csv as-released wine13"
+    assert found.missing == [f"{name}: no recorded fit to start from, seed 0, fold 9"]
+
+
+# QP9
+
+
+@pytest.mark.parametrize(
+    "lost, moved, bad, expected",
+    [
+        (["ionosphere", "sonar"], [], 3, YES),
+        (["ionosphere"], ["sonar"], 3, YES),
+        (["ionosphere"], [], 1, UNDECIDED),  # 1 of 200 is not more than 0 of 700
+        (["sonar", "pima", "crabs"], [], 3, UNDECIDED),  # 3 of 200 and 6 of 700
+        (["ionosphere", "sonar", *OTHERS], [], 9, NO),  # as often everywhere
+        (["sonar", *OTHERS], [], 9, NO),
+        (["pima", "crabs"], [], 3, NO),
+        ([], ["ionosphere", "sonar"], 9, NO),  # another NTLL is not instability
+        ([], [], 1, NO),
+    ],
+)
+def test_unstable(studies, lost, moved, bad, expected):
+    effect = studies["effect"](lost, moved, cells=100, bad=bad)
+    described, certified = lookup_effect.unstable(effect, "as-described")
+    pooled, few, *apart = described.lines
+    high = len({"ionosphere", "sonar"} & set(lost))
+    assert (pooled.row, pooled.n, pooled.sample.status) == ("IonoS and Sonar", 200, expected)
+    assert (described.verdict, certified.verdict) == (HOLDS if expected == YES else FAILS, FAILS)
+    assert pooled.effect == pytest.approx(high * bad / 200)
+    assert (few.row, few.n) == ("at most 13 features", 700)
+    assert few.effect == pytest.approx((len(lost) - high) * bad / 700)
+    assert [line.row for line in apart] == [ROWS[x] for x in (*lookup_effect.HIGH_DIMENSIONAL, *OTHERS)]
+    assert {line.sample.status for line in (few, *apart)} == {SHOWN}
+    assert sum(line.effect > 0 for line in apart) == len(lost)
+
+
+def test_the_share_is_compared_with_that_of_the_other_rows(studies):
+    effect = studies["effect"](["ionosphere", "sonar"], cells=100, bad=3)
+    p = lookup_effect.unstable(effect, "as-described")[0].lines[0].sample.p
+    assert p == pytest.approx(math.comb(200, 6) / math.comb(900, 6))  # all six among the 200
+    alone = effect[effect["dataset"].isin(lookup_effect.HIGH_DIMENSIONAL)]
+    block = lookup_effect.unstable(alone, "as-described")[0]
+    assert block.verdict == UNTESTABLE and block.lines[0].note.startswith("no fits with few features; ")
+
+
+@pytest.mark.parametrize(
+    "cells, expected",
+    [(10, UNTESTABLE), (35, UNTESTABLE), (36, FAILS), (100, FAILS)],  # 5.1 % of 70, 4.99 % of 72
+)
+def test_none_lost_of_too_few_is_no_data(studies, cells, expected):
+    """0 of 20 may be 17 %, 0 of 200 at most 1.8 %."""
+    block = lookup_effect.unstable(studies["effect"](cells=cells), "as-described")[0]
+    pooled, _, *apart = block.lines
+    assert (pooled.n, pooled.effect, block.verdict) == (2 * cells, 0.0, expected)
+    assert pooled.sample.status == (MISSING if expected == UNTESTABLE else NO)
+    assert pooled.sample.high == pytest.approx(1 - 0.025 ** (1 / pooled.n))
+    assert len(apart) == 9  # shown, however few
+
+
+def test_a_lost_fit_is_one_that_quadrature_solves(studies):
+    effect = studies["effect"](lost=["ionosphere", "sonar"])
+    assert lookup_effect.unstable(effect, "as-described")[0].lines[0].effect == pytest.approx(2 / 40)
+    effect.loc[(effect["projection"] == "quadrature") & (effect["seed"] == 3), "converged"] = False
+    line = lookup_effect.unstable(effect, "as-described")[0].lines[0]
+    assert (line.effect, line.n) == (0.0, 38)
+    assert line.note == (
+        "38 fits, too few to tell; 19 seeds; 0 not converged; 0 moved; 5 % of all sites outside"
+    )
+
+
+def test_moved_fits_are_told_with_their_sites_outside_the_box(studies):
+    effect = studies["effect"](moved=["sonar"], cells=100, bad=2)
+    table = (effect["projection"] == "as-described") & (effect["dataset"] == "ionosphere")
+    effect.loc[table, "ntll"] -= 0.9e-3  # less than matters
+    note = lookup_effect.unstable(effect, "as-described")[0].lines[0].note
+    assert "0 not converged; 2 moved, 90 % of their sites outside the box; 6 % of all sites outside" in note
+    effect.loc[table, "ntll"] -= 0.2e-3
+    assert "102 moved, 7 % of their sites" in lookup_effect.unstable(effect, "as-described")[0].lines[0].note
+
+
+def test_the_effect_is_missing(studies):
+    for effect in (None, studies["effect"]()):
+        block = lookup_effect.unstable(effect, "corrected")[0]
+        assert block.verdict == UNTESTABLE and "lookup_effect.csv" in block.remark
+        assert ("has no fits" in block.remark) == (effect is not None)

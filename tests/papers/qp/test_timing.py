@@ -1,0 +1,143 @@
+"""The timing experiment: equal hyperparameters, cold inferences, times that compare."""
+
+from dataclasses import replace
+
+import pytest
+
+from papers import data
+from papers.evidence import records
+from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, UNTESTABLE
+from papers.evidence.verify import Selection, verify
+from papers.qp import fits as qp
+from papers.qp import timing
+from papers.qp.records import TIMING
+from tilted import api
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return data.load("wine13", "as-released")
+
+
+def test_every_method_infers_at_eps_first_tuning(wine, monkeypatch):
+    calls = []
+    fit = api.fit
+    monkeypatch.setattr(api, "fit", lambda *a, **k: calls.append((a, k)) or fit(*a, **k))
+    ep, other, quick = timing.measure(wine, "as-released", [(1, 4)], repeats=2)
+    timed = [call for call in calls if call[1]["optimise"] is False]
+    tuned = qp.run_cell(wine, "as-released", "ep", 1, 4)[0]
+    assert [a[3] for a, _ in timed] == ["ep"] * 2 + ["qp"] * 4
+    assert [k["projection"] is None for _, k in timed] == [True] * 4 + [False] * 2
+    assert {(a[4].variance, a[4].lengthscale) for a, _ in timed} == {
+        (tuned["hyperparameters"]["variance"], tuned["hyperparameters"]["lengthscale"])
+    }
+    assert all(k.get("start") is None for _, k in timed)
+    assert tuple(ep) == timing.COLUMNS and (ep["seed"], ep["fold"], ep["N"]) == (1, 4, tuned["n_train"])
+    assert (ep["method"], other["method"], quick["method"]) == timing.METHODS
+    assert other["sweeps"] == quick["sweeps"]
+    assert ep["sweeps"] > 1 and 0 < ep["seconds"] < other["seconds"]
+
+
+def test_a_time_is_the_best_of_its_repeats(wine, monkeypatch):
+    clock = iter([0.0, 5.0, 10.0, 12.0, 20.0, 29.0])
+    record = qp.run_cell(wine, "as-released", "ep", 0, 0)[0]
+    monkeypatch.setattr(timing.time, "process_time", lambda: next(clock))
+    cell = qp.cell_of(wine, "as-released", "ep", 0, 0)
+    assert timing._timed(cell, record, "ep", 3)[1] == 2.0
+
+
+def test_a_time_of_what_did_not_converge_compares_with_nothing(wine, monkeypatch):
+    fit = api.fit
+
+    def unfinished(*arguments, **options):
+        found = fit(*arguments, **options)
+        done = options.get("optimise", True) or arguments[3] != "qp"
+        return found if done else replace(found, status=replace(found.status, converged=False))
+
+    monkeypatch.setattr(api, "fit", unfinished)
+    ep, other, _ = timing.measure(wine, "as-released", [(0, 0)], repeats=1)
+    assert ep["seconds"] > 0 and (other["seconds"], other["sweeps"]) == (None, None)
+    failed = {"hyperparameters": None, "n_train": 96, "seed": 0, "fold": 0}
+    monkeypatch.setattr(qp, "run_cell", lambda *a: [failed])
+    assert all(line["seconds"] is None for line in timing.measure(wine, "as-released", [(0, 0)]))
+
+
+def test_bad_requests_are_refused(wine):
+    with pytest.raises(ValueError, match="classification"):
+        next(timing.measure(data.load("coal", "as-released"), "as-released", [(0, 0)]))
+    with pytest.raises(ValueError, match="repeat"):
+        next(timing.measure(wine, "as-released", [(0, 0)], repeats=0))
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Times of one fold."""
+    lines = timing.timed(["wine13"], ["as-released"], seeds=1, repeats=1)
+    records.put(tmp_path, {TIMING: lines})
+    return tmp_path
+
+
+def test_sweeps_are_counted_again_and_seconds_are_not_compared(results):
+    frame = records.read(TIMING, results)
+    assert frame["method"].tolist() == list(timing.METHODS) and (frame["seconds"] > 0).all()
+    records.save(results, {TIMING: frame.assign(seconds=9.0)}, [], {})
+    found = verify([TIMING], results, Selection({}))
+    assert [(c.passed, c.how) for c in found.checks] == [("yes", "scratch")] * 3
+    other = frame.assign(sweeps=frame["sweeps"].where(frame["method"] != "qp", frame["sweeps"] + 1))
+    records.save(results, {TIMING: other}, [], {})
+    found = verify([TIMING], results, Selection({}))
+    assert [c.note for c in found.checks if c.passed == "no"] == ["sweeps beyond 1e-06"]
+
+
+def test_a_time_that_does_not_exist_any_more_is_found(results, monkeypatch):
+    timing._untimed.cache_clear()
+    monkeypatch.setattr(timing, "_timed", lambda *_: (None, None))
+    assert {c.passed for c in verify([TIMING], results, Selection({})).checks} == {"no"}
+    timing._untimed.cache_clear()
+
+
+def test_no_seeds_and_counts_are_refused():
+    with pytest.raises(ValueError, match="at least one seed"):
+        next(timing.timed(None, ["as-released"], seeds=0, repeats=1))
+    with pytest.raises(ValueError, match="not a classification"):
+        next(timing.timed(["coal"], ["as-released"], seeds=1, repeats=1))
+
+
+# QP8
+
+
+@pytest.mark.parametrize(
+    "ratio, jitter, expected",
+    [(1.0, 0.02, HOLDS), (1.2, 0.01, HOLDS), (1 / 1.2, 0.01, HOLDS), (1.3, 0.01, FAILS), (20.0, 0.01, FAILS),
+     (1 / 1.3, 0.01, FAILS), (1.0, 0.5, FAILS)],
+)  # fmt: skip
+def test_same_time(studies, ratio, jitter, expected):
+    table, quadrature = timing.same_time(studies["timing"](ratio, jitter), "as-released")
+    assert table.verdict == quadrature.verdict == expected
+    assert table.decisive.effect == pytest.approx(ratio)
+
+
+def test_the_lookup_table_decides(studies):
+    times = studies["timing"]()
+    times.loc[times["method"] == "qp", "seconds"] *= 30
+    table, quadrature = timing.same_time(times, "as-released")
+    assert (table.verdict, quadrature.verdict) == (HOLDS, FAILS)
+    slow = (times["method"] == "qp-lookup") & times["dataset"].isin(["pima", "sonar"])
+    times.loc[slow, "seconds"] *= 2
+    times.loc[slow, "sweeps"] *= 3
+    table = timing.same_time(times, "as-released")[0]
+    assert table.verdict == IN_PART
+    assert {line.row for line in table.lines if line.sample.status == "no"} == {"Pima", "Sonar"}
+    assert table.lines[2].note == "sweeps in the ratio 3.00"
+
+
+def test_times_are_missing(studies):
+    for times in (None, studies["timing"](protocol="corrected"), studies["timing"](methods=("ep", "qp"))):
+        block = timing.same_time(times, "as-released")[0]
+        assert block.verdict == UNTESTABLE and "timing.csv" in block.remark
+    times = studies["timing"]()
+    times.loc[(times["dataset"] == "glass") & (times["method"] == "ep") & (times["seed"] > 0), "seconds"] = (
+        None
+    )
+    line = next(x for x in timing.same_time(times, "as-released")[0].lines if x.row == "Glass")
+    assert (line.sample.status, line.note) == ("no data", "1 fold timed")

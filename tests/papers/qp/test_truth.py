@@ -1,0 +1,100 @@
+"""The experiment that sets EP, QP and VB beside the exact posterior."""
+
+import json
+
+import numpy as np
+import pytest
+
+from papers import data
+from papers.qp import fits as qp
+from papers.qp import truth
+from tilted.kernels import SquaredExponential
+
+SMALL = truth.Effort(chains=32, iterations=400, runs=128, share=0.97)
+KERNELS = {"wine13": SquaredExponential(30.0, 5.0), "coal": SquaredExponential(0.26, 18.0)}
+
+
+@pytest.fixture(scope="module", params=KERNELS)
+def case(request):
+    dataset = data.load(request.param, "as-released")
+    return dataset, truth.run(dataset, SMALL, KERNELS[request.param])
+
+
+def without_times(record):
+    return {**record, "truth": {**record["truth"], "seconds": None}}
+
+
+def test_a_record_is_complete_and_has_no_nan(case):
+    dataset, record = case
+    json.dumps(record, allow_nan=False)
+    assert record["hyperparameters"]["variance"] == KERNELS[dataset.name].variance
+    for name, n in (("train", record["n_latents"]), ("test", record["n_test"])):
+        exact = record["truth"][name]
+        for key in ("mean", "variance", "se_mean", "se_variance", "effective_size"):
+            assert len(exact[key]) == n
+        assert exact["r_hat_max"] < 1.1
+        for method in truth.METHODS:
+            assert len(record["methods"][method][name]["variance"]) == n
+    assert record["truth"]["sampler"]["stuck"] == record["truth"]["annealing"]["stuck"] == 0
+    assert "run" not in record
+    assert ("mirror" in record["truth"]) == (dataset.name == "coal")
+
+
+def test_methods_are_those_of_the_table(case):
+    """Against the records of the paper's experiment at the same hyperparameters."""
+    dataset, record = case
+    for method in ("ep", "qp", "vb"):
+        start = {"hyperparameters": {"variance": 1.0, "lengthscale": 1.0}} if method == "qp" else None
+        cell = qp.run_cell(dataset, "as-released", method, 0, 0, start, KERNELS[dataset.name])[-1]
+        ours = record["methods"][method]
+        assert ours["log_evidence"] == pytest.approx(cell["log_evidence"], abs=1e-9)
+        np.testing.assert_allclose(ours["test"]["mean"], cell["latent_mean"], rtol=1e-6)
+        np.testing.assert_allclose(ours["test"]["variance"], cell["latent_variance"], rtol=1e-6)
+        np.testing.assert_allclose(ours["log_density"], cell["test_log_density"], rtol=1e-6)
+
+
+def test_approximations_are_those_of_the_record(case):
+    dataset, record = case
+    assert truth.approximations(dataset, KERNELS[dataset.name]) == record["methods"]
+
+
+def test_truth_and_ep_agree_roughly(case):
+    """EP is good on both; the sampler that disagreed by more would be wrong."""
+    _, record = case
+    exact, ep = record["truth"], record["methods"]["ep"]
+    for name in ("train", "test"):
+        sd = np.sqrt(exact[name]["variance"])
+        np.testing.assert_array_less(np.abs(np.subtract(exact[name]["mean"], ep[name]["mean"])), 0.3 * sd)
+        np.testing.assert_allclose(exact[name]["variance"], ep[name]["variance"], rtol=0.5)
+    assert exact["log_evidence"] == pytest.approx(ep["log_evidence"], abs=0.3 + 4 * exact["se_log_evidence"])
+    np.testing.assert_allclose(exact["log_density"], ep["log_density"], atol=0.1)
+
+
+def test_the_mirrored_mode_of_counts_is_reported(case):
+    dataset, record = case
+    if dataset.name == "coal":
+        mirror = record["truth"]["mirror"]
+        assert mirror["log_odds"] < -20
+        assert mirror["r_hat_both_signs"] > 1.5 and mirror["ended_at_other_sign"] == 16
+
+
+def test_the_seed_decides_everything(case):
+    dataset, record = case
+    again = truth.run(dataset, SMALL, KERNELS[dataset.name])
+    assert without_times(again) == without_times(record)
+
+
+def test_by_default_the_hyperparameters_are_those_of_eps_first_tuning():
+    dataset = data.load("wine13", "as-released")
+    first = qp.run_cell(dataset, "as-released", "ep", 0, 3)[0]
+    assert first["method"] == "ep-tune"
+    kernel = truth.tuned_kernel(dataset, 0, 3)
+    assert kernel == SquaredExponential(**first["hyperparameters"])
+
+
+def test_a_failed_inference_ends_the_job_with_its_reason(monkeypatch):
+    dataset = data.load("wine13", "as-released")
+    failed = {"hyperparameters": None, "status": {"message": "failed: no reason"}}
+    monkeypatch.setattr(qp, "run_cell", lambda *_: [failed])
+    with pytest.raises(ArithmeticError, match="failed: no reason"):
+        truth.run(dataset, SMALL)

@@ -1,0 +1,158 @@
+"""Ground truth summarised: every number worked out by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from papers.evidence import style
+from papers.qp import truth_figure
+from papers.qp import truth_tables as truth
+
+
+def part(mean, variance, **more):
+    return {"mean": list(mean), "variance": list(variance), **more}
+
+
+def make_truth(dataset="wine12", se=0.01, **methods):
+    """Exact means 1, 2 and variances 1, 4 at training and test inputs, all with relative error ``se``."""
+    exact = part(
+        [1.0, 2.0],
+        [1.0, 4.0],
+        se_mean=[0.01, 0.02],
+        se_variance=[se, 4 * se],
+        effective_size=[9e3, 8e3],
+        r_hat_max=1.002,
+        bulk_size_min=7e3,
+    )
+
+    def method(factor, shift, evidence, density):
+        both = part([1.0 + shift, 2.0], [factor, 4.0 * factor])
+        return {"log_evidence": evidence, "train": both, "test": both, "log_density": density}
+
+    made = {
+        "ep": method(0.9, 0.1, -5.2, [-0.2, -0.3]),
+        "qp": method(0.8, 0.05, -5.3, [-0.25, -0.35]),
+        "vb": method(0.3, 0.6, -9.0, [-0.1, -0.2]),
+    }
+    annealing = {"steps": 10, "runs": 100, "effective": 90.0, "share_of_heaviest": 0.02}
+    return {
+        "dataset": dataset,
+        "methods": made | methods,
+        "truth": {
+            "train": exact,
+            "test": exact,
+            "log_evidence": -5.0,
+            "se_log_evidence": 0.01,
+            "log_density": [-0.2, -0.4],
+            "se_log_density": [0.001, 0.003],
+            "sampler": {"chains": 8, "iterations": 100, "sweeps": 0},
+            "annealing": annealing,
+            "seconds": {"sampling": 1.0, "annealing": 2.0},
+        },
+    }
+
+
+@pytest.fixture
+def records():
+    mirror = {"log_odds": -28.7, "se_log_odds": 0.02, "r_hat_both_signs": 2.2, "ended_at_other_sign": 16}
+    coal = make_truth("coal")
+    coal["truth"]["mirror"] = mirror
+    return [make_truth("wine12"), coal]
+
+
+def test_the_numbers_of_a_line(records):
+    table = truth.summary(records)
+    assert tuple(table.columns) == truth.COLUMNS and len(table) == 2 * 3 * 2
+    qp = table[(table.row == "Wine1") & (table.method == "qp") & (table.part == "test")].iloc[0]
+    assert qp.n == 2
+    assert qp.mean_rms == pytest.approx(0.05 / np.sqrt(2))
+    assert qp.mean_noise == pytest.approx(0.01)
+    assert qp.log_variance_bias == qp["log_variance_bias"] == pytest.approx(np.log(0.8))
+    assert qp.log_variance_rms == pytest.approx(-np.log(0.8))
+    assert qp.log_variance_bias_se == qp.log_variance_noise == pytest.approx(0.01)
+    assert (qp.closer_than_ep, qp.closer_low, qp.closer_high) == (0, 0, 0)
+    assert qp.excess_over_ep == pytest.approx(np.log(0.8) ** 2 - np.log(0.9) ** 2)
+    assert qp.excess_se == pytest.approx(2 * np.log(0.9 / 0.8) * 0.01)
+    assert qp.ntll_difference == pytest.approx(0.0) and qp.ntll_exact == pytest.approx(0.3)
+    assert qp.ntll_se == pytest.approx(0.002)
+    assert np.isnan(qp.evidence_error)
+    ep = table[(table.row == "Wine1") & (table.method == "ep") & (table.part == "train")].iloc[0]
+    assert ep.evidence_error == pytest.approx(-0.2) and ep.evidence_se == 0.01 and ep.evidence_exact == -5.0
+    assert np.isnan(ep.closer_than_ep) and np.isnan(ep.ntll_difference)
+
+
+@pytest.mark.parametrize(
+    "exact, shares, expected",
+    [
+        (0.80, (1.0, 1.0, 1.0), "QP closer"),
+        (0.90, (0.0, 0.0, 0.0), "EP closer"),
+        (0.8486, (0.0, 0.0, 1.0), "undecided"),  # the midpoint of the logs is 0.84853
+        (0.8484, (1.0, 0.0, 1.0), "undecided"),
+        # the midpoint times exp(-+ k se), k = 1.5 and 2.5 standard errors
+        (0.72**0.5 * np.exp(-0.015), (1.0, 0.0, 1.0), "undecided"),
+        (0.72**0.5 * np.exp(-0.025), (1.0, 1.0, 1.0), "QP closer"),
+        (0.72**0.5 * np.exp(0.015), (0.0, 0.0, 1.0), "undecided"),
+        (0.72**0.5 * np.exp(0.025), (0.0, 0.0, 0.0), "EP closer"),
+    ],
+)
+def test_who_is_closer_is_decided_by_the_midpoint(exact, shares, expected):
+    record = make_truth()
+    variance = np.array([1.0, 4.0]) * exact
+    record["truth"]["test"] |= {"variance": list(variance), "se_variance": list(0.01 * variance)}
+    table = truth.summary([record])
+    qp = table[(table.method == "qp") & (table.part == "test")].iloc[0]
+    assert (qp.closer_than_ep, qp.closer_low, qp.closer_high) == shares
+    assert truth.verdict(qp) == expected
+
+
+def test_a_method_above_ep_is_treated_alike():
+    """Nothing presumes that QP's variance is the smaller one."""
+    record = make_truth()
+    low, high = record["methods"]["qp"], record["methods"]["ep"]
+    record["methods"] |= {"ep": low, "qp": high}
+    table = truth.summary([record])
+    qp = table[(table.method == "qp") & (table.part == "test")].iloc[0]
+    assert qp.closer_low == 1.0 and truth.verdict(qp) == "QP closer"
+
+
+def write(records, folder):
+    """All files made of records; their bytes."""
+    table = truth.summary(records)
+    csv = truth.write_csv(table, folder / "qp_truth.csv")
+    text = truth.write_markdown(records, table, folder / "qp_truth.md", ["A note."])
+    drawn = truth_figure.figure_truth(records, table, folder / "f" / "qp_truth")
+    return [path.read_bytes() for path in (csv, text, *drawn)]
+
+
+def test_files_are_complete_and_reproducible(records, tmp_path):
+    assert write(records, tmp_path / "a") == write(records, tmp_path / "b")
+    table = pd.read_csv(tmp_path / "a" / "qp_truth.csv")
+    assert list(table.columns) == list(truth.COLUMNS) and list(table.row.unique()) == ["Wine1", "Mining"]
+    text = (tmp_path / "a" / "qp_truth.md").read_text(encoding="utf-8")
+    assert "\n\nA note.\n\n" in text and "EP closer" in text and "0.9000 | 0.8000 | 0.3000" in text
+    assert "-28.70 ± 0.02" in text and "in equal parts, 16" in text
+    assert (tmp_path / "a" / "f" / "qp_truth.png").stat().st_size > 5000
+
+
+def test_the_overview_has_means_variances_densities_and_evidence(records):
+    text = truth.overview(records)
+    assert "0.9000 | 0.8000 | 0.3000" in text  # variances
+    assert "| Wine1  | 0.0707 | 0.0354 | 0.4243 | 0.0100 |" in text  # means
+    assert "| Wine1  | 300.000 | 2.000 |    -50.000 |     +0.000 |   -150.000 |" in text  # densities
+    assert "| Wine1  | -5.000 | 0.010 |     -0.200 |     -0.300 |     -4.000 |" in text  # evidence
+
+
+def test_the_figure_shows_test_log_densities(records, monkeypatch):
+    kept = []
+    monkeypatch.setattr(style, "save", lambda figure, stem: kept.append(figure) or (stem, stem))
+    truth_figure.figure_truth(records, truth.summary(records), "x")
+    panel = kept[0].axes[truth_figure.TITLES.index("Test log density")]
+    dots = [line.get_xdata()[0] for line in panel.lines if line.get_marker() in "os^"]
+    assert dots == pytest.approx(2 * [-50.0, 0.0, -150.0])
+    band = panel.patches[0]
+    assert (band.get_x(), band.get_width()) == pytest.approx((-4.0, 8.0))  # two standard errors
+
+
+def test_nothing_to_draw_is_an_error(records, tmp_path):
+    with pytest.raises(ValueError, match="nothing to draw"):
+        truth_figure.figure_truth([], truth.summary([]), tmp_path / "x")

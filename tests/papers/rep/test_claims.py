@@ -1,0 +1,269 @@
+"""Verdicts on the relaxed-EP paper's claims, on made-up records whose answer is known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, UNTESTABLE
+from papers.rep import claims, points_claims
+from papers.rep.claims import CORRECTED, DESCRIBED, OF_FITS, PROTOCOLS
+from papers.rep.fits import BLOBS
+from papers.rep.methods import METHODS
+from papers.rep.points import PENALTIES, POWERS
+from papers.rep.records import FITS, POINTS
+from tilted.inference.rep import READINGS
+
+UCI = ("heart", "pima", "diabetes", "haberman")
+
+
+def fits(cells, error_of, splits=20, outcome_of=lambda method: "converged", sweeps_of=lambda method: 10):
+    """Records of all methods; `error_of` takes a method and a generator."""
+    lines = []
+    for dataset, flips in cells:
+        for split in range(splits):
+            rng = np.random.default_rng([split, len(dataset)])
+            level = 0.2 + 0.02 * rng.standard_normal()
+            lines += [
+                {
+                    "dataset": dataset, "flips": flips, "chosen_on": 0, "split": split, "method": method,
+                    "value": 1.0, "lengthscale": 1.0, "n_train": 100, "n_test": 50,
+                    "outcome": outcome_of(method), "sweeps": sweeps_of(method) + split % 3,
+                    "error": level + error_of(method) + 0.001 * rng.standard_normal(), "nll": 0.4,
+                }
+                for method in METHODS
+            ]  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+def lower_for_rep(method):
+    return -0.02 if method.startswith("rep-") else 0.0
+
+
+CELLS = {"REP4": [(BLOBS, 0.1), (BLOBS, 0.2)], "REP5": [(name, 0.0) for name in UCI], "REP6": [("spam", 0.1)]}
+
+
+@pytest.mark.parametrize("claim", CELLS)
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda p: p.name)
+def test_a_lower_error_everywhere_holds_and_none_does_not(claim, protocol):
+    lower = OF_FITS[claim](fits(CELLS[claim], lower_for_rep), protocol)
+    assert lower[0].verdict == HOLDS
+    same = OF_FITS[claim](fits(CELLS[claim], lambda method: 0.0), protocol)
+    assert same[0].verdict == FAILS
+    assert OF_FITS[claim](FITS.frame(), protocol)[0].verdict == UNTESTABLE
+
+
+def test_one_set_without_gain_is_no_whole():
+    frame = fits(CELLS["REP5"], lower_for_rep)
+    worse = (frame["dataset"] == "heart") & frame["method"].str.startswith("rep-")
+    frame.loc[worse, "error"] += 0.04
+    block = OF_FITS["REP5"](frame, CORRECTED)[0]
+    assert block.verdict == IN_PART
+    assert block.decisive.row == "Heart"
+    assert block.decisive.effect == pytest.approx(-0.02, abs=2e-3)
+
+
+def test_each_row_is_judged_by_its_most_favourable_reading():
+    def error(method):
+        return -0.02 if method == "rep-printed" else 0.01 if method.startswith("rep-") else 0.0
+
+    block = OF_FITS["REP5"](fits(CELLS["REP5"], error), CORRECTED)[0]
+    assert block.verdict == HOLDS
+    assert all("printed" in line.note for line in block.lines)
+    assert OF_FITS["REP5"](fits(CELLS["REP5"], error), DESCRIBED)[0].verdict == FAILS
+
+
+def test_the_generalising_interval_is_wider():
+    line = OF_FITS["REP5"](fits(CELLS["REP5"], lower_for_rep), DESCRIBED)[0].lines[0]
+    assert line.general.high - line.general.low > 2 * (line.sample.high - line.sample.low)
+    made_up = OF_FITS["REP4"](fits(CELLS["REP4"], lower_for_rep), DESCRIBED)[0].lines[0]
+    assert made_up.general.low == made_up.sample.low
+
+
+def test_spam_without_flips_is_not_of_the_claim():
+    frame = fits([("spam", 0.0), ("spam", 0.1)], lower_for_rep)
+    assert {line.row for line in OF_FITS["REP6"](frame, DESCRIBED)[0].lines} == {"Spam, 10 % flipped"}
+
+
+def test_parameters_of_a_split_s_own_are_left_out():
+    frame = fits(CELLS["REP5"], lower_for_rep)
+    assert len(claims.once(frame.assign(chosen_on=frame["split"]))) == len(frame) / 20
+
+
+def test_runs_that_did_not_converge_are_named():
+    frame = fits(CELLS["REP5"], lower_for_rep, outcome_of=lambda m: "diverged" if m == "ep" else "converged")
+    assert "ep 20 of 20" in OF_FITS["REP5"](frame, DESCRIBED)[0].remark
+
+
+def converging(rep="converged", ep="diverged", pep="diverged", rep_sweeps=10):
+    """Half of EP's and Power EP's runs end as said; REP takes fewer sweeps than their twenty."""
+    frame = fits(
+        CELLS["REP4"],
+        lambda method: 0.0,
+        10,
+        sweeps_of=lambda method: rep_sweeps if method.startswith("rep-") else 20,
+    )
+    odd = frame["split"] % 2 == 1
+    frame.loc[odd & (frame["method"] == "ep"), "outcome"] = ep
+    frame.loc[odd & (frame["method"] == "pep"), "outcome"] = pep
+    frame.loc[(frame["split"] == 3) & frame["method"].str.startswith("rep-"), "outcome"] = rep
+    noise = np.random.default_rng(0).integers(0, 3, len(frame))
+    return frame.assign(sweeps=frame["sweeps"] + noise)
+
+
+def test_convergence_holds_where_rep_always_does_and_the_others_do_not():
+    assert OF_FITS["REP3"](converging(), DESCRIBED)[0].verdict == HOLDS
+
+
+@pytest.mark.parametrize(
+    "change", [{"rep": "unsettled"}, {"ep": "converged"}, {"pep": "unsettled"}, {"rep_sweeps": 30}]
+)
+def test_each_part_of_the_convergence_claim_can_fail(change):
+    assert OF_FITS["REP3"](converging(**change), DESCRIBED)[0].verdict != HOLDS
+
+
+def test_sweeps_are_compared_where_both_converged():
+    lines = OF_FITS["REP3"](converging(), DESCRIBED)[0].lines
+    fewer = [line for line in lines if "sweeps" in line.row]
+    assert {line.n for line in fewer} == {5}
+    unlike = converging()  # REP unsettled where the others converged: one set less
+    unlike.loc[(unlike["split"] == 2) & unlike["method"].str.startswith("rep-"), "outcome"] = "unsettled"
+    lines = OF_FITS["REP3"](unlike, DESCRIBED)[0].lines
+    assert {x.note for x in lines if "sweeps" in x.row} == {"4 of 10 sets where both converged"}
+
+
+@pytest.mark.parametrize(
+    "end, status", [("diverged", "yes"), ("unsettled", "undecided"), ("converged", "no")]
+)
+def test_runs_that_do_not_settle_leave_open_whether_a_method_diverges(end, status):
+    lines = OF_FITS["REP3"](converging(ep=end), DESCRIBED)[0].lines
+    assert {x.sample.status for x in lines if x.row.endswith(" ep sometimes diverges")} == {status}
+
+
+def sets(rep=0.5, pep=2.0, wide=True, n=40):
+    """Errors relative to EP's: of REP at its best c (or at many), and of Power EP."""
+    lines = []
+    for number in range(-1, n):
+        rng = np.random.default_rng([number + 1])
+        base = np.exp(rng.standard_normal())
+
+        def line(method, value, ratio):
+            errors = base * ratio * np.exp(0.05 * rng.standard_normal(2))  # noqa: B023
+            return {"set": number, "method": method, "value": value, "outcome": "converged",  # noqa: B023
+                    "mean_error": errors[0], "covariance_error": errors[1],
+                    "mean_0": float(value == 100.0), "mean_1": 0.0}  # fmt: skip
+
+        lines.append({**line("ep", 1.0, 1.0), "mean_0": 1.0})
+        lines += [line(method, u, 1.0 if u == 1 else pep) for method in points_claims.PEPS for u in POWERS]
+        for method in (*(f"rep-{reading}" for reading in READINGS), "rep-as-described"):
+            lines += [
+                line(method, c, rep if wide and 0.01 <= c <= 1.0 or c == PENALTIES[8] else 1.3)
+                for c in PENALTIES
+            ]
+    return pd.DataFrame(lines)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda p: p.name)
+def test_five_points(protocol):
+    assert points_claims.closer(sets(), protocol)[0].verdict == HOLDS
+    assert points_claims.closer(sets(rep=1.0), protocol)[0].verdict != HOLDS
+    assert points_claims.closer(sets(pep=0.9), protocol)[0].verdict != HOLDS
+    narrow = points_claims.closer(sets(wide=False), protocol)[0]
+    assert narrow.decisive.row == "a wide range of c"
+    assert points_claims.closer(POINTS.frame(), protocol)[0].verdict == UNTESTABLE
+
+
+def test_a_wide_range_is_more_than_a_decade():
+    line = points_claims.closer(sets(), DESCRIBED)[0].lines[-1]
+    # c is nearer at 0.01, 0.0178 ... 1, four a decade and both ends: nine steps of a quarter
+    assert line.row == "a wide range of c" and line.effect == pytest.approx(9 / 4 - 1, abs=0.02)
+
+
+def test_power_ep_is_further_at_every_power_or_not_at_all():
+    table = sets()
+    near = (table["method"] == "pep-as-described") & (table["value"] == POWERS[0])
+    table.loc[near, ["mean_error", "covariance_error"]] *= 0.4
+    lines = [line for line in points_claims.closer(table, DESCRIBED)[0].lines if "further" in line.row]
+    assert len(lines) == 2 and {line.sample.status for line in lines} == {"no"}
+    assert all(line.note == f"u = {POWERS[0]:g}; worst of {len(POWERS) - 1}" for line in lines)
+
+
+def test_parameters_are_chosen_on_the_other_half():
+    table = sets()
+    # a c that is splendid on the first half only is not chosen for it
+    first = table["set"].between(0, 19)
+    lucky = first & (table["value"] == PENALTIES[0]) & (table["method"] == "rep-as-described")
+    table.loc[lucky, ["mean_error", "covariance_error"]] *= 1e-3
+    halves = points_claims._halves(range(40))
+    logs = points_claims._logs(table)
+    chosen = points_claims._picks(logs, halves, ("rep-as-described",))
+    assert chosen[0] == ("rep-as-described", PENALTIES[0])
+    crossed = points_claims._crossed(logs, halves, chosen)["mean_error"]
+    own = logs["mean_error"]["rep-as-described", PENALTIES[0]]
+    assert not np.any(np.isclose(crossed.loc[:19], own.loc[:19]))
+    assert np.allclose(crossed.loc[20:], own.loc[20:])
+
+
+def test_equality_for_large_penalties():
+    assert points_claims.equal_for_large(POINTS.frame(), CORRECTED)[0].verdict == UNTESTABLE
+    assert points_claims.equal_for_large(sets(), CORRECTED)[0].verdict == HOLDS
+    table = sets()
+    off = (table["method"] == "rep-printed") & (table["value"] == 100.0) & (table["set"] == 7)
+    table.loc[off, "mean_1"] = 0.01
+    block = points_claims.equal_for_large(table, CORRECTED)[0]
+    assert block.verdict == IN_PART
+    assert block.decisive.row == "rep-printed"
+
+
+def test_protocols_name_methods_that_exist():
+    assert {name for protocol in PROTOCOLS for name in protocol.rep} <= set(METHODS)
+
+
+def test_every_reading_is_of_the_family_of_tests():
+    def error(method):
+        return -0.004 if method == "rep-printed" else 0.0
+
+    lines = OF_FITS["REP5"](fits(CELLS["REP5"], error), CORRECTED)[0].lines
+    first = min(lines, key=lambda line: line.sample.p)
+    assert len(lines) == 8 and "printed" in first.note
+    assert first.sample.p_holm == pytest.approx(8 * len(READINGS) * first.sample.p, rel=1e-9)
+
+
+def test_lengthscales_are_named_where_they_differ():
+    frame = fits(CELLS["REP5"], lower_for_rep)
+    frame.loc[(frame["method"] == "ep-damped") & (frame["dataset"] == "heart"), "lengthscale"] = 3.0
+    first, beside = OF_FITS["REP5"](frame, DESCRIBED)
+    assert "lengthscales" not in first.remark
+    assert beside.remark == "Heart: lengthscales ep-damped 3, ep-engine 1, rep-as-described 1"
+
+
+def test_the_engines_ep_and_rep_are_compared():
+    blocks = OF_FITS["REP4"](fits(CELLS["REP4"], lower_for_rep), CORRECTED)
+    assert [line.quantity for line in blocks[2].lines] == ["ep-engine - REP, test error"] * 2
+    assert blocks[2].verdict == HOLDS
+    worse = fits(CELLS["REP4"], lambda method: 0.02 if method == "rep-engine" else 0.0)
+    assert OF_FITS["REP4"](worse, CORRECTED)[2].verdict == FAILS
+
+
+@pytest.mark.parametrize("sets_left", [0, 3])
+def test_sweeps_of_few_sets_are_undecided_even_if_they_differ_by_the_same(sets_left):
+    frame = fits(CELLS["REP4"], lambda method: 0.0, 10, sweeps_of=lambda m: 20 if m in ("ep", "pep") else 10)
+    frame.loc[frame["method"].isin(["ep", "pep"]) & (frame["split"] >= sets_left), "outcome"] = "diverged"
+    block = OF_FITS["REP3"](frame, DESCRIBED)[0]
+    fewer = [line for line in block.lines if "sweeps" in line.row]
+    assert {line.sample.status for line in fewer} == {"undecided"}
+    assert {line.note for line in fewer} == {f"{sets_left} of 10 sets where both converged"}
+    assert block.verdict == IN_PART
+
+
+def test_of_readings_that_converge_as_often_the_faster_one_is_compared():
+    frame = converging()
+    frame.loc[frame["method"] == "rep-unnormalised", "sweeps"] -= 5
+    lines = OF_FITS["REP3"](frame, CORRECTED)[0].lines
+    assert {line.note for line in lines if "REP converges" in line.row} == {"rep-unnormalised"}
+
+
+def test_runs_of_chosen_parameters_that_did_not_converge_are_named():
+    table = sets()
+    table.loc[table["set"].isin([-1, 3, 4]) & (table["method"] == "pep-as-described"), "outcome"] = "diverged"
+    assert "(not converged 2 of 40)" in points_claims.closer(table, DESCRIBED)[0].remark
+    assert "not converged" not in points_claims.closer(table, CORRECTED)[0].remark

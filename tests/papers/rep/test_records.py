@@ -1,0 +1,176 @@
+"""Compact records of the relaxed-EP paper: what is kept, replaced, passed over and refused."""
+
+import numpy as np
+import pytest
+
+from papers.evidence import jobs, records, store
+from papers.rep import jobs as rep_jobs
+from papers.rep.records import BOUNDARY, CHOICES, CURVES, EXACT, FITS, POINTS, fold_fits
+
+STAMP = {"commit": "aa", "version": "1", "protocol": "", "environment": "numpy 2", "date": "2026-01-02"}
+LATER = {"run": {**STAMP, "date": "2026-01-03"}}
+EARLIER = {"run": {**STAMP, "date": "2026-01-01"}}
+FIT = {
+    "paper": "rep", "dataset": "blobs", "flips": 0.1, "chosen_on": 0, "split": 0, "method": "ep",
+    "value": 1.0, "lengthscale": 0.25 * np.sqrt(2.0), "epsilon": 0.1, "n_train": 400, "n_test": 39600,
+    "outcome": "converged", "sweeps": 3, "negative_sites": 2, "error": 0.0512345678901, "nll": 0.3,
+    "seconds": 1.23456, "reason": "", "changes": [1.0, 0.5, 0.12345678],
+}  # fmt: skip
+NOTHING = {
+    "outcome": "failed", "sweeps": 0, "negative_sites": 0, "error": None, "nll": None, "changes": [],
+    "reason": 'I + Lambda, "T": not positive definite',
+}  # fmt: skip
+CHOICE = {
+    "paper": "rep", "dataset": "heart", "flips": 0.0, "split": 0, "method": "pep", "value": 0.8,
+    "lengthscale": 0.25 * np.sqrt(13.0), "error": 0.2, "nll": 0.5, "n_converged": 2, "n_diverged": 1,
+    "n_unsettled": 0, "n_failed": 0, "seconds": 2.0,
+}  # fmt: skip
+POINT = {
+    "set": -1, "method": "pep", "value": 0.8, "outcome": "converged", "sweeps": 7, "mean_error": 1 / 3e3,
+    "covariance_error": 2e-3, "mean_0": -0.9, "mean_1": 0.2, "seconds": 0.001,
+}  # fmt: skip
+BAYES = {
+    "flips": 0.1, "split": 0, "method": "bayes", "value": None, "lengthscale": None, "outcome": "",
+    "sweeps": 0, "x": -6.0, "y": 0.1, "probability": 0.25,
+}  # fmt: skip
+
+
+def fold_in(fits, results):
+    """Everything below a folder of fits into the records; what changed, by file."""
+    changes = {}
+    for record in rep_jobs.records({}):
+        paths = [
+            str(path) for folder in record.folders for path in sorted((fits / folder).rglob("*.jsonl.gz"))
+        ]
+        if paths:
+            changes |= jobs.named(record.function)(paths, results, **record.parameters)
+    return changes
+
+
+@pytest.fixture
+def fold(tmp_path):
+    """Function: fold lines of a study into a folder; what changed, by the record's file."""
+    made = iter(range(1000))
+
+    def run(study, *lines, keep=True):
+        path = tmp_path / f"{next(made)}.jsonl.gz"
+        store.write_records(path, [{"run": STAMP, **line} for line in lines])
+        if study is FITS:
+            if not keep:
+                records.forget(tmp_path / "results", [FITS.file, CURVES.file])
+            return fold_fits([path], tmp_path / "results")
+        return {study.file: records.fold_in(study, [path], tmp_path / "results", keep=keep)}
+
+    return run
+
+
+@pytest.fixture
+def had(tmp_path):
+    """Function: a record of that folder."""
+    return lambda study: records.find(study, tmp_path / "results")
+
+
+@pytest.fixture
+def content(tmp_path):
+    """Function: bytes of all its files."""
+    folder = tmp_path / "results"
+    return lambda: {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def counts(change):
+    return change.added, change.replaced, change.kept, change.outdated
+
+
+def test_fits_are_kept_and_replaced_and_a_later_day_wins(fold, had):
+    assert counts(fold(FITS, FIT, {**FIT, "split": 1})[FITS.file]) == (2, 0, 0, 0)
+    changes = fold(FITS, {**FIT, **LATER, "error": 0.25}, {**FIT, "split": 2})
+    assert counts(changes[FITS.file]) == (1, 1, 1, 0)
+    earlier = {**FIT, **EARLIER, "error": 0.5}
+    changes = fold(FITS, earlier, {**earlier, "split": 3})
+    assert counts(changes[FITS.file]) == (1, 0, 3, 1)
+    fits = had(FITS)
+    assert fits["split"].tolist() == [0, 1, 2, 3]
+    np.testing.assert_allclose(fits["error"], [0.25, 0.051234568, 0.051234568, 0.5], rtol=1e-12)
+    days = [run[: len("2026-01-03")] for run in fits["run"]]
+    assert days == ["2026-01-03", "2026-01-02", "2026-01-02", "2026-01-01"]
+    assert fits["lengthscale"][0] == pytest.approx(0.25 * np.sqrt(2.0), rel=1e-7)
+
+
+def test_without_keeping_only_new_lines_stay(fold, had):
+    fold(FITS, FIT, {**FIT, "split": 1})
+    fold(FITS, {**FIT, "split": 5}, keep=False)
+    assert had(FITS)["split"].tolist() == [5] and set(had(CURVES)["split"]) == {5}
+
+
+def test_failures_have_no_scores_and_keep_their_reason(fold, had):
+    fold(FITS, {**FIT, **NOTHING}, {**FIT, "split": 1})
+    fits = had(FITS)
+    assert np.isnan(fits["error"][0]) and np.isnan(fits["nll"][0]) and not np.isnan(fits["error"][1])
+    assert fits["reason"].tolist() == [NOTHING["reason"], ""]
+    assert set(had(CURVES)["split"]) == {1}
+
+
+def test_curves_are_those_of_the_made_up_set_and_of_the_fits_there_are(fold, had):
+    fold(FITS, FIT, {**FIT, "dataset": "heart", "method": "pep"}, {**FIT, "split": 1})
+    curves = had(CURVES)
+    assert curves["sweep"].tolist() == [1, 2, 3, 1, 2, 3] and set(curves["dataset"]) == {"blobs"}
+    assert curves["change"].tolist()[:3] == [1.0, 0.5, 0.1235]
+    fold(FITS, {**FIT, **LATER, "sweeps": 1, "changes": [0.01]})
+    curves = had(CURVES)
+    assert list(zip(curves["split"], curves["sweep"], strict=True)) == [(0, 1), (1, 1), (1, 2), (1, 3)]
+    assert curves["change"][0] == 0.01
+    fold(FITS, {**FIT, "sweeps": 5, "changes": [2.0] * 5})  # of an earlier day: passed over with its fit
+    assert len(had(CURVES)) == 4 and had(FITS)["sweeps"].tolist() == [1, 3, 3]
+    fold(FITS, {**FIT, **NOTHING, **LATER})
+    assert set(had(CURVES)["split"]) == {1}
+
+
+@pytest.mark.parametrize("study, line", [(FITS, FIT), (CHOICES, CHOICE), (POINTS, POINT), (BOUNDARY, BAYES)])
+def test_the_same_lines_again_change_nothing(study, line, fold, had, content):
+    key = "set" if study is POINTS else "split"
+    lines = [{**line, key: number} for number in (3, 1, 2)]
+    fold(study, *lines)
+    before = content()
+    change = fold(study, *reversed(lines))[study.file]
+    assert counts(change) == (0, 3, 0, 0) and content() == before
+    change = fold(study, lines[1])[study.file]
+    assert counts(change) == (0, 1, 2, 0) and content() == before
+    assert had(study)[key].tolist() == [1, 2, 3]
+
+
+def test_lengthscales_that_only_the_file_rounds_name_the_same_line(fold, had):
+    fold(CHOICES, CHOICE)
+    assert counts(fold(CHOICES, {**CHOICE, "error": 0.25})[CHOICES.file]) == (0, 1, 0, 0)
+    assert had(CHOICES)["error"].tolist() == [0.25]
+    other = {**CHOICE, "lengthscale": 2 * CHOICE["lengthscale"]}
+    assert counts(fold(CHOICES, other)[CHOICES.file]) == (1, 0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "lines, message",
+    [
+        ([FIT, {**FIT, "error": 0.3}], "blobs.*split 0, method ep: two records of one line"),
+        ([{**FIT, "outcome": "fine"}], "unknown outcome"),
+        ([{**FIT, "error": None}], "scores do not agree"),
+        ([{**FIT, **NOTHING, "error": 0.1}], "scores do not agree"),
+        ([{**FIT, "error": 1.2}], "error is no share"),
+    ],
+)
+def test_contradictions_are_refused_and_nothing_is_written(lines, message, fold, content):
+    fold(FITS, {**FIT, "split": 9})
+    before = content()
+    with pytest.raises(store.RecordError, match=message):
+        fold(FITS, *lines)
+    assert content() == before
+
+
+def test_each_folder_of_fits_goes_into_its_record(had, tmp_path):
+    made = {"fits": FIT, "own": {**FIT, "split": 1, "chosen_on": 1}, "choices": CHOICE}
+    for name, line in {**made, "points": POINT, "boundary": BAYES}.items():
+        store.write_records(tmp_path / f"fits/rep/{name}/blobs/0.jsonl.gz", [{"run": STAMP, **line}])
+    changes = fold_in(tmp_path / "fits", tmp_path / "results")
+    assert {file: change.added for file, change in changes.items()} == {
+        FITS.file: 2, CURVES.file: 2, CHOICES.file: 1, POINTS.file: 1, BOUNDARY.file: 1
+    }  # fmt: skip
+    assert had(FITS)["chosen_on"].tolist() == [0, 1] and had(EXACT) is None
+    assert fold_in(tmp_path / "nothing", tmp_path / "results") == {}

@@ -1,0 +1,52 @@
+"""Tables of the relaxed-EP paper's studies, from made-up records."""
+
+import pandas as pd
+import pytest
+
+from papers.rep import tables
+from papers.rep.records import CHOICES, FITS, STUDIES
+
+FIT = {
+    "dataset": "heart", "flips": 0.0, "chosen_on": 0, "split": 0, "method": "ep", "value": 1.0,
+    "lengthscale": 2.0, "epsilon": 0.1, "n_train": 80, "n_test": 40, "outcome": "converged", "sweeps": 5,
+    "negative_sites": 0, "error": 0.2, "nll": 0.5, "seconds": 0.1, "reason": "",
+}  # fmt: skip
+CHOICE = {"dataset": "heart", "flips": 0.0, "split": 0, "method": "ep", "value": 1.0, "lengthscale": 2.0,
+          "error": 0.25, "nll": 0.5}  # fmt: skip
+
+
+def found(fits, choices=()):
+    """Lines of every study; those that are not given are none."""
+    made = {study: [] for study in STUDIES} | {FITS: fits, CHOICES: choices}
+    return {
+        study: study.frame({**dict.fromkeys(study.types, 0), **line} for line in lines)
+        for study, lines in made.items()
+    }
+
+
+def test_failed_runs_are_counted_and_named_and_no_part_of_a_mean(tmp_path):
+    failed = {"outcome": "failed", "error": None, "nll": None, "sweeps": 0, "reason": "a variance is lost"}
+    lines = [FIT, {**FIT, "split": 1, "error": 0.3, "sweeps": 9, "outcome": "unsettled"}]
+    lines += [{**FIT, "split": 2, **failed}]
+    tables.write(found(lines), tmp_path, [])
+    line = pd.read_csv(tmp_path / "rep_errors.csv").iloc[0]
+    counts = ["n_fits", "n_converged", "n_diverged", "n_unsettled", "n_failed", "sweeps"]
+    assert line[counts].tolist() == [3, 1, 0, 1, 1, 5]
+    assert line["error"] == pytest.approx(0.25)
+    text = (tmp_path / "rep.md").read_text(encoding="utf-8")
+    assert "Heart, split 2, ep: a variance is lost" in text
+
+
+def test_methods_stand_beside_one_another_at_ep_s_lengthscale():
+    fits = [FIT, {**FIT, "method": "pep", "value": 0.8, "lengthscale": 4.0}]
+    pep = {**CHOICE, "method": "pep", "value": 0.8}
+    choices = [
+        CHOICE, {**CHOICE, "lengthscale": 4.0, "error": 0.5}, {**pep, "lengthscale": 4.0, "error": 0.125},
+        {**pep, "error": 0.375}, {**pep, "value": 0.5, "error": 0.3125}, {**pep, "value": 0.9, "error": None},
+        {**pep, "split": 1, "error": 0.0},
+    ]  # fmt: skip
+    text = tables.markdown(found(fits, choices), [])
+    part = text[text.index("## All methods at EP's lengthscale") :].splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in part if line.startswith("|")][2:]
+    assert rows == [["Heart", "ep", "2", "25.00", "2", "25.00"], ["Heart", "pep", "4", "12.50", "2", "31.25"]]
+    assert "at EP's lengthscale" not in tables.markdown(found(fits), [])

@@ -1,0 +1,198 @@
+"""The command line: one cell as JSON, readable otherwise, plain errors."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from papers.__main__ import main
+from papers.evidence import records, runs, store, verified
+from papers.pesc.records import ACCURACY, REGRET
+from papers.qp import cell
+from tilted.kernels import SquaredExponential
+
+
+def test_fit_prints_one_json_object(capsys):
+    arguments = "fit --dataset wine12 --protocol as-released --seed 0 --fold 3 --method ep --json"
+    assert main(arguments.split()) == 0
+    record = json.loads(capsys.readouterr().out)
+    for key in (
+        "dataset",
+        "protocol",
+        "seed",
+        "fold",
+        "method",
+        "hyperparameters",
+        "log_evidence",
+        "seconds",
+    ):
+        assert key in record
+    status = {"converged", "sweeps", "evaluations", "residual", "damping", "jitter", "message"}
+    assert status <= set(record["status"])
+    assert record["method"] == "ep" and (record["seed"], record["fold"]) == (0, 3)
+    assert set(record["hyperparameters"]) == {"variance", "lengthscale"}
+    for key in ("test_log_density", "latent_mean", "latent_variance"):
+        assert len(record[key]) == record["n_test"] == 13
+
+
+def test_qp_tunes_its_start_first(capsys):
+    main("fit --dataset wine13 --method qp --json".split())
+    qp = json.loads(capsys.readouterr().out)
+    main("fit --dataset wine13 --method ep-tune --json".split())
+    tune = json.loads(capsys.readouterr().out)
+    assert tune["method"] == "ep-tune"
+    assert qp["hyperparameters"] == tune["hyperparameters"]
+
+
+def test_hyperparameters_can_be_fixed(capsys):
+    assert (
+        main("fit --dataset coal --method qp --hyperparameters variance=0.5,lengthscale=9 --json".split())
+        == 0
+    )
+    record = json.loads(capsys.readouterr().out)
+    assert record["hyperparameters"] == {"variance": 0.5, "lengthscale": 9.0}
+    assert record["status"]["evaluations"] == 1
+
+
+def test_plain_output_is_readable(capsys):
+    assert main("fit --dataset coal --method ep".split()) == 0
+    out = capsys.readouterr().out
+    assert "log evidence" in out and "NTLL" in out and "converged" in out
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ("fit --dataset iris", "unknown data set 'iris'; known: ionosphere"),
+        ("fit --dataset coal --protocol as-dreamt", "known: as-released"),
+        ("fit --dataset coal --method rep", "no method 'rep'"),
+        ("fit --dataset coal --fold 1", "fold must be 0 to 0"),
+        ("fit --dataset coal --seed -1", "seed must be"),
+        ("fit --dataset coal --hyperparameters variance=1", "needs one variance and a lengthscale"),
+        ("fit --dataset coal --hyperparameters variance=-1,lengthscale=2", "positive"),
+        ("fit --dataset coal --hyperparameters variance=1,lengthscale=long", "must be a number"),
+        ("timing --seeds 0", "need at least one seed, got 0"),
+        ("records --fits nowhere", "no fit records (*.jsonl.gz) in nowhere; `make paper` makes them"),
+        ("plan --config nowhere.yaml", "nowhere.yaml"),
+        ("check --records nowhere", "no SHA256SUMS in nowhere"),
+        ("verify --records nowhere", "no line to make again in nowhere"),
+        ("tables --records nowhere", "nowhere"),
+        ("fit --dataset coal --hyperparameters noise=1,lengthscale=2", "takes variance=V"),
+    ],
+)
+def test_bad_input_is_a_message_not_a_traceback(arguments, message, capsys):
+    assert main(arguments.split()) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_ard_hyperparameters():
+    assert cell.hyperparameters("variance=2,lengthscale=1:2.5") == SquaredExponential(2.0, (1.0, 2.5))
+
+
+def test_datasets(capsys):
+    assert main(["datasets"]) == 0
+    assert "Leptograpsus" not in (out := capsys.readouterr().out) and "wine13" in out and "bundled" in out
+    assert main(["datasets", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 30
+
+
+def test_a_terminal_without_a_letter_shows_another(monkeypatch):
+    """An ASCII terminal has no \u00b1; to print one is no error."""
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, encoding="ascii"))
+    assert main(["datasets"]) == 0
+    print("1 \u00b1 2", flush=True)
+    assert shown.getvalue().endswith(b"1 ? 2\n")
+
+
+@pytest.fixture
+def searches(tmp_path):
+    """Function of problems: files of searches of each in a folder of fits, and that folder."""
+
+    def write(*problems):
+        for name in problems:
+            line = {"problem": name, "repeat": 0, "rule": "pesc", "evaluations": 5, "confident": True}
+            record = {**line, "observed_gap": 0.5, "recommended_gap": None, "run": runs.stamp()}
+            store.write_records(tmp_path / f"fits/pesc/searches/5/{name}-0.jsonl.gz", [record])
+        return str(tmp_path / "fits")
+
+    return write
+
+
+def test_new_fits_are_folded_in_and_checked(searches, tmp_path, capsys):
+    folder = str(tmp_path / "results")
+    assert main(["records", "--fits", searches("gp"), "--records", folder]) == 0
+    assert main(["records", "--fits", searches("gp", "gramacy"), "--records", folder]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[1] == "pesc/regret.csv: 1 added, 1 replaced, 0 kept"
+    assert sorted(records.read(REGRET, folder)["problem"]) == ["gp", "gramacy"]
+    assert main(["check", "--records", folder]) == 0
+    assert capsys.readouterr().out == "2 files, 2 lines: intact\n"
+
+
+def test_what_is_wrong_with_records_is_named(searches, tmp_path, capsys):
+    folder = tmp_path / "results"
+    main(["records", "--fits", searches("gp"), "--records", str(folder)])
+    path = folder / "pesc/regret.csv"
+    path.write_bytes(path.read_bytes().replace(b"0.5", b"0.4"))
+    assert main(["check", "--records", str(folder)]) == 1
+    assert "regret.csv: differs from its check sum" in capsys.readouterr().err
+    path.unlink()
+    assert main(["check", "--records", str(folder)]) == 1
+    assert "regret.csv" in capsys.readouterr().err
+
+
+@pytest.fixture
+def again(monkeypatch, tmp_path):
+    """Records of searches that are made again with another gap if their problem is gp; what was asked."""
+    asked = []
+
+    def verify(studies, folder, selection, mirror, jobs, tell):
+        asked.append((studies, selection, mirror, jobs))
+        frame = records.read(REGRET, folder)
+        lines = frame.to_dict("records")
+        outcomes = [
+            verified.Outcome("scratch", "no" if line["problem"] == "gp" else "yes", 0.1) for line in lines
+        ]
+        from papers.evidence.verify import Found
+
+        checks = [verified.check(REGRET, *pair) for pair in zip(lines, outcomes, strict=True)]
+        return Found(checks, ["no raw data"] if mirror else [])
+
+    monkeypatch.setattr("papers.evidence.verify.verify", verify)
+    return asked
+
+
+@pytest.mark.parametrize("problems, options, code", [
+    (["gp"], "", 1), (["gramacy"], "", 0), (["gramacy"], "--mirror there", 1),
+])  # fmt: skip
+def test_verification_says_what_differs(searches, again, tmp_path, capsys, problems, options, code):
+    folder = str(tmp_path / "results")
+    main(["records", "--fits", searches(*problems), "--records", folder])
+    words = "--papers pesc --datasets gp --fits 3 --from-scratch 1 --new --jobs 2 --seed 4"
+    assert main(["verify", "--records", folder, *words.split(), *options.split()]) == code
+    (studies, selection, _, jobs) = again[0]
+    assert studies == [ACCURACY, REGRET] and jobs == 2
+    assert (selection.wanted, selection.fits) == ({"dataset": ["gp"]}, 3)
+    assert (selection.scratches, selection.seed, selection.new) == (1, 4, True)
+    out = capsys.readouterr().out
+    assert ("DIFFERS" in out) == ("gp" in problems) and ("NOT MADE AGAIN: no raw data" in out) == bool(
+        options
+    )
+
+
+def test_verification_is_of_every_paper_and_may_be_of_every_fit(searches, again, tmp_path):
+    folder = str(tmp_path / "results")
+    main(["records", "--fits", searches("gramacy"), "--records", folder])
+    main(["verify", "--records", folder, "--all"])
+    (studies, selection, _, _) = again[0]
+    assert selection.fits is None and selection.wanted == {} and not selection.new
+    assert {study.file.partition("/")[0] for study in studies} == {"qp", "pep", "rep", "pesc"}
+
+
+def test_the_plan_is_that_of_a_configuration(capsys):
+    assert main(["plan", "--config", "config/preview.yaml"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("| Part") and lines[2].startswith("| QP as-released")
+    assert [cell.strip() for cell in lines[2].split("|")][2] == "16"

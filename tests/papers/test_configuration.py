@@ -1,0 +1,380 @@
+"""What a configuration asks for, which edits touch what, and what is refused: without Snakemake."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+
+from papers import configuration
+from papers.evidence.provenance import closure
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = "name: small\nresults: results/preview\ntables: tables/preview\nfigures: figures/preview\n"
+QP = """\
+qp:
+  as-released:
+    methods: [ep, qp]
+    rows:
+      wine13: {seeds: 1, block: 1}
+      coal: {seeds: 3, block: 2}
+"""
+PEP = """\
+pep:
+  one:
+    alphas: [0.5, full]
+    m: [4]
+    rows:
+      synthetic: {splits: 3, block: 2}
+  two:
+    alphas: [1]
+    m: [4]
+    starts: [data, k-means]
+    rows:
+      wine_red: {splits: 1, block: 1}
+toy: {splits: 3, block: 2, n_train: [500]}
+pep_classification:
+  three:
+    protocols: [as-released, corrected]
+    alphas: [1]
+    m: [4]
+    rows:
+      banana: {splits: 2, block: 1}
+      crabs: {splits: 1, block: 1}
+"""
+MNIST = """\
+mnist:
+  one: {alphas: [0.5, 1], m: [4], seeds: 2, steps: 2}
+  two: {alphas: [0.5], m: [4], seeds: 1, steps: 2}
+"""
+REP = """\
+rep:
+  points: {sets: 2, block: 1}
+  sets:
+    blobs: {splits: 4, block: 2, flips: [0.1, 0.2]}
+    heart: {splits: 3, block: 2, flips: [0], own: 3}
+    pima: {splits: 2, block: 2, flips: [0]}
+  boundary: {split: 0, steps: 5}
+"""
+PESC = """\
+pesc:
+  accuracy: {problems: 1}
+  searches: {repeats: 1, evaluations: 5}
+"""
+TRUTH = """\
+truth:
+  wine13: {chains: 8, iterations: 40, runs: 16, share: 0.9}
+"""
+LOOKUP = (ROOT / "config/lookup.yaml").read_text(encoding="utf-8").partition("\nlookup:")[2]
+ALL = FOLDERS + QP + PEP + MNIST + REP + PESC + TRUTH + f"lookup:{LOOKUP}"
+
+
+def asked(text):
+    return configuration.asked(yaml.safe_load(text))
+
+
+def of_file(name):
+    return configuration.asked(configuration.read(ROOT / f"config/{name}.yaml"))
+
+
+def counts(found):
+    return Counter(job.kind for job in found.jobs.values())
+
+
+@pytest.fixture(scope="module")
+def everything():
+    return asked(ALL)
+
+
+# --- what is asked for
+
+
+def test_table_1_asks_for_a_job_a_method_and_block_of_seeds():
+    found = asked(FOLDERS + QP)
+    fits = [path.removeprefix("data/fits/qp/as-released/") for path in found.paths("compact")]
+    assert fits == [
+        "wine13/ep-000-000.jsonl.gz",
+        "wine13/qp-000-000.jsonl.gz",
+        *(f"coal/{method}-{block}.jsonl.gz" for method in ("ep", "qp") for block in ("000-001", "002-002")),
+    ]
+    ep, qp = (found.jobs[f"data/fits/qp/as-released/{name}"] for name in fits[:2])
+    assert ep.files == {"data": "data/standard/as-released/wine13.h5"}
+    assert qp.files == {**ep.files, "start": ep.path, "table": "data/lookup/probit.table"}
+    assert (ep.fits, found.jobs["data/fits/qp/as-released/coal/ep-000-001.jsonl.gz"].fits) == (10, 2)
+    assert ep.choices["method"]["rule"] == "ep" and qp.choices["method"]["start"] == "ep-tune"
+    assert found.files("compact") == ["qp/as-released.csv.gz", "qp/variances.csv.gz"]
+    assert "figure1a" in str(found.figures) and "paired" in str(found.figures)
+
+
+def test_a_method_brings_the_one_it_starts_from_which_is_not_recorded():
+    found = asked(FOLDERS + QP.replace("[ep, qp]", "[qp]"))
+    starts = [path for path, job in found.jobs.items() if "/ep-" in path and not job.record]
+    assert len(starts) == 3 and len(found.paths("compact")) == 3
+
+
+def test_grids_of_power_ep():
+    found = asked(FOLDERS + PEP)
+    assert [path.removeprefix("data/fits/") for path in found.jobs] == [
+        "pep/one/synthetic/00-01.jsonl.gz",
+        "pep/one/synthetic/02-02.jsonl.gz",
+        "pep/two/wine_red/00-00.jsonl.gz",
+        *(
+            f"pep-classification/three/{protocol}/{block}.jsonl.gz"
+            for protocol in ("as-released", "corrected")
+            for block in ("banana/00-00", "banana/01-01", "crabs/00-00")
+        ),
+        "pep-toy/00-01.jsonl.gz",
+        "pep-toy/02-02.jsonl.gz",
+    ]
+    one, _, two, *classes = found.jobs.values()
+    assert one.files == {} and one.parameters["grid"] == {"alphas": [0.5, "full"], "m": [4]} and one.fits == 4
+    assert two.files == {"data": "data/standard/regression/wine_red.h5"} and two.fits == 2
+    assert two.parameters["grid"]["starts"] == ["data", "k-means"]
+    assert classes[5].files == {"data": "data/standard/classification/corrected/crabs.h5"}
+    assert classes[5].parameters["grid"]["protocol"] == "corrected"
+    targets = configuration.TARGETS["pep"]
+    assert found.files(*targets) == ["pep/regression.csv.gz", "pep/toy.csv", "pep/classification.csv.gz"]
+    assert found.tables == [f"pep{name}" for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")] + [
+        f"pep_classification{protocol}{name}"
+        for protocol in ("", "_corrected")
+        for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")
+    ]
+    assert found.figures == ["pep"]
+
+
+def test_a_training_that_two_grids_ask_for_is_one():
+    found = asked(FOLDERS + MNIST)
+    assert [path.rpartition("/")[2] for path in found.jobs] == [
+        f"alpha{alpha}-m4-seed{seed}.jsonl.gz" for alpha in ("0.5", "1") for seed in (0, 1)
+    ]
+    (raw,) = {job.files["raw"] for job in found.jobs.values()}
+    assert len(raw) == 4 and all(path.startswith("data/raw/mnist/") for path in raw)
+
+
+def test_relaxed_ep_chooses_before_it_fits():
+    found = asked(FOLDERS + REP)
+    assert counts(found) == {
+        "relaxed_choices": 2 + 3 + 1,  # once a set and share of flips, and on two more splits of heart
+        "relaxed_fits": 4 + 2 + 1,
+        "relaxed_own": 2,
+        "relaxed_points": 2,
+        "relaxed_picture": 2,
+    }
+    chosen_on = {path: job.files["choices"] for path, job in found.jobs.items() if "choices" in job.inputs}
+    folder = "data/fits/rep"
+    assert chosen_on[f"{folder}/fits/heart-0/002-002.jsonl.gz"] == f"{folder}/choices/heart-0/000.jsonl.gz"
+    assert chosen_on[f"{folder}/own/heart-0/002.jsonl.gz"] == f"{folder}/choices/heart-0/002.jsonl.gz"
+    assert chosen_on[f"{folder}/boundary/0.2.jsonl.gz"] == f"{folder}/choices/blobs-0.2/000.jsonl.gz"
+    data = [job for job in found.jobs.values() if "data" in job.inputs]
+    assert {job.files["data"] for job in data} == {f"data/standard/relaxed/{n}.h5" for n in ("heart", "pima")}
+    assert found.files(*found.records) == [
+        f"rep/{name}.csv.gz" for name in ("fits", "curves", "choices", "points", "boundary")
+    ]
+
+
+def test_the_study_of_tables_needs_fits_which_it_does_not_record():
+    found = asked(f"{FOLDERS}lookup:{LOOKUP}")
+    effects = found.paths("lookup_study")
+    assert len(effects) == 12 and found.files("lookup_study") == ["qp/lookup.csv", "qp/lookup_effect.csv"]
+    for path in effects:
+        needed = found.jobs[path].files
+        start = found.jobs[needed["records"]]
+        assert start.record == "" and start.path.endswith("/ep-000-003.jsonl.gz")
+        assert needed["data"] == start.files["data"] and needed["table"] == "data/lookup/probit.table"
+    assert counts(found)["paper_table_block"] == 9 * 21 and found.tables == found.figures == []
+
+
+def test_differences_are_compared_with_the_records_of_their_protocols():
+    found = of_file("differences")
+    assert found.bases == [f"qp/{name}.csv.gz" for name in ("as-released", "corrected")]
+    assert all("+" in job.parameters["protocol"] for job in found.jobs.values() if job.record)
+    assert found.files("differences") == ["qp/differences.csv.gz"]
+
+
+def test_every_job_has_a_place_in_the_lists(everything):
+    """Its record, or it is needed by others or a target of its own; no two make one file."""
+    for path, job in everything.jobs.items():
+        assert path == job.path and job.part
+        assert not job.record or path in everything.paths(job.record)
+    names = {name for names in configuration.TARGETS.values() for name in names}
+    assert names <= {record.name for record in configuration.records({})}
+
+
+COUNTS = {
+    "preview": "fit 16, lookup 1, regressions 1, classifications 1, relaxed_points 1, pesc_accuracy 4, "
+    "pesc_searches 2",
+    "paper": "fit 313, lookup 1, truth 10, regressions 326, classifications 188, toy_regressions 3, "
+    "mnist 30, relaxed_choices 17, relaxed_fits 54, relaxed_own 8, relaxed_points 4, relaxed_picture 4, "
+    "pesc_accuracy 4, pesc_searches 20",
+    "pep-middle": "regressions 48, classifications 52, toy_regressions 3, mnist 12",
+    "lookup": "fit 12, lookup 1, lookup_effect 12, paper_table_block 189",
+    "differences": "fit 500, lookup 1",
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_the_configurations_ask_for_so_many_jobs(name):
+    found = of_file(name)
+    expected = dict(part.split() for part in COUNTS[name].split(", "))
+    assert counts(found) == {kind: int(number) for kind, number in expected.items()}
+    for job in found.jobs.values():
+        assert job.key, "its modules exist"
+
+
+def test_the_preview_needs_no_raw_file():
+    found = of_file("preview")
+    sets = {Path(job.files["data"]).stem for job in found.jobs.values() if "data" in job.inputs}
+    assert sets == {"wine12", "wine13", "wine23", "coal"}
+
+
+# --- what an edit touches
+
+
+def touched(found, module):
+    """Kinds of jobs, and records, whose code an edit of a module changes."""
+    kinds = {job.kind for job in found.jobs.values() if module in closure(*job.modules, fits=True)}
+    return kinds | {name for name, record in found.records.items() if module in closure(*record.modules)}
+
+
+USES = {
+    "papers.data.relaxed": "relaxed_choices relaxed_fits relaxed_own relaxed_picture",
+    "papers.qp.fits": "fit truth lookup_effect",
+    "papers.qp.paper_table": "paper_table_block lookup_effect",
+    "tilted.bayesopt.loop": "pesc_searches",
+    "tilted.bayesopt.nfcpd": "pesc_accuracy pesc_searches",
+    "tilted.inference.qp": "fit truth lookup_effect",
+    "tilted.learning.minibatch": "mnist",
+    "tilted.learning.sparse": "classifications mnist",
+    "papers.evidence.merge": "",
+    "papers.evidence.style": "",
+}
+"""Module -> kinds of jobs whose code it is part of."""
+
+
+@pytest.mark.parametrize("module", USES)
+def test_an_edit_touches_what_uses_it(everything, module):
+    assert {k for k in touched(everything, module) if k in counts(everything)} == set(USES[module].split())
+
+
+def test_records_are_made_again_when_their_folding_changes(everything):
+    names = set(everything.records)
+    assert touched(everything, "papers.evidence.merge") >= names
+    assert "compact" in touched(everything, "papers.qp.collect")
+    assert not touched(everything, "papers.qp.collect") & (names - {"compact", "differences", "truth_record"})
+
+
+def test_edits_of_a_rule_or_likelihood_touch_its_fits_alone():
+    found = asked(FOLDERS + QP.replace("[ep, qp]", "[ep, qp, vb, vb-joint]"))
+    for module, methods, rows in [
+        ("tilted.inference.qp", {"qp"}, {"wine13", "coal"}),
+        ("tilted.inference.vb", {"vb"}, {"wine13", "coal"}),
+        ("tilted.inference.vb_joint", {"vb-joint"}, {"wine13", "coal"}),
+        ("tilted.projections.table", {"qp"}, {"wine13"}),
+        ("tilted.likelihoods.poisson", {"ep", "qp", "vb", "vb-joint"}, {"coal"}),
+    ]:
+        fits = [
+            job.parameters
+            for job in found.jobs.values()
+            if job.kind == "fit" and module in closure(*job.modules, fits=True)
+        ]
+        assert {fit["method"] for fit in fits} == methods and {fit["dataset"] for fit in fits} == rows, module
+
+
+def test_an_edit_of_a_grid_touches_its_jobs_alone():
+    before, after = asked(FOLDERS + PEP), asked(FOLDERS + PEP.replace("[data, k-means]", "[data]"))
+    changed = [p for p, job in before.jobs.items() if job.parameters != after.jobs[p].parameters]
+    assert changed == ["data/fits/pep/two/wine_red/00-00.jsonl.gz"]
+
+
+# --- what is refused
+
+# 10^9 values, and a tenth as many mappings
+BOMB = "\na0: &a0 {x: [1, 2, 3, 4, 5, 6, 7, 8, 9]}" + "".join(
+    f"\na{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 9)
+)
+ONE = "differences:\n  block: 1\n  names: "
+WRONG = {
+    QP: [
+        ("wine13:", "iris:", "qp.as-released: unknown data set 'iris'; known: ionosphere, cancer"),
+        ("seeds: 1", "seeds: 0", "qp.as-released.rows.wine13.seeds: 0 is less than the minimum of 1"),
+        ("block: 1", "block: 0", "qp.as-released.rows.wine13.block: 0 is less than the minimum of 1"),
+        ("seeds: 1", "seeds: many", "qp.as-released.rows.wine13.seeds: 'many' is not of type 'integer'"),
+        ("[ep, qp]", "[ep, laplace]", "qp.as-released.methods.1: 'laplace' is not one of ['ep', 'qp'"),
+        ("[ep, qp]", "[qp-own]", "protocol 'as-released' has no method 'qp-own' for classification; known:"),
+        ("as-released:", "as-dreamt:", "known: as-released, as-described, corrected"),
+        ("[ep, qp]", f"[{'x' * 999}]", f"qp.as-released.methods.0: '{'x' * 296}..."),
+        ("tables: tables/preview\n", "", "top level: 'tables' is a required property"),
+        ("results: results/preview\n", "", "top level: 'results' is a required property"),
+        ("tables/preview", "figures/preview", "tables and figures need folders of their own"),
+        ("tables/preview", "results/preview/./qp/", "results and tables need folders of their own"),
+        ("tables/preview", "Results/Preview", "results and tables need folders of their own"),
+        ("name: small", f"name: small{BOMB}", "more than 100000 values and characters, aliases written out"),
+        (
+            "name: small",
+            "name: small\nkeep_records: perhaps",
+            "keep_records: 'perhaps' is not of type 'boolean'",
+        ),
+        ("name: small", "name: small\ncolour: blue", "('colour' was unexpected); known: name, results"),
+        (
+            "qp:\n",
+            f"{ONE}[vb, vib]\nqp:\n",
+            "differences.names: no difference 'vb' to run; known: ard, loose",
+        ),
+        ("qp:\n", f"{ONE}[]\nqp:\n", "differences.names: [] should be non-empty"),
+        ("qp:\n", f"{ONE}[plain-folds]\nqp:\n", "no results/preview/qp/corrected.csv.gz to compare with"),
+        (QP, "", "top level: qp, pep, pep_classification, mnist, rep, pesc, differences or lookup must say"),
+    ],
+    PEP: [
+        ("[0.5, full]", "[1.5]", "pep.one.alphas.0: 1.5 is greater than the maximum of 1"),
+        ("[0.5, full]", "[half]", "pep.one.alphas.0: 'half' does not match '^full"),
+        ("m: [4]", "m: [501]", "pep.one: 501 pseudo-points for the 500 training points of synthetic"),
+        ("synthetic: {splits: 3", "iris: {splits: 3", "unknown regression set 'iris'; known: boston"),
+        ("synthetic: {splits: 3", "yacht: {splits: 21", "pep.one: yacht has 20 splits, not 21"),
+        ("k-means]", "there]", "pep.two.starts.1: 'there' is not one of ['data', 'data-2'"),
+        ("  one:", "  One:", "pep: 'One' does not match"),
+        ("[500]", "[700]", "toy.n_train.0: 700 is not one of [500, 1000]"),
+        ("toy: {splits: 3", "toy: {splits: 31", "toy.splits: 31 is greater than the maximum of 30"),
+        ("banana: {splits: 2", "banana: {splits: 21", "pep_classification.three: banana has 20 splits"),
+        ("[as-released,", "[as-described,", "three.protocols.0: 'as-described' is not one of"),
+    ],
+    MNIST: [
+        ("[0.5, 1]", "[1.5]", "mnist.one.alphas.0: 1.5 is greater than the maximum of 1"),
+        ("m: [4]", "m: [0]", "mnist.one.m.0: 0 is less than the minimum of 1"),
+        ("steps: 2", "stops: 2", "('stops' was unexpected); known: alphas, m, seeds, steps"),
+        ("  one:", "  One:", "mnist: 'One' does not match"),
+    ],
+    REP: [
+        ("heart:", "sonar:", "rep.sets.sonar: no such set; known: blobs, heart, pima"),
+        ("splits: 3", "splits: 21", "rep.sets.heart: there are 20 splits"),
+        ("own: 3", "own: 30", "rep.sets.heart: there are 20 splits"),
+        ("0.2]", "0.5]", "rep.sets.blobs.flips.1: 0.5 is greater than or equal to the maximum"),
+        ("boundary:", "border:", "('border' was unexpected); known: sets, points, exact, boundary"),
+    ],
+    PESC: [
+        ("problems: 1", "problems: 0", "pesc.accuracy.problems: 0 is less than the minimum of 1"),
+        ("evaluations: 5", "evaluations: 4", "pesc.searches.evaluations: 4 is less than the minimum of 5"),
+        ("accuracy:", "errors:", "('errors' was unexpected); known: accuracy, searches"),
+    ],
+    TRUTH + QP: [
+        ("wine13: {chains", "iris: {chains", "truth: Additional properties are not allowed ('iris'"),
+        ("chains: 8", "chains: 1", "truth.wine13.chains: 1 is less than the minimum of 2"),
+        ("0.9", "1.0", "truth.wine13.share: 1.0 is greater than or equal to the maximum of 1"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "text, old, new, message", [(t, *case) for t, cases in WRONG.items() for case in cases]
+)
+def test_a_wrong_configuration_is_refused_with_the_place_and_what_is_known(text, old, new, message):
+    sound = FOLDERS + text
+    assert asked(sound) and sound.count(old) >= 1
+    with pytest.raises(ValueError) as caught:
+        asked(sound.replace(old, new, 1))
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_yaml_is_named(tmp_path):
+    (tmp_path / "wrong.yaml").write_text("qp: [\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="wrong.yaml is no YAML"):
+        configuration.read(tmp_path / "wrong.yaml")

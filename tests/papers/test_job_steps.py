@@ -1,0 +1,168 @@
+"""What jobs do, with the experiments themselves: those that tests/workflow does not run."""
+
+import shutil
+
+import pytest
+
+from papers import configuration, data
+from papers.data import standard
+from papers.evidence import jobs, records, store
+from papers.pep.records import DIGITS
+from papers.pesc.records import REGRET
+from papers.qp import steps
+from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS
+from papers.rep.records import BOUNDARY, EXACT, FITS
+
+FOLDERS = {"name": "x", "results": "r", "tables": "t", "figures": "f"}
+
+
+def made(tmp_path, config, *paths):
+    """Make some files of a configuration in a folder, from files there; its jobs and records."""
+    found = configuration.asked({**FOLDERS, **config})
+    for path in paths:
+        job = found.jobs[path]
+        inputs = {
+            name: str(tmp_path / given) if isinstance(given, str) else given
+            for name, given in job.files.items()
+        }
+        log = tmp_path / f"{path}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        jobs.make(tmp_path / path, job.function, job.parameters, inputs, log, job.choices, job.key)
+    return found
+
+
+def folded(tmp_path, found, name, *paths):
+    """Fold files into a record; the folder of records."""
+    record, folder = found.records[name], tmp_path / "results"
+    given = [str(tmp_path / path) for path in paths]
+    jobs.fold_in(record.function, record.parameters, given, folder, record.files(list(paths)), True)
+    assert records.wrong(folder) == []
+    return folder
+
+
+def test_a_search_becomes_lines_of_regret(tmp_path):
+    path = "data/fits/pesc/searches/5/gp-0.jsonl.gz"
+    found = made(tmp_path, {"pesc": {"searches": {"repeats": 1, "evaluations": 5}}}, path)
+    frame = records.read(REGRET, folded(tmp_path, found, "pesc_searches_record", path))
+    assert len(frame) == 3 == found.jobs[path].fits and set(frame["evaluations"]) == {5}
+
+
+def test_a_training_becomes_measurements(tmp_path, mirror, monkeypatch):
+    home = tmp_path / "data"
+    home.mkdir()
+    shutil.copy("data/sources.yaml", home)
+    monkeypatch.setenv("TILTED_DATA", str(home))
+    monkeypatch.setenv("TILTED_DATA_MIRROR", str(mirror))
+    path = "data/fits/mnist/2/alpha0.5-m4-seed0.jsonl.gz"
+    grid = {"alphas": [0.5], "m": [4], "seeds": 1, "steps": 2}
+    found = made(tmp_path, {"mnist": {"one": grid, "two": grid}}, path)
+    assert len((tmp_path / f"{path}.log").read_text(encoding="utf-8").splitlines()) == 2
+    frame = records.read(DIGITS, folded(tmp_path, found, "mnist_record", path))
+    assert frame["step"].tolist() == [1, 2] and set(frame["outcome"]) == {"ok"}
+    assert 0.05 < frame["error"].iloc[-1] < 0.5 and -0.69 < frame["log_likelihood"].iloc[-1] < -0.2
+
+
+RELAXED = {
+    "rep": {
+        "sets": {"blobs": {"splits": 1, "block": 1, "flips": [0.1]}},
+        "exact": {"split": 0, "chains": 4, "iterations": 16},
+        "boundary": {"split": 0, "steps": 3},
+    }
+}
+CHOICES = "data/fits/rep/choices/blobs-0.1/000.jsonl.gz"
+
+
+def tried(tmp_path, **line):
+    """Scores by which EP with lengthscale 1.5 is chosen on split 0."""
+    scored = {"dataset": "blobs", "flips": 0.1, "split": 0, "method": "ep", "value": 1.0}
+    scores = [{"lengthscale": 1.5, "error": 0.1, "nll": 0.3}, {"lengthscale": 3.0, "error": 0.2, "nll": 0.2}]
+    store.write_records(tmp_path / CHOICES, [{**scored, **score, **line} for score in scores])
+
+
+def test_relaxed_fits_and_pictures_use_the_parameters_that_were_chosen(tmp_path):
+    tried(tmp_path)
+    fits, exact, boundary = (
+        f"data/fits/rep/{name}.jsonl.gz" for name in ("fits/blobs-0.1/000-000", "exact/0.1", "boundary/0.1")
+    )
+    found = made(tmp_path, RELAXED, fits, exact, boundary)
+    folder = folded(tmp_path, found, "relaxed_fits_record", fits)
+    folded(tmp_path, found, "relaxed_exact_record", exact)
+    folded(tmp_path, found, "relaxed_boundary_record", boundary)
+    (fit,) = records.read(FITS, folder).to_dict("records")
+    assert (fit["method"], fit["lengthscale"], fit["chosen_on"], fit["outcome"]) == (
+        "ep",
+        1.5,
+        0,
+        "converged",
+    )
+    (picture,) = records.read(EXACT, folder).to_dict("records")
+    assert (picture["chains"], picture["iterations"], picture["lengthscale"]) == (4, 16, 1.5)
+    assert set(records.read(BOUNDARY, folder)["method"]) == {"bayes", "ep"}
+
+
+@pytest.mark.parametrize("line", [{"dataset": "heart"}, {"flips": 0.2}])
+def test_parameters_chosen_for_another_set_are_refused(tmp_path, line):
+    tried(tmp_path, **line)
+    with pytest.raises(store.RecordError, match="000.jsonl.gz: not of blobs with flips 0.1"):
+        made(tmp_path, RELAXED, "data/fits/rep/fits/blobs-0.1/000-000.jsonl.gz")
+
+
+@pytest.mark.slow
+def test_parameters_are_chosen_by_cross_validation(tmp_path):
+    fits = "data/fits/rep/fits/blobs-0.1/000-000.jsonl.gz"
+    found = made(tmp_path, RELAXED, CHOICES, fits)
+    folder = folded(tmp_path, found, "relaxed_choices_record", CHOICES)
+    folded(tmp_path, found, "relaxed_fits_record", fits)
+    assert len(records.read(FITS, folder)) > 3
+
+
+COAL = {"qp": {"as-released": {"methods": ["ep", "qp"], "rows": {"coal": {"seeds": 2, "block": 1}}}}}
+
+
+def placed(tmp_path, name, variant="as-released", place=None):
+    """A standard file in its place, or in that of another."""
+    target = tmp_path / f"data/standard/{place or f'{variant}/{name}'}.h5"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    standard.write_standard(data.load(name, variant), target)
+
+
+@pytest.mark.parametrize("name, variant", [("coal", "corrected"), ("wine13", "as-released")])
+def test_a_standard_file_of_another_set_or_variant_is_refused(tmp_path, name, variant):
+    placed(tmp_path, name, variant, "as-released/coal")
+    with pytest.raises(data.DataError, match=rf"coal.h5 holds {name} \({variant}\)"):
+        made(tmp_path, COAL, "data/fits/qp/as-released/coal/ep-000-000.jsonl.gz")
+
+
+def test_records_of_another_set_to_start_from_are_refused(tmp_path):
+    placed(tmp_path, "coal")
+    ep, qp = (f"data/fits/qp/as-released/coal/{name}-000-000.jsonl.gz" for name in ("ep", "qp"))
+    made(tmp_path, COAL, ep, qp)
+    assert [record["method"] for record in store.read_records(tmp_path / qp)] == ["qp"]
+    others = [{**record, "dataset": "wine13"} for record in store.read_records(tmp_path / ep)]
+    store.write_records(tmp_path / ep, others)
+    with pytest.raises(store.RecordError, match="ep-000-000.jsonl.gz: not of as-released coal"):
+        made(tmp_path, COAL, qp)
+
+
+@pytest.mark.slow
+def test_the_study_of_tables_from_fits_to_its_records(tmp_path):
+    study = {"points": 10, "timed_rows": 1, "seeds": 1, "protocols": {"as-released": ["coal"]}}
+    grid = {"mu_limit": 1.0, "log10_sigma_limit": 1.0, "step": 0.5}
+    table = {"grid": grid, "rows": 3, "labels": [1], "counts": [2]}
+    placed(tmp_path, "coal")
+    effect = "data/lookup/effect/as-released/coal.jsonl.gz"
+    ep = "data/fits/qp/as-released/coal/ep-000-000.jsonl.gz"
+    block = "data/lookup/as-described/poisson-square/2/3-4.h5"
+    found = made(
+        tmp_path, {"lookup": {"table": table, "study": study}}, "data/lookup/probit.table", ep, effect, block
+    )
+    folder = folded(tmp_path, found, "lookup_study", effect)
+    assert set(records.read(LOOKUP_EFFECT, folder)["dataset"]) == {"coal"}
+    assert set(records.read(LOOKUP_ERRORS, folder)["y"]) == {1, 2}
+    assert (tmp_path / block).stat().st_size > 1000
+
+
+def test_modules_of_experiments_exist():
+    """Jobs name them; each is named in one place."""
+    for name in (steps.FITS, steps.TRUTH, steps.DIFFERENCES, steps.EFFECTS, steps.ERRORS, steps.PAPER_TABLE):
+        assert jobs.named(f"{name}:__name__") == name

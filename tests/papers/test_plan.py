@@ -1,0 +1,260 @@
+"""The plan: what jobs cost, from planted costs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from papers import configuration, plan, resources
+from papers.evidence import files, records, runs, store
+from papers.evidence.jobs import Job
+from papers.evidence.store import RecordError
+from papers.pep.records import CLASSIFICATION, DIGITS, REGRESSION, TOY
+from papers.qp.records import FITS
+from papers.rep.records import CHOICES, POINTS
+from papers.rep.records import FITS as SPLITS
+
+SIZES = {"boston": 455, "concrete": 927, "wine_red": 1439}
+NOTHING = resources.Seen({}, {}, {})
+FOLDERS = {"name": "x", "results": "r", "tables": "t", "figures": "f"}
+
+
+def saved(folder, study, lines):
+    """Lines in a folder of records, as far as they are given; other cells are of the plainest kind."""
+    empty = {name: {"str": "", "float64": 0.5, "Int64": 0}.get(kind, 0) for name, kind in study.types.items()}
+    with files.alone(folder):
+        stamp = {**runs.stamp(), "protocol": ""}
+        frame = study.frame({**empty, **line} for line in lines)
+        run = runs.of_lines(study.file, stamp, frame)
+        records.save(folder, {study: frame.assign(run=run.run)}, [run], {})
+
+
+def costs(config, folder, seen=NOTHING):
+    """Path -> cost of the jobs of a configuration."""
+    jobs = configuration.asked({**FOLDERS, **config}).jobs.values()
+    return {cost.path: cost for cost in plan.costs(jobs, folder, seen)}
+
+
+def cost(n, m):
+    """Seconds of an evaluation, M = 0 being exact regression."""
+    return 1e-9 * n**3 if m == 0 else 2e-8 * n * m + 3e-9 * n * m**2
+
+
+@pytest.fixture
+def measured():
+    """Lines whose evaluations are 100 log2(M) for alpha = 0 and three times as many for 1."""
+    lines = []
+    for dataset, n in SIZES.items():
+        for m, alpha in [(m, alpha) for m in (8, 32, 128) for alpha in ("0", "1")] + [(0, "full")]:
+            evaluations = 20 if m == 0 else int(100 * np.log2(m)) * (3 if alpha == "1" else 1)
+            for split in (0, 1):
+                seconds = evaluations * cost(n, m) * (0.9 if split else 1.1)
+                key = {"dataset": dataset, "split": split, "alpha": alpha, "m": m, "start": "data"}
+                made = {"n_train": n, "n_test": 10, "nlml": 1.0, "smse": 0.1, "smll": -1.0}
+                told = {"evaluations": evaluations, "outcome": "ok", "message": "", "seconds": seconds}
+                lines.append({**key, **made, **told})
+    return lines
+
+
+def test_a_recorded_fit_costs_what_it_cost(measured):
+    known = plan.Regressions(pd.DataFrame(measured))
+    expected = 500 * cost(927, 32)
+    np.testing.assert_allclose(known.seconds("concrete", 927, "0", 32), expected, rtol=1e-9)
+
+
+def test_the_model_finds_planted_costs(measured):
+    known = plan.Regressions(pd.DataFrame(measured))
+    for n, alpha, m, evaluations in ((9000, "0", 64, 600), (9000, "0.2", 16, 400), (300, "0.8", 64, 1800)):
+        expected = evaluations * cost(n, m)
+        np.testing.assert_allclose(known.seconds("power", n, alpha, m), expected, rtol=0.05)
+    np.testing.assert_allclose(known.seconds("power", 9000, "0", 1000), 700 * cost(9000, 1000), rtol=0.05)
+    np.testing.assert_allclose(known.seconds("power", 9000, "full", 0), 20 * cost(9000, 0), rtol=0.05)
+
+
+def test_without_a_record_of_its_kind_the_cost_is_unknown(measured):
+    frame = pd.DataFrame(measured)
+    assert plan.Regressions(frame[frame["alpha"] != "full"]).seconds("power", 9000, "full", 0) is None
+    assert plan.Regressions(frame[frame["alpha"] == "full"]).seconds("power", 9000, "0", 8) is None
+
+
+def test_jobs_of_regressions(measured, tmp_path):
+    saved(tmp_path / "r", REGRESSION, measured)
+    config = {
+        "pep": {"small": {"alphas": [0, 1], "m": [8, 32], "rows": {"concrete": {"splits": 4, "block": 4}}}}
+    }
+    (job,) = costs(config, tmp_path / "r").values()
+    expected = 4 * (300 * 4 * cost(927, 8) + 500 * 4 * cost(927, 32))
+    assert (job.part, job.fits) == ("PEP small", 16) and job.path.endswith(
+        "pep/small/concrete/00-03.jsonl.gz"
+    )
+    np.testing.assert_allclose(job.seconds, expected, rtol=1e-2)
+    (unknown,) = costs(config, tmp_path / "nothing").values()
+    assert unknown.seconds is None
+
+
+def test_jobs_of_classifications_cost_their_own_fits(tmp_path):
+    about = {"dataset": "crabs", "protocol": "corrected", "n_train": 180, "n_test": 20, "outcome": "ok"}
+    lines = [{**about, "split": split, "alpha": "1", "m": 4, "seconds": 3.0} for split in (0, 1)]
+    saved(tmp_path, CLASSIFICATION, lines)
+    grid = {"protocols": ["corrected"], "alphas": [1], "m": [4], "rows": {"crabs": {"splits": 5, "block": 5}}}
+    (job,) = costs({"pep_classification": {"x": grid}}, tmp_path).values()
+    assert (job.part, job.fits, job.seconds) == ("PEP classes x", 5, 15.0)
+
+
+def test_jobs_of_exact_regressions_cost_both_hyperparameters_of_every_size(tmp_path):
+    lines = [
+        {"dataset": "synthetic", "split": split, "n_train": n, "seconds": seconds, "hyperparameters": name}
+        | {"outcome": "ok"}
+        for split in (0, 1)
+        for n, name, seconds in ((500, "true", 1.0), (500, "learned", 2.0), (1000, "learned", 40.0))
+    ]
+    saved(tmp_path, TOY, lines)
+    part = {"synthetic": {"splits": 1, "block": 1}}
+
+    def jobs(sizes, folder=tmp_path):
+        toy = {"splits": 15, "block": 10, "n_train": sizes}
+        pep = {"x": {"alphas": [1], "m": [4], "rows": part}}
+        return [job for job in costs({"toy": toy, "pep": pep}, folder).values() if job.part == "PEP toy"]
+
+    assert [(job.fits, job.seconds) for job in jobs([500, 1000])] == [(40, 430.0), (20, 215.0)]
+    assert [job.seconds for job in jobs([500])] == [30.0, 15.0]
+    assert [job.seconds for job in jobs([500], tmp_path / "nothing")] == [None, None]
+
+
+def test_trainings_cost_their_steps_at_the_same_power_if_there_are_such(tmp_path):
+    lines = [
+        {"dataset": "mnist", "alpha": alpha, "m": 8, "seed": 0, "steps": 100, "step": step, "outcome": "ok"}
+        | {"seconds": each * step}
+        for alpha, each in ((0.0, 1.0), (1.0, 3.0))
+        for step in (50, 100)
+    ]
+    saved(tmp_path, DIGITS, lines)
+    grid = {"alphas": [1, 0.5], "m": [8, 9], "seeds": 1, "steps": 10}
+    found = {
+        path.rpartition("/")[2]: job.seconds for path, job in costs({"mnist": {"x": grid}}, tmp_path).items()
+    }
+    assert found == {
+        "alpha1-m8-seed0.jsonl.gz": 30.0,
+        "alpha0.5-m8-seed0.jsonl.gz": 20.0,
+        "alpha1-m9-seed0.jsonl.gz": None,
+        "alpha0.5-m9-seed0.jsonl.gz": None,
+    }
+
+
+def test_jobs_of_table_1_cost_their_seeds_with_every_tuning(tmp_path):
+    folds = [{"seed": seed, "fold": fold} for seed in (0, 1) for fold in range(10)]
+    about = {"protocol": "as-released", "dataset": "wine12", "outcome": "ok", "lengthscale": "1"}
+    lines = [{**about, **fold, "method": "ep", "seconds": 2.0} for fold in folds]
+    lines += [{**about, **fold, "method": "ep-tune", "seconds": 3.0} for fold in folds]
+    study = FITS["as-released"]
+    saved(tmp_path, study, [{**line, **dict.fromkeys(study.gaps, None), **NO_PAIR} for line in lines])
+    part = {"methods": ["ep", "vb"], "rows": {"wine12": {"seeds": 5, "block": 5}}}
+    known, unknown = costs({"qp": {"as-released": part}}, tmp_path).values()
+    assert (known.part, known.fits) == ("QP as-released", 50)
+    np.testing.assert_allclose(known.seconds, 5 * 10 * (2.0 + 3.0))
+    assert unknown.seconds is None and unknown.fits == 50
+
+
+NO_PAIR = dict.fromkeys(("ratio_min", "ratio_median", "ratio_max"))
+
+
+def test_jobs_of_the_relaxed_paper(tmp_path):
+    """A split of heart costs 3 s and 5 s, with flips 40 s; choosing 60 s; two sets of five points 10 s."""
+    splits = [(0.0, 0, 1.0), (0.0, 0, 2.0), (0.0, 1, 5.0), (0.1, 0, 40.0)]
+    fits = [
+        {"dataset": "heart", "flips": flips, "split": split, "seconds": seconds, "method": f"m{k}"}
+        | {"outcome": "converged"}
+        for k, (flips, split, seconds) in enumerate(splits)
+    ]
+    saved(tmp_path, SPLITS, fits)
+    saved(tmp_path, CHOICES, [{"dataset": "heart", "method": f"m{s}", "seconds": s} for s in (20.0, 40.0)])
+    saved(tmp_path, POINTS, [{"set": k, "seconds": seconds} for k, seconds in ((-1, 4.0), (0, 6.0))])
+    sets = {
+        "heart": {"splits": 10, "block": 10, "flips": [0, 0.1, 0.3]},
+        "spam": {"splits": 1, "block": 1, "flips": [0]},
+    }
+    config = {"rep": {"points": {"sets": 4, "block": 4}, "sets": sets}}
+    found = {path.removeprefix("data/fits/rep/"): job for path, job in costs(config, tmp_path).items()}
+    assert {path: job.seconds for path, job in found.items()} == {
+        "points/000-003.jsonl.gz": 20.0,
+        "fits/heart-0/000-009.jsonl.gz": 40.0,
+        "fits/heart-0.1/000-009.jsonl.gz": 400.0,
+        "fits/heart-0.3/000-009.jsonl.gz": 160.0,
+        "fits/spam-0/000-000.jsonl.gz": None,
+        "choices/heart-0/000.jsonl.gz": 60.0,
+        "choices/heart-0.1/000.jsonl.gz": 60.0,
+        "choices/heart-0.3/000.jsonl.gz": 60.0,
+        "choices/spam-0/000.jsonl.gz": None,
+    }
+    assert {(job.part, job.fits) for job in found.values()} >= {
+        ("REP fits", 10),
+        ("REP choices", 1),
+        ("REP points", 4),
+    }
+    assert all(job.seconds is None for job in costs(config, tmp_path / "nothing").values())
+
+
+def test_the_text_counts_what_is_made_and_what_is_unknown(tmp_path):
+    made = store.write_text(tmp_path / "made", "")
+    jobs = [
+        plan.Cost("A", str(made), 10, 7200.0, 200.0, 1.0),
+        plan.Cost("A", str(tmp_path / "b"), 20, 3600.0, 100.0, 3.0),
+        plan.Cost("B", str(tmp_path / "c"), 5, None),
+    ]
+    head, _, a, b, both, _, note, meaning = plan.lines(jobs)
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in (head, a, b, both)]
+    assert cells[0] == list(plan.COLUMNS)
+    assert cells[1] == ["A", "2", "1", "30", "20", "3.0", "1.0", "60 min", "200 MB", "4.0 MB"]
+    assert cells[2] == ["B", "1", "1", "5", "5", "0.0+?", "0.0+?", "0 min", "?", "?"]
+    assert cells[3] == ["together", "3", "2", "35", "25", "3.0+?", "1.0+?", "60 min", "200 MB", "4.0+? MB"]
+    assert note.startswith("Of 1 jobs no fit was measured yet") and meaning.startswith("Memory:")
+    assert len({len(line) for line in (head, a, b, both)}) == 1
+    assert len(plan.lines(jobs[:2])) == 6
+
+
+MEASURED = """\
+target,seconds,peak_mb,kilobytes,date
+data/fits/pesc/searches/40/gp-0.jsonl.gz,30.0,100,1024,2026-01-01
+data/fits/pesc/accuracy/15/1d-1c.jsonl.gz,45.0,100,1024,2026-01-01
+data/fits/pep/m200/naval/00-00.jsonl.gz,,300,,2026-01-01
+data/fits/pep/small/boston/00-04.jsonl.gz,9.0,200,2048,2026-01-01
+data/fits/pep/small/yacht/00-09.jsonl.gz,9.0,150,4096,2026-01-01
+data/truth/pima.json.gz,9.0,120,1024,2026-01-01
+"""
+
+
+@pytest.fixture
+def seen(tmp_path):
+    return resources.read(store.write_text(tmp_path / "resources.csv", MEASURED))
+
+
+def test_jobs_whose_records_hold_no_times_cost_in_proportion(seen, tmp_path):
+    config = {"pesc": {"accuracy": {"problems": 5}, "searches": {"repeats": 2, "evaluations": 8}}}
+    found = {path.removeprefix("data/fits/pesc/"): job for path, job in costs(config, tmp_path, seen).items()}
+    assert {path: job.seconds for path, job in found.items() if job.seconds is not None} == {
+        "accuracy/5/1d-1c.jsonl.gz": 15.0,
+        "searches/8/gp-0.jsonl.gz": 6.0,
+        "searches/8/gp-1.jsonl.gz": 6.0,
+    }
+    assert len(found) == 4 + 4
+
+
+@pytest.mark.parametrize(
+    "path, memory, disk",
+    [
+        ("data/fits/pep/small/boston/05-09.jsonl.gz", 200, 2),  # the same data set
+        ("data/fits/pep/small/energy/00-04.jsonl.gz", 200, 3),  # the same grid
+        ("data/fits/pep/m200/kin8nm/00-00.jsonl.gz", 300, 3),  # its memory; sizes of the same study
+        ("data/fits/qp/as-released/coal/ep-000-001.jsonl.gz", None, None),  # of no other study
+        ("data/truth/coal.json.gz", 120, 1),
+    ],
+)
+def test_needs_are_those_of_the_nearest_measured_jobs(seen, tmp_path, path, memory, disk):
+    job = Job(path, "of no known kind", "", {}, (), part="A")
+    (needed,) = plan.costs([job], tmp_path, seen)
+    assert (needed.memory, needed.disk, needed.seconds) == (memory, disk, None)
+
+
+def test_without_measured_jobs_needs_are_unknown_and_damage_is_named(tmp_path):
+    assert resources.read(tmp_path / "none.csv") == NOTHING
+    with pytest.raises(RecordError, match="resources.csv: damaged"):
+        resources.read(store.write_text(tmp_path / "resources.csv", MEASURED.replace("100,", "much,")))
