@@ -129,7 +129,7 @@ def placed(tmp_path, name, variant="as-released", place=None):
 @pytest.mark.parametrize("name, variant", [("coal", "corrected"), ("wine13", "as-released")])
 def test_a_standard_file_of_another_set_or_variant_is_refused(tmp_path, name, variant):
     placed(tmp_path, name, variant, "as-released/coal")
-    with pytest.raises(data.DataError, match=rf"coal.h5 holds {name} \({variant}\)"):
+    with pytest.raises(data.DataError, match=f"coal.h5 is the file of set .{name}., variant {variant}"):
         made(tmp_path, COAL, "data/fits/qp/as-released/coal/ep-000-000.jsonl.gz")
 
 
