@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.evidence.claims import load
 from papers.evidence.grid import WIDTH, grid
 from papers.evidence.store import write_text
 from papers.qp.published import ROWS
@@ -32,16 +33,18 @@ if TYPE_CHECKING:
     Columns = dict[str, Callable[[ByMethod], str]]
 
 PARTS = ("train", "test")
-DECIDED = 2.0
+DECIDED = load()["QP10"].margin["standard_errors"]
 """Standard errors beyond which a comparison counts as decided."""
 
 COLUMNS = tuple(
     "row dataset method part n mean_rms mean_noise log_variance_bias log_variance_bias_se log_variance_rms "
-    "log_variance_noise closer_than_ep closer_low closer_high excess_over_ep excess_se ntll_exact "
-    "ntll_difference ntll_se evidence_exact evidence_error evidence_se r_hat_max effective_size_min".split()
+    "log_variance_noise above_exact below_exact closer_than_ep closer_low closer_high excess_over_ep "
+    "excess_se ntll_exact ntll_difference ntll_se evidence_exact evidence_error evidence_se "
+    "r_hat_max effective_size_min".split()
 )
-"""Columns of the summary. ``closer_than_ep``: share of latents whose variance is closer to the exact one
-than EP's, and the same counting only what is decided (low) or adding all that is not (high);
+"""Columns of the summary. ``above_exact``, ``below_exact``: share of latents whose variance is shown to lie
+there, by more than `DECIDED` standard errors; ``closer_than_ep``: share of latents whose variance is closer
+to the exact one than EP's, and the same counting only what is decided (low) or adding all that is not (high);
 ``excess_over_ep``: mean squared log-variance error minus EP's; ``ntll_exact`` (test rows) and
 ``evidence_exact`` (train rows): under the exact posterior, nats; ``ntll_difference`` and ``evidence_error``:
 the method's minus these."""
@@ -118,6 +121,8 @@ def _line(record: dict[str, Any], method: str, part: str) -> dict[str, Any]:
         "log_variance_bias_se": noise.mean(),
         "log_variance_rms": _rms(ratios),
         "log_variance_noise": _rms(noise),
+        "above_exact": np.mean(ratios > DECIDED * noise),
+        "below_exact": np.mean(ratios < -DECIDED * noise),
         "r_hat_max": truth["r_hat_max"],
         "effective_size_min": min(truth["effective_size"]),
     }
