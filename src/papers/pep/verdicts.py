@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from papers.evidence.audit import Chapter
 from papers.evidence.study import Study
-from papers.evidence.verdicts import Block, Finding
+from papers.evidence.verdicts import Block, finding
 from papers.pep import banana, claims, dense, digits_results, limits, words
 from papers.pep.published import Printed
 from papers.pep.records import BANANA, DENSE, DIGITS, LIMITS
@@ -76,7 +76,7 @@ STUDIED = {
 def chapter(evidence: Evidence) -> Chapter:
     """Every claim."""
     findings = [
-        Finding(name, protocol, tuple(blocks))
+        finding(name, protocol, blocks)
         for name, judge in CLAIMS.items()
         for protocol, blocks in judge(evidence).items()
     ]
