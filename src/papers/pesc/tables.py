@@ -37,9 +37,9 @@ maximum over the inputs is that of the truth."""
 OUTSIDE = f"""\
 The problems with a moment outside the tolerances ({MEAN:g} standard deviations, {100 * SD:g} %), by cause:
 the step that alone is outside, both steps, or neither alone (sum). On how many the moment furthest outside is
-one of f, and on how many it is nearer to x* than {AWAY:g} lengthscales; medians over them of the largest error
-of a mean and of a standard deviation, of the same of each step alone, and with g exact in the last factor; on
-how many that is within."""
+one of f, and on how many it is nearer to x* than {AWAY:g} lengthscales; medians over them of the largest
+error of a mean and of a standard deviation, of the same of each step alone, and with g exact in the last
+factor; on how many that is within."""
 REGRET = """\
 Objective minus the constrained minimum after so many evaluations, median [quartiles] over repeats: at the
 place the model recommends, and the best feasible observation. A recommended place that is not feasible, and
