@@ -248,11 +248,10 @@ def test_parameters_are_chosen_on_the_other_half():
     first = table["set"].between(0, 19)
     lucky = first & (table["value"] == PENALTIES[0]) & (table["method"] == "rep-as-described")
     table.loc[lucky, ["mean_error", "covariance_error"]] *= 1e-3
-    halves = points_claims._halves(range(40))
     logs = points_claims._logs(table)
-    chosen = points_claims._picks(logs, halves, ("rep-as-described",))
+    crossed, chosen = points_claims._crossed(logs, ("rep-as-described",))
     assert chosen[0] == ("rep-as-described", PENALTIES[0])
-    crossed = points_claims._crossed(logs, halves, chosen)["mean_error"]
+    crossed = crossed["mean_error"]
     own = logs["mean_error"]["rep-as-described", PENALTIES[0]]
     assert not np.any(np.isclose(crossed.loc[:19], own.loc[:19]))
     assert np.allclose(crossed.loc[20:], own.loc[20:])
