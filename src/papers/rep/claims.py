@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CLAIMS = of_paper("REP")
 ERROR_MARGIN = CLAIMS["REP4"].margin["test_error"]
 SWEEPS_MARGIN, SOMETIMES = (CLAIMS["REP3"].margin[name] for name in ("sweeps", "sometimes"))
-FEWEST = 5
+FEWEST = int(CLAIMS["REP3"].margin["fewest"])
 """Differences a test needs: a few numbers of sweeps may all differ by the same, which no t test can judge."""
 
 EP, PEP, SPAM = "ep", "pep", "spam"

@@ -15,7 +15,7 @@ import numpy as np
 from papers.evidence.comparisons import Draft, Group, tested
 from papers.evidence.verdicts import NO, YES, Block, Inference, Line
 from papers.rep.claims import CLAIMS, DESCRIBED, Protocol, draft
-from papers.rep.points import EXACT, PENALTIES, PRINTED_PEP, TOLERANCE
+from papers.rep.points import EXACT, PENALTIES, PRINTED_PEP
 from tilted.inference.textbook import CONVERGED
 
 if TYPE_CHECKING:
@@ -26,16 +26,11 @@ if TYPE_CHECKING:
 
 ERRORS = {"mean_error": "mean", "covariance_error": "covariance"}
 PEPS = ("pep", PRINTED_PEP)
-MARGIN = CLAIMS["REP1"].margin["log_error"]
-"""Smallest ratio of errors that matters, as a logarithm."""
+MARGIN, WIDE, WIDE_MARGIN = (CLAIMS["REP1"].margin[name] for name in ("log_error", "wide", "decades"))
+"""Smallest ratio of errors that matters, as a logarithm; decades of c that are a wide range, and the smallest
+difference of decades that matters."""
 
-WIDE = 1.0
-"""Decades of c that are a wide range."""
-
-WIDE_MARGIN = 0.1
-"""Smallest difference of decades that matters."""
-
-SAME = 100 * TOLERANCE
+SAME = CLAIMS["REP2"].margin["mean"]
 """Largest difference of posterior means that two fits stopped at the tolerance may have."""
 
 TEST = "paired t over random sets of log error ratios, Holm; parameters chosen on the other half"
