@@ -170,8 +170,8 @@ def _points(job: Job, known: Known) -> float | None:
 
 def _family(job: Job, known: Known) -> float | None:
     problems = job.parameters["problems"]
-    like = job.path.replace(f"/accuracy/{problems}/", f"/accuracy/{accuracy.NUMBER}/")
-    return _times(problems / accuracy.NUMBER, known.seen.seconds.get(like))
+    like = job.path.replace(f"/accuracy/{problems}/", f"/accuracy/{accuracy.MEASURED}/")
+    return _times(problems / accuracy.MEASURED, known.seen.seconds.get(like))
 
 
 def _search(job: Job, known: Known) -> float | None:
