@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from papers.data.classification import RELEASED
 from papers.evidence.audit import Chapter
 from papers.evidence.study import Study
-from papers.evidence.verdicts import Block, Finding
+from papers.evidence.verdicts import Block, finding
 from papers.pep import banana, contests, dense, digits_results, limits, synthetic
 from papers.pep.published import Printed
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, LIMITS
@@ -79,7 +79,7 @@ STUDIED = {"PEP8": LIMITS, "PEP9": DENSE, "PEP10": BANANA, "PEP11": DIGITS}
 def chapter(evidence: Evidence) -> Chapter:
     """Every claim."""
     findings = [
-        Finding(name, protocol, tuple(blocks))
+        finding(name, protocol, blocks)
         for name, judge in CLAIMS.items()
         for protocol, blocks in judge(evidence).items()
     ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from papers.evidence.audit import Chapter
-from papers.evidence.verdicts import NO, SHOWN, YES, Block, Finding, Inference, Line
+from papers.evidence.verdicts import NO, SHOWN, YES, Block, Inference, Line, finding
 from papers.pesc.accuracy import AWAY, CLAIMS, MEAN, SD
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def chapter(lines: pd.DataFrame, note: Sequence[str] = ()) -> Chapter:
     """Every claim, from the lines of the study of accuracy, with a note about their standing."""
     judged = {"PESC1": _posterior, "PESC2": _converged, "PESC3": _predictive}
     findings = [
-        Finding(name, PROTOCOL, (judge(lines) if len(lines) else _missing(),))
+        finding(name, PROTOCOL, [judge(lines) if len(lines) else _missing()])
         for name, judge in judged.items()
     ]
     return Chapter(HEADING, findings, LEGEND, dict.fromkeys(judged, note))

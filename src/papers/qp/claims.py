@@ -19,7 +19,7 @@ from papers.evidence.audit import Chapter
 from papers.evidence.comparisons import Score, not_lower, noticeably_higher, shown, similar
 from papers.evidence.grid import counted
 from papers.evidence.statistics import ALPHA
-from papers.evidence.verdicts import MISSING, NO, YES, Block, Finding, Inference, Line
+from papers.evidence.verdicts import MISSING, NO, YES, Block, Finding, Inference, Line, finding
 from papers.qp import claims_projection, lookup_effect, pairs, protocols, timing
 from papers.qp.fits import task_of
 from papers.qp.lines import FAILED, OK
@@ -328,7 +328,7 @@ def judge(evidence: Evidence) -> list[Finding]:
     fits = evidence.fits
     by_protocol = {name: fits[fits["protocol"] == name] for name in protocols.names()}
     return [
-        Finding(claim, name, tuple(blocks(ours, evidence, name)))
+        finding(claim, name, blocks(ours, evidence, name))
         for claim, blocks in CLAIMS.items()
         for name, ours in by_protocol.items()
     ]
