@@ -77,6 +77,10 @@ class Line:
     p_sign, p_signed_rank : float
         Over seeds.
     note : str
+    margin : float
+        The smallest effect that matters.
+    says : str
+        Which rule of `papers.evidence.comparisons` judged it, such as ``higher``.
     """
 
     row: str
@@ -91,6 +95,8 @@ class Line:
     p_sign: float = math.nan
     p_signed_rank: float = math.nan
     note: str = ""
+    margin: float = math.nan
+    says: str = ""
 
 
 @dataclass(frozen=True)
