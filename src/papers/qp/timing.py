@@ -3,7 +3,8 @@
 The paper says that with lookup tables both take almost the same time [Zhang 2020, appendix J], of its code on
 its machine. What of it is in the algorithm, the sweeps and what a sweep costs, is measured here: EP is tuned
 once a fold and then every method infers at these hyperparameters alone, to the protocol's own tolerance.
-(Times in the records of the full runs include the search for hyperparameters.) Times are processor seconds, the best of a few repeats; run it on an otherwise idle machine.
+(Times in the records of the full runs include the search for hyperparameters.) Times are processor seconds,
+the best of a few repeats; run it on an otherwise idle machine.
 """
 
 from __future__ import annotations
