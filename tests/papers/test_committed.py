@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("README.md", *(f"docs/{n}.md" for n in ("differences", "fidelity", "results", "which-method")))
+DOCUMENTS = (
+    "README.md",
+    *(f"docs/{n}.md" for n in ("differences", "fidelity", "pep", "results", "table1", "which-method")),
+)
 IGNORED = "report.html"  # with every figure inside; not committed
 
 
