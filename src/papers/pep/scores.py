@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.data import classification, regression
+from papers.evidence import claims
 from papers.evidence.comparisons import Score
 from papers.evidence.grid import counted
 from papers.evidence.spans import spans
@@ -44,12 +45,15 @@ NAMES = {
 ENDS = {"0": "VFE", "1": "EP"}
 """Powers that have a name."""
 
-SMSE = Score("smse", "SMSE", "relative", 1e-3)
-SMLL = Score("smll", "SMLL", "nats", 1e-3)
-NLML = Score("nlml", "NLML", "nats", 1e-3)
+SYNTHETIC_MARGIN, EVIDENCE_MARGIN, CLASS_MARGIN = (
+    claims.load()[name].margin for name in ("PEP1", "PEP2", "PEP7")
+)
+SMSE = Score("smse", "SMSE", "relative", SYNTHETIC_MARGIN["log_smse"])
+SMLL = Score("smll", "SMLL", "nats", SYNTHETIC_MARGIN["smll"])
+NLML = Score("nlml", "NLML", "nats", EVIDENCE_MARGIN["nlml"])
 PREDICTIVE = (SMSE, SMLL)
-ERROR = Score("error", "Error", "error", 5e-4)
-NLL = Score("nll", "NLL", "nats", 1e-3)
+ERROR = Score("error", "Error", "error", CLASS_MARGIN["error"])
+NLL = Score("nll", "NLL", "nats", CLASS_MARGIN["nll"])
 
 
 def name_of(dataset: str) -> str:
