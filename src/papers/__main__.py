@@ -243,7 +243,7 @@ def _tables(arguments: argparse.Namespace) -> int:
         table = Path(arguments.tables, "differences.csv")
         differences.write_all(arguments.records, table, "docs/differences.md")
         for document in DOCUMENTS:
-            excerpt.refresh(document, arguments.tables)
+            excerpt.refresh(document, arguments.tables, arguments.records)
     for line in loud:
         print(f"tilted: {line}", file=sys.stderr)
     print(f"Tables: {arguments.tables}, figures: {arguments.figures}")

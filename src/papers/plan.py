@@ -227,15 +227,15 @@ def costs(jobs: Iterable[Job], folder: str | Path, seen: resources.Seen) -> list
     RecordError
         A damaged record.
     """
-    known, found = Known(folder, seen), []
+    known, costs = Known(folder, seen), []
     for job in jobs:
         if job.kind in APART:
             continue
         seconds = COSTS[job.kind](job, known) if job.kind in COSTS else seen.seconds.get(job.path)
         memory, sizes = (resources.alike(job.path, needs) for needs in (seen.memory, seen.kilobytes))
         disk = sum(sizes) / len(sizes) / 1024 if sizes else None
-        found.append(Cost(job.part, job.path, job.fits, seconds, max(memory, default=None), disk))
-    return found
+        costs.append(Cost(job.part, job.path, job.fits, seconds, max(memory, default=None), disk))
+    return costs
 
 
 def lines(jobs: list[Cost]) -> list[str]:
