@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 USER_ERRORS = (ValueError, OSError)
 PAPERS = ("qp", "pep", "rep", "pesc")
-DOCUMENTS = ("README.md", "docs/fidelity.md", "docs/results.md", "docs/which-method.md")  # quote tables
+QUOTING = ("fidelity", "results", "vb-column", "which-method")
+DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING))  # quote tables
 
 
 def main(argv: list[str] | None = None) -> int:
