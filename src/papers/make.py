@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import audit, page, style
+from papers.evidence import audit, bayesian, page, style
 from papers.pep import artifacts as pep
 from papers.pesc import artifacts as pesc
 from papers.qp import artifacts as qp
@@ -57,6 +57,7 @@ def write_all(
     papers = [first, *others]
     chapters = [chapter for paper in papers for chapter in paper.audit]
     audit.write(chapters, tables)
+    bayesian.write(chapters, tables)
     page.write_html(tables / REPORT, front, [part for paper in others for part in paper.report])
     return [line for paper in papers for line in paper.loud]
 

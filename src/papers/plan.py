@@ -170,8 +170,8 @@ def _points(job: Job, known: Known) -> float | None:
 
 def _family(job: Job, known: Known) -> float | None:
     problems = job.parameters["problems"]
-    like = job.path.replace(f"/accuracy/{problems}/", f"/accuracy/{accuracy.NUMBER}/")
-    return _times(problems / accuracy.NUMBER, known.seen.seconds.get(like))
+    like = job.path.replace(f"/accuracy/{problems}/", f"/accuracy/{accuracy.MEASURED}/")
+    return _times(problems / accuracy.MEASURED, known.seen.seconds.get(like))
 
 
 def _search(job: Job, known: Known) -> float | None:
@@ -227,15 +227,15 @@ def costs(jobs: Iterable[Job], folder: str | Path, seen: resources.Seen) -> list
     RecordError
         A damaged record.
     """
-    known, found = Known(folder, seen), []
+    known, costs = Known(folder, seen), []
     for job in jobs:
         if job.kind in APART:
             continue
         seconds = COSTS[job.kind](job, known) if job.kind in COSTS else seen.seconds.get(job.path)
         memory, sizes = (resources.alike(job.path, needs) for needs in (seen.memory, seen.kilobytes))
         disk = sum(sizes) / len(sizes) / 1024 if sizes else None
-        found.append(Cost(job.part, job.path, job.fits, seconds, max(memory, default=None), disk))
-    return found
+        costs.append(Cost(job.part, job.path, job.fits, seconds, max(memory, default=None), disk))
+    return costs
 
 
 def lines(jobs: list[Cost]) -> list[str]:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from papers.evidence import claims
 from papers.evidence.grid import WIDTH, grid
 from papers.evidence.store import write_text
-from papers.evidence.verdicts import MISSING, NO, SHOWN, UNDECIDED, UNTESTABLE, YES, Block, Finding, Line
+from papers.evidence.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Line
 
 if TYPE_CHECKING:
     from papers.evidence.verdicts import Inference
 
-COLUMNS = tuple("id paper protocol verdict effect interval test n note".split())
+COLUMNS = tuple("id paper protocol verdict yes no undecided no_data effect interval test n note".split())
 SAMPLE = ("low", "high", "p", "p_holm", "p_equivalent", "status")
 ROW_COLUMNS = (
     "id", "protocol", "block", "row", "quantity", "unit", "effect", "sd", *SAMPLE,
@@ -42,9 +42,10 @@ UNITS = {
 SCORED = ["sd", "On sample, 95 %", "p", "Equiv. p", "Generalising, 95 %", "p"]
 
 LEGEND = """\
-A verdict comes from rows. Holds: every row is yes; in part: the majority; does not hold: no majority even
-if every row without data were yes; not testable: rows without data would decide. An undecided row does not
-count for the claim. In brackets: rows that are yes, of all, or, where some are undecided, how many are what.
+A verdict comes from rows, of which each is yes, no, undecided or without data, and is the first of these that
+is true. Not testable: no data could decide. Not enough run: below the least that may decide, which the claim
+names. Does not hold: no on at least half of the rows; on one if the claim says always, never or every. Holds:
+yes on every row. Holds in part: on more than half. Undecided: otherwise. The counts stand in brackets.
 The verdict is about this sample (the data sets as they are; chance is in the splits, seeds are
 independent); what a new data set of the same kind would be expected to show, the generalising estimate,
 stands beside it in the row tables and is much less certain. Tests, margins and the rule are explained in
@@ -103,17 +104,18 @@ def _summary(finding: Finding) -> tuple[object, ...]:
     """A line of audit.csv: the numbers are of the row on which the claim is worst off."""
     block, line = finding.blocks[0], finding.blocks[0].decisive
     paper = claims.load()[finding.id].paper
-    note = _note(finding)
+    statuses = list(block.rows().values())
+    counts = [statuses.count(name) for name in (YES, NO, UNDECIDED, MISSING)]
+    judged = (finding.id, paper, finding.protocol, finding.verdict, *counts)
     if line is None:
-        return (finding.id, paper, finding.protocol, finding.verdict, "", "", block.test, 0, note)
+        return (*judged, "", "", block.test, 0, _note(finding))
     interval = f"[{line.sample.low:.6g}, {line.sample.high:.6g}]"
-    effect = f"{line.effect:.6g}"
-    return (finding.id, paper, finding.protocol, finding.verdict, effect, interval, block.test, line.n, note)
+    return (*judged, f"{line.effect:.6g}", interval, block.test, line.n, _note(finding))
 
 
 def _note(finding: Finding) -> str:
     block, line = finding.blocks[0], finding.blocks[0].decisive
-    parts = [f"{block.name}: {_counts(block)}"]
+    parts = [f"{block.name}: {_counts(block)}", *_why_not(block)]
     if line is not None:
         parts.append(f"numbers of the worst row, {line.row} ({line.quantity}, {line.unit})")
     parts += [block.remark] if block.remark else []
@@ -127,6 +129,14 @@ def _counts(block: Block) -> str:
     statuses = list(block.rows().values())
     others = [f"{name} on {n}" for name in (NO, UNDECIDED, MISSING) if (n := statuses.count(name))]
     return ", ".join([f"{YES} on {statuses.count(YES)} of {len(statuses)} rows", *others])
+
+
+def _why_not(block: Block) -> list[str]:
+    """Why nothing was decided, where the verdict is that."""
+    if block.untestable:
+        return [f"not testable: {block.untestable}"]
+    short = [f"{name} {n} of {least}" for name, (n, least) in block.lacking.items()]
+    return [f"below what the rule asks for: {', '.join(short)}"] if short else []
 
 
 def _rows(findings: Iterable[Finding]) -> Iterable[tuple[object, ...]]:
@@ -155,38 +165,53 @@ def markdown(chapters: Sequence[Chapter]) -> str:
 def _overview(chapter: Chapter) -> list[str]:
     protocols = list(dict.fromkeys(finding.protocol for finding in chapter.findings))
     cells = []
-    for name, part in _by_claim(chapter).items():
-        found = {finding.protocol: _short(finding) for finding in part}
-        cells.append((name, claims.load()[name].title, *(found.get(protocol, "") for protocol in protocols)))
+    for name, findings in _by_claim(chapter).items():
+        verdicts = {finding.protocol: _short(finding) for finding in findings}
+        cells.append(
+            (name, claims.load()[name].title, *(verdicts.get(protocol, "") for protocol in protocols))
+        )
     return grid(("", "Claim", *protocols), "l" * (2 + len(protocols)), cells)
 
 
 def _by_claim(chapter: Chapter) -> dict[str, list[Finding]]:
-    found: dict[str, list[Finding]] = {}
+    by_claim: dict[str, list[Finding]] = {}
     for finding in chapter.findings:
-        found.setdefault(finding.id, []).append(finding)
-    return found
+        by_claim.setdefault(finding.id, []).append(finding)
+    return by_claim
 
 
 def _claims(chapter: Chapter) -> str:
     """Every claim of a paper with its rows."""
     lines: list[str] = []
-    for name, part in _by_claim(chapter).items():
+    for name, findings in _by_claim(chapter).items():
         claim = claims.load()[name]
         lines += [f"## {name}: {claim.title}", ""]
         lines += _wrapped(f"The paper ({claim.where}): {claim.wording}.") + [""]
-        lines += _wrapped(claim.rule) + [""]
+        lines += _wrapped(f"{claim.rule} {_asked(claim)}") + [""]
+        lines += (
+            _wrapped(f"Changed after the numbers were seen: {claim.changed}") + [""] if claim.changed else []
+        )
         lines += [*chapter.notes[name], ""] if chapter.notes.get(name) else []
-        for finding in part:
+        for finding in findings:
             lines += _section(finding)
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _asked(claim: claims.Claim) -> str:
+    """Whether one row decides, and the least that may."""
+    universal = "One row that is no decides." if claim.universal else ""
+    asked = [_least("", claim.coverage), *(_least(f"under {p}, ", c) for p, c in claim.coverage_of.items())]
+    least = "; ".join(filter(None, asked))
+    return " ".join(filter(None, [universal, f"It takes at least {least}." if least else ""]))
+
+
+def _least(where: str, coverage: Mapping[str, int]) -> str:
+    return where + ", ".join(f"{n} {name}" for name, n in coverage.items()) if coverage else ""
+
+
 def _short(finding: Finding) -> str:
-    """The verdict and its rows; where some are undecided, those that are no apart from them."""
+    """The verdict and how many rows are what."""
     statuses = list(finding.blocks[0].rows().values())
-    if UNDECIDED not in statuses:
-        return f"{finding.verdict} ({statuses.count(YES)}/{len(statuses)})"
     names = (YES, NO, UNDECIDED, *([MISSING] if MISSING in statuses else []))
     counts = ", ".join(f"{statuses.count(name)} {name}" for name in names)
     return f"{finding.verdict} ({counts} of {len(statuses)})"
@@ -195,7 +220,7 @@ def _short(finding: Finding) -> str:
 def _section(finding: Finding) -> list[str]:
     lines = [f"### {finding.id}, {finding.protocol}: {finding.verdict}", ""]
     for k, block in enumerate(finding.blocks):
-        tested = [line for line in block.lines if _is_shown(line, block)]
+        tested = [line for line in block.lines if line.sample.status != MISSING]
         if k and not tested:
             continue
         lines += _wrapped(_paragraph(block)) + [""]
@@ -206,19 +231,14 @@ def _section(finding: Finding) -> list[str]:
     return lines
 
 
-def _is_shown(line: Line, block: Block) -> bool:
-    """Rows that do not suffice for a verdict are in ``audit_rows.csv`` only."""
-    return line.sample.status == SHOWN if block.verdict == UNTESTABLE else line.sample.status != MISSING
-
-
 def _absent(lines: Iterable[Line]) -> Iterable[str]:
     """What there is no data on, a sentence for each reason and set of rows."""
     rows: dict[tuple[str, str], dict[str, None]] = {}
     for line in lines:
         rows.setdefault((line.quantity, line.note), {})[line.row] = None
     quantities: dict[tuple[str, str], list[str]] = {}
-    for (quantity, note), found in rows.items():
-        quantities.setdefault((note, ", ".join(found)), []).append(quantity)
+    for (quantity, note), names_of_rows in rows.items():
+        quantities.setdefault((note, ", ".join(names_of_rows)), []).append(quantity)
     for (note, where), names in quantities.items():
         yield f"No data on {' and '.join(names)}{f' ({note})' if note else ''}: {where}."
 
@@ -226,8 +246,8 @@ def _absent(lines: Iterable[Line]) -> Iterable[str]:
 def _paragraph(block: Block) -> str:
     line = block.decisive
     name = block.name.replace("*", r"\*")  # x* is no emphasis
-    parts = [f"**{name}: {block.verdict}**, {_counts(block)}"]
-    if line is not None and block.verdict != UNTESTABLE:
+    parts = [f"**{name}: {block.verdict}**, {_counts(block)}", *_why_not(block)]
+    if line is not None:
         numbers = f"{_number(line.effect, line.unit)} {_interval(line.sample, line)} {UNITS[line.unit][1]}"
         parts.append(f"worst off on {line.row}: {line.quantity}, {numbers.rstrip()}")
     parts += [block.remark] if block.remark else []

@@ -26,7 +26,14 @@ class Claim(NamedTuple):
     margin : mapping
         Smallest effects that matter and other numbers of the rule.
     coverage : mapping
-        The least that may decide it, such as ``sets`` or ``seeds``.
+        The least that may decide it: ``rows`` with data, ``units`` behind each (seeds, splits, problems),
+        and others that the paper's judges count, such as ``sets``.
+    coverage_of : mapping
+        Protocol -> what of ``coverage`` is different there.
+    universal : bool
+        It says always, never or every: one row that is no decides.
+    changed : str
+        What of the rule was changed after the numbers were seen, and the verdicts before and after.
     """
 
     paper: str
@@ -36,6 +43,13 @@ class Claim(NamedTuple):
     rule: str
     margin: Mapping[str, float]
     coverage: Mapping[str, int]
+    coverage_of: Mapping[str, Mapping[str, int]] = {}
+    universal: bool = False
+    changed: str = ""
+
+    def needs(self, protocol: str) -> dict[str, int]:
+        """The least that may decide it under a protocol."""
+        return {**self.coverage, **self.coverage_of.get(protocol, {})}
 
 
 @lru_cache(maxsize=1)

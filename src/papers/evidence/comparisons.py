@@ -11,7 +11,8 @@ status, from the estimate of its effect and the smallest effect m that matters, 
                to be within ±m (Holm)
 ``noticeably_higher``  no if it is shown to be within ±m; elsewhere as ``higher``
 
-and else undecided.
+and else undecided, as is a line from fewer than three units, or from too few that are all equal
+(`Estimate.is_sound`).
 """
 
 from __future__ import annotations
@@ -122,11 +123,12 @@ class Draft:
     fewest: int = 2
 
     def estimates(self) -> tuple[Estimate | None, Estimate | None]:
-        """On this sample, and generalising; None with too few units."""
+        """On this sample, and generalising; None with too few units, or equal overlapping ones."""
         sample = estimate(self.sample, self.fewest)
         if not isinstance(self.general, Resampled):
             return sample, estimate(self.general, self.fewest)
-        return sample, sample and statistics.corrected_resampled_t(*self.general)
+        general = sample and statistics.corrected_resampled_t(*self.general)
+        return sample, general if general and general.standard_error else None
 
 
 def missing(row: str, quantity: str, unit: str, note: str) -> Draft:
@@ -170,14 +172,14 @@ def _inferences(
     members = [
         (draft, estimate)
         for draft, estimate, is_member in zip(family, estimates, adjusted, strict=True)
-        if is_member and estimate is not None
+        if is_member and estimate is not None and estimate.is_sound
     ]
     different = iter(statistics.holm([e.p_different() for _, e in members]).tolist())
     equivalent = iter(statistics.holm([e.p_equivalent(draft.margin) for draft, e in members]).tolist())
     inferences = []
     for draft, estimate, is_member in zip(family, estimates, adjusted, strict=True):
-        if estimate is None:
-            inferences.append(Inference())
+        if estimate is None or not estimate.is_sound:
+            inferences.append(Inference() if estimate is None else Inference(UNDECIDED))
             continue
         holm = next(different) if is_member else math.nan
         holm_equivalent = next(equivalent) if is_member else math.nan
@@ -198,6 +200,8 @@ def _line(draft: Draft, sample: Inference, general: Inference) -> Line:
         few = counted(len(draft.sample), draft.of) if len(draft.sample) else "not run"
         return Line(draft.row, draft.quantity, draft.unit, note=draft.note or few)
     estimated = statistics.paired_t(draft.sample)
+    alike = "" if estimated.sd else " of one value"
+    refused = "" if estimated.is_sound else f"no interval from {counted(estimated.n, draft.of)}{alike}"
     return Line(
         row=draft.row,
         quantity=draft.quantity,
@@ -210,7 +214,9 @@ def _line(draft: Draft, sample: Inference, general: Inference) -> Line:
         n_folds=draft.n,
         p_sign=statistics.p_sign(draft.sample),
         p_signed_rank=statistics.p_signed_rank(draft.sample),
-        note=draft.note,
+        note="; ".join(filter(None, [draft.note, refused])),
+        margin=draft.margin,
+        says=draft.judge.__name__,
     )
 
 

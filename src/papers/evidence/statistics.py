@@ -32,12 +32,15 @@ ALPHA = 1.0 - LEVEL
 class Estimate:
     """A mean difference whose error, divided by ``standard_error``, is t-distributed.
 
+    Differences that are all equal have no spread to estimate an error from: their p-values are those of the
+    exact sign test of n units, and their interval, that of the median, exists from six units on (`is_sound`).
+
     Attributes
     ----------
     mean, sd : float
         Of the ``n`` differences (sd with n - 1), in their unit.
     standard_error : float
-        0 if the differences are all equal; then every test is decided by the mean alone.
+        0 if the differences are all equal.
     df : int
         Degrees of freedom.
     """
@@ -59,12 +62,16 @@ class Estimate:
         """Two-sided p-value of no difference."""
         from scipy import stats
 
+        if self.standard_error == 0:
+            return min(1.0, 2.0 * self.p_above(0.0), 2.0 * self._p_below(0.0))
         return float(2.0 * stats.t.sf(abs(self._t(0.0)), self.df))
 
     def p_above(self, bound: float) -> float:
         """One-sided p-value of "the difference is at most ``bound``"."""
         from scipy import stats
 
+        if self.standard_error == 0:
+            return 0.5**self.n if self.mean > bound else 1.0
         return float(stats.t.sf(self._t(bound), self.df))
 
     def p_equivalent(self, margin: float) -> float:
@@ -77,16 +84,23 @@ class Estimate:
         """
         if not margin > 0:
             raise ValueError(f"an equivalence margin is positive, got {margin}")
+        return max(self.p_above(-margin), self._p_below(margin))
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether an interval means something: three units or, where all are equal, so many that a sign test
+        could reject."""
+        return self.n >= 3 and (self.standard_error > 0 or 2.0 * 0.5**self.n <= ALPHA)
+
+    def _p_below(self, bound: float) -> float:
         from scipy import stats
 
-        below = float(stats.t.cdf(self._t(margin), self.df))
-        return max(self.p_above(-margin), below)
+        if self.standard_error == 0:
+            return 0.5**self.n if self.mean < bound else 1.0
+        return float(stats.t.cdf(self._t(bound), self.df))
 
     def _t(self, bound: float) -> float:
-        distance = self.mean - bound
-        if self.standard_error > 0:
-            return distance / self.standard_error
-        return math.copysign(math.inf, distance) if distance else 0.0
+        return (self.mean - bound) / self.standard_error
 
 
 def paired_t(differences: ArrayLike) -> Estimate:

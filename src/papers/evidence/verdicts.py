@@ -1,39 +1,47 @@
 """From rows to a verdict.
 
 Each row of a claim is ``yes`` (the numbers show what the claim says), ``no`` (they show the contrary),
-``undecided`` (they show neither, which does not count for the claim) or ``no data``. Of all rows the claim
-speaks of:
+``undecided`` (they show neither) or ``no data``. The verdict is the first of these that is true:
 
-============== ==================================================================
-holds          every row is yes
-holds in part  the majority is yes
-does not hold  no majority, even if every row without data were yes
-not testable   otherwise: rows without data would decide
-============== ==================================================================
+================ ======================================================================================
+not testable     no data could decide, and the block says why
+not enough run   below the least that may decide (``coverage`` of the claim), or no row has data
+does not hold    a universal claim ("always", "never", "every") with one row no; any other with no on at
+                 least half of its rows
+holds            every row is yes
+holds in part    more than half of the rows are yes
+undecided        otherwise
+================ ======================================================================================
+
+Rows without data are rows: they are neither yes nor no.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from papers.evidence import claims
 
 YES, NO, UNDECIDED, MISSING, SHOWN = "yes", "no", "undecided", "no data", "shown only"
-HOLDS, IN_PART, FAILS, UNTESTABLE = "holds", "holds in part", "does not hold", "not testable"
-VERDICTS = (HOLDS, IN_PART, FAILS, UNTESTABLE)
+HOLDS, IN_PART, FAILS = "holds", "holds in part", "does not hold"
+NOT_RUN, UNTESTABLE = "not enough run", "not testable"
+VERDICTS = (HOLDS, IN_PART, UNDECIDED, FAILS, NOT_RUN, UNTESTABLE)
 _STRONGEST = (NO, MISSING, UNDECIDED, YES)
 
 
-def verdict(statuses: Iterable[str]) -> str:
-    """The verdict on a claim from the statuses of its rows; an undecided row does not count for it."""
-    found = list(statuses)
-    yes, total = found.count(YES), len(found)
-    open_rows = found.count(MISSING)
-    if total and yes == total:
+def verdict(statuses: Iterable[str], universal: bool = False) -> str:
+    """The verdict on a claim from the statuses of its rows, of which there are enough."""
+    rows = list(statuses)
+    yes, no = rows.count(YES), rows.count(NO)
+    if rows.count(MISSING) == len(rows):
+        return NOT_RUN
+    if no and (universal or 2 * no >= len(rows)):
+        return FAILS
+    if yes == len(rows):
         return HOLDS
-    if 2 * yes > total:
-        return IN_PART
-    return FAILS if total and 2 * (yes + open_rows) <= total else UNTESTABLE
+    return IN_PART if 2 * yes > len(rows) else UNDECIDED
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,10 @@ class Line:
     p_sign, p_signed_rank : float
         Over seeds.
     note : str
+    margin : float
+        The smallest effect that matters.
+    says : str
+        Which rule of `papers.evidence.comparisons` judged it, such as ``higher``.
     """
 
     row: str
@@ -83,6 +95,8 @@ class Line:
     p_sign: float = math.nan
     p_signed_rank: float = math.nan
     note: str = ""
+    margin: float = math.nan
+    says: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,7 +114,15 @@ class Block:
     support : callable
         Effect -> number that is smallest where the claim is worst off.
     remark : str
-        What else a reader has to know; the reason where nothing could be tested.
+        What else a reader has to know; the reason where nothing was run.
+    covered : mapping
+        How much of what was run, beside ``rows`` and ``units`` (`coverage`), such as ``sets``.
+    untestable : str
+        Why no data could decide; empty where some could.
+    universal : bool
+        One row that is no decides; set by `finding`.
+    needs : mapping
+        The least that may decide; set by `finding`.
     """
 
     name: str
@@ -108,25 +130,47 @@ class Block:
     lines: tuple[Line, ...]
     support: Callable[[float], float]
     remark: str = ""
+    covered: Mapping[str, int] = field(default_factory=dict)
+    untestable: str = ""
+    universal: bool = False
+    needs: Mapping[str, int] = field(default_factory=dict)
 
     def rows(self, general: bool = False) -> dict[str, str]:
         """Row -> status, without the rows that are shown only."""
-        found: dict[str, list[str]] = {}
+        statuses: dict[str, list[str]] = {}
         for line in self.lines:
             status = (line.general if general else line.sample).status
             if line.sample.status != SHOWN:
-                found.setdefault(line.row, []).append(status)
-        return {row: min(part, key=_STRONGEST.index) for row, part in found.items()}
+                statuses.setdefault(line.row, []).append(status)
+        return {row: min(several, key=_STRONGEST.index) for row, several in statuses.items()}
+
+    @property
+    def coverage(self) -> dict[str, int]:
+        """How much was run: ``rows`` with data, the fewest ``units`` behind one of them, and `covered`."""
+        with_data = [line for line in self.lines if line.sample.status not in (SHOWN, MISSING)]
+        rows = sum(status != MISSING for status in self.rows().values())
+        return {"rows": rows, "units": min((line.n for line in with_data), default=0), **self.covered}
+
+    @property
+    def lacking(self) -> dict[str, tuple[int, int]]:
+        """What is below the least that may decide: name -> what was run, what is needed."""
+        run = self.coverage
+        return {name: (run.get(name, 0), n) for name, n in self.needs.items() if run.get(name, 0) < n}
 
     @property
     def verdict(self) -> str:
         """On this sample."""
-        return verdict(self.rows().values())
+        return self._verdict(general=False)
 
     @property
     def general_verdict(self) -> str:
-        """Generalising; not testable where the claim is not about scores."""
-        return verdict(self.rows(general=True).values())
+        """Generalising; not enough run where no line has such an estimate."""
+        return self._verdict(general=True)
+
+    def _verdict(self, general: bool) -> str:
+        if self.untestable:
+            return UNTESTABLE
+        return NOT_RUN if self.lacking else verdict(self.rows(general).values(), self.universal)
 
     @property
     def has_general(self) -> bool:
@@ -143,7 +187,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim under a protocol: the first block decides, the others are shown beside it."""
+    """A claim under a protocol: the first block decides, the others are shown beside it (`finding`)."""
 
     id: str
     protocol: str
@@ -152,3 +196,14 @@ class Finding:
     @property
     def verdict(self) -> str:
         return self.blocks[0].verdict
+
+
+def finding(name: str, protocol: str, blocks: Sequence[Block]) -> Finding:
+    """A claim judged under a protocol by its rule in ``claims.yaml``.
+
+    The least that may decide is asked of the first block, which decides; that one row may is true of all.
+    """
+    claim = claims.load()[name]
+    ruled = [replace(block, universal=claim.universal) for block in blocks]
+    ruled[0] = replace(ruled[0], needs=claim.needs(protocol))
+    return Finding(name, protocol, tuple(ruled))

@@ -1,25 +1,15 @@
-"""Results of the Power-EP paper's experiments: from the compact records to tables and figures.
+"""The Power-EP paper: from its experiments to tables, figures and verdicts.
 
-``forms``, ``records``
-    one line a fit: the committed form, and the frame everything below works on;
-``rerun``
-    a sample of the regressions, fitted again;
-``scores``
-    what is compared, in which unit, the names of sets and powers, and what a frame covers;
-``compare``
-    the one aggregation: paired differences, shares of wins, ranks, means;
-``tables``, ``curves``, ``duels``, ``ranking``
-    the artifacts (``words`` holds their captions);
-``inference``, ``claims``, ``limits``
-    the audit;
-``dense``, ``pseudo_points``
-    small studies of classification, their figures and claims;
-``starts``
-    where a search starts, and how much that matters;
-``toy``, ``toy_figures``
-    exact regression with true and with learned hyperparameters;
-``mnist``, ``mnist_tables``, ``mnist_figures``, ``mnist_claims``
-    even against odd digits;
+``regression``, ``classification``, ``digits``, ``toy``
+    the experiments; ``jobs`` lists what a configuration asks of them, ``records`` holds what they made;
+``scores``, ``compare``
+    what is compared, in which unit, and the one aggregation of all of it: differences, wins, ranks, means;
+``tables``, ``figures`` (``curves``, ``duels``, ``looks``)
+    the artifacts;
+``claims`` (``synthetic``, ``contests``)
+    the verdicts, ``published`` the printed numbers;
+``limits``, ``dense``, ``banana``, ``starts``, ``digits_results``
+    small studies, each with its record, verdict, table or figure;
 ``artifacts``
-    compact records to all of them.
+    records to all of them.
 """

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.pep.scores import FAILED, FULL, STOPPED, alphas, datasets, scores_of, sparse, values
+from papers.pep.regression import FULL, STOPPED
+from papers.pep.scores import alphas, datasets, scores_of, sparse, values, with_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +25,9 @@ EXPERIMENT = ["dataset", "split", "m"]
 
 def wide(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
     """Scores [experiments, powers] in the scale of their differences; NaN where there is no number."""
-    part = sparse(fits)
-    table = part.assign(value=values(part, score)).pivot(index=EXPERIMENT, columns="alpha", values="value")
-    return table.reindex(columns=alphas(part)).sort_index()
+    runs = sparse(fits)
+    table = runs.assign(value=values(runs, score)).pivot(index=EXPERIMENT, columns="alpha", values="value")
+    return table.reindex(columns=alphas(runs)).sort_index()
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,7 @@ class Duel:
 
     def shares(self, unit: str) -> np.ndarray:
         """Share of each ``split`` or ``dataset``; those whose experiments are all tied are absent."""
-        found = self.differences.groupby(level=unit).agg(_share)
-        return found.dropna().to_numpy(float)
+        return self.differences.groupby(level=unit).agg(_share).dropna().to_numpy(float)
 
 
 def _share(differences: pd.Series) -> float:
@@ -107,17 +107,17 @@ def mean_ranks(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
     n_left_out = len(wide(fits, score)) - len(table)
     lines = []
     for alpha in table.columns if len(table) else []:
-        by = {unit: table[alpha].groupby(level=unit).mean() for unit in ("split", "dataset")}
+        by_split, by_set = (table[alpha].groupby(level=unit).mean() for unit in ("split", "dataset"))
         lines.append(
             {
                 "score": score.name,
                 "alpha": alpha,
                 "rank": table[alpha].mean(),
-                "se_splits": standard_error(by["split"]),
-                "se_datasets": standard_error(by["dataset"]),
+                "se_splits": standard_error(by_split),
+                "se_datasets": standard_error(by_set),
                 "n": len(table),
-                "n_splits": len(by["split"]),
-                "n_datasets": len(by["dataset"]),
+                "n_splits": len(by_split),
+                "n_datasets": len(by_set),
                 "n_left_out": n_left_out,
             }
         )
@@ -126,30 +126,26 @@ def mean_ranks(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
 
 def standard_error(numbers: Sequence[float]) -> float:
     """Of the mean of independent numbers; NaN with fewer than two."""
-    found = np.asarray(numbers, dtype=float)
-    return float(np.std(found, ddof=1) / np.sqrt(len(found))) if len(found) > 1 else np.nan
+    sample = np.asarray(numbers, dtype=float)
+    return float(np.std(sample, ddof=1) / np.sqrt(len(sample))) if len(sample) > 1 else np.nan
 
 
 def means(fits: pd.DataFrame) -> pd.DataFrame:
     """A line a (data set, M, power), the full GP included: mean and standard error of every score.
 
-    Means are of the recorded numbers (NLML in nats), over the fits that have one.
+    Means are of the recorded numbers (NLML in nats), over the fits that have one. The full GP comes last.
     """
     import pandas as pd
 
-    order = {name: k for k, name in enumerate([*alphas(fits), FULL])}
+    place = {name: k for k, name in enumerate([*datasets(fits), *alphas(fits), FULL])}
     lines = []
-    for name in datasets(fits):
-        part = fits[fits["dataset"] == name]
-        for (m, alpha), group in part.groupby(["m", "alpha"], sort=False):
-            kept = group[group["outcome"] != FAILED]
-            line = {"dataset": name, "m": int(m), "alpha": alpha, "n": len(kept)}
-            line |= {"n_stopped": int((kept["outcome"] == STOPPED).sum()), "n_failed": len(group) - len(kept)}
-            for score in scores_of(fits):
-                line[score.column] = kept[score.column].mean() if len(kept) else np.nan
-                line[f"{score.column}_se"] = standard_error(kept[score.column])
-            lines.append(line)
-    found = pd.DataFrame(lines)
-    place = {name: k for k, name in enumerate(datasets(fits))}
-    keys = [found["dataset"].map(place), found["m"].where(found["alpha"] != FULL, np.inf)]
-    return found.iloc[np.lexsort([found["alpha"].map(order), keys[1], keys[0]])].reset_index(drop=True)
+    for (dataset, m, alpha), group in fits.groupby(["dataset", "m", "alpha"], sort=False):
+        kept = with_numbers(group)
+        line = {"dataset": dataset, "m": int(m), "alpha": alpha, "n": len(kept)}
+        line |= {"n_stopped": int((kept["outcome"] == STOPPED).sum()), "n_failed": len(group) - len(kept)}
+        for score in scores_of(fits):
+            line[score.column] = kept[score.column].mean() if len(kept) else np.nan
+            line[f"{score.column}_se"] = standard_error(kept[score.column])
+        lines.append(line)
+    lines.sort(key=lambda x: (place[x["dataset"]], x["alpha"] == FULL, x["m"], place[x["alpha"]]))
+    return pd.DataFrame(lines)

@@ -14,6 +14,7 @@ import numpy as np
 
 from papers.evidence import claims, style
 from papers.evidence.grid import counted, grid, items
+from papers.evidence.parts import FigureFile, Part, Table
 from papers.evidence.store import write_text
 from papers.evidence.verdicts import NO, YES, Block, Inference, Line
 from papers.pep import looks, scores
@@ -63,11 +64,11 @@ class End(NamedTuple):
 
 def ends(frame: pd.DataFrame) -> Iterator[End]:
     """What became of all trainings, by M and power; those of another length apart."""
-    for (m, alpha, steps), part in frame.groupby(["m", "alpha", "steps"]):
-        done = part[(part["step"] == steps) & (part["outcome"] == OK)]
-        reached = {level: times(part, level) for level in LEVELS}
-        skipped, refused = part.groupby("seed")[["skipped", "refused"]].max().sum()
-        yield End(f"{alpha:g}", m, steps, part["seed"].nunique(), done, reached, int(skipped), int(refused))
+    for (m, alpha, steps), runs in frame.groupby(["m", "alpha", "steps"]):
+        done = runs[(runs["step"] == steps) & (runs["outcome"] == OK)]
+        reached = {level: times(runs, level) for level in LEVELS}
+        skipped, refused = runs.groupby("seed")[["skipped", "refused"]].max().sum()
+        yield End(f"{alpha:g}", m, steps, runs["seed"].nunique(), done, reached, int(skipped), int(refused))
 
 
 def times(runs: pd.DataFrame, level: float) -> pd.Series:
@@ -77,11 +78,11 @@ def times(runs: pd.DataFrame, level: float) -> pd.Series:
 
 def covered(frame: pd.DataFrame) -> str:
     """What the record covers, a sentence without a full stop."""
-    parts = []
-    for (m, steps), part in frame.drop_duplicates(list(RUN)).groupby(["m", "steps"]):
-        powers = ", ".join(f"{a:g} ({counted(n, 'run')})" for a, n in part.groupby("alpha").size().items())
-        parts.append(f"M = {m}, {steps} steps: α = {powers}")
-    return f"{'; '.join(parts)}; {sum(end.n_failed for end in ends(frame))} failed"
+    grids = []
+    for (m, steps), runs in frame.drop_duplicates(list(RUN)).groupby(["m", "steps"]):
+        powers = ", ".join(f"{a:g} ({counted(n, 'run')})" for a, n in runs.groupby("alpha").size().items())
+        grids.append(f"M = {m}, {steps} steps: α = {powers}")
+    return f"{'; '.join(grids)}; {sum(end.n_failed for end in ends(frame))} failed"
 
 
 # The tables
@@ -101,19 +102,31 @@ most] over seeds. Skipped: updates of sites left out; refused: steps refused; bo
 HEADER = "M|α|Steps|Runs|Failed|To 5 %|To 3 %|All, s|Errors, %|log p(y*)|Skipped|Refused".split("|")
 
 
-def write(frame: pd.DataFrame, made: Sequence[str], folder: str | Path) -> list[Path]:
+def write(frame: pd.DataFrame, made: Sequence[str], folder: str | Path) -> None:
     """Write `NAMES`; ``made`` says what made the record (`standing.note`)."""
     import pandas as pd
 
     csv = pd.DataFrame(map(_line, ends(frame))).to_csv(index=False, lineterminator="\n", float_format="%.6g")
-    failed = [
+    failed = (
         f"M = {line.m}, α = {line.alpha:g}, seed {line.seed}, step {line.step}: {line.message}"
         for line in frame[frame["outcome"] == FAILED].itertuples()
-    ]
+    )
     lines = [f"# {TITLE}", "", *INTRODUCTION.splitlines(), "", *items([f"{covered(frame)}."]), ""]
     lines += [*LEGEND.splitlines(), "", *grid(*cells(frame)), "", "## Failures", "", *items(failed), ""]
-    page = "\n".join([*lines, "## Provenance", "", *made, ""])
-    return [write_text(Path(folder, name), text) for name, text in zip(NAMES, (csv, page), strict=True)]
+    lines += ["## Provenance", "", *made, ""]
+    for name, text in zip(NAMES, (csv, "\n".join(lines)), strict=True):
+        write_text(Path(folder, name), text)
+
+
+def report(frame: pd.DataFrame, figures: Path) -> Part:
+    """Draw the figures into a folder; the digits in the report."""
+    header, _, rows = cells(frame)
+    return Part(
+        title=TITLE,
+        paragraphs=[" ".join(INTRODUCTION.split()), f"{covered(frame)}."],
+        tables=[Table("Times to few errors, and where the trainings end", header, rows)],
+        figures=[FigureFile(path, CAPTIONS[path.stem]) for path in draw(frame, figures)],
+    )
 
 
 def _line(end: End) -> dict[str, Any]:
@@ -193,11 +206,11 @@ def _slowness(ratio: float) -> float:
 
 def _ratios(frame: pd.DataFrame) -> Iterator[Line]:
     for m in sorted({*NUMBERS_OF_POINTS, *frame["m"].tolist()}):
-        part = frame[frame["m"] == m]
-        if part.empty:
+        of_size = frame[frame["m"] == m]
+        if of_size.empty:
             yield from (Line(f"M = {m}", _quantity(level), "factor", note="not run") for level in LEVELS)
-        base = part[part["alpha"] == VARIATIONAL]
-        for alpha, runs in part[part["alpha"] != VARIATIONAL].groupby("alpha"):
+        base = of_size[of_size["alpha"] == VARIATIONAL]
+        for alpha, runs in of_size[of_size["alpha"] != VARIATIONAL].groupby("alpha"):
             yield from (_ratio(f"M = {m}, α = {alpha:g}", level, runs, base) for level in LEVELS)
 
 
@@ -251,13 +264,13 @@ def _draw(frame: pd.DataFrame, stem: Path) -> Path:
     """One figure of trainings with the same M."""
     from matplotlib.figure import Figure
 
-    powers = {f"{alpha:g}": part for alpha, part in frame.groupby("alpha")}
+    powers = {f"{alpha:g}": runs for alpha, runs in frame.groupby("alpha")}
     with style.applied():
         figure = Figure(figsize=(6.9, 3.3), layout="constrained")
         for axes, (score, name) in zip(figure.subplots(1, 2), PANELS, strict=True):
-            for k, (alpha, part) in enumerate(powers.items()):
+            for k, (alpha, runs) in enumerate(powers.items()):
                 look = {"color": looks.colour(alpha), "marker": looks.marker(alpha, list(powers))}
-                _curves(axes, part, score, k, look)
+                _curves(axes, runs, score, k, look)
             axes.set(xscale="log", xlabel="processor seconds", ylabel=name)
             axes.grid(True, axis="y")
             looks.plain_ticks(axes.xaxis, axes.get_xlim(), most=7)
@@ -266,27 +279,21 @@ def _draw(frame: pd.DataFrame, stem: Path) -> Path:
         looks.plain_ticks(errors.yaxis, errors.get_ylim(), most=7)
         figure.suptitle(f"Even against odd digits by minibatches, M = {frame['m'].iloc[0]}")
         handles = looks.handles(list(powers), 1.2)
-        legend = figure.legend(
-            handles=handles,
-            loc="outside lower center",
-            ncols=len(handles),
-            title=covered(frame),
-            title_fontsize=style.SMALL,
-        )
+        place: dict[str, Any] = {"loc": "outside lower center", "ncols": len(handles)}
+        legend = figure.legend(handles=handles, title=covered(frame), title_fontsize=style.SMALL, **place)
         legend.get_title().set(color=style.GREY)
         return style.save(figure, stem)[1]
 
 
-def _curves(axes: Axes, part: pd.DataFrame, score: str, first: int, look: dict[str, Any]) -> None:
+def _curves(axes: Axes, runs: pd.DataFrame, score: str, first: int, look: dict[str, Any]) -> None:
     """Every seed, and their mean where it is of all; markers of different powers at different steps."""
     factor = 100.0 if score == "error" else 1.0
-    measured = part[part["outcome"] == OK]
-    for _, run in measured.groupby("seed"):
+    for _, run in runs[runs["outcome"] == OK].groupby("seed"):
         line = run.sort_values("step")
         axes.plot(line["seconds"], factor * line[score], color=look["color"], alpha=0.4, linewidth=0.6)
-    for _, alike in part.groupby("steps"):
+    marked = look | {"markersize": 3.2, "markeredgewidth": 0, "markevery": (first % EVERY, EVERY)}
+    for _, alike in runs.groupby("steps"):
         middle = curve(alike, score)
-        marked = look | {"markersize": 3.2, "markeredgewidth": 0, "markevery": (first % EVERY, EVERY)}
         axes.plot(middle["seconds"], factor * middle[score], linewidth=1.4, zorder=3, **marked)
 
 

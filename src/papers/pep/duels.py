@@ -1,34 +1,33 @@
-"""Figures 4 and 14-16: two powers against each other, experiment by experiment.
+"""Figures of powers against each other: 4 and 14-16, 6 and 24-26 pair by pair, 5 and 7 who beats whom.
 
-Figures 6 and 24-26 are the same for classification. A row is a comparison; its columns are SMSE or error
-(scatter, histogram of differences that are not zero) and SMLL or NLL (the same). Below the diagonal, and
-right of zero, the first power is better. Lighter points have more pseudo-points.
+Of a pair a row is a comparison; its columns are SMSE or error (scatter, histogram of differences that are not
+zero) and SMLL or NLL (the same). Below the diagonal, and right of zero, the first power is better. Lighter
+points have more pseudo-points.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from papers.evidence import style
 from papers.pep import compare, looks, scores
-from papers.pep.compare import EXPERIMENT
-from papers.pep.scores import FAILED, NAMES
+from papers.pep.scores import NAMES, SMSE, label
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
     from papers.evidence.comparisons import Score
 
 PAIRS = (("0.5", "0"), ("1", "0"), ("0.5", "1"))
-"""First and second of figures 14, 15 and 16, and the rows of figure 4."""
+"""First and second power of figures 14, 15 and 16, and of the rows of figure 4."""
 
 BINS = 31
+DOTS: dict[str, Any] = {"linestyle": "", "marker": "o", "markeredgewidth": 0}
 
 
 class Row(NamedTuple):
@@ -39,93 +38,87 @@ class Row(NamedTuple):
     first: str
     second: str
 
-
-def drawable(fits: pd.DataFrame, first: str, second: str) -> bool:
-    """Whether two powers share any experiment on the UCI sets."""
-    part = scores.real(fits)
-    return len(part) > 0 and _duel(part, first, second) is not None
+    def duel(self, score: Score) -> compare.Duel | None:
+        """On the experiments of this row."""
+        return compare.duel(self.fits, self.first, self.second, score)
 
 
-def _duel(fits: pd.DataFrame, first: str, second: str) -> compare.Duel | None:
-    return compare.duel(fits, first, second, scores.predictive(fits)[0])
+# A pair
 
 
-def overview(fits: pd.DataFrame, stem: str | Path) -> tuple[Path, Path]:
+def overview(fits: pd.DataFrame, stem: Path) -> Path | None:
     """Figures 4 and 6: the three pairs over all UCI sets."""
-    part = scores.real(fits)
-    rows = [Row("", part, *pair) for pair in PAIRS if drawable(fits, *pair)]
-    return _draw(rows, part, stem, "UCI sets: every experiment under two powers", 1.75)
+    sets = scores.real(fits)
+    rows = [Row("", sets, *pair) for pair in PAIRS]
+    return _draw(rows, sets, stem, "UCI sets: every experiment under two powers", 1.75)
 
 
-def by_dataset(fits: pd.DataFrame, first: str, second: str, stem: str | Path) -> tuple[Path, Path]:
+def by_dataset(fits: pd.DataFrame, stem: Path, first: str, second: str) -> Path | None:
     """Figures 14 to 16, 24 to 26: one pair, a row a UCI set."""
-    part = scores.real(fits)
-    rows = [
-        Row(NAMES[name], one, first, second)
-        for name in scores.datasets(part)
-        if _duel(one := part[part["dataset"] == name], first, second) is not None
-    ]
-    title = f"{scores.label(first)} against {scores.label(second)}, UCI sets"
-    return _draw(rows, part, stem, title, 1.35)
+    sets = scores.real(fits)
+    groups = {name: sets[sets["dataset"] == name] for name in scores.datasets(sets)}
+    rows = [Row(NAMES[name], group, first, second) for name, group in groups.items()]
+    return _draw(rows, sets, stem, f"{label(first)} against {label(second)}, UCI sets", 1.35)
 
 
-def _draw(
-    rows: Sequence[Row], fits: pd.DataFrame, stem: str | Path, title: str, height: float
-) -> tuple[Path, Path]:
+def _draw(pairs: Sequence[Row], fits: pd.DataFrame, stem: Path, title: str, height: float) -> Path | None:
+    """The PNG file; None if no two powers share an experiment."""
     from matplotlib.figure import Figure
 
+    rows = [row for row in pairs if row.duel(scores.predictive(fits)[0])]
+    if not rows:
+        return None
     with style.applied():
         figure = Figure(figsize=(6.4, 1.1 + height * len(rows)))
         figure.set_layout_engine("constrained", w_pad=0.03, wspace=0.02)
         grid = figure.subplots(len(rows), 4, squeeze=False, width_ratios=(1.0, 1.1, 1.0, 1.1))
-        for k, row in enumerate(rows):
-            for score, pair in zip(scores.predictive(fits), (grid[k, :2], grid[k, 2:]), strict=True):
-                _scatter(pair[0], row, score)
-                _histogram(pair[1], row, score)
-                pair[1].set_title(f"{score.name}: differences" if k == 0 else "", fontsize=8.0)
-                pair[0].set_title(score.name if k == 0 else "", fontsize=8.0)
-            for axes in grid[k]:
+        for panels, row in zip(grid, rows, strict=True):
+            for k, score in enumerate(scores.predictive(fits)):
+                _scatter(panels[2 * k], row, score)
+                _histogram(panels[2 * k + 1], row, score)
+            for axes in panels:
                 axes.tick_params(labelsize=6.5, pad=2.0)
-                if row.heading and k < len(rows) - 1:
+                if row.heading and row is not rows[-1]:
                     axes.set_xlabel("")
-            side = f"{row.heading}\n{scores.label(row.first)}" if row.heading else scores.label(row.first)
-            grid[k, 0].set_ylabel(side, fontsize=7.5)
+            side = f"{row.heading}\n{label(row.first)}" if row.heading else label(row.first)
+            panels[0].set_ylabel(side, fontsize=7.5)
+        for k, score in enumerate(scores.predictive(fits)):
+            grid[0, 2 * k].set_title(score.name, fontsize=8.0)
+            grid[0, 2 * k + 1].set_title(f"{score.name}: differences", fontsize=8.0)
         figure.suptitle(title, fontsize=9.0)
-        looks.covered(figure, fits, _handles(fits))
-        return style.save(figure, stem)
+        sizes = _sizes(fits)
+        dots = DOTS | {"markersize": 3.5}
+        handles = [looks.line(f"M = {m}", color=shade(m, sizes), **dots) for m in sizes]
+        looks.covered(figure, fits, handles)
+        return style.save(figure, stem)[1]
+
+
+def _sizes(fits: pd.DataFrame) -> list[int]:
+    return sorted(scores.sparse(fits)["m"].unique())
 
 
 def shade(m: int, sizes: Sequence[int]) -> tuple[float, float, float, float]:
-    """Colour of a number of pseudo-points, the lighter the more."""
+    """Colour of a number of pseudo-points among those run, the lighter the more."""
     from matplotlib import colormaps
 
-    sizes = sorted(sizes)
     return colormaps["viridis"](0.9 * sizes.index(m) / max(len(sizes) - 1, 1))
 
 
-def _handles(fits: pd.DataFrame) -> list[Line2D]:
-    from matplotlib.lines import Line2D
-
-    sizes = sorted(scores.sparse(fits)["m"].unique())
-    return [Line2D([], [], linestyle="", marker="o", markersize=3.5, markeredgewidth=0, color=shade(m, sizes),
-                   label=f"M = {m}") for m in sizes]  # fmt: skip
-
-
-def points(fits: pd.DataFrame, first: str, second: str, score: Score) -> pd.DataFrame:
+def points(row: Row, score: Score) -> pd.DataFrame:
     """Recorded scores of both powers (columns ``first``, ``second``) on the experiments both have."""
-    kept = fits[(fits["outcome"] != FAILED) & fits["alpha"].isin([first, second])]
-    table = kept.pivot(index=EXPERIMENT, columns="alpha", values=score.column).dropna()
-    return table.rename(columns={first: "first", second: "second"})
+    powers = {row.first: "first", row.second: "second"}
+    kept = scores.with_numbers(row.fits[row.fits["alpha"].isin(powers)])
+    table = kept.pivot(index=compare.EXPERIMENT, columns="alpha", values=score.column).dropna()
+    return table.rename(columns=powers)
 
 
 def _scatter(axes: Axes, row: Row, score: Score) -> None:
-    table = points(row.fits, row.first, row.second, score)
-    sizes = sorted(scores.sparse(row.fits)["m"].unique())
-    log = score.column == "smse"
+    table, sizes = points(row, score), _sizes(row.fits)
+    log = score == SMSE
     ends = looks.bounds(table.to_numpy().ravel(), log)
-    for m, part in table.groupby(level="m"):
-        axes.plot(part["second"], part["first"], linestyle="", marker="o", markersize=2.6, markeredgewidth=0,
-                  color=shade(m, sizes), alpha=0.8, rasterized=True)  # fmt: skip
+    dots = DOTS | {"markersize": 2.6, "alpha": 0.8, "rasterized": True}
+    for m, of_size in table.groupby(level="m"):
+        axes.plot(of_size["second"], of_size["first"], color=shade(m, sizes), **dots)
     axes.plot(ends, ends, color="black", linestyle=(0, (5, 3)), linewidth=0.7)
     axes.set(xscale="log" if log else "linear", yscale="log" if log else "linear")
     axes.set(xlim=ends, ylim=ends, box_aspect=1.0)
@@ -135,36 +128,97 @@ def _scatter(axes: Axes, row: Row, score: Score) -> None:
     if not log:
         axes.locator_params(nbins=4)
     looks.outside(axes, int(((table < ends[0]) | (table > ends[1])).any(axis=1).sum()), 0.03)
-    axes.set_xlabel(scores.label(row.second), fontsize=7.5)
+    axes.set_xlabel(label(row.second), fontsize=7.5)
 
 
 def _histogram(axes: Axes, row: Row, score: Score) -> None:
     """Differences second - first; what lies beyond the outermost bins is counted in them."""
-    found = compare.duel(row.fits, row.first, row.second, score)
-    assert found is not None  # a fit has all scores or none, and the row is there
-    values = found.differences.to_numpy(float)
+    duel = row.duel(score)
+    assert duel is not None  # a fit has all scores or none, and the row is there
+    values = duel.differences.to_numpy(float)
     values = values[values != 0]
     reach = max(np.quantile(np.abs(values), 0.95), score.margin) if len(values) else score.margin
     edges = np.linspace(-reach, reach, BINS + 1 + BINS % 2)
     counts, _ = np.histogram(np.clip(values, -reach, reach), edges)
-    middle = 0.5 * (edges[1:] + edges[:-1])
-    colours = [style.ORANGE if x > 0 else style.BLUE for x in middle]
-    axes.bar(middle, counts, width=np.diff(edges), color=colours, linewidth=0)
+    colours = [style.ORANGE if x > 0 else style.BLUE for x in 0.5 * (edges[1:] + edges[:-1])]
+    axes.bar(0.5 * (edges[1:] + edges[:-1]), counts, width=np.diff(edges), color=colours, linewidth=0)
     axes.axvline(0.0, color="black", linewidth=0.6)
-    decided = found.wins + found.losses
-    for x, n, side, shown in (
-        (0.97, found.wins, "right", style.ORANGE),
-        (0.03, found.losses, "left", style.BLUE),
+    above: dict[str, Any] = {"transform": axes.transAxes, "va": "top"}
+    for x, n, side, colour in (
+        (0.97, duel.wins, "right", style.ORANGE),
+        (0.03, duel.losses, "left", style.BLUE),
     ):
-        text = f"{100 * n / decided:.0f} %" if decided else "tied"
-        axes.text(x, 0.97, text, transform=axes.transAxes, ha=side, va="top", color=shown,
-                  fontsize=7.5)  # fmt: skip
-    if found.ties:
+        share = f"{100 * n / (duel.wins + duel.losses):.0f} %" if duel.ties < duel.n else "tied"
+        axes.text(x, 0.97, share, ha=side, color=colour, fontsize=7.5, **above)
+    if duel.ties:
         behind = {"facecolor": "white", "linewidth": 0, "pad": 1.0}  # hides the line at zero
-        axes.text(0.5, 0.97, f"{found.ties} tied", transform=axes.transAxes, ha="center", va="top",
-                  color=style.GREY, fontsize=6.5, bbox=behind)  # fmt: skip
+        small: dict[str, Any] = {"color": style.GREY, "fontsize": 6.5}
+        axes.text(0.5, 0.97, f"{duel.ties} tied", ha="center", bbox=behind, **small, **above)
     axes.set_ylim(0, 1.3 * max(counts.max(), 1))
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.locator_params(axis="x", nbins=3)
     axes.set_xlabel(looks.DIFFERENCES[score.column], fontsize=7.5)
+
+
+# Who beats whom
+
+
+def ranking(fits: pd.DataFrame, stem: Path) -> Path | None:
+    """Figures 5 and 7: matrices of shares above, average ranks below, a column a score."""
+    from matplotlib.figure import Figure
+
+    sets = scores.real(fits)
+    powers = scores.alphas(sets)
+    if compare.ranks(sets, scores.predictive(sets)[0]).empty:
+        return None
+    with style.applied():
+        figure = Figure(figsize=(6.4, 5.9), layout="constrained")
+        grid = figure.subplots(2, 2, height_ratios=(1.7, 1.0))
+        for column, score in zip(grid.T, scores.predictive(sets), strict=True):
+            _matrix(column[0], shares(sets, score), powers)
+            column[0].set_title(f"{score.name}: row beats column (%)")
+            _ranks(column[1], compare.mean_ranks(sets, score))
+        grid[0, 0].set_ylabel("α")
+        grid[1, 0].set_ylabel("average rank (1 the best)")
+        figure.suptitle("UCI sets: pairwise comparisons and average ranks", fontsize=9.0)
+        looks.covered(figure, sets)
+        return style.save(figure, stem)[1]
+
+
+def shares(fits: pd.DataFrame, score: Score) -> np.ndarray:
+    """Share of the experiments that the power of a row wins against that of a column; NaN on the diagonal."""
+    powers = scores.alphas(fits)
+    duels = [[compare.duel(fits, a, b, score) if a != b else None for b in powers] for a in powers]
+    return np.array([[duel.share if duel else np.nan for duel in row] for row in duels])
+
+
+def _matrix(axes: Axes, table: np.ndarray, powers: list[str]) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    between = LinearSegmentedColormap.from_list("shares", [style.BLUE, "white", style.ORANGE])
+    axes.set_facecolor(style.LIGHT)  # of the diagonal, which is masked
+    axes.imshow(np.ma.masked_invalid(table), cmap=between, vmin=0.0, vmax=1.0)
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": style.SMALL}
+    for (i, j), share in np.ndenumerate(table):
+        if np.isfinite(share):
+            axes.text(
+                j, i, f"{100 * share:.0f}", color="white" if abs(share - 0.5) > 0.35 else "black", **middle
+            )
+    axes.set_xticks(range(len(powers)), powers)
+    axes.set_yticks(range(len(powers)), [label(a).removeprefix("α = ") for a in powers])
+    axes.tick_params(length=0)
+    axes.set_xlabel("α")
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+def _ranks(axes: Axes, table: pd.DataFrame) -> None:
+    look: dict[str, Any] = {"marker": "o", "markersize": 4.0, "elinewidth": 0.9, "capsize": 2.0}
+    for k, line in enumerate(table.itertuples()):
+        error = line.se_splits if np.isfinite(line.se_splits) else 0.0
+        axes.errorbar(k, line.rank, yerr=error, color=looks.colour(line.alpha), **look)
+    axes.axhline((len(table) + 1) / 2, color=style.LIGHT, linewidth=0.8, zorder=0)
+    axes.set_xticks(range(len(table)), table["alpha"])
+    axes.set_xlim(-0.5, len(table) - 0.5)
+    axes.set_xlabel("α")

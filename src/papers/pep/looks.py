@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from papers.evidence import style
-from papers.pep.scores import FULL, coverage, label
+from papers.pep.regression import FULL
+from papers.pep.scores import coverage, label
 
 if TYPE_CHECKING:
-    from typing import Any
-
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.typing import ColorType
     from numpy.typing import ArrayLike
-
-    from papers.evidence.comparisons import Score
 
 MARKERS = "osD^vPX<>"
 POWERS = (0.0, 0.05, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
@@ -45,6 +42,7 @@ DIFFERENCES = {
     "error": "difference",
     "nll": "difference (nats)",
 }
+SMALL_GREY: dict[str, Any] = {"fontsize": 6.0, "color": style.GREY}
 WIDE, NARROW = 2.2, 3.0
 """How far apart, as a factor, numbers of pseudo-points are whose ticks have labels, by width of the panel."""
 
@@ -70,15 +68,10 @@ def line(label: str, **look: Any) -> Line2D:
     return Line2D([], [], label=label, **look)
 
 
-def handles(powers: Sequence[str], width: float) -> list[Line2D]:
+def handles(powers: Sequence[str], width: float = 1.0) -> list[Line2D]:
     """Handles of the lines of powers."""
     dot = {"markersize": 3.5, "markeredgewidth": 0, "linewidth": width}
     return [line(label(a), color=colour(a), marker=marker(a, powers), **dot) for a in powers]
-
-
-def natural(fits: pd.DataFrame, score: Score) -> pd.Series:
-    """The score as drawn: as recorded, NLML a training point."""
-    return fits[score.column] / fits["n_train"] if score.column == "nlml" else fits[score.column]
 
 
 def size_axis(axes: Axes, sizes: Sequence[int], apart: float) -> None:
@@ -118,10 +111,10 @@ def plain_ticks(axis: Axis, ends: tuple[float, float], most: int = 4) -> None:
 
 def bounds(values: ArrayLike, log: bool = False) -> tuple[float, float]:
     """Limits of an axis that leave out at most `BEYOND` of the values at either end, if these are far out."""
-    found = np.log(values) if log else np.asarray(values, dtype=float)
-    low, high = np.quantile(found, [BEYOND, 1.0 - BEYOND])
+    places = np.log(values) if log else np.asarray(values, dtype=float)
+    low, high = np.quantile(places, [BEYOND, 1.0 - BEYOND])
     room = 0.35 * (high - low) + 1e-12
-    low, high = max(found.min(), low - room), min(found.max(), high + room)
+    low, high = max(places.min(), low - room), min(places.max(), high + room)
     pad = 0.06 * (high - low) + 1e-12
     ends = np.array([low - pad, high + pad])
     return tuple(np.exp(ends) if log else ends)
@@ -130,13 +123,13 @@ def bounds(values: ArrayLike, log: bool = False) -> tuple[float, float]:
 def outside(axes: Axes, n: int, height: float = 0.97) -> None:
     """Says how many points lie outside of a panel."""
     if n:
-        axes.text(0.97, height, f"{n} outside", transform=axes.transAxes, ha="right", fontsize=6.0,
-                  va="top" if height > 0.5 else "bottom", color=style.GREY)  # fmt: skip
+        look: dict[str, Any] = {"ha": "right", "va": "top" if height > 0.5 else "bottom"}
+        axes.text(0.97, height, f"{n} outside", transform=axes.transAxes, **look, **SMALL_GREY)
 
 
 def covered(figure: Figure, fits: pd.DataFrame, handles: Sequence[Artist] = (), columns: int = 9) -> None:
     """The line of coverage below a figure, above its legend if it has one."""
-    below(figure, coverage(fits).text, handles, columns)
+    below(figure, coverage(fits), handles, columns)
 
 
 def below(figure: Figure, text: str, handles: Sequence[Artist] = (), columns: int = 9) -> None:
@@ -146,8 +139,7 @@ def below(figure: Figure, text: str, handles: Sequence[Artist] = (), columns: in
     if not handles:
         figure.supxlabel(text, fontsize=style.SMALL, color=style.GREY)
         return
-    legend = figure.legend(
-        handles=list(handles), loc="outside lower center", ncols=min(len(handles), columns), title=text,
-        title_fontsize=style.SMALL, columnspacing=1.4,
-    )  # fmt: skip
+    look: dict[str, Any] = {"title_fontsize": style.SMALL, "columnspacing": 1.4}
+    look |= {"loc": "outside lower center", "ncols": min(len(handles), columns)}
+    legend = figure.legend(handles=list(handles), title=text, **look)
     legend.get_title().set(color=style.GREY, multialignment="center")

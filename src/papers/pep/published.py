@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from papers.pep.scores import predictive
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FILE = "pep_win_rates.csv"
 
@@ -24,3 +30,9 @@ def read(path: str | Path) -> list[Printed]:
 
     table = pd.read_csv(path, dtype={"first": "str", "second": "str"})
     return [Printed(*line) for line in table[list(Printed._fields)].itertuples(index=False)]
+
+
+def about(fits: pd.DataFrame, printed: Sequence[Printed]) -> list[Printed]:
+    """Those on the scores that a frame of fits has."""
+    names = {score.name for score in predictive(fits)}
+    return [line for line in printed if line.score in names]

@@ -7,7 +7,6 @@ initial values are compared, the others belong to the study of initial values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,13 +15,12 @@ from papers.data import classification, regression
 from papers.evidence.comparisons import Score
 from papers.evidence.grid import counted
 from papers.evidence.spans import spans
+from papers.pep.regression import DEFAULT, FAILED, FULL, OK, STOPPED, SYNTHETIC
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SYNTHETIC, FULL, START = "synthetic", "full", "data"
 MADE_UP = (SYNTHETIC, "banana")
-OK, STOPPED, FAILED = "ok", "stopped", "failed"
 NAMES = {
     "boston": "Boston",
     "concrete": "Concrete",
@@ -43,26 +41,31 @@ NAMES = {
 }
 """Data set -> printed name, in the order of the paper's Tables 1 and 2."""
 
+ENDS = {"0": "VFE", "1": "EP"}
+"""Powers that have a name."""
+
+SMSE = Score("smse", "SMSE", "relative", 1e-3)
+SMLL = Score("smll", "SMLL", "nats", 1e-3)
+NLML = Score("nlml", "NLML", "nats", 1e-3)
+PREDICTIVE = (SMSE, SMLL)
+ERROR = Score("error", "Error", "error", 5e-4)
+NLL = Score("nll", "NLL", "nats", 1e-3)
+
 
 def name_of(dataset: str) -> str:
     """Printed name of a data set; of one that the paper does not have, its name."""
     return NAMES.get(dataset, dataset)
 
 
-ENDS = {"0": "VFE", "1": "EP"}
-
-
-SMSE = Score("smse", "SMSE", "relative", 1e-3)
-SMLL = Score("smll", "SMLL", "nats", 1e-3)
-NLML = Score("nlml", "NLML", "nats", 1e-3)
-PREDICTIVE = (SMSE, SMLL)
-SCORES = (SMSE, SMLL, NLML)
-ERROR = Score("error", "Error", "error", 5e-4)
-NLL = Score("nll", "NLL", "nats", 1e-3)
+def label(alpha: str) -> str:
+    """A power as a reader sees it, with the name it has at the ends."""
+    if alpha == FULL:
+        return "full GP"
+    return f"α = {alpha} ({ENDS[alpha]})" if alpha in ENDS else f"α = {alpha}"
 
 
 def is_classification(fits: pd.DataFrame) -> bool:
-    """Whether a frame is of classifications (`forms.CLASSIFICATION`)."""
+    """Whether a frame is of classifications (`records.CLASSIFICATION`)."""
     return ERROR.column in fits
 
 
@@ -76,14 +79,19 @@ def scores_of(fits: pd.DataFrame) -> tuple[Score, ...]:
     return (*predictive(fits), NLML)
 
 
+def natural(fits: pd.DataFrame, score: Score) -> pd.Series:
+    """The score as drawn: as recorded, NLML a training point."""
+    return fits[score.column] / fits["n_train"] if score == NLML else fits[score.column]
+
+
 def values(fits: pd.DataFrame, score: Score) -> pd.Series:
-    """The score in the scale of its differences: log SMSE, NLML by training point, others as recorded."""
-    found = fits[score.column].astype(float)
-    if score.column == "smse":
-        if (found <= 0).any():
-            raise ValueError("an SMSE is not positive")
-        return np.log(found)
-    return found / fits["n_train"] if score.column == "nlml" else found
+    """The score in the scale of its differences: log SMSE, others as drawn."""
+    drawn = natural(fits, score).astype(float)
+    if score != SMSE:
+        return drawn
+    if (drawn <= 0).any():
+        raise ValueError("an SMSE is not positive")
+    return np.log(drawn)
 
 
 def compared(frame: pd.DataFrame) -> pd.DataFrame:
@@ -95,16 +103,21 @@ def compared(frame: pd.DataFrame) -> pd.DataFrame:
         Two records of one fit, an outcome or a data set that does not exist, or a fit that did not fail and
         lacks a number.
     """
-    fits = frame if is_classification(frame) else frame[frame["start"] == START]
+    fits = frame if is_classification(frame) else frame[frame["start"] == DEFAULT]
     if fits.duplicated(["dataset", "split", "alpha", "m"]).any():
         raise ValueError("two records of one fit")
     known = {*NAMES, *(classification if is_classification(fits) else regression).names()}
     unknown = (set(fits["outcome"]) - {OK, STOPPED, FAILED}) | (set(fits["dataset"]) - known)
     if unknown:
         raise ValueError(f"unknown outcome or data set: {', '.join(sorted(unknown))}")
-    if fits.loc[fits["outcome"] != FAILED, [s.column for s in scores_of(fits)]].isna().any(axis=None):
+    if with_numbers(fits)[[score.column for score in scores_of(fits)]].isna().any(axis=None):
         raise ValueError("a fit that did not fail lacks a number")
     return fits
+
+
+def with_numbers(fits: pd.DataFrame) -> pd.DataFrame:
+    """Fits that did not fail."""
+    return fits[fits["outcome"] != FAILED]
 
 
 def real(fits: pd.DataFrame) -> pd.DataFrame:
@@ -138,72 +151,30 @@ def datasets(fits: pd.DataFrame) -> list[str]:
     return [name for name in NAMES if name in present] + sorted(present.difference(NAMES))
 
 
-def label(alpha: str) -> str:
-    """A power as a reader sees it, with the name it has at the ends."""
-    if alpha == FULL:
-        return "full GP"
-    return f"α = {alpha} ({ENDS[alpha]})" if alpha in ENDS else f"α = {alpha}"
+def coverage(fits: pd.DataFrame) -> str:
+    """What the sparse fits of a frame cover, from the records alone: a sentence without a full stop.
 
-
-@dataclass(frozen=True)
-class Coverage:
-    """What a frame of fits covers, from the records alone.
-
-    Attributes
-    ----------
-    splits, sizes : dict
-        Data set -> its splits, its numbers of pseudo-points.
-    alphas : list of str
-    n_fits, n_stopped, n_failed, n_absent : int
-        ``n_absent``: combinations of a data set's splits, sizes and the powers without a record.
-    protocol : str
-        Of classifications.
+    Combinations of a data set's splits, its sizes and the powers without a record are counted as not run.
     """
-
-    splits: dict[str, tuple[int, ...]]
-    sizes: dict[str, tuple[int, ...]]
-    alphas: list[str]
-    n_fits: int
-    n_stopped: int
-    n_failed: int
-    n_absent: int
-    protocol: str = ""
-
-    @property
-    def text(self) -> str:
-        """One sentence, without a full stop."""
-        protocol = [self.protocol] if self.protocol else []
-        parts = [
-            *protocol,
-            _sets(self.splits),
-            f"α {', '.join(self.alphas)}",
-            _alike(self.sizes, "M", _listed),
-        ]
-        counts = [
-            counted(self.n_fits, "fit"),
-            *(f"{n} {what}" for n, what in ((self.n_stopped, "not converged"),) if n),
-            f"{self.n_failed} failed",
-            *(f"{n} not run" for n in (self.n_absent,) if n),
-        ]
-        return f"{'; '.join(parts)}; {', '.join(counts)}"
+    runs = sparse(fits)
+    groups = {name: runs[runs["dataset"] == name] for name in datasets(runs)}
+    splits = {name: _numbers(group["split"]) for name, group in groups.items()}
+    sizes = {name: _numbers(group["m"]) for name, group in groups.items()}
+    powers = alphas(runs)
+    n_absent = len(powers) * sum(len(splits[name]) * len(sizes[name]) for name in groups) - len(runs)
+    n_stopped, n_failed = (int((runs["outcome"] == outcome).sum()) for outcome in (STOPPED, FAILED))
+    grid = [_sets(splits), f"α {', '.join(powers)}", _alike(sizes, "M", _listed)]
+    if is_classification(runs) and len(runs):
+        grid.insert(0, ", ".join(sorted(set(runs["protocol"]))))
+    counts = [counted(len(runs), "fit")]
+    counts += [f"{n_stopped} not converged"] if n_stopped else []
+    counts += [f"{n_failed} failed"]
+    counts += [f"{n_absent} not run"] if n_absent else []
+    return f"{'; '.join(grid)}; {', '.join(counts)}"
 
 
-def coverage(fits: pd.DataFrame) -> Coverage:
-    """What sparse fits cover."""
-    part = sparse(fits)
-    groups = {name: part[part["dataset"] == name] for name in datasets(part)}
-    splits = {name: _sorted(group["split"]) for name, group in groups.items()}
-    sizes = {name: _sorted(group["m"]) for name, group in groups.items()}
-    powers = alphas(part)
-    expected = sum(len(splits[name]) * len(sizes[name]) * len(powers) for name in groups)
-    outcomes = part["outcome"]
-    n_stopped, n_failed = (int((outcomes == what).sum()) for what in (STOPPED, FAILED))
-    protocol = ", ".join(sorted(set(part["protocol"]))) if is_classification(part) else ""
-    return Coverage(splits, sizes, powers, len(part), n_stopped, n_failed, expected - len(part), protocol)
-
-
-def _sorted(numbers: Iterable[int]) -> tuple[int, ...]:
-    return tuple(sorted({int(number) for number in numbers}))
+def _numbers(column: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted({int(number) for number in column}))
 
 
 def _sets(splits: dict[str, tuple[int, ...]]) -> str:
@@ -213,14 +184,14 @@ def _sets(splits: dict[str, tuple[int, ...]]) -> str:
     return f"{counted(len(splits), 'set')}, {_alike(splits, 'splits', spans)}"
 
 
-def _alike(found: dict[str, tuple[int, ...]], what: str, shown: Callable[[tuple[int, ...]], str]) -> str:
+def _alike(numbers: dict[str, tuple[int, ...]], what: str, shown: Callable[[tuple[int, ...]], str]) -> str:
     """``what`` 0-4 if all data sets have the same, else each group by name."""
     groups: dict[tuple[int, ...], list[str]] = {}
-    for name, numbers in found.items():
-        groups.setdefault(numbers, []).append(name_of(name))
+    for name, values_of_set in numbers.items():
+        groups.setdefault(values_of_set, []).append(name_of(name))
     if len(groups) == 1:
         return f"{what} {shown(next(iter(groups)))}"
-    return f"{what} " + ", ".join(f"{shown(n)} ({', '.join(names)})" for n, names in groups.items())
+    return f"{what} " + ", ".join(f"{shown(group)} ({', '.join(names)})" for group, names in groups.items())
 
 
 def _listed(numbers: tuple[int, ...]) -> str:

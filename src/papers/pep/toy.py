@@ -92,7 +92,7 @@ def fit(problem: Problem, split: int, hyperparameters: str) -> dict[str, Any]:
     """A line of `records.TOY`; without numbers, and with the reason, if the fit failed."""
     tried = regression.attempted(
         lambda: fitted(problem, hyperparameters),
-        lambda found: _tested(found, problem),
+        lambda fit: _tested(fit, problem),
         (*SCORES, "variance", "noise"),
     )
     sizes = {"n_train": len(problem.y), "n_test": len(problem.ys)}
@@ -111,21 +111,21 @@ def fitted(problem: Problem, hyperparameters: str) -> Fitted:
     return maximise(exact, kernel, none, start.noise, regression.SEARCH)
 
 
-def _tested(found: Fitted, problem: Problem) -> dict[str, Any]:
+def _tested(fit: Fitted, problem: Problem) -> dict[str, Any]:
     """`SCORES`, hyperparameters and status of a fit; ArithmeticError if it does not predict."""
-    state = found.state
+    state = fit.state
     scores = {"nlml": -state.log_evidence}
-    for part, X, y in (("train", problem.X, problem.y), ("test", problem.Xs, problem.ys)):
+    for name, X, y in (("train", problem.X, problem.y), ("test", problem.Xs, problem.ys)):
         mean, variance = state.predict(X)
         if not np.all(np.isfinite(mean)):
             raise ArithmeticError("a predictive mean is not finite")
-        scores[f"mse_{part}"] = float(np.mean((y - mean) ** 2))
+        scores[f"mse_{name}"] = float(np.mean((y - mean) ** 2))
         density = norm.logpdf(y, mean, np.sqrt(variance + state.noise))
-        scores[f"loss_{part}"] = metrics.negative_log_likelihood(density)
+        scores[f"loss_{name}"] = metrics.negative_log_likelihood(density)
     variance, *lengthscales = state.kernel.parameters().tolist()
     text = ":".join(f"{scale:.12g}" for scale in lengthscales)
     kernel = {"variance": variance, "lengthscales": text, "noise": state.noise}
-    return {**scores, **kernel, "status": found.status.as_dict()}
+    return {**scores, **kernel, "status": fit.status.as_dict()}
 
 
 # The table
@@ -151,20 +151,10 @@ HEADER = (
 )
 
 
-class Pairs(NamedTuple):
-    """Scores [sets] with true and with learned hyperparameters, and how many sets were left out."""
-
-    true: pd.Series
-    learned: pd.Series
-    n_left_out: int
-
-
-def pairs(frame: pd.DataFrame, n: int, score: str) -> Pairs:
-    """A score of the sets for which both fits with ``n`` training points have numbers."""
-    part = frame[frame["n_train"] == n]
-    wide = part.pivot(index="split", columns="hyperparameters", values=score).reindex(columns=[TRUE, LEARNED])
-    kept = wide.dropna()
-    return Pairs(kept[TRUE], kept[LEARNED], len(wide) - len(kept))
+def pairs(frame: pd.DataFrame, n: int, score: str) -> pd.DataFrame:
+    """A score [sets] with `TRUE` and `LEARNED` hyperparameters and ``n`` training points, NaN if failed."""
+    wide = frame[frame["n_train"] == n].pivot(index="split", columns="hyperparameters", values=score)
+    return wide.reindex(columns=[TRUE, LEARNED])
 
 
 def sizes(frame: pd.DataFrame) -> list[int]:
@@ -174,13 +164,11 @@ def sizes(frame: pd.DataFrame) -> list[int]:
 
 def coverage(frame: pd.DataFrame) -> str:
     """What the record covers, without a full stop."""
-    n_stopped, n_failed = (int((frame["outcome"] == what).sum()) for what in (STOPPED, FAILED))
+    n_stopped, n_failed = (int((frame["outcome"] == outcome).sum()) for outcome in (STOPPED, FAILED))
     stopped = f", {n_stopped} not converged" if n_stopped else ""
-    return (
-        f"{counted(frame['split'].nunique(), 'set')} of synthetic data; "
-        f"{' and '.join(map(str, sizes(frame)))} training points; "
-        f"{counted(len(frame), 'fit')}{stopped}, {n_failed} failed"
-    )
+    sets = f"{counted(frame['split'].nunique(), 'set')} of synthetic data"
+    points = f"{' and '.join(map(str, sizes(frame)))} training points"
+    return f"{sets}; {points}; {counted(len(frame), 'fit')}{stopped}, {n_failed} failed"
 
 
 def section(frame: pd.DataFrame, made: Sequence[str]) -> list[str]:
@@ -192,18 +180,19 @@ def section(frame: pd.DataFrame, made: Sequence[str]) -> list[str]:
 
 def _cells(frame: pd.DataFrame, n: int, score: str) -> Sequence[str]:
     paired = pairs(frame, n, score)
-    name, form = NAMES[score]
-    if not len(paired.true):
-        return (f"{n}", name, *[""] * 6, f"{paired.n_left_out}")
-    moved = paired.learned - paired.true
-    known = estimate(moved.to_numpy())
+    kept = paired.dropna()
+    n_left_out, (name, form) = len(paired) - len(kept), NAMES[score]
+    if kept.empty:
+        return (f"{n}", name, *[""] * 6, f"{n_left_out}")
+    moved = kept[LEARNED] - kept[TRUE]
+    mean = estimate(moved.to_numpy())
     return (
-        *(f"{n}", name),
-        *(f"{paired.true.mean():{form}}", f"{paired.learned.mean():{form}}", f"{moved.mean():+{form}}"),
-        _range(*known.interval(), form) if known else "",
+        *(f"{n}", name, f"{kept[TRUE].mean():{form}}", f"{kept[LEARNED].mean():{form}}"),
+        f"{moved.mean():+{form}}",
+        _range(*mean.interval(), form) if mean else "",
         _range(moved.min(), moved.max(), form),
         f"{int((moved < 0).sum())} of {len(moved)}",
-        f"{paired.n_left_out}",
+        f"{n_left_out}",
     )
 
 
@@ -254,7 +243,7 @@ ROOM = 0.06
 
 def draw(frame: pd.DataFrame, folder: Path) -> list[Path]:
     """Draw the figures there are numbers for; the PNG files."""
-    present = [n for n in sizes(frame) if len(pairs(frame, n, "nlml").true)]
+    present = [n for n in sizes(frame) if len(pairs(frame, n, "nlml").dropna())]
     if not present:
         return []
     drawn = [true_against_learned(frame[frame["n_train"].isin(present)], folder / "figure8")]
@@ -287,12 +276,11 @@ def _against(
     heading, unit = AGAINST[score]
     shown = []
     for n, kind in kinds.items():
-        paired = pairs(frame, n, score)
-        points = n if score == "nlml" else 1
-        true, learned = paired.true / points, paired.learned / points
-        shown += [true, learned]
-        _dots(above, true, learned, *kind)
-        _dots(below, true, paired.learned - paired.true, *kind)
+        paired = pairs(frame, n, score).dropna()
+        drawn = paired / (n if score == "nlml" else 1)
+        shown += [drawn[TRUE], drawn[LEARNED]]
+        _dots(above, drawn[TRUE], drawn[LEARNED], *kind)
+        _dots(below, drawn[TRUE], paired[LEARNED] - paired[TRUE], *kind)
     values = np.concatenate(shown)
     room = ROOM * (values.max() - values.min()) + 1e-12
     ends = values.min() - room, values.max() + room
@@ -310,8 +298,9 @@ def train_and_test(frame: pd.DataFrame, n: int, stem: Path) -> Path:
     """Figures 9 and 10: errors on the training and on the test part of every set, in order of the latter."""
     from matplotlib.figure import Figure
 
-    part = frame[(frame["n_train"] == n) & frame["nlml"].notna()].set_index("split")
-    learned, true = (part[part["hyperparameters"] == name] for name in (LEARNED, TRUE))
+    of_size = frame[frame["n_train"] == n]
+    fits = of_size[of_size["nlml"].notna()].set_index("split")
+    learned, true = (fits[fits["hyperparameters"] == name] for name in (LEARNED, TRUE))
     order = learned["mse_test"].sort_values().index
     true = true[true.index.isin(order)]
     place = dict(zip(order, range(1, len(order) + 1), strict=True))
@@ -319,9 +308,9 @@ def train_and_test(frame: pd.DataFrame, n: int, stem: Path) -> Path:
         figure = Figure(figsize=(6.9, 3.0), layout="constrained")
         for axes, (score, (heading, best)) in zip(figure.subplots(1, 2), ERRORS.items(), strict=True):
             for name, (_, kind) in PARTS.items():
-                ours, theirs = (fits[f"{score}_{name}"] for fits in (learned, true))
-                _dots(axes, ours.index.map(place), ours, *kind)
-                axes.plot(theirs.index.map(place), theirs, color=style.GREY, zorder=2, **DASH)
+                column = f"{score}_{name}"
+                _dots(axes, learned.index.map(place), learned[column], *kind)
+                axes.plot(true.index.map(place), true[column], color=style.GREY, zorder=2, **DASH)
             axes.axhline(best, zorder=1, **DASHED)
             if score == "mse":
                 axes.set_yscale("log")
@@ -332,7 +321,7 @@ def train_and_test(frame: pd.DataFrame, n: int, stem: Path) -> Path:
         figure.suptitle(f"Exact regression with {n} training points", fontsize=9.0)
         labels = dict(PARTS.values()) | {"the same, true hyperparameters": (style.GREY, "_")}
         handles = [*_handles(labels), looks.line("the noise alone", **DASHED)]
-        looks.below(figure, coverage(frame[frame["n_train"] == n]), handles)
+        looks.below(figure, coverage(of_size), handles)
         return style.save(figure, stem)[1]
 
 

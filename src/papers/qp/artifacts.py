@@ -79,17 +79,17 @@ def write(
     write_tables(summary, Path(tables_folder))
     stepped = _write_vb(summary, folder, Path(tables_folder), Path(figures_folder))
     drawn += [stepped] if stepped else []
-    appendix = _write_truth(folder, Path(tables_folder), Path(figures_folder), notes[TRUTH])
+    exact, appendix = _write_truth(folder, Path(tables_folder), Path(figures_folder), notes[TRUTH])
     drawn += [Path(figures_folder, f"{TRUTH_FIGURE}.png")] if appendix else []
     if made[LOOKUP_ERRORS] is not None and made[LOOKUP_EFFECT] is not None:
         _write_lookup(made[LOOKUP_ERRORS], made[LOOKUP_EFFECT], notes, Path(tables_folder))
-    evidence = claims.Evidence(_printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT])
+    evidence = claims.Evidence(_printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT], exact)
     beside = {claim: notes[study] for claim, study in STUDIED.items()}
     loud = standing.loud([*summary.groups, *(group for found in groups.values() for group in found)])
     return Written([claims.chapter(evidence, beside, appendix)], [], loud), _front(summary, drawn)
 
 
-STUDIED = {"QP8": TIMING, "QP9": LOOKUP_EFFECT}
+STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT}
 """Claim -> the study behind it, of which is said beside its numbers what was made again."""
 
 
@@ -169,16 +169,18 @@ def _write_vb(summary: Summary, folder: str | Path, tables_folder: Path, figures
 TRUTH_FIGURE = "qp_truth"
 
 
-def _write_truth(folder: str | Path, tables_folder: Path, figures_folder: Path, note: list[str]) -> str:
-    """Write ``qp_truth.{csv,md}`` and the figure, if there are records; their section of the audit."""
+def _write_truth(
+    folder: str | Path, tables_folder: Path, figures_folder: Path, note: list[str]
+) -> tuple[pd.DataFrame | None, str]:
+    """Write ``qp_truth.{csv,md}`` and the figure, if there are records; summary and section of the audit."""
     sampled = truth_records.read(folder)
     if not sampled:
-        return ""
+        return None, ""
     table = truth_tables.summary(sampled)
     truth_tables.write_csv(table, tables_folder / "qp_truth.csv")
     truth_tables.write_markdown(sampled, table, tables_folder / "qp_truth.md", note)
     truth_figure.figure_truth(sampled, table, figures_folder / TRUTH_FIGURE)
-    return truth_tables.overview(sampled, note)
+    return table, truth_tables.overview(sampled, note)
 
 
 def _write_lookup(

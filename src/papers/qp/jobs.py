@@ -252,6 +252,8 @@ TABLES = (
     "audit.csv",
     "audit_rows.csv",
     "audit.md",
+    "bayesian.csv",
+    "bayesian.md",
     "report.html",
 )
 VARIANCE_FIGURES = {"figure1a": "classification", "figure1b": "counts"}

@@ -53,8 +53,13 @@ def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
     """
     if tuple(table.columns) != COLUMNS:
         raise ValueError(f"columns {list(table.columns)} are not {list(COLUMNS)}")
+    return write_rounded(table, path, 6)
+
+
+def write_rounded(table: pd.DataFrame, path: str | Path, decimals: int) -> Path:
+    """Write a table as CSV, its numbers rounded."""
     floats = table.select_dtypes("float").columns
-    rounded = table.assign(**{name: table[name].round(6) + 0.0 for name in floats})  # no -0.0
+    rounded = table.assign(**{name: table[name].round(decimals) + 0.0 for name in floats})  # no -0.0
     return write_text(path, rounded.to_csv(index=False, lineterminator="\n"))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from papers.evidence import records, standing
 from papers.evidence.audit import Chapter
 from papers.evidence.parts import FigureFile, Part, Table, Written
-from papers.evidence.verdicts import Finding
+from papers.evidence.verdicts import finding
 from papers.rep import claims, figures, points_claims, tables
 from papers.rep.records import FITS, POINTS, STUDIES
 
@@ -71,7 +71,7 @@ def chapter(frames: Mapping[Study, pd.DataFrame]) -> Chapter:
     """Every claim under both protocols."""
     fits = claims.once(frames[FITS])
     findings = [
-        Finding(name, protocol.name, tuple(judge(frame, protocol)))
+        finding(name, protocol.name, judge(frame, protocol))
         for judges, frame in ((points_claims.OF_POINTS, frames[POINTS]), (claims.OF_FITS, fits))
         for name, judge in judges.items()
         for protocol in claims.PROTOCOLS

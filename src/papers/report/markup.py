@@ -9,18 +9,25 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from papers.evidence.standing import REASONS
-from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, UNTESTABLE
+from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NOT_RUN, UNDECIDED, UNTESTABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from markdown_it.token import Token
 
-CLASSES = {IN_PART: "part", HOLDS: "yes", FAILS: "no", UNTESTABLE: "open"}
+CLASSES = {
+    IN_PART: "part",
+    HOLDS: "yes",
+    FAILS: "no",
+    UNDECIDED: "open",
+    NOT_RUN: "open",
+    UNTESTABLE: "open",
+}
 """Verdict -> class of its mark, longer names first."""
 
 COMMENT = re.compile(r"<!--.*?-->\n?", re.S)
-VERDICT = re.compile(rf"(<td[^>]*>)({'|'.join(CLASSES)})(?: (\([^<]*\)))?(</td>)")
+VERDICT = re.compile(rf"(<td[^>]*>)({'|'.join(CLASSES)}) (\([^<]*\))(</td>)")
 CLAIM = re.compile(r"(<td[^>]*>)([A-Z]+\d+)(</td>)")
 POWER = re.compile(r"(x )?\b10\^(-?\d+)")
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -102,8 +109,7 @@ def _without_files(tokens: Iterable[Token]) -> None:
 
 def _marked(match: re.Match[str]) -> str:
     opened, verdict, counts, closed = match.groups()
-    more = f' <span class="soft">{counts}</span>' if counts else ""
-    return f"{opened}{mark(verdict)}{more}{closed}"
+    return f'{opened}{mark(verdict)} <span class="soft">{counts}</span>{closed}'
 
 
 def mark(verdict: str) -> str:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from papers.pep import digits_results
-from papers.pep import words as pep_words
+from papers.pep import artifacts as pep
 from papers.pesc import figures as pesc_figures
 from papers.qp import fidelity, protocols
 from papers.qp import figures as qp_figures
@@ -68,7 +67,7 @@ PAPERS = (
             ("pep_classification", "Experiments won, ours and published"),
             ("pep_classification_corrected", "Experiments won, ours and published"),
         ),
-        pep_words.CAPTIONS | digits_results.CAPTIONS,
+        pep.CAPTIONS,
     ),
     Paper(
         "REP",

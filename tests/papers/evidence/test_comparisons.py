@@ -1,5 +1,6 @@
 """Statuses of lines of the audit from estimates of their effects."""
 
+import numpy as np
 import pytest
 
 from papers.evidence import comparisons
@@ -60,3 +61,20 @@ def test_directions_rest_on_the_adjusted_p_and_non_inferiority_on_the_interval()
         assert status(comparisons.not_lower, -0.5, 0.1, p) == YES
         assert status(comparisons.not_lower, -1.0, 0.1, p) == UNDECIDED
         assert status(comparisons.not_lower, -1.5, 0.1, p) == NO
+
+
+@pytest.mark.parametrize(
+    "values, note",
+    [([0.1, 0.2], "no interval from 2 splits"), ([0.1] * 3, "no interval from 3 splits of one value")],
+)
+def test_degenerate_intervals_are_refused(values, note):
+    """Three splits with one winner said "[100, 100], p < 0.0001"."""
+    others = np.linspace(0.1, 0.2, 9)
+    drafts = [
+        comparisons.Draft("A", "q", "nats", np.array(values), np.array(values), 1e-3, comparisons.higher),
+        comparisons.Draft("B", "q", "nats", others, others, 1e-3, comparisons.higher),
+    ]
+    refused, other = comparisons.tested(drafts)
+    assert refused.sample.status == refused.general.status == UNDECIDED and refused.n == len(values)
+    assert np.isnan(refused.sample.low) and refused.note == note and refused.effect == np.mean(values)
+    assert other.sample.status == YES and other.sample.p_holm == other.sample.p  # a family of one

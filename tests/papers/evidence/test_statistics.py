@@ -41,13 +41,21 @@ def test_corrected_resampled_t_by_hand():
     assert estimate.interval()[0] == pytest.approx(2.5 - stats.t.ppf(0.975, 3) * 2.5 / t)
 
 
-def test_equal_differences_are_decided_by_their_value():
+def test_equal_differences_have_the_p_values_of_a_sign_test():
     zero, same = statistics.paired_t(np.zeros(5)), statistics.paired_t(np.full(3, 0.1))
     assert zero.interval() == (0.0, 0.0) and zero.p_different() == 1.0
-    assert zero.p_equivalent(1e-3) == 0.0
+    assert zero.p_equivalent(1e-3) == 0.5**5
     assert same.standard_error == 0.0  # not the rounding of its mean
-    assert same.p_different() == 0.0 and same.p_above(0.0) == 0.0
-    assert same.p_equivalent(0.05) == 1.0 and same.p_equivalent(0.2) == 0.0
+    assert same.p_different() == statistics.p_sign(np.full(3, 0.1)) == 2 * same.p_above(0.0) == 0.25
+    assert same.p_equivalent(0.05) == 1.0 and same.p_equivalent(0.2) == 0.5**3
+
+
+@pytest.mark.parametrize(
+    "values, sound",
+    [([1.0, 2.0], False), ([1.0, 2.0, 4.0], True), ([1.0] * 3, False), ([1.0] * 5, False), ([1.0] * 6, True)],
+)
+def test_intervals_need_three_units_or_six_that_are_equal(values, sound):
+    assert statistics.paired_t(values).is_sound is sound
 
 
 def test_sign_and_signed_rank_tests():

@@ -7,7 +7,7 @@ import pytest
 
 from papers.evidence import comparisons
 from papers.evidence.comparisons import Draft, Group, higher, not_lower
-from papers.pep import claims
+from papers.pep import contests, synthetic
 from papers.pep.published import Printed
 
 PRINTED = [
@@ -24,7 +24,7 @@ def noise(*key):
     return float(np.random.default_rng(list(text)).uniform(-1, 1))
 
 
-def synthetic(fits, gap, **options):
+def sets(fits, gap, **options):
     """Synthetic sets whose scores lie ``gap(alpha, m)`` (log SMSE, SMLL, NLML a point) from the full GP's."""
 
     def score(dataset, split, alpha, m):
@@ -41,27 +41,27 @@ def verdict(blocks):
 
 class TestApproach:
     def test_holds_when_every_power_comes_nearer(self, fits):
-        frame = synthetic(fits, lambda a, m: (2.0 / m, 2.0 / m, 0.0))
-        (block,) = claims.approaches_full(frame)
+        frame = sets(fits, lambda a, m: (2.0 / m, 2.0 / m, 0.0))
+        (block,) = synthetic.approaches_full(frame)
         assert block.verdict == "holds" and len(block.rows()) == 8
         line = next(x for x in block.lines if x.row == "SMSE, α = 0" and "largest" in x.quantity)
         assert line.effect == pytest.approx(2 / 5 - 2 / 100, abs=0.006) and line.n == 8
 
     def test_from_below_too_and_a_score_that_leaves_again_fails(self, fits):
-        frame = synthetic(fits, lambda a, m: (-2.0 / m, 2.0 / m if m < 100 else 0.2, 0.0))
-        rows = claims.approaches_full(frame)[0].rows()
+        frame = sets(fits, lambda a, m: (-2.0 / m, 2.0 / m if m < 100 else 0.2, 0.0))
+        rows = synthetic.approaches_full(frame)[0].rows()
         assert {rows[f"SMSE, α = {a}"] for a in ("0", "0.5", "0.8", "1")} == {"yes"}
         assert {rows[f"SMLL, α = {a}"] for a in ("0", "0.5", "0.8", "1")} == {"no"}
 
     def test_the_step_that_is_worst_is_shown(self, fits):
-        frame = synthetic(fits, lambda a, m: (0.0, 2.0 / m if m < 100 else 0.2, 0.0))
+        frame = sets(fits, lambda a, m: (0.0, 2.0 / m if m < 100 else 0.2, 0.0))
         line = next(
-            x for x in claims.approaches_full(frame)[0].lines if "step" in x.quantity and "SMLL" in x.row
+            x for x in synthetic.approaches_full(frame)[0].lines if "step" in x.quantity and "SMLL" in x.row
         )
         assert line.note == "M = 20 to 100; worst of 2" and line.effect == pytest.approx(0.1 - 0.2, abs=0.006)
 
     def test_nothing_without_a_full_gp(self, fits):
-        (block,) = claims.approaches_full(synthetic(fits, lambda a, m: (1.0 / m, 1.0 / m, 0.0), full=None))
+        (block,) = synthetic.approaches_full(sets(fits, lambda a, m: (1.0 / m, 1.0 / m, 0.0), full=None))
         assert block.verdict == "not testable" and block.lines[0].note == "no full GP"
 
 
@@ -81,17 +81,17 @@ class TestOverestimates:
         [(0.3, 0.05, "holds"), (0.3, 0.25, "does not hold"), (-0.3, -0.3, "does not hold")],
     )
     def test_verdicts(self, fits, peak, at_all, expected):
-        frame = synthetic(fits, excess(peak, at_all), sizes=(5, 20, 200))
-        (block,) = claims.overestimates(frame)
+        frame = sets(fits, excess(peak, at_all), sizes=(5, 20, 200))
+        (block,) = synthetic.overestimates(frame)
         assert block.verdict == expected
         first = next(x for x in block.lines if x.row == "α = 0.8")
         assert first.effect == pytest.approx(peak, abs=0.005) and first.note.startswith("M = 20")
 
     def test_without_all_data_as_pseudo_points(self, fits):
-        (block,) = claims.overestimates(synthetic(fits, excess(0.3, 0.05), sizes=(5, 20)))
+        (block,) = synthetic.overestimates(sets(fits, excess(0.3, 0.05), sizes=(5, 20)))
         assert block.verdict == "not testable"
         assert [x.sample.status for x in block.lines] == ["yes", "no data"] * 2
-        (block,) = claims.overestimates(synthetic(fits, lambda a, m: (0, 0, -1 / m), sizes=(5, 20, 50)))
+        (block,) = synthetic.overestimates(sets(fits, lambda a, m: (0, 0, -1 / m), sizes=(5, 20, 50)))
         assert block.lines[1].note == "M = N = 200 not run" and block.lines[0].sample.status == "yes"
 
 
@@ -103,14 +103,14 @@ class TestIntermediate:
         ("best", "expected"), [(0.5, "holds"), (0.8, "holds"), (0.0, "does not hold"), (0.2, "does not hold")]
     )
     def test_verdicts(self, fits, best, expected):
-        frame = synthetic(fits, self.gap(best), alphas=("0", "0.2", "0.5", "0.8", "1"))
-        (block,) = claims.intermediate_best(frame)
+        frame = sets(fits, self.gap(best), alphas=("0", "0.2", "0.5", "0.8", "1"))
+        (block,) = synthetic.intermediate_best(frame)
         assert block.verdict == expected
         assert f"SMSE: lowest mean of all at α = {best:g}" in block.remark
 
     def test_powers_in_the_range_are_needed(self, fits):
-        frame = synthetic(fits, self.gap(0.5), alphas=("0", "0.2", "1"))
-        assert verdict(claims.intermediate_best(frame)) == "not testable"
+        frame = sets(fits, self.gap(0.5), alphas=("0", "0.2", "1"))
+        assert verdict(synthetic.intermediate_best(frame)) == "not testable"
 
 
 def contest(wins):
@@ -126,7 +126,7 @@ def contest(wins):
 class TestShares:
     def test_direction_and_printed_share(self, fits):
         frame = fits(contest(lambda m, split: m > 5), alphas=("0", "0.5", "1"), splits=5)
-        direction, printed = claims.won(frame, PRINTED, "PEP4")
+        direction, printed = contests.won(frame, PRINTED, "PEP4")
         line = direction.lines[0]
         assert direction.verdict == "holds" and line.effect == pytest.approx(2 / 3)
         assert (line.n, line.n_folds) == (5, 30) and line.note.startswith(
@@ -136,20 +136,20 @@ class TestShares:
 
     def test_the_other_direction_and_none(self, fits):
         frame = fits(contest(lambda m, split: split % 2), alphas=("0", "0.5", "1"))
-        assert set(claims.won(frame, PRINTED, "PEP4")[0].rows().values()) == {"undecided"}
-        assert set(claims.won(frame, PRINTED, "PEP5")[0].rows().values()) == {"no"}
-        assert verdict(claims.won(fits(alphas=("0.2", "0.4")), PRINTED, "PEP4")) == "not testable"
+        assert set(contests.won(frame, PRINTED, "PEP4")[0].rows().values()) == {"undecided"}
+        assert set(contests.won(frame, PRINTED, "PEP5")[0].rows().values()) == {"no"}
+        assert verdict(contests.won(fits(alphas=("0.2", "0.4")), PRINTED, "PEP4")) == "not testable"
 
     def test_synthetic_sets_do_not_count(self, fits):
         frame = fits(contest(lambda m, split: True), alphas=("0", "0.5", "1"), datasets=("synthetic",))
-        assert verdict(claims.won(frame, PRINTED, "PEP4")) == "not testable"
+        assert verdict(contests.won(frame, PRINTED, "PEP4")) == "not testable"
 
     def test_one_split_says_nothing_and_intervals_of_shares_are_shares(self, fits):
         frame = fits(contest(lambda m, split: m > 5), alphas=("0", "0.5", "1"), splits=1)
-        line = claims.won(frame, PRINTED, "PEP4")[0].lines[0]
+        line = contests.won(frame, PRINTED, "PEP4")[0].lines[0]
         assert line.sample.status == "no data" and line.note.startswith("printed")
         frame = fits(contest(lambda m, split: split > 0), alphas=("0", "0.5", "1"), splits=3)
-        assert claims.won(frame, PRINTED, "PEP4")[0].lines[0].sample.high == 1.0
+        assert contests.won(frame, PRINTED, "PEP4")[0].lines[0].sample.high == 1.0
 
 
 class TestRanked:
@@ -158,16 +158,16 @@ class TestRanked:
         return lambda d, s, a, m: (0.1 * (1 + smse.index(a)), 0.1 * (1 + smll.index(a)), 1.0)
 
     def test_as_the_paper_says(self, fits):
-        (block,) = claims.ranked(fits(self.score(["0.5", "0.8", "0", "1"], ["0.8", "1", "0.5", "0"])))
+        (block,) = contests.ranked(fits(self.score(["0.5", "0.8", "0", "1"], ["0.8", "1", "0.5", "0"])))
         assert block.verdict == "holds" and len(block.lines) == 4
         assert "SMLL: lowest average rank at α = 0.8" in block.remark
 
     def test_each_statement_can_fail(self, fits):
-        (block,) = claims.ranked(fits(self.score(["0.8", "0", "0.5", "1"], ["1", "0", "0.5", "0.8"])))
+        (block,) = contests.ranked(fits(self.score(["0.8", "0", "0.5", "1"], ["1", "0", "0.5", "0.8"])))
         assert set(block.rows().values()) == {"no"}
 
     def test_a_power_that_was_not_run(self, fits):
-        (block,) = claims.ranked(fits(alphas=("0", "1")))
+        (block,) = contests.ranked(fits(alphas=("0", "1")))
         assert block.rows()["SMSE: α = 0.5 best"] == "no data"
 
 

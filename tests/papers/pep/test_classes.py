@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.pep import artifacts, banana, claims, compare, dense, duels, looks, published, scores, tables
+from papers.pep import artifacts, banana, compare, contests, dense, duels, looks, published, scores, tables
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, MAP
 from papers.pep.scores import ERROR, NLL
 
@@ -63,13 +63,13 @@ class TestShares:
             return even(dataset, split, alpha, m)[0], 0.5 + {
                 "0": 0.0, "0.5": other, "1": other + (0.01 if place else -0.01)}[alpha]  # fmt: skip
 
-        first, beside = claims.no_winner(frame_of(score), printed(), "PEP7")
+        first, beside = contests.no_winner(frame_of(score), printed(), "PEP7")
         assert first.verdict == "holds" and len(first.rows()) == 6
         assert first.lines[0].effect == pytest.approx(5 / 6) and first.remark.startswith("as-released; ")
         assert beside.verdict == "does not hold" and beside.lines[0].sample.status == "no"
 
     def test_one_pair_that_is_not_even_contradicts_its_row_alone(self):
-        first, beside = claims.no_winner(frame_of(even), printed(), "PEP7")
+        first, beside = contests.no_winner(frame_of(even), printed(), "PEP7")
         assert first.verdict == "holds in part"
         assert [row for row, status in first.rows().items() if status == "no"] == ["NLL: α = 1 over α = 0"]
         rows = {x.row: x for x in first.lines}
@@ -80,12 +80,12 @@ class TestShares:
         assert "printed" not in rows["NLL: α = 1 over α = 0"].note
 
     def test_a_clear_winner_contradicts(self):
-        first, _ = claims.no_winner(frame_of(lambda d, s, a, m: (0.1, -float(a))), printed(), "PEP7")
+        first, _ = contests.no_winner(frame_of(lambda d, s, a, m: (0.1, -float(a))), printed(), "PEP7")
         statuses = {x.row: x.sample.status for x in first.lines if "NLL" in x.quantity}
         assert set(statuses.values()) == {"no"} and first.verdict == "does not hold"
 
     def test_nothing_is_testable_without_records(self):
-        (block,) = claims.no_winner(None, printed(), "PEP7")
+        block, _ = contests.no_winner(CLASSIFICATION.frame(), printed(), "PEP7")
         assert block.verdict == "not testable" and len(block.rows()) == 6
 
 

@@ -120,12 +120,12 @@ class TestFrames:
 
     def test_coverage_is_of_the_records(self, fits):
         frame = fits(outcome={("yacht", 0, "1", 5): "failed", ("yacht", 0, "0", 5): "stopped"})
-        text = scores.coverage(frame).text
+        text = scores.coverage(frame)
         assert text == (
             "2 sets, splits 0-3; α 0, 0.5, 0.8, 1; M 5, 20, 100; 96 fits, 1 not converged, 1 failed"
         )
-        assert "95 fits" in scores.coverage(frame.iloc[:-1]).text
-        assert scores.coverage(frame.iloc[:-1]).text.endswith("1 not run")
+        assert "95 fits" in scores.coverage(frame.iloc[:-1])
+        assert scores.coverage(frame.iloc[:-1]).endswith("1 not run")
         fewer = frame[(frame["dataset"] == "boston") | (frame["m"] < 100)]
-        assert "M 5, 20, 100 (Boston), 5, 20 (Yacht)" in scores.coverage(fewer).text
-        assert scores.coverage(fits(datasets=("synthetic",))).text.startswith("4 synthetic sets; ")
+        assert "M 5, 20, 100 (Boston), 5, 20 (Yacht)" in scores.coverage(fewer)
+        assert scores.coverage(fits(datasets=("synthetic",))).startswith("4 synthetic sets; ")

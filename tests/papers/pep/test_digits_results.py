@@ -162,7 +162,8 @@ def test_a_seed_where_vb_never_gets_there_is_left_out_and_said(fold):
 def test_tables_and_figures(fold, tmp_path):
     never = {"alpha": 1.0, "seed": 2, "errors": (0.2, 0.1, 0.06)}
     _, table = fold(*GRID, never, {"alpha": 1.0, "m": 200, "failed": (100,)})
-    csv, page = digits_results.write(table, ["Made by nobody."], tmp_path / "t")
+    digits_results.write(table, ["Made by nobody."], tmp_path / "t")
+    csv, page = (tmp_path / "t" / name for name in digits_results.NAMES)
     lines = pd.read_csv(csv)
     assert " ".join(lines.columns) == (
         "m alpha steps n_runs n_failed seconds_to_5_percent seconds_to_3_percent n_to_5_percent "

@@ -29,7 +29,9 @@ def test_errors_and_sizes(compared):
 
 
 def test_the_table_says_what_a_table_costs(compared):
-    text = lookup.section(compared.assign(bytes=compared["bytes"].mask(compared["bytes"].between(1, 65536), 40536)))
+    text = lookup.section(
+        compared.assign(bytes=compared["bytes"].mask(compared["bytes"].between(1, 65536), 40536))
+    )
     assert len(text.splitlines()) == 2 + len(compared) and "320 MB" in text and "41 kB" in text
 
 

@@ -192,6 +192,21 @@ def test_another_end_of_the_chaotic_search_is_no_failure(results):
     assert check.gain == pytest.approx(-0.5, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    "change, how, expected",
+    [
+        ({"ratio_max": lambda x: x + 1e-4}, "fixed", "reported"),
+        ({"ratio_max": lambda x: x + 1e-4, "ntll": lambda x: x + 1e-4}, "fixed", "no"),
+        ({"log_evidence": lambda x: x + 0.5}, "scratch", "reported"),
+    ],
+)
+def test_the_texts_stop_leaves_ratios_and_the_end_of_a_search_open(results, change, how, expected):
+    altered(results, "as-described", change, method="qp")
+    checks, _ = verify(results, "as-described", scratches=9, method="qp")
+    assert checks["qp", 0, how].passed == expected
+    assert checks["qp", 0, how].note.startswith(rerun.OPEN) is (expected == "reported")
+
+
 NOTHING = {
     **dict.fromkeys(("variance", "log_evidence", "test_error", "ntll"), float("nan")),
     "lengthscale": "",

@@ -1,0 +1,183 @@
+"""The claims about the synthetic sets, PEP1 to PEP3 [Bui et al. 2017, section 4.1].
+
+Each function takes the compared regressions (`scores.compared`) and gives the deciding block. Sets are
+independent draws, so both estimands are one; effects are signed so that the claim is worst off where they are
+smallest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.evidence import claims
+from papers.evidence.comparisons import Draft, Group, higher, missing, not_lower, tested
+from papers.evidence.verdicts import Block, Line
+from papers.pep import compare, scores
+from papers.pep.regression import FULL
+from papers.pep.scores import NLML, PREDICTIVE, values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from papers.evidence.comparisons import Rule, Score
+
+    BySet = Mapping[tuple[str, int], pd.Series]
+    """(power, M) -> score of each synthetic set; the full GP at M = 0."""
+
+INTERMEDIATE = (0.5, 0.8)
+"""The range of powers that the paper finds best (PEP3)."""
+
+CLOSE_TO_ONE = ("0.8", "1")
+MARKEDLY = claims.load()["PEP2"].margin["part"]
+"""An overestimate is markedly less if it is below this part of the other (PEP2)."""
+
+BETTER = "paired t over data sets, Holm"
+STEPS = "95 % interval against minus the smallest effect that matters"
+
+
+def covered(fits: pd.DataFrame) -> str:
+    """What a frame covers, as remarks say it."""
+    return scores.coverage(fits) if len(fits) else "not run"
+
+
+def worst_lines(drafts: Iterable[Draft]) -> tuple[Line, ...]:
+    """One line for each (row, quantity) of a family: the worst of those tested."""
+    groups: dict[tuple[str, str], list[Line]] = {}
+    for line in tested(list(drafts)):
+        groups.setdefault((line.row, line.quantity), []).append(line)
+    return tuple(Group(lines).line() for lines in groups.values())
+
+
+def by_set(fits: pd.DataFrame, score: Score) -> BySet:
+    """Scores of the synthetic sets, in the scale of their differences."""
+    kept = scores.with_numbers(scores.made_up(fits))
+    groups = kept.assign(value=values(kept, score)).groupby(["alpha", "m"])
+    return {(alpha, int(m)): of_cell.set_index("split")["value"] for (alpha, m), of_cell in groups}
+
+
+def _joint(*cells: pd.Series) -> list[np.ndarray]:
+    """The numbers of the sets that all have."""
+    common = sorted(set.intersection(*(set(cell.index) for cell in cells)))
+    return [cell.loc[common].to_numpy(float) for cell in cells]
+
+
+def _paired(row: str, quantity: str, score: Score, judge: Rule, units: np.ndarray, note: str) -> Draft:
+    n = len(units)
+    return Draft(row, quantity, score.unit, units, units, score.margin, judge, n, of="set", note=note)
+
+
+# PEP1
+
+
+def approaches_full(fits: pd.DataFrame) -> list[Block]:
+    """PEP1: the distance to the full GP, from the smallest M to the largest and on every step."""
+    drafts: list[Draft] = []
+    for score in PREDICTIVE:
+        cells = by_set(fits, score)
+        for alpha in scores.alphas(scores.made_up(fits)):
+            drafts += _distances(cells, alpha, score)
+    test, remark = f"{BETTER}; steps: {STEPS}", covered(scores.made_up(fits))
+    return [Block("distance to the full GP", test, worst_lines(drafts), float, remark)]
+
+
+def _distances(cells: BySet, alpha: str, score: Score) -> Iterator[Draft]:
+    row = f"{score.name}, α = {alpha}"
+    overall, step = "distance to the full GP, smallest - largest M", "distance to the full GP, a step of M"
+    sizes = sorted(m for power, m in cells if power == alpha)
+    if (FULL, 0) not in cells or len(sizes) < 2:
+        yield missing(row, overall, score.unit, "one M only" if (FULL, 0) in cells else "no full GP")
+        return
+    spans = [(overall, higher, sizes[0], sizes[-1])]
+    spans += [(step, not_lower, small, large) for small, large in pairwise(sizes)]
+    for quantity, judge, small, large in spans:
+        full, first, last = _joint(cells[FULL, 0], cells[alpha, small], cells[alpha, large])
+        change = np.abs(first - full) - np.abs(last - full)
+        yield _paired(row, quantity, score, judge, change, f"M = {small} to {large}")
+
+
+# PEP2
+
+EXCESS = "full - sparse NLML, smallest < M < N"
+LESS = f"{MARKEDLY:g} of that - full - sparse NLML at M = N"
+
+
+def overestimates(fits: pd.DataFrame) -> list[Block]:
+    """PEP2: NLML of the full GP minus that of a power near one, at M between and at M = N."""
+    cells = by_set(fits, NLML)
+    sizes = scores.made_up(fits)["n_train"].unique()
+    n = int(sizes[0]) if len(sizes) == 1 else 0
+    excesses = {alpha: _excesses(cells, alpha, n) for alpha in CLOSE_TO_ONE}
+    peaks = {alpha: max(drafts, key=_mean) for alpha, drafts in excesses.items()}
+    last = [_at_all_data(cells, alpha, n, peak) for alpha, peak in peaks.items()]
+    lines = tested([draft for drafts in excesses.values() for draft in drafts] + last)
+    kept: list[Line] = []
+    for alpha in CLOSE_TO_ONE:
+        of_row = [line for line in lines if line.row == f"α = {alpha}"]
+        kept += [Group([x for x in of_row if x.quantity == EXCESS], every=False).line(), of_row[-1]]
+    test = f"{BETTER}; at M = N against {MARKEDLY:g} of the largest excess"
+    name = "full GP's NLML minus the sparse one's, a point"
+    return [Block(name, test, tuple(kept), float, covered(scores.made_up(fits)))]
+
+
+def _mean(draft: Draft) -> float:
+    return float(draft.sample.mean()) if len(draft.sample) else -np.inf
+
+
+def _excesses(cells: BySet, alpha: str, n: int) -> list[Draft]:
+    inner = [m for m in sorted(m for power, m in cells if power == alpha)[1:] if m < n]
+    if (FULL, 0) not in cells or not inner:
+        why = "no M between the smallest and N" if (FULL, 0) in cells else "no full GP"
+        return [missing(f"α = {alpha}", EXCESS, NLML.unit, why)]
+    joint = {m: _joint(cells[FULL, 0], cells[alpha, m]) for m in inner}
+    return [
+        _paired(f"α = {alpha}", EXCESS, NLML, higher, full - near, f"M = {m}")
+        for m, (full, near) in joint.items()
+    ]
+
+
+def _at_all_data(cells: BySet, alpha: str, n: int, peak: Draft) -> Draft:
+    if not len(peak.sample) or (alpha, n) not in cells:
+        why = f"M = N = {n} not run" if n else "sets of several sizes"
+        return missing(f"α = {alpha}", LESS, NLML.unit, why)
+    m = int(peak.note.removeprefix("M = "))
+    full, near, last = _joint(cells[FULL, 0], cells[alpha, m], cells[alpha, n])
+    less = MARKEDLY * (full - near) - (full - last)
+    note = f"excess {np.mean(full - near):.4f} at {peak.note}, {np.mean(full - last):.4f} at M = N = {n}"
+    return _paired(f"α = {alpha}", LESS, NLML, higher, less, note)
+
+
+# PEP3
+
+
+def intermediate_best(fits: pd.DataFrame) -> list[Block]:
+    """PEP3: the best of the powers in `INTERMEDIATE` against the others; a set's score is its mean over M."""
+    drafts: list[Draft] = []
+    remarks = []
+    for score in PREDICTIVE:
+        table = compare.wide(scores.made_up(fits), score).dropna().groupby(level="split").mean()
+        inside = [alpha for alpha in table if INTERMEDIATE[0] <= float(alpha) <= INTERMEDIATE[1]]
+        outside = [alpha for alpha in table if alpha not in inside]
+        if not inside or not {"0", "1"} <= set(outside) or table.empty:
+            drafts.append(missing(score.name, "against α = 0 and α = 1", score.unit, "powers not run"))
+            continue
+        best = table[inside].mean().idxmin()
+        remarks.append(f"{score.name}: lowest mean of all at α = {table.mean().idxmin()}")
+        drafts += _gains(table, best, outside, score)
+    test = f"{BETTER}; others: {STEPS}"
+    remark = "; ".join([*remarks, covered(scores.made_up(fits))])
+    return [Block("mean over M", test, worst_lines(drafts), float, remark)]
+
+
+def _gains(table: pd.DataFrame, best: str, others: list[str], score: Score) -> Iterator[Draft]:
+    for alpha in others:
+        gain = (table[alpha] - table[best]).to_numpy(float)
+        note = f"α = {best} against α = {alpha}"
+        if alpha in ("0", "1"):
+            yield _paired(score.name, "against α = 0 and α = 1", score, higher, gain, note)
+        else:
+            quantity = "against the others outside the range"
+            yield _paired(score.name, quantity, score, not_lower, gain, note)
