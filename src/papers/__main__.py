@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 
 USER_ERRORS = (ValueError, OSError)
 PAPERS = ("qp", "pep", "rep", "pesc")
-DOCUMENTS = (
-    "README.md",
-    *(f"docs/{name}.md" for name in ("fidelity", "pep", "results", "table1", "which-method")),
-)
+QUOTING = ("fidelity", "pep", "results", "table1", "vb-column", "which-method")
+DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING))
 """They quote tables and numbers."""
 
 

@@ -126,7 +126,7 @@ def _each(lines: pd.DataFrame, *units: str) -> float | None:
 def _fit(job: Job, known: Known) -> float | None:
     p = job.parameters
     frame = known.frame(qp.study_of(p["protocol"]))
-    methods = p["method"], p["method"] + protocols.TUNE
+    methods = [p["method"] + suffix for suffix in ("", protocols.TUNE, protocols.RELEASED)]
     alike = frame[(frame["dataset"] == p["dataset"]) & frame["method"].isin(methods)]
     return _times(_number(job), _each(alike[alike["protocol"] == p["protocol"]], "seed"))
 
