@@ -26,6 +26,7 @@ from papers.pep import (
     words,
 )
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, MAP, REGRESSION, STUDIES, TOY
+from papers.pep.regression import DESCRIBED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -75,9 +76,13 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
         return Written([], [], [])
     groups = {s: standing.groups(s, records, frame) for s, frame in frames.items() if frame is not None}
     notes = {study: standing.note(found) for study, found in groups.items()}
+    loud = [line for found in groups.values() for line in standing.loud(found)]
     printed = published.read(Path(published_folder, published.FILE))
     folder = Path(figures_folder, FIGURES)
     regressions = frames[REGRESSION]
+    if regressions is not None:
+        regressions = regressions[regressions["protocol"] == DESCRIBED]
+        notes[REGRESSION] = standing.note(standing.groups(REGRESSION, records, regressions))
     fits = scores.compared(REGRESSION.frame() if regressions is None else regressions)
     classes = _by_protocol(frames[CLASSIFICATION])
     kinds = []
@@ -92,7 +97,6 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
     digits = frames[DIGITS]
     if digits is not None:
         parts.append(_digits(digits, notes[DIGITS], tables_folder, folder))
-    loud = [line for found in groups.values() for line in standing.loud(found)]
     chapter = verdicts.chapter(verdicts.Evidence(fits, printed, classes, frames, notes))
     return Written([chapter], parts, loud)
 

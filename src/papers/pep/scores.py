@@ -16,6 +16,7 @@ from papers.data import classification, regression
 from papers.evidence.comparisons import Score
 from papers.evidence.grid import counted
 from papers.evidence.spans import spans
+from papers.pep.regression import DESCRIBED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,8 +87,8 @@ def values(fits: pd.DataFrame, score: Score) -> pd.Series:
     return found / fits["n_train"] if score.column == "nlml" else found
 
 
-def compared(frame: pd.DataFrame) -> pd.DataFrame:
-    """Regressions from the default initial values, or the classifications of one protocol.
+def compared(frame: pd.DataFrame, protocol: str = DESCRIBED) -> pd.DataFrame:
+    """Regressions of a protocol from the default initial values, or the classifications of one protocol.
 
     Raises
     ------
@@ -95,7 +96,10 @@ def compared(frame: pd.DataFrame) -> pd.DataFrame:
         Two records of one fit, an outcome or a data set that does not exist, or a fit that did not fail and
         lacks a number.
     """
-    fits = frame if is_classification(frame) else frame[frame["start"] == START]
+    if is_classification(frame):
+        fits = frame
+    else:
+        fits = frame[(frame["start"] == START) & (frame["protocol"] == protocol)]
     if fits.duplicated(["dataset", "split", "alpha", "m"]).any():
         raise ValueError("two records of one fit")
     known = {*NAMES, *(classification if is_classification(fits) else regression).names()}
