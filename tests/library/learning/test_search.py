@@ -110,6 +110,19 @@ def test_a_lowest_coordinate_holds():
     assert end.result == pytest.approx([2.0, -0.5]) and end.converged
 
 
+def test_bfgs_goes_a_fifth_of_the_way_to_a_wall():
+    seen = []
+
+    def evaluate(x):
+        seen.append(float(x[0]))
+        if x[0] > 0.5:
+            raise ArithmeticError("beyond")
+        return Evaluation(-100.0 * float((x[0] - 0.4) ** 2), -200.0 * (x - 0.4), None)
+
+    climb(evaluate, np.zeros(1), Search(method="bfgs"))
+    assert seen[:3] == pytest.approx([0.0, 1.0, 0.2])
+
+
 def test_a_lowest_coordinate_is_a_wall_to_bfgs():
     seen = []
 

@@ -5,7 +5,7 @@ import pytest
 
 from tilted.numerics import bfgs as module
 from tilted.numerics.bfgs import LEARNT, bfgs, inverse_hessian
-from tilted.numerics.line_search import DECREASE, SLOPE, Point, line_search
+from tilted.numerics.line_search import DECREASE, SLOPE, Point, Trial, between, line_search
 from tilted.numerics.optimise import lbfgs
 
 GAIN = 1e-5
@@ -195,6 +195,29 @@ def test_a_line_search_meets_the_strong_wolfe_conditions(first, name):
     np.testing.assert_allclose(end.x, at.x - length * at.gradient)
     assert end.value <= at.value + DECREASE * length * down
     assert abs(end.gradient @ at.gradient) <= SLOPE * abs(down)
+
+
+def test_a_line_search_comes_back_from_another_valley_that_is_hardly_lower():
+    def twice(x):
+        return -float(x[0] * np.exp(-(x[0] ** 2))), (2.0 * x**2 - 1.0) * np.exp(-(x**2))
+
+    at = Point(np.zeros(1), *twice(np.zeros(1)))
+    there = twice(np.array([3.2]))
+    assert there[0] < at.value and abs(there[1][0]) < SLOPE  # lower and flat, but not by enough
+    assert line_search(twice, at, np.ones(1), 3.2, 100)[1] < 2.0
+
+
+@pytest.mark.parametrize(("ends", "least"), [((0, 2), 1.0), ((2, 0), 1.0), ((0, 100), 10.0), ((1.5, 0), 1.0)])
+def test_the_next_trial_is_where_the_cubic_is_least_and_not_too_near_an_end(ends, least):
+    low, high = (Trial(x, Point(np.zeros(1), x**3 - 3.0 * x, np.zeros(1)), 3.0 * x**2 - 3.0) for x in ends)
+    assert between(low, high) == pytest.approx(least)
+
+
+def test_the_next_trial_is_a_fifth_of_the_way_to_a_wall_and_halfway_along_a_cubic_that_only_falls():
+    point = Point(np.zeros(1), 0.0, np.zeros(1))
+    low = Trial(1.0, point, -1.0)
+    assert between(low, Trial(6.0, point._replace(value=np.inf), np.nan)) == pytest.approx(2.0)
+    assert between(low, Trial(3.0, point._replace(value=-1.5), -1.0)) == pytest.approx(2.0)
 
 
 def test_a_line_search_gives_the_lowest_it_tried_at_its_limit():
