@@ -1,4 +1,4 @@
-"""Shares and counts in the documents about results are computed from records, or said to be something else."""
+"""Shares and counts in the documents about results are computed from records, or allowed here."""
 
 import re
 from pathlib import Path
