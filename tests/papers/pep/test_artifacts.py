@@ -109,6 +109,28 @@ def test_the_tables_say_what_was_won_and_what_failed(frame, tmp_path):
     assert [row.count("*") for row in boston.splitlines() if row.startswith("|   5 |")] == [1]
 
 
+def test_how_many_searches_stopped(frame):
+    header, _, cells = tables.endings(scores.compared(frame))
+    assert header == ("Sets", "Power", "Searches", "Converged", "Stopped before", "Failed")
+    assert ("UCI", "α = 0 (VFE)", "24", "23", "1", "0") in cells
+    assert ("UCI", "all", "96", "94", "1", "1") in cells and (
+        "Synthetic",
+        "all",
+        "48",
+        "48",
+        "0",
+        "0",
+    ) in cells
+
+
+def test_what_is_printed():
+    shares, counts = published.read(DATA), published.read_counts(DATA)
+    assert published.Printed("PEP4", "SMSE", "0.5", "1", 78.0) in shares
+    assert published.Counted("PEP4", "SMSE", "0.5", "0", 6, 8) in counts
+    assert {line.total for line in counts if line.claim == "PEP7"} == {6}
+    assert all(line.sets <= line.total for line in counts)
+
+
 def test_another_paper_in_the_report(written):
     found, folder = written
     part = found.report[0]
