@@ -126,7 +126,7 @@ def _each(lines: pd.DataFrame, *units: str) -> float | None:
 def _fit(job: Job, known: Known) -> float | None:
     p = job.parameters
     frame = known.frame(qp.study_of(p["protocol"]))
-    methods = p["method"], p["method"] + protocols.TUNE
+    methods = [p["method"] + suffix for suffix in ("", protocols.TUNE, protocols.RELEASED)]
     alike = frame[(frame["dataset"] == p["dataset"]) & frame["method"].isin(methods)]
     return _times(_number(job), _each(alike[alike["protocol"] == p["protocol"]], "seed"))
 
@@ -134,7 +134,9 @@ def _fit(job: Job, known: Known) -> float | None:
 def _grid(job: Job, known: Known) -> float | None:
     p = job.parameters
     study = pep.REGRESSION if job.kind == "regressions" else pep.CLASSIFICATION
-    cost, experiment = Regressions(known.frame(study)), import_module(p["experiment"])
+    frame, experiment = known.frame(study), import_module(p["experiment"])
+    alike = frame[frame["protocol"] == p["grid"]["protocol"]]
+    cost = Regressions(alike if len(alike) else frame)
     n = experiment.sizes(p["dataset"])[0]
     each = [cost.seconds(p["dataset"], n, pep.power(a), m) for a, m, *_ in experiment.cells(p["grid"])]
     return _times(_number(job), _together(each))
@@ -170,8 +172,8 @@ def _points(job: Job, known: Known) -> float | None:
 
 def _family(job: Job, known: Known) -> float | None:
     problems = job.parameters["problems"]
-    like = job.path.replace(f"/accuracy/{problems}/", f"/accuracy/{accuracy.NUMBER}/")
-    return _times(problems / accuracy.NUMBER, known.seen.seconds.get(like))
+    like = job.path.replace(f"/accuracy/{problems}/", f"/accuracy/{accuracy.MEASURED}/")
+    return _times(problems / accuracy.MEASURED, known.seen.seconds.get(like))
 
 
 def _search(job: Job, known: Known) -> float | None:
@@ -227,15 +229,15 @@ def costs(jobs: Iterable[Job], folder: str | Path, seen: resources.Seen) -> list
     RecordError
         A damaged record.
     """
-    known, found = Known(folder, seen), []
+    known, costs = Known(folder, seen), []
     for job in jobs:
         if job.kind in APART:
             continue
         seconds = COSTS[job.kind](job, known) if job.kind in COSTS else seen.seconds.get(job.path)
         memory, sizes = (resources.alike(job.path, needs) for needs in (seen.memory, seen.kilobytes))
         disk = sum(sizes) / len(sizes) / 1024 if sizes else None
-        found.append(Cost(job.part, job.path, job.fits, seconds, max(memory, default=None), disk))
-    return found
+        costs.append(Cost(job.part, job.path, job.fits, seconds, max(memory, default=None), disk))
+    return costs
 
 
 def lines(jobs: list[Cost]) -> list[str]:

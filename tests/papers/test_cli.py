@@ -155,10 +155,10 @@ def again(monkeypatch, tmp_path):
         outcomes = [
             verified.Outcome("scratch", "no" if line["problem"] == "gp" else "yes", 0.1) for line in lines
         ]
-        from papers.evidence.verify import Found
+        from papers.evidence.verify import Result
 
         checks = [verified.check(REGRET, *pair) for pair in zip(lines, outcomes, strict=True)]
-        return Found(checks, ["no raw data"] if mirror else [])
+        return Result(checks, ["no raw data"] if mirror else [])
 
     monkeypatch.setattr("papers.evidence.verify.verify", verify)
     return asked

@@ -111,19 +111,19 @@ class _Table:
     def places(self, entry: Entry) -> dict[str, list[int]]:
         """Field of the entry -> numbers of the columns it names."""
         drop, coded = entry.get("drop", []), entry.get("one_hot", [])
-        found: dict[str, list[int]] = {}
+        places_of: dict[str, list[int]] = {}
         for field, columns in {"target": [entry["target"]], "drop": drop, "one_hot": coded}.items():
-            found[field] = []
+            places_of[field] = []
             for column in columns:
                 where = f"sources.yaml: sets/{self.name}/{field}: column '{column}'"
                 place = self.place(column)
                 if place is None:
                     known = ", ".join(self.header)
                     raise RegistryError(f"{where} is not, or not once, in the file, which has: {known}")
-                if any(place in places for places in found.values()):
+                if any(place in places for places in places_of.values()):
                     raise RegistryError(f"{where} is named twice")
-                found[field].append(place)
-        return found
+                places_of[field].append(place)
+        return places_of
 
     def place(self, column: str | int) -> int | None:
         """Number of a column; None where there is none, or several of the name."""
@@ -137,19 +137,19 @@ def _joined(name: str, entry: Entry, paths: list[Path]) -> _Table:
     """The files one after the other."""
     titled, header, rows = entry.get("header", False), None, []
     for path in paths:
-        found = list(_rows(path, entry.get("delimiter")))
-        if len(found) <= titled:
+        read = list(_rows(path, entry.get("delimiter")))
+        if len(read) <= titled:
             raise DataError(f"set '{name}': {path} has no rows")
-        first = found[0].cells
+        first = read[0].cells
         titles = first if titled else tuple(f"column{c}" for c in range(len(first)))
         header = header or titles
-        wrong = [row.error(f"{len(row.cells)} columns, expected {len(header)}") for row in found
+        wrong = [row.error(f"{len(row.cells)} columns, expected {len(header)}") for row in read
                  if len(row.cells) != len(header)]  # fmt: skip
         if titles != header:
-            wrong.append(found[0].error(f"header {', '.join(titles)}, expected {', '.join(header)}"))
+            wrong.append(read[0].error(f"header {', '.join(titles)}, expected {', '.join(header)}"))
         if wrong:
             raise DataError(f"set '{name}': {wrong[0]}")
-        rows += found[titled:]
+        rows += read[titled:]
     return _Table(name, header or (), rows)
 
 

@@ -166,23 +166,25 @@ def markdown(chapters: Sequence[Chapter]) -> str:
 def _overview(chapter: Chapter) -> list[str]:
     protocols = list(dict.fromkeys(finding.protocol for finding in chapter.findings))
     cells = []
-    for name, part in _by_claim(chapter).items():
-        found = {finding.protocol: _short(finding) for finding in part}
-        cells.append((name, claims.load()[name].title, *(found.get(protocol, "") for protocol in protocols)))
+    for name, findings in _by_claim(chapter).items():
+        verdicts = {finding.protocol: _short(finding) for finding in findings}
+        cells.append(
+            (name, claims.load()[name].title, *(verdicts.get(protocol, "") for protocol in protocols))
+        )
     return grid(("", "Claim", *protocols), "l" * (2 + len(protocols)), cells)
 
 
 def _by_claim(chapter: Chapter) -> dict[str, list[Finding]]:
-    found: dict[str, list[Finding]] = {}
+    by_claim: dict[str, list[Finding]] = {}
     for finding in chapter.findings:
-        found.setdefault(finding.id, []).append(finding)
-    return found
+        by_claim.setdefault(finding.id, []).append(finding)
+    return by_claim
 
 
 def _claims(chapter: Chapter) -> str:
     """Every claim of a paper with its rows."""
     lines: list[str] = []
-    for name, part in _by_claim(chapter).items():
+    for name, findings in _by_claim(chapter).items():
         claim = claims.load()[name]
         lines += [f"## {name}: {claim.title}", ""]
         lines += _wrapped(f"The paper ({claim.where}): {claim.wording}.") + [""]
@@ -191,7 +193,7 @@ def _claims(chapter: Chapter) -> str:
             _wrapped(f"Changed after the numbers were seen: {claim.changed}") + [""] if claim.changed else []
         )
         lines += [*chapter.notes[name], ""] if chapter.notes.get(name) else []
-        for finding in part:
+        for finding in findings:
             lines += _section(finding)
     return "\n".join(lines).rstrip() + "\n"
 
@@ -236,8 +238,8 @@ def _absent(lines: Iterable[Line]) -> Iterable[str]:
     for line in lines:
         rows.setdefault((line.quantity, line.note), {})[line.row] = None
     quantities: dict[tuple[str, str], list[str]] = {}
-    for (quantity, note), found in rows.items():
-        quantities.setdefault((note, ", ".join(found)), []).append(quantity)
+    for (quantity, note), names_of_rows in rows.items():
+        quantities.setdefault((note, ", ".join(names_of_rows)), []).append(quantity)
     for (note, where), names in quantities.items():
         yield f"No data on {' and '.join(names)}{f' ({note})' if note else ''}: {where}."
 

@@ -61,7 +61,7 @@ def collected(study: Study, paths: Iterable[str | Path], lines_of: LinesOf) -> d
     RecordError
         A damaged file, one without records, or two records of one line in it.
     """
-    found: dict[Unit, Made] = {}
+    latest: dict[Unit, Made] = {}
     for path in sorted(map(Path, paths)):
         records = store.read_records(path)
         if not records:
@@ -69,9 +69,9 @@ def collected(study: Study, paths: Iterable[str | Path], lines_of: LinesOf) -> d
         lines = ((line, stamp_of(record, path)) for record in records for line in lines_of(record))
         ours = grouped(study, lines, path.stat().st_mtime_ns, path)
         for unit, made in ours.items():
-            if unit not in found or found[unit].age <= made.age:
-                found[unit] = made
-    return found
+            if unit not in latest or latest[unit].age <= made.age:
+                latest[unit] = made
+    return latest
 
 
 def stamp_of(record: dict[str, Any], path: Path) -> dict[str, str]:
@@ -132,36 +132,38 @@ def _unchanged(
     known = {unit: new[unit] for unit in shared if _alike(new[unit].stamp, run_of[unit])}
     lines = study.frame({**line, RUN: ""} for made in known.values() for line in made.lines)
     units = _units(study, had)
-    ours, theirs = (_by_unit(study, part) for part in (lines, _lines(had, [unit in known for unit in units])))
+    ours, theirs = (
+        _by_unit(study, frame) for frame in (lines, _lines(had, [unit in known for unit in units]))
+    )
     return {unit for unit in known if ours[unit] == theirs[unit]}
 
 
 def _alike(stamp: Mapping[str, str], run: Run) -> bool:
-    return all(stamp[part] == getattr(run, part) for part in runs.STAMP)
+    return all(stamp[name] == getattr(run, name) for name in runs.STAMP)
 
 
 def _by_unit(study: Study, frame: pd.DataFrame) -> dict[Unit, list[Unit]]:
     """Lines as text, unit by unit, in the order of the record."""
-    found: dict[Unit, list[Unit]] = {}
+    by_unit: dict[Unit, list[Unit]] = {}
     frame = study.sorted(frame)
     shown = study.shown(frame).drop(columns=RUN).astype(str).itertuples(index=False)
     for unit, line in zip(_units(study, frame), shown, strict=True):
-        found.setdefault(unit, []).append(tuple(line))
-    return found
+        by_unit.setdefault(unit, []).append(tuple(line))
+    return by_unit
 
 
 def _by_stamp(study: Study, units: Mapping[Unit, Made]) -> tuple[list[pd.DataFrame], list[Run]]:
     """Lines of each stamp with their run, and the runs."""
     by_stamp: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for made in units.values():
-        by_stamp.setdefault(tuple(made.stamp[part] for part in runs.STAMP), []).extend(made.lines)
-    parts, found = [], []
+        by_stamp.setdefault(tuple(made.stamp[name] for name in runs.STAMP), []).extend(made.lines)
+    parts, new = [], []
     for stamp, lines in by_stamp.items():
         frame = study.sorted(study.frame({**line, RUN: ""} for line in lines))
         run = runs.of_lines(study.file, dict(zip(runs.STAMP, stamp, strict=True)), frame)
         parts.append(frame.assign(**{RUN: run.run}))
-        found.append(run)
-    return parts, found
+        new.append(run)
+    return parts, new
 
 
 def _units(study: Study, frame: pd.DataFrame) -> list[Unit]:

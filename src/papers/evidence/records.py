@@ -61,8 +61,8 @@ def find(study: Study, folder: str | Path | None) -> pd.DataFrame | None:
 
 def load(study: Study, folder: str | Path | None) -> pd.DataFrame:
     """The same, without lines where there is no file (errors as `read`)."""
-    found = find(study, folder)
-    return study.frame() if found is None else found
+    record = find(study, folder)
+    return study.frame() if record is None else record
 
 
 def read_runs(folder: str | Path) -> dict[str, Run]:
@@ -89,13 +89,13 @@ def sums(folder: str | Path) -> dict[str, str]:
     path = Path(folder, SUMS)
     if not path.is_file():
         return {}
-    found = {}
+    digests = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         digest, _, name = line.partition("  ")
         if len(digest) != 64 or not name:
             raise RecordError(f"{path}, line {number}: not a check sum and a name")
-        found[name] = digest
-    return found
+        digests[name] = digest
+    return digests
 
 
 def content(folder: str | Path, name: str) -> bytes:
@@ -109,29 +109,29 @@ def content(folder: str | Path, name: str) -> bytes:
         There is no such file.
     """
     path = Path(folder, name)
-    found = path.read_bytes()
+    data = path.read_bytes()
     expected = sums(folder).get(name)
     if expected is None:
         raise RecordError(f"{path}: not in {Path(folder, SUMS)}")
-    if hashlib.sha256(found).hexdigest() != expected:
+    if hashlib.sha256(data).hexdigest() != expected:
         raise RecordError(f"{path}: differs from its check sum in {Path(folder, SUMS)}")
-    return found
+    return data
 
 
 def wrong(folder: str | Path, studies: Iterable[Study] = ()) -> list[str]:
     """What is wrong with a folder of records, a line each: sums and missing files, then the studies."""
-    found = []
+    errors = []
     for name in sums(folder):
         try:
             content(folder, name)
         except (OSError, RecordError) as error:
-            found.append(str(error))
+            errors.append(str(error))
     for study in studies:
         try:
             find(study, folder)
         except RecordError as error:
-            found.append(str(error))
-    return list(dict.fromkeys(found))
+            errors.append(str(error))
+    return list(dict.fromkeys(errors))
 
 
 def save(
@@ -169,7 +169,7 @@ def save(
 
 def _write(folder: str | Path, listed: Mapping[str, str], contents: Mapping[str, bytes]) -> None:
     """Write files below a folder, and the sums of these beside those that are listed already."""
-    summed = {**listed, **{name: hashlib.sha256(found).hexdigest() for name, found in contents.items()}}
+    summed = {**listed, **{name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}}
     lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(summed.items()))
     files.replace_all(folder, {**contents, SUMS: lines.encode("utf-8")})
 
@@ -194,9 +194,9 @@ def _account(listed: dict[str, Run], known: Mapping[str, Run], study: Study, fra
         loss = runs.of_loss(study.file, gone, known)
         listed[loss.run] = loss
     for run in fresh:
-        part = min(gone, run.lines) if run is not fresh[-1] else gone
-        listed[run.run] = run._replace(replaced=part)
-        gone -= part
+        replaced = min(gone, run.lines) if run is not fresh[-1] else gone
+        listed[run.run] = run._replace(replaced=replaced)
+        gone -= replaced
 
 
 def fold_in(

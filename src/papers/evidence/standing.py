@@ -84,17 +84,17 @@ def groups(study: Study, folder: str | Path, frame: pd.DataFrame | None = None) 
     by_group: dict[str, list[Check]] = {}
     for check in verified.counting(verified.read(folder), study, frame):
         by_group.setdefault(check.group, []).append(check)
-    found = []
-    for _, part in frame.groupby(list(study.group), sort=False) if study.group else [((), frame)]:
-        if len(part):
-            found.append(_group(study, part, known, by_group))
-    return found
+    every = []
+    for _, lines in frame.groupby(list(study.group), sort=False) if study.group else [((), frame)]:
+        if len(lines):
+            every.append(_group(study, lines, known, by_group))
+    return every
 
 
 def _group(
-    study: Study, part: pd.DataFrame, known: Mapping[str, Run], by_group: Mapping[str, list[Check]]
+    study: Study, frame: pd.DataFrame, known: Mapping[str, Run], by_group: Mapping[str, list[Check]]
 ) -> Group:
-    first = part.iloc[0].to_dict()
+    first = frame.iloc[0].to_dict()
     name = verified.group_of(study, first)
     by_fit: dict[str, list[Check]] = {}
     for check in by_group.get(name, []):
@@ -104,7 +104,7 @@ def _group(
         _verdict(checks) == PASSED and any(check.how == SCRATCH for check in checks)
         for checks in by_fit.values()
     )
-    lines = part[RUN].value_counts()
+    lines = frame[RUN].value_counts()
     today = study.protocol(first) if study.protocol else None
     stale = sum(int(n) for run, n in lines.items() if study.protocol and known[run].protocol != today)
     made = tuple(sorted({known[run].date for run in lines.index}))
@@ -112,7 +112,7 @@ def _group(
     return Group(
         study.file,
         name,
-        len(part),
+        len(frame),
         verdicts.count(PASSED),
         scratch,
         verdicts.count(DIFFERS),
@@ -125,22 +125,22 @@ def _group(
 
 def _verdict(checks: Iterable[Check]) -> str:
     """Of all ways in which a fit was made again."""
-    found = {check.passed for check in checks}
-    if DIFFERS in found:
+    verdicts = {check.passed for check in checks}
+    if DIFFERS in verdicts:
         return DIFFERS
-    return PASSED if found & {PASSED, BY_SEARCH} else REPORTED
+    return PASSED if verdicts & {PASSED, BY_SEARCH} else REPORTED
 
 
-def note(found: Sequence[Group]) -> list[str]:
+def note(groups: Sequence[Group]) -> list[str]:
     """Wrapped lines of Markdown: what was made when, and what of it was made again; loud things in bold."""
-    texts = [summary(found), *(f"**{text}**" for text in loud(found))]
+    texts = [summary(groups), *(f"**{text}**" for text in loud(groups))]
     return [line for text in texts if text for line in textwrap.wrap(text, WIDTH, break_on_hyphens=False)]
 
 
-def loud(found: Iterable[Group]) -> list[str]:
+def loud(groups: Iterable[Group]) -> list[str]:
     """What nobody should overlook, a sentence for each reason and study."""
     reasons: dict[tuple[str, str], list[str]] = {}
-    for group in found:
+    for group in groups:
         for reason, what in _reasons(group):
             reasons.setdefault((group.study, reason), []).append(
                 f"{group.name} ({what})" if what else group.name
@@ -159,18 +159,18 @@ def _reasons(group: Group) -> Iterable[tuple[str, str]]:
         yield STALE, counted(group.stale, "fit")
 
 
-def summary(found: Sequence[Group]) -> str:
+def summary(groups: Sequence[Group]) -> str:
     """One sentence about all groups."""
-    if not found:
+    if not groups:
         return ""
     fits, sampled, scratch, chaotic = (
-        sum(getattr(group, name) for group in found) for name in ("fits", "sampled", "scratch", "chaotic")
+        sum(getattr(group, name) for group in groups) for name in ("fits", "sampled", "scratch", "chaotic")
     )
-    made = _span(day for group in found for day in group.made if day)
+    made = _span(day for group in groups for day in group.made if day)
     text = f"{counted(fits, 'line')} made {made or 'on days not recorded'}"
     if not sampled:
         return f"{text}; none made again."
-    again = _span(when.split(",")[0] for group in found for when in group.checked)
+    again = _span(when.split(",")[0] for group in groups for when in group.checked)
     text += f"; {sampled} made again {again} ({scratch} from scratch)"
     return f"{text}, of which {chaotic} chaotic ones ended elsewhere." if chaotic else f"{text}."
 

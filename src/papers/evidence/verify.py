@@ -86,7 +86,7 @@ class Selection:
     new: bool = False
 
 
-class Found(NamedTuple):
+class Result(NamedTuple):
     """Checks done, and what could not be made again with the reason."""
 
     checks: list[Check]
@@ -103,18 +103,18 @@ def sample(
     """
     for column, values in selection.wanted.items():
         frame = frame[frame[column].astype(str).isin(values)] if column in frame else frame[:0]
-    parts = [*study.group, *(["outcome"] if "outcome" in frame else [])]
+    names = [*study.group, *(["outcome"] if "outcome" in frame else [])]
     drawn, scratch = [], set()
-    for _, part in frame.groupby(parts, sort=False) if parts else [((), frame)]:
-        first = part.iloc[0].to_dict()
+    for _, lines in frame.groupby(names, sort=False) if names else [((), frame)]:
+        first = lines.iloc[0].to_dict()
         name = str(first.get("dataset", study.file))
         rng = np.random.default_rng([selection.seed, *name.encode()])
-        chosen = part.index[rng.permutation(len(part))[: selection.fits]].tolist()
+        chosen = lines.index[rng.permutation(len(lines))[: selection.fits]].tolist()
         scratch.update(chosen[: selection.scratches])
         drawn += chosen
-    found = frame.loc[sorted(drawn)].assign(scratch=[index in scratch for index in sorted(drawn)])
-    fits = [(verified.group_of(study, x), verified.fit_of(study, x)) for x in found.to_dict("records")]
-    return found[np.array([fit not in done for fit in fits], dtype=bool)]
+    chosen_lines = frame.loc[sorted(drawn)].assign(scratch=[index in scratch for index in sorted(drawn)])
+    fits = [(verified.group_of(study, x), verified.fit_of(study, x)) for x in chosen_lines.to_dict("records")]
+    return chosen_lines[np.array([fit not in done for fit in fits], dtype=bool)]
 
 
 def verify(
@@ -124,7 +124,7 @@ def verify(
     mirror: str | None = None,
     jobs: int = 1,
     tell: Callable[[str], None] = lambda line: None,
-) -> Found:
+) -> Result:
     """Make a sample of the records of a folder again, writing down what was found as it goes.
 
     Parameters
@@ -152,15 +152,15 @@ def verify(
     ]
     if not pieces and not selection.new:
         raise ValueError(f"no line to make again in {folder}")
-    every = Found([], [])
+    every = Result([], [])
     run = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    for name, found in run(delayed(_make)(*piece) for piece in pieces):
-        if found.checks:
-            verified.append(folder, found.checks)
-        every.checks.extend(found.checks)
-        every.missing.extend(found.missing)
-        differ = sum(check.passed == DIFFERS for check in found.checks)
-        tell(f"{name}: {len(found.checks)} made again, {differ} differ")
+    for name, result in run(delayed(_make)(*piece) for piece in pieces):
+        if result.checks:
+            verified.append(folder, result.checks)
+        every.checks.extend(result.checks)
+        every.missing.extend(result.missing)
+        differ = sum(check.passed == DIFFERS for check in result.checks)
+        tell(f"{name}: {len(result.checks)} made again, {differ} differ")
     return every
 
 
@@ -195,32 +195,32 @@ def _chunks(lines: pd.DataFrame, unit: Sequence[str]) -> Iterator[pd.DataFrame]:
             first = end
 
 
-def _make(study: Study, lines: pd.DataFrame, context: Context) -> tuple[str, Found]:
+def _make(study: Study, lines: pd.DataFrame, context: Context) -> tuple[str, Result]:
     name = f"{study.file} {verified.group_of(study, lines.iloc[0].to_dict())}".rstrip()
-    found = Found([], [])
+    result = Result([], [])
     assert study.again is not None, "asked for by `verify`"
     for line, outcomes in study.again(lines, context):
         if isinstance(outcomes, str):
-            found.missing.append(f"{name}: {outcomes}")
+            result.missing.append(f"{name}: {outcomes}")
         else:
-            found.checks.extend(verified.check(study, line, outcome) for outcome in outcomes)
-    return name, found
+            result.checks.extend(verified.check(study, line, outcome) for outcome in outcomes)
+    return name, result
 
 
-def summary_lines(found: Found) -> list[str]:
+def summary_lines(result: Result) -> list[str]:
     """What was found, for the terminal: a line a group and way, then all that is not well."""
     groups: dict[tuple[str, str, str], list[Check]] = {}
-    for check in found.checks:
+    for check in result.checks:
         groups.setdefault((check.study, check.group, check.how), []).append(check)
     rows = [(*name, *_cells(checks)) for name, checks in groups.items()]
     header = ("Study", "Group", "Made again", "Lines", "Passed", "Differ", "Chaotic", "Difference")
     lines = grid(header, "lllrrrrr", rows) if rows else []
     trouble = [
         f"DIFFERS: {c.study} {c.group} {c.fit}, {c.how}: {c.note or f'by {c.difference:.1e}'}"
-        for c in found.checks
+        for c in result.checks
         if c.passed == DIFFERS
     ]
-    trouble += [f"NOT MADE AGAIN: {text}" for text in dict.fromkeys(found.missing)]
+    trouble += [f"NOT MADE AGAIN: {text}" for text in dict.fromkeys(result.missing)]
     return [*lines, *([""] if lines and trouble else []), *(items(trouble) if trouble else [])]
 
 

@@ -27,6 +27,7 @@ from papers.pep import (
     toy,
 )
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, MAP, REGRESSION, STUDIES, TOY
+from papers.pep.regression import DESCRIBED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,6 +76,9 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
     folder = Path(figures_folder, FIGURES)
     parts = []
     regressions, digits = frames[REGRESSION], frames[DIGITS]
+    if regressions is not None:
+        regressions = regressions[regressions["protocol"] == DESCRIBED]
+        notes[REGRESSION] = standing.note(standing.groups(REGRESSION, records, regressions))
     fits = scores.compared(REGRESSION.frame() if regressions is None else regressions)
     if regressions is not None:
         section, drawn = _toy(frames[TOY], notes.get(TOY, ()), folder)

@@ -16,7 +16,7 @@ from papers.evidence import claims
 from papers.evidence.comparisons import Score
 from papers.evidence.grid import counted
 from papers.evidence.spans import spans
-from papers.pep.regression import DEFAULT, FAILED, FULL, OK, STOPPED, SYNTHETIC
+from papers.pep.regression import DEFAULT, DESCRIBED, FAILED, FULL, OK, STOPPED, SYNTHETIC
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,8 +98,8 @@ def values(fits: pd.DataFrame, score: Score) -> pd.Series:
     return np.log(drawn)
 
 
-def compared(frame: pd.DataFrame) -> pd.DataFrame:
-    """Regressions from the default initial values, or the classifications of one protocol.
+def compared(frame: pd.DataFrame, protocol: str = DESCRIBED) -> pd.DataFrame:
+    """Regressions of a protocol from the default initial values, or the classifications of one protocol.
 
     Raises
     ------
@@ -107,7 +107,10 @@ def compared(frame: pd.DataFrame) -> pd.DataFrame:
         Two records of one fit, an outcome or a data set that does not exist, or a fit that did not fail and
         lacks a number.
     """
-    fits = frame if is_classification(frame) else frame[frame["start"] == DEFAULT]
+    if is_classification(frame):
+        fits = frame
+    else:
+        fits = frame[(frame["start"] == DEFAULT) & (frame["protocol"] == protocol)]
     if fits.duplicated(["dataset", "split", "alpha", "m"]).any():
         raise ValueError("two records of one fit")
     known = {*NAMES, *(classification if is_classification(fits) else regression).names()}

@@ -52,7 +52,9 @@ maximum falls short of that."""
 _OTHERS = ("noise", "lengthscale", "worst_distance", "within")
 NUMBERS = tuple(name for name in COLUMNS if name in _OTHERS or "_error" in name or "acquisition" in name)
 FAMILIES = tuple((dimension, K) for dimension in (1, 2) for K in (1, 2))
-NUMBER = 15
+MEASURED = 15
+"""Problems of the jobs whose cost was measured (`papers.plan`)."""
+
 CLAIMS = of_paper("PESC")
 MEAN, SD = CLAIMS["PESC1"].margin["mean"], CLAIMS["PESC1"].margin["sd"]
 """Tolerances: in standard deviations, and relative."""
@@ -69,7 +71,7 @@ class Problem(NamedTuple):
     optimum: np.ndarray
 
 
-def lines(dimension: int, K: int, number: int = NUMBER, seed: int = 0) -> Iterator[dict[str, Any]]:
+def lines(dimension: int, K: int, number: int, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Lines with `COLUMNS` of a family of problems."""
     for k in range(number):
         yield line_of(dimension, K, k, seed)

@@ -56,7 +56,7 @@ def accuracy(lines: pd.DataFrame) -> Figure:
     left, right = figure.subplots(1, 2, sharey=True)
     families = lines.groupby("family", sort=False)
     for (family, problems), (colour, marker) in zip(families, style.CYCLE, strict=False):
-        look: dict[str, Any] = {"s": 16, "color": colour, "marker": marker, "linewidth": 0, "alpha": 0.85}
+        look: dict[str, Any] = {"s": 4, "color": colour, "marker": marker, "linewidth": 0, "alpha": 0.4}
         left.scatter(problems["worst_distance"], _over(problems), label=family, **look)
         right.scatter(np.maximum(_over(problems, "_last"), 0.01), _over(problems), **look)
     ends = left.get_ylim()
@@ -70,7 +70,7 @@ def accuracy(lines: pd.DataFrame) -> Figure:
     left.set_xlabel("distance of the worst input from $x^*$ (lengthscales)")
     right.set_xlabel("error of the last factor alone, over its tolerance")
     left.set_ylabel("largest error over its tolerance")
-    figure.legend(loc="outside upper center", ncols=4)
+    figure.legend(loc="outside upper center", ncols=4, markerscale=2.5)
     return figure
 
 

@@ -35,10 +35,11 @@ before it, which an EP without error would have. The share of single moments; me
 largest error of the acquisition function, relative to its largest value, and the share of problems where its
 maximum over the inputs is that of the truth."""
 OUTSIDE = f"""\
-The problems with a moment outside the tolerances ({MEAN:g} standard deviations, {100 * SD:g} %): function and
-distance from x* (in lengthscales) of the moment that is furthest outside; largest error of a mean and of a
-standard deviation, the same of each step alone and with g exact in the last factor. Cause: the step that
-alone is outside; sum: neither alone."""
+The problems with a moment outside the tolerances ({MEAN:g} standard deviations, {100 * SD:g} %), by cause:
+the step that alone is outside, both steps, or neither alone (sum). On how many the moment furthest outside is
+one of f, and on how many it is nearer to x* than {AWAY:g} lengthscales; medians over them of the largest
+error of a mean and of a standard deviation, of the same of each step alone, and with g exact in the last
+factor; on how many that is within."""
 REGRET = """\
 Objective minus the constrained minimum after so many evaluations, median [quartiles] over repeats: at the
 place the model recommends, and the best feasible observation. A recommended place that is not feasible, and
@@ -113,6 +114,10 @@ def accuracy_cells(table: pd.DataFrame) -> Cells:
     return HEADER, "l" + 11 * "r", rows
 
 
+CAUSES = ("EP", "last factor", "both", "sum", "too few draws")
+"""Of a moment outside the tolerances; without enough draws no moment could be compared."""
+
+
 def outside(lines: pd.DataFrame) -> pd.DataFrame:
     """The problems that are not within the tolerances at the inputs, with their cause."""
     beyond = lines[~within(lines)].copy()
@@ -123,18 +128,23 @@ def outside(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def outside_cells(table: pd.DataFrame) -> Cells:
-    """The table of these."""
-    header = "Problem|Function|Distance|NFCPD|EP alone|Last factor alone|g exact|Cause".split("|")
+    """The table of these, a line a cause."""
+    header = "Cause|Problems|worst: f|near x*|NFCPD|EP alone|Last factor alone|g exact|within".split("|")
     rows = []
-    for line in table.to_dict("records"):
-        where = [f"{line['family']}: {line['problem']}", line["worst_function"]]
-        errors = [_errors(line, suffix) for suffix in ("", "_q", "_last", "_exact")]
-        rows.append([*where, f"{line['worst_distance']:.1g}", *errors, line["cause"]])
-    return header, "llrrrrrl", rows
+    for cause in CAUSES:
+        of_cause = table[table["cause"] == cause]
+        if of_cause.empty:
+            continue
+        flags = of_cause["worst_function"] == "f", of_cause["worst_distance"] < AWAY
+        errors = [_errors(of_cause, suffix) for suffix in ("", "_q", "_last", "_exact")]
+        counts = [f"{len(of_cause)}", *(f"{int(flag.sum())}" for flag in flags)]
+        rows.append([cause, *counts, *errors, f"{int(within(of_cause, '_exact').sum())}"])
+    return header, "l" + 8 * "r", rows
 
 
-def _errors(line: dict[str, Any], suffix: str) -> str:
-    mean, sd = line[f"mean_error{suffix}"], line[f"sd_error{suffix}"]
+def _errors(lines: pd.DataFrame, suffix: str) -> str:
+    """Medians of the largest errors of a mean and of a standard deviation, where there are some."""
+    mean, sd = (lines[f"{kind}_error{suffix}"].median() for kind in ("mean", "sd"))
     return "none" if np.isnan(mean) else f"{mean:.2f}, {100 * sd:.0f} %"
 
 

@@ -23,8 +23,9 @@ from papers.qp import (
     truth_figure,
     truth_records,
     truth_tables,
+    vb_column,
 )
-from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS, TIMING, TRUTH, VARIANCES
+from papers.qp.records import DIFFERENCES, LOOKUP_EFFECT, LOOKUP_ERRORS, TIMING, TRUTH, VARIANCES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,8 @@ are counted and listed, never dropped."""
 def write(
     folder: str | Path, tables_folder: str | Path, figures_folder: str | Path, published_folder: str | Path
 ) -> tuple[Written, Front]:
-    """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, ground truth, lookup tables and figures.
+    """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, ``vb_column.{csv,md}``, ground truth,
+    lookup tables and figures.
 
     Parameters
     ----------
@@ -75,17 +77,19 @@ def write(
     notes = {study: standing.note(found) for study, found in groups.items()}
     drawn = write_figures(summary, records.load(VARIANCES, folder), Path(figures_folder))
     write_tables(summary, Path(tables_folder))
-    appendix = _write_truth(folder, Path(tables_folder), Path(figures_folder), notes[TRUTH])
+    stepped = _write_vb(summary, folder, Path(tables_folder), Path(figures_folder))
+    drawn += [stepped] if stepped else []
+    exact, appendix = _write_truth(folder, Path(tables_folder), Path(figures_folder), notes[TRUTH])
     drawn += [Path(figures_folder, f"{TRUTH_FIGURE}.png")] if appendix else []
     if made[LOOKUP_ERRORS] is not None and made[LOOKUP_EFFECT] is not None:
         _write_lookup(made[LOOKUP_ERRORS], made[LOOKUP_EFFECT], notes, Path(tables_folder))
-    evidence = claims.Evidence(_printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT])
+    evidence = claims.Evidence(_printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT], exact)
     beside = {claim: notes[study] for claim, study in STUDIED.items()}
     loud = standing.loud([*summary.groups, *(group for found in groups.values() for group in found)])
     return Written([claims.chapter(evidence, beside, appendix)], [], loud), _front(summary, drawn)
 
 
-STUDIED = {"QP8": TIMING, "QP9": LOOKUP_EFFECT}
+STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT}
 """Claim -> the study behind it, of which is said beside its numbers what was made again."""
 
 
@@ -154,19 +158,29 @@ def _figure_datasets(points: pd.DataFrame) -> dict[str, list[str]]:
     return {name: shown for name, shown in zip(VARIANCE_FIGURES, (rest, counts), strict=True) if shown}
 
 
+def _write_vb(summary: Summary, folder: str | Path, tables_folder: Path, figures_folder: Path) -> Path | None:
+    """Write the VB column step by step; its figure, if there are fits scored as released."""
+    import pandas as pd
+
+    fits = pd.concat([_printed(summary.fits), records.load(DIFFERENCES, folder)], ignore_index=True)
+    return vb_column.write(fits, summary.printed, tables_folder, figures_folder)
+
+
 TRUTH_FIGURE = "qp_truth"
 
 
-def _write_truth(folder: str | Path, tables_folder: Path, figures_folder: Path, note: list[str]) -> str:
-    """Write ``qp_truth.{csv,md}`` and the figure, if there are records; their section of the audit."""
+def _write_truth(
+    folder: str | Path, tables_folder: Path, figures_folder: Path, note: list[str]
+) -> tuple[pd.DataFrame | None, str]:
+    """Write ``qp_truth.{csv,md}`` and the figure, if there are records; summary and section of the audit."""
     sampled = truth_records.read(folder)
     if not sampled:
-        return ""
+        return None, ""
     table = truth_tables.summary(sampled)
     truth_tables.write_csv(table, tables_folder / "qp_truth.csv")
     truth_tables.write_markdown(sampled, table, tables_folder / "qp_truth.md", note)
     truth_figure.figure_truth(sampled, table, figures_folder / TRUTH_FIGURE)
-    return truth_tables.overview(sampled, note)
+    return table, truth_tables.overview(sampled, note)
 
 
 def _write_lookup(

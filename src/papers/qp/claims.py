@@ -1,9 +1,9 @@
 """Which claims of the QP paper hold, under each protocol: the paper's chapter of the audit.
 
-Judged here are the claims about scores, QP1 to QP4, and about predictive variances, QP5 (Figure 1a) and QP6
-(Figure 1b and section 6.2); QP7 in `claims_projection`, QP8 in `timing` and QP9 in `lookup_effect`. Each
-judge takes the records of one protocol and returns blocks, the deciding one first. ``docs/audit-method.md``
-explains the choices.
+Judged here are the claims about scores, QP1 to QP4; those about variances, the premise QP10 among them, in
+`claims_variances`, QP7 in `claims_projection`, QP8 in `timing` and QP9 in `lookup_effect`. Each judge takes
+the records of one protocol and returns blocks, the deciding one first. ``docs/audit-method.md`` explains the
+choices.
 """
 
 from __future__ import annotations
@@ -16,30 +16,33 @@ import numpy as np
 
 from papers.evidence import statistics
 from papers.evidence.audit import Chapter
+from papers.evidence.claims import load
 from papers.evidence.comparisons import Score, not_lower, noticeably_higher, shown, similar
-from papers.evidence.grid import counted
 from papers.evidence.statistics import ALPHA
 from papers.evidence.verdicts import MISSING, NO, YES, Block, Finding, Inference, Line, finding
-from papers.qp import claims_projection, lookup_effect, pairs, protocols, timing
-from papers.qp.fits import task_of
-from papers.qp.lines import FAILED, OK
+from papers.qp import claims_projection, claims_variances, lookup_effect, protocols, timing
 from papers.qp.paired import (
-    EQUAL,
     NTLL,
     PAIRED_TEST,
     TE,
     Paired,
     drafts,
+    fallback,
+    joined,
     paired,
     tested,
     troubles,
     tunings,
+    variational,
 )
 from papers.qp.published import CLASSIFICATION, ROWS
 from papers.qp.table1 import ASTERISK, has_asterisk
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SIMILAR = TE._replace(margin=load()["QP1"].margin["test_error"])
+"""The test error with QP1's own margin."""
 
 STARRED = ("cancer", "pima", "sonar", "glass", "wine12", "wine13", "wine23")
 """Rows with an asterisk in the printed table."""
@@ -51,37 +54,12 @@ VARIANTS = (
 """Further comparisons, shown where they were run: name, EP's method, QP's."""
 
 
-FALLBACK = 1e-4
-"""Nats; where the median difference of EP and QP is smaller, a comparison of the two compares little."""
-
-
-def fallback(fits: pd.DataFrame, protocol: str, first: str, datasets: Sequence[str]) -> str:
-    """A remark on rows where QP is EP but for a few sites, if the protocol's QP uses the paper's table."""
-    tasks = {task_of(name) for name in datasets}
-    specs = [protocols.block(protocol, task)["methods"].get("qp", {}) for task in sorted(tasks)]
-    matched = paired(fits, first, "qp", NTLL.column)
-    scored = [matched[name] for name in datasets if name in matched and matched[name].n_seeds]
-    if not scored or not all(spec.get("lookup") == "as-described" for spec in specs):
-        return ""
-    close = sum(np.median(np.abs(scores.differences)) < FALLBACK for scores in scored)
-    return (
-        f"outside the table's box QP is EP: the median |EP - QP| of a fold's NTLL is below {FALLBACK:g} nats "
-        f"on {close} of {len(scored)} rows"
-    )
-
-
-def variational(protocol: str) -> list[str]:
-    """The paper's VB first: ``vb-joint`` where the protocol has it, then the converged ``vb``."""
-    methods = protocols.block(protocol, "classification")["methods"]
-    return [name for name in ("vb-joint", "vb") if name in methods]
-
-
 def similar_errors(fits: pd.DataFrame, protocol: str) -> list[Block]:
     """QP1: EP's and QP's test errors."""
     blocks = []
-    test = f"two one-sided t tests over seeds against ±{TE.margin:g}, Holm"
+    test = f"two one-sided t tests over seeds against ±{SIMILAR.margin:g}, Holm"
     for name, first in tunings(fits):
-        family = drafts(fits, CLASSIFICATION, "EP - QP", first, "qp", TE, similar)
+        family = drafts(fits, CLASSIFICATION, "EP - QP", first, "qp", SIMILAR, similar)
         matched = paired(fits, first, "qp", TE.column)
         prints = [_printed(matched.get(name)) for name in CLASSIFICATION]
         lines = tuple(
@@ -92,17 +70,8 @@ def similar_errors(fits: pd.DataFrame, protocol: str) -> list[Block]:
         same = f"both means print alike on {sum(shown_alike)} of {len(shown_alike)} rows"
         alike = same if shown_alike else ""
         remark = joined(alike, fallback(fits, protocol, first, CLASSIFICATION))
-        blocks.append(Block(name, test, lines, _closeness, remark))
+        blocks.append(Block(name, test, lines, lambda effect: -abs(effect), remark))
     return blocks
-
-
-def joined(*remarks: str) -> str:
-    """Those that say something."""
-    return "; ".join(filter(None, remarks))
-
-
-def _closeness(effect: float) -> float:
-    return -abs(effect)
 
 
 def _printed(scores: Paired | None) -> tuple[str, ...]:
@@ -190,106 +159,6 @@ def _worse(fits: pd.DataFrame, method: str, score: Score) -> Block:
     return Block(f"{method}, {score.name}", PAIRED_TEST, lines, float)
 
 
-# Predictive variances
-
-ACCURACY = 1e-6
-"""A ratio above 1 by less shows nothing. A stop relative to the marginals bounds the error of a variance at
-the fixed point by it; one by the sites' absolute change (``site-rms``) bounds nothing."""
-
-SLACK = (
-    f"sweeps stop by the sites' absolute change here, which leaves variances free by more than {ACCURACY:g}, "
-    "so a larger ratio tells nothing: no data"
-)
-
-SHORT = {"ep": "EP", "qp": "QP"}
-LARGEST = "largest v_QP / v_EP - 1"
-BELOW = f"v_QP / v_EP at most 1 + {ACCURACY:g} at every test point; interval: smallest and largest"
-
-
-def never_above(fits: pd.DataFrame, protocol: str) -> list[Block]:
-    """QP5: QP's predictive variances against EP's, all test points of all folds."""
-    exceeded = _exceeded(protocol, "classification")
-    lines = tuple(_largest_ratio(fits, name, exceeded) for name in CLASSIFICATION)
-    remark = joined(_slack(lines), fallback(fits, protocol, EQUAL, CLASSIFICATION))
-    return [Block("equal hyperparameters", BELOW, lines, _smallness, remark)]
-
-
-def _exceeded(protocol: str, task: str) -> str:
-    """Status of a row with a ratio above 1 + `ACCURACY`: the protocol's stop may not let the records tell."""
-    stop = protocols.block(protocol, task)["sites"].get("stop", "marginals")
-    return MISSING if stop == "site-rms" else NO
-
-
-def _slack(lines: Sequence[Line]) -> str:
-    exceeded = [line for line in lines if line.unit == "excess" and line.sample.status == MISSING]
-    return SLACK if any(line.n for line in exceeded) else ""
-
-
-def _smallness(effect: float) -> float:
-    return -effect
-
-
-def poisson(fits: pd.DataFrame, protocol: str) -> list[Block]:
-    """QP6: on the coal series smaller variances, QP's lower NTLL, and VB the worst; one row a part."""
-    exceeded = _exceeded(protocol, "counts")
-    variance = replace(_largest_ratio(fits, "coal", exceeded), row="variances")
-    return [
-        Block(
-            f"VB is {method}",
-            f"variances: {BELOW}; NTLL: {PAIRED_TEST}",
-            (variance, *_unmoved(fits), *_ranked(fits, method)),
-            float,
-            _slack([variance]),
-        )
-        for method in variational(protocol)
-    ]
-
-
-def _ranked(fits: pd.DataFrame, method: str) -> list[Line]:
-    """QP against EP, and VB against both."""
-    parts = (("QP below EP", "ep", "qp"), ("VB the worst", method, "ep"), ("VB the worst", method, "qp"))
-    family = [
-        draft
-        for _, first, second in parts
-        for draft in drafts(fits, ["coal"], _quantity(first, second), first, second, NTLL, noticeably_higher)
-    ]
-    lines = tested(family)
-    return [replace(line, row=row) for line, (row, _, _) in zip(lines, parts, strict=True)]
-
-
-def _quantity(first: str, second: str) -> str:
-    return f"{SHORT.get(first, first)} - {SHORT[second]}"
-
-
-def _unmoved(fits: pd.DataFrame) -> tuple[Line, ...]:
-    """The variances of the seeds whose search for QP's hyperparameters did not leave EP's, if not all."""
-    coal = fits[(fits["dataset"] == "coal") & (fits["outcome"] != FAILED)]
-    kernels = coal[["seed", "variance", "lengthscale"]]
-    sides = [kernels[coal["method"] == method] for method in ("qp", "ep")]
-    both = sides[0].merge(sides[1], on="seed", suffixes=("", "_ep"))
-    same = pairs.unmoved(both, ("", "_ep"))
-    if same.all() or not same.any():
-        return ()
-    line = _largest_ratio(coal[coal["seed"].isin(both.loc[same, "seed"])], "coal", NO)
-    return shown([replace(line, row="variances, same hyperparameters")])
-
-
-def _largest_ratio(fits: pd.DataFrame, dataset: str, exceeded: str) -> Line:
-    """Line of one data set from what the records keep of its pairs; its status if a ratio is too large."""
-    qp = fits[(fits["dataset"] == dataset) & (fits["method"] == "qp")]
-    matched = qp[qp["pair"] != ""]
-    if matched.empty:
-        return Line(ROWS[dataset], LARGEST, "excess", note=f"{len(qp)} QP fits, none with a pair")
-    low, high = float(matched["ratio_min"].min() - 1), float(matched["ratio_max"].max() - 1)
-    above, n = int(matched["n_above"].sum()), int(matched["n_test"].sum())
-    unconverged = int((matched["outcome"] != OK).sum())
-    counts = ((len(qp) - len(matched), "fold without a pair"), (unconverged, "fit of QP not converged"))
-    notes = [f"{above} of {n} points above by more than 1e-9"]
-    notes += [counted(count, what) for count, what in counts if count]
-    sample = Inference(YES if high <= ACCURACY else exceeded, low, high)
-    return Line(ROWS[dataset], LARGEST, "excess", high, sample=sample, n=n, note="; ".join(notes))
-
-
 # All claims
 
 
@@ -299,21 +168,26 @@ class Evidence(NamedTuple):
     fits: pd.DataFrame
     timing: pd.DataFrame | None = None
     lookup_effect: pd.DataFrame | None = None
+    truth: pd.DataFrame | None = None
 
 
 HEADING = "Which claims of the QP paper hold"
-LEGEND = "The smallest effects that matter are 10^-3 nats (NTLL) and 0.05 percentage points (test error)."
+LEGEND = (
+    "The smallest effects that matter are 10^-3 nats (NTLL) and 0.05 percentage points (test error; "
+    f"{100 * SIMILAR.margin:g} in QP1)."
+)
 
 Judge = Callable[["pd.DataFrame", Evidence, str], "list[Block]"]
 """(fits of a protocol, all evidence, the protocol) -> blocks, the deciding one first."""
 
 CLAIMS: dict[str, Judge] = {
+    "QP10": lambda fits, evidence, protocol: claims_variances.premise(evidence.truth, protocol),
     "QP1": lambda fits, evidence, protocol: similar_errors(fits, protocol),
     "QP2": lambda fits, evidence, protocol: no_higher_ntll(fits, protocol),
     "QP3": lambda fits, evidence, protocol: asterisks(fits, protocol),
     "QP4": lambda fits, evidence, protocol: worse_vb(fits, protocol),
-    "QP5": lambda fits, evidence, protocol: never_above(fits, protocol),
-    "QP6": lambda fits, evidence, protocol: poisson(fits, protocol),
+    "QP5": lambda fits, evidence, protocol: claims_variances.never_above(fits, protocol),
+    "QP6": lambda fits, evidence, protocol: claims_variances.poisson(fits, protocol),
     "QP7": lambda fits, evidence, protocol: claims_projection.one_tilted(protocol),
     "QP8": lambda fits, evidence, protocol: timing.same_time(evidence.timing, protocol),
     "QP9": lambda fits, evidence, protocol: lookup_effect.unstable(evidence.lookup_effect, protocol),

@@ -26,6 +26,7 @@ from papers.qp.lines import FOLDS, n_folds
 from papers.qp.published import ROWS
 from papers.qp.records import DIFFERENCES, load_fits
 from papers.qp.table1 import FIELDS, GROUP, seed_means
+from papers.qp.tables import write_rounded
 
 if TYPE_CHECKING:
     from typing import Any
@@ -36,7 +37,14 @@ if TYPE_CHECKING:
 
 GAP = "qp - ep"
 NOT_RUN = "No fits of changed protocols yet: the effects below compare two records of one protocol."
-NAMES = {"ep": "EP", "qp": "QP", "vb": "VB", "vb-joint": "VB (joint)", GAP: "QP − EP"}
+NAMES = {
+    "ep": "EP",
+    "qp": "QP",
+    "vb": "VB",
+    "vb-joint": "VB (joint)",
+    "vb-joint-released": "VB (as released)",
+    GAP: "QP − EP",
+}
 SECTION = re.compile(r"(<!-- effects: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.S)
 MADE = re.compile(r"(<!-- made -->\n).*?(<!-- end -->)", re.S)
 EFFECT_COLUMNS = tuple(
@@ -196,13 +204,6 @@ def _lines(
         yield *where, metric, n, *means, float(differences.mean()), se, n * folds, *unconverged
 
 
-def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
-    """Write effects as CSV, rounded to 9 digits after the point."""
-    floats = table.select_dtypes("float").columns
-    rounded = table.assign(**{name: table[name].round(9) + 0.0 for name in floats})  # no -0.0
-    return write_text(path, rounded.to_csv(index=False, lineterminator="\n"))
-
-
 def write_all(folder: str | Path, table_path: str | Path, document: str | Path) -> None:
     """Write the table of effects and fill the document from a folder of records.
 
@@ -210,7 +211,7 @@ def write_all(folder: str | Path, table_path: str | Path, document: str | Path) 
     """
     fits = load_with_bases(folder)
     table = effects(fits)
-    write_csv(table, table_path)
+    write_rounded(table, table_path, 9)
     note = standing.note(standing.groups(DIFFERENCES, folder))
     write_text(document, fill(Path(document).read_text(encoding="utf-8"), table, note))
 
@@ -245,10 +246,7 @@ def fill(text: str, table: pd.DataFrame, note: Sequence[str] = ()) -> str:
 
 def _made(note: Sequence[str]) -> str:
     """What of the fits of derived protocols was made again."""
-    lines = note or [
-        "No fits of changed protocols yet: the effects below compare two records of one protocol."
-    ]
-    return "\n".join(["", *lines, ""])
+    return "\n".join(["", *(note or [NOT_RUN]), ""])
 
 
 def _section(table: pd.DataFrame, name: str) -> str:

@@ -14,21 +14,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.data.registry import task_of
 from papers.evidence import comparisons
+from papers.evidence.claims import load
 from papers.evidence.comparisons import Draft, Resampled, Rule, Score
 from papers.evidence.grid import counted
 from papers.evidence.verdicts import Line
-from papers.qp import pairs
+from papers.qp import pairs, protocols
 from papers.qp.lines import FAILED, FOLDS, OK, n_folds
-from papers.qp.published import ROWS
+from papers.qp.published import RELEASED_VB, ROWS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PAIRED_TEST = "paired t over seeds, Holm"
-NTLL = Score("ntll", "NTLL", "nats", 1e-3)
-TE = Score("test_error", "TE", "error", 5e-4)
-"""The margin of the test error is half a unit of its printed digit."""
+MARGIN = load()["QP4"].margin
+NTLL = Score("ntll", "NTLL", "nats", MARGIN["ntll"])
+TE = Score("test_error", "TE", "error", MARGIN["test_error"])
+FALLBACK = 1e-4
+"""Nats; where the median difference of EP and QP is smaller, a comparison of the two compares little."""
 
 EQUAL = "at QP's hyperparameters"
 """In place of a method: the EP record named in QP's ``pair``."""
@@ -188,3 +192,29 @@ def troubles(scores: Paired) -> list[str]:
 def tested(family: Sequence[Draft]) -> tuple[Line, ...]:
     """Lines of one family of tests, every one of which is of Holm's family."""
     return tuple(comparisons.tested(family, adjust_intervals=True))
+
+
+def joined(*remarks: str) -> str:
+    """Those that say something."""
+    return "; ".join(filter(None, remarks))
+
+
+def fallback(fits: pd.DataFrame, protocol: str, first: str, datasets: Sequence[str]) -> str:
+    """A remark on rows where QP is EP but for a few sites, if the protocol's QP uses the paper's table."""
+    tasks = {task_of(name) for name in datasets}
+    specs = [protocols.block(protocol, task)["methods"].get("qp", {}) for task in sorted(tasks)]
+    matched = paired(fits, first, "qp", NTLL.column)
+    scored = [matched[name] for name in datasets if name in matched and matched[name].n_seeds]
+    if not scored or not all(spec.get("lookup") == "as-described" for spec in specs):
+        return ""
+    close = sum(np.median(np.abs(scores.differences)) < FALLBACK for scores in scored)
+    return (
+        f"outside the table's box QP is EP: the median |EP - QP| of a fold's NTLL is below {FALLBACK:g} nats "
+        f"on {close} of {len(scored)} rows"
+    )
+
+
+def variational(protocol: str) -> list[str]:
+    """The paper's VB first: the joint search, as the released code scores it and stably, then ``vb``."""
+    methods = protocols.block(protocol, "classification")["methods"]
+    return [name for name in (RELEASED_VB, "vb-joint", "vb") if protocols.job_of(methods, name)]

@@ -53,8 +53,13 @@ def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
     """
     if tuple(table.columns) != COLUMNS:
         raise ValueError(f"columns {list(table.columns)} are not {list(COLUMNS)}")
+    return write_rounded(table, path, 6)
+
+
+def write_rounded(table: pd.DataFrame, path: str | Path, decimals: int) -> Path:
+    """Write a table as CSV, its numbers rounded."""
     floats = table.select_dtypes("float").columns
-    rounded = table.assign(**{name: table[name].round(6) + 0.0 for name in floats})  # no -0.0
+    rounded = table.assign(**{name: table[name].round(decimals) + 0.0 for name in floats})  # no -0.0
     return write_text(path, rounded.to_csv(index=False, lineterminator="\n"))
 
 
@@ -152,7 +157,8 @@ def _in_columns(lines: pd.DataFrame, methods: Sequence[str]) -> list[Any]:
 
 def vb_is(method: str) -> str:
     """Which method stands in the column VB; the published column is always the joint search."""
-    return "VB is vb-joint" if method == "vb-joint" else f"our VB is {method}, the published one vb-joint"
+    joint = published.printed_as(method) == "vb-joint"
+    return f"VB is {method}" if joint else f"our VB is {method}, the published one vb-joint"
 
 
 def published_cells(summary: Summary, row: str) -> list[tuple[float, float]]:

@@ -11,7 +11,7 @@ import numpy as np
 from papers.evidence import style
 from papers.qp.published import ROWS
 from papers.qp.truth import METHODS
-from papers.qp.truth_tables import log_ratios, log_variance_errors
+from papers.qp.truth_tables import LABELS, log_ratios, log_variance_errors
 
 if TYPE_CHECKING:
     from typing import Any
@@ -31,7 +31,6 @@ AXIS_LABELS = (
 )
 NOISE: dict[str, Any] = {"color": style.LIGHT, "linewidth": 0, "zorder": 1}
 MARK: dict[str, Any] = {"linestyle": "", "markersize": 4.2, "zorder": 3}
-LABELS = {"ep": "EP", "qp": "QP", "vb": "VB"}
 
 
 def figure_truth(

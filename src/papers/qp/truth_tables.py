@@ -12,12 +12,13 @@ bound under any.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.evidence.claims import load
 from papers.evidence.grid import WIDTH, grid
 from papers.evidence.store import write_text
 from papers.qp.published import ROWS
@@ -28,20 +29,54 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    ByMethod = Mapping[str, Any]
+    Columns = dict[str, Callable[[ByMethod], str]]
+
 PARTS = ("train", "test")
-DECIDED = 2.0
+DECIDED = load()["QP10"].margin["standard_errors"]
 """Standard errors beyond which a comparison counts as decided."""
 
 COLUMNS = tuple(
     "row dataset method part n mean_rms mean_noise log_variance_bias log_variance_bias_se log_variance_rms "
-    "log_variance_noise closer_than_ep closer_low closer_high excess_over_ep excess_se ntll_exact "
-    "ntll_difference ntll_se evidence_exact evidence_error evidence_se r_hat_max effective_size_min".split()
+    "log_variance_noise above_exact below_exact closer_than_ep closer_low closer_high excess_over_ep "
+    "excess_se ntll_exact ntll_difference ntll_se evidence_exact evidence_error evidence_se "
+    "r_hat_max effective_size_min".split()
 )
-"""Columns of the summary. ``closer_than_ep``: share of latents whose variance is closer to the exact one
-than EP's, and the same counting only what is decided (low) or adding all that is not (high);
+"""Columns of the summary. ``above_exact``, ``below_exact``: share of latents whose variance is shown to lie
+there, by more than `DECIDED` standard errors; ``closer_than_ep``: share of latents whose variance is closer
+to the exact one than EP's, and the same counting only what is decided (low) or adding all that is not (high);
 ``excess_over_ep``: mean squared log-variance error minus EP's; ``ntll_exact`` (test rows) and
 ``evidence_exact`` (train rows): under the exact posterior, nats; ``ntll_difference`` and ``evidence_error``:
 the method's minus these."""
+
+
+TITLE = "The exact posterior beside EP, QP and VB"
+
+LEGEND = """\
+One fold a data set (as-released, seed 0, fold 0); every method and the exact posterior at the same
+hyperparameters, those of EP's first tuning. The exact posterior is sampled by elliptical slice sampling, its
+evidence by annealed importance sampling. Ratios: geometric mean over the latents; rms: of the log ratio.
+"±" and "noise" are Monte-Carlo standard errors of the exact values (upper bounds for means over latents).
+NTLL: mean over the fold's test points; one below the exact posterior's does better on these points but is no
+nearer to what the model says.
+"QP closer": share of latents where QP's variance is closer to the exact one than EP's, in brackets the share
+that is decided by two standard errors, and that share with all undecided latents added.
+"Verdict" compares EP and QP by mean squared log error: undecided within two standard errors."""
+
+SAMPLER_LEGEND = (
+    "R-hat: the largest of any latent; min. size: the smallest effective sample. Steps, runs: of the "
+    "annealing; eff. runs: how many equally weighted ones the weights are worth; heaviest: the largest "
+    "weight's share. Where eff. runs are few the standard error of the log evidence is itself uncertain."
+)
+
+OVERVIEW_LEGEND = (
+    "One fold a data set, EP, QP, VB and the exact posterior (elliptical slice sampling) at the same "
+    "hyperparameters. Variance over exact variance, geometric mean over the latents, and the rms of the "
+    "log ratio; the verdict compares EP and QP by the latter. NTLL is the mean over the fold's test "
+    "points; one below the exact posterior's does better on these points but is no nearer to what the model "
+    "says. ± and noise: Monte-Carlo standard errors of the exact numbers, upper bounds for "
+    "means over points. The sampler's diagnostics are in `qp_truth.md`."
+)
 
 
 def summary(records: Sequence[dict[str, Any]]) -> pd.DataFrame:
@@ -86,6 +121,8 @@ def _line(record: dict[str, Any], method: str, part: str) -> dict[str, Any]:
         "log_variance_bias_se": noise.mean(),
         "log_variance_rms": _rms(ratios),
         "log_variance_noise": _rms(noise),
+        "above_exact": np.mean(ratios > DECIDED * noise),
+        "below_exact": np.mean(ratios < -DECIDED * noise),
         "r_hat_max": truth["r_hat_max"],
         "effective_size_min": min(truth["effective_size"]),
     }
@@ -136,118 +173,9 @@ def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
     return write_text(path, table.to_csv(index=False, lineterminator="\n", float_format="%.6g"))
 
 
-def write_markdown(
-    records: Sequence[dict[str, Any]], table: pd.DataFrame, path: str | Path, note: Sequence[str] = ()
-) -> Path:
-    """The summary as Markdown that is legible as plain text, with the sampler's diagnostics.
+# Tables to read: a heading and what stands under it, given a row's lines of the summary by method
 
-    ``note``: lines about what of the records was made again (`papers.evidence.standing.note`).
-    """
-    lines = [f"# {TITLE}", "", *LEGEND.splitlines(), "", *([*note, ""] if note else [])]
-    for half, name in (("test", "Test latents"), ("train", "Training latents")):
-        lines += [f"## {name}: variance over exact variance", ""]
-        lines += [*grid(VARIANCE_HEADER, _aligned(VARIANCE_HEADER), _variances(table, half)), ""]
-        lines += [f"## {name}: error of the mean, in exact posterior standard deviations", ""]
-        lines += [*grid(MEAN_HEADER, _aligned(MEAN_HEADER), _means(table, half)), ""]
-    lines += [f"## {SCORES['density']}", "", *_score_table(table, "density"), ""]
-    lines += [f"## {SCORES['evidence']}", "", *_score_table(table, "evidence"), ""]
-    lines += ["## How it was sampled", "", *textwrap.wrap(SAMPLER_LEGEND, WIDTH), ""]
-    lines += [*grid(SAMPLER_HEADER, _aligned(SAMPLER_HEADER), _samplers(records)), ""]
-    lines += [line for record in records for line in _mirror(record)]
-    return write_text(path, "\n".join(lines).rstrip() + "\n")
-
-
-def _aligned(header: Sequence[str]) -> str:
-    """First column left, the others right."""
-    return "l" + "r" * (len(header) - 1)
-
-
-TITLE = "The exact posterior beside EP, QP and VB"
-
-LEGEND = """\
-One fold a data set (as-released, seed 0, fold 0); every method and the exact posterior at the same
-hyperparameters, those of EP's first tuning. The exact posterior is sampled by elliptical slice sampling, its
-evidence by annealed importance sampling. Ratios: geometric mean over the latents; rms: of the log ratio.
-"±" and "noise" are Monte-Carlo standard errors of the exact values (upper bounds for means over latents).
-NTLL: mean over the fold's test points; one below the exact posterior's does better on these points but is no
-nearer to what the model says.
-"QP closer": share of latents where QP's variance is closer to the exact one than EP's, in brackets the share
-that is decided by two standard errors, and that share with all undecided latents added.
-"Verdict" compares EP and QP by mean squared log error: undecided within two standard errors."""
-
-RMS = ("rms EP", "rms QP", "rms VB")
-VARIANCE_HEADER = ("Data", "n", "EP", "QP", "VB", "±", *RMS, "noise", "QP closer", "Verdict")
-MEAN_HEADER = ("Data", *RMS, "noise")
-SCORE_HEADER = ("Data", "Exact", "±", "EP - exact", "QP - exact", "VB - exact")
-SCORES = {"density": "Test log density: NTLL, x 10^-3 nats", "evidence": "Log evidence, nats"}
-SAMPLER_HEADER = (
-    *("Data", "Chains", "Iterations", "Sweeps", "R-hat", "Min. size"),
-    *("Steps", "Runs", "Eff. runs", "Heaviest", "Core-seconds"),
-)
-SAMPLER_LEGEND = (
-    "R-hat: the largest of any latent; min. size: the smallest effective sample. Steps, runs: of the "
-    "annealing; eff. runs: how many equally weighted ones the weights are worth; heaviest: the largest "
-    "weight's share. Where eff. runs are few the standard error of the log evidence is itself uncertain."
-)
-OVERVIEW_HEADER = ("Data", "EP", "QP", "VB", *RMS, "Verdict")
-
-
-def overview(records: Sequence[dict[str, Any]], note: Sequence[str] = ()) -> str:
-    """What the ground truth says: variances, means, test log densities, evidence; a section of the audit."""
-    table = summary(records)
-    lines = ["## Ground truth: are QP's smaller variances closer to the exact ones, or merely smaller?", ""]
-    lines += [*textwrap.wrap(OVERVIEW_LEGEND, WIDTH), *(["", *note] if note else [])]
-    for half, name in (("test", "test"), ("train", "training")):
-        verdicts, cells = [], []
-        for row, by_method in _rows(table, half):
-            verdicts.append(verdict(by_method["qp"]))
-            cells.append((row, *_ratios(by_method), *_rms_cells(by_method), verdicts[-1]))
-        counted = ", ".join(f"{v} on {verdicts.count(v)}" for v in VERDICTS)
-        lines += ["", f"**Variances at {name} inputs**: {counted} of {len(verdicts)} rows.", ""]
-        lines += grid(OVERVIEW_HEADER, _aligned(OVERVIEW_HEADER), cells)
-    lines += ["", "**Means at test inputs**: rms error, in exact posterior standard deviations.", ""]
-    lines += grid(MEAN_HEADER, _aligned(MEAN_HEADER), _means(table, "test"))
-    for name, title in SCORES.items():
-        lines += ["", f"**{title}**: of the exact posterior, then each method's minus it.", ""]
-        lines += _score_table(table, name)
-    return "\n".join(["", *lines, ""])
-
-
-OVERVIEW_LEGEND = (
-    "One fold a data set, EP, QP, VB and the exact posterior (elliptical slice sampling) at the same "
-    "hyperparameters. Variance over exact variance, geometric mean over the latents, and the rms of the "
-    "log ratio; the verdict compares EP and QP by the latter. NTLL is the mean over the fold's test "
-    "points; one below the exact posterior's does better on these points but is no nearer to what the model "
-    "says. ± and noise: Monte-Carlo standard errors of the exact numbers, upper bounds for "
-    "means over points. The sampler's diagnostics are in `qp_truth.md`."
-)
-
-
-def _rows(table: pd.DataFrame, half: str) -> Iterable[tuple[str, dict[str, Any]]]:
-    """Row of the paper's table -> the lines of its methods."""
-    for row, lines in table[table["part"] == half].groupby("row", sort=False):
-        yield row, {line.method: line for line in lines.itertuples(index=False)}
-
-
-def _ratios(by_method: Mapping[str, Any]) -> list[str]:
-    """Variance over exact variance of each method, geometric mean over the latents."""
-    return [f"{np.exp(by_method[method].log_variance_bias):.4f}" for method in METHODS]
-
-
-def _rms_cells(by_method: Mapping[str, Any]) -> list[str]:
-    return [f"{by_method[method].log_variance_rms:.4f}" for method in METHODS]
-
-
-def _variances(table: pd.DataFrame, half: str) -> list[tuple[str, ...]]:
-    cells = []
-    for row, by_method in _rows(table, half):
-        qp = by_method["qp"]
-        spread = f"{qp.log_variance_bias_se:.4f}", *_rms_cells(by_method), f"{qp.log_variance_noise:.4f}"
-        closer = f"{qp.closer_than_ep:.2f} ({qp.closer_low:.2f}-{qp.closer_high:.2f})"
-        cells.append((row, str(qp.n), *_ratios(by_method), *spread, closer, verdict(qp)))
-    return cells
-
-
+LABELS = {"ep": "EP", "qp": "QP", "vb": "VB"}
 VERDICTS = ("QP closer", "EP closer", "undecided")
 
 
@@ -258,48 +186,126 @@ def verdict(qp: Any) -> str:
     return "EP closer" if qp.excess_over_ep > 0 else "QP closer"
 
 
-def _means(table: pd.DataFrame, half: str) -> list[tuple[str, ...]]:
+def _closer(lines: ByMethod) -> str:
+    qp = lines["qp"]
+    return f"{qp.closer_than_ep:.2f} ({qp.closer_low:.2f}-{qp.closer_high:.2f})"
+
+
+def _each(heading: str, text: Callable[[Any], str]) -> Columns:
+    """A column a method, ``{}`` in the heading its name."""
+
+    def of(method: str) -> Callable[[ByMethod], str]:
+        return lambda lines: text(lines[method])
+
+    return {heading.format(label): of(method) for method, label in LABELS.items()}
+
+
+RATIOS = _each("{}", lambda line: f"{np.exp(line.log_variance_bias):.4f}")
+"""Variance over exact variance, geometric mean over the latents."""
+
+ERRORS = _each("rms {}", lambda line: f"{line.log_variance_rms:.4f}")
+VERDICT: Columns = {"Verdict": lambda lines: verdict(lines["qp"])}
+OVERVIEW = {**RATIOS, **ERRORS, **VERDICT}
+VARIANCES = {
+    "n": lambda lines: str(lines["qp"].n),
+    **RATIOS,
+    "±": lambda lines: f"{lines['qp'].log_variance_bias_se:.4f}",
+    **ERRORS,
+    "noise": lambda lines: f"{lines['qp'].log_variance_noise:.4f}",
+    "QP closer": _closer,
+    **VERDICT,
+}
+MEANS = {
+    **_each("rms {}", lambda line: f"{line.mean_rms:.4f}"),
+    "noise": lambda lines: f"{lines['ep'].mean_noise:.4f}",
+}
+SCORES: dict[str, tuple[str, Columns]] = {
+    "Test log density: NTLL, x 10^-3 nats": (
+        "test",
+        {
+            "Exact": lambda lines: f"{1e3 * lines['ep'].ntll_exact:.3f}",
+            "±": lambda lines: f"{1e3 * lines['ep'].ntll_se:.3f}",
+            **_each("{} - exact", lambda line: f"{1e3 * line.ntll_difference:+z.3f}"),
+        },
+    ),
+    "Log evidence, nats": (
+        "train",
+        {
+            "Exact": lambda lines: f"{lines['ep'].evidence_exact:.3f}",
+            "±": lambda lines: f"{lines['ep'].evidence_se:.3f}",
+            **_each("{} - exact", lambda line: f"{line.evidence_error:+z.3f}"),
+        },
+    ),
+}
+"""Title -> part of the summary, columns."""
+
+SAMPLER: dict[str, Callable[[Any], str]] = {
+    "Chains": lambda truth: str(truth["sampler"]["chains"]),
+    "Iterations": lambda truth: f"{truth['sampler']['iterations']:,}",
+    "Sweeps": lambda truth: "yes" if truth["sampler"]["sweeps"] else "no",
+    "R-hat": lambda truth: f"{max(truth[part]['r_hat_max'] for part in PARTS):.3f}",
+    "Min. size": lambda truth: f"{min(min(truth[part]['effective_size']) for part in PARTS):,.0f}",
+    "Steps": lambda truth: str(truth["annealing"]["steps"]),
+    "Runs": lambda truth: f"{truth['annealing']['runs']:,}",
+    "Eff. runs": lambda truth: f"{truth['annealing']['effective']:,.0f}",
+    "Heaviest": lambda truth: f"{truth['annealing']['share_of_heaviest']:.4f}",
+    "Core-seconds": lambda truth: f"{sum(truth['seconds'].values()):.0f}",
+}
+"""Heading -> what stands under it, given the truth of a record."""
+
+
+def _rows(table: pd.DataFrame, half: str) -> list[tuple[str, ByMethod]]:
+    """Row of the paper's table, and its lines by method."""
     return [
-        (row, *(f"{lines[m].mean_rms:.4f}" for m in METHODS), f"{lines['ep'].mean_noise:.4f}")
-        for row, lines in _rows(table, half)
+        (row, {line.method: line for line in lines.itertuples(index=False)})
+        for row, lines in table[table["part"] == half].groupby("row", sort=False)
     ]
 
 
-def _score_table(table: pd.DataFrame, name: str) -> list[str]:
-    """The exact NTLL or log evidence, and each method's minus it."""
-    half, stem, scale = {"density": ("test", "ntll", 1e3), "evidence": ("train", "evidence", 1.0)}[name]
-    difference = {"density": "ntll_difference", "evidence": "evidence_error"}[name]
-    cells = []
-    for row, lines in _rows(table, half):
-        exact = [f"{scale * getattr(lines['ep'], f'{stem}_{number}'):.3f}" for number in ("exact", "se")]
-        errors = [f"{scale * getattr(lines[m], difference):+z.3f}" for m in METHODS]
-        cells.append((row, *exact, *errors))
-    return grid(SCORE_HEADER, _aligned(SCORE_HEADER), cells)
+def _grid(rows: Iterable[tuple[str, Any]], columns: Mapping[str, Callable[[Any], str]]) -> list[str]:
+    cells = [(row, *(text(given) for text in columns.values())) for row, given in rows]
+    return grid(("Data", *columns), "l" + "r" * len(columns), cells)
 
 
-def _samplers(records: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
-    cells: list[tuple[str, ...]] = []
-    for record in records:
-        truth = record["truth"]
-        sampler, annealing = truth["sampler"], truth["annealing"]
-        worst = max(truth[part]["r_hat_max"] for part in PARTS)
-        smallest = min(min(truth[part]["effective_size"]) for part in PARTS)
-        cells.append(
-            (
-                ROWS[record["dataset"]],
-                str(sampler["chains"]),
-                f"{sampler['iterations']:,}",
-                "yes" if sampler["sweeps"] else "no",
-                f"{worst:.3f}",
-                f"{smallest:,.0f}",
-                str(annealing["steps"]),
-                f"{annealing['runs']:,}",
-                f"{annealing['effective']:,.0f}",
-                f"{annealing['share_of_heaviest']:.4f}",
-                f"{sum(truth['seconds'].values()):.0f}",
-            )
-        )
-    return cells
+def write_markdown(
+    records: Sequence[dict[str, Any]], table: pd.DataFrame, path: str | Path, note: Sequence[str] = ()
+) -> Path:
+    """The summary as Markdown that is legible as plain text, with the sampler's diagnostics.
+
+    ``note``: lines about what of the records was made again (`papers.evidence.standing.note`).
+    """
+    lines = [f"# {TITLE}", "", *LEGEND.splitlines(), "", *([*note, ""] if note else [])]
+    for half, name in (("test", "Test latents"), ("train", "Training latents")):
+        rows = _rows(table, half)
+        lines += [f"## {name}: variance over exact variance", "", *_grid(rows, VARIANCES), ""]
+        lines += [f"## {name}: error of the mean, in exact posterior standard deviations", ""]
+        lines += [*_grid(rows, MEANS), ""]
+    for title, (half, columns) in SCORES.items():
+        lines += [f"## {title}", "", *_grid(_rows(table, half), columns), ""]
+    samplers = [(ROWS[record["dataset"]], record["truth"]) for record in records]
+    lines += ["## How it was sampled", "", *textwrap.wrap(SAMPLER_LEGEND, WIDTH), ""]
+    lines += [*_grid(samplers, SAMPLER), ""]
+    lines += [line for record in records for line in _mirror(record)]
+    return write_text(path, "\n".join(lines).rstrip() + "\n")
+
+
+def overview(records: Sequence[dict[str, Any]], note: Sequence[str] = ()) -> str:
+    """What the ground truth says: variances, means, test log densities, evidence; a section of the audit."""
+    table = summary(records)
+    lines = ["## Ground truth: are QP's smaller variances closer to the exact ones, or merely smaller?", ""]
+    lines += [*textwrap.wrap(OVERVIEW_LEGEND, WIDTH), *(["", *note] if note else [])]
+    for half, name in (("test", "test"), ("train", "training")):
+        rows = _rows(table, half)
+        verdicts = [verdict(by_method["qp"]) for _, by_method in rows]
+        counted = ", ".join(f"{v} on {verdicts.count(v)}" for v in VERDICTS)
+        lines += ["", f"**Variances at {name} inputs**: {counted} of {len(verdicts)} rows.", ""]
+        lines += _grid(rows, OVERVIEW)
+    lines += ["", "**Means at test inputs**: rms error, in exact posterior standard deviations.", ""]
+    lines += _grid(_rows(table, "test"), MEANS)
+    for title, (half, columns) in SCORES.items():
+        lines += ["", f"**{title}**: of the exact posterior, then each method's minus it.", ""]
+        lines += _grid(_rows(table, half), columns)
+    return "\n".join(["", *lines, ""])
 
 
 def _mirror(record: dict[str, Any]) -> list[str]:

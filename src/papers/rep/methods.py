@@ -10,7 +10,6 @@ package's engine.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,7 +24,6 @@ from tilted.inference.rep import NORMALISED, PRINTED, UNNORMALISED, Relaxation
 from tilted.inference.textbook import CONVERGED, UNSETTLED, sweep_on
 
 if TYPE_CHECKING:
-    from tilted.gaussian import Sites
     from tilted.inference.result import Inference
     from tilted.inference.rule import Rule
     from tilted.inference.textbook import Sweeps
@@ -44,21 +42,20 @@ PENALTIES = {NORMALISED: (0.03, 0.1, 0.3), UNNORMALISED: (0.01, 0.03, 0.1), PRIN
 
 
 class Problem(NamedTuple):
-    """A prior at the training inputs, a likelihood, labels [N], and how many sweeps there may be."""
+    """A prior at the training inputs, a likelihood, labels [N]; most sweeps, and when these have settled."""
 
     prior: Dense
     likelihood: Likelihood
     y: np.ndarray
     max_sweeps: int = MAX_SWEEPS
+    tolerance: float = TOLERANCE
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What became of an inference.
 
     Attributes
     ----------
-    sites : Sites
     state : DenseState
         The last proper posterior.
     outcome : str
@@ -71,16 +68,14 @@ class Outcome:
         Of a divergence.
     """
 
-    sites: Sites
-    state: DenseState = field(repr=False)
+    state: DenseState
     outcome: str
     sweeps: int
     changes: np.ndarray
     reason: str
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(NamedTuple):
     """A method and the values its parameter is chosen from.
 
     Attributes
@@ -101,28 +96,27 @@ class Method:
 
 def swept(problem: Problem, rule: Rule, step: float = 1.0) -> Outcome:
     """Sweeps of a rule."""
-    prior, likelihood, y, most = problem
-    return _outcome(sweep_on(prior, likelihood, y, rule, most, TOLERANCE, step))
+    prior, likelihood, y, most, tolerance = problem
+    return _outcome(sweep_on(prior, likelihood, y, rule, most, tolerance, step))
 
 
 def relaxed(problem: Problem, relaxation: Relaxation, searched: int = rep.SEARCHED) -> Outcome:
     """Sweeps of REP, whose relaxations are held after so many in which they are searched."""
-    prior, likelihood, y, most = problem
-    return _outcome(rep.sweeps(prior, likelihood, y, relaxation, most, TOLERANCE, searched))
+    prior, likelihood, y, most, tolerance = problem
+    return _outcome(rep.sweeps(prior, likelihood, y, relaxation, most, tolerance, searched))
 
 
 def _outcome(end: Sweeps) -> Outcome:
     """A divergence names the sweep in which it came."""
     sweeps = len(end.changes)
     reason = f"sweep {sweeps + 1}: {end.reason}" if end.reason else ""
-    return Outcome(end.sites, end.state, end.outcome, sweeps, end.changes, reason)
+    return Outcome(end.state, end.outcome, sweeps, end.changes, reason)
 
 
 def _settled(end: Inference[DenseState] | rep.Relaxed[DenseState]) -> Outcome:
     """Of the engine, which does not diverge."""
-    outcome = CONVERGED if end.status.converged else UNSETTLED
-    reason = "" if end.status.converged else end.status.message
-    return Outcome(end.sites, end.state, outcome, end.status.sweeps, np.empty(0), reason)
+    outcome, reason = (CONVERGED, "") if end.status.converged else (UNSETTLED, end.status.message)
+    return Outcome(end.state, outcome, end.status.sweeps, np.empty(0), reason)
 
 
 def _ep_by_engine(problem: Problem, _: float) -> Outcome:
@@ -138,7 +132,7 @@ def _rep(reading: str, problem: Problem, c: float) -> Outcome:
 
 
 def _rep_as_described(problem: Problem, c: float) -> Outcome:
-    return relaxed(problem, Relaxation(c, PRINTED, printed_step=True), MAX_SWEEPS)
+    return relaxed(problem, Relaxation(c, PRINTED, printed_step=True), problem.max_sweeps)
 
 
 READINGS = {

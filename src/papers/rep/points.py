@@ -17,20 +17,18 @@ the entries of mean and covariance.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.rep.methods import METHODS, READINGS, Outcome, Problem, swept
 from tilted.exact import weights as exact
 from tilted.gaussian import Sites
-from tilted.inference import rep
-from tilted.inference.ep import EP, tilted_rule
-from tilted.inference.pep import power_rule
-from tilted.inference.rep import READINGS, Relaxation
+from tilted.inference.ep import tilted_rule
 from tilted.inference.rule import Rule, Update
-from tilted.inference.textbook import CONVERGED, sweep_on
+from tilted.inference.textbook import CONVERGED
 from tilted.likelihoods.step import NoisyStep
 from tilted.posteriors.dense import Dense
 from tilted.posteriors.linear import Linear, weights
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tilted.gaussian import Marginals
-    from tilted.inference.textbook import Sweeps
     from tilted.likelihoods.contract import Likelihood
 
 EPS = 0.2
@@ -105,9 +102,9 @@ def line_of(number: int, method: str, value: float) -> dict[str, Any]:
     mean, covariance = truth.mean, truth.covariance
     if method != EXACT:
         posterior, began = Dense.build(Linear().matrix(X)), time.process_time()
-        end = _swept(method, value, posterior, likelihood, y)
-        mean, covariance = weights(X, end.sites)
-        outcome, sweeps, seconds = end.outcome, len(end.changes), time.process_time() - began
+        end = _run(method, Problem(posterior, likelihood, y, MAX_SWEEPS, TOLERANCE), value)
+        mean, covariance = weights(X, end.state.sites)
+        outcome, sweeps, seconds = end.outcome, end.sweeps, time.process_time() - began
     line = {"set": int(number), "method": method, "value": value, "outcome": outcome, "sweeps": sweeps}
     errors = {
         "mean_error": float(np.mean((mean - truth.mean) ** 2)),
@@ -122,20 +119,9 @@ def _exact(number: int) -> exact.Weights:
     return exact.sectors(X, y, NoisyStep(EPS))
 
 
-def _swept(method: str, value: float, posterior: Dense, likelihood: Likelihood, y: np.ndarray) -> Sweeps:
-    """Sweeps of one method."""
-    if method == "rep-as-described":
-        relaxation = Relaxation(value, rep.PRINTED, printed_step=True)
-        return rep.sweeps(posterior, likelihood, y, relaxation, MAX_SWEEPS, TOLERANCE, MAX_SWEEPS)
-    if method.startswith("rep-"):
-        relaxation = Relaxation(value, method.removeprefix("rep-"))
-        return rep.sweeps(posterior, likelihood, y, relaxation, MAX_SWEEPS, TOLERANCE)
-    return sweep_on(posterior, likelihood, y, RULES[method](value), MAX_SWEEPS, TOLERANCE)
-
-
-RULES: dict[str, Callable[[float], Rule]] = {
-    "ep": lambda _: EP,
-    "pep": power_rule,
-    PRINTED_PEP: printed_power_rule,
-}
-"""Rules of the methods that are not REP, by the parameter."""
+def _run(method: str, problem: Problem, value: float) -> Outcome:
+    return (
+        swept(problem, printed_power_rule(value))
+        if method == PRINTED_PEP
+        else METHODS[method].run(problem, value)
+    )

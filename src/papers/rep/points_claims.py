@@ -15,29 +15,22 @@ import numpy as np
 from papers.evidence.comparisons import Draft, Group, tested
 from papers.evidence.verdicts import NO, YES, Block, Inference, Line
 from papers.rep.claims import CLAIMS, DESCRIBED, Protocol, draft
-from papers.rep.points import EXACT, PENALTIES, PRINTED_PEP, TOLERANCE
+from papers.rep.points import EXACT, PENALTIES, PRINTED_PEP
 from tilted.inference.textbook import CONVERGED
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import ArrayLike
 
-    Halves = tuple[np.ndarray, np.ndarray]
     Pick = tuple[str, float]
     """A method and its parameter."""
 
 ERRORS = {"mean_error": "mean", "covariance_error": "covariance"}
 PEPS = ("pep", PRINTED_PEP)
-MARGIN = CLAIMS["REP1"].margin["log_error"]
-"""Smallest ratio of errors that matters, as a logarithm."""
+MARGIN, WIDE, WIDE_MARGIN = (CLAIMS["REP1"].margin[name] for name in ("log_error", "wide", "decades"))
+"""Smallest ratio of errors that matters, as a logarithm; decades of c that are a wide range, and the smallest
+difference of decades that matters."""
 
-WIDE = 1.0
-"""Decades of c that are a wide range."""
-
-WIDE_MARGIN = 0.1
-"""Smallest difference of decades that matters."""
-
-SAME = 100 * TOLERANCE
+SAME = CLAIMS["REP2"].margin["mean"]
 """Largest difference of posterior means that two fits stopped at the tolerance may have."""
 
 TEST = "paired t over random sets of log error ratios, Holm; parameters chosen on the other half"
@@ -49,9 +42,8 @@ def closer(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
         return [Block("five points", TEST, (Line("five points", "not run", "relative"),), float, "not run")]
     logs = _logs(table)
     pep = (PRINTED_PEP,) if protocol is DESCRIBED else ("pep",)
-    halves = _halves(logs.index)
-    picks = [_picks(logs, halves, methods) for methods in (protocol.rep, pep)]
-    rep_chosen, pep_chosen = (_crossed(logs, halves, of_halves) for of_halves in picks)
+    rep_chosen, rep_picks = _crossed(logs, protocol.rep)
+    pep_chosen, pep_picks = _crossed(logs, pep)
     drafts = []
     for error, name in ERRORS.items():
         ep = logs[error]["ep", 1.0]
@@ -66,7 +58,7 @@ def closer(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
     for line in tested(drafts):
         rows.setdefault(line.row, []).append(line)
     lines = [Group(of_row).line() for of_row in rows.values()]
-    remark = "; ".join(_picked(table, pick) for of_halves in picks for pick in of_halves)
+    remark = "; ".join(_picked(table, pick) for pick in (*rep_picks, *pep_picks))
     return [Block("five points, chosen c", TEST, (*lines, _range(logs, protocol)), float, remark)]
 
 
@@ -98,35 +90,27 @@ def _logs(table: pd.DataFrame) -> pd.DataFrame:
     return lines.pivot(index="set", columns=["method", "value"], values=list(ERRORS))
 
 
-def _halves(sets: ArrayLike) -> Halves:
-    """Sets of the first and of the second half."""
-    ordered = np.sort(np.asarray(sets))
-    return ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]
+def _crossed(logs: pd.DataFrame, methods: Iterable[str]) -> tuple[dict[str, pd.Series], list[Pick]]:
+    """Log errors of each set with the parameter that the other half of the sets chose; both choices."""
+    import pandas as pd
+
+    sets = np.sort(logs.index)
+    first, second = halves = sets[: len(sets) // 2], sets[len(sets) // 2 :]
+    picks = [_best(logs.loc[half], methods) for half in halves]
+    crossed = {
+        error: pd.concat([logs[error].loc[first][picks[1]], logs[error].loc[second][picks[0]]])
+        for error in ERRORS
+    }
+    return crossed, picks
 
 
-def _picks(logs: pd.DataFrame, halves: Halves, methods: Iterable[str]) -> list[Pick]:
-    """(method, value) with the smallest mean log of both errors on either half."""
-    picks = []
-    for sets in halves:
-        mean = sum(logs[error].loc[sets].mean() for error in ERRORS)
-        # Power EP with u = 1 would be EP
-        candidates = [pick for pick in mean.index if pick[0] in methods and pick not in EPS]
-        picks.append(min(candidates, key=mean.get))
-    return picks
+def _best(logs: pd.DataFrame, methods: Iterable[str]) -> Pick:
+    """Method and value with the smallest mean log of both errors; Power EP with u = 1 would be EP."""
+    mean = sum(logs[error].mean() for error in ERRORS)
+    return min((pick for pick in mean.index if pick[0] in methods and pick not in EPS), key=mean.get)
 
 
 EPS = [(pep, 1.0) for pep in PEPS]
-
-
-def _crossed(logs: pd.DataFrame, halves: Halves, picks: Iterable[Pick]) -> dict[str, pd.Series]:
-    """Log errors of each set with what the other half chose."""
-    import pandas as pd
-
-    first, second = picks
-    return {
-        error: pd.concat([logs[error].loc[halves[0]][second], logs[error].loc[halves[1]][first]])
-        for error in ERRORS
-    }
 
 
 def _picked(table: pd.DataFrame, pick: Pick) -> str:

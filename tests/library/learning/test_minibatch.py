@@ -81,6 +81,7 @@ def test_small_batches_come_near_the_fixed_point(labels):
     np.testing.assert_allclose(variance, exact_variance, rtol=0.02)
 
 
+@pytest.mark.slow
 def test_training_comes_near_the_search(labels):
     problem, kernel = problem_of(labels, 0.5), SquaredExponential(1.0, (1.5, 1.5))
     training = Training(steps=3000, batch=40, rate=0.2, learning_rate=0.01)

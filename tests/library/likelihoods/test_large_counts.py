@@ -40,7 +40,7 @@ def assert_same(found, exact, v):
     np.testing.assert_array_less(np.abs(found.d2 - d2), 1e-10 * (np.abs(d2) + 1.0))
 
 
-@pytest.mark.parametrize("y", [MANY, 2718.0, LARGEST])
+@pytest.mark.parametrize("y", [MANY, 2718.0, pytest.param(LARGEST, marks=pytest.mark.slow)])
 def test_panels_are_the_recurrence(y):
     cases = list(product(MEANS, VARIANCES))
     if y > 10 * MANY:  # as many steps

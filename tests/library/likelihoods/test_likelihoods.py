@@ -177,11 +177,11 @@ def test_expected_log_equals_quadrature(name):
     np.testing.assert_allclose((by_variance[0] - by_variance[1]) / (2 * h), d_variance, atol=1e-6)
 
 
-FAR_OUT = [(0.0, 1e4), (-300.0, 1e4), (900.0, 1e4), (-8.0, 1e-4), (3.0, 400.0), (-1e6, 0.3), (-100.0, 0.6)]
+FAR_OUT = [(0.0, 1e4), (-300.0, 1e4), (900.0, 1e4), (-8.0, 1e-4), (3.0, 400.0), (-100.0, 0.6)]
 EDGES = [(0.0, 0.65), (-8.0, 0.65), (8.0, 0.65), (-99.0, 100.0), (99.0, 100.0)]  # of the wide marginals
 
 
-@pytest.mark.parametrize("m, v", FAR_OUT + EDGES)
+@pytest.mark.parametrize("m, v", [*FAR_OUT, *EDGES, pytest.param(-1e6, 0.3, marks=pytest.mark.slow)])
 def test_probit_expected_log_far_out(m, v):
     def hazard(f):
         return mpmath.npdf(f) / (mpmath.erfc(-f / mpmath.sqrt(2)) / 2)

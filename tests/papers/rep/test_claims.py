@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, UNTESTABLE
+from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NOT_RUN, UNDECIDED, finding
 from papers.rep import claims, points_claims
 from papers.rep.claims import CORRECTED, DESCRIBED, OF_FITS, PROTOCOLS
 from papers.rep.fits import BLOBS
@@ -39,17 +39,54 @@ def lower_for_rep(method):
     return -0.02 if method.startswith("rep-") else 0.0
 
 
-CELLS = {"REP4": [(BLOBS, 0.1), (BLOBS, 0.2)], "REP5": [(name, 0.0) for name in UCI], "REP6": [("spam", 0.1)]}
+CELLS = {
+    "REP4": [(BLOBS, 0.1), (BLOBS, 0.2)],
+    "REP5": [(name, 0.0) for name in UCI],
+    "REP6": [("spam", 0.1), ("spam", 0.2)],
+}
+
+
+def judged(claim, frame, protocol=DESCRIBED):
+    """The finding on a claim by its rule."""
+    judge = {**OF_FITS, **points_claims.OF_POINTS}[claim]
+    return finding(claim, protocol.name, judge(frame, protocol))
+
+
+def verdict(claim, frame, protocol=DESCRIBED):
+    return judged(claim, frame, protocol).verdict
 
 
 @pytest.mark.parametrize("claim", CELLS)
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda p: p.name)
 def test_a_lower_error_everywhere_holds_and_none_does_not(claim, protocol):
-    lower = OF_FITS[claim](fits(CELLS[claim], lower_for_rep), protocol)
-    assert lower[0].verdict == HOLDS
-    same = OF_FITS[claim](fits(CELLS[claim], lambda method: 0.0), protocol)
-    assert same[0].verdict == FAILS
-    assert OF_FITS[claim](FITS.frame(), protocol)[0].verdict == UNTESTABLE
+    assert verdict(claim, fits(CELLS[claim], lower_for_rep), protocol) == HOLDS
+    assert verdict(claim, fits(CELLS[claim], lambda method: 0.0), protocol) == FAILS
+    assert verdict(claim, FITS.frame(), protocol) == NOT_RUN
+
+
+@pytest.mark.parametrize("claim, splits", [("REP4", 10), ("REP5", 20), ("REP6", 20)])
+def test_fewer_splits_or_sets_than_the_rule_asks_for_decide_nothing(claim, splits):
+    frame = fits(CELLS[claim], lower_for_rep, splits)
+    assert verdict(claim, frame) == HOLDS
+    assert verdict(claim, frame[frame["split"] < splits - 1]) == NOT_RUN
+    last = frame["dataset"].eq(CELLS[claim][-1][0]) & frame["flips"].eq(CELLS[claim][-1][1])
+    assert verdict(claim, frame[~last]) == NOT_RUN
+
+
+def test_rows_that_show_neither_contradict_nothing():
+    frame = fits(CELLS["REP5"], lambda method: 0.0)
+    frame["error"] += 0.05 * np.random.default_rng(0).standard_normal(len(frame))
+    block = judged("REP5", frame, DESCRIBED).blocks[0]
+    assert set(block.rows().values()) == {"undecided"} and block.verdict == UNDECIDED
+
+
+def test_every_noise_level_of_spam_is_of_the_claim():
+    frame = fits(CELLS["REP6"], lower_for_rep)
+    worse = frame["flips"].eq(0.2) & frame["method"].str.startswith("rep-")
+    frame.loc[worse, "error"] += 0.04
+    frame = pd.concat([frame, frame[frame["flips"] == 0.1].assign(flips=0.3)])
+    block = judged("REP6", frame, DESCRIBED).blocks[0]
+    assert list(block.rows().values()) == ["yes", "no", "yes"] and block.verdict == FAILS
 
 
 def test_one_set_without_gain_is_no_whole():
@@ -94,12 +131,12 @@ def test_runs_that_did_not_converge_are_named():
     assert "ep 20 of 20" in OF_FITS["REP5"](frame, DESCRIBED)[0].remark
 
 
-def converging(rep="converged", ep="diverged", pep="diverged", rep_sweeps=10):
+def converging(rep="converged", ep="diverged", pep="diverged", rep_sweeps=10, splits=10):
     """Half of EP's and Power EP's runs end as said; REP takes fewer sweeps than their twenty."""
     frame = fits(
         CELLS["REP4"],
         lambda method: 0.0,
-        10,
+        splits,
         sweeps_of=lambda method: rep_sweeps if method.startswith("rep-") else 20,
     )
     odd = frame["split"] % 2 == 1
@@ -111,14 +148,23 @@ def converging(rep="converged", ep="diverged", pep="diverged", rep_sweeps=10):
 
 
 def test_convergence_holds_where_rep_always_does_and_the_others_do_not():
-    assert OF_FITS["REP3"](converging(), DESCRIBED)[0].verdict == HOLDS
+    assert verdict("REP3", converging()) == HOLDS
+    assert verdict("REP3", converging().query("split < 9")) == NOT_RUN
+    assert verdict("REP3", converging().query("flips == 0.1")) == NOT_RUN
+    assert verdict("REP3", converging().query("method != 'pep'")) == NOT_RUN
 
 
 @pytest.mark.parametrize(
-    "change", [{"rep": "unsettled"}, {"ep": "converged"}, {"pep": "unsettled"}, {"rep_sweeps": 30}]
+    "change, expected",
+    [
+        ({"rep": "unsettled"}, FAILS),  # always
+        ({"rep_sweeps": 30}, FAILS),
+        ({"ep": "converged"}, IN_PART),  # none diverged of ten: undecided
+        ({"pep": "unsettled"}, IN_PART),
+    ],
 )
-def test_each_part_of_the_convergence_claim_can_fail(change):
-    assert OF_FITS["REP3"](converging(**change), DESCRIBED)[0].verdict != HOLDS
+def test_each_part_of_the_convergence_claim_can_fail(change, expected):
+    assert verdict("REP3", converging(**change)) == expected
 
 
 def test_sweeps_are_compared_where_both_converged():
@@ -132,10 +178,17 @@ def test_sweeps_are_compared_where_both_converged():
 
 
 @pytest.mark.parametrize(
-    "end, status", [("diverged", "yes"), ("unsettled", "undecided"), ("converged", "no")]
+    "end, splits, status",
+    [
+        ("diverged", 10, "yes"),
+        ("unsettled", 40, "undecided"),
+        ("converged", 10, "undecided"),  # it may be one in ten
+        ("converged", 35, "undecided"),
+        ("converged", 36, "no"),
+    ],
 )
-def test_runs_that_do_not_settle_leave_open_whether_a_method_diverges(end, status):
-    lines = OF_FITS["REP3"](converging(ep=end), DESCRIBED)[0].lines
+def test_that_a_method_never_diverges_takes_more_than_ten_runs(end, splits, status):
+    lines = OF_FITS["REP3"](converging(ep=end, splits=splits), DESCRIBED)[0].lines
     assert {x.sample.status for x in lines if x.row.endswith(" ep sometimes diverges")} == {status}
 
 
@@ -165,11 +218,13 @@ def sets(rep=0.5, pep=2.0, wide=True, n=40):
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda p: p.name)
 def test_five_points(protocol):
     assert points_claims.closer(sets(), protocol)[0].verdict == HOLDS
+    assert verdict("REP1", sets(), protocol) == NOT_RUN  # forty sets
+    assert verdict("REP1", sets(n=100), protocol) == HOLDS
     assert points_claims.closer(sets(rep=1.0), protocol)[0].verdict != HOLDS
     assert points_claims.closer(sets(pep=0.9), protocol)[0].verdict != HOLDS
     narrow = points_claims.closer(sets(wide=False), protocol)[0]
     assert narrow.decisive.row == "a wide range of c"
-    assert points_claims.closer(POINTS.frame(), protocol)[0].verdict == UNTESTABLE
+    assert verdict("REP1", POINTS.frame(), protocol) == NOT_RUN
 
 
 def test_a_wide_range_is_more_than_a_decade():
@@ -193,18 +248,17 @@ def test_parameters_are_chosen_on_the_other_half():
     first = table["set"].between(0, 19)
     lucky = first & (table["value"] == PENALTIES[0]) & (table["method"] == "rep-as-described")
     table.loc[lucky, ["mean_error", "covariance_error"]] *= 1e-3
-    halves = points_claims._halves(range(40))
     logs = points_claims._logs(table)
-    chosen = points_claims._picks(logs, halves, ("rep-as-described",))
+    crossed, chosen = points_claims._crossed(logs, ("rep-as-described",))
     assert chosen[0] == ("rep-as-described", PENALTIES[0])
-    crossed = points_claims._crossed(logs, halves, chosen)["mean_error"]
+    crossed = crossed["mean_error"]
     own = logs["mean_error"]["rep-as-described", PENALTIES[0]]
     assert not np.any(np.isclose(crossed.loc[:19], own.loc[:19]))
     assert np.allclose(crossed.loc[20:], own.loc[20:])
 
 
 def test_equality_for_large_penalties():
-    assert points_claims.equal_for_large(POINTS.frame(), CORRECTED)[0].verdict == UNTESTABLE
+    assert verdict("REP2", POINTS.frame(), CORRECTED) == verdict("REP2", sets(), CORRECTED) == NOT_RUN
     assert points_claims.equal_for_large(sets(), CORRECTED)[0].verdict == HOLDS
     table = sets()
     off = (table["method"] == "rep-printed") & (table["value"] == 100.0) & (table["set"] == 7)

@@ -1,0 +1,194 @@
+"""The claims about variances: QP5 (Figure 1a), QP6 (Figure 1b and section 6.2) and the premise, QP10.
+
+QP5 and QP6 compare QP's variances with EP's, from what the records keep of their pairs; QP10 compares both
+with the exact ones (`papers.qp.truth_tables`).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from papers.evidence.claims import load
+from papers.evidence.comparisons import noticeably_higher, shown
+from papers.evidence.grid import counted
+from papers.evidence.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
+from papers.qp import pairs, protocols, truth
+from papers.qp.lines import FAILED, OK
+from papers.qp.paired import EQUAL, NTLL, PAIRED_TEST, drafts, fallback, joined, tested, variational
+from papers.qp.published import CLASSIFICATION, ROWS
+from papers.qp.truth_tables import DECIDED
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+ACCURACY = load()["QP5"].margin["ratio"]
+"""A ratio above 1 by less shows nothing. A stop relative to the marginals bounds the error of a variance at
+the fixed point by it; one by the sites' absolute change (``site-rms``) bounds nothing."""
+
+SLACK = (
+    f"sweeps stop by the sites' absolute change here, which leaves variances free by more than {ACCURACY:g}, "
+    "so a larger ratio may be the stop's"
+)
+LARGEST = "largest v_QP / v_EP - 1"
+BELOW = f"v_QP / v_EP at most 1 + {ACCURACY:g} at every test point; interval: smallest and largest"
+
+
+def never_above(fits: pd.DataFrame, protocol: str) -> list[Block]:
+    """QP5: QP's predictive variances against EP's, all test points of all folds."""
+    exceeded = _exceeded(protocol, "classification")
+    lines = tuple(_largest_ratio(fits, name, exceeded) for name in CLASSIFICATION)
+    remark = joined(_slack(lines), fallback(fits, protocol, EQUAL, CLASSIFICATION))
+    covered = {"seeds": _fewest_seeds(fits, CLASSIFICATION)}
+    return [Block("equal hyperparameters", BELOW, lines, operator.neg, remark, covered)]
+
+
+def poisson(fits: pd.DataFrame, protocol: str) -> list[Block]:
+    """QP6: on the coal series smaller variances, QP's lower NTLL, and VB the worst; one row a part."""
+    variance = replace(_largest_ratio(fits, "coal", _exceeded(protocol, "counts")), row="variances")
+    test, covered = f"variances: {BELOW}; NTLL: {PAIRED_TEST}", {"seeds": _fewest_seeds(fits, ["coal"])}
+    return [
+        Block(
+            f"VB is {method}",
+            test,
+            (variance, *_unmoved(fits), *_ranked(fits, method)),
+            float,
+            _slack([variance]),
+            covered,
+        )
+        for method in variational(protocol)
+    ]
+
+
+def _exceeded(protocol: str, task: str) -> str:
+    """Status of a row with a ratio above 1 + `ACCURACY`: the protocol's stop may not let the records tell."""
+    stop = protocols.block(protocol, task)["sites"].get("stop", "marginals")
+    return UNDECIDED if stop == "site-rms" else NO
+
+
+def _slack(lines: Iterable[Line]) -> str:
+    return SLACK if any(line.sample.status == UNDECIDED for line in lines) else ""
+
+
+def _fewest_seeds(fits: pd.DataFrame, datasets: Sequence[str]) -> int:
+    """Seeds with pairs, of the data set that has the fewest of those that have any."""
+    with_pair = fits[fits["dataset"].isin(datasets) & (fits["method"] == "qp") & (fits["pair"] != "")]
+    return int(with_pair.groupby("dataset")["seed"].nunique().min()) if len(with_pair) else 0
+
+
+def _ranked(fits: pd.DataFrame, method: str) -> list[Line]:
+    """QP against EP, and VB against both."""
+    parts = (
+        ("QP below EP", "EP - QP", "ep", "qp"),
+        ("VB the worst", f"{method} - EP", method, "ep"),
+        ("VB the worst", f"{method} - QP", method, "qp"),
+    )
+    family = [
+        draft
+        for _, quantity, first, second in parts
+        for draft in drafts(fits, ["coal"], quantity, first, second, NTLL, noticeably_higher)
+    ]
+    return [replace(line, row=row) for line, (row, *_) in zip(tested(family), parts, strict=True)]
+
+
+def _unmoved(fits: pd.DataFrame) -> tuple[Line, ...]:
+    """The variances of the seeds whose search for QP's hyperparameters did not leave EP's, if not all."""
+    coal = fits[(fits["dataset"] == "coal") & (fits["outcome"] != FAILED)]
+    kernels = coal[["seed", "variance", "lengthscale"]]
+    sides = [kernels[coal["method"] == method] for method in ("qp", "ep")]
+    both = sides[0].merge(sides[1], on="seed", suffixes=("", "_ep"))
+    same = pairs.unmoved(both, ("", "_ep"))
+    if same.all() or not same.any():
+        return ()
+    line = _largest_ratio(coal[coal["seed"].isin(both.loc[same, "seed"])], "coal", NO)
+    return shown([replace(line, row="variances, same hyperparameters")])
+
+
+def _largest_ratio(fits: pd.DataFrame, dataset: str, exceeded: str) -> Line:
+    """Line of one data set from what the records keep of its pairs; its status if a ratio is too large."""
+    qp = fits[(fits["dataset"] == dataset) & (fits["method"] == "qp")]
+    matched = qp[qp["pair"] != ""]
+    if matched.empty:
+        return Line(ROWS[dataset], LARGEST, "excess", note=f"{len(qp)} QP fits, none with a pair")
+    low, high = float(matched["ratio_min"].min() - 1), float(matched["ratio_max"].max() - 1)
+    above, n = int(matched["n_above"].sum()), int(matched["n_test"].sum())
+    unconverged = int((matched["outcome"] != OK).sum())
+    counts = ((len(qp) - len(matched), "fold without a pair"), (unconverged, "fit of QP not converged"))
+    notes = [f"{above} of {n} points above by more than 1e-9"]
+    notes += [counted(count, what) for count, what in counts if count]
+    sample = Inference(YES if high <= ACCURACY else exceeded, low, high)
+    return Line(ROWS[dataset], LARGEST, "excess", high, sample=sample, n=n, note="; ".join(notes))
+
+
+# The premise: against the exact posterior
+
+OVER = "EP: log(v / exact), mean"
+NEARER = "rms of log(v / exact), EP - QP"
+
+
+def premise(table: pd.DataFrame | None, protocol: str) -> list[Block]:
+    """QP10: EP's variances above the exact ones, QP's nearer to these, at test and at training latents.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        `papers.qp.truth_tables.summary`; None without ground truth.
+    protocol : str
+        Other protocols than that of the ground truth have no data.
+    """
+    ours = table if protocol == truth.PROTOCOL else None
+    return [_against_exact(ours, "test", "test latents"), _against_exact(ours, "train", "training latents")]
+
+
+def _against_exact(table: pd.DataFrame | None, part: str, name: str) -> Block:
+    test = (
+        f"mean over the {name} of a fold, interval of {DECIDED:g} Monte-Carlo standard errors (upper bounds)"
+    )
+    lines: list[Line] = []
+    for dataset, row in ROWS.items():
+        here = table is not None and table[(table["dataset"] == dataset) & (table["part"] == part)]
+        by_method = {} if here is False else {line.method: line for line in here.itertuples(index=False)}
+        if by_method:
+            lines += _of_row(by_method)
+        else:
+            nothing = [Line(row, name, "relative", note="no exact posterior") for name in (OVER, NEARER)]
+            lines += nothing
+    remark = _sides(lines) if table is not None else f"ground truth was sampled under {truth.PROTOCOL} alone"
+    return Block(name, test, tuple(lines), float, remark)
+
+
+def _of_row(by_method: dict[str, Any]) -> list[Line]:
+    ep, qp = by_method["ep"], by_method["qp"]
+    both = ep.log_variance_rms + qp.log_variance_rms
+    shares = f"shown above on {100 * ep.above_exact:.0f} %, below on {100 * ep.below_exact:.0f} % of latents"
+    return [
+        _beyond_noise(ep, OVER, ep.log_variance_bias, ep.log_variance_bias_se, shares),
+        # a difference of squares over the sum
+        _beyond_noise(qp, NEARER, -qp.excess_over_ep / both, qp.excess_se / both, ""),
+    ]
+
+
+def _beyond_noise(line: Any, quantity: str, effect: float, error: float, note: str) -> Line:
+    """Yes above zero by more than the exact variances' error may explain, no below."""
+    low, high = effect - DECIDED * error, effect + DECIDED * error
+    status = YES if low > 0 else NO if high < 0 else UNDECIDED
+    return Line(
+        line.row, quantity, "relative", effect, sample=Inference(status, low, high), n=line.n, note=note
+    )
+
+
+def _sides(lines: Sequence[Line]) -> str:
+    """On how many rows which side of the exact variances was shown."""
+
+    def count(quantity: str, status: str) -> int:
+        return sum(line.quantity == quantity and line.sample.status == status for line in lines)
+
+    above = counted(count(OVER, YES), "row")
+    return (
+        f"EP's variances shown above the exact ones on {above}, below on {count(OVER, NO)}; "
+        f"QP's shown nearer than EP's on {count(NEARER, YES)}, further on {count(NEARER, NO)}"
+    )
