@@ -83,6 +83,21 @@ def test_the_chapter_goes_into_the_audit(written):
     )
 
 
+def test_every_protocol_of_regressions_is_judged_and_drawn(fits, put, tmp_path):
+    frame = fits(score, datasets=("boston",), alphas=("0", "1"))
+    converged = frame.assign(protocol="converged", smll=-frame["smll"])
+    put(tmp_path, REGRESSION, pd.concat([frame, converged], ignore_index=True))
+    found = artifacts.write(tmp_path, tmp_path / "tables", tmp_path / "figures", DATA)
+    protocols = {f.protocol: f.blocks[0] for f in found.audit[0].findings if f.id == "PEP5"}
+    wins = {name: block.lines[0].effect for name, block in protocols.items()}
+    assert wins == {"as-described": 1.0, "converged": 0.0}
+    page = (tmp_path / "tables" / "pep_converged.md").read_text(encoding="utf-8")
+    assert page.startswith("# Power EP for sparse Gaussian-process regression, converged\n")
+    assert "UCI: converged; 1 set" in page and "starts" not in " ".join(map(str, tmp_path.rglob("*.md")))
+    assert (tmp_path / "figures" / "pep" / "converged" / "figure4.png").is_file()
+    assert [part.title.split(", ")[1] for part in found.report] == ["as-described", "converged"]
+
+
 def test_nothing_is_made_without_a_record(tmp_path):
     assert artifacts.write(tmp_path, tmp_path / "t", tmp_path / "f", DATA) == ([], [], [])
     assert list(tmp_path.iterdir()) == []
