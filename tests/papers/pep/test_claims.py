@@ -228,6 +228,14 @@ class TestCoverage:
         assert "sets" in judged("PEP5", contests.won(fewer, published, "PEP5"))[1]
         assert "sets" not in judged("PEP5", contests.won(frame, published, "PEP5"))[1]
 
+    def test_the_pair_with_the_fewest_sets_counts(self, fits):
+        failed = {("yacht", s, "1", m): "failed" for s in range(10) for m in (5, 10, 20, 50)}
+        frame, _ = self.won(fits, outcome=failed)
+        pairs = [Printed("PEP5", "SMLL", a, "0", 93.0) for a in ("1", "0.5")]
+        blocks = contests.won(frame, contests.Published(pairs, []), "PEP5")
+        assert blocks[0].coverage["sets"] == 4
+        assert contests.won(frame, contests.Published(pairs[1:], []), "PEP5")[0].coverage["sets"] == 5
+
     def test_ranks_need_every_power(self, fits):
         powers = ("0", "0.05", "0.2", "0.4", "0.5", "0.6", "0.8", "1")
         order = {a: abs(float(a) - 0.5) for a in powers}
@@ -277,6 +285,7 @@ class TestBeside:
         [
             (("boston", "yacht"), (), "yes", (2, 3)),
             (("boston",), (), "undecided", (1, 3)),
+            (("boston",), ("yacht",), "undecided", (1, 2)),
             (("boston",), ("yacht", "energy"), "no", (1, 1)),
         ],
     )
