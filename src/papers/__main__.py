@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 USER_ERRORS = (ValueError, OSError)
 PAPERS = ("qp", "pep", "rep", "pesc")
-QUOTING = ("fidelity", "results", "vb-column", "which-method")
-DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING))  # quote tables
+QUOTING = ("fidelity", "pep", "results", "table1", "vb-column", "which-method")
+DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING))
+"""They quote tables and numbers."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -244,7 +245,7 @@ def _tables(arguments: argparse.Namespace) -> int:
         table = Path(arguments.tables, "differences.csv")
         differences.write_all(arguments.records, table, "docs/differences.md")
         for document in DOCUMENTS:
-            excerpt.refresh(document, arguments.tables)
+            excerpt.refresh(document, arguments.tables, arguments.records)
     for line in loud:
         print(f"tilted: {line}", file=sys.stderr)
     print(f"Tables: {arguments.tables}, figures: {arguments.figures}")

@@ -1,34 +1,58 @@
-"""Generated tables quoted in a hand-written document, so that they cannot grow stale.
+"""What hand-written documents quote of generated tables and of records, so that it cannot grow stale.
 
 A section ``<!-- table: FILE, HEADING -->`` to ``<!-- end -->`` holds the first table under a heading of a
-Markdown file of the tables' folder.
+Markdown file of the tables' folder. A number ``<!-- n: FILE | QUERY | WHAT -->564<!-- -->`` within a sentence
+is computed from the lines of a CSV file, a record or a table, for which a query of pandas is true (all, where
+it is empty). WHAT is ``count``, or a function of a column such as ``sum n_above`` (`FUNCTIONS`), then, if it
+is not to be a whole number, ``%``-formatting as of ``max excess %.1f``.
 """
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 from itertools import dropwhile, takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from papers.evidence.store import write_text
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 SECTION = re.compile(r"(<!-- table: (\S+), ([^>]*?) -->\n).*?(<!-- end -->)", re.S)
+NUMBER = re.compile(r"(<!-- n: ([^|\s]+) \| (.*?) ?\| (.+?) -->).*?(<!-- -->)", re.S)
+FUNCTIONS: dict[str, Callable[[pd.Series], float]] = {
+    "sum": lambda values: values.sum(),
+    "min": lambda values: values.min(),
+    "max": lambda values: values.max(),
+    "mean": lambda values: values.mean(),
+    "different": lambda values: values.nunique(),
+    "only": lambda values: values.item(),
+}
 
 
-def refresh(document: str | Path, tables: str | Path) -> Path:
-    """Bring the quoted tables of a document up to date.
+def refresh(document: str | Path, tables: str | Path, records: str | Path) -> Path:
+    """Bring the quoted tables and numbers of a document up to date.
+
+    Parameters
+    ----------
+    document : str or Path
+    tables, records : str or Path
+        Folders of generated tables and of records; numbers are looked for in both, tables first.
 
     Raises
     ------
     ValueError
-        A quoted table does not exist.
+        A quoted table does not exist, or a number cannot be computed.
     FileNotFoundError
         A quoted file does not exist.
     """
     text = Path(document).read_text(encoding="utf-8")
-    return write_text(
-        document, SECTION.sub(lambda m: f"{m[1]}\n{_table(Path(tables, m[2]), m[3])}\n\n{m[4]}", text)
-    )
+    text = SECTION.sub(lambda m: f"{m[1]}\n{_table(Path(tables, m[2]), m[3])}\n\n{m[4]}", text)
+    folders = (str(tables), str(records))
+    return write_text(document, NUMBER.sub(lambda m: m[1] + _number(folders, *m.group(2, 3, 4)) + m[5], text))
 
 
 def _table(path: Path, heading: str) -> str:
@@ -38,7 +62,30 @@ def _table(path: Path, heading: str) -> str:
         if line.startswith("#") and line.lstrip("# ").startswith(heading):
             break
     body = takewhile(lambda line: not line.startswith("#"), lines)
-    found = list(takewhile(lambda line: line.startswith("|"), dropwhile(lambda line: line[:1] != "|", body)))
-    if not found:
+    rows = list(takewhile(lambda line: line.startswith("|"), dropwhile(lambda line: line[:1] != "|", body)))
+    if not rows:
         raise ValueError(f"{path} has no table under a heading '{heading}'")
-    return "\n".join(found)
+    return "\n".join(rows)
+
+
+def _number(folders: tuple[str, ...], name: str, query: str, what: str) -> str:
+    """Text of a number that a document quotes."""
+    frame = _frame(folders, name)
+    try:
+        lines = frame.query(" ".join(query.split()), engine="python") if query else frame
+        if what == "count":
+            return f"{len(lines):,}"
+        function, column, *form = what.split()
+        value = FUNCTIONS[function](lines[column])
+        return form[0] % value if form else f"{int(value):,}"
+    except (KeyError, NameError, SyntaxError, TypeError, ValueError) as error:
+        raise ValueError(f"no number '{name} | {query} | {what}': {error}") from error
+
+
+@functools.lru_cache(maxsize=32)
+def _frame(folders: tuple[str, ...], name: str) -> pd.DataFrame:
+    import pandas as pd
+
+    paths = [Path(folder, name) for folder in folders]
+    path = next((path for path in paths if path.is_file()), paths[0])
+    return pd.read_csv(path, keep_default_na=False, na_values=[""])

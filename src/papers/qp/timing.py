@@ -3,7 +3,8 @@
 The paper says that with lookup tables both take almost the same time [Zhang 2020, appendix J], of its code on
 its machine. What of it is in the algorithm, the sweeps and what a sweep costs, is measured here: EP is tuned
 once a fold and then every method infers at these hyperparameters alone, to the protocol's own tolerance.
-(Times in the records of the full runs include the search for hyperparameters.) Times are processor seconds, the best of a few repeats; run it on an otherwise idle machine.
+(Times in the records of the full runs include the search for hyperparameters.) Times are processor seconds,
+the best of a few repeats; run it on an otherwise idle machine.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from papers import data
 from papers.evidence import comparisons
 from papers.evidence.claims import load
 from papers.evidence.comparisons import Draft, similar
+from papers.evidence.grid import counted
 from papers.evidence.verdicts import Block
 from papers.evidence.verified import SCRATCH
 from papers.evidence.verify import compared
@@ -209,8 +211,8 @@ def _wide(times: pd.DataFrame | None, protocol: str, method: str) -> pd.DataFram
 
 def _draft(dataset: str, quantity: str, method: str, folds: pd.DataFrame) -> Draft:
     name = f"{quantity}, {method} / ep"
-    if folds.empty:
-        return comparisons.missing(ROWS[dataset], name, "relative", "not timed")
+    if len(folds) < 2:
+        return comparisons.missing(ROWS[dataset], name, "relative", f"{counted(len(folds), 'fold')} timed")
     ratios = np.log((folds[quantity] / folds[f"{quantity}_ep"]).to_numpy(float))
     note = f"ratio {math.exp(ratios.mean()):.2f}"
     margin = math.log(SAME_TIME)

@@ -1,4 +1,4 @@
-"""Quoted tables: the right one, up to date, and a missing one is an error."""
+"""Quoted tables and numbers: the right ones, up to date, and a missing one is an error."""
 
 import pytest
 
@@ -28,7 +28,7 @@ DOCUMENT = "Before.\n\n<!-- table: t.md, Protocol a -->\nstale\n<!-- end -->\n\n
 def filled(folder, document):
     (folder / "t.md").write_text(SOURCE, encoding="utf-8")
     (folder / "README.md").write_text(document, encoding="utf-8")
-    return excerpt.refresh(folder / "README.md", folder).read_text(encoding="utf-8")
+    return excerpt.refresh(folder / "README.md", folder, folder / "records").read_text(encoding="utf-8")
 
 
 def test_the_first_table_under_the_heading_replaces_what_was_there(tmp_path):
@@ -45,3 +45,53 @@ def test_a_missing_table_is_an_error(tmp_path, heading):
     with pytest.raises(FileNotFoundError):
         filled(tmp_path, DOCUMENT.replace("t.md", "u.md"))
     assert "Before." in (tmp_path / "README.md").read_text(encoding="utf-8")
+
+
+LINES = "dataset,outcome,ratio\ncoal,ok,1.5\ncoal,stopped,2.25\nwine,ok,\n"
+
+
+def sentence(folder, query, what, name="qp/fits.csv"):
+    excerpt._frame.cache_clear()
+    (folder / "records" / "qp").mkdir(parents=True, exist_ok=True)
+    (folder / "records" / "qp" / "fits.csv").write_text(LINES, encoding="utf-8")
+    return filled(folder, f"Of <!-- n: {name} | {query} | {what} -->old<!-- --> fits.")
+
+
+@pytest.mark.parametrize(
+    "query, what, expected",
+    [
+        ("", "count", "3"),
+        ('outcome == "ok"', "count", "2"),
+        ('dataset == "coal" and\noutcome != "ok"', "count", "1"),
+        ("", "different dataset", "2"),
+        ('dataset == "coal"', "max ratio %.2f", "2.25"),
+        ('dataset == "coal"', "sum ratio", "3"),
+        ('outcome == "stopped"', "only dataset %s", "coal"),
+    ],
+)
+def test_a_number_is_computed_from_lines(tmp_path, query, what, expected):
+    text = sentence(tmp_path, query, what)
+    assert text.endswith(f"-->{expected}<!-- --> fits.")
+    assert text.startswith(f"Of <!-- n: qp/fits.csv | {query} | {what} -->")
+
+
+@pytest.mark.parametrize(
+    "query, what",
+    [
+        ("colour == 1", "count"),
+        ("", "sum colour"),
+        ("", "median ratio"),
+        ("", "only ratio"),
+        ("ratio ==", "count"),
+    ],
+)
+def test_a_number_that_cannot_be_computed_is_an_error(tmp_path, query, what):
+    with pytest.raises(ValueError, match=r"no number 'qp/fits.csv \| "):
+        sentence(tmp_path, query, what)
+    with pytest.raises(FileNotFoundError):
+        sentence(tmp_path, "", "count", "qp/other.csv")
+
+
+def test_tables_come_before_records(tmp_path):
+    (tmp_path / "t.csv").write_text("x\n1\n", encoding="utf-8")
+    assert "-->1<!--" in sentence(tmp_path, "", "count", "t.csv")
