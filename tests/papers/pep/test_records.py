@@ -168,7 +168,9 @@ def test_lines_without_a_protocol_are_as_described_and_gain_it_with_the_next_one
     assert "protocol" not in before_protocols(tmp_path) and records.wrong(tmp_path, [REGRESSION]) == []
     old = records.read(REGRESSION, tmp_path)
     assert old["protocol"].tolist() == ["as-described"] * 2 and list(old.columns) == list(REGRESSION.types)
-    fits = [regression_fit(run=runs.stamp(), protocol=name, nlml=1.0) for name in ("converged", "as-described")]
+    fits = [
+        regression_fit(run=runs.stamp(), protocol=name, nlml=1.0) for name in ("converged", "as-described")
+    ]
     store.write_records(tmp_path / "x.jsonl.gz", fits)
     change = records.fold_in(REGRESSION, [tmp_path / "x.jsonl.gz"], tmp_path, lambda fit: [line_of(fit)])
     assert (change.added, change.replaced, change.kept) == (1, 1, 1)

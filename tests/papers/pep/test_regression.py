@@ -183,7 +183,9 @@ def test_the_search_of_a_protocol(parts):
         pep.run_cell(parts, "synthetic", 0, 0.5, 4, protocol=name) for name in ("as-described", "converged")
     )
     assert described["protocol"] == "as-described" and converged["protocol"] == "converged"
-    assert "expected gain" in converged["status"]["message"] and "CONVERGENCE" in described["status"]["message"]
+    assert (
+        "expected gain" in converged["status"]["message"] and "CONVERGENCE" in described["status"]["message"]
+    )
     assert pep.run_cell(parts, "synthetic", 0, 0.5, 4)["nlml"] == described["nlml"]
     with pytest.raises(ValueError, match="unknown protocol 'patient'; known: as-described, converged"):
         pep.run_cell(parts, "synthetic", 0, 0.5, 4, protocol="patient")
@@ -192,7 +194,9 @@ def test_the_search_of_a_protocol(parts):
 def test_a_block_of_a_regression_set_takes_its_splits(mirror, tmp_path, monkeypatch):
     (tmp_path / "sources.yaml").write_bytes((data_home() / "sources.yaml").read_bytes())
     dataset = regression.load("yacht", tmp_path, str(mirror))
-    (record,) = pep.run_block("yacht", [4], {"protocol": "as-described", "alphas": ["full"], "m": [1]}, dataset)
+    (record,) = pep.run_block(
+        "yacht", [4], {"protocol": "as-described", "alphas": ["full"], "m": [1]}, dataset
+    )
     again = pep.run_cell(regression.parts(dataset, 4), "yacht", 4, "full", 0)
     assert record["nlml"] == again["nlml"]
     assert (record["n_train"], record["n_test"]) == (277, 31)
