@@ -25,7 +25,7 @@ sites left out and steps refused so far.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -61,9 +61,6 @@ __all__ = [
     "BANANA", "CLASSIFICATION", "DENSE", "DIGITS", "FITS", "LIMITS", "MAP", "REGRESSION", "STUDIES", "TOY",
     "fold_in", "line_of", "power",
 ]  # fmt: skip
-
-
-# Lines
 
 
 def line_of(record: Line) -> Line:
@@ -167,6 +164,7 @@ def _fits(
     repeat: Callable[[Line, str | None], Line],
     variants: dict[str, tuple[str, ...]],
     scores: dict[str, int],
+    todays: Callable[[Mapping[str, Any]], str] | None = None,
 ) -> Study:
     """A study of fits: what differs is the columns that say under which conditions, and the scores."""
 
@@ -194,6 +192,7 @@ def _fits(
         ranks={"alpha": _powers} | {name: places(known) for name, known in listed.items()},
         group=("protocol", "dataset", "alpha"),
         rules=rules,
+        protocol=todays,
         again=partial(again, repeat),
     )
 
@@ -214,6 +213,7 @@ CLASSIFICATION = _fits(
     _classification_again,
     {"protocol": class_data.PROTOCOLS},
     {"nlml": 12, "error": 10, "nll": 10},
+    classification.todays,
 )
 
 
