@@ -94,7 +94,7 @@ def _of_choice(line: Line, context: Context) -> list[Outcome]:
 
 def _of_points(line: Line, context: Context) -> list[Outcome]:
     """One method on one set of five points; sweeps that wander to their limit need not end where they did."""
-    made = points.line_of(line["set"], line["method"], line["value"])
+    made = points.line_of(line["set"], line["method"], line["value"], line.get("epsilon", points.EPS))
     outcome = compared(FIXED, context.study, line, made)
     wandered = line["outcome"] == made["outcome"] == UNSETTLED
     return [reported(outcome, "did not settle") if wandered else outcome]
