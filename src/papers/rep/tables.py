@@ -50,9 +50,9 @@ test errors is that choice; the folds are few, and one label more or less is no 
 POINTS_HEADER = ("Method", "c or u", "Conv.", "Div.", "Uns.", "Mean", "Cov.", "Base: mean", "cov.", "outcome")
 RATES_HEADER = ("ε", "Method", "Nearer at", "Best c or u", "Mean / EP's", "Cov. / EP's", "Outcome")
 RATES = f"""\
-The base set under likelihoods of several error rates ε: the paper's 0.2, and those for which it says the same.
-Nearer at: values of c or u at which both errors are below EP's by more than {100 * MARGIN:g} %; both at the
-value where they are smallest together, which no user could choose, divided by EP's."""
+The base set under likelihoods of several error rates ε: 0.2, as in the paper, and those of which it says the
+same. Nearer at: values of c or u at which both errors are below EP's by more than {100 * MARGIN:g} %; both at
+the value where they are smallest together, which no user could choose, divided by EP's."""
 BESIDE = """\
 Root mean square errors of the latents at 400 training points, means in exact standard deviations and log
 variances; percent of the means with the wrong sign; what the mean's error would be of an exact method
