@@ -126,7 +126,7 @@ def _each(lines: pd.DataFrame, *units: str) -> float | None:
 def _fit(job: Job, known: Known) -> float | None:
     p = job.parameters
     frame = known.frame(qp.study_of(p["protocol"]))
-    methods = p["method"], p["method"] + protocols.TUNE
+    methods = [p["method"] + suffix for suffix in ("", protocols.TUNE, protocols.RELEASED)]
     alike = frame[(frame["dataset"] == p["dataset"]) & frame["method"].isin(methods)]
     return _times(_number(job), _each(alike[alike["protocol"] == p["protocol"]], "seed"))
 
@@ -134,7 +134,9 @@ def _fit(job: Job, known: Known) -> float | None:
 def _grid(job: Job, known: Known) -> float | None:
     p = job.parameters
     study = pep.REGRESSION if job.kind == "regressions" else pep.CLASSIFICATION
-    cost, experiment = Regressions(known.frame(study)), import_module(p["experiment"])
+    frame, experiment = known.frame(study), import_module(p["experiment"])
+    alike = frame[frame["protocol"] == p["grid"]["protocol"]]
+    cost = Regressions(alike if len(alike) else frame)
     n = experiment.sizes(p["dataset"])[0]
     each = [cost.seconds(p["dataset"], n, pep.power(a), m) for a, m, *_ in experiment.cells(p["grid"])]
     return _times(_number(job), _together(each))

@@ -15,7 +15,7 @@ from papers.qp import fits as qp
 from papers.rep import points as rep_points
 
 TIMES = ("seconds", "run")
-GRID = {"alphas": [0.5], "m": [3]}
+GRID = {"protocol": "as-described", "alphas": [0.5], "m": [3]}
 CLASSES = {"protocol": "as-released", "alphas": [0.5], "m": [3]}
 STUDIES = {
     "ep, counts": lambda block: qp.run_job(data.load("coal"), "as-released", "ep", block),

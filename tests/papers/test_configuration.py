@@ -112,6 +112,20 @@ def test_a_method_brings_the_one_it_starts_from_which_is_not_recorded():
     assert len(starts) == 3 and len(found.paths("compact")) == 3
 
 
+def test_regressions_under_both_protocols():
+    found = asked(FOLDERS + PEP.replace("  two:\n", "  two:\n    protocols: [as-described, converged]\n"))
+    paths = [path for path in found.paths("regression_records") if "/two/" in path]
+    assert paths == [
+        "data/fits/pep/two/wine_red/00-00.jsonl.gz",
+        "data/fits/pep/two/converged/wine_red/00-00.jsonl.gz",
+    ]
+    grids = [found.jobs[path].parameters["grid"] for path in paths]
+    assert [grid["protocol"] for grid in grids] == ["as-described", "converged"]
+    assert found.jobs[paths[1]].part == "PEP two converged" != found.jobs[paths[0]].part
+    with pytest.raises(ValueError, match="pep.two.protocols.0: 'patient' is not one of"):
+        asked(FOLDERS + PEP.replace("  two:\n", "  two:\n    protocols: [patient]\n"))
+
+
 def test_grids_of_power_ep():
     found = asked(FOLDERS + PEP)
     assert [path.removeprefix("data/fits/") for path in found.jobs] == [
@@ -127,9 +141,11 @@ def test_grids_of_power_ep():
         "pep-toy/02-02.jsonl.gz",
     ]
     one, _, two, *classes = found.jobs.values()
-    assert one.files == {} and one.parameters["grid"] == {"alphas": [0.5, "full"], "m": [4]} and one.fits == 4
+    asked_for = {"protocol": "as-described", "alphas": [0.5, "full"], "m": [4]}
+    assert one.files == {} and one.parameters["grid"] == asked_for and one.fits == 4
     assert two.files == {"data": "data/standard/regression/wine_red.h5"} and two.fits == 2
     assert two.parameters["grid"]["starts"] == ["data", "k-means"]
+    assert two.parameters["grid"]["protocol"] == "as-described"
     assert classes[5].files == {"data": "data/standard/classification/corrected/crabs.h5"}
     assert classes[5].parameters["grid"]["protocol"] == "corrected"
     targets = configuration.TARGETS["pep"]
@@ -203,10 +219,11 @@ def test_every_job_has_a_place_in_the_lists(everything):
 COUNTS = {
     "preview": "fit 16, lookup 1, regressions 1, classifications 1, relaxed_points 1, pesc_accuracy 4, "
     "pesc_searches 2",
-    "paper": "fit 313, lookup 1, truth 10, regressions 326, classifications 188, toy_regressions 3, "
+    "paper": "fit 371, lookup 1, truth 10, regressions 635, classifications 188, toy_regressions 3, "
     "mnist 30, relaxed_choices 17, relaxed_fits 54, relaxed_own 8, relaxed_points 12, relaxed_picture 4, "
     "pesc_accuracy 4, pesc_searches 20",
     "pep-middle": "regressions 48, classifications 52, toy_regressions 3, mnist 12",
+    "pep-converged": "regressions 220",
     "lookup": "fit 12, lookup 1, lookup_effect 12, paper_table_block 189",
     "differences": "fit 500, lookup 1",
 }

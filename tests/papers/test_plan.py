@@ -49,6 +49,7 @@ def measured():
             for split in (0, 1):
                 seconds = evaluations * cost(n, m) * (0.9 if split else 1.1)
                 key = {"dataset": dataset, "split": split, "alpha": alpha, "m": m, "start": "data"}
+                key["protocol"] = "as-described"
                 made = {"n_train": n, "n_test": 10, "nlml": 1.0, "smse": 0.1, "smll": -1.0}
                 told = {"evaluations": evaluations, "outcome": "ok", "message": "", "seconds": seconds}
                 lines.append({**key, **made, **told})
@@ -89,6 +90,18 @@ def test_jobs_of_regressions(measured, tmp_path):
     np.testing.assert_allclose(job.seconds, expected, rtol=1e-2)
     (unknown,) = costs(config, tmp_path / "nothing").values()
     assert unknown.seconds is None
+
+
+def test_jobs_of_a_protocol_cost_its_own_fits_or_else_those_of_the_other(measured, tmp_path):
+    grid = {"alphas": [0], "m": [8], "rows": {"concrete": {"splits": 4, "block": 4}}}
+    config = {"pep": {"small": {**grid, "protocols": ["as-described", "converged"]}}}
+    saved(tmp_path / "one", REGRESSION, measured)
+    described, converged = (job.seconds for job in costs(config, tmp_path / "one").values())
+    assert described == converged
+    faster = [{**line, "protocol": "converged", "seconds": line["seconds"] / 3} for line in measured]
+    saved(tmp_path / "both", REGRESSION, [*measured, *faster])
+    described, converged = (job.seconds for job in costs(config, tmp_path / "both").values())
+    np.testing.assert_allclose(converged, described / 3, rtol=1e-2)
 
 
 def test_jobs_of_classifications_cost_their_own_fits(tmp_path):

@@ -36,6 +36,7 @@ UNITS = {
     "relative": (100.0, "% (log ratio)", "+.2f"),
     "rank": (1.0, "ranks", "+.2f"),
     "sweeps": (1.0, "sweeps", "+.1f"),
+    "sets": (1.0, "", ".0f"),
 }
 """Unit of a line -> (factor, printed unit, format)."""
 

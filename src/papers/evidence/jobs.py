@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING
 
-from papers.evidence import records, runs, store
+from papers.evidence import kept, records, runs, store
 from papers.evidence.provenance import closure_hash
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ class Job:
         The workflow's rule: jobs of one kind are alike in what they need.
     function : str
         ``module:name`` of a function that is called with ``parameters``, ``inputs`` (as paths) and ``log``
-        (a path) by name. It gives bytes, or records, each of which is stamped (`make`).
+        (a path) by name. It gives bytes, or records, each of which is stamped (`make`). One that takes
+        ``kept`` gets the records that were made before (`papers.evidence.kept`), to give them again.
     parameters : mapping
         JSON values. A change of them, of ``choices`` or of `key` makes the file again.
     modules : tuple of str
@@ -188,11 +190,15 @@ def make(
     Records get a stamp as ``run``: `runs.stamp`, and as ``source`` the job's key, so that what other code
     made is found by reading it. The committed records have no such hash.
     """
-    made = named(function)(**parameters, **inputs, log=log)
+    call, stamp = named(function), {**runs.stamp(choices), "source": key}
+    if "kept" in signature(call).parameters:
+        made = call(**parameters, **inputs, log=log, kept=kept.before(path, key))
+        store.write_records(path, kept.noted(path, made, stamp))
+        return
+    made = call(**parameters, **inputs, log=log)
     if isinstance(made, bytes):
         store.write_bytes(path, made)
     else:
-        stamp = {**runs.stamp(choices), "source": key}
         store.write_records(path, ({**record, "run": stamp} for record in made))
 
 

@@ -83,13 +83,18 @@ def check(study: Study, line: Mapping[str, Any], outcome: Outcome) -> Check:
 
 def group_of(study: Study, line: Mapping[str, Any]) -> str:
     """Values of the columns that name a group of fits."""
-    return " ".join(_shown(study, name, line[name]) for name in study.group)
+    return " ".join(_shown(study, name, line[name]) for name in _telling(study, line, study.group))
 
 
 def fit_of(study: Study, line: Mapping[str, Any]) -> str:
     """Values of the other columns that name a fit."""
     rest = [name for name in study.key if name not in study.group]
-    return " ".join(f"{name}={_shown(study, name, line[name])}" for name in rest)
+    return " ".join(f"{name}={_shown(study, name, line[name])}" for name in _telling(study, line, rest))
+
+
+def _telling(study: Study, line: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """Columns without those of `Study.later` that say what their absence meant: names stay as they were."""
+    return [name for name in names if name not in study.later or line[name] != study.later[name]]
 
 
 def _shown(study: Study, name: str, value: Any) -> str:

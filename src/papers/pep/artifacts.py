@@ -13,8 +13,21 @@ from papers.data.classification import PROTOCOLS, RELEASED
 from papers.evidence import records as evidence
 from papers.evidence import standing
 from papers.evidence.parts import FigureFile, Part, Table, Written
-from papers.pep import banana, claims, dense, digits_results, figures, published, scores, starts, tables, toy
+from papers.pep import (
+    banana,
+    claims,
+    contests,
+    dense,
+    digits_results,
+    figures,
+    published,
+    scores,
+    starts,
+    tables,
+    toy,
+)
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, MAP, REGRESSION, STUDIES, TOY
+from papers.pep.regression import DESCRIBED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,17 +65,20 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
     records : Path
         Root folder of the records of all papers.
     tables_folder, figures_folder, published_folder : Path
-        The last holds the printed numbers (`published.FILE`).
+        The last holds the printed numbers (`published`).
     """
     frames = {study: evidence.find(study, records) for study in STUDIES}
     if all(frame is None for frame in frames.values()):
         return Written([], [], [])
     groups = {s: standing.groups(s, records, frame) for s, frame in frames.items() if frame is not None}
     notes = {study: standing.note(of_study) for study, of_study in groups.items()}
-    printed = published.read(Path(published_folder, published.FILE))
+    printed = published.read(published_folder)
     folder = Path(figures_folder, FIGURES)
     parts = []
     regressions, digits = frames[REGRESSION], frames[DIGITS]
+    if regressions is not None:
+        regressions = regressions[regressions["protocol"] == DESCRIBED]
+        notes[REGRESSION] = standing.note(standing.groups(REGRESSION, records, regressions))
     fits = scores.compared(REGRESSION.frame() if regressions is None else regressions)
     if regressions is not None:
         section, drawn = _toy(frames[TOY], notes.get(TOY, ()), folder)
@@ -81,7 +97,8 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
         digits_results.write(digits, notes[DIGITS], tables_folder)
         parts.append(digits_results.report(digits, folder))
     loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
-    chapter = claims.chapter(claims.Evidence(fits, printed, classes, frames, notes))
+    claimed = contests.Published(printed, published.read_counts(published_folder))
+    chapter = claims.chapter(claims.Evidence(fits, claimed, classes, frames, notes))
     return Written([chapter], parts, loud)
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from papers.evidence import records, style, verify
+from papers.evidence import claims, records, style, verify
 from papers.evidence.comparisons import Draft, higher, missing, not_lower, tested
 from papers.evidence.merge import Change
 from papers.evidence.study import Study
@@ -191,7 +191,7 @@ def make(folder: Path) -> dict[str, Change]:
 
 # The verdict
 
-STEP, COVERING = 0.1, 0.25
+STEP, COVERING = (claims.load()["PEP10"].margin[name] for name in ("ratio", "covering"))
 """Ratios of distances: a fall along alpha that would matter; how far below the data at alpha = 1."""
 
 QUANTITY = "distance to the boundary, pseudo-points / data"

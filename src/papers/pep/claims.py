@@ -10,7 +10,7 @@ from papers.evidence.audit import Chapter
 from papers.evidence.study import Study
 from papers.evidence.verdicts import Block, finding
 from papers.pep import banana, contests, dense, digits_results, limits, synthetic
-from papers.pep.published import Printed
+from papers.pep.contests import Published
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, LIMITS
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Evidence(NamedTuple):
     ----------
     fits : pandas.DataFrame
         Compared regressions.
-    printed : sequence of Printed
+    published : Published
     classes : mapping
         Protocol -> compared classifications.
     frames : mapping
@@ -43,7 +43,7 @@ class Evidence(NamedTuple):
     """
 
     fits: pd.DataFrame
-    printed: Sequence[Printed]
+    published: Published
     classes: Mapping[str, pd.DataFrame]
     frames: Mapping[Study, pd.DataFrame | None]
     notes: Mapping[Study, Sequence[str]]
@@ -53,7 +53,7 @@ def _by_protocol(evidence: Evidence) -> dict[str, list[Block]]:
     """PEP7, under every protocol of classifications."""
     classes = evidence.classes or {RELEASED: CLASSIFICATION.frame()}
     return {
-        protocol: contests.no_winner(fits, evidence.printed, "PEP7") for protocol, fits in classes.items()
+        protocol: contests.no_winner(fits, evidence.published, "PEP7") for protocol, fits in classes.items()
     }
 
 
@@ -61,8 +61,8 @@ CLAIMS: dict[str, Callable[[Evidence], dict[str, list[Block]]]] = {
     "PEP1": lambda e: {PROTOCOL: synthetic.approaches_full(e.fits)},
     "PEP2": lambda e: {PROTOCOL: synthetic.overestimates(e.fits)},
     "PEP3": lambda e: {PROTOCOL: synthetic.intermediate_best(e.fits)},
-    "PEP4": lambda e: {PROTOCOL: contests.won(e.fits, e.printed, "PEP4")},
-    "PEP5": lambda e: {PROTOCOL: contests.won(e.fits, e.printed, "PEP5")},
+    "PEP4": lambda e: {PROTOCOL: contests.won(e.fits, e.published, "PEP4")},
+    "PEP5": lambda e: {PROTOCOL: contests.won(e.fits, e.published, "PEP5")},
     "PEP6": lambda e: {PROTOCOL: contests.ranked(e.fits)},
     "PEP7": _by_protocol,
     "PEP8": lambda e: {PROTOCOL: limits.recovered(e.frames[LIMITS])},

@@ -33,6 +33,9 @@ PAPER, MADE_UP = "pep", "banana"
 POINTS, DRAWN, NOISE = 400, 20, 0.3
 """Of the made-up sets: their size, how many there are, standard deviation around the crescents."""
 SCORES = ("nlml", "error", "nll")
+NAMES = ("dataset", "protocol", "split", "alpha", "m")
+"""Fields that name a record."""
+
 SEARCH = Search(max_iterations=1000, relative_tolerance=1e-7)
 
 
@@ -61,7 +64,11 @@ def check(grid: dict[str, Any]) -> None:
 
 
 def run_block(
-    name: str, splits: Iterable[int], grid: dict[str, Any], dataset: Dataset | None = None
+    name: str,
+    splits: Iterable[int],
+    grid: dict[str, Any],
+    dataset: Dataset | None = None,
+    kept: Iterable[dict[str, Any]] = (),
 ) -> Iterator[dict[str, Any]]:
     """Records of the `cells` of a block of splits.
 
@@ -74,11 +81,16 @@ def run_block(
         ``protocol``, ``alphas`` and ``m``.
     dataset : Dataset, optional
         The data in this protocol; the made-up set is drawn.
+    kept : iterable of dict
+        Records that were made before; those of the block are not made again.
     """
+    protocol = grid["protocol"]
+    made = {tuple(record[name] for name in NAMES): record for record in kept}
     for split in splits:
         parts = parts_of(name, split, dataset)
         for alpha, m in cells(grid):
-            yield run_cell(parts, grid["protocol"], name, split, alpha, m)
+            before = made.get((name, protocol, split, alpha, m))
+            yield before or run_cell(parts, protocol, name, split, alpha, m)
 
 
 def parts_of(name: str, split: int, dataset: Dataset | None) -> pep.Parts:

@@ -45,18 +45,21 @@ def jobs(config: Config) -> list[Job]:
 def _regressions(config: Config) -> Iterator[Job]:
     experiment = import_module(REGRESSION)
     for name, grid in _checked(config, "pep", experiment):
-        chosen = {key: grid[key] for key in ("alphas", "m", "starts") if key in grid}
-        for dataset, first, last in _blocks(grid):
-            drawn = dataset == experiment.SYNTHETIC
-            yield _grid_job(
-                f"data/fits/pep/{name}/{dataset}/{first:02d}-{last:02d}.jsonl.gz",
-                "regressions",
-                REGRESSION,
-                {"dataset": dataset, "first": first, "last": last, "grid": chosen},
-                {} if drawn else {"data": f"data/standard/regression/{dataset}.h5"},
-                "regression_records",
-                f"PEP {name}",
-            )
+        for protocol in grid.get("protocols", [experiment.DESCRIBED]):
+            chosen = {"protocol": protocol}
+            chosen |= {key: grid[key] for key in ("alphas", "m", "starts") if key in grid}
+            under = "" if protocol == experiment.DESCRIBED else f"{protocol}/"
+            for dataset, first, last in _blocks(grid):
+                drawn = dataset == experiment.SYNTHETIC
+                yield _grid_job(
+                    f"data/fits/pep/{name}/{under}{dataset}/{first:02d}-{last:02d}.jsonl.gz",
+                    "regressions",
+                    REGRESSION,
+                    {"dataset": dataset, "first": first, "last": last, "grid": chosen},
+                    {} if drawn else {"data": f"data/standard/regression/{dataset}.h5"},
+                    "regression_records",
+                    " ".join(["PEP", name, *([protocol] if under else [])]),
+                )
 
 
 def _classifications(config: Config) -> Iterator[Job]:
@@ -126,6 +129,7 @@ def block(
     grid: Config,
     log: str,
     data: str | None = None,
+    kept: Sequence[dict[str, Any]] = (),
 ) -> Iterator[dict[str, Any]]:
     """Records of a grid on a block of splits of one data set; the made-up ones are drawn.
 
@@ -140,11 +144,13 @@ def block(
         As ``cells`` of the experiment takes it.
     log, data : str
         Paths of the log and of the standard file.
+    kept : sequence of dict
+        Records that were made before (`papers.evidence.kept`).
     """
     from papers.data import standard
 
     given = standard.read_standard(data) if data else None
-    fitted = import_module(experiment).run_block(dataset, range(first, last + 1), grid, given)
+    fitted = import_module(experiment).run_block(dataset, range(first, last + 1), grid, given, kept)
     return import_module(REGRESSION).narrate(fitted, log)
 
 

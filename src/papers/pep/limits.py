@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import records, verify
+from papers.evidence import claims, records, verify
 from papers.evidence.merge import Change
 from papers.evidence.study import Study
 from papers.evidence.verdicts import NO, YES, Block, Inference, Line
@@ -148,7 +148,7 @@ def make(folder: Path) -> dict[str, Change]:
 
 # The verdict
 
-ACCURACY = 1e-8
+ACCURACY = claims.load()["PEP8"].margin["difference"]
 STEEPNESS = 0.5
 """With a power k times smaller the difference falls at least `STEEPNESS` k times: it is O(alpha)."""
 

@@ -1,17 +1,17 @@
-"""The printed shares of experiments won [Bui et al. 2017, section 4.2 and figure 4]."""
+"""What is printed of experiments won: shares, and data sets [Bui et al. 2017, sections 4.2 and 4.3]."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from papers.pep.scores import predictive
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FILE = "pep_win_rates.csv"
+FILE, SETS_FILE = "pep_win_rates.csv", "pep_set_counts.csv"
 
 
 class Printed(NamedTuple):
@@ -24,12 +24,32 @@ class Printed(NamedTuple):
     percent: float
 
 
-def read(path: str | Path) -> list[Printed]:
-    """The printed shares, in the paper's order."""
+class Counted(NamedTuple):
+    """``first`` is better than ``second`` on so many data ``sets`` of a ``total``."""
+
+    claim: str
+    score: str
+    first: str
+    second: str
+    sets: int
+    total: int
+
+
+def read(folder: Path) -> list[Printed]:
+    """The printed shares (`FILE` of a folder), in the paper's order."""
+    return [Printed(*line) for line in _lines(folder / FILE, Printed._fields)]
+
+
+def read_counts(folder: Path) -> list[Counted]:
+    """The printed numbers of data sets (`SETS_FILE` of a folder), in the paper's order."""
+    return [Counted(*line) for line in _lines(folder / SETS_FILE, Counted._fields)]
+
+
+def _lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     import pandas as pd
 
     table = pd.read_csv(path, dtype={"first": "str", "second": "str"})
-    return [Printed(*line) for line in table[list(Printed._fields)].itertuples(index=False)]
+    return table[list(columns)].itertuples(index=False)
 
 
 def about(fits: pd.DataFrame, printed: Sequence[Printed]) -> list[Printed]:

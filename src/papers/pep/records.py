@@ -5,6 +5,8 @@
 ``dataset, split, alpha, m, start``
     which fit: "synthetic" (split is the number of the drawn set) or a regression set; the power as text,
     "full" for exact regression, whose m is 0; where the search started (`papers.pep.regression.STARTS`);
+``protocol``
+    how it searched (`papers.pep.regression.SEARCHES`); lines without it are "as-described";
 ``nlml, smse, smll``
     the negative log evidence that was minimised, and the scores, of standardised targets; empty if failed;
 ``evaluations, outcome, message, seconds``
@@ -65,7 +67,8 @@ __all__ = [
 
 def line_of(record: Line) -> Line:
     """Line of `REGRESSION` or `CLASSIFICATION` from a fit record (``run_cell`` of the experiment)."""
-    return {**record, "alpha": power(record["alpha"]), **regression.ended(record)}
+    before = {"protocol": regression.DESCRIBED}  # files of fits had none at first
+    return {**before, **record, "alpha": power(record["alpha"]), **regression.ended(record)}
 
 
 def power(alpha: float | str) -> str:
@@ -117,7 +120,8 @@ def _regression_again(line: Line, mirror: str | None) -> Line:
     name, split = line["dataset"], line["split"]
     parts = regression.parts_of(name, split, _regression_set(name, mirror))
     alpha = FULL if line["alpha"] == FULL else float(line["alpha"])
-    return line_of(regression.run_cell(parts, name, split, alpha, line["m"], start=line["start"]))
+    chosen = {"start": line["start"], "protocol": line["protocol"]}
+    return line_of(regression.run_cell(parts, name, split, alpha, line["m"], **chosen))
 
 
 def _classification_again(line: Line, mirror: str | None) -> Line:
@@ -160,17 +164,17 @@ def _fits(
     file: str,
     experiment: ModuleType,
     repeat: Callable[[Line, str | None], Line],
-    variant: str,
-    variants: tuple[str, ...],
+    variants: dict[str, tuple[str, ...]],
     scores: dict[str, int],
+    later: dict[str, str],
 ) -> Study:
-    """A study of fits: what differs is the column that says under which conditions, and the scores."""
+    """A study of fits: what differs is the columns that say under which conditions, and the scores."""
 
     def rules(frame: pd.DataFrame) -> Wrong:
         failed, full = frame["outcome"] == FAILED, frame["alpha"] == FULL
         return (
             (~frame["dataset"].isin(experiment.datasets()), "unknown data set"),
-            (~frame[variant].isin(variants), f"unknown {variant}"),
+            *((~frame[name].isin(known), f"unknown {name}") for name, known in variants.items()),
             (~full & ~frame["alpha"].map(_is_power).astype(bool), "alpha is no power from 0 to 1"),
             ((frame["m"] == 0) != full, "m does not agree with alpha"),
             ((frame["m"] < 0) | (frame["m"] > frame["n_train"]), "m is no number of pseudo-points"),
@@ -178,16 +182,21 @@ def _fits(
             (frame[list(scores)].notna().any(axis=1) & failed, "a failed fit with scores"),
         )
 
-    identity = ("dataset", "split", "alpha", "m", variant, "n_train", "n_test")
+    identity = ("dataset", "split", "alpha", "m", *variants, "n_train", "n_test")
     return Study(
         file,
         (*identity, *scores, "evaluations", "outcome", "message", "seconds"),
-        ("dataset", "alpha", "m", variant, "split"),
+        ("dataset", "alpha", "m", *variants, "split"),
         {**scores, "seconds": 3},
-        ("dataset", "alpha", variant, "outcome", "message"),
-        order=("dataset", variant, "m", "alpha", "split"),
-        ranks={"dataset": places(experiment.datasets()), variant: places(variants), "alpha": _powers},
-        group=(*(["protocol"] if variant == "protocol" else []), "dataset", "alpha"),
+        ("dataset", "alpha", *variants, "outcome", "message"),
+        order=("dataset", *variants, "m", "alpha", "split"),
+        ranks={
+            "dataset": places(experiment.datasets()),
+            "alpha": _powers,
+            **{name: places(known) for name, known in variants.items()},
+        },
+        group=("protocol", "dataset", "alpha"),
+        later=later,
         rules=rules,
         again=partial(again, repeat),
     )
@@ -197,17 +206,17 @@ REGRESSION = _fits(
     "pep/regression.csv.gz",
     regression,
     _regression_again,
-    "start",
-    tuple(regression.STARTS),
+    {"start": tuple(regression.STARTS), "protocol": tuple(regression.SEARCHES)},
     {"nlml": 12, "smse": 10, "smll": 10},
+    later={"protocol": regression.DESCRIBED},
 )
 CLASSIFICATION = _fits(
     "pep/classification.csv.gz",
     classification,
     _classification_again,
-    "protocol",
-    class_data.PROTOCOLS,
+    {"protocol": class_data.PROTOCOLS},
     {"nlml": 12, "error": 10, "nll": 10},
+    later={},
 )
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.data import classification, regression
+from papers.evidence import claims
 from papers.evidence.comparisons import Score
 from papers.evidence.grid import counted
 from papers.evidence.spans import spans
-from papers.pep.regression import DEFAULT, FAILED, FULL, OK, STOPPED, SYNTHETIC
+from papers.pep.regression import DEFAULT, DESCRIBED, FAILED, FULL, OK, STOPPED, SYNTHETIC
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,12 +45,15 @@ NAMES = {
 ENDS = {"0": "VFE", "1": "EP"}
 """Powers that have a name."""
 
-SMSE = Score("smse", "SMSE", "relative", 1e-3)
-SMLL = Score("smll", "SMLL", "nats", 1e-3)
-NLML = Score("nlml", "NLML", "nats", 1e-3)
+SYNTHETIC_MARGIN, EVIDENCE_MARGIN, CLASS_MARGIN = (
+    claims.load()[name].margin for name in ("PEP1", "PEP2", "PEP7")
+)
+SMSE = Score("smse", "SMSE", "relative", SYNTHETIC_MARGIN["log_smse"])
+SMLL = Score("smll", "SMLL", "nats", SYNTHETIC_MARGIN["smll"])
+NLML = Score("nlml", "NLML", "nats", EVIDENCE_MARGIN["nlml"])
 PREDICTIVE = (SMSE, SMLL)
-ERROR = Score("error", "Error", "error", 5e-4)
-NLL = Score("nll", "NLL", "nats", 1e-3)
+ERROR = Score("error", "Error", "error", CLASS_MARGIN["error"])
+NLL = Score("nll", "NLL", "nats", CLASS_MARGIN["nll"])
 
 
 def name_of(dataset: str) -> str:
@@ -94,8 +98,8 @@ def values(fits: pd.DataFrame, score: Score) -> pd.Series:
     return np.log(drawn)
 
 
-def compared(frame: pd.DataFrame) -> pd.DataFrame:
-    """Regressions from the default initial values, or the classifications of one protocol.
+def compared(frame: pd.DataFrame, protocol: str = DESCRIBED) -> pd.DataFrame:
+    """Regressions of a protocol from the default initial values, or the classifications of one protocol.
 
     Raises
     ------
@@ -103,7 +107,10 @@ def compared(frame: pd.DataFrame) -> pd.DataFrame:
         Two records of one fit, an outcome or a data set that does not exist, or a fit that did not fail and
         lacks a number.
     """
-    fits = frame if is_classification(frame) else frame[frame["start"] == DEFAULT]
+    if is_classification(frame):
+        fits = frame
+    else:
+        fits = frame[(frame["start"] == DEFAULT) & (frame["protocol"] == protocol)]
     if fits.duplicated(["dataset", "split", "alpha", "m"]).any():
         raise ValueError("two records of one fit")
     known = {*NAMES, *(classification if is_classification(fits) else regression).names()}

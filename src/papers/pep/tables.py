@@ -15,7 +15,7 @@ from papers.evidence.comparisons import estimate
 from papers.evidence.grid import grid, items
 from papers.evidence.store import write_text
 from papers.pep import compare, scores
-from papers.pep.regression import FAILED, FULL, OK
+from papers.pep.regression import FAILED, FULL, OK, STOPPED
 from papers.pep.scores import label, name_of
 
 if TYPE_CHECKING:
@@ -186,6 +186,7 @@ def markdown(
         if of_set["n_stopped"].any():
             heading = f"### {name_of(name)}, searches that did not converge"
             lines += _section(heading, stopped_table(of_set))
+    lines += _section("## How the searches ended", endings(fits))
     lines += ["## Fits that failed or did not converge", "", *items(troubles(fits))]
     return "\n".join(lines) + "\n"
 
@@ -308,6 +309,19 @@ def _mean(line: dict[str, Any], score: Score, form: str) -> str:
         return "failed"
     star = "*" if line["n_failed"] else ""
     return f"{mean:{form}} ± {'-' if math.isnan(error) else f'{error:{form}}'}{star}"
+
+
+def endings(fits: pd.DataFrame) -> Grid:
+    """Header, alignment and cells: how many searches converged, a line a kind of sets and power."""
+    cells = []
+    for name, sets in {"UCI": scores.real(fits), "Synthetic": scores.made_up(fits)}.items():
+        runs = scores.sparse(sets)
+        groups = {label(alpha): runs[runs["alpha"] == alpha] for alpha in scores.alphas(runs)}
+        for power, group in {**groups, "all": runs}.items():
+            counts = [int((group["outcome"] == outcome).sum()) for outcome in (OK, STOPPED, FAILED)]
+            if len(group):
+                cells.append((name, power, f"{len(group)}", *map(str, counts)))
+    return ("Sets", "Power", "Searches", "Converged", "Stopped before", "Failed"), "llrrrr", cells
 
 
 def troubles(fits: pd.DataFrame) -> Iterable[str]:

@@ -23,8 +23,9 @@ from papers.qp import (
     truth_figure,
     truth_records,
     truth_tables,
+    vb_column,
 )
-from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS, TIMING, TRUTH, VARIANCES
+from papers.qp.records import DIFFERENCES, LOOKUP_EFFECT, LOOKUP_ERRORS, TIMING, TRUTH, VARIANCES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,8 @@ are counted and listed, never dropped."""
 def write(
     folder: str | Path, tables_folder: str | Path, figures_folder: str | Path, published_folder: str | Path
 ) -> tuple[Written, Front]:
-    """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, ground truth, lookup tables and figures.
+    """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, ``vb_column.{csv,md}``, ground truth,
+    lookup tables and figures.
 
     Parameters
     ----------
@@ -75,6 +77,8 @@ def write(
     notes = {study: standing.note(found) for study, found in groups.items()}
     drawn = write_figures(summary, records.load(VARIANCES, folder), Path(figures_folder))
     write_tables(summary, Path(tables_folder))
+    stepped = _write_vb(summary, folder, Path(tables_folder), Path(figures_folder))
+    drawn += [stepped] if stepped else []
     exact, appendix = _write_truth(folder, Path(tables_folder), Path(figures_folder), notes[TRUTH])
     drawn += [Path(figures_folder, f"{TRUTH_FIGURE}.png")] if appendix else []
     if made[LOOKUP_ERRORS] is not None and made[LOOKUP_EFFECT] is not None:
@@ -152,6 +156,14 @@ def _figure_datasets(points: pd.DataFrame) -> dict[str, list[str]]:
     counts = [name for name in present if published.is_counts(name)]
     rest = [name for name in present if name not in counts]
     return {name: shown for name, shown in zip(VARIANCE_FIGURES, (rest, counts), strict=True) if shown}
+
+
+def _write_vb(summary: Summary, folder: str | Path, tables_folder: Path, figures_folder: Path) -> Path | None:
+    """Write the VB column step by step; its figure, if there are fits scored as released."""
+    import pandas as pd
+
+    fits = pd.concat([_printed(summary.fits), records.load(DIFFERENCES, folder)], ignore_index=True)
+    return vb_column.write(fits, summary.printed, tables_folder, figures_folder)
 
 
 TRUTH_FIGURE = "qp_truth"

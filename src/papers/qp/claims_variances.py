@@ -187,7 +187,8 @@ def _sides(lines: Sequence[Line]) -> str:
     def count(quantity: str, status: str) -> int:
         return sum(line.quantity == quantity and line.sample.status == status for line in lines)
 
+    above = counted(count(OVER, YES), "row")
     return (
-        f"EP's variances shown above the exact ones on {count(OVER, YES)} rows, below on {count(OVER, NO)}; "
+        f"EP's variances shown above the exact ones on {above}, below on {count(OVER, NO)}; "
         f"QP's shown nearer than EP's on {count(NEARER, YES)}, further on {count(NEARER, NO)}"
     )

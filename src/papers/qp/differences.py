@@ -37,7 +37,14 @@ if TYPE_CHECKING:
 
 GAP = "qp - ep"
 NOT_RUN = "No fits of changed protocols yet: the effects below compare two records of one protocol."
-NAMES = {"ep": "EP", "qp": "QP", "vb": "VB", "vb-joint": "VB (joint)", GAP: "QP − EP"}
+NAMES = {
+    "ep": "EP",
+    "qp": "QP",
+    "vb": "VB",
+    "vb-joint": "VB (joint)",
+    "vb-joint-released": "VB (as released)",
+    GAP: "QP − EP",
+}
 SECTION = re.compile(r"(<!-- effects: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.S)
 MADE = re.compile(r"(<!-- made -->\n).*?(<!-- end -->)", re.S)
 EFFECT_COLUMNS = tuple(

@@ -4,13 +4,14 @@
 check        compared                                                        passes
 ============ =============================================================== =========================
 cell         mean of EP, QP                                                  within 0.5 published sd
-cell         mean of vb-joint (the printed VB)                               within 1 published sd
+cell         mean of VB, the joint search                                    within 1 published sd
 gap          mean EP - QP of a row's NTLL                                    within 0.15 printed units
 asterisk     QP's NTLL below EP's in more than 90 % of folds, of seeds       as printed
 ============ =============================================================== =========================
 
 Where the published sd is 0.0 or 0.2 (rounding decides) a cell passes within 0.2 printed units.
-Sonar's test error under ``vb-joint`` is shown but excepted: there every p is 1/2 to nine digits.
+VB is scored as the released code does where it was (``vb-joint-released``). Scored stably (``vb-joint``)
+Sonar's test error is excepted: there every p is 1/2 to nine digits.
 
 The gap EP - QP also stands by EP's prior variance (`by_variance`): on separable data the evidence rises ever
 more slowly with it, and where a search stops on that flat ridge is its tolerance's choice, but the test
@@ -30,7 +31,7 @@ from papers.evidence.grid import grid
 from papers.evidence.store import write_text
 from papers.qp import published
 from papers.qp.lines import FAILED, FOLD
-from papers.qp.published import ROWS
+from papers.qp.published import RELEASED_VB, ROWS
 from papers.qp.table1 import FIELDS, REPORTED, Summary, has_asterisk
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 PROTOCOL = "as-released"
 SDS = {"ep": 0.5, "qp": 0.5, "vb-joint": 1.0}
-"""Method -> allowed deviation in published sd."""
+"""Printed method -> allowed deviation in published sd."""
 
 COARSE_SDS, COARSE_TOLERANCE = (0.0, 0.2), 0.2
 GAP_TOLERANCE = 0.15
@@ -50,11 +51,12 @@ ROUNDING = 1e-9
 VERDICTS = PASS, MISS, EXCEPT, ABSENT = ("pass", "miss", "excepted", "not run")
 CELL, GAP, FOLDS, SEEDS = "cell", "gap", "asterisk by folds", "asterisk by seeds"
 LEGEND = """\
-Tolerances were fixed before the runs: EP and QP within half a published standard deviation, VB (vb-joint)
-within one, where that is 0.0 or 0.2 within 0.2 printed units; the gap EP - QP of each NTLL row within 0.15
-printed units; the asterisk (QP's NTLL below EP's in more than 90 % of the experiments) as printed, whether
-an experiment is a fold or a seed. Sonar's test error under vb-joint is excepted: its p are all 1/2. EP is
-the reported one (tuned twice). Seeds: ours, of the paper's."""
+Tolerances were fixed before the runs: EP and QP within half a published standard deviation, VB (the joint
+search) within one, where that is 0.0 or 0.2 within 0.2 printed units; the gap EP - QP of each NTLL row
+within 0.15 printed units; the asterisk (QP's NTLL below EP's in more than 90 % of the experiments) as
+printed, whether an experiment is a fold or a seed. EP is the reported one (tuned twice), VB the one scored
+as the released code does where there is one (docs/vb-column.md). Sonar's test error under vb-joint, the
+stable scoring, would be excepted: its p are all 1/2. Seeds: ours, of the paper's."""
 VARIANCE_EDGES = (1e2, 1e4, 1e6)
 """Between the classes of prior variance."""
 
@@ -82,10 +84,12 @@ def check(summary: Summary) -> pd.DataFrame:
 
 def _cells(summary: Summary, table: pd.DataFrame) -> Iterator[tuple[object, ...]]:
     ours = {(line.row, line.metric, line.method): line for line in table.itertuples(index=False)}
-    for key, (published_mean, published_sd) in summary.printed.cells.items():
+    scored = RELEASED_VB if RELEASED_VB in set(table["method"]) else "vb-joint"
+    for (row, metric, method), (published_mean, published_sd) in summary.printed.cells.items():
+        key = row, metric, scored if method == "vb-joint" else method
         mean, n_seeds = (ours[key].mean, ours[key].n_seeds) if key in ours else (math.nan, 0)
         coarse = published_sd in COARSE_SDS
-        tolerance = COARSE_TOLERANCE if coarse else SDS[key[2]] * published_sd
+        tolerance = COARSE_TOLERANCE if coarse else SDS[method] * published_sd
         yield _judged(CELL, key, mean, published_mean, tolerance, n_seeds)
 
 

@@ -264,7 +264,14 @@ def tables(config: Config) -> list[str]:
     """Tables and pages that are made where there are fits of this paper."""
     if "qp" not in config:
         return []
-    return [*TABLES, *(["qp_truth.csv", "qp_truth.md"] if "truth" in config else [])]
+    listed = [*TABLES, *(["qp_truth.csv", "qp_truth.md"] if "truth" in config else [])]
+    return listed + (["vb_column.csv", "vb_column.md"] if _replays_vb(config) else [])
+
+
+def _replays_vb(config: Config) -> bool:
+    """Whether the released code's VB is run."""
+    grids = _grids(config["qp"].get("as-released", {"methods": []}))
+    return any("vb-joint" in grid["methods"] for grid in grids)
 
 
 def figures(config: Config) -> list[str]:
@@ -273,6 +280,7 @@ def figures(config: Config) -> list[str]:
         return []
     drawn = [f"{protocol}/{name}" for protocol, part in config["qp"].items() for name in _figures(part)]
     drawn += ["qp_truth"] if "truth" in config else []
+    drawn += ["as-released/vb_column"] if _replays_vb(config) else []
     return [f"{name}.{kind}" for name in drawn for kind in ("pdf", "png")]
 
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 TASKS = ("classification", "counts")
 TUNE = "-tune"
+RELEASED = "-released"
+"""Of a record: the same fit, predicted and scored as the released code does (`papers.qp.vb_released`)."""
+
 PLUS = "+"
 
 
@@ -80,7 +83,7 @@ def merged(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
 
 
 def method(protocol: str, task: str, name: str) -> dict[str, Any]:
-    """The spec of one method; ``NAME-tune`` is the first tuning of a method tuned twice.
+    """The spec of one method, or of the one whose job writes records of this name (`job_of`).
 
     Raises
     ------
@@ -109,8 +112,18 @@ def choices(protocol: str, task: str, name: str) -> dict[str, Any]:
 
 
 def job_of(methods: dict[str, Any], record: str) -> str | None:
-    """The method whose job writes records called ``record``, or None."""
+    """The method whose job writes records called ``record``, or None.
+
+    Beside its own, a method tuned twice writes ``NAME-tune``, and one that replays the released code
+    ``NAME-released``.
+    """
     if record in methods:
         return record
-    base = record.removesuffix(TUNE)
-    return base if base != record and methods.get(base, {}).get("tunings", 1) > 1 else None
+    further = (name for name, spec in methods.items() if record in further_records(name, spec))
+    return next(further, None)
+
+
+def further_records(name: str, spec: dict[str, Any]) -> list[str]:
+    """Names of the records that a method's job writes beside ``NAME``."""
+    tuned = [name + TUNE] * (spec.get("tunings", 1) > 1)
+    return tuned + [name + RELEASED] * bool(spec.get("released"))

@@ -157,7 +157,8 @@ def _in_columns(lines: pd.DataFrame, methods: Sequence[str]) -> list[Any]:
 
 def vb_is(method: str) -> str:
     """Which method stands in the column VB; the published column is always the joint search."""
-    return "VB is vb-joint" if method == "vb-joint" else f"our VB is {method}, the published one vb-joint"
+    joint = published.printed_as(method) == "vb-joint"
+    return f"VB is {method}" if joint else f"our VB is {method}, the published one vb-joint"
 
 
 def published_cells(summary: Summary, row: str) -> list[tuple[float, float]]:

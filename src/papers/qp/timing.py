@@ -21,6 +21,7 @@ from papers import data
 from papers.evidence import comparisons
 from papers.evidence.claims import load
 from papers.evidence.comparisons import Draft, similar
+from papers.evidence.grid import counted
 from papers.evidence.verdicts import Block
 from papers.evidence.verified import SCRATCH
 from papers.evidence.verify import compared
@@ -210,8 +211,8 @@ def _wide(times: pd.DataFrame | None, protocol: str, method: str) -> pd.DataFram
 
 def _draft(dataset: str, quantity: str, method: str, folds: pd.DataFrame) -> Draft:
     name = f"{quantity}, {method} / ep"
-    if folds.empty:
-        return comparisons.missing(ROWS[dataset], name, "relative", "not timed")
+    if len(folds) < 2:
+        return comparisons.missing(ROWS[dataset], name, "relative", f"{counted(len(folds), 'fold')} timed")
     ratios = np.log((folds[quantity] / folds[f"{quantity}_ep"]).to_numpy(float))
     note = f"ratio {math.exp(ratios.mean()):.2f}"
     margin = math.log(SAME_TIME)

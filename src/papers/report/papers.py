@@ -52,7 +52,7 @@ PAPERS = (
         'Processes", NeurIPS 2020',
         "The paper prints its Table 1; Figure 1 shows points without numbers, for which its claims QP5 and "
         "QP6 stand.",
-        ("qp_table1", "qp_fidelity", "qp_truth", "lookup"),
+        ("qp_table1", "qp_fidelity", "vb_column", "qp_truth", "lookup"),
     ),
     Paper(
         "PEP",

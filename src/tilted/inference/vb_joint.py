@@ -105,23 +105,26 @@ def elbo_and_gradient(
     terms: Terms,
     released: bool,
     released_link: bool | None = None,
+    distances: np.ndarray | None = None,
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """ELBO, and its gradients in alpha [N], beta [N] and the kernel's parameters.
 
     With B = diag(beta) and A = I + B K B the posterior covariance is B^-1 (I - A^-1) B^-1. Products of a
-    matrix with its own transpose cost half of others.
+    matrix with its own transpose cost half of others. ``distances`` may be the kernel's at ``X``, which a
+    search has in common.
 
     Raises
     ------
     NotPositiveDefinite
         If I + diag(beta) K diag(beta) cannot be factored, or a variance is lost to rounding (small beta).
     """
-    K = kernel.matrix(X)
+    K = kernel.matrix(X, distances=distances)
     m = K @ alpha
     A = beta[:, None] * K * beta
     A.flat[:: len(A) + 1] += 1.0
     L = linalg.cholesky(A, "I + B K B")
-    inverse = linalg.inverse_from_cholesky(L)
+    factor = linalg.inverse_lower(L)
+    inverse = linalg.mirror_lower(linalg.gram_lower(factor))
     kept, precision = np.diagonal(inverse), beta**2
     variance = (1.0 - kept) / precision
     if not np.all(variance > 0):
@@ -143,7 +146,7 @@ def elbo_and_gradient(
     G *= beta[:, None]
     G *= beta
     G += np.multiply.outer(alpha, d_mean - 0.5 * alpha)
-    by_kernel = kernel.contract_gradient(X, K, G)
+    by_kernel = kernel.contract_gradient(X, K, G, distances)
     return float(np.sum(value) - kl), by_alpha, by_beta, by_kernel
 
 
@@ -192,6 +195,7 @@ def fit(
         If the bound could not be evaluated anywhere.
     """
     terms, n, softplus = TERMS[likelihood_name], len(y), TRANSFORMS["softplus"]
+    distances = kernel.distances(X)
     failures: list[str] = []
 
     def unpack(x: np.ndarray) -> tuple[Kernel, np.ndarray, np.ndarray]:
@@ -201,7 +205,9 @@ def fit(
     def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
-                value, *gradient = elbo_and_gradient(X, y, *unpack(x), terms, released, released_link)
+                value, *gradient = elbo_and_gradient(
+                    X, y, *unpack(x), terms, released, released_link, distances
+                )
         except (ArithmeticError, ValueError) as error:
             failures.append(str(error))
             return np.inf, np.zeros_like(x)

@@ -9,8 +9,11 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from tilted.inference.options import require_whole
-from tilted.numerics.optimise import TRANSFORMS, lbfgs, wall
+from tilted.numerics.bfgs import bfgs
+from tilted.numerics.line_search import Objective
+from tilted.numerics.optimise import TRANSFORMS, Outcome, lbfgs, wall
 
+METHODS = ("lbfgs", "bfgs")
 GRADIENTS = ("exact", "sites-fixed")
 GAIN = 1e-6  # of the log evidence, relatively, that makes another round worth while
 SAME = 1e-9  # relative difference of two values that are taken for one
@@ -31,11 +34,17 @@ class Search:
         Exact is by implicit differentiation where the rule needs it (with sites clipped at their smallest
         precision it is approximate). With the sites fixed it is EP's formula whatever the rule, as in the QP
         paper's code, and inconsistent for QP.
+    method : "lbfgs" or "bfgs"
+        L-BFGS-B with ten pairs, whose memory is 20 n numbers for n parameters; or BFGS with a full matrix and
+        a stop by expected gain (``numerics.bfgs``), for searches that have to converge. That needs n^2
+        numbers up to n = 3000 (72 MB), 400 n above.
     max_iterations : int
-        Limit on the iterations of L-BFGS-B, and on its evaluations.
+        Limit on the iterations of a search, and on its evaluations.
     relative_tolerance, gradient_tolerance : float
-        Stop when an iteration gains less than this, relatively; when no entry of the projected gradient is
-        larger.
+        L-BFGS-B stops when an iteration gains less than this, relatively; when no entry of the projected
+        gradient is larger.
+    expected_gain : float
+        BFGS stops when its next step is expected to gain less than this, in nats.
     warm : bool
         Whether an inference starts from the sites of earlier ones.
     rounds : int
@@ -58,11 +67,13 @@ class Search:
     warm: bool = True
     rounds: int = 1
     move_pseudo_inputs: bool = True
+    method: str = "lbfgs"
+    expected_gain: float = 1e-5
 
     def __post_init__(self) -> None:
         require_whole("max_iterations", self.max_iterations, 1)
         require_whole("rounds", self.rounds, 1)
-        for name in ("relative_tolerance", "gradient_tolerance"):
+        for name in ("relative_tolerance", "gradient_tolerance", "expected_gain"):
             value = getattr(self, name)
             if not 0.0 <= value < np.inf:
                 raise ValueError(f"{name} must be finite and not negative, got {value}")
@@ -70,6 +81,8 @@ class Search:
             raise ValueError(f"transform must be one of {', '.join(TRANSFORMS)}")
         if self.gradient not in GRADIENTS:
             raise ValueError(f"gradient must be one of {', '.join(GRADIENTS)}")
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}")
 
 
 class Evaluation(NamedTuple, Generic[ResultT]):
@@ -102,7 +115,7 @@ class Climb(Generic[ResultT]):
         Whether the tolerance was met, and there.
     evaluations : int
     ending : str
-        What L-BFGS-B said.
+        What the optimiser said.
     failures : sequence of str
         Why evaluations failed.
     """
@@ -136,6 +149,7 @@ class _Path(Generic[ResultT]):
     """What the evaluations of one search remember."""
 
     evaluate: Callable[[np.ndarray], Evaluation[ResultT]]
+    wall: Callable[[float], float]
     best: Best[ResultT] | None = None
     worst: float = 0.0
     failures: list[str] = field(default_factory=list)
@@ -147,7 +161,7 @@ class _Path(Generic[ResultT]):
         return self.best
 
     def objective(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """What L-BFGS-B minimises."""
+        """What the optimiser minimises."""
         try:
             at = self.evaluate(x)
             if not (np.isfinite(at.value) and np.all(np.isfinite(at.gradient))):
@@ -156,7 +170,7 @@ class _Path(Generic[ResultT]):
             if self.best is None:
                 raise
             self.failures.append(str(error))
-            return wall(self.worst), np.zeros_like(x)
+            return self.wall(self.worst), np.zeros_like(x)
         self.worst = max(self.worst, -at.value)
         if self.best is None or _better(at, self.best.at):
             self.best = Best(x.copy(), at)
@@ -175,7 +189,7 @@ def climb(
     again: Callable[[Best[ResultT]], np.ndarray] = lambda best: best.x,
     same: float = SAME,
 ) -> Climb[ResultT]:
-    """Maximise by L-BFGS-B, keeping the best evaluation wherever the search ends.
+    """Maximise, keeping the best evaluation wherever the search ends.
 
     Parameters
     ----------
@@ -184,9 +198,10 @@ def climb(
         line search steps back.
     x0 : array [n]
     search : Search
-        Its limits and rounds.
+        Its method, limits and rounds.
     lowest : float, optional
-        Lower bound of every coordinate; an upper one would change L-BFGS-B's first step.
+        Lower bound of every coordinate; an upper one would change L-BFGS-B's first step. To BFGS, which has
+        no bounds, it is a wall.
     again : callable
         The best evaluation -> where another round starts.
     same : float
@@ -197,13 +212,11 @@ def climb(
     ArithmeticError, ValueError
         If the first evaluation fails.
     """
-    path = _Path(evaluate)
-    limits = search.max_iterations, search.relative_tolerance, search.gradient_tolerance
-    bounds = None if lowest is None else [(lowest, None)] * len(x0)
+    path = _Path(evaluate, wall if search.method == "lbfgs" else lambda worst: np.inf)
     evaluations, ended, ending = 0, False, ""
     for _ in range(search.rounds):
         before = path.best
-        outcome = lbfgs(path.objective, x0 if before is None else again(before), *limits, bounds)
+        outcome = _minimised(path.objective, x0 if before is None else again(before), search, lowest)
         evaluations += outcome.evaluations
         if path.top is before:
             break
@@ -213,6 +226,19 @@ def climb(
         if before is not None and _alike(before.at.value, value, GAIN):
             break
     return Climb(path.top, ended, evaluations, ending, path.failures)
+
+
+def _minimised(objective: Objective, x0: np.ndarray, search: Search, lowest: float | None) -> Outcome:
+    """One round of a search, by its method."""
+    limit = search.max_iterations
+    if search.method == "lbfgs":
+        bounds = None if lowest is None else [(lowest, None)] * len(x0)
+        return lbfgs(objective, x0, limit, search.relative_tolerance, search.gradient_tolerance, bounds)
+
+    def walled(x: np.ndarray) -> tuple[float, np.ndarray]:
+        return (np.inf, np.zeros_like(x)) if lowest is not None and np.any(x < lowest) else objective(x)
+
+    return bfgs(walled, x0, limit, search.expected_gain)
 
 
 def _alike(one: float, other: float, relative: float) -> bool:

@@ -49,6 +49,18 @@ def test_released_gradient_is_wrong_in_the_kernel_only(point):
     assert np.max(np.abs(exact[24:] - numeric[24:])) > 5e-4
 
 
+@pytest.mark.parametrize("released", [True, False])
+def test_distances_of_a_search_change_nothing(point, released):
+    """The bound and its gradients with the kernel's distances, and without."""
+    X, y, alpha, beta = point
+    kernel = SquaredExponential(1.3, 1.4)
+    arguments = X, y, kernel, alpha, beta, vb_joint.probit_terms, released
+    without = vb_joint.elbo_and_gradient(*arguments)
+    given = vb_joint.elbo_and_gradient(*arguments, distances=kernel.distances(X))
+    for one, other in zip(given, without, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
 def test_variances_lost_to_rounding_are_no_bound(point):
     """With beta = 1e-9 all digits of 1 - (A^-1)_ii are gone."""
     X, y, alpha, _ = point

@@ -41,6 +41,20 @@ def test_a_search_finds_a_stationary_point(alpha, sines):
     assert np.all(variance > 0)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("seed", [0, 4])
+def test_bfgs_reaches_the_energy_of_l_bfgs_in_half_its_evaluations(seed, alpha):
+    """Where both end in the same optimum, as here: of many they may find different ones."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.0, 2.0, (100, 4))
+    y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.standard_normal(100)
+    problem, kernel = Regression(X, y / y.std(), alpha, jitter=1e-6), SquaredExponential(1.0, (2.0,) * 4)
+    pairs, full = (maximise(problem, kernel, X[:8], 0.1, Search(method=m)) for m in ("lbfgs", "bfgs"))
+    assert full.status.converged and "expected gain" in full.status.message
+    assert full.state.log_evidence > pairs.state.log_evidence - 1e-4
+    assert full.status.evaluations <= pairs.status.evaluations / 2
+
+
 def test_pseudo_inputs_stay_where_they_are_if_told(sines):
     X, y, Z = sines
     found = maximise(Regression(X, y), SquaredExponential(), Z, 0.5, Search(move_pseudo_inputs=False))

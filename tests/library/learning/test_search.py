@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from tilted.learning.search import Evaluation, Search, climb
+from tilted.learning.search import METHODS, Evaluation, Search, climb
 
 TOP = np.array([2.0, -1.0])
+
+both = pytest.mark.parametrize("method", METHODS)
 
 
 def hill(x, sound=lambda x: True):
@@ -13,14 +15,29 @@ def hill(x, sound=lambda x: True):
     return Evaluation(-float(np.sum((x - TOP) ** 2)), -2.0 * (x - TOP), x.tolist(), sound(x))
 
 
-def test_a_climb_ends_at_the_top():
-    end = climb(hill, np.zeros(2), Search())
+@pytest.mark.parametrize(("method", "why"), [("lbfgs", "CONVERGENCE"), ("bfgs", "gradient is zero")])
+def test_a_climb_ends_at_the_top(method, why):
+    end = climb(hill, np.zeros(2), Search(method=method))
     assert end.converged and end.slope < 1e-5 and end.failures == []
     assert end.result == end.best.x.tolist() == pytest.approx(TOP)
-    assert "CONVERGENCE" in end.message
+    assert why in end.message
 
 
-def test_what_is_unsound_shows_the_way_and_is_not_the_best():
+def test_a_climb_by_bfgs_stops_by_expected_gain_or_at_its_limit():
+    def valley(x):
+        return Evaluation(-float(np.sum(np.cosh(x - TOP))), -np.sinh(x - TOP), None)
+
+    ends = [climb(valley, np.zeros(2), Search(method="bfgs", expected_gain=gain)) for gain in (1e-2, 1e-8)]
+    for end, gain in zip(ends, (1e-2, 1e-8), strict=True):
+        assert end.converged and end.message.endswith(f"below {gain:g}")
+        assert -2.0 - end.best.at.value < gain
+    assert ends[0].evaluations < ends[1].evaluations
+    short = climb(valley, np.zeros(2), Search(method="bfgs", max_iterations=3))
+    assert not short.converged and short.evaluations == 3 and short.message.startswith("limit of 3")
+
+
+@both
+def test_what_is_unsound_shows_the_way_and_is_not_the_best(method):
     """As an evidence whose sites did not converge."""
     seen = []
 
@@ -28,7 +45,7 @@ def test_what_is_unsound_shows_the_way_and_is_not_the_best():
         seen.append(x.copy())
         return hill(x, lambda x: x[0] < 1.5)
 
-    end = climb(evaluate, np.zeros(2), Search())
+    end = climb(evaluate, np.zeros(2), Search(method=method))
     sound = [x for x in seen if x[0] < 1.5]
     assert seen[-1] == pytest.approx(TOP) and len(sound) < len(seen)
     assert end.result == max(sound, key=lambda x: hill(x).value).tolist()
@@ -42,31 +59,34 @@ def test_the_first_is_the_best_until_there_is_a_sound_one():
     assert later.result == pytest.approx(TOP)
 
 
+@both
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, ArithmeticError, ValueError])
-def test_what_fails_is_a_wall_and_at_the_first_an_error(wrong):
+def test_what_fails_is_a_wall_and_at_the_first_an_error(wrong, method):
     def evaluate(x):
         if x[0] > 1.0 and isinstance(wrong, type):
             raise wrong("beyond the wall")
         return hill(x)._replace(value=wrong) if x[0] > 1.0 else hill(x)
 
-    end = climb(evaluate, np.zeros(2), Search(max_iterations=30))
+    end = climb(evaluate, np.zeros(2), Search(max_iterations=30, method=method))
     assert end.result[0] <= 1.0 and len(end.failures) > 0
     assert f"{len(end.failures)} evaluations without an energy ({end.failures[0]})" in end.message
     with pytest.raises((ArithmeticError, ValueError)):
-        climb(evaluate, TOP, Search())
+        climb(evaluate, TOP, Search(method=method))
 
 
-def test_other_errors_are_not_caught():
+@both
+def test_other_errors_are_not_caught(method):
     def evaluate(x):
         if x[0] > 1.0:
             raise KeyError
         return hill(x)
 
     with pytest.raises(KeyError):
-        climb(evaluate, np.zeros(2), Search())
+        climb(evaluate, np.zeros(2), Search(method=method))
 
 
-def test_rounds_start_where_they_are_told():
+@both
+def test_rounds_start_where_they_are_told(method):
     started = []
 
     def again(best):
@@ -78,9 +98,9 @@ def test_rounds_start_where_they_are_told():
         slope = np.array([2.0 * (1.0 - a) + 400.0 * a * (b - a**2), -200.0 * (b - a**2)])
         return Evaluation(-float((1.0 - a) ** 2 + 100.0 * (b - a**2) ** 2), slope, None)
 
-    once = climb(valley, np.zeros(2), Search(max_iterations=4), again=again)
+    once = climb(valley, np.zeros(2), Search(max_iterations=4, method=method), again=again)
     assert started == [] and not once.converged
-    often = climb(valley, np.zeros(2), Search(max_iterations=4, rounds=50), again=again)
+    often = climb(valley, np.zeros(2), Search(max_iterations=4, rounds=50, method=method), again=again)
     assert len(started) > 1 and np.array_equal(started[0], once.best.x)
     assert often.best.at.value > once.best.at.value and often.evaluations > once.evaluations
 
@@ -88,6 +108,30 @@ def test_rounds_start_where_they_are_told():
 def test_a_lowest_coordinate_holds():
     end = climb(hill, np.zeros(2), Search(), lowest=-0.5)
     assert end.result == pytest.approx([2.0, -0.5]) and end.converged
+
+
+def test_bfgs_goes_a_fifth_of_the_way_to_a_wall():
+    seen = []
+
+    def evaluate(x):
+        seen.append(float(x[0]))
+        if x[0] > 0.5:
+            raise ArithmeticError("beyond")
+        return Evaluation(-100.0 * float((x[0] - 0.4) ** 2), -200.0 * (x - 0.4), None)
+
+    climb(evaluate, np.zeros(1), Search(method="bfgs"))
+    assert seen[:3] == pytest.approx([0.0, 1.0, 0.2])
+
+
+def test_a_lowest_coordinate_is_a_wall_to_bfgs():
+    seen = []
+
+    def evaluate(x):
+        seen.append(x)
+        return hill(x)
+
+    end = climb(evaluate, np.zeros(2), Search(method="bfgs", max_iterations=100), lowest=-0.5)
+    assert np.all(np.array(seen) >= -0.5) and end.result[1] < -0.49 and not end.converged
 
 
 @pytest.mark.parametrize(
@@ -101,7 +145,10 @@ def test_a_lowest_coordinate_holds():
         {"relative_tolerance": np.nan},
         {"gradient_tolerance": np.inf},
         {"gradient_tolerance": np.nan},
+        {"expected_gain": -1e-5},
+        {"expected_gain": np.inf},
         {"transform": "square"},
+        {"method": "newton"},
         {"gradient": "none"},
     ],
 )

@@ -23,10 +23,19 @@ def job(path="fits/a.jsonl.gz", **more):
     return jobs.Job(str(path), "lines", f"{__name__}:lines", **given)
 
 
+def resumed(first, last, log, kept, stop=None):
+    """The same of an experiment that takes what was made before, and is killed before it makes ``stop``."""
+    had = {record["n"]: record for record in kept}
+    for n in range(first, last + 1):
+        if n == stop:
+            raise KeyboardInterrupt
+        yield had.get(n) or {"n": n, "made": f"{first} to {last}"}
+
+
 @pytest.fixture(autouse=True)
 def importable(monkeypatch):
     """Jobs name functions, also those of this file, which cannot be imported by its name."""
-    own = {"lines": lines, "content": content}
+    own = {"lines": lines, "content": content, "resumed": resumed}
     monkeypatch.setattr(
         jobs, "named", lambda name, old=jobs.named: own.get(name.partition(":")[2]) or old(name)
     )
@@ -52,6 +61,35 @@ def test_nothing_is_left_of_a_job_that_fails_midway(tmp_path):
     with pytest.raises(TypeError):
         jobs.make(tmp_path / "a", asked.function, asked.parameters, {}, tmp_path / "log", {}, "")
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
+
+
+def make_resumed(path, first, last, key="code", **more):
+    parameters = {"first": first, "last": last, **more}
+    jobs.make(path, f"{__name__}:resumed", parameters, {}, path.with_suffix(".log"), {}, key)
+    return {record["n"]: record["made"] for record in store.read_records(path)}
+
+
+def test_a_job_that_was_killed_goes_on_and_one_asked_for_more_makes_only_that(tmp_path):
+    path = tmp_path / "00-03.jsonl.gz"
+    with pytest.raises(KeyboardInterrupt):
+        make_resumed(path, 0, 3, stop=2)
+    assert not path.exists()
+    with (tmp_path / "00-03.kept").open("a") as file:
+        file.write('{"n":2,"made":"0 to')  # what a kill cut off
+    assert make_resumed(path, 0, 4) == {0: "0 to 3", 1: "0 to 3", **dict.fromkeys((2, 3, 4), "0 to 4")}
+    path.unlink()  # as Snakemake does when parameters change
+    assert make_resumed(path, 1, 5)[5] == "1 to 5" != make_resumed(path, 1, 5)[4]
+    assert len((tmp_path / "00-03.kept").read_text().splitlines()) == 6
+    records = store.read_records(path)
+    assert all(record["run"] == {**runs.stamp(), "source": "code"} for record in records)
+
+
+def test_other_blocks_of_a_folder_count_and_other_code_does_not(tmp_path):
+    make_resumed(tmp_path / "00-01.jsonl.gz", 0, 1)
+    assert make_resumed(tmp_path / "00-02.jsonl.gz", 0, 2) == {0: "0 to 1", 1: "0 to 1", 2: "0 to 2"}
+    assert set(make_resumed(tmp_path / "00-02.jsonl.gz", 0, 2, key="changed").values()) == {"0 to 2"}
+    kept = (tmp_path / "00-02.kept").read_text()
+    assert '"code"' not in kept and len(kept.splitlines()) == 3
 
 
 def test_a_jobs_inputs_are_files_or_other_jobs():

@@ -12,7 +12,14 @@ N_TRAIN = 200
 
 
 def make_fits(
-    scores=None, datasets=("boston", "yacht"), splits=4, alphas=POWERS, sizes=SIZES, full=None, outcome=None
+    scores=None,
+    datasets=("boston", "yacht"),
+    splits=4,
+    alphas=POWERS,
+    sizes=SIZES,
+    full=None,
+    outcome=None,
+    protocol="as-described",
 ):
     """Records.
 
@@ -24,6 +31,7 @@ def make_fits(
         (data set, split) -> the same of the full GP.
     outcome : dict, optional
         (data set, split, alpha, M) -> outcome of what is not ``ok``.
+    protocol : str
     """
     scores = scores or (lambda dataset, split, alpha, m: (0.5, -0.5, 100.0))
     lines = []
@@ -36,6 +44,7 @@ def make_fits(
                 numbers = [np.nan] * 3 if what == "failed" else found
                 line = dict(zip(("smse", "smll", "nlml"), numbers, strict=True))
                 line |= {"dataset": dataset, "split": split, "alpha": alpha, "m": m, "start": "data"}
+                line["protocol"] = protocol
                 line |= {"n_train": N_TRAIN, "n_test": 20, "evaluations": 7, "outcome": what, "seconds": 1.0}
                 lines.append(line | {"message": "" if what == "ok" else f"{what}: why; more"})
     return REGRESSION.frame(line | {"run": "r"} for line in lines)
@@ -68,6 +77,7 @@ def regression_fit():
         message = {"ok": "CONVERGENCE: done", "stopped": "STOP:  too many\n", "failed": "failed: no Kuu"}
         record = {
             "paper": "pep", "dataset": "boston", "split": 0, "alpha": 0.5, "m": 5, "start": "data",
+            "protocol": "as-described",
             "n_train": 455, "n_test": 51, "nlml": 123.456789012345, "smse": 0.1234567890123, "smll": -1.25,
             "hyperparameters": {"variance": 1.0, "lengthscale": [1.0], "noise": 0.1},
             "status": {"converged": outcome == "ok", "evaluations": 77, "message": message[outcome]},

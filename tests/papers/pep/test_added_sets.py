@@ -43,6 +43,7 @@ def test_regressions_have_means_and_no_wins(fits_of_regressions):
 def line(dataset, alpha, split):
     scores = {"nlml": 123.5, "smse": 0.125, "smll": -1.25}
     where = {"dataset": dataset, "split": split, "alpha": alpha, "m": 5, "start": "data"}
+    where["protocol"] = "as-described"
     return {
         **where,
         "n_train": 455,

@@ -72,7 +72,7 @@ def test_the_chapter_goes_into_the_audit(written):
     table = pd.read_csv(folder / "audit.csv", keep_default_na=False)
     assert list(table["id"]) == judged and set(table["paper"]) == {"PEP"}
     by_claim = table.set_index("id")["verdict"]
-    assert by_claim["PEP5"] == "holds" and by_claim["PEP8"] == by_claim["PEP11"] == "not testable"
+    assert by_claim["PEP5"] == by_claim["PEP8"] == "not enough run" and by_claim["PEP11"] == "not testable"
     page = (folder / "audit.md").read_text(encoding="utf-8")
     assert page.startswith("# Which claims of the Power-EP paper hold") and not re.search(r"\bnan\b", page)
     assert list(claims.of_paper("PEP")) == judged
@@ -98,7 +98,7 @@ def test_a_record_of_synthetic_sets_alone(fits, put, tmp_path):
 
 def test_the_tables_say_what_was_won_and_what_failed(frame, tmp_path):
     fits = scores.compared(frame)
-    printed = published.read(DATA / published.FILE)
+    printed = published.read(DATA)
     header, _, cells = tables.published_wins(tables.wins(fits), printed)
     line = dict(zip(header, next(c for c in cells if c[0] == "SMLL" and "(EP)" in c[1]), strict=True))
     assert (line["Published"], line["Ours"], line["Won"], line["Left out"]) == ("93 %", "100 %", "23", "1")

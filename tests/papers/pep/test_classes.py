@@ -40,7 +40,7 @@ def even(dataset, split, alpha, m):
 
 
 def printed():
-    return published.read(DATA / published.FILE)
+    return published.read(DATA)
 
 
 class TestShares:

@@ -1,12 +1,17 @@
 """Records of regressions and classifications: lines of fits, what a file may hold, folding in, fits again."""
 
+import gzip
+import hashlib
+
 import numpy as np
 import pytest
 
-from papers.evidence import records, runs, store
+from papers.evidence import records, runs, store, verified, verify
 from papers.evidence.store import RecordError
 from papers.evidence.verified import DIFFERS, PASSED, REPORTED
+from papers.pep import regression
 from papers.pep.records import CLASSIFICATION, OUTCOMES, REGRESSION, beside, fold_in, line_of
+from tilted.learning.search import Search
 
 
 def test_a_line_for_each_outcome(regression_fit):
@@ -81,6 +86,7 @@ def test_classifications_are_read_back_in_order(classification_fit, put, tmp_pat
     [
         ({"dataset": "iris"}, "unknown data set"),
         ({"start": "there"}, "unknown start"),
+        ({"protocol": "as-released"}, "unknown protocol"),
         ({"alpha": "0.50"}, "alpha is no power"),
         ({"alpha": "1.5"}, "alpha is no power"),
         ({"alpha": "half"}, "alpha is no power"),
@@ -141,6 +147,60 @@ def test_both_kinds_are_folded_into_one_folder(classification_fit, regression_fi
     for study in (REGRESSION, CLASSIFICATION):
         frame = records.read(study, tmp_path / "results")
         assert frame["outcome"].tolist() == ["ok", "failed"] and frame["seconds"].tolist() == [1.5, 1.5]
+
+
+def before_protocols(folder):
+    """The record of a folder as it was when no line had a protocol."""
+    path = folder / REGRESSION.file
+    rows = [line.split(",") for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+    column = rows[0].index("protocol")
+    text = "".join(f"{','.join(row[:column] + row[column + 1 :])}\n" for row in rows)
+    path.write_bytes(gzip.compress(text.encode()))
+    listed = {**records.sums(folder), REGRESSION.file: hashlib.sha256(path.read_bytes()).hexdigest()}
+    (folder / records.SUMS).write_text("".join(f"{digest}  {name}\n" for name, digest in listed.items()))
+    return text
+
+
+def test_lines_without_a_protocol_are_as_described_and_gain_it_with_the_next_ones(
+    regression_fit, put, tmp_path
+):
+    put(tmp_path, REGRESSION, [line_of(regression_fit()), line_of(regression_fit(split=1))])
+    assert "protocol" not in before_protocols(tmp_path) and records.wrong(tmp_path, [REGRESSION]) == []
+    old = records.read(REGRESSION, tmp_path)
+    assert old["protocol"].tolist() == ["as-described"] * 2 and list(old.columns) == list(REGRESSION.types)
+    fits = [
+        regression_fit(run=runs.stamp(), protocol=name, nlml=1.0) for name in ("converged", "as-described")
+    ]
+    store.write_records(tmp_path / "x.jsonl.gz", fits)
+    change = records.fold_in(REGRESSION, [tmp_path / "x.jsonl.gz"], tmp_path, lambda fit: [line_of(fit)])
+    assert (change.added, change.replaced, change.kept) == (1, 1, 1)
+    assert b",start,protocol,n_train," in gzip.decompress((tmp_path / REGRESSION.file).read_bytes())
+    frame = records.read(REGRESSION, tmp_path)
+    assert [(r.protocol, r.split, r.nlml == 1.0) for r in frame.itertuples()] == [
+        ("as-described", 0, True),
+        ("as-described", 1, False),
+        ("converged", 0, True),
+    ]
+
+
+def test_names_of_lines_as_described_stay_as_they_were(regression_fit):
+    """What was verified before lines had a protocol counts on."""
+    old, new = (line_of(regression_fit(protocol=name)) for name in ("as-described", "converged"))
+    assert verified.group_of(REGRESSION, old) == "boston 0.5"
+    assert verified.fit_of(REGRESSION, old) == "m=5 start=data split=0"
+    assert verified.group_of(REGRESSION, new) == "converged boston 0.5"
+    assert verified.fit_of(REGRESSION, new) == "m=5 start=data split=0"
+
+
+def test_regressions_are_made_again_by_the_search_of_their_protocol(monkeypatch):
+    short = {name: Search(max_iterations=n) for n, name in enumerate(regression.SEARCHES, start=2)}
+    monkeypatch.setattr(regression, "SEARCHES", short)
+    parts = regression.parts_of("synthetic", 0, None)
+    made = [line_of(regression.run_cell(parts, "synthetic", 0, 0.5, 4, protocol=name)) for name in short]
+    assert made[0]["nlml"] != made[1]["nlml"]
+    frame = REGRESSION.frame({**line, "run": "r"} for line in made)
+    checks = list(REGRESSION.again(frame, verify.Context(None, frame, REGRESSION, "")))
+    assert [outcome.passed for _, (outcome,) in checks] == [PASSED, PASSED]
 
 
 def test_a_fit_beside_its_record(regression_fit):

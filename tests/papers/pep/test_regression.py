@@ -151,23 +151,53 @@ def test_wrong_arguments_are_errors_not_records(parts):
 
 
 def test_a_block_runs_every_cell_of_every_split_and_tells(monkeypatch, tmp_path):
-    monkeypatch.setattr(pep, "SEARCH", Search(max_iterations=3))
-    monkeypatch.setattr(pep.run_cell, "__defaults__", (pep.SEARCH, "data"))
-    grid = {"alphas": [0, 1], "m": [4], "starts": ["data", "long"]}
+    short = Search(max_iterations=3)
+    monkeypatch.setitem(pep.SEARCHES, "converged", short)
+    grid = {"protocol": "converged", "alphas": [0, 1], "m": [4], "starts": ["data", "long"]}
     records = list(pep.narrate(pep.run_block("synthetic", [2, 3], grid), tmp_path / "log"))
     assert [(r["split"], r["alpha"], r["m"], r["start"]) for r in records] == [
         (split, alpha, 4, start) for split in (2, 3) for start in ("data", "long") for alpha in (0, 1)
     ]
     log = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
-    assert len(log) == 8 and log[1].startswith("split 2, alpha 1, m 4, data: 0.")
-    alone = pep.run_cell(pep.parts_of("synthetic", 3, None), "synthetic", 3, 1, 4, pep.SEARCH, "long")
+    assert len(log) == 8 and log[1].startswith("split 2, alpha 1, m 4, converged, data: 0.")
+    alone = pep.run_cell(pep.parts_of("synthetic", 3, None), "synthetic", 3, 1, 4, short, "long")
     assert alone["nlml"] == records[-1]["nlml"]
+
+
+def test_a_block_takes_what_was_made_before_of_its_own_protocol(monkeypatch):
+    for name in pep.SEARCHES:
+        monkeypatch.setitem(pep.SEARCHES, name, Search(max_iterations=2))
+    grid = {"protocol": "converged", "alphas": [0.5, "full"], "m": [4]}
+    first = list(pep.run_block("synthetic", [2], grid))
+    made = [{**record, "run": "before"} for record in first]
+    more = list(pep.run_block("synthetic", [2, 3], {**grid, "alphas": [0, 0.5, "full"]}, kept=made))
+    assert [(r["split"], r["alpha"], r.get("run")) for r in more] == [
+        (2, 0, None), (2, 0.5, "before"), (2, "full", "before"),
+        (3, 0, None), (3, 0.5, None), (3, "full", None),
+    ]  # fmt: skip
+    other = pep.run_block("synthetic", [2], {**grid, "protocol": "as-described"}, kept=made)
+    assert all("run" not in record and record["protocol"] == "as-described" for record in other)
+
+
+def test_the_search_of_a_protocol(parts):
+    described, converged = (
+        pep.run_cell(parts, "synthetic", 0, 0.5, 4, protocol=name) for name in ("as-described", "converged")
+    )
+    assert described["protocol"] == "as-described" and converged["protocol"] == "converged"
+    assert (
+        "expected gain" in converged["status"]["message"] and "CONVERGENCE" in described["status"]["message"]
+    )
+    assert pep.run_cell(parts, "synthetic", 0, 0.5, 4)["nlml"] == described["nlml"]
+    with pytest.raises(ValueError, match="unknown protocol 'patient'; known: as-described, converged"):
+        pep.run_cell(parts, "synthetic", 0, 0.5, 4, protocol="patient")
 
 
 def test_a_block_of_a_regression_set_takes_its_splits(mirror, tmp_path, monkeypatch):
     (tmp_path / "sources.yaml").write_bytes((data_home() / "sources.yaml").read_bytes())
     dataset = regression.load("yacht", tmp_path, str(mirror))
-    (record,) = pep.run_block("yacht", [4], {"alphas": ["full"], "m": [1]}, dataset)
+    (record,) = pep.run_block(
+        "yacht", [4], {"protocol": "as-described", "alphas": ["full"], "m": [1]}, dataset
+    )
     again = pep.run_cell(regression.parts(dataset, 4), "yacht", 4, "full", 0)
     assert record["nlml"] == again["nlml"]
     assert (record["n_train"], record["n_test"]) == (277, 31)

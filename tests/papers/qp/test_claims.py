@@ -5,8 +5,20 @@ import pytest
 
 from papers.evidence import audit as text
 from papers.evidence.claims import of_paper
-from papers.evidence.verdicts import VERDICTS, Block, Finding, Inference, Line
+from papers.evidence.verdicts import (
+    FAILS,
+    HOLDS,
+    NOT_RUN,
+    UNDECIDED,
+    VERDICTS,
+    Block,
+    Finding,
+    Inference,
+    Line,
+    finding,
+)
 from papers.qp.claims import CLAIMS, Evidence, chapter, judge
+from papers.qp.protocols import names
 
 GAPS = {"ep": (5e-4, 1e-4), "ep-tune": (4e-4, 1e-4), "vb-joint": (5e-2, 1e-3), "vb": (2e-2, 1e-3)}
 
@@ -22,24 +34,26 @@ def write_audit(frame, folder, timing=None):
 
 @pytest.fixture
 def written(fits, folder, studies):
-    frame = pd.concat([fits(ntll=GAPS), fits("as-described", rows=("crabs",), ntll=GAPS)])
-    paths = write_audit(frame, folder, studies["timing"]())
+    frame = pd.concat([fits(ntll=GAPS, seeds=20), fits("as-described", rows=("crabs",), ntll=GAPS)])
+    paths = write_audit(frame, folder, studies["timing"](cells=20))
     return {path.name: path for path in paths}
 
 
 def test_one_line_a_claim_and_protocol(written):
     table = pd.read_csv(written["audit.csv"], keep_default_na=False)
-    assert list(table.columns) == "id paper protocol verdict effect interval test n note".split()
-    assert len(table) == 27 and not table.duplicated(["id", "protocol"]).any()
+    counts = ["yes", "no", "undecided", "no_data"]
+    assert list(table.columns) == ["id", "paper", "protocol", "verdict", *counts, *text.COLUMNS[-5:]]
+    assert table["id"].tolist()[::3] == ["QP10", *(f"QP{k}" for k in range(1, 10))]
+    assert len(table) == 30 and not table.duplicated(["id", "protocol"]).any()
     assert set(table["verdict"]) <= set(VERDICTS) and set(table["paper"]) == {"QP"}
     line = table[(table["id"] == "QP2") & (table["protocol"] == "as-released")].iloc[0]
     assert line["verdict"] == "holds" and float(line["effect"]) == pytest.approx(5e-4)
     low, high = map(float, line["interval"].strip("[]").split(","))
-    assert low < 5e-4 < high and line["n"] == 8
+    assert low < 5e-4 < high and line["n"] == 20
     assert "yes on 10 of 10 rows" in line["note"] and "equal hyperparameters: holds" in line["note"]
     missing = table[(table["id"] == "QP2") & (table["protocol"] == "corrected")].iloc[0]
-    assert (missing["verdict"], missing["effect"], missing["n"]) == ("not testable", "", 0)
-    assert "no data on 10" in missing["note"]
+    assert (missing["verdict"], missing["effect"], missing["n"]) == ("not enough run", "", 0)
+    assert "no data on 10" in missing["note"] and "rows 0 of 10, units 0 of 20" in missing["note"]
     times = table[(table["id"] == "QP8") & (table["protocol"] == "as-released")].iloc[0]
     assert times["verdict"] == "holds"
 
@@ -50,7 +64,7 @@ def test_every_line_behind_it(written):
     assert crabs["block"].tolist() == ["EP as reported", "equal hyperparameters"]
     assert crabs["effect"].tolist() == pytest.approx([5e-4, 4e-4])
     assert (crabs["general_low"] < crabs["effect"]).all() and (crabs["general_status"] == "yes").all()
-    assert (crabs["n"] == 8).all() and (crabs["n_folds"] == 80).all()
+    assert (crabs["n"] == 20).all() and (crabs["n_folds"] == 200).all()
 
 
 def test_the_text_leads_with_a_summary_of_every_claim(written):
@@ -58,16 +72,18 @@ def test_the_text_leads_with_a_summary_of_every_claim(written):
     head = page.split("\n## ")[0]
     assert len(head.splitlines()) < 40
     for name, claim in of_paper("QP").items():
-        assert name in CLAIMS and f"| {name} |" in head
+        assert name in CLAIMS and f"| {name:4} |" in head
         assert f"## {name}: {claim.title}" in page and claim.rule[:40] in page.replace("\n", " ")
-    assert "holds (10/10)" in head and "+0.500" in page
+    assert "holds (10 yes, 0 no, 0 undecided of 10)" in head and "+0.500" in page
     assert "nan" not in page and "\n\nA note.\n\n" in page.split("## QP8")[1].split("## QP9")[0]
 
 
 def test_the_text_says_which_rows_have_no_data(written):
     page = written["audit.md"].read_text(encoding="utf-8")
     described = page.split("### QP2, as-described")[1].split("###")[0]
-    assert "| Crabs |" not in described and "yes on 1 of 10 rows, no data on 9" in described
+    assert "yes on 1 of 10 rows, no data on 9; below what the rule asks for: rows 1 of 10, units 8 of 10" in (
+        " ".join(described.split())
+    )
     absent = " ".join(described.split("No data on ")[1].split())
     assert absent.startswith(
         "EP - QP, NTLL (0 complete seeds): IonoS, Cancer, Pima, Sonar, Glass, Wine1, Wine2, Wine3, Mining."
@@ -77,13 +93,15 @@ def test_the_text_says_which_rows_have_no_data(written):
     assert "**equal hyperparameters: holds**" in page
 
 
-def test_what_does_not_suffice_for_a_verdict_is_not_shown(fits, tmp_path):
-    """One row of nine: VB was run with EP, not with QP; another claim's rows beside the verdict stay."""
+def test_what_does_not_suffice_for_a_verdict_is_said(fits, tmp_path):
+    """One row of nine: VB was run with EP, not with QP."""
     frame = fits("corrected", methods=("ep", "vb"), rows=("sonar",), ntll={"vb": (0.02, 1e-3)})
     page = write_audit(frame, tmp_path)[-1].read_text(encoding="utf-8")
     section = " ".join(page.split("### QP4, corrected")[1].split("\n## ")[0].split())
-    assert section.startswith(": not testable **vb, NTLL: not testable**, yes on 0 of 9 rows, no data on 9;")
-    assert "worst off" not in section and "| Sonar" not in section and section.count("**") == 2
+    assert section.startswith(
+        ": not enough run **vb, NTLL: not enough run**, yes on 0 of 9 rows, no data on 9;"
+    )
+    assert "below what the rule asks for: rows 0 of 9, units 8 of 20" in section
     assert "No data on vb - EP, NTLL (0 complete seeds): IonoS, Pima, Crabs, Glass, Wine1," in section
     assert "No data on vb - QP, NTLL (0 complete seeds): IonoS, Pima, Crabs, Sonar, Glass," in section
     rows = pd.read_csv(tmp_path / "audit_rows.csv")
@@ -102,10 +120,10 @@ def test_lines_with_one_reason_are_one_sentence():
 @pytest.mark.parametrize(
     "statuses, expected",
     [
-        ("yes yes no", "holds in part (2/3)"),
-        ("undecided undecided", "does not hold (0 yes, 0 no, 2 undecided of 2)"),
-        ("yes no undecided", "does not hold (1 yes, 1 no, 1 undecided of 3)"),
-        ("yes yes undecided,no data", "not testable (2 yes, 0 no, 1 undecided, 1 no data of 4)"),
+        ("yes yes no", "holds in part (2 yes, 1 no, 0 undecided of 3)"),
+        ("undecided undecided", "undecided (0 yes, 0 no, 2 undecided of 2)"),
+        ("yes no undecided", "undecided (1 yes, 1 no, 1 undecided of 3)"),
+        ("yes yes undecided,no data", "undecided (2 yes, 0 no, 1 undecided, 1 no data of 4)"),
     ],
 )
 def test_the_summary_counts_undecided_rows_apart(statuses, expected):
@@ -116,12 +134,76 @@ def test_the_summary_counts_undecided_rows_apart(statuses, expected):
 
 
 def test_the_same_records_give_the_same_bytes(fits, written, studies, tmp_path):
-    frame = pd.concat([fits("as-described", rows=("crabs",), ntll=GAPS), fits(ntll=GAPS)])
-    again = write_audit(frame.sample(frac=1.0, random_state=3), tmp_path, studies["timing"]())
+    frame = pd.concat([fits("as-described", rows=("crabs",), ntll=GAPS), fits(ntll=GAPS, seeds=20)])
+    again = write_audit(frame.sample(frac=1.0, random_state=3), tmp_path, studies["timing"](cells=20))
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in written.values()]
 
 
 def test_studies_belong_to_their_protocol(fits, studies):
-    findings = judge(Evidence(fits(rows=("crabs",)), studies["timing"](protocol="corrected")))
-    verdicts = {finding.protocol: finding.verdict for finding in findings if finding.id == "QP8"}
-    assert verdicts == {"as-released": "not testable", "as-described": "not testable", "corrected": "holds"}
+    times = studies["timing"](protocol="corrected", cells=20)
+    findings = judge(Evidence(fits(rows=("crabs",)), times))
+    verdicts = {found.protocol: found.verdict for found in findings if found.id == "QP8"}
+    assert verdicts == {"as-released": NOT_RUN, "as-described": NOT_RUN, "corrected": HOLDS}
+
+
+# The rules of claims.yaml, as they are
+
+
+def of_claim(name, evidence):
+    """Protocol -> verdict on a claim."""
+    by_protocol = {protocol: evidence.fits[evidence.fits["protocol"] == protocol] for protocol in names()}
+    return {
+        protocol: finding(name, protocol, CLAIMS[name](fits, evidence, protocol)).verdict
+        for protocol, fits in by_protocol.items()
+    }
+
+
+ALL = {"ep": (5e-3, 1e-4), "ep-tune": (5e-3, 1e-4), "vb-joint": (5e-2, 1e-3), "vb": (5e-2, 1e-3)}
+
+
+@pytest.mark.parametrize("name", ["QP1", "QP2", "QP4", "QP5"])
+def test_one_row_decides_what_the_paper_says_of_every_one(fits, name):
+    gaps = {"ntll": ALL, "error": {"ep": (1e-4, 1e-5), "ep-tune": (1e-4, 1e-5)}}
+    frame = fits(seeds=20, **gaps)
+    assert of_claim(name, Evidence(frame))["as-released"] == HOLDS
+    ep = frame["method"].isin(["ep", "ep-tune"]) & (frame["dataset"] == "sonar")
+    frame.loc[ep, "test_error"] += 1e-2  # QP1
+    frame.loc[ep, "ntll"] += -1e-2 if name == "QP2" else 0.0
+    frame.loc[frame["method"].eq("vb-joint") & (frame["dataset"] == "sonar"), "ntll"] -= 0.2  # QP4
+    frame.loc[frame["method"].eq("qp") & (frame["dataset"] == "sonar"), "ratio_max"] = 1.1  # QP5
+    assert of_claim(name, Evidence(frame))["as-released"] == FAILS
+
+
+@pytest.mark.parametrize("name", ["QP1", "QP2", "QP3", "QP4", "QP5"])
+def test_below_twenty_seeds_nothing_is_decided_where_there_could_be_more(fits, name):
+    error = {"ep": (1e-4, 1e-5), "ep-tune": (1e-4, 1e-5)}
+    for seeds, protocol, enough in (
+        (19, "as-released", False),
+        (20, "as-released", True),
+        (9, "as-described", name == "QP4"),
+        (10, "as-described", True),
+    ):
+        frame = fits(protocol, seeds=seeds, ntll=ALL, error=error)
+        assert (of_claim(name, Evidence(frame))[protocol] == HOLDS) == enough, (seeds, protocol)
+    fewer = fits(seeds=20, ntll=ALL, error=error)
+    fewer = fewer[(fewer["dataset"] != "pima") | (fewer["seed"] < 19)]
+    assert of_claim(name, Evidence(fewer))["as-released"] == NOT_RUN
+
+
+def test_the_coal_series_is_asked_for_a_hundred_seeds(fits):
+    for seeds, verdict in ((99, NOT_RUN), (100, HOLDS)):
+        frame = fits(rows=("coal",), seeds=seeds, ntll=ALL)
+        assert of_claim("QP6", Evidence(frame))["as-released"] == verdict
+    frame.loc[frame["method"] == "qp", "ratio_max"] = 1.1
+    assert of_claim("QP6", Evidence(frame))["as-released"] == FAILS  # one part of three
+
+
+def test_lookup_tables_are_asked_for_folds_that_can_tell_on_both_rows(fits, studies):
+    for cells, verdict in ((20, UNDECIDED), (19, NOT_RUN)):
+        evidence = Evidence(fits(rows=("crabs",)), lookup_effect=studies["effect"](cells=cells))
+        assert of_claim("QP9", evidence)["as-described"] == verdict
+
+
+def test_what_was_changed_after_the_numbers_is_said():
+    changed = {name for name, claim in of_paper("QP").items() if claim.changed}
+    assert changed == {"QP1", "QP4", "QP5", "QP6", "QP8", "QP9"}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, SHOWN, UNTESTABLE
+from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NOT_RUN, SHOWN, UNDECIDED
 from papers.qp import claims as scores
 from papers.qp.published import ROWS
 
@@ -50,15 +50,21 @@ def test_the_most_dissimilar_error_is_the_worst(fits, sign):
 
 def test_errors_too_noisy_to_be_called_similar(fits):
     block = scores.similar_errors(fits(error={"ep": (0.0, 5e-3)}), "as-released")[0]
-    assert set(statuses(block).values()) == {"undecided"} and block.verdict == FAILS
+    assert set(statuses(block).values()) == {"undecided"} and block.verdict == UNDECIDED
 
 
-def test_the_margin_of_the_test_error_is_half_a_printed_digit(fits):
+def test_the_margin_of_the_test_error_passes_the_papers_own_table(fits):
+    """The paper calls its printed gaps similar; before rounding they may be larger by a tenth of a point."""
+    table = pd.read_csv(ROOT / "data" / "published" / "qp_table1.csv").set_index(["row", "metric"])
+    errors = table.xs("TE", level="metric").drop("Mining")
+    largest = (errors["EP"] - errors["QP"]).abs().max()
+    assert scores.SIMILAR.margin == pytest.approx((largest + 0.1) / 100)
+
     def verdict(gap):
         return scores.similar_errors(fits(error={"ep": (gap, 1e-6)}), "as-released")[0].verdict
 
-    assert verdict(4.9e-4) == verdict(-4.9e-4) == HOLDS
-    assert verdict(5.1e-4) == verdict(-5.1e-4) == FAILS
+    assert verdict(1.9e-3) == verdict(-1.9e-3) == HOLDS
+    assert verdict(2.1e-3) == verdict(-2.1e-3) == FAILS
 
 
 # QP2
@@ -86,7 +92,7 @@ def test_a_qp_higher_by_less_than_the_margin_is_not_above(fits):
 def test_ntll_too_noisy_to_exclude_the_margin_does_not_count(fits):
     gaps = {"ep": (3e-4, 1e-4)} | on("ep", list(ROWS)[:5], (0.0, 5e-3))
     block = scores.no_higher_ntll(fits(ntll=gaps), "as-released")[0]
-    assert list(block.rows().values()).count("undecided") == 5 and block.verdict == FAILS
+    assert list(block.rows().values()).count("undecided") == 5 and block.verdict == UNDECIDED
 
 
 def test_ntll_is_judged_at_both_tunings(fits):
@@ -177,7 +183,9 @@ def test_rows_where_qp_is_ep_are_counted_where_qp_uses_the_papers_table(fits, cl
 def test_worse_vb(fits, wrong, expected):
     names = [name for name in ROWS if name != "cancer"][:wrong]
     gaps = {"vb-joint": (1e-2, 1e-3), "vb": (-1e-2, 1e-3)} | on("vb-joint", names, (-1e-3, 1e-4))
-    blocks = scores.worse_vb(fits(ntll=gaps | on("vb-joint", ["cancer"], (-0.1, 1e-3))), "as-released")
+    gaps |= on("vb-joint", ["cancer"], (-0.1, 1e-3))
+    alike = dict.fromkeys(("vb-joint", "vb"), (0.0, 1e-5))
+    blocks = scores.worse_vb(fits(ntll=gaps, error=alike), "as-released")
     assert [block.name for block in blocks] == ["vb-joint, NTLL", "vb, NTLL", "vb-joint, TE", "vb, TE"]
     assert blocks[0].verdict == expected
     assert blocks[1].verdict == FAILS
@@ -201,9 +209,9 @@ def test_vb_is_the_converged_one_where_there_is_no_joint_search(fits):
 @pytest.mark.parametrize(
     "claim", [scores.similar_errors, scores.no_higher_ntll, scores.asterisks, scores.worse_vb]
 )
-def test_without_records_nothing_is_testable(fits, claim):
+def test_without_records_nothing_was_run(fits, claim):
     empty = fits().iloc[:0]
-    assert claim(empty, "corrected")[0].verdict == UNTESTABLE
+    assert claim(empty, "corrected")[0].verdict == NOT_RUN
     assert claim(empty, "corrected")[0].decisive is None
 
 
@@ -215,4 +223,4 @@ def test_a_new_data_set_is_less_certain(fits):
     block = scores.no_higher_ntll(frame[frame["dataset"] != "coal"], "as-released")[0]
     assert set(block.rows().values()) == {"yes", "no data"}
     assert set(block.rows(general=True).values()) == {"undecided", "no data"}
-    assert (block.verdict, block.general_verdict) == (IN_PART, FAILS)
+    assert (block.verdict, block.general_verdict) == (IN_PART, UNDECIDED)

@@ -104,6 +104,20 @@ def test_sonars_error_under_vb_joint_is_excepted(checked, published_csv):
     assert (line.verdict, line.ours) == ("excepted", 50.0)
 
 
+def test_vb_is_judged_as_the_released_code_scores_it(checked, published_csv):
+    """Where there is such a record; without exception for Sonar."""
+    published_csv.write_text(published_csv.read_text().replace("Wine2", "Sonar"))
+    cells = {("vb-joint", 0): (1.703, 2.0), ("vb-joint-released", 0): (1.9, 2.0)}
+    found = checked(cells)
+    assert verdict(found, "cell", "Mining", "TE", "vb-joint-released").verdict == "miss"
+    assert "vb-joint" not in set(found["method"])
+    sonar = verdict(
+        checked({("vb-joint-released", 0): (0.5, 0.69)}, dataset="sonar"),
+        *("cell", "Sonar", "TE", "vb-joint-released"),
+    )
+    assert (sonar.verdict, sonar.ours) == ("miss", 50.0)
+
+
 def test_files_say_what_misses_and_on_how_many_seeds(checked, tmp_path):
     found = checked({("ep", 0): (2.0, 1.6068), ("vb-joint", 0): (1.703, 2.0073)})
     text = fidelity.markdown(found)

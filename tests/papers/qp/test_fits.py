@@ -98,8 +98,10 @@ def test_job_runs_blocks_of_seeds_and_narrates(tmp_path, capsys):
     coal = data.load("coal")
     log = tmp_path / "log.txt"
     records = list(qp.narrate(qp.run_job(coal, "as-released", "vb-joint", range(2, 4)), log))
-    assert [(r["seed"], r["fold"]) for r in records] == [(2, 0), (3, 0)]
-    assert "coal as-released vb-joint seed 3: 0/1 fits converged" in log.read_text(encoding="utf-8")
+    assert [(r["method"], r["seed"]) for r in records] == [
+        (name, seed) for seed in (2, 3) for name in ("vb-joint", "vb-joint-released")
+    ]
+    assert "coal as-released vb-joint-released seed 3: 0/2 fits" in log.read_text(encoding="utf-8")
     assert "seed 2" in capsys.readouterr().err
 
 

@@ -45,6 +45,15 @@ def test_the_printed_vb_stands_beside_vb_joint_only(table):
     assert vb[["published_mean", "published_sd", "deviation_sd"]].isna().all()
 
 
+def test_the_papers_vb_is_scored_as_the_released_code_does_where_it_was(line, frame, published_csv):
+    joint = ["ep", "vb", "vb-joint", "vb-joint-released"]
+    assert [published.paper_methods(joint[:n])[2] for n in (2, 3, 4)] == joint[1:]
+    assert published.method_order(joint[::-1]) == ["ep", "vb-joint", "vb-joint-released", "vb"]
+    means = table1.means(frame([line(dataset="coal", method="vb-joint-released", test_error=1.862)]))
+    found = line_of(published.compare(means, published.read(published_csv)), "Mining", "TE", joint[-1])
+    assert (found["published_mean"], found["deviation_sd"]) == (170.3, pytest.approx(1.0))
+
+
 def test_a_published_sd_of_zero_gives_no_deviation(table):
     line = line_of(table, "Wine2", "TE", "ep")
     assert (line["published_mean"], line["published_sd"]) == (0.0, 0.0)

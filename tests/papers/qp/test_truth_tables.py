@@ -71,6 +71,7 @@ def test_the_numbers_of_a_line(records):
     assert qp.log_variance_rms == pytest.approx(-np.log(0.8))
     assert qp.log_variance_bias_se == qp.log_variance_noise == pytest.approx(0.01)
     assert (qp.closer_than_ep, qp.closer_low, qp.closer_high) == (0, 0, 0)
+    assert (qp.above_exact, qp.below_exact) == (0, 1)
     assert qp.excess_over_ep == pytest.approx(np.log(0.8) ** 2 - np.log(0.9) ** 2)
     assert qp.excess_se == pytest.approx(2 * np.log(0.9 / 0.8) * 0.01)
     assert qp.ntll_difference == pytest.approx(0.0) and qp.ntll_exact == pytest.approx(0.3)
@@ -103,6 +104,16 @@ def test_who_is_closer_is_decided_by_the_midpoint(exact, shares, expected):
     qp = table[(table.method == "qp") & (table.part == "test")].iloc[0]
     assert (qp.closer_than_ep, qp.closer_low, qp.closer_high) == shares
     assert truth.verdict(qp) == expected
+
+
+def test_latents_beyond_two_standard_errors_are_shown_to_be_on_a_side():
+    record = make_truth()
+    shifts = np.exp([0.021, 0.019])
+    record["methods"]["ep"]["test"]["variance"] = list([1.0, 4.0] * shifts)
+    record["methods"]["qp"]["test"]["variance"] = list([1.0, 4.0] / shifts)
+    table = truth.summary([record])
+    sides = table[table.part == "test"].set_index("method")[["above_exact", "below_exact"]]
+    assert sides.loc["ep"].tolist() == [0.5, 0.0] and sides.loc["qp"].tolist() == [0.0, 0.5]
 
 
 def test_a_method_above_ep_is_treated_alike():

@@ -1,0 +1,62 @@
+"""Records kept as a job makes them: a killed one goes on, and one that is asked for more makes only that.
+
+Beside the file of a job is another, with a line a record, written at once. Whoever makes the file again, or
+another of its folder, gets the records in these that the same code made; a line that a kill cut off is none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.evidence import store
+from papers.evidence.study import RUN
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Records = Iterable[dict[str, Any]]
+
+ENDING, OWN = ".jsonl.gz", ".kept"
+
+
+def place(path: str | Path) -> Path:
+    """Where the records of a job's file are kept."""
+    return Path(path).with_name(Path(path).name.removesuffix(ENDING) + OWN)
+
+
+def before(path: str | Path, source: str) -> list[dict[str, Any]]:
+    """Records that are kept in the folder of a job's file and were made by the code with this hash."""
+    lines = (line for kept in sorted(place(path).parent.glob(f"*{OWN}")) for line in _lines(kept))
+    return [record for record in map(json.loads, lines) if record[RUN]["source"] == source]
+
+
+def _lines(path: Path) -> list[str]:
+    """Whole lines of a file; none if there is none."""
+    return path.read_text(encoding="ascii").split("\n")[:-1] if path.is_file() else []
+
+
+def noted(path: str | Path, records: Records, stamp: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """The records, stamped; those that have no stamp yet are written down before the next is made.
+
+    Parameters
+    ----------
+    path : str or Path
+        The job's file.
+    records : iterable of dict
+        With a ``run`` if they are of `before`.
+    stamp : dict
+        Of those without; its ``source`` is the hash of the code.
+    """
+    whole = [line for line in _lines(place(path)) if json.loads(line)[RUN]["source"] == stamp["source"]]
+    store.write_text(place(path), "".join(f"{line}\n" for line in whole))
+    with open(place(path), "a", encoding="ascii", buffering=1) as file:
+        for record in records:
+            if RUN in record:
+                yield record
+            else:
+                stamped = {**record, RUN: stamp}
+                file.write(f"{json.dumps(stamped, allow_nan=False)}\n")
+                yield stamped
