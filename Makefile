@@ -52,7 +52,7 @@ paper: setup ## all rows, all protocols (many core-hours, restartable)
 records: setup ## fold new fits (data/fits) into the committed records (results/)
 	$(BIN)/python -m papers records
 
-tables: setup ## every table and figure from the committed records, in seconds, without fitting
+tables: setup ## every table and figure from the committed records, in a minute or two, without fitting
 	$(BIN)/python -m papers tables --documents
 
 report: setup ## everything committed as one HTML page, report/tilted.html, that opens offline

@@ -17,7 +17,7 @@ import numpy as np
 
 from papers.evidence.grid import grid
 from papers.evidence.store import write_text
-from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, MISSING, NO, SHOWN, UNDECIDED, YES
+from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, MISSING, NO, SHOWN, UNDECIDED, YES, verdict
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -48,8 +48,9 @@ Zaffalon and Ruggeri, ICML 2014; the library baycomp) says how probable it is th
 below, within or above a region of practical equivalence, which is ± the margin of the audit. For the claim
 where that is at least 95 % probable, against it where its contrary is, undecided otherwise. Comparisons of
 fewer than five rows are left out: the test's prior is half a row. It uses the effect of a row and not how
-certain that is, and knows no claims that say "every"; the audit does neither. Both are about the rows that
-were run."""
+certain that is, and knows no claims that say "every"; the audit does both. Both are about the rows that
+were run. "Audit" is the audit's step from rows to a verdict, on these lines alone; where that is "holds in
+part" it is read as for the claim."""
 
 
 class Reading(NamedTuple):
@@ -90,11 +91,10 @@ def probabilities(effects: ArrayLike, margin: float) -> tuple[float, float, floa
 def readings(findings: Iterable[Finding]) -> list[Reading]:
     """Every comparison of enough rows by both readings."""
     return [
-        reading
+        _read(finding, block, lines)
         for finding in findings
         for block in finding.blocks
         for lines in _comparisons(block)
-        if (reading := _read(finding, block, lines)) is not None
     ]
 
 
@@ -129,16 +129,15 @@ def _comparisons(block: Block) -> list[list[Line]]:
     return [lines for lines in by_quantity.values() if len(lines) >= FEWEST_ROWS]
 
 
-def _read(finding: Finding, block: Block, lines: Sequence[Line]) -> Reading | None:
-    if block.verdict not in READ:
-        return None
-    margin = max(line.margin for line in lines)
-    regions = probabilities([line.effect for line in lines], margin)
+def _read(finding: Finding, block: Block, lines: Sequence[Line]) -> Reading:
+    judged = verdict((line.sample.status for line in lines), block.universal)
+    (margin,) = {line.margin for line in lines}
+    regions = probabilities([line.effect - line.offset for line in lines], margin)
     supporting = sum(p for p, counts in zip(regions, SUPPORTING[lines[0].says], strict=True) if counts)
     status = YES if supporting >= SURE else NO if supporting <= 1.0 - SURE else UNDECIDED
     name = f"{block.name}: {lines[0].quantity}"
     where = finding.id, finding.protocol, name
-    return Reading(*where, len(lines), margin, *regions, status, block.verdict)
+    return Reading(*where, len(lines), margin, *regions, status, judged)
 
 
 def _table(every: Sequence[Reading]) -> list[str]:

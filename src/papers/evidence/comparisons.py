@@ -27,7 +27,7 @@ import numpy as np
 from papers.evidence import statistics
 from papers.evidence.grid import counted
 from papers.evidence.statistics import ALPHA, Estimate
-from papers.evidence.verdicts import MISSING, NO, SHOWN, UNDECIDED, YES, Inference, Line
+from papers.evidence.verdicts import MISSING, NO, SHOWN, STRONGEST, UNDECIDED, YES, Inference, Line
 
 
 class Score(NamedTuple):
@@ -216,11 +216,9 @@ def _line(draft: Draft, sample: Inference, general: Inference) -> Line:
         p_signed_rank=statistics.p_signed_rank(draft.sample),
         note="; ".join(filter(None, [draft.note, refused])),
         margin=draft.margin,
+        offset=draft.offset,
         says=draft.judge.__name__,
     )
-
-
-ORDER = (NO, MISSING, UNDECIDED, YES)
 
 
 @dataclass(frozen=True)
@@ -238,7 +236,7 @@ class Group:
         chosen = min(self.lines, key=self._place)
         general = chosen.general
         if self.every:
-            worst = min((line.general.status for line in self.lines), key=ORDER.index)
+            worst = min((line.general.status for line in self.lines), key=STRONGEST.index)
             general = replace(general, status=worst)
         count = f"{'worst' if self.every else 'largest'} of {len(self.lines)}"
         note = "; ".join(filter(None, [chosen.note, count if len(self.lines) > 1 else ""]))
@@ -246,4 +244,4 @@ class Group:
 
     def _place(self, line: Line) -> tuple[float, ...]:
         effect = -math.inf if math.isnan(line.effect) else line.effect
-        return (ORDER.index(line.sample.status), effect) if self.every else (-effect,)
+        return (STRONGEST.index(line.sample.status), effect) if self.every else (-effect,)

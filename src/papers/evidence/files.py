@@ -81,7 +81,7 @@ def finished(folder: str | Path) -> None:
             pass
 
 
-def replace_all(folder: str | Path, contents: Mapping[str, bytes]) -> None:
+def replace_all(folder: str | Path, contents: Mapping[str, bytes | None]) -> None:
     """Replace several files of a folder: all of them, or, if this process ends before it could, none.
 
     Call it in a block of `alone`.
@@ -90,14 +90,16 @@ def replace_all(folder: str | Path, contents: Mapping[str, bytes]) -> None:
     ----------
     folder : str or Path
     contents : mapping
-        Path below the folder -> content.
+        Path below the folder -> content, or None to remove the file, which need not exist.
     """
     folder = Path(folder)
     filling = folder / f"{JOURNAL}.{uuid.uuid4().hex}.tmp"
     filling.mkdir()
-    for number, content in enumerate(contents.values()):
+    placed = {name: content for name, content in contents.items() if content is not None}
+    removed = [name for name, content in contents.items() if content is None]
+    for number, content in enumerate(placed.values()):
         _write(filling / str(number), content)
-    _write(filling / "names", json.dumps(list(contents)).encode("utf-8"))
+    _write(filling / "names", json.dumps([list(placed), removed]).encode("utf-8"))
     _flush(filling)
     os.rename(filling, folder / JOURNAL)  # from here on it will be done
     _finish(folder)
@@ -111,12 +113,14 @@ def _finish(folder: Path) -> None:
         return
     _flush(folder)
     listed = journal / "names"
-    names = json.loads(listed.read_text(encoding="utf-8")) if listed.exists() else []
-    for number, name in enumerate(names):
+    placed, removed = json.loads(listed.read_text(encoding="utf-8")) if listed.exists() else ([], [])
+    for number, name in enumerate(placed):
         if (journal / str(number)).exists():  # else it is in place already
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             os.replace(journal / str(number), folder / name)
             _flush((folder / name).parent)
+    for name in removed:
+        (folder / name).unlink(missing_ok=True)
     listed.unlink(missing_ok=True)
     journal.rmdir()
 

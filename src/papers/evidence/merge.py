@@ -26,7 +26,7 @@ Unit = tuple["Any", ...]
 
 
 class Change(NamedTuple):
-    """What folding new lines into a record did, in its units, and a note."""
+    """What folding new lines into a record did, in its units, and a note; what is the same is kept."""
 
     added: int
     replaced: int
@@ -119,9 +119,10 @@ def merge(
     stays = [unit in again or unit in outdated or (keep and unit not in wins) for unit in units]
     kept = _lines(had, stays)
     merged = pd.concat([kept, *parts] if len(kept) else parts or [kept], ignore_index=True)
-    replaced = len(wins.keys() & run_of.keys())
+    here = wins.keys() & run_of.keys()
     left = len(run_of.keys() - wins.keys()) if keep else len(outdated)
-    return merged, fresh, Change(len(wins) - replaced, replaced, left, len(outdated))
+    change = Change(len(wins) - len(here), len(here) - len(again), left + len(again), len(outdated))
+    return merged, fresh, change
 
 
 def _unchanged(

@@ -167,9 +167,10 @@ def save(
     _write(folder, sums(folder), contents)
 
 
-def _write(folder: str | Path, listed: Mapping[str, str], contents: Mapping[str, bytes]) -> None:
-    """Write files below a folder, and the sums of these beside those that are listed already."""
-    summed = {**listed, **{name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}}
+def _write(folder: str | Path, listed: Mapping[str, str], contents: Mapping[str, bytes | None]) -> None:
+    """Write or remove (None) files below a folder, and the sums of these beside those that are listed."""
+    there = {name: data for name, data in contents.items() if data is not None}
+    summed = {**listed, **{name: hashlib.sha256(data).hexdigest() for name, data in there.items()}}
     lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(summed.items()))
     files.replace_all(folder, {**contents, SUMS: lines.encode("utf-8")})
 
@@ -178,11 +179,9 @@ def forget(folder: str | Path, names: Iterable[str]) -> None:
     """Remove files below a folder, their sums and their runs, so that they begin anew; none need exist."""
     gone = set(names)
     with files.alone(folder):
-        for name in gone:
-            Path(folder, name).unlink(missing_ok=True)
         known = [run for run in read_runs(folder).values() if run.study not in gone]
         listed = {name: digest for name, digest in sums(folder).items() if name not in gone}
-        _write(folder, listed, {runs.FILE: runs.encode(known)})
+        _write(folder, listed, {runs.FILE: runs.encode(known), **dict.fromkeys(gone)})
 
 
 def _account(listed: dict[str, Run], known: Mapping[str, Run], study: Study, frame: pd.DataFrame) -> None:

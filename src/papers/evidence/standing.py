@@ -110,16 +110,16 @@ def _group(
     made = tuple(sorted({known[run].date for run in lines.index}))
     checked = tuple(sorted({f"{c.date}, commit {c.commit or 'unknown'}" for c in by_group.get(name, [])}))
     return Group(
-        study.file,
-        name,
-        len(frame),
-        verdicts.count(PASSED),
-        scratch,
-        verdicts.count(DIFFERS),
-        verdicts.count(REPORTED),
-        stale,
-        made,
-        checked,
+        study=study.file,
+        name=name,
+        fits=len(frame),
+        good=verdicts.count(PASSED),
+        scratch=scratch,
+        differing=verdicts.count(DIFFERS),
+        chaotic=verdicts.count(REPORTED),
+        stale=stale,
+        made=made,
+        checked=checked,
     )
 
 

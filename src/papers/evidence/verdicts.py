@@ -28,7 +28,7 @@ YES, NO, UNDECIDED, MISSING, SHOWN = "yes", "no", "undecided", "no data", "shown
 HOLDS, IN_PART, FAILS = "holds", "holds in part", "does not hold"
 NOT_RUN, UNTESTABLE = "not enough run", "not testable"
 VERDICTS = (HOLDS, IN_PART, UNDECIDED, FAILS, NOT_RUN, UNTESTABLE)
-_STRONGEST = (NO, MISSING, UNDECIDED, YES)
+STRONGEST = (NO, MISSING, UNDECIDED, YES)
 
 
 def verdict(statuses: Iterable[str], universal: bool = False) -> str:
@@ -79,6 +79,8 @@ class Line:
     note : str
     margin : float
         The smallest effect that matters.
+    offset : float
+        In ``effect`` and not in what is compared: a share is tested as its excess over one half.
     says : str
         Which rule of `papers.evidence.comparisons` judged it, such as ``higher``.
     """
@@ -96,6 +98,7 @@ class Line:
     p_signed_rank: float = math.nan
     note: str = ""
     margin: float = math.nan
+    offset: float = 0.0
     says: str = ""
 
 
@@ -142,7 +145,7 @@ class Block:
             status = (line.general if general else line.sample).status
             if line.sample.status != SHOWN:
                 statuses.setdefault(line.row, []).append(status)
-        return {row: min(several, key=_STRONGEST.index) for row, several in statuses.items()}
+        return {row: min(several, key=STRONGEST.index) for row, several in statuses.items()}
 
     @property
     def coverage(self) -> dict[str, int]:

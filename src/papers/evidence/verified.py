@@ -39,8 +39,8 @@ class Outcome(NamedTuple):
     passed : str
         One of `VERDICTS`.
     difference : float
-        Largest absolute difference of the recorded numbers, in the units that the study states; NaN for a
-        failed fit.
+        Largest difference of the recorded numbers, as the study's own way to make a line again counts it
+        (absolute, or relative to 1 or the larger recorded number); NaN for a failed fit.
     gain : float
         Today's evidence, or what was maximised, minus the recorded, nats; NaN where there is none.
     note : str

@@ -103,6 +103,8 @@ def sample(
     """
     for column, values in selection.wanted.items():
         frame = frame[frame[column].astype(str).isin(values)] if column in frame else frame[:0]
+    if frame.empty:
+        return frame.assign(scratch=False)
     names = [*study.group, *(["outcome"] if "outcome" in frame else [])]
     drawn, scratch = [], set()
     for _, lines in frame.groupby(names, sort=False) if names else [((), frame)]:

@@ -1,5 +1,7 @@
 """The Bayesian reading of comparisons across rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -68,3 +70,28 @@ def test_too_few_rows_are_left_out_and_differences_come_first():
     assert [reading.bayesian for reading in every] == [YES, UNDECIDED]
     assert [reading.audit for reading in every] == ["holds", "holds in part"]
     assert "differ: 1 of 2 comparisons" in page and page.count("| QP2") == 3
+
+
+def test_a_share_is_compared_by_its_excess_over_one_half():
+    units = np.linspace(-1e-5, 1e-5, 9)
+    drafts = [
+        Draft(f"row {k}", "won", "share", 0.3 + units, 0.3 + units, M, comparisons.higher, offset=0.5)
+        for k in range(6)
+    ]
+    lines = tuple(comparisons.tested(drafts))
+    assert lines[0].effect == pytest.approx(0.8)
+    (reading,) = read(Block("won", "t", lines, float))
+    assert reading.above > 0.95
+    small = [replace(draft, sample=draft.sample - 0.3, general=draft.sample - 0.3) for draft in drafts]
+    (reading,) = read(Block("won", "t", tuple(comparisons.tested(small)), float))
+    assert reading.within > 0.95
+
+
+def test_the_audit_beside_is_of_the_same_lines():
+    against = block([5 * M] * 6)
+    units = -5 * M + 1e-5 * np.arange(9)
+    other = [Draft("row 0", "VB - EP", "nats", units, units, M, comparisons.higher)]
+    mixed = replace(against, lines=(*against.lines, *comparisons.tested(other)), universal=True)
+    assert mixed.verdict == "does not hold"
+    (reading,) = read(mixed)
+    assert reading.audit == "holds"

@@ -1,0 +1,44 @@
+"""Shares and counts in the documents about results are computed from records, or allowed here."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from papers.__main__ import DOCUMENTS
+from papers.evidence.excerpt import NUMBER, SECTION
+
+ROOT = Path(__file__).resolve().parents[2]
+TYPED = re.compile(r"\b\d[\d,.]* of (?:the |their |these )?\d[\d,]*\b|\b\d[\d.]*(?: to \d[\d.]*)? ?%")
+FENCE = re.compile(r"```.*?```|^\|.*?$|`[^`]*`|\]\([^)]*\)", re.S | re.M)
+ALLOWED = {
+    "more than 90 %": "the paper's claim QP3",
+    "below 90 %": "the same",
+    "90 % to train": "a choice of the paper",
+    "within 0.1 standard deviations and 15 %": "margins of PESC1",
+    "95 % quantile": "a choice of the figures",
+    "337.4 is 24 %": "arithmetic on printed numbers",
+    "needs 51 %": "the same",
+}
+
+
+def typed(text):
+    """Shares and counts that stand in prose as they were typed."""
+    prose = FENCE.sub(" ", NUMBER.sub(" ", SECTION.sub(" ", text)))
+    prose = " ".join(prose.split())
+    for words in ALLOWED:
+        prose = prose.replace(words, " ")
+    return [prose[max(0, m.start() - 40) : m.end() + 20] for m in TYPED.finditer(prose)]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_no_share_or_count_is_typed(name):
+    assert typed((ROOT / name).read_text(encoding="utf-8")) == []
+
+
+def test_typed_ones_are_seen():
+    assert len(typed("It was 12 of 6,089 points, or 0.2 % of them, in 5 to 7 % of folds.")) == 3
+    made = (
+        "Of <!-- n: a.csv | x == 1 | count -->12<!-- --> of <!-- n: a.csv | | count -->20<!-- --> it is so."
+    )
+    assert typed(made + "\n\n| 12 of 20 |\n\n`3 of 4`, more than 90 % in the paper.") == []
