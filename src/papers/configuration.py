@@ -33,7 +33,9 @@ MOST = 100_000
 TARGETS = {
     "pep": ("regression_records", "toy_record", "classification_records"),
     "digits": ("mnist_record",),
-    "relaxed": tuple(f"relaxed_{name}_record" for name in ("fits", "choices", "points", "exact", "boundary")),
+    "relaxed": tuple(
+        f"relaxed_{name}_record" for name in ("fits", "choices", "points", "epsilons", "exact", "boundary")
+    ),
     "pesc": ("pesc_accuracy_record", "pesc_searches_record"),
 }
 """Target -> records of a part of a configuration that may be asked for alone."""

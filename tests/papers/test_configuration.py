@@ -148,6 +148,7 @@ def test_grids_of_power_ep():
     assert two.parameters["grid"]["protocol"] == "as-described"
     assert classes[5].files == {"data": "data/standard/classification/corrected/crabs.h5"}
     assert classes[5].parameters["grid"]["protocol"] == "corrected"
+    assert classes[0].choices == {} and set(classes[5].choices) == {"search"} and two.choices == {}
     targets = configuration.TARGETS["pep"]
     assert found.files(*targets) == ["pep/regression.csv.gz", "pep/toy.csv", "pep/classification.csv.gz"]
     assert found.tables == [f"pep{name}" for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")] + [
@@ -220,7 +221,7 @@ COUNTS = {
     "preview": "fit 16, lookup 1, regressions 1, classifications 1, relaxed_points 1, pesc_accuracy 4, "
     "pesc_searches 2",
     "paper": "fit 371, lookup 1, truth 10, regressions 635, classifications 188, toy_regressions 3, "
-    "mnist 30, relaxed_choices 17, relaxed_fits 54, relaxed_own 8, relaxed_points 10, relaxed_picture 4, "
+    "mnist 30, relaxed_choices 17, relaxed_fits 54, relaxed_own 8, relaxed_points 12, relaxed_picture 4, "
     "pesc_accuracy 4, pesc_searches 20",
     "pep-middle": "regressions 48, classifications 52, toy_regressions 3, mnist 12",
     "pep-converged": "regressions 220",

@@ -121,7 +121,7 @@ def _note(finding: Finding) -> str:
         parts.append(f"numbers of the worst row, {line.row} ({line.quantity}, {line.unit})")
     parts += [block.remark] if block.remark else []
     parts += [f"generalising: {block.general_verdict}"] if block.has_general else []
-    parts += [f"{other.name}: {other.verdict}" for other in finding.blocks[1:]]
+    parts += [f"{other.name}: {other.verdict}" for other in finding.blocks[1:] if other.rows()]
     return "; ".join(parts)
 
 
@@ -247,7 +247,8 @@ def _absent(lines: Iterable[Line]) -> Iterable[str]:
 def _paragraph(block: Block) -> str:
     line = block.decisive
     name = block.name.replace("*", r"\*")  # x* is no emphasis
-    parts = [f"**{name}: {block.verdict}**, {_counts(block)}", *_why_not(block)]
+    judged = f"**{name}: {block.verdict}**, {_counts(block)}" if block.rows() else f"**{name}**, shown only"
+    parts = [judged, *_why_not(block)]
     if line is not None:
         numbers = f"{_number(line.effect, line.unit)} {_interval(line.sample, line)} {UNITS[line.unit][1]}"
         parts.append(f"worst off on {line.row}: {line.quantity}, {numbers.rstrip()}")

@@ -16,7 +16,8 @@ from papers.evidence import claims
 from papers.evidence.comparisons import Score
 from papers.evidence.grid import counted
 from papers.evidence.spans import spans
-from papers.pep.regression import DEFAULT, DESCRIBED, FAILED, FULL, OK, STOPPED, SYNTHETIC
+from papers.pep.made_up import SYNTHETIC
+from papers.pep.regression import DEFAULT, DESCRIBED, FAILED, FULL, OK, STOPPED
 
 if TYPE_CHECKING:
     import pandas as pd

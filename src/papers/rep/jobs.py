@@ -145,7 +145,7 @@ def choices(
 
 
 def _points(part: Config) -> Iterator[Job]:
-    """Sets of five points, the first block with the base set."""
+    """Sets of five points, the first block with the base set; the base set at other error rates."""
     wanted = part.get("points", {"sets": 0, "block": 1})
     for first, last in blocks(wanted["sets"], wanted["block"]):
         yield Job(
@@ -158,11 +158,26 @@ def _points(part: Config) -> Iterator[Job]:
             part="REP points",
             fits=last - first + 1,
         )
+    for epsilon in wanted.get("epsilons", []):
+        yield Job(
+            f"{FOLDER}/epsilons/{epsilon:g}.jsonl.gz",
+            "relaxed_points",
+            f"{__name__}:epsilons",
+            {"epsilon": float(epsilon)},
+            (POINTS,),
+            record="relaxed_epsilons_record",
+            part="REP points",
+        )
 
 
 def points(first: int, last: int, log: str) -> Iterator[dict[str, Any]]:
     """Lines of a block of sets; the base set, -1, comes with set 0."""
     return import_module(POINTS).study(range(first if first else -1, last + 1))
+
+
+def epsilons(epsilon: float, log: str) -> Iterator[dict[str, Any]]:
+    """Lines of the base set under a likelihood of another error rate."""
+    return import_module(POINTS).at_epsilon(epsilon)
 
 
 def _picture(kind: str, flips: float, effort: Config) -> Job:
@@ -193,7 +208,7 @@ def records(config: Config) -> list[Record]:
         f"{RECORDS}:fold_fits",
         (RECORDS,),
     )
-    return [fits, *(_record(kind) for kind in ("choices", "points", *PICTURES))]
+    return [fits, *(_record(kind) for kind in ("choices", "points", "epsilons", *PICTURES))]
 
 
 def _record(kind: str) -> Record:

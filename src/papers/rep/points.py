@@ -53,8 +53,9 @@ PENALTIES = tuple(float(f"{10.0 ** (step / 4):.3g}") for step in range(-12, 9))
 """From 0.001 to 100, four a decade."""
 
 EXACT, PRINTED_PEP = "exact", "pep-as-described"
+BASE_SET = -1
 COLUMNS = tuple("set method value outcome sweeps mean_error covariance_error mean_0 mean_1 seconds".split())
-"""``set`` is -1 for the base set; ``mean_0``, ``mean_1``: posterior means of the weights."""
+"""``set`` is `BASE_SET` for the base set; ``mean_0``, ``mean_1``: posterior means of the weights."""
 
 
 def points(seed: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -94,10 +95,16 @@ def study(numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
             yield line_of(number, method, value)
 
 
-def line_of(number: int, method: str, value: float) -> dict[str, Any]:
+def at_epsilon(epsilon: float) -> Iterator[dict[str, Any]]:
+    """The same lines of the base set under a likelihood of another error rate, with ``epsilon``."""
+    for method, value in ((EXACT, 1.0), *candidates()):
+        yield {"epsilon": epsilon, **line_of(BASE_SET, method, value, epsilon)}
+
+
+def line_of(number: int, method: str, value: float, epsilon: float = EPS) -> dict[str, Any]:
     """The line of one method, or of the exact posterior, on one set."""
     X, y = points(None if number < 0 else number)
-    likelihood, truth = NoisyStep(EPS), _exact(number)
+    likelihood, truth = NoisyStep(epsilon), _exact(number, epsilon)
     outcome, sweeps, seconds = CONVERGED, 0, 0.0
     mean, covariance = truth.mean, truth.covariance
     if method != EXACT:
@@ -114,9 +121,9 @@ def line_of(number: int, method: str, value: float) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _exact(number: int) -> exact.Weights:
+def _exact(number: int, epsilon: float) -> exact.Weights:
     X, y = points(None if number < 0 else number)
-    return exact.sectors(X, y, NoisyStep(EPS))
+    return exact.sectors(X, y, NoisyStep(epsilon))
 
 
 def _run(method: str, problem: Problem, value: float) -> Outcome:

@@ -2,7 +2,8 @@
 
 `FITS`: one method on one split: score of the test part, outcome, and ``chosen_on``, the split whose training
 part chose the parameters. `CURVES`: change of the weights sweep by sweep, of fits on the made-up set.
-`CHOICES`: cross-validated scores of every lengthscale and parameter. `POINTS`: errors on sets of five points.
+`CHOICES`: cross-validated scores of every lengthscale and parameter. `POINTS`: errors on sets of five points;
+`EPSILONS`: on the base set under likelihoods of other error rates.
 `EXACT`: methods beside the exact posterior of 400 points. `BOUNDARY`: predictive probabilities on a grid.
 """
 
@@ -41,6 +42,10 @@ def _fit_rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
         (frame["error"].isna() != failed, "scores do not agree with the outcome"),
         (~frame["error"].isna() & ~frame["error"].between(0, 1), "error is no share"),
     )
+
+
+def _point_rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
+    return ((~frame["outcome"].isin(OUTCOMES), "unknown outcome"),)
 
 
 FITS = Study(
@@ -83,6 +88,18 @@ POINTS = Study(
     ("method", "outcome"),
     order=("set", "method", "value"),
     group=("method",),
+    rules=_point_rules,
+    again=rerun.again_points,
+)
+EPSILONS = Study(
+    "rep/epsilons.csv.gz",
+    ("epsilon", *POINTS.columns),
+    ("epsilon", *POINTS.key),
+    {"epsilon": EXACTLY, **POINTS.digits},
+    POINTS.text,
+    order=("epsilon", *POINTS.order),
+    group=("epsilon",),
+    rules=_point_rules,
     again=rerun.again_points,
 )
 EXACT = Study(
@@ -105,7 +122,7 @@ BOUNDARY = Study(
     group=("flips", "method"),
     again=rerun.again_boundary,
 )
-STUDIES = (FITS, CURVES, CHOICES, POINTS, EXACT, BOUNDARY)
+STUDIES = (FITS, CURVES, CHOICES, POINTS, EPSILONS, EXACT, BOUNDARY)
 
 
 def fold_fits(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change]:

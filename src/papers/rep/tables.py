@@ -13,9 +13,10 @@ from papers.evidence.store import write_text
 from papers.rep.claims import EP, NAMES, SPAM, UCI, once
 from papers.rep.fits import BLOBS, FAILED
 from papers.rep.methods import METHODS
+from papers.rep.points import BASE_SET, EPS
 from papers.rep.points import EXACT as TRUTH
-from papers.rep.points_claims import ERRORS
-from papers.rep.records import CHOICES, EXACT, FITS, POINTS
+from papers.rep.points_claims import ERRORS, MARGIN, PEPS
+from papers.rep.records import CHOICES, EPSILONS, EXACT, FITS, POINTS
 from tilted.inference.textbook import CONVERGED, DIVERGED, UNSETTLED
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ test errors is that choice; the folds are few, and one label more or less is no 
 
 
 POINTS_HEADER = ("Method", "c or u", "Conv.", "Div.", "Uns.", "Mean", "Cov.", "Base: mean", "cov.", "outcome")
+RATES_HEADER = ("ε", "Method", "Nearer at", "Best c or u", "Mean / EP's", "Cov. / EP's", "Outcome")
+RATES = f"""\
+The base set under likelihoods of several error rates ε: 0.2, as in the paper, and those of which it says the
+same. Nearer at: values of c or u at which both errors are below EP's by more than {100 * MARGIN:g} %; both at
+the value where they are smallest together, which no user could choose, divided by EP's."""
 BESIDE = """\
 Root mean square errors of the latents at 400 training points, means in exact standard deviations and log
 variances; percent of the means with the wrong sign; what the mean's error would be of an exact method
@@ -138,6 +144,7 @@ def markdown(frames: Mapping[Study, pd.DataFrame], provenance: list[str]) -> str
         ("Test errors", _errors(fits)),
         ("All methods at EP's lengthscale", _alike(frames[CHOICES], once(fits))),
         ("Five points", _points(frames[POINTS])),
+        ("Five points at other error rates", _rates(frames[POINTS], frames[EPSILONS])),
         ("Beside the exact posterior", _exact(frames[EXACT])),
         ("Parameters chosen once, or on every split", _own(fits)),
         ("Failures", [] if fits.empty else items(_failures(fits))),
@@ -193,6 +200,28 @@ def _points(table: pd.DataFrame) -> list[str]:
         "(geometric means) and on the base set."
     )
     return [*_wrapped(intro), "", *grid(POINTS_HEADER, "lrrrrrrrrl", rows)]
+
+
+def _rates(of_sets: pd.DataFrame, others: pd.DataFrame) -> list[str]:
+    """Errors of the base set relative to EP's, at every error rate of the likelihood."""
+    import pandas as pd
+
+    if others.empty:
+        return []
+    base = of_sets[of_sets["set"] == BASE_SET].assign(epsilon=EPS)
+    rows = []
+    for epsilon, table in pd.concat([base, others]).groupby("epsilon"):
+        ep = table[table["method"] == EP].iloc[0]
+        whole = table["method"].isin(PEPS) & (table["value"] == 1.0)  # EP again
+        tried = table[~table["method"].isin((TRUTH, EP)) & ~whole].reset_index(drop=True)
+        for method, lines in tried.groupby("method", sort=False):
+            logs = np.log(lines[list(ERRORS)] / ep[list(ERRORS)].astype(float))
+            best = logs.sum(axis=1).idxmin()
+            ratios = (f"{ratio:.2f}" for ratio in np.exp(logs.loc[best]))
+            nearer = f"{int((logs < -MARGIN).all(axis=1).sum())} of {len(lines)}"
+            where = f"{lines['value'][best]:g}", *ratios, lines["outcome"][best]
+            rows.append((f"{epsilon:g}", method, nearer, *where))
+    return [*RATES.splitlines(), "", *grid(RATES_HEADER, "llrrrrl", rows)]
 
 
 def _exact(table: pd.DataFrame) -> list[str]:

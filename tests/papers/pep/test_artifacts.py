@@ -43,14 +43,16 @@ def toy_lines():
 
 
 @pytest.fixture(scope="module")
-def written(frame, put, tmp_path_factory):
+def written(frame, fits, put, tmp_path_factory):
+    """Of regressions as described; beside them are some of the other protocol, with other scores."""
     tmp_path = tmp_path_factory.mktemp("pep")
-    put(tmp_path / "results", REGRESSION, frame)
+    others = fits(lambda *cell: (0.9, 0.9, 900.0), protocol="converged")
+    put(tmp_path / "results", REGRESSION, pd.concat([frame, others], ignore_index=True))
     put(tmp_path / "results", TOY, toy_lines())
     return artifacts.write(tmp_path / "results", tmp_path / "tables", tmp_path / "figures", DATA), tmp_path
 
 
-def test_every_file_is_written_and_every_figure_has_a_caption(written):
+def test_every_file_is_written_and_every_figure_has_a_caption(written, frame):
     found, folder = written
     names = {path.name for path in (folder / "tables").iterdir()}
     assert names == {"pep.md", "pep_wins.csv", "pep_ranks.csv", "pep_means.csv"}
@@ -62,6 +64,7 @@ def test_every_file_is_written_and_every_figure_has_a_caption(written):
         ["NEVER SAMPLED", study.file] for study in (REGRESSION, TOY)
     ]
     page = (folder / "tables" / "pep.md").read_text(encoding="utf-8")
+    assert f"{len(frame)} lines made" in page
     assert page.index("## Fits that failed") < page.index(f"## {toy.HEADING}") and "\n\n\n" not in page
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from papers.evidence import audit
 from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NOT_RUN, UNDECIDED, finding
 from papers.rep import claims, points_claims
 from papers.rep.claims import CORRECTED, DESCRIBED, OF_FITS, PROTOCOLS
@@ -165,6 +166,11 @@ def test_convergence_holds_where_rep_always_does_and_the_others_do_not():
 )
 def test_each_part_of_the_convergence_claim_can_fail(change, expected):
     assert verdict("REP3", converging(**change)) == expected
+
+
+def test_what_is_shown_only_has_no_verdict():
+    text = audit.markdown([audit.Chapter("REP", [judged("REP3", converging())])])
+    assert "**damped EP, and the engine's EP and REP**, shown only" in text and "not enough run" not in text
 
 
 def test_sweeps_are_compared_where_both_converged():

@@ -168,6 +168,18 @@ def test_a_study_has_a_line_for_every_candidate(monkeypatch):
     )
 
 
+def test_another_error_rate_is_of_the_likelihood_and_of_the_truth(monkeypatch):
+    monkeypatch.setattr(rep_points, "POWERS", (1.0,))
+    monkeypatch.setattr(rep_points, "PENALTIES", (100.0,))
+    lines = {one["method"]: one for one in rep_points.at_epsilon(0.1)}
+    X, y = rep_points.points()
+    truth = exact.sectors(X, y, NoisyStep(0.1))
+    assert lines["exact"]["mean_0"] == truth.mean[0] and lines["exact"]["mean_error"] == 0
+    assert {one["epsilon"] for one in lines.values()} == {0.1} and lines["ep"]["set"] == -1
+    assert lines["ep"]["mean_error"] == pytest.approx(lines["pep"]["mean_error"], rel=1e-6)
+    assert lines["ep"]["mean_error"] != rep_points.line_of(-1, "ep", 1.0)["mean_error"]
+
+
 # Boundaries
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from papers.evidence import jobs, records, store
 from papers.rep import jobs as rep_jobs
-from papers.rep.records import BOUNDARY, CHOICES, CURVES, EXACT, FITS, POINTS, fold_fits
+from papers.rep.records import BOUNDARY, CHOICES, CURVES, EPSILONS, EXACT, FITS, POINTS, fold_fits
 
 STAMP = {"commit": "aa", "version": "1", "protocol": "", "environment": "numpy 2", "date": "2026-01-02"}
 LATER = {"run": {**STAMP, "date": "2026-01-03"}}
@@ -125,9 +125,18 @@ def test_curves_are_those_of_the_made_up_set_and_of_the_fits_there_are(fold, had
     assert set(had(CURVES)["split"]) == {1}
 
 
-@pytest.mark.parametrize("study, line", [(FITS, FIT), (CHOICES, CHOICE), (POINTS, POINT), (BOUNDARY, BAYES)])
+@pytest.mark.parametrize(
+    "study, line",
+    [
+        (FITS, FIT),
+        (CHOICES, CHOICE),
+        (POINTS, POINT),
+        (EPSILONS, {**POINT, "epsilon": 0.1}),
+        (BOUNDARY, BAYES),
+    ],
+)
 def test_the_same_lines_again_change_nothing(study, line, fold, had, content):
-    key = "set" if study is POINTS else "split"
+    key = "set" if study in (POINTS, EPSILONS) else "split"
     lines = [{**line, key: number} for number in (3, 1, 2)]
     fold(study, *lines)
     before = content()
@@ -165,12 +174,17 @@ def test_contradictions_are_refused_and_nothing_is_written(lines, message, fold,
 
 
 def test_each_folder_of_fits_goes_into_its_record(had, tmp_path):
-    made = {"fits": FIT, "own": {**FIT, "split": 1, "chosen_on": 1}, "choices": CHOICE}
+    made = {
+        "epsilons": {**POINT, "epsilon": 0.25},
+        "fits": FIT,
+        "own": {**FIT, "split": 1, "chosen_on": 1},
+        "choices": CHOICE,
+    }
     for name, line in {**made, "points": POINT, "boundary": BAYES}.items():
         store.write_records(tmp_path / f"fits/rep/{name}/blobs/0.jsonl.gz", [{"run": STAMP, **line}])
     changes = fold_in(tmp_path / "fits", tmp_path / "results")
     assert {file: change.added for file, change in changes.items()} == {
-        FITS.file: 2, CURVES.file: 2, CHOICES.file: 1, POINTS.file: 1, BOUNDARY.file: 1
+        FITS.file: 2, CURVES.file: 2, CHOICES.file: 1, POINTS.file: 1, EPSILONS.file: 1, BOUNDARY.file: 1
     }  # fmt: skip
     assert had(FITS)["chosen_on"].tolist() == [0, 1] and had(EXACT) is None
     assert fold_in(tmp_path / "nothing", tmp_path / "results") == {}

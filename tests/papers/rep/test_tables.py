@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from papers.rep import tables
-from papers.rep.records import CHOICES, FITS, STUDIES
+from papers.rep.records import CHOICES, EPSILONS, FITS, POINTS, STUDIES
 
 FIT = {
     "dataset": "heart", "flips": 0.0, "chosen_on": 0, "split": 0, "method": "ep", "value": 1.0,
@@ -50,3 +50,33 @@ def test_methods_stand_beside_one_another_at_ep_s_lengthscale():
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in part if line.startswith("|")][2:]
     assert rows == [["Heart", "ep", "2", "25.00", "2", "25.00"], ["Heart", "pep", "4", "12.50", "2", "31.25"]]
     assert "at EP's lengthscale" not in tables.markdown(found(fits), [])
+
+
+def test_errors_at_other_rates_are_relative_to_ep_s_at_the_same_rate():
+    def line(method, value, mean, covariance, **others):
+        errors = {"mean_error": mean, "covariance_error": covariance}
+        return {"set": -1, "method": method, "value": value, "outcome": "converged", **errors, **others}
+
+    ours = [line("exact", 1.0, 0.0, 0.0), line("ep", 1.0, 0.4, 0.2), line("pep", 0.8, 0.8, 0.1)]
+    drawn = {"set": 3, "mean_error": 1e-9, "covariance_error": 1e-9}
+    other = [
+        line("exact", 1.0, 0.0, 0.0, epsilon=0.1), line("ep", 1.0, 0.2, 0.1, epsilon=0.1),
+        line("pep", 0.5, 0.196, 0.05, epsilon=0.1), line("pep", 0.8, 0.18, 0.08, epsilon=0.1),
+        line("pep", 0.9, 0.1, 0.2, epsilon=0.1), line("pep", 1.0, 1e-9, 1e-9, epsilon=0.1),
+        line("rep-printed", 10.0, 0.1, 0.1, epsilon=0.1, outcome="unsettled"),
+    ]  # fmt: skip
+    frames = found([], ()) | {
+        study: study.frame({**dict.fromkeys(study.types, 0), **one} for one in lines)
+        for study, lines in {POINTS: [*ours, {**ours[2], **drawn}], EPSILONS: other}.items()
+    }
+    rows = [
+        [cell.strip() for cell in row.split("|")[1:-1]]
+        for row in tables._rates(frames[POINTS], frames[EPSILONS])[6:]
+    ]
+    assert rows == [
+        # at u = 0.5 the mean is nearer by 2 % only; at u = 1 it is EP
+        ["0.1", "pep", "1 of 3", "0.5", "0.98", "0.50", "converged"],
+        ["0.1", "rep-printed", "0 of 1", "10", "0.50", "1.00", "unsettled"],
+        ["0.2", "pep", "0 of 1", "0.8", "2.00", "0.50", "converged"],
+    ]
+    assert tables._rates(frames[POINTS], EPSILONS.frame()) == []

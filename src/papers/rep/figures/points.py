@@ -10,7 +10,7 @@ from papers.evidence import style
 from papers.rep import points
 from papers.rep.figures import looks
 from papers.rep.figures.looks import LOOKS
-from papers.rep.points import EXACT
+from papers.rep.points import BASE_SET, EXACT
 from papers.rep.points_claims import ERRORS, PEPS
 from tilted.inference.textbook import CONVERGED
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.typing import LineStyleType
 
-BASE = -1
 POWER = 0.8
 POWER_TICKS, PENALTY_TICKS = (0.2, 0.4, 0.6, 0.8, 1.0), (1e-3, 1e-1, 1e1)
 LABELS = ((1.0, "x", "#B2182B"), (-1.0, "o", "black"))
@@ -32,7 +31,7 @@ LABELS = ((1.0, "x", "#B2182B"), (-1.0, "o", "black"))
 
 def of_base(table: pd.DataFrame) -> pd.DataFrame:
     """Lines of the base set."""
-    return table[table["set"] == BASE]
+    return table[table["set"] == BASE_SET]
 
 
 def relaxed(table: pd.DataFrame) -> list[str]:
@@ -150,7 +149,7 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
 
     Whatever the outcome: an error is that of the last proper posterior.
     """
-    table = table[(table["set"] != BASE) & (table["method"] != EXACT)]
+    table = table[(table["set"] != BASE_SET) & (table["method"] != EXACT)]
     ep = table[table["method"] == "ep"].set_index("set")
     others = table[table["method"] != "ep"].copy()
     for score in ERRORS:
@@ -184,7 +183,7 @@ def over_sets(table: pd.DataFrame) -> Figure:
     for axes, name in zip(grid[:, 0], ERRORS.values(), strict=False):
         axes.set_ylabel(f"{name} error\n/ EP's")
     grid[-1, 0].set_ylabel("not\nconverged")
-    ep = table[(table["method"] == "ep") & (table["set"] != BASE)]
+    ep = table[(table["method"] == "ep") & (table["set"] != BASE_SET)]
     converged, n = int((ep["outcome"] == CONVERGED).sum()), relative["set"].nunique()
     figure.suptitle(f"{n} random sets of five points; EP converged on {converged}", fontsize=8.5)
     handles = [*_quartile_handles(), *looks.end_handles(relative["outcome"])]
