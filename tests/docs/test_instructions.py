@@ -126,7 +126,7 @@ def test_a_data_set_needs_no_python(followed):
     assert dataset.X.shape == (60, 2) and regression.parts(dataset, 19)[0].shape == (54, 2)
     config = configuration.read(followed / "config/mine.yaml")
     configuration.check(config)
-    grid = config["pep"]["small"]
+    grid = {**config["pep"]["small"], "protocol": "as-described"}
     (record,) = pep.run_block("springs", [0], {**grid, "alphas": [1], "m": [5]}, dataset)
     assert record["status"]["evaluations"] > 1 and record["smse"] > 0 and record["n_train"] == 54
 

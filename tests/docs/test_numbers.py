@@ -17,8 +17,6 @@ ALLOWED = {
     "90 % to train": "a choice of the paper",
     "within 0.1 standard deviations and 15 %": "margins of PESC1",
     "95 % quantile": "a choice of the figures",
-    "337.4 is 24 %": "arithmetic on printed numbers",
-    "needs 51 %": "the same",
 }
 
 

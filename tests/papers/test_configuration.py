@@ -148,6 +148,7 @@ def test_grids_of_power_ep():
     assert two.parameters["grid"]["protocol"] == "as-described"
     assert classes[5].files == {"data": "data/standard/classification/corrected/crabs.h5"}
     assert classes[5].parameters["grid"]["protocol"] == "corrected"
+    assert classes[0].choices == {} and set(classes[5].choices) == {"search"} and two.choices == {}
     targets = configuration.TARGETS["pep"]
     assert found.files(*targets) == ["pep/regression.csv.gz", "pep/toy.csv", "pep/classification.csv.gz"]
     assert found.tables == [f"pep{name}" for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")] + [

@@ -10,7 +10,7 @@ from papers import configuration
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ("slurm", "generic")
-CONFIGS = ("preview", "paper", "differences", "lookup", "pep-middle")
+CONFIGS = ("preview", "paper", "differences", "lookup", "pep-middle", "pep-converged")
 ALONE = {"lookup", "paper_table_block", "lookup_effect"}  # no group: few or long
 DIFFER = {"executor", "cores"}
 MINUTES, MEGABYTES = 10, 1000

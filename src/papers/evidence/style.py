@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,24 @@ def row_axis(panels: Sequence[Axes] | np.ndarray, labels: Sequence[str]) -> None
         axes.tick_params(axis="y", length=0)
         for k in range(1, len(labels)):
             axes.axhline(k - 0.5, color=LIGHT, linewidth=0.5, zorder=0)
+
+
+def plain(tick: int) -> str:
+    """A whole number with a proper minus sign."""
+    return str(tick).replace("-", "\N{MINUS SIGN}")
+
+
+def signed_axis(axes: Axes, least: float = 1.0, label: Callable[[int], str] = plain) -> None:
+    """An x axis symmetric about 0, linear to ±1 and logarithmic beyond, with ticks at 0 and powers of ten.
+
+    It reaches at least ``least`` to either side.
+    """
+    axes.set_xscale("symlog", linthresh=1.0, linscale=1.0)
+    reach = max(least, *(abs(end) for end in axes.get_xlim()))
+    axes.set_xlim(-reach, reach)
+    powers = [10**k for k in range(int(math.log10(reach)) + 1)]
+    ticks = [*(-power for power in reversed(powers)), 0, *powers]
+    axes.set_xticks(ticks, [label(tick) for tick in ticks])
 
 
 def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:

@@ -5,11 +5,11 @@ Nothing is made where there is no record.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.data.classification import PROTOCOLS, RELEASED
+from papers.data.classification import PROTOCOLS
 from papers.evidence import records as evidence
 from papers.evidence import standing
 from papers.evidence.parts import FigureFile, Part, Table, Written
@@ -27,7 +27,7 @@ from papers.pep import (
     toy,
 )
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, MAP, REGRESSION, STUDIES, TOY
-from papers.pep.regression import DESCRIBED
+from papers.pep.regression import SEARCHES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,12 +35,16 @@ if TYPE_CHECKING:
     from papers.evidence.study import Study
     from papers.pep.published import Printed
 
-FIGURES = "pep"
-"""Folder of the figures; those of classifications that are not `RELEASED` are in one of their protocol."""
+    Frames = Mapping[Study, pd.DataFrame | None]
 
-TABLES = tables.names(tables.REGRESSION)
-"""Made where there are regressions; `starts.NAMES` where some searches started elsewhere,
-`digits_results.NAMES` with the digits."""
+FIGURES = "pep"
+"""Folder of the figures; those of a protocol that is not `tables.About.plain` are in one of their own."""
+
+KINDS = {
+    REGRESSION: (tables.REGRESSION, tuple(SEARCHES)),
+    CLASSIFICATION: (tables.CLASSIFICATION, PROTOCOLS),
+}
+"""Study of compared fits -> what they are called, and its protocols."""
 
 CAPTIONS = {
     **figures.CAPTIONS,
@@ -50,11 +54,6 @@ CAPTIONS = {
     **digits_results.CAPTIONS,
 }
 """Figure -> what is printed under it."""
-
-
-def class_tables(protocols: Iterable[str]) -> list[str]:
-    """Tables of the classifications of some protocols."""
-    return [name for protocol in protocols for name in tables.names(tables.under(protocol))]
 
 
 def write(records: Path, tables_folder: Path, figures_folder: Path, published_folder: Path) -> Written:
@@ -75,51 +74,53 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
     printed = published.read(published_folder)
     folder = Path(figures_folder, FIGURES)
     parts = []
-    regressions, digits = frames[REGRESSION], frames[DIGITS]
-    if regressions is not None:
-        regressions = regressions[regressions["protocol"] == DESCRIBED]
-        notes[REGRESSION] = standing.note(standing.groups(REGRESSION, records, regressions))
-    fits = scores.compared(REGRESSION.frame() if regressions is None else regressions)
-    if regressions is not None:
-        section, drawn = _toy(frames[TOY], notes.get(TOY, ()), folder)
-        shown = published.about(fits, printed)
-        tables.write(fits, shown, tables_folder, notes[REGRESSION], tables.REGRESSION, section)
-        starts.write(regressions, notes[REGRESSION], tables_folder)
-        parts.append(_part(tables.REGRESSION, fits, shown, [*figures.write(fits, folder), *drawn]))
-    classes = _by_protocol(frames[CLASSIFICATION])
-    for protocol, lines in classes.items():
-        about, shown = tables.under(protocol), published.about(lines, printed)
-        tables.write(lines, shown, tables_folder, _made(records, lines), about)
-        drawn = figures.write(lines, folder / ("" if protocol == RELEASED else protocol))
-        drawn += _studied(frames, folder) if protocol == RELEASED else []
-        parts.append(_part(about, lines, shown, drawn))
+    compared: dict[Study, dict[str, pd.DataFrame]] = {study: {} for study in KINDS}
+    for study, protocol, lines in _runs(frames):
+        fits = compared[study][protocol] = scores.compared(lines, protocol)
+        kind, made = KINDS[study][0], standing.note(standing.groups(study, records, lines))
+        about, shown = kind.under(protocol), published.about(fits, printed)
+        drawn = figures.write(fits, folder / ("" if protocol == kind.plain else protocol))
+        section: list[str] = []
+        if protocol == kind.plain and study is REGRESSION:
+            starts.write(lines, made, tables_folder)
+            section = _toy(frames[TOY], notes.get(TOY, ()), folder, drawn)
+        elif protocol == kind.plain:
+            drawn += _studied(frames, folder)
+        tables.write(fits, shown, tables_folder, made, about, section)
+        parts.append(_part(about, fits, shown, drawn))
+    digits = frames[DIGITS]
     if digits is not None:
         digits_results.write(digits, notes[DIGITS], tables_folder)
         parts.append(digits_results.report(digits, folder))
     loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
     claimed = contests.Published(printed, published.read_counts(published_folder))
-    chapter = claims.chapter(claims.Evidence(fits, claimed, classes, frames, notes))
+    chapter = claims.chapter(
+        claims.Evidence(compared[REGRESSION], compared[CLASSIFICATION], claimed, frames, notes)
+    )
     return Written([chapter], parts, loud)
 
 
-def _by_protocol(frame: pd.DataFrame | None) -> dict[str, pd.DataFrame]:
+def _runs(frames: Frames) -> Iterator[tuple[Study, str, pd.DataFrame]]:
+    """Lines of each study of `KINDS` and protocol that was run."""
+    for study, (_, protocols) in KINDS.items():
+        frame = frames[study]
+        if frame is None:
+            continue
+        for protocol in protocols:
+            lines = frame[frame["protocol"] == protocol]
+            if len(lines):
+                yield study, protocol, lines
+
+
+def _toy(frame: pd.DataFrame | None, made: Sequence[str], folder: Path, drawn: list[Path]) -> list[str]:
+    """Section of exact regression, if there is any; its figures join those drawn."""
     if frame is None:
-        return {}
-    lines = {protocol: frame[frame["protocol"] == protocol] for protocol in PROTOCOLS}
-    return {protocol: scores.compared(chosen) for protocol, chosen in lines.items() if len(chosen)}
+        return []
+    drawn += toy.draw(frame, folder)
+    return toy.section(frame, made)
 
 
-def _made(records: Path, lines: pd.DataFrame) -> list[str]:
-    """What made classifications of one protocol."""
-    return standing.note(standing.groups(CLASSIFICATION, records, lines))
-
-
-def _toy(frame: pd.DataFrame | None, made: Sequence[str], folder: Path) -> tuple[list[str], list[Path]]:
-    """Section and figures of exact regression, if there is any."""
-    return ([], []) if frame is None else (toy.section(frame, made), toy.draw(frame, folder))
-
-
-def _studied(frames: dict[Study, pd.DataFrame | None], folder: Path) -> list[Path]:
+def _studied(frames: Frames, folder: Path) -> list[Path]:
     """Figures of the studies of classification that were made."""
     drawn = []
     fits, points, equal = frames[BANANA], frames[MAP], frames[DENSE]

@@ -77,21 +77,15 @@ def boundary_of(fitted: Fitted, X: np.ndarray) -> list[np.ndarray]:
 
 
 def distances(points: np.ndarray, boundary: list[np.ndarray]) -> np.ndarray:
-    """Distance [k] of points [k, 2] to the nearest piece of the boundary.
-
-    Raises
-    ------
-    ArithmeticError
-        If there is no boundary.
-    """
+    """Distance [k] of points [k, 2] to the nearest piece of the boundary; ArithmeticError without one."""
     if not boundary:
         raise ArithmeticError("no decision boundary inside the data")
     starts = np.vstack([line[:-1] for line in boundary])
     along = np.vstack([np.diff(line, axis=0) for line in boundary])
     lengths = np.maximum(np.sum(along**2, axis=1), np.finfo(float).tiny)
     offset = points[:, None] - starts
-    part = np.clip(np.sum(offset * along, axis=2) / lengths, 0.0, 1.0)
-    return np.min(np.linalg.norm(offset - part[:, :, None] * along, axis=2), axis=1)
+    share = np.clip(np.sum(offset * along, axis=2) / lengths, 0.0, 1.0)
+    return np.min(np.linalg.norm(offset - share[:, :, None] * along, axis=2), axis=1)
 
 
 def line_of(seed: int, alpha: float, drawn: Drawn) -> dict[str, Any]:
@@ -194,15 +188,17 @@ def make(folder: Path) -> dict[str, Change]:
 STEP, COVERING = (claims.load()["PEP10"].margin[name] for name in ("ratio", "covering"))
 """Ratios of distances: a fall along alpha that would matter; how far below the data at alpha = 1."""
 
-QUANTITY = "distance to the boundary, pseudo-points / data"
+RATIO = "ratio: median distance to the boundary, pseudo-points / data"
 TEST = "t over draws, Holm; steps and covering: 95 % interval against minus the smallest effect that matters"
 BESIDE = "95 % interval over draws against minus the smallest effect that matters"
 
 
 def moved(frame: pd.DataFrame | None) -> list[Block]:
     """PEP10 from lines of `BANANA`; draws of the set are independent, so both estimands are one."""
+    name = "where pseudo-points end"
     if frame is None:
-        return [_block([missing("pseudo-points", QUANTITY, "factor", "not run")], "needs `tilted banana`")]
+        lines = tested([missing("pseudo-points", RATIO, "factor", "not run")])
+        return [Block(name, TEST, tuple(lines), float, "needs `tilted banana`")]
     ratios = frame.pivot(index="seed", columns="alpha", values="ratio").dropna()
     low, middle, high = (ratios[alpha].to_numpy(float) for alpha in ALPHAS)
     drafts = [
@@ -212,33 +208,33 @@ def moved(frame: pd.DataFrame | None) -> list[Block]:
         _draft("1 not nearer than 0.5", high - middle, not_lower, STEP, "difference of ratios"),
         _draft("α = 1 covers the data", high - 1.0, not_lower, COVERING, "ratio at α = 1 - 1"),
     ]
-    sizes = f"{len(ratios)} draws, M = {frame['m'].iloc[0]}, N = {frame['n'].iloc[0]}"
-    means = f"mean ratio {_by_power(frame, 'ratio')}"
-    outside = f"mean number of pseudo-points outside the data's rectangle {_by_power(frame, 'outside')}"
     beyond = _draft("α = 1 no further than the data", 1.0 - high, not_lower, COVERING, "1 - ratio at α = 1")
+    remarks = [
+        f"{len(ratios)} draws, M = {frame['m'].iloc[0]}, N = {frame['n'].iloc[0]}",
+        stopped(frame),
+        RATIO,
+        f"mean ratio {_by_power(frame, 'ratio')}",
+        f"mean number of pseudo-points outside the data's rectangle {_by_power(frame, 'outside')}",
+    ]
     return [
-        _block(drafts, f"{sizes}; {stopped(frame)}; {means}; {outside}"),
+        Block(name, TEST, tuple(tested(drafts)), float, "; ".join(remarks)),
         Block("do they stay with the data", BESIDE, tuple(tested([beyond])), float),
     ]
 
 
+def _draft(row: str, units: np.ndarray, judge: Rule, margin: float, quantity: str) -> Draft:
+    return Draft(row, quantity, "factor", units, units, margin, judge, len(units), of="draw")
+
+
 def stopped(frame: pd.DataFrame) -> str:
     """How many searches did not converge, by power."""
-    counts = [(alpha, int((~part).sum()), len(part)) for alpha, part in frame.groupby("alpha")["converged"]]
-    return f"not converged: {', '.join(f'{n} of {every} at α = {alpha:g}' for alpha, n, every in counts)}"
+    counts = frame.groupby("alpha")["converged"].agg(["sum", "size"]).itertuples()
+    return f"not converged: {', '.join(f'{n - ok} of {n} at α = {alpha:g}' for alpha, ok, n in counts)}"
 
 
 def _by_power(frame: pd.DataFrame, column: str) -> str:
     means = frame.groupby("alpha")[column].mean()
     return ", ".join(f"{value:.2f} at α = {alpha:g}" for alpha, value in means.items())
-
-
-def _draft(row: str, units: np.ndarray, judge: Rule, margin: float, note: str) -> Draft:
-    return Draft(row, QUANTITY, "factor", units, units, margin, judge, len(units), of="draw", note=note)
-
-
-def _block(drafts: list[Draft], remark: str) -> Block:
-    return Block("where pseudo-points end", TEST, tuple(tested(drafts)), float, remark)
 
 
 # The figure
@@ -253,14 +249,7 @@ CAPTIONS = {
 
 
 def draw(frame: pd.DataFrame, points: pd.DataFrame, folder: Path) -> Path:
-    """Figure 23: a panel a power, and the distances of all draws; the PNG file.
-
-    Parameters
-    ----------
-    frame, points : pandas.DataFrame
-        `BANANA`, `MAP`.
-    folder : Path
-    """
+    """Figure 23 from `BANANA` and `MAP`: a panel a power, and the distances of all draws; the PNG file."""
     from matplotlib.figure import Figure
 
     powers = sorted(points["alpha"].unique())
@@ -279,13 +268,12 @@ def draw(frame: pd.DataFrame, points: pd.DataFrame, folder: Path) -> Path:
 
 
 def _panel(axes: Axes, points: pd.DataFrame) -> None:
-    data, start, pseudo, boundary = (
-        points[points["kind"] == kind] for kind in ("data", "start", "pseudo", "boundary")
-    )
+    kinds = ("data", "start", "pseudo", "boundary")
+    data, start, pseudo, boundary = (points[points["kind"] == kind] for kind in kinds)
     dots: dict[str, Any] = {"linestyle": "", "marker": "."}
     for label, colour in ((1, style.ORANGE), (-1, style.BLUE)):
-        part = data[data["label"] == label]
-        axes.plot(part["x"], part["y"], color=colour, alpha=0.35, markersize=2.5, **dots)
+        of_class = data[data["label"] == label]
+        axes.plot(of_class["x"], of_class["y"], color=colour, alpha=0.35, markersize=2.5, **dots)
     for _, line in boundary.groupby("line", sort=False):
         axes.plot(line["x"], line["y"], color="black", linewidth=0.9)
     axes.plot(start["x"], start["y"], color=style.GREY, markersize=3.0, **dots | {"marker": "x"})
@@ -298,9 +286,8 @@ def _panel(axes: Axes, points: pd.DataFrame) -> None:
 
 
 def _distances(axes: Axes, frame: pd.DataFrame) -> None:
-    for _, line in frame.groupby("seed"):
-        part = line.sort_values("alpha")
-        axes.plot(part["alpha"], part["ratio"], color=style.LIGHT, linewidth=0.7, zorder=1)
+    for _, line in frame.sort_values("alpha").groupby("seed"):
+        axes.plot(line["alpha"], line["ratio"], color=style.LIGHT, linewidth=0.7, zorder=1)
     means = frame.groupby("alpha")["ratio"].mean()
     axes.plot(means.index, means, color="black", marker="o", markersize=3.5, linewidth=1.2)
     axes.axhline(1.0, color=style.GREY, linestyle=(0, (4, 2)), linewidth=0.7)

@@ -11,12 +11,13 @@ from papers.evidence.study import Study
 from papers.evidence.verdicts import Block, finding
 from papers.pep import banana, contests, dense, digits_results, limits, synthetic
 from papers.pep.contests import Published
-from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, LIMITS
+from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, LIMITS, REGRESSION
+from papers.pep.regression import DESCRIBED
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PROTOCOL = "as-described"
+PROTOCOL = DESCRIBED
 """The text is all there is; what it leaves open is in docs/pep.md. The study of dense EP is `RELEASED`, and
 classifications where none were run."""
 
@@ -31,46 +32,56 @@ class Evidence(NamedTuple):
 
     Attributes
     ----------
-    fits : pandas.DataFrame
-        Compared regressions.
+    regressions, classes : mapping
+        Protocol -> compared regressions, classifications.
     published : Published
-    classes : mapping
-        Protocol -> compared classifications.
     frames : mapping
         Study -> its lines, or None where it was not made.
     notes : mapping
         Study -> lines that say what made it.
     """
 
-    fits: pd.DataFrame
-    published: Published
+    regressions: Mapping[str, pd.DataFrame]
     classes: Mapping[str, pd.DataFrame]
+    published: Published
     frames: Mapping[Study, pd.DataFrame | None]
     notes: Mapping[Study, Sequence[str]]
 
 
-def _by_protocol(evidence: Evidence) -> dict[str, list[Block]]:
+Blocks = dict[str, list[Block]]
+"""By protocol."""
+
+
+def _regressions(evidence: Evidence, judge: Callable[[pd.DataFrame], list[Block]]) -> Blocks:
+    """A claim under every protocol of regressions that was run."""
+    frames = evidence.regressions or {PROTOCOL: REGRESSION.frame()}
+    return {protocol: judge(fits) for protocol, fits in frames.items()}
+
+
+def _contest(claim: str) -> Callable[[Evidence], Blocks]:
+    return lambda e: _regressions(e, lambda fits: contests.won(fits, e.published, claim))
+
+
+def _classes(evidence: Evidence) -> Blocks:
     """PEP7, under every protocol of classifications."""
-    classes = evidence.classes or {RELEASED: CLASSIFICATION.frame()}
-    return {
-        protocol: contests.no_winner(fits, evidence.published, "PEP7") for protocol, fits in classes.items()
-    }
+    frames = evidence.classes or {RELEASED: CLASSIFICATION.frame()}
+    return {name: contests.no_winner(fits, evidence.published, "PEP7") for name, fits in frames.items()}
 
 
-CLAIMS: dict[str, Callable[[Evidence], dict[str, list[Block]]]] = {
-    "PEP1": lambda e: {PROTOCOL: synthetic.approaches_full(e.fits)},
-    "PEP2": lambda e: {PROTOCOL: synthetic.overestimates(e.fits)},
-    "PEP3": lambda e: {PROTOCOL: synthetic.intermediate_best(e.fits)},
-    "PEP4": lambda e: {PROTOCOL: contests.won(e.fits, e.published, "PEP4")},
-    "PEP5": lambda e: {PROTOCOL: contests.won(e.fits, e.published, "PEP5")},
-    "PEP6": lambda e: {PROTOCOL: contests.ranked(e.fits)},
-    "PEP7": _by_protocol,
+CLAIMS: dict[str, Callable[[Evidence], Blocks]] = {
+    "PEP1": lambda e: _regressions(e, synthetic.approaches_full),
+    "PEP2": lambda e: _regressions(e, synthetic.overestimates),
+    "PEP3": lambda e: _regressions(e, synthetic.intermediate_best),
+    "PEP4": _contest("PEP4"),
+    "PEP5": _contest("PEP5"),
+    "PEP6": lambda e: _regressions(e, contests.ranked),
+    "PEP7": _classes,
     "PEP8": lambda e: {PROTOCOL: limits.recovered(e.frames[LIMITS])},
     "PEP9": lambda e: {RELEASED: dense.equal(e.frames[DENSE])},
     "PEP10": lambda e: {PROTOCOL: banana.moved(e.frames[BANANA])},
     "PEP11": lambda e: {PROTOCOL: digits_results.minibatches(e.frames[DIGITS])},
 }
-"""Claim -> evidence to its blocks, by protocol."""
+"""Claim -> evidence to its blocks."""
 
 STUDIED = {"PEP8": LIMITS, "PEP9": DENSE, "PEP10": BANANA, "PEP11": DIGITS}
 """Claim -> the study behind it."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,6 @@ from tilted.posteriors.dense import Dense
 from tilted.posteriors.sparse import Sparse
 
 if TYPE_CHECKING:
-    from typing import Any
-
     import pandas as pd
     from matplotlib.axes import Axes
 
@@ -139,11 +137,11 @@ def equal(frame: pd.DataFrame | None) -> list[Block]:
         return [not_made("M = N", TEST, "dense.csv (`tilted dense`)")]
     lines = []
     for quantity in QUANTITIES:
-        part = frame[frame["quantity"] == quantity]
-        sound = bool(part["converged"].all())
-        note = f"{len(part)} pairs of hyperparameters, N = {part['n'].iloc[0]}"
+        pairs = frame[frame["quantity"] == quantity]
+        sound = bool(pairs["converged"].all())
+        note = f"{len(pairs)} pairs of hyperparameters, N = {pairs['n'].iloc[0]}"
         note += "" if sound else "; not all converged"
-        lines.append(line_of(f"{quantity}, M = N", part["difference"], sound, note, ACCURACY))
+        lines.append(line_of(f"{quantity}, M = N", pairs["difference"], sound, note, ACCURACY))
     return [Block("direct computation", TEST, tuple(lines), smallness)]
 
 
@@ -156,6 +154,9 @@ CAPTIONS = {
         "the larger of 1 and dense EP's; equal numbers are counted in the legend."
     ),
 }
+
+
+DOTS: dict[str, Any] = {"linestyle": "", "markersize": 3.0, "markeredgewidth": 0}
 
 
 def draw(frame: pd.DataFrame, folder: Path) -> Path:
@@ -178,25 +179,26 @@ def draw(frame: pd.DataFrame, folder: Path) -> Path:
         return style.save(figure, folder / "figure33")[1]
 
 
-def _curves(axes: Axes, part: pd.DataFrame) -> None:
+def _curves(axes: Axes, pairs: pd.DataFrame) -> None:
     from matplotlib import colormaps
 
-    groups = list(part.sort_values("lengthscale").groupby("variance"))
+    groups = list(pairs.sort_values("lengthscale").groupby("variance"))
     for k, (variance, line) in enumerate(groups):
         colour = colormaps["plasma"](0.85 * k / max(len(groups) - 1, 1))
         axes.plot(line["lengthscale"], line["dense"], color=colour, linewidth=1.0)
-        dots: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3.0, "markeredgewidth": 0}
-        axes.plot(line["lengthscale"], line["sparse"], color=colour, label=f"{variance:.0f}", **dots)
+        axes.plot(
+            line["lengthscale"], line["sparse"], color=colour, label=f"{variance:.0f}", marker="o", **DOTS
+        )
 
 
 def _differences(axes: Axes, frame: pd.DataFrame) -> None:
     looks = ({"marker": "o", "markerfacecolor": "black"}, {"marker": "s", "markerfacecolor": "none"})
     for quantity, look in zip(QUANTITIES, looks, strict=True):
-        part = frame[frame["quantity"] == quantity]
-        shown, n_equal = part[part["difference"] > 0], int((part["difference"] == 0).sum())
-        label = f"{quantity} ({n_equal} equal)" if n_equal else quantity
-        dots: dict[str, Any] = {"color": "black", "linestyle": "", "markersize": 3.0, "markeredgewidth": 0.6}
-        dots |= look
-        axes.plot(shown["lengthscale"], shown["difference"], label=label, **dots)
+        pairs = frame[frame["quantity"] == quantity]
+        shown = pairs[pairs["difference"] > 0]
+        n_equal = len(pairs) - len(shown)
+        dots: dict[str, Any] = DOTS | {"color": "black", "markeredgewidth": 0.6} | look
+        dots["label"] = f"{quantity} ({n_equal} equal)" if n_equal else quantity
+        axes.plot(shown["lengthscale"], shown["difference"], **dots)
     axes.axhline(ACCURACY, color=style.GREY, linestyle=(0, (4, 2)), linewidth=0.8)
     axes.set(yscale="log", title="relative difference")

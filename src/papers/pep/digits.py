@@ -146,6 +146,6 @@ def narrate(lines: Iterable[dict[str, Any]], path: str | Path) -> Iterator[dict[
     """The lines, with a line each in a log file as they come."""
     with open(path, "w", encoding="utf-8", buffering=1) as log:
         for line in lines:
-            found = f"error {line['error']}, log-likelihood {line['log_likelihood']}"
-            print(f"step {line['step']}: {line['seconds']:.2f} s, {found} {line['message']}", file=log)
+            measured = f"error {line['error']}, log-likelihood {line['log_likelihood']}"
+            print(f"step {line['step']}: {line['seconds']:.2f} s, {measured} {line['message']}", file=log)
             yield line

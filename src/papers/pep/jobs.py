@@ -78,6 +78,7 @@ def _classifications(config: Config) -> Iterator[Job]:
                     {} if drawn else {"data": f"data/standard/classification/{protocol}/{dataset}.h5"},
                     "classification_records",
                     f"PEP classes {name}",
+                    experiment.choices(protocol),
                 )
 
 
@@ -106,6 +107,7 @@ def _grid_job(
     inputs: dict[str, str],
     record: str,
     part: str,
+    choices: Config | None = None,
 ) -> Job:
     splits = parameters["last"] - parameters["first"] + 1
     return Job(
@@ -115,9 +117,10 @@ def _grid_job(
         {"experiment": experiment, **parameters},
         (experiment, VB),
         inputs,
-        record=record,
-        part=part,
-        fits=splits * len(import_module(experiment).cells(parameters["grid"])),
+        choices or {},
+        record,
+        part,
+        splits * len(import_module(experiment).cells(parameters["grid"])),
     )
 
 

@@ -185,18 +185,16 @@ def smallness(difference: float) -> float:
 
 
 def _limit(frame: pd.DataFrame, limit: str, quantities: tuple[str, ...]) -> Line:
-    part = frame[(frame["limit"] == limit) & frame["quantity"].isin(quantities)]
-    at = part[part["alpha"] == (0.0 if limit == VFE else 1.0)]["difference"]
+    lines = frame[(frame["limit"] == limit) & frame["quantity"].isin(quantities)]
+    exact, small = lines[lines["alpha"].isin([0.0, 1.0])], lines[lines["alpha"].between(0.0, 1.0, "neither")]
     name = "evidence" if quantities == EVIDENCE else "posterior"
     row = f"{'α = 1 is FITC' if limit == FITC else 'α to 0 is VFE'}: {name}"
-    note = f"{part['problem'].nunique()} problems"
-    small = part[part["alpha"] > 0] if limit == VFE else part.iloc[:0]
-    falls = _is_proportional(small)
+    note, falls = f"{lines['problem'].nunique()} problems", _is_proportional(small)
     if len(small):
         largest = small.groupby("alpha")["difference"].max()
         ends = [f"{largest.iloc[k]:.1e} at α = {largest.index[k]:g}" for k in (0, -1)]
         note += f"; {', '.join(ends)}" + ("" if falls else f"; {SLOW}")
-    return line_of(row, at, falls, note)
+    return line_of(row, exact["difference"], falls, note)
 
 
 def _is_proportional(small: pd.DataFrame) -> bool:
@@ -210,9 +208,8 @@ def _is_proportional(small: pd.DataFrame) -> bool:
 
 def _passes(frame: pd.DataFrame, limit: str) -> Iterator[Line]:
     row = "one pass, printed step" if limit == PRINTED else "one pass, full step"
-    part = frame[frame["limit"] == limit]
-    for at_one in (True, False):
-        chosen = part[(part["alpha"] == 1.0) == at_one]
+    lines = frame[frame["limit"] == limit]
+    for chosen in (lines[lines["alpha"] == 1.0], lines[lines["alpha"] != 1.0]):
         powers = ", ".join(f"{alpha:g}" for alpha in sorted(chosen["alpha"].unique()))
         yield line_of(row, chosen["difference"], True, f"α = {powers}")
 

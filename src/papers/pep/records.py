@@ -25,7 +25,8 @@ sites left out and steps refused so far.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from types import ModuleType
@@ -40,7 +41,7 @@ from papers.evidence import records, verify
 from papers.evidence.merge import Change, LinesOf
 from papers.evidence.study import Study, places
 from papers.evidence.verified import PASSED, SCRATCH, Outcome
-from papers.pep import classification, digits, regression, toy
+from papers.pep import classification, digits, made_up, regression, toy
 from papers.pep.banana import BANANA, MAP
 from papers.pep.dense import DENSE
 from papers.pep.limits import LIMITS
@@ -60,9 +61,6 @@ __all__ = [
     "BANANA", "CLASSIFICATION", "DENSE", "DIGITS", "FITS", "LIMITS", "MAP", "REGRESSION", "STUDIES", "TOY",
     "fold_in", "line_of", "power",
 ]  # fmt: skip
-
-
-# Lines
 
 
 def line_of(record: Line) -> Line:
@@ -108,7 +106,7 @@ ROUNDED = "a search of hundreds of steps ends elsewhere by rounding"
 
 @lru_cache(maxsize=2)
 def _regression_set(name: str, mirror: str | None) -> Dataset | None:
-    return None if name == regression.SYNTHETIC else regression_data.load(name, mirror=mirror)
+    return None if name == made_up.SYNTHETIC else regression_data.load(name, mirror=mirror)
 
 
 @lru_cache(maxsize=2)
@@ -166,7 +164,7 @@ def _fits(
     repeat: Callable[[Line, str | None], Line],
     variants: dict[str, tuple[str, ...]],
     scores: dict[str, int],
-    later: dict[str, str],
+    todays: Callable[[Mapping[str, Any]], str] | None = None,
 ) -> Study:
     """A study of fits: what differs is the columns that say under which conditions, and the scores."""
 
@@ -182,6 +180,7 @@ def _fits(
             (frame[list(scores)].notna().any(axis=1) & failed, "a failed fit with scores"),
         )
 
+    listed = {"dataset": experiment.datasets(), **variants}
     identity = ("dataset", "split", "alpha", "m", *variants, "n_train", "n_test")
     return Study(
         file,
@@ -190,24 +189,22 @@ def _fits(
         {**scores, "seconds": 3},
         ("dataset", "alpha", *variants, "outcome", "message"),
         order=("dataset", *variants, "m", "alpha", "split"),
-        ranks={
-            "dataset": places(experiment.datasets()),
-            "alpha": _powers,
-            **{name: places(known) for name, known in variants.items()},
-        },
+        ranks={"alpha": _powers} | {name: places(known) for name, known in listed.items()},
         group=("protocol", "dataset", "alpha"),
-        later=later,
         rules=rules,
+        protocol=todays,
         again=partial(again, repeat),
     )
 
 
-REGRESSION = _fits(
-    "pep/regression.csv.gz",
-    regression,
-    _regression_again,
-    {"start": tuple(regression.STARTS), "protocol": tuple(regression.SEARCHES)},
-    {"nlml": 12, "smse": 10, "smll": 10},
+REGRESSION = replace(
+    _fits(
+        "pep/regression.csv.gz",
+        regression,
+        _regression_again,
+        {"start": tuple(regression.STARTS), "protocol": tuple(regression.SEARCHES)},
+        {"nlml": 12, "smse": 10, "smll": 10},
+    ),
     later={"protocol": regression.DESCRIBED},
 )
 CLASSIFICATION = _fits(
@@ -216,7 +213,7 @@ CLASSIFICATION = _fits(
     _classification_again,
     {"protocol": class_data.PROTOCOLS},
     {"nlml": 12, "error": 10, "nll": 10},
-    later={},
+    classification.todays,
 )
 
 
@@ -230,7 +227,7 @@ def _toy_again(line: Line, mirror: str | None) -> Line:
 def _toy_rules(frame: pd.DataFrame) -> Wrong:
     known = frame["hyperparameters"].isin([toy.TRUE, toy.LEARNED])
     return (
-        (frame["dataset"] != regression.SYNTHETIC, "unknown data set"),
+        (frame["dataset"] != made_up.SYNTHETIC, "unknown data set"),
         (~known, "hyperparameters are neither true nor learned"),
         *_ends(frame, toy.SCORES),
     )

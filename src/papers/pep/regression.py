@@ -5,11 +5,6 @@ jitter of 1e-6 on Kuu, and where a search starts (`STARTS`; by default at traini
 variance 1, lengthscales sqrt(D) and noise 0.1). Under the protocol "as-described" a search is L-BFGS-B and
 stops at the paper's 2000 evaluations; under "converged" it is BFGS with a full matrix and goes on until its
 next step is expected to gain less than 1e-5 nats.
-
-Of the made-up data [Bui et al. 2017, section 4.1] it says that they are thirty sets of 1000 points with five
-inputs from a Gaussian process with an ARD squared-exponential kernel, and neither the inputs' distribution
-nor the hyperparameters. Ours (`draw`): inputs uniform on [-2, 2]^5, lengthscales log-uniform on [1, 4],
-variance 1, noise variance 0.01.
 """
 
 from __future__ import annotations
@@ -18,12 +13,13 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from papers.data import Dataset, regression
 from papers.evidence import metrics
+from papers.pep.made_up import DRAWN, POINTS, SYNTHETIC, draw
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.learning.regression import Fitted, maximise
 from tilted.learning.search import Search
@@ -42,9 +38,6 @@ if TYPE_CHECKING:
 
 PAPER = "pep"
 FULL = "full"
-SYNTHETIC, DRAWN, POINTS = "synthetic", 30, 1000
-HALF_WIDTH, SCALES, DRAWN_NOISE, DRAWN_JITTER = 2.0, (1.0, 4.0), 0.01, 1e-10
-"""Of the made-up data; the jitter is relative, on the covariance drawn from, and far below the noise."""
 
 VARIANCE, JITTER = 1.0, 1e-6
 SEARCH = Search(max_iterations=2000)
@@ -171,28 +164,6 @@ def parts_of(name: str, split: int, dataset: Dataset | None) -> Parts:
     order = np.random.default_rng([split, 1]).permutation(len(drawn.y))
     train, test = np.split(order, [len(order) // 2])
     return drawn.X[train], drawn.X[test], drawn.y[train], drawn.y[test]
-
-
-class Drawn(NamedTuple):
-    """A made-up set and what it was drawn from: X [N, D], y [N] with noise, f [N] without."""
-
-    X: np.ndarray
-    y: np.ndarray
-    f: np.ndarray
-    kernel: SquaredExponential
-    noise: float
-
-
-def draw(seed: int, n: int = POINTS, dimension: int = 5) -> Drawn:
-    """A made-up set of ``n`` points; the seed is of its own generator."""
-    rng = np.random.default_rng([seed, n, dimension])
-    X = rng.uniform(-HALF_WIDTH, HALF_WIDTH, (n, dimension))
-    low, high = np.log(SCALES)
-    kernel = SquaredExponential(VARIANCE, tuple(np.exp(rng.uniform(low, high, dimension))))
-    K = kernel.matrix(X)
-    K.flat[:: n + 1] += DRAWN_JITTER * VARIANCE
-    f = np.linalg.cholesky(K) @ rng.standard_normal(n)
-    return Drawn(X, f + np.sqrt(DRAWN_NOISE) * rng.standard_normal(n), f, kernel, DRAWN_NOISE)
 
 
 def narrate(records: Iterable[dict[str, Any]], path: str | Path) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,8 @@ from papers.evidence import claims
 from papers.evidence.comparisons import Score
 from papers.evidence.grid import counted
 from papers.evidence.spans import spans
-from papers.pep.regression import DEFAULT, DESCRIBED, FAILED, FULL, OK, STOPPED, SYNTHETIC
+from papers.pep.made_up import SYNTHETIC
+from papers.pep.regression import DEFAULT, DESCRIBED, FAILED, FULL, OK, STOPPED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,8 +172,8 @@ def coverage(fits: pd.DataFrame) -> str:
     n_absent = len(powers) * sum(len(splits[name]) * len(sizes[name]) for name in groups) - len(runs)
     n_stopped, n_failed = (int((runs["outcome"] == outcome).sum()) for outcome in (STOPPED, FAILED))
     grid = [_sets(splits), f"α {', '.join(powers)}", _alike(sizes, "M", _listed)]
-    if is_classification(runs) and len(runs):
-        grid.insert(0, ", ".join(sorted(set(runs["protocol"]))))
+    protocols = sorted(set(runs["protocol"]) - {DESCRIBED})
+    grid = [", ".join(protocols), *grid] if protocols else grid
     counts = [counted(len(runs), "fit")]
     counts += [f"{n_stopped} not converged"] if n_stopped else []
     counts += [f"{n_failed} failed"]

@@ -111,13 +111,11 @@ def overestimates(fits: pd.DataFrame) -> list[Block]:
     The first block asks for less at M = N than at the M between where it is largest, the other for less than
     `MARKEDLY` of that.
     """
-    remark = covered(scores.made_up(fits))
-    less = f"{BETTER}; at M = N against the largest excess"
-    blocks = [
-        Block("full GP's NLML minus the sparse one's, a point", less, _excess_lines(fits), float, remark)
+    name, remark = "full GP's NLML minus the sparse one's, a point", covered(scores.made_up(fits))
+    return [
+        Block(name, f"{BETTER}; at M = N against the largest excess", _excess_lines(fits), float, remark),
+        Block(f"below {MARKEDLY:g} of it at M = N", BETTER, _excess_lines(fits, MARKEDLY), float),
     ]
-    lines = tuple(line for line in _excess_lines(fits, MARKEDLY) if line.quantity != EXCESS)
-    return [*blocks, Block(f"below {MARKEDLY:g} of it at M = N", BETTER, lines, float)]
 
 
 def _excess_lines(fits: pd.DataFrame, fraction: float = 1.0) -> tuple[Line, ...]:

@@ -15,7 +15,7 @@ from papers.evidence.comparisons import estimate
 from papers.evidence.grid import grid, items
 from papers.evidence.store import write_text
 from papers.pep import compare, scores
-from papers.pep.regression import FAILED, FULL, OK, STOPPED
+from papers.pep.regression import DESCRIBED, FAILED, FULL, OK, STOPPED
 from papers.pep.scores import label, name_of
 
 if TYPE_CHECKING:
@@ -31,11 +31,20 @@ ALL = "all"
 
 
 class About(NamedTuple):
-    """What tables and figures of one kind of experiments are called, and what is said before them."""
+    """What tables and figures of one kind of experiments are called, and what is said before them.
+
+    Files of the protocol ``plain`` have the stem alone, those of others are named after it.
+    """
 
     stem: str
     title: str
     introduction: str
+    plain: str
+
+    def under(self, protocol: str) -> About:
+        """The same under a protocol."""
+        ending = "" if protocol == self.plain else f"_{protocol}"
+        return self._replace(stem=f"{self.stem}{ending}", title=f"{self.title}, {protocol}")
 
 
 REGRESSION = About(
@@ -45,6 +54,7 @@ REGRESSION = About(
 Sections 4.1 and 4.2 of "A Unifying Framework for Gaussian Process Pseudo-Point Approximations using Power
 Expectation Propagation" (Bui, Yan and Turner, JMLR 2017), computed afresh by the collapsed energy. α = 0 is
 VFE, α = 1 is EP (FITC). All scores are better low.""",
+    DESCRIBED,
 )
 CLASSIFICATION = About(
     "pep_classification",
@@ -54,14 +64,8 @@ Section 4.3 of "A Unifying Framework for Gaussian Process Pseudo-Point Approxima
 Propagation" (Bui, Yan and Turner, JMLR 2017), computed afresh with converged sites and L-BFGS-B, where the
 paper has unconverged sites, minibatches and Adam. α = 0 is the bound of Hensman et al. (2015), α = 1 is EP.
 All scores are better low; ties, which are many in the error, are no wins.""",
+    RELEASED,
 )
-
-
-def under(protocol: str) -> About:
-    """`CLASSIFICATION` under a protocol; ``as-released`` has the plain names."""
-    ending = "" if protocol == RELEASED else f"_{protocol}"
-    title = f"{CLASSIFICATION.title}, {protocol}"
-    return CLASSIFICATION._replace(stem=f"{CLASSIFICATION.stem}{ending}", title=title)
 
 
 def names(about: About) -> tuple[str, ...]:

@@ -24,8 +24,8 @@ from scipy.stats import norm
 from papers.evidence import metrics, style
 from papers.evidence.comparisons import estimate
 from papers.evidence.grid import counted, grid
-from papers.pep import looks, regression
-from papers.pep.regression import FAILED, STOPPED, Drawn
+from papers.pep import looks, made_up, regression
+from papers.pep.regression import FAILED, STOPPED
 from tilted.inference.result import Status
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.learning.regression import Fitted, maximise
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 TRUE, LEARNED = "true", "learned"
-SIZES = (regression.POINTS // 2, regression.POINTS)
+SIZES = (made_up.POINTS // 2, made_up.POINTS)
 """Training points."""
 
 SCORES = ("nlml", "mse_train", "mse_test", "loss_train", "loss_test")
@@ -60,25 +60,25 @@ class Problem(NamedTuple):
 
 def problem(split: int, n: int) -> Problem:
     """A made-up set with one of `SIZES` as its number of training points."""
-    drawn = regression.draw(split)
-    X, Xs, y, ys = regression.parts_of(regression.SYNTHETIC, split, None)
+    drawn = made_up.draw(split)
+    X, Xs, y, ys = regression.parts_of(made_up.SYNTHETIC, split, None)
     if n > len(y):
         more = grown(drawn, split, n - len(y))
         X, y = np.vstack([X, more.X]), np.append(y, more.y)
     return Problem(X, Xs, y, ys, drawn.kernel, drawn.noise)
 
 
-def grown(drawn: Drawn, split: int, n: int) -> Drawn:
+def grown(drawn: made_up.Drawn, split: int, n: int) -> made_up.Drawn:
     """``n`` more points of the function of a set, drawn given its values at the points there are."""
     rng = np.random.default_rng([split, 2])
-    half, had = regression.HALF_WIDTH, len(drawn.f)
+    half, had = made_up.HALF_WIDTH, len(drawn.f)
     X = rng.uniform(-half, half, (n, drawn.X.shape[1]))
     K = drawn.kernel.matrix(np.vstack([drawn.X, X]))
-    K.flat[:: had + n + 1] += regression.DRAWN_JITTER * drawn.kernel.variance
+    K.flat[:: had + n + 1] += made_up.DRAWN_JITTER * drawn.kernel.variance
     L = np.linalg.cholesky(K)
     known = solve_triangular(L[:had, :had], drawn.f, lower=True)
     f = L[had:, :had] @ known + L[had:, had:] @ rng.standard_normal(n)
-    return Drawn(X, f + np.sqrt(drawn.noise) * rng.standard_normal(n), f, drawn.kernel, drawn.noise)
+    return made_up.Drawn(X, f + np.sqrt(drawn.noise) * rng.standard_normal(n), f, drawn.kernel, drawn.noise)
 
 
 def study(splits: Iterable[int], sizes: Iterable[int] = SIZES) -> Iterator[dict[str, Any]]:
@@ -96,7 +96,7 @@ def fit(problem: Problem, split: int, hyperparameters: str) -> dict[str, Any]:
         (*SCORES, "variance", "noise"),
     )
     sizes = {"n_train": len(problem.y), "n_test": len(problem.ys)}
-    identity = {"dataset": regression.SYNTHETIC, "split": int(split), "hyperparameters": hyperparameters}
+    identity = {"dataset": made_up.SYNTHETIC, "split": int(split), "hyperparameters": hyperparameters}
     return {"lengthscales": "", **tried, **identity, **sizes, **regression.ended(tried)}
 
 
@@ -228,7 +228,7 @@ AGAINST = {
 }
 """Panels of figure 8: score -> its heading, and the unit of its differences."""
 
-NOISE = regression.DRAWN_NOISE
+NOISE = made_up.DRAWN_NOISE
 ERRORS = {
     "mse": ("mean squared error", NOISE),
     "loss": ("mean log loss (nats)", 0.5 * np.log(2.0 * np.pi * np.e * NOISE)),

@@ -74,7 +74,7 @@ def write(
     summary = table1.load(folder, Path(published_folder, PRINTED))
     made = {study: records.find(study, folder) for study in (TIMING, LOOKUP_ERRORS, LOOKUP_EFFECT, TRUTH)}
     groups = {study: _groups(study, folder, frame) for study, frame in made.items()}
-    notes = {study: standing.note(found) for study, found in groups.items()}
+    notes = {study: standing.note(several) for study, several in groups.items()}
     drawn = write_figures(summary, records.load(VARIANCES, folder), Path(figures_folder))
     write_tables(summary, Path(tables_folder))
     stepped = _write_vb(summary, folder, Path(tables_folder), Path(figures_folder))
@@ -85,7 +85,7 @@ def write(
         _write_lookup(made[LOOKUP_ERRORS], made[LOOKUP_EFFECT], notes, Path(tables_folder))
     evidence = claims.Evidence(_printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT], exact)
     beside = {claim: notes[study] for claim, study in STUDIED.items()}
-    loud = standing.loud([*summary.groups, *(group for found in groups.values() for group in found)])
+    loud = standing.loud([*summary.groups, *(group for several in groups.values() for group in several)])
     return Written([claims.chapter(evidence, beside, appendix)], [], loud), _front(summary, drawn)
 
 

@@ -146,7 +146,7 @@ def _share(dataset: str, scores: Paired | None, unit: str) -> Line:
 
 def worse_vb(fits: pd.DataFrame, protocol: str) -> list[Block]:
     """QP4: VB's scores above EP's and above QP's, Cancer apart."""
-    return [_worse(fits, method, score) for score in (NTLL, TE) for method in variational(protocol)]
+    return [_worse(fits, method, score) for score in (NTLL, TE) for method in variational(fits, protocol)]
 
 
 def _worse(fits: pd.DataFrame, method: str, score: Score) -> Block:

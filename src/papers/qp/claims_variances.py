@@ -60,7 +60,7 @@ def poisson(fits: pd.DataFrame, protocol: str) -> list[Block]:
             _slack([variance]),
             covered,
         )
-        for method in variational(protocol)
+        for method in variational(fits, protocol)
     ]
 
 

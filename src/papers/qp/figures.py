@@ -252,12 +252,7 @@ def _differences(axes: Axes, cells: pd.DataFrame, rows: Sequence[str], methods: 
         }
         axes.errorbar(line.mean - line.published_mean, height, xerr=line.sd, **look)
     axes.axvline(0.0, color="black", linewidth=0.7, zorder=2)
-    axes.set_xscale("symlog", linthresh=1.0, linscale=1.0)
-    reach = max(abs(value) for value in axes.get_xlim())
-    axes.set_xlim(-reach, reach)
-    powers = 10 ** np.arange(0, int(np.floor(np.log10(max(reach, 1.0)))) + 1)
-    ticks = [*(-powers[::-1]), 0, *powers]
-    axes.set_xticks(ticks, [f"{t:d}".replace("-", "\N{MINUS SIGN}") for t in ticks])
+    style.signed_axis(axes)
 
 
 def _row_label(shown: pd.DataFrame, row: str) -> str:

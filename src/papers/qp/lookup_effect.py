@@ -10,7 +10,7 @@ import functools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -224,31 +224,20 @@ def unstable(effect: pd.DataFrame | None, protocol: str) -> list[Block]:
             _lost(ROWS[name], telling[telling["dataset"] == name]) for name in (*HIGH_DIMENSIONAL, *REST)
         ]
         lines = (decides, *shown([_lost(f"at most {FEW} features", low), *apart]))
-        reach = [_reach(name, folds, telling) for name in HIGH_DIMENSIONAL]
-        blind = [each.text for each in reach if each.run >= FOLDS and not each.telling]
-        remark = "; ".join(each.text for each in reach if each.run)
-        remark = remark or f"{FILE} has no fits with the {projection} table under {protocol}"
+        run, can_tell = (frame["dataset"].value_counts() for frame in (folds, telling))
+        reach = {
+            name: f"on {ROWS[name]} {can_tell.get(name, 0)} of {counted(run[name], 'fold')} can tell"
+            for name in HIGH_DIMENSIONAL
+            if name in run
+        }
+        blind = [text for name, text in reach.items() if run[name] >= FOLDS and name not in can_tell]
+        absent = f"{FILE} has no fits with the {projection} table under {protocol}"
+        remark = "; ".join(reach.values()) or absent
         covered = {"sets": high["dataset"].nunique()}
         blocks.append(
             Block(f"table {projection}", test, lines, float, remark, covered, untestable="; ".join(blind))
         )
     return blocks
-
-
-class _Reach(NamedTuple):
-    """Folds of a row that were run, and that can tell."""
-
-    row: str
-    run: int
-    telling: int
-
-    @property
-    def text(self) -> str:
-        return f"on {self.row} {self.telling} of {counted(self.run, 'fold')} can tell"
-
-
-def _reach(name: str, folds: pd.DataFrame, telling: pd.DataFrame) -> _Reach:
-    return _Reach(ROWS[name], *(int((frame["dataset"] == name).sum()) for frame in (folds, telling)))
 
 
 def _both(effect: pd.DataFrame | None, protocol: str, projection: str) -> pd.DataFrame:

@@ -214,7 +214,8 @@ def fallback(fits: pd.DataFrame, protocol: str, first: str, datasets: Sequence[s
     )
 
 
-def variational(protocol: str) -> list[str]:
-    """The paper's VB first: the joint search, as the released code scores it and stably, then ``vb``."""
+def variational(fits: pd.DataFrame, protocol: str) -> list[str]:
+    """The paper's VB first: the joint search, scored as the released code does where it was, then ``vb``."""
     methods = protocols.block(protocol, "classification")["methods"]
-    return [name for name in (RELEASED_VB, "vb-joint", "vb") if protocols.job_of(methods, name)]
+    scored = [RELEASED_VB] if (fits["method"] == RELEASED_VB).any() else []
+    return scored + [name for name in ("vb-joint", "vb") if name in methods]

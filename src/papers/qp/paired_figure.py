@@ -121,8 +121,7 @@ def _panel(axes: Axes, series: list[Series], rows: list[str]) -> None:
             _beside(axes, height + offset, one.rests_on(name))
     if series:
         _beside(axes, -0.5, "seeds × folds", va="bottom")
-    axes.set_xscale("symlog", linthresh=reach, linscale=1.0)
-    _symmetric(axes, reach)
+    style.signed_axis(axes, 2.0, _power)
 
 
 def _beside(axes: Axes, height: float, text: str, va: str = "center_baseline") -> None:
@@ -143,19 +142,11 @@ def _difference(axes: Axes, scores: Paired, height: float, thickness: float, loo
     axes.errorbar(mean, height, xerr=[[mean - low], [high - mean]], **marker, **line)
 
 
-def _symmetric(axes: Axes, smallest: float) -> None:
-    """Limits symmetric about zero, with a tick at zero and at each power of ten."""
-    reach = max(2.0 * smallest, *(abs(end) for end in axes.get_xlim()))
-    axes.set_xlim(-reach, reach)
-    powers = range(int(np.floor(np.log10(reach))) + 1)
-    ticks = {0.0: "0"} | {sign * 10.0**k: _power(sign, k) for k in powers for sign in (-1, 1)}
-    axes.set_xticks(list(ticks), list(ticks.values()))
-
-
-def _power(sign: int, k: int) -> str:
-    """Tick of ± 10^k, in full up to ten."""
-    text = f"{10**k}" if k < 2 else f"10^{k}"
-    return f"${'-' if sign < 0 else ''}{text}$"
+def _power(tick: int) -> str:
+    """Tick of 0 or of a power of ten, in full up to ten."""
+    if tick == 0:
+        return "0"
+    return f"${tick}$" if abs(tick) < 100 else f"${'-' if tick < 0 else ''}10^{len(str(abs(tick))) - 1}$"
 
 
 def _handles(panels: dict[str, list[Series]]) -> list[Artist]:

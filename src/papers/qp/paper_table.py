@@ -74,9 +74,9 @@ def build(likelihood: str, y: float, grid: TableGrid, first: int, last: int) -> 
     )
     values = np.empty(len(mu))
     for start in range(0, len(mu), CHUNK):
-        part = slice(start, start + CHUNK)
-        density = model.tilted_density(np.full(len(mu[part]), float(y)), mu[part], sigma[part] ** 2)
-        values[part] = wasserstein_sd(density) ** 2
+        chunk = slice(start, start + CHUNK)
+        density = model.tilted_density(np.full(len(mu[chunk]), float(y)), mu[chunk], sigma[chunk] ** 2)
+        values[chunk] = wasserstein_sd(density) ** 2
     return Block(likelihood, float(y), grid, first, values.reshape(len(rows), len(columns)))
 
 
@@ -168,24 +168,24 @@ def read(paths: Iterable[str | Path]) -> PaperTable:
     TableError
         If a file is damaged, or the blocks do not make up whole tables of one likelihood on one grid.
     """
-    found = sorted((decode(path) for path in paths), key=lambda block: (block.y, block.first))
-    if len({(block.likelihood, block.grid) for block in found}) != 1:
+    sorted_blocks = sorted((decode(path) for path in paths), key=lambda block: (block.y, block.first))
+    if len({(block.likelihood, block.grid) for block in sorted_blocks}) != 1:
         raise TableError("the blocks are of several likelihoods or grids, or there are none")
-    grid = found[0].grid
-    parts: dict[float, list[np.ndarray]] = {}
-    for block in found:
-        have = parts.setdefault(block.y, [])
-        if block.first != sum(len(part) for part in have):
+    likelihood, grid = sorted_blocks[0].likelihood, sorted_blocks[0].grid
+    pieces: dict[float, list[np.ndarray]] = {}
+    for block in sorted_blocks:
+        before = pieces.setdefault(block.y, [])
+        if block.first != sum(map(len, before)):
             raise TableError(
                 f"rows before {block.first} of the table for y = {block.y:g} are missing or double"
             )
-        have.append(block.values)
-    values = {y: np.concatenate(have) for y, have in parts.items()}
+        before.append(block.values)
+    values = {y: np.concatenate(arrays) for y, arrays in pieces.items()}
     whole = tuple(2 * half + 1 for half in half_sizes(grid))
     for y, table in values.items():
         if table.shape != whole:
             raise TableError(f"the table for y = {y:g} is {table.shape}, not {whole}: blocks are missing")
-    return PaperTable(found[0].likelihood, grid, values)
+    return PaperTable(likelihood, grid, values)
 
 
 def _header(block: Block) -> str:

@@ -320,13 +320,13 @@ def _unit(metric: str) -> str:
 
 def sections(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Sections of a page, one a (protocol, metric): heading, methods, and a row of cells a data set."""
-    found = []
+    listed = []
     for (protocol, metric), lines in table.groupby(["protocol", "metric"], sort=False):
         methods = method_order(list(lines["method"]))
         cells = {(line.row, line.method): _cell(line) for line in lines.itertuples(index=False)}
         rows = dict.fromkeys(lines["row"])
         name, unit = UNITS[metric]
-        found.append(
+        listed.append(
             {
                 "name": f"{name} ({metric})",
                 "unit": unit.split("^"),
@@ -335,7 +335,7 @@ def sections(table: pd.DataFrame) -> list[dict[str, Any]]:
                 "rows": [(row, [cells.get((row, method)) for method in methods]) for row in rows],
             }
         )
-    return found
+    return listed
 
 
 def _cell(line: Any) -> dict[str, Any]:

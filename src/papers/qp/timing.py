@@ -13,6 +13,7 @@ import functools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,7 @@ from papers.evidence import comparisons
 from papers.evidence.claims import load
 from papers.evidence.comparisons import Draft, similar
 from papers.evidence.grid import counted
-from papers.evidence.verdicts import Block
+from papers.evidence.verdicts import Block, Line
 from papers.evidence.verified import SCRATCH
 from papers.evidence.verify import compared
 from papers.qp import fits, protocols
@@ -181,7 +182,7 @@ def same_time(times: pd.DataFrame | None, protocol: str) -> list[Block]:
             for dataset in CLASSIFICATION
             for quantity in quantities
         ]
-        lines = tuple(comparisons.tested(family))
+        lines = tuple(map(_as_factor, comparisons.tested(family)))
         remark = REMARK if len(wide) else f"{FILE} has no times of {method} under this protocol"
         blocks.append(Block(name, test, lines, _nearness, remark))
     return blocks
@@ -212,12 +213,17 @@ def _wide(times: pd.DataFrame | None, protocol: str, method: str) -> pd.DataFram
 def _draft(dataset: str, quantity: str, method: str, folds: pd.DataFrame) -> Draft:
     name = f"{quantity}, {method} / ep"
     if len(folds) < 2:
-        return comparisons.missing(ROWS[dataset], name, "relative", f"{counted(len(folds), 'fold')} timed")
+        return comparisons.missing(ROWS[dataset], name, "factor", f"{counted(len(folds), 'fold')} timed")
     ratios = np.log((folds[quantity] / folds[f"{quantity}_ep"]).to_numpy(float))
-    note = f"ratio {math.exp(ratios.mean()):.2f}"
-    margin = math.log(SAME_TIME)
-    return Draft(ROWS[dataset], name, "relative", ratios, np.empty(0), margin, similar, of="fold", note=note)
+    return Draft(ROWS[dataset], name, "factor", ratios, np.empty(0), math.log(SAME_TIME), similar, of="fold")
 
 
-def _nearness(log_ratio: float) -> float:
-    return -abs(log_ratio)
+def _as_factor(line: Line) -> Line:
+    """A line tested on logarithms, in ratios."""
+    low, high = math.exp(line.sample.low), math.exp(line.sample.high)
+    sample = replace(line.sample, low=low, high=high)
+    return replace(line, effect=math.exp(line.effect), sd=math.nan, sample=sample)
+
+
+def _nearness(ratio: float) -> float:
+    return -abs(math.log(ratio))

@@ -136,11 +136,7 @@ def _densities(axes: Axes, table: pd.DataFrame, rows: Sequence[str]) -> None:
             axes.barh(row, 2.0 * reach, left=-reach, height=1.0, **NOISE)
         height = _height(row, line.method)
         axes.plot(MILLI * line.ntll_difference, height, **MARK, **_look(line.method))
-    axes.set_xscale("symlog", linthresh=1.0, linscale=1.0)
-    ends = max(2.0, *(abs(end) for end in axes.get_xlim()))
-    axes.set_xlim(-ends, ends)
-    ticks = [t for t in (-100, -10, -1, 0, 1, 10, 100) if abs(t) <= ends]
-    axes.set_xticks(ticks, [str(t).replace("-", "\N{MINUS SIGN}") for t in ticks])
+    style.signed_axis(axes, least=2.0)
 
 
 def _handles() -> list[Artist]:

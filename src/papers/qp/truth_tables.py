@@ -194,10 +194,10 @@ def _closer(lines: ByMethod) -> str:
 def _each(heading: str, text: Callable[[Any], str]) -> Columns:
     """A column a method, ``{}`` in the heading its name."""
 
-    def of(method: str) -> Callable[[ByMethod], str]:
+    def cell(method: str) -> Callable[[ByMethod], str]:
         return lambda lines: text(lines[method])
 
-    return {heading.format(label): of(method) for method, label in LABELS.items()}
+    return {heading.format(label): cell(method) for method, label in LABELS.items()}
 
 
 RATIOS = _each("{}", lambda line: f"{np.exp(line.log_variance_bias):.4f}")

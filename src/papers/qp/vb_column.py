@@ -57,7 +57,10 @@ LABELS = {
     "bound": "bound maximised",
 }
 COLUMNS = ("row", "metric", "step", "mean", "sd", "n_seeds", "published_mean", "published_sd", "deviation_sd")
-FOLD_COLUMNS = ("row", "n_folds", "jitter", "clipped", "moved", "te_clipped", "ntll_clipped", "te", "ntll")
+FOLD_COLUMNS = (
+    *("row", "n_folds", "jitter", "clipped", "moved", "te_clipped", "ntll_clipped", "te", "ntll"),
+    *("te_stable", "ntll_stable"),
+)
 MOVED = 1e-3
 """Nats by which a fold's NTLL has to differ between the two scorings to count as moved."""
 
@@ -77,6 +80,9 @@ to be given jitter (the plain Cholesky factorisation failed); on which predictiv
 succeeded, and the inverse is noise); whose NTLL differs by more than 0.001 nats between the two scorings.
 Then scored as released minus stably, in printed units: the mean over folds with clipped variances, and over
 the others."""
+SHARE_LEGEND = """\
+Rows with clipped folds: their share, and the share at which our mean would be the printed one, were a clipped
+fold to cost what it does here."""
 
 
 def steps(fits: pd.DataFrame, printed: Printed) -> pd.DataFrame:
@@ -118,8 +124,9 @@ def by_fold(fits: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     folds : pandas.DataFrame
-        `FOLD_COLUMNS`: numbers of folds, and mean differences of the two scorings (released minus stable) in
-        printed units, on folds with clipped variances and on the others; NaN where there are none.
+        `FOLD_COLUMNS`: numbers of folds; in printed units mean differences of the two scorings (released
+        minus stable), on folds with clipped variances and on the others (NaN where there are none); and the
+        means of the stable scores.
     """
     import pandas as pd
 
@@ -137,11 +144,30 @@ def by_fold(fits: pd.DataFrame) -> pd.DataFrame:
             for which in (clipped, ~clipped)
             for field, factor in FIELDS.values()
         ]
-        lines.append((published.row_of(dataset), *numbers, *shifts))
+        stable = [factor * float(folds[f"{field}_stable"].mean()) for field, factor in FIELDS.values()]
+        lines.append((published.row_of(dataset), *numbers, *shifts, *stable))
     return pd.DataFrame(lines, columns=list(FOLD_COLUMNS))
 
 
-def markdown(table: pd.DataFrame, folds: pd.DataFrame) -> str:
+def needed(line: Any, metric: str, printed: float) -> float:
+    """The share of clipped folds at which the mean of a row would be the printed one.
+
+    Parameters
+    ----------
+    line : named tuple
+        Of `by_fold`, some of whose folds are clipped.
+    metric : str
+        "TE" or "NTLL".
+    printed : float
+        Published mean.
+    """
+    name = metric.lower()
+    clipped, stable = getattr(line, f"{name}_clipped"), getattr(line, f"{name}_stable")
+    others = 0.0 if math.isnan(getattr(line, name)) else getattr(line, name)
+    return float((printed - stable - others) / (clipped - others))
+
+
+def markdown(table: pd.DataFrame, folds: pd.DataFrame, printed: Printed) -> str:
     """The steps, the spread and the folds as Markdown."""
     return "\n".join(
         [
@@ -168,6 +194,12 @@ def markdown(table: pd.DataFrame, folds: pd.DataFrame) -> str:
             *FOLD_LEGEND.splitlines(),
             "",
             *_fold_grid(folds),
+            "",
+            "## Shares of clipped folds",
+            "",
+            *SHARE_LEGEND.splitlines(),
+            "",
+            *_share_grid(folds, printed),
             "",
         ]
     )
@@ -216,6 +248,15 @@ def _fold_grid(folds: pd.DataFrame) -> list[str]:
         shifts = [_shift(value) for value in (line.te_clipped, line.ntll_clipped, line.te, line.ntll)]
         cells.append((line.row, str(line.n_folds), *shares, *shifts))
     return grid(header, "lrrrrrrrr", cells)
+
+
+def _share_grid(folds: pd.DataFrame, printed: Printed) -> list[str]:
+    cells = []
+    for line in folds[folds["clipped"] > 0].itertuples(index=False):
+        means = {metric: printed.cells[line.row, metric, "vb-joint"][0] for metric in METRICS}
+        shares = (line.clipped / line.n_folds, *(needed(line, *item) for item in means.items()))
+        cells.append((line.row, *(f"{100 * share:.1f} %" for share in shares)))
+    return grid(("Data", "Ours", "For the printed TE", "For the printed NTLL"), "lrrr", cells)
 
 
 def _shift(value: float) -> str:
@@ -288,5 +329,5 @@ def write(
     table = steps(fits, printed)
     csv = table.round(6).to_csv(index=False, lineterminator="\n")
     write_text(Path(tables_folder, f"{NAME}.csv"), csv)
-    write_text(Path(tables_folder, f"{NAME}.md"), markdown(table, by_fold(fits)))
+    write_text(Path(tables_folder, f"{NAME}.md"), markdown(table, by_fold(fits), printed))
     return figure(table, Path(figures_folder, PROTOCOL, NAME), "The VB column, step by step")[1]

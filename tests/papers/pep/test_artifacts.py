@@ -43,14 +43,16 @@ def toy_lines():
 
 
 @pytest.fixture(scope="module")
-def written(frame, put, tmp_path_factory):
+def written(frame, fits, put, tmp_path_factory):
+    """Of regressions as described; beside them are some of the other protocol, with other scores."""
     tmp_path = tmp_path_factory.mktemp("pep")
-    put(tmp_path / "results", REGRESSION, frame)
+    others = fits(lambda *cell: (0.9, 0.9, 900.0), protocol="converged")
+    put(tmp_path / "results", REGRESSION, pd.concat([frame, others], ignore_index=True))
     put(tmp_path / "results", TOY, toy_lines())
     return artifacts.write(tmp_path / "results", tmp_path / "tables", tmp_path / "figures", DATA), tmp_path
 
 
-def test_every_file_is_written_and_every_figure_has_a_caption(written):
+def test_every_file_is_written_and_every_figure_has_a_caption(written, frame):
     found, folder = written
     names = {path.name for path in (folder / "tables").iterdir()}
     assert names == {"pep.md", "pep_wins.csv", "pep_ranks.csv", "pep_means.csv"}
@@ -62,6 +64,7 @@ def test_every_file_is_written_and_every_figure_has_a_caption(written):
         ["NEVER SAMPLED", study.file] for study in (REGRESSION, TOY)
     ]
     page = (folder / "tables" / "pep.md").read_text(encoding="utf-8")
+    assert f"{len(frame)} lines made" in page
     assert page.index("## Fits that failed") < page.index(f"## {toy.HEADING}") and "\n\n\n" not in page
 
 
@@ -81,6 +84,21 @@ def test_the_chapter_goes_into_the_audit(written):
     assert "splits 0-3; α 0, 0.5, 0.8, 1; M 5, 20, 100; 96 fits, 1 not converged, 1 failed" in " ".join(
         page.split()
     )
+
+
+def test_every_protocol_of_regressions_is_judged_and_drawn(fits, put, tmp_path):
+    frame = fits(score, datasets=("boston",), alphas=("0", "1"))
+    converged = frame.assign(protocol="converged", smll=-frame["smll"])
+    put(tmp_path, REGRESSION, pd.concat([frame, converged], ignore_index=True))
+    found = artifacts.write(tmp_path, tmp_path / "tables", tmp_path / "figures", DATA)
+    protocols = {f.protocol: f.blocks[0] for f in found.audit[0].findings if f.id == "PEP5"}
+    wins = {name: block.lines[0].effect for name, block in protocols.items()}
+    assert wins == {"as-described": 1.0, "converged": 0.0}
+    page = (tmp_path / "tables" / "pep_converged.md").read_text(encoding="utf-8")
+    assert page.startswith("# Power EP for sparse Gaussian-process regression, converged\n")
+    assert "UCI: converged; 1 set" in page and "starts" not in " ".join(map(str, tmp_path.rglob("*.md")))
+    assert (tmp_path / "figures" / "pep" / "converged" / "figure4.png").is_file()
+    assert [part.title.split(", ")[1] for part in found.report] == ["as-described", "converged"]
 
 
 def test_nothing_is_made_without_a_record(tmp_path):
@@ -107,6 +125,28 @@ def test_the_tables_say_what_was_won_and_what_failed(frame, tmp_path):
     assert "full GP on 4 splits, 0 failed" in " ".join(page.split()) and not re.search(r"\bnan\b", page)
     boston = page.split("### Boston, SMLL")[1].split("###")[0]
     assert [row.count("*") for row in boston.splitlines() if row.startswith("|   5 |")] == [1]
+
+
+def test_how_many_searches_stopped(frame):
+    header, _, cells = tables.endings(scores.compared(frame))
+    assert header == ("Sets", "Power", "Searches", "Converged", "Stopped before", "Failed")
+    assert ("UCI", "α = 0 (VFE)", "24", "23", "1", "0") in cells
+    assert ("UCI", "all", "96", "94", "1", "1") in cells and (
+        "Synthetic",
+        "all",
+        "48",
+        "48",
+        "0",
+        "0",
+    ) in cells
+
+
+def test_what_is_printed():
+    shares, counts = published.read(DATA), published.read_counts(DATA)
+    assert published.Printed("PEP4", "SMSE", "0.5", "1", 78.0) in shares
+    assert published.Counted("PEP4", "SMSE", "0.5", "0", 6, 8) in counts
+    assert {line.total for line in counts if line.claim == "PEP7"} == {6}
+    assert all(line.sets <= line.total for line in counts)
 
 
 def test_another_paper_in_the_report(written):

@@ -7,14 +7,17 @@ import pytest
 
 from papers.evidence import comparisons
 from papers.evidence.comparisons import Draft, Group, higher, not_lower
+from papers.evidence.verdicts import finding
 from papers.pep import contests, synthetic
-from papers.pep.published import Printed
+from papers.pep.published import Counted, Printed
 
 PRINTED = [
     Printed("PEP4", "SMSE", "0.5", "0", 67.0),
     Printed("PEP4", "SMSE", "0.5", "1", 78.0),
     Printed("PEP5", "SMLL", "1", "0", 93.0),
 ]
+COUNTS = [Counted("PEP4", "SMSE", "0.5", "0", 2, 3), Counted("PEP4", "SMSE", "0.5", "1", 1, 3)]
+PUBLISHED = contests.Published(PRINTED, COUNTS)
 FULL = (0.1, -1.5, 20.0)
 
 
@@ -62,7 +65,7 @@ class TestApproach:
 
     def test_nothing_without_a_full_gp(self, fits):
         (block,) = synthetic.approaches_full(sets(fits, lambda a, m: (1.0 / m, 1.0 / m, 0.0), full=None))
-        assert block.verdict == "not testable" and block.lines[0].note == "no full GP"
+        assert block.verdict == "not enough run" and block.lines[0].note == "no full GP"
 
 
 def excess(peak, at_all):
@@ -77,21 +80,26 @@ def excess(peak, at_all):
 
 class TestOverestimates:
     @pytest.mark.parametrize(
-        ("peak", "at_all", "expected"),
-        [(0.3, 0.05, "holds"), (0.3, 0.25, "does not hold"), (-0.3, -0.3, "does not hold")],
+        ("peak", "at_all", "expected", "markedly"),
+        [
+            (0.3, 0.05, "holds", "holds"),
+            (0.3, 0.25, "holds", "does not hold"),
+            (0.3, 0.35, "does not hold", "does not hold"),
+            (-0.3, -0.3, "does not hold", "does not hold"),
+        ],
     )
-    def test_verdicts(self, fits, peak, at_all, expected):
+    def test_verdicts(self, fits, peak, at_all, expected, markedly):
         frame = sets(fits, excess(peak, at_all), sizes=(5, 20, 200))
-        (block,) = synthetic.overestimates(frame)
-        assert block.verdict == expected
+        block, beside = synthetic.overestimates(frame)
+        assert block.verdict == expected and beside.verdict == markedly
         first = next(x for x in block.lines if x.row == "α = 0.8")
         assert first.effect == pytest.approx(peak, abs=0.005) and first.note.startswith("M = 20")
 
     def test_without_all_data_as_pseudo_points(self, fits):
-        (block,) = synthetic.overestimates(sets(fits, excess(0.3, 0.05), sizes=(5, 20)))
-        assert block.verdict == "not testable"
+        block, _ = synthetic.overestimates(sets(fits, excess(0.3, 0.05), sizes=(5, 20)))
+        assert block.verdict == "not enough run"
         assert [x.sample.status for x in block.lines] == ["yes", "no data"] * 2
-        (block,) = synthetic.overestimates(sets(fits, lambda a, m: (0, 0, -1 / m), sizes=(5, 20, 50)))
+        block, _ = synthetic.overestimates(sets(fits, lambda a, m: (0, 0, -1 / m), sizes=(5, 20, 50)))
         assert block.lines[1].note == "M = N = 200 not run" and block.lines[0].sample.status == "yes"
 
 
@@ -110,7 +118,7 @@ class TestIntermediate:
 
     def test_powers_in_the_range_are_needed(self, fits):
         frame = sets(fits, self.gap(0.5), alphas=("0", "0.2", "1"))
-        assert verdict(synthetic.intermediate_best(frame)) == "not testable"
+        assert verdict(synthetic.intermediate_best(frame)) == "not enough run"
 
 
 def contest(wins):
@@ -125,31 +133,31 @@ def contest(wins):
 
 class TestShares:
     def test_direction_and_printed_share(self, fits):
-        frame = fits(contest(lambda m, split: m > 5), alphas=("0", "0.5", "1"), splits=5)
-        direction, printed = contests.won(frame, PRINTED, "PEP4")
+        frame = fits(contest(lambda m, split: m > 5), alphas=("0", "0.5", "1"), splits=10)
+        direction, _, printed, _ = contests.won(frame, PUBLISHED, "PEP4")
         line = direction.lines[0]
         assert direction.verdict == "holds" and line.effect == pytest.approx(2 / 3)
-        assert (line.n, line.n_folds) == (5, 30) and line.note.startswith(
-            "printed 67 %; 20 won, 10 lost, 0 tied"
+        assert (line.n, line.n_folds) == (10, 60) and line.note.startswith(
+            "printed 67 %; 40 won, 20 lost, 0 tied"
         )
         assert printed.rows() == {"α = 0.5 over α = 0": "yes", "α = 0.5 over α = 1": "no"}
 
     def test_the_other_direction_and_none(self, fits):
-        frame = fits(contest(lambda m, split: split % 2), alphas=("0", "0.5", "1"))
-        assert set(contests.won(frame, PRINTED, "PEP4")[0].rows().values()) == {"undecided"}
-        assert set(contests.won(frame, PRINTED, "PEP5")[0].rows().values()) == {"no"}
-        assert verdict(contests.won(fits(alphas=("0.2", "0.4")), PRINTED, "PEP4")) == "not testable"
+        frame = fits(contest(lambda m, split: split % 2), alphas=("0", "0.5", "1"), splits=10)
+        assert set(contests.won(frame, PUBLISHED, "PEP4")[0].rows().values()) == {"undecided"}
+        assert set(contests.won(frame, PUBLISHED, "PEP5")[0].rows().values()) == {"no"}
+        assert verdict(contests.won(fits(alphas=("0.2", "0.4")), PUBLISHED, "PEP4")) == "not enough run"
 
     def test_synthetic_sets_do_not_count(self, fits):
         frame = fits(contest(lambda m, split: True), alphas=("0", "0.5", "1"), datasets=("synthetic",))
-        assert verdict(contests.won(frame, PRINTED, "PEP4")) == "not testable"
+        assert verdict(contests.won(frame, PUBLISHED, "PEP4")) == "not enough run"
 
     def test_one_split_says_nothing_and_intervals_of_shares_are_shares(self, fits):
         frame = fits(contest(lambda m, split: m > 5), alphas=("0", "0.5", "1"), splits=1)
-        line = contests.won(frame, PRINTED, "PEP4")[0].lines[0]
+        line = contests.won(frame, PUBLISHED, "PEP4")[0].lines[0]
         assert line.sample.status == "no data" and line.note.startswith("printed")
         frame = fits(contest(lambda m, split: split > 0), alphas=("0", "0.5", "1"), splits=3)
-        assert contests.won(frame, PRINTED, "PEP4")[0].lines[0].sample.high == 1.0
+        assert contests.won(frame, PUBLISHED, "PEP4")[0].lines[0].sample.high == 1.0
 
 
 class TestRanked:
@@ -158,17 +166,145 @@ class TestRanked:
         return lambda d, s, a, m: (0.1 * (1 + smse.index(a)), 0.1 * (1 + smll.index(a)), 1.0)
 
     def test_as_the_paper_says(self, fits):
-        (block,) = contests.ranked(fits(self.score(["0.5", "0.8", "0", "1"], ["0.8", "1", "0.5", "0"])))
+        frame = fits(self.score(["0.5", "0.8", "0", "1"], ["0.8", "1", "0.5", "0"]), splits=10)
+        block, _ = contests.ranked(frame)
         assert block.verdict == "holds" and len(block.lines) == 4
         assert "SMLL: lowest average rank at α = 0.8" in block.remark
 
     def test_each_statement_can_fail(self, fits):
-        (block,) = contests.ranked(fits(self.score(["0.8", "0", "0.5", "1"], ["1", "0", "0.5", "0.8"])))
+        frame = fits(self.score(["0.8", "0", "0.5", "1"], ["1", "0", "0.5", "0.8"]), splits=10)
+        block, _ = contests.ranked(frame)
         assert set(block.rows().values()) == {"no"}
 
     def test_a_power_that_was_not_run(self, fits):
-        (block,) = contests.ranked(fits(alphas=("0", "1")))
+        block, _ = contests.ranked(fits(alphas=("0", "1")))
         assert block.rows()["SMSE: α = 0.5 best"] == "no data"
+
+
+FIVE = ("boston", "concrete", "energy", "wine_red", "yacht")
+
+
+def judged(claim, blocks):
+    """Verdict of a claim by its rule in ``claims.yaml``, and what was lacking."""
+    ruled = finding(claim, "as-described", blocks)
+    return ruled.verdict, set(ruled.blocks[0].lacking)
+
+
+class TestCoverage:
+    """The least that may decide."""
+
+    def won(self, fits, **options):
+        """PEP5 where EP always wins, on four numbers of pseudo-points."""
+        options = {"datasets": FIVE, "splits": 10, "sizes": (5, 10, 20, 50)} | options
+        frame = fits(lambda d, s, a, m: (0.5, -float(a) - 0.001 * s, 1.0), **options)
+        published = contests.Published([x for x in PRINTED if x.claim == "PEP5"], [])
+        return frame, published
+
+    def test_two_splits_of_one_set_say_nothing(self, fits):
+        frame, published = self.won(fits, datasets=("boston",), splits=2)
+        blocks = contests.won(frame, published, "PEP5")
+        assert judged("PEP5", blocks) == ("not enough run", {"rows", "units", "sets"})
+        assert blocks[0].lines[0].sample.status == "undecided"
+        assert "no interval from 2 splits" in blocks[0].lines[0].note
+
+    @pytest.mark.parametrize(
+        ("options", "lacking"),
+        [
+            ({}, set()),
+            ({"splits": 9}, {"units", "sets"}),
+            ({"datasets": FIVE[:4]}, {"sets"}),
+            ({"sizes": (5, 10, 20)}, {"sizes"}),
+        ],
+    )
+    def test_each_can_be_too_little(self, fits, options, lacking):
+        frame, _ = self.won(fits, **options)
+        printed = [Printed("PEP5", "SMLL", a, b, 93.0) for a, b in (("1", "0"), ("0.5", "0"), ("1", "0.5"))]
+        blocks = contests.won(frame, contests.Published(printed, []), "PEP5")
+        assert judged("PEP5", blocks) == ("not enough run" if lacking else "holds", lacking)
+
+    def test_a_set_with_fewer_splits_is_not_counted(self, fits):
+        frame, published = self.won(fits)
+        fewer = frame[(frame["dataset"] != "yacht") | (frame["split"] < 9)]
+        assert "sets" in judged("PEP5", contests.won(fewer, published, "PEP5"))[1]
+        assert "sets" not in judged("PEP5", contests.won(frame, published, "PEP5"))[1]
+
+    def test_the_pair_with_the_fewest_sets_counts(self, fits):
+        failed = {("yacht", s, "1", m): "failed" for s in range(10) for m in (5, 10, 20, 50)}
+        frame, _ = self.won(fits, outcome=failed)
+        pairs = [Printed("PEP5", "SMLL", a, "0", 93.0) for a in ("1", "0.5")]
+        blocks = contests.won(frame, contests.Published(pairs, []), "PEP5")
+        assert blocks[0].coverage["sets"] == 4
+        assert contests.won(frame, contests.Published(pairs[1:], []), "PEP5")[0].coverage["sets"] == 5
+
+    def test_ranks_need_every_power(self, fits):
+        powers = ("0", "0.05", "0.2", "0.4", "0.5", "0.6", "0.8", "1")
+        order = {a: abs(float(a) - 0.5) for a in powers}
+
+        def score(d, s, a, m):
+            return 0.1 + order[a], 0.1 + abs(float(a) - 0.8) + 0.001 * s, 1.0
+
+        for alphas, lacking in ((powers, set()), (powers[::2], {"powers"})):
+            frame = fits(score, datasets=FIVE, splits=10, sizes=(5, 10, 20, 50), alphas=alphas)
+            assert judged("PEP6", contests.ranked(frame))[1] - {"rows"} == lacking
+
+    @pytest.mark.parametrize(("splits", "lacking"), [(10, set()), (9, {"units"})])
+    def test_synthetic_sets(self, fits, splits, lacking):
+        powers = ("0", "0.2", "0.5", "0.8", "1")
+        nearer = sets(fits, lambda a, m: (2.0 / m, 2.0 / m, 0.0), splits=splits, alphas=powers)
+        verdict = "not enough run" if lacking else "holds"
+        assert judged("PEP1", synthetic.approaches_full(nearer)) == (verdict, lacking)
+        over = sets(fits, excess(0.3, 0.05), sizes=(5, 20, 200), splits=splits)
+        assert judged("PEP2", synthetic.overestimates(over)) == (verdict, lacking)
+        best = sets(fits, TestIntermediate().gap(0.5), splits=splits, alphas=powers)
+        assert judged("PEP3", synthetic.intermediate_best(best)) == (verdict, lacking)
+        few = sets(fits, TestIntermediate().gap(0.5), splits=10, alphas=("0", "0.5", "0.8", "1"))
+        assert judged("PEP3", synthetic.intermediate_best(few))[1] == {"powers"}
+
+
+class TestBeside:
+    def test_where_both_searches_converged(self, fits):
+        """EP wins on every split where no search stopped, and nowhere else."""
+        stopped = {(d, s, "1", 5): "stopped" for d in ("boston", "yacht") for s in range(4)}
+
+        def score(d, s, a, m):
+            value = {"0": 0.3, "0.5": 0.2, "1": 0.4 if m == 5 else 0.1}[a]
+            return value, value, 1.0
+
+        frame = fits(score, alphas=("0", "0.5", "1"), sizes=(5, 20), outcome=stopped)
+        over_all, where_converged, *_ = contests.won(frame, PUBLISHED, "PEP4")
+        row = "α = 0.5 over α = 1"
+        line, kept = (next(x for x in b.lines if x.row == row) for b in (over_all, where_converged))
+        assert line.effect == 0.5 and "8 won, 8 lost" in line.note
+        assert kept.effect == 0.0 and "0 won, 8 lost, 0 tied" in kept.note and "8 left out" in kept.note
+        assert where_converged.remark == "40 of 48 searches converged"
+        _, ranks = contests.ranked(frame)
+        assert ranks.remark.endswith("40 of 48 searches converged") and ranks.coverage["sizes"] == 1
+
+    @pytest.mark.parametrize(
+        ("better", "worse", "status", "ends"),
+        [
+            (("boston", "yacht"), (), "yes", (2, 3)),
+            (("boston",), (), "undecided", (1, 3)),
+            (("boston",), ("yacht",), "undecided", (1, 2)),
+            (("boston",), ("yacht", "energy"), "no", (1, 1)),
+        ],
+    )
+    def test_sets_that_were_not_run_could_be_either(self, fits, better, worse, status, ends):
+        def score(d, s, a, m):
+            gain = 0.1 if d in better else -0.1 if d in worse else 0.1 * (-1) ** s
+            return 0.5 - gain * (a == "0.5") + 0.001 * s, 0.5, 1.0
+
+        frame = fits(score, datasets=("boston", "yacht", "energy")[: max(2, len(better + worse))], splits=8)
+        block = contests.set_by_set(frame, COUNTS, "PEP4")
+        line = block.lines[0]
+        assert (line.sample.status, line.effect) == (status, len(better))
+        assert (line.sample.low, line.sample.high) == ends and "printed 2 of 3" in line.note
+        assert f"better on {', '.join(x.title() for x in better)}" in line.note
+
+    def test_sets_without_the_powers_are_no_data(self, fits):
+        block = contests.set_by_set(fits(alphas=("0.2", "0.4")), COUNTS, "PEP4")
+        assert set(block.rows().values()) == {"no data"}
+        assert not contests.set_by_set(fits(), COUNTS, "PEP5").lines
 
 
 class TestInference:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from papers.evidence.verdicts import finding
 from papers.pep import artifacts, banana, compare, contests, dense, duels, looks, published, scores, tables
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, MAP
 from papers.pep.scores import ERROR, NLL
@@ -15,12 +16,12 @@ DATA = Path(__file__).resolve().parents[3] / "data" / "published"
 SETS, ALPHAS, SIZES = ("crabs", "sonar"), ("0", "0.5", "1"), (10, 20, 50)
 
 
-def frame_of(score, splits=5, protocol="as-released", failed=(), datasets=SETS):
+def frame_of(score, splits=5, protocol="as-released", failed=(), datasets=SETS, alphas=ALPHAS):
     """Records with ``score``: (data set, split, power, M) -> error, NLL."""
     lines = []
     for dataset in datasets:
         for split in range(splits):
-            for alpha in ALPHAS:
+            for alpha in alphas:
                 for m in SIZES:
                     gone = (dataset, split, alpha, m) in failed
                     error, nll = (np.nan, np.nan) if gone else score(dataset, split, alpha, m)
@@ -43,6 +44,12 @@ def printed():
     return published.read(DATA)
 
 
+def no_winner(frame):
+    """Blocks of PEP7 by name."""
+    blocks = contests.no_winner(frame, contests.Published(printed(), published.read_counts(DATA)), "PEP7")
+    return {block.name.split(" ±")[0]: block for block in blocks}
+
+
 class TestShares:
     def test_ties_of_the_error_are_counted_apart(self):
         def score(dataset, split, alpha, m):
@@ -63,13 +70,15 @@ class TestShares:
             return even(dataset, split, alpha, m)[0], 0.5 + {
                 "0": 0.0, "0.5": other, "1": other + (0.01 if place else -0.01)}[alpha]  # fmt: skip
 
-        first, beside = contests.no_winner(frame_of(score), printed(), "PEP7")
+        blocks = no_winner(frame_of(score, splits=10))
+        first, beside = blocks["shares of experiments won"], blocks["the printed share"]
         assert first.verdict == "holds" and len(first.rows()) == 6
         assert first.lines[0].effect == pytest.approx(5 / 6) and first.remark.startswith("as-released; ")
         assert beside.verdict == "does not hold" and beside.lines[0].sample.status == "no"
 
     def test_one_pair_that_is_not_even_contradicts_its_row_alone(self):
-        first, beside = contests.no_winner(frame_of(even), printed(), "PEP7")
+        blocks = no_winner(frame_of(even, splits=10))
+        first, beside = blocks["shares of experiments won"], blocks["the printed share"]
         assert first.verdict == "holds in part"
         assert [row for row, status in first.rows().items() if status == "no"] == ["NLL: α = 1 over α = 0"]
         rows = {x.row: x for x in first.lines}
@@ -80,13 +89,31 @@ class TestShares:
         assert "printed" not in rows["NLL: α = 1 over α = 0"].note
 
     def test_a_clear_winner_contradicts(self):
-        first, _ = contests.no_winner(frame_of(lambda d, s, a, m: (0.1, -float(a))), printed(), "PEP7")
+        frame = frame_of(lambda d, s, a, m: (0.1, -float(a)), splits=10)
+        first = no_winner(frame)["shares of experiments won"]
         statuses = {x.row: x.sample.status for x in first.lines if "NLL" in x.quantity}
         assert set(statuses.values()) == {"no"} and first.verdict == "does not hold"
 
     def test_nothing_is_testable_without_records(self):
-        block, _ = contests.no_winner(CLASSIFICATION.frame(), printed(), "PEP7")
-        assert block.verdict == "not testable" and len(block.rows()) == 6
+        block = no_winner(CLASSIFICATION.frame())["shares of experiments won"]
+        assert block.verdict == "not enough run" and len(block.rows()) == 6
+
+    def test_half_of_the_splits_are_needed(self):
+        for splits, lacking in ((5, {"units", "sets"}), (10, {"sets"})):
+            judged = finding("PEP7", "corrected", list(no_winner(frame_of(even, splits=splits)).values()))
+            assert judged.verdict == "not enough run" and set(judged.blocks[0].lacking) == lacking
+
+    @pytest.mark.parametrize(
+        ("order", "expected"), [((0, 1, 2, 3), "holds"), ((0, 2, 1, 3), "does not hold")]
+    )
+    def test_large_powers_are_the_worst(self, order, expected):
+        place = dict(zip(("0", "0.5", "0.8", "1"), order, strict=True))
+        frame = frame_of(lambda d, s, a, m: (0.1, 0.1 * place[a] + 0.001 * s), alphas=tuple(place))
+        frame.loc[(frame["split"] == 0) & (frame["alpha"] == "0"), "nll"] = 0.05 + 0.1 * (order[0] + 1)
+        assert no_winner(frame)["large powers worst on NLL"].verdict == expected
+        assert no_winner(frame_of(even))["large powers worst on NLL"].rows() == {
+            "NLL: α = 0.8 and α = 1 worst": "no data"
+        }
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +135,11 @@ class TestFiles:
     def test_every_protocol_has_its_tables_and_figures(self, written):
         found, folder = written
         names = {path.name for path in (folder / "t").iterdir()}
-        assert names == set(artifacts.class_tables(["as-released", "corrected"]))
+        assert names == {
+            name
+            for p in ("as-released", "corrected")
+            for name in tables.names(tables.CLASSIFICATION.under(p))
+        }
         released = {path.stem for path in (folder / "f" / "pep").glob("*.png")}
         assert released == {f"figure{k}" for k in (6, 7, 23, *range(24, 31), 33)}
         corrected = {path.stem for path in (folder / "f" / "pep" / "corrected").glob("*.png")}
@@ -147,7 +178,7 @@ class TestFiles:
         judged = [(f.id, f.protocol) for f in chapter.findings]
         assert [p for i, p in judged if i == "PEP7"] == ["as-released", "corrected"]
         verdicts = {f.id: f.verdict for f in chapter.findings}
-        assert verdicts["PEP9"] == "holds" and verdicts["PEP1"] == "not testable"
+        assert verdicts["PEP9"] == verdicts["PEP1"] == "not enough run"
         assert set(chapter.notes) == {"PEP8", "PEP9", "PEP10", "PEP11"}
 
     def test_a_record_of_the_made_up_set_alone_has_means_and_no_figures(self, put, tmp_path):
@@ -201,7 +232,7 @@ def grid(difference, converged=True):
 def test_equal_to_dense_ep(difference, converged, expected):
     (block,) = dense.equal(pd.DataFrame(grid(difference, converged)))
     assert block.verdict == expected and block.lines[0].note.startswith("2 pairs")
-    assert dense.equal(None)[0].verdict == "not testable"
+    assert dense.equal(None)[0].verdict == "not enough run"
 
 
 def ratios(low, high):
@@ -237,4 +268,4 @@ def test_pseudo_points_go_from_the_boundary_to_the_data(low, high, expected, sta
     assert block.verdict == expected and f"{low:.2f} at α = 0" in block.remark
     assert beside.verdict == stay
     assert "not converged: 0 of 6 at α = 0, 0 of 6 at α = 0.5, 1 of 6 at α = 1" in block.remark
-    assert banana.moved(None)[0].verdict == "not testable"
+    assert banana.moved(None)[0].verdict == "not enough run"

@@ -7,6 +7,7 @@ import pytest
 
 from papers.data import classification, regression
 from papers.data.registry import data_home
+from papers.evidence import runs
 from papers.pep import classification as experiment
 from papers.pep import regression as pep
 from tilted.kernels import SquaredExponential
@@ -100,7 +101,7 @@ def _erf(x):
     return erf(x)
 
 
-def test_the_default_search_is_the_stated_one(parts, monkeypatch):
+def test_the_search_is_that_of_the_protocol(parts, monkeypatch):
     seen = []
 
     def maximise(problem, kernel, Z, search):
@@ -108,8 +109,23 @@ def test_the_default_search_is_the_stated_one(parts, monkeypatch):
         raise ValueError("seen")
 
     monkeypatch.setattr(experiment, "maximise", maximise)
-    experiment.run_cell(parts, RELEASED, "crabs", 0, 1, 5)
-    assert seen == [experiment.SEARCH]
+    for protocol in (RELEASED, "corrected"):
+        experiment.run_cell(parts, protocol, "crabs", 0, 1, 5)
+    assert seen == [experiment.SEARCH, pep.SEARCHES["converged"]]
+    assert [search.method for search in seen] == ["lbfgs", "bfgs"]
+
+
+def test_a_search_that_is_not_the_first_one_is_part_of_what_the_protocol_says():
+    line = {"protocol": "corrected"}
+    assert experiment.choices(RELEASED) == {} and experiment.todays({"protocol": RELEASED}) == ""
+    assert experiment.choices("corrected")["search"]["method"] == "bfgs"
+    assert experiment.todays(line) == runs.stamp(experiment.choices("corrected"))["protocol"] != ""
+
+
+def test_corrected_labels_are_searched_until_they_converge():
+    parts = experiment.parts_of("banana", 3, None)
+    old, new = (experiment.run_cell(parts, name, "banana", 3, 1, 8)["status"] for name in experiment.SEARCHES)
+    assert new["converged"] and "expected gain" in new["message"] and "expected gain" not in old["message"]
 
 
 def test_a_failed_fit_is_a_record_with_its_reason(parts, monkeypatch):
@@ -142,7 +158,7 @@ def test_wrong_arguments_are_errors_not_records(parts):
 
 
 def test_a_block_runs_every_cell_of_every_split_and_tells(monkeypatch, tmp_path):
-    monkeypatch.setattr(experiment, "SEARCH", Search(max_iterations=3))
+    monkeypatch.setitem(experiment.SEARCHES, RELEASED, Search(max_iterations=3))
     grid = {"protocol": RELEASED, "alphas": [0, 1], "m": [4]}
     records = list(pep.narrate(experiment.run_block("banana", [2, 3], grid), tmp_path / "log"))
     assert [(r["split"], r["alpha"], r["protocol"]) for r in records] == [

@@ -108,6 +108,14 @@ class TestFrames:
         with pytest.raises(ValueError, match="two records"):
             scores.compared(pd.concat([frame, frame]))
 
+    def test_protocols_are_compared_apart(self, fits):
+        both = pd.concat([fits(), fits(protocol="converged")])
+        for name, part in (
+            ("as-described", scores.compared(both)),
+            ("converged", scores.compared(both, "converged")),
+        ):
+            assert len(part) == len(fits()) and set(part["protocol"]) == {name}
+
     @pytest.mark.parametrize(
         ("column", "value", "message"),
         [("outcome", "fine", "unknown"), ("dataset", "iris", "unknown"), ("smll", np.nan, "lacks a number")],

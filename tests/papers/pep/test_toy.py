@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from papers.evidence import records
+from papers.pep import made_up, toy
 from papers.pep import regression as pep
-from papers.pep import toy
 from papers.pep.records import TOY
 from tilted.kernels import SquaredExponential
 from tilted.learning.search import Search
@@ -46,7 +46,7 @@ def of_line(line):
 @pytest.fixture(scope="module")
 def small():
     """60 training and 40 test points of a made-up function."""
-    drawn = pep.draw(5, 100)
+    drawn = made_up.draw(5, 100)
     return toy.Problem(drawn.X[:60], drawn.X[60:], drawn.y[:60], drawn.y[60:], drawn.kernel, drawn.noise)
 
 
@@ -93,13 +93,13 @@ def test_more_points_are_of_the_same_function():
     """Given the function at the points there were, the new values have its conditional distribution."""
     kernel = SquaredExponential(1.0, (0.8, 0.6))
     X = np.random.default_rng(1).uniform(-2, 2, (60, 2))
-    L = np.linalg.cholesky(kernel.matrix(X) + pep.DRAWN_JITTER * np.eye(60))
+    L = np.linalg.cholesky(kernel.matrix(X) + made_up.DRAWN_JITTER * np.eye(60))
     whitened, noise = [], []
     for split in range(20):
         f = L @ np.random.default_rng(split).standard_normal(60)
-        more = toy.grown(pep.Drawn(X, f, f, kernel, 0.01), split, 15)
+        more = toy.grown(made_up.Drawn(X, f, f, kernel, 0.01), split, 15)
         A = np.linalg.solve(L, kernel.matrix(X, more.X))
-        left = kernel.matrix(more.X) + pep.DRAWN_JITTER * np.eye(15) - A.T @ A
+        left = kernel.matrix(more.X) + made_up.DRAWN_JITTER * np.eye(15) - A.T @ A
         whitened.append(np.linalg.solve(np.linalg.cholesky(left), more.f - A.T @ np.linalg.solve(L, f)))
         noise.append(more.y - more.f)
     n = 300

@@ -53,6 +53,16 @@ def test_folds_are_told_apart_by_what_was_done_to_them(fits):
     assert (row.te, row.ntll) == pytest.approx((0.0, 0.0), abs=1e-9)
 
 
+def test_the_share_of_clipped_folds_that_a_printed_mean_needs(fits):
+    """Stable 310 on average, 500 more where clipped."""
+    (row,) = vb_column.by_fold(fits).itertuples(index=False)
+    assert vb_column.needed(row, "NTLL", 410.0) == pytest.approx(0.2)
+    assert vb_column.needed(row, "NTLL", 310.0) == pytest.approx(0.0)
+    assert vb_column.needed(row, "TE", 35.0) == pytest.approx(0.5)
+    # where the others are worse by 100 too: 310 + 100 (1 - w) + 500 w
+    assert vb_column.needed(row._replace(ntll=100.0), "NTLL", 510.0) == pytest.approx(0.25)
+
+
 def test_a_row_without_clipped_folds_has_no_mean_over_them(fits):
     fits["clipped"] = 0
     (row,) = vb_column.by_fold(fits).itertuples(index=False)
@@ -68,6 +78,7 @@ def test_page_and_figure_are_written_where_there_are_such_fits(fits, printed, tm
     )
     assert "| Wine1 | +1.50 | 0.00 | +5.50 | 0.50 | 2 |" in text
     assert "| Wine1 | 20 | 10.0 % | 20.0 % | 20.0 % | +50.0 | +500.0 | +0.0 | +0.0 |" in text
+    assert "| Wine1 | 20.0 % | 8.0 % | -2.0 % |" in text  # 10 + 50 w = 14 and 310 + 500 w = 300
     others = fits[fits["method"] != "vb-joint-released"]
     assert vb_column.write(others, printed, tmp_path / "none", tmp_path / "none") is None
     assert not (tmp_path / "none").exists()
