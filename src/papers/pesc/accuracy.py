@@ -117,9 +117,9 @@ def draw(dimension: int, K: int, rng: np.random.Generator) -> Problem:
         functions = [
             surrogate.condition(kernel, noise, X, root @ rng.standard_normal(n), X) for _ in range(K + 1)
         ]
-        found = optima.sample(functions[0], functions[1:], bounds, 1, rng)
-        if len(found.places):
-            return Problem(functions, rng.random((INPUTS, dimension)), found.places[0])
+        minima = optima.sample(functions[0], functions[1:], bounds, 1, rng)
+        if len(minima.places):
+            return Problem(functions, rng.random((INPUTS, dimension)), minima.places[0])
     raise RuntimeError("no set of functions with a constrained minimum")
 
 
