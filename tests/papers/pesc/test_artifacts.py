@@ -194,3 +194,13 @@ def test_lines_of_another_study_are_refused(tmp_path):
     store.write_records(tmp_path / "fits/pesc/accuracy/x.jsonl.gz", [{"other": 1, "run": runs.stamp()}])
     with pytest.raises(store.RecordError, match=r"x\.jsonl\.gz: a record of .* without family, problem"):
         fold_in(tmp_path / "fits", tmp_path / "results")
+
+
+def test_what_the_experiment_counts_by_is_what_the_rules_say():
+    accurate, predictive = (claims.CLAIMS[name].margin for name in ("PESC1", "PESC3"))
+    assert (accurate["mean"], accurate["sd"]) == (pesc_accuracy.MEAN, pesc_accuracy.SD)
+    assert tuple(predictive[n] for n in ("mean", "sd", "away")) == (
+        pesc_accuracy.MEAN,
+        pesc_accuracy.SD,
+        pesc_accuracy.AWAY,
+    )
