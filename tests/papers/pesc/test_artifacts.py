@@ -198,9 +198,6 @@ def test_lines_of_another_study_are_refused(tmp_path):
 
 def test_what_the_experiment_counts_by_is_what_the_rules_say():
     accurate, predictive = (claims.CLAIMS[name].margin for name in ("PESC1", "PESC3"))
-    assert (accurate["mean"], accurate["sd"]) == (pesc_accuracy.MEAN, pesc_accuracy.SD)
-    assert tuple(predictive[n] for n in ("mean", "sd", "away")) == (
-        pesc_accuracy.MEAN,
-        pesc_accuracy.SD,
-        pesc_accuracy.AWAY,
-    )
+    counted = {"mean": pesc_accuracy.MEAN, "sd": pesc_accuracy.SD, "away": pesc_accuracy.AWAY}
+    assert accurate.items() >= {"mean": counted["mean"], "sd": counted["sd"]}.items()
+    assert predictive.items() >= counted.items()
