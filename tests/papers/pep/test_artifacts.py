@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from papers.evidence import audit, claims, parts
-from papers.pep import artifacts, compare, curves, duels, looks, published, scores, tables, toy
+from papers.pep import artifacts, compare, curves, duels, jobs, looks, published, scores, tables, toy
 from papers.pep import claims as judged_by
 from papers.pep.records import REGRESSION, TOY
 from papers.pep.scores import SMLL, SMSE
@@ -99,6 +99,14 @@ def test_every_protocol_of_regressions_is_judged_and_drawn(fits, put, tmp_path):
     assert "UCI: converged; 1 set" in page and "starts" not in " ".join(map(str, tmp_path.rglob("*.md")))
     assert (tmp_path / "figures" / "pep" / "converged" / "figure4.png").is_file()
     assert [part.title.split(", ")[1] for part in found.report] == ["as-described", "converged"]
+
+
+def test_the_workflow_asks_for_the_tables_of_every_protocol():
+    config = {"pep": {"a": {"protocols": ["converged"]}}}
+    assert jobs.tables(config) == list(tables.names(tables.REGRESSION.under("converged")))
+    config = {"pep": {"a": {}}, "pep_classification": {"b": {"protocols": ["corrected", "as-released"]}}}
+    kinds = (tables.REGRESSION, tables.CLASSIFICATION.under("corrected"), tables.CLASSIFICATION)
+    assert jobs.tables(config) == [name for kind in kinds for name in tables.names(kind)]
 
 
 def test_nothing_is_made_without_a_record(tmp_path):
