@@ -194,3 +194,10 @@ def test_lines_of_another_study_are_refused(tmp_path):
     store.write_records(tmp_path / "fits/pesc/accuracy/x.jsonl.gz", [{"other": 1, "run": runs.stamp()}])
     with pytest.raises(store.RecordError, match=r"x\.jsonl\.gz: a record of .* without family, problem"):
         fold_in(tmp_path / "fits", tmp_path / "results")
+
+
+def test_what_the_experiment_counts_by_is_what_the_rules_say():
+    accurate, predictive = (claims.CLAIMS[name].margin for name in ("PESC1", "PESC3"))
+    counted = {"mean": pesc_accuracy.MEAN, "sd": pesc_accuracy.SD, "away": pesc_accuracy.AWAY}
+    assert accurate.items() >= {"mean": counted["mean"], "sd": counted["sd"]}.items()
+    assert predictive.items() >= counted.items()
