@@ -151,6 +151,7 @@ def converging(rep="converged", ep="diverged", pep="diverged", rep_sweeps=10, sp
 def test_convergence_holds_where_rep_always_does_and_the_others_do_not():
     assert verdict("REP3", converging()) == HOLDS
     assert verdict("REP3", converging().query("split < 9")) == NOT_RUN
+    assert verdict("REP3", converging().query("flips == 0.1 or split < 9")) == NOT_RUN
     assert verdict("REP3", converging().query("flips == 0.1")) == NOT_RUN
     assert verdict("REP3", converging().query("method != 'pep'")) == NOT_RUN
 
