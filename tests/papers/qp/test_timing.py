@@ -113,7 +113,7 @@ def test_no_seeds_and_counts_are_refused():
 )  # fmt: skip
 def test_same_time(studies, ratio, jitter, expected):
     """As many sweeps everywhere, so that the seconds of a sweep are in the ratio of the seconds."""
-    table, *beside = timing.same_time(studies["timing"](ratio, jitter, cells=12), "as-released")
+    table, *beside = timing.same_time(studies["timing"](ratio, jitter, cells=16), "as-released")
     assert [block.verdict for block in (table, *beside)] == 3 * [expected]
     assert table.decisive.effect == pytest.approx(ratio) or expected == HOLDS
     assert "the running time of the paper's is not testable" in table.remark
@@ -121,7 +121,7 @@ def test_same_time(studies, ratio, jitter, expected):
 
 def test_sweeps_and_the_seconds_of_one_are_judged_together(studies):
     """Twice the sweeps of half the cost take the same time; neither is the same."""
-    times = studies["timing"](cells=12)
+    times = studies["timing"](cells=16)
     here = (times["method"] == "qp-lookup") & (times["dataset"] == "sonar")
     times.loc[here, "sweeps"] *= 2
     table, whole, _ = timing.same_time(times, "as-released")
@@ -135,7 +135,7 @@ def test_sweeps_and_the_seconds_of_one_are_judged_together(studies):
 
 
 def test_the_lookup_table_decides(studies):
-    times = studies["timing"](cells=12)
+    times = studies["timing"](cells=16)
     times.loc[times["method"] == "qp", "seconds"] *= 30
     table, whole, quadrature = timing.same_time(times, "as-released")
     assert (table.verdict, whole.verdict, quadrature.verdict) == (HOLDS, HOLDS, FAILS)
