@@ -250,15 +250,41 @@ class TestCoverage:
     @pytest.mark.parametrize(("splits", "lacking"), [(10, set()), (9, {"units"})])
     def test_synthetic_sets(self, fits, splits, lacking):
         powers = ("0", "0.2", "0.5", "0.8", "1")
-        nearer = sets(fits, lambda a, m: (2.0 / m, 2.0 / m, 0.0), splits=splits, alphas=powers)
         verdict = "not enough run" if lacking else "holds"
-        assert judged("PEP1", synthetic.approaches_full(nearer)) == (verdict, lacking)
         over = sets(fits, excess(0.3, 0.05), sizes=(5, 20, 200), splits=splits)
         assert judged("PEP2", synthetic.overestimates(over)) == (verdict, lacking)
         best = sets(fits, TestIntermediate().gap(0.5), splits=splits, alphas=powers)
         assert judged("PEP3", synthetic.intermediate_best(best)) == (verdict, lacking)
         few = sets(fits, TestIntermediate().gap(0.5), splits=10, alphas=("0", "0.5", "0.8", "1"))
         assert judged("PEP3", synthetic.intermediate_best(few))[1] == {"powers"}
+
+    def approaching(self, fits, **options):
+        """PEP1 where every power comes nearer, up to M = N."""
+        options = {"splits": 10, "alphas": ("0", "0.2", "0.5", "0.8", "1"), "sizes": (5, 20, 200)} | options
+        return sets(fits, lambda a, m: (2.0 / m, 2.0 / m, 0.0), **options)
+
+    @pytest.mark.parametrize(
+        ("options", "lacking"),
+        [
+            ({}, set()),
+            ({"splits": 9}, {"units", "sets at every M"}),
+            ({"alphas": ("0", "0.5", "0.8", "1")}, {"rows"}),
+            ({"sizes": (20, 200)}, {"sets at every M"}),
+            ({"sizes": (5, 20)}, {"sets at every M"}),
+            ({"outcome": {("synthetic", 3, "0.2", 20): "failed"}}, {"units", "sets at every M"}),
+        ],
+    )
+    def test_the_approach_takes_ten_sets_at_every_m(self, fits, options, lacking):
+        blocks = synthetic.approaches_full(self.approaching(fits, **options))
+        assert judged("PEP1", blocks) == ("not enough run" if lacking else "holds", lacking)
+
+    @pytest.mark.parametrize("kept", [lambda x: x["split"] < 3, lambda x: x["alpha"] != "0", lambda x: False])
+    def test_fewer_lines_at_m_equal_to_n_are_never_enough(self, fits, kept):
+        frame = self.approaching(fits)
+        fewer = frame[(frame["m"] < 200) | frame.apply(kept, axis=1)]
+        assert len(fewer) < len(frame)
+        verdict, lacking = judged("PEP1", synthetic.approaches_full(fewer))
+        assert verdict == "not enough run" and "sets at every M" in lacking
 
 
 class TestBeside:
