@@ -235,11 +235,11 @@ def _record(name: str, folder: str, study: str, file: str, line_of: str = "") ->
 
 
 def tables(config: Config) -> list[str]:
-    """Tables that are made of regressions, and of classifications under each protocol."""
-    stems = ["pep"] if "pep" in config else []
-    grids = config.get("pep_classification", {}).values()
-    for protocol in dict.fromkeys(protocol for grid in grids for protocol in grid["protocols"]):
-        stems.append("pep_classification" + ("" if protocol == RELEASED else f"_{protocol}"))
+    """Tables that are made of regressions and of classifications under each protocol."""
+    stems = []
+    for section, plain in (("pep", import_module(REGRESSION).DESCRIBED), ("pep_classification", RELEASED)):
+        protocols = [p for grid in config.get(section, {}).values() for p in grid.get("protocols", [plain])]
+        stems += [section + ("" if p == plain else f"_{p}") for p in dict.fromkeys(protocols)]
     return [f"{stem}{name}" for stem in stems for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")]
 
 

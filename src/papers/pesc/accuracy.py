@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from papers.evidence.claims import of_paper
 from papers.evidence.verified import SCRATCH
 from papers.evidence.verify import compared
 from tilted.bayesopt import acquisition, boundary, nfcpd, optima, rejection, surrogate
@@ -55,11 +54,10 @@ FAMILIES = tuple((dimension, K) for dimension in (1, 2) for K in (1, 2))
 MEASURED = 15
 """Problems of the jobs whose cost was measured (`papers.plan`)."""
 
-CLAIMS = of_paper("PESC")
-MEAN, SD = CLAIMS["PESC1"].margin["mean"], CLAIMS["PESC1"].margin["sd"]
-"""Tolerances: in standard deviations, and relative."""
+MEAN, SD, AWAY = 0.1, 0.15, 0.25
+"""Tolerances in standard deviations, and relative; lengthscales from x*. They are those of the rules (a test
+compares), but stand here, in the code of the job, since recorded columns are counted by them."""
 
-AWAY = CLAIMS["PESC3"].margin["away"]
 INPUTS, ENOUGH, WANTED, MOST = 20, 1000, 20_000, 1_500_000
 
 
@@ -117,9 +115,9 @@ def draw(dimension: int, K: int, rng: np.random.Generator) -> Problem:
         functions = [
             surrogate.condition(kernel, noise, X, root @ rng.standard_normal(n), X) for _ in range(K + 1)
         ]
-        found = optima.sample(functions[0], functions[1:], bounds, 1, rng)
-        if len(found.places):
-            return Problem(functions, rng.random((INPUTS, dimension)), found.places[0])
+        minima = optima.sample(functions[0], functions[1:], bounds, 1, rng)
+        if len(minima.places):
+            return Problem(functions, rng.random((INPUTS, dimension)), minima.places[0])
     raise RuntimeError("no set of functions with a constrained minimum")
 
 

@@ -34,11 +34,11 @@ def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | P
         if len(frames[study]):
             header, _, rows = table.cells(table.summarise(frames[study]))
             shown.append(Table(table.heading, header, rows))
-    part = Part(
+    section = Part(
         title=tables.TITLE,
         paragraphs=[" ".join(table.introduction.split()) for table in tables.TABLES.values()],
         tables=shown,
         figures=[FigureFile(path, figures.CAPTIONS[path.stem]) for path in drawn],
     )
     loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
-    return Written([claims.chapter(frames[ACCURACY], notes[ACCURACY])], [part], loud)
+    return Written([claims.chapter(frames[ACCURACY], notes[ACCURACY])], [section], loud)

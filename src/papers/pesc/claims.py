@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from papers.evidence.audit import Chapter
+from papers.evidence.claims import of_paper
 from papers.evidence.verdicts import NO, SHOWN, UNDECIDED, YES, Block, Inference, Line, finding
-from papers.pesc.accuracy import AWAY, CLAIMS, ENOUGH, MEAN, SD, WANTED
+from papers.pesc.accuracy import AWAY, ENOUGH, MEAN, SD, WANTED
 
 if TYPE_CHECKING:
     import pandas as pd
+
+CLAIMS = of_paper("PESC")
 
 PROTOCOL = "corrected"
 """Five equations are (docs/pesc.md); as printed, variances are negative."""

@@ -24,17 +24,17 @@ FITS = "data/fits/pesc"
 
 def jobs(config: Config) -> list[Job]:
     """Every job that a configuration asks for."""
-    part = config.get("pesc", {})
-    found: list[Job] = []
-    if "accuracy" in part:
-        problems = part["accuracy"]["problems"]
+    asked = config.get("pesc", {})
+    wanted: list[Job] = []
+    if "accuracy" in asked:
+        problems = asked["accuracy"]["problems"]
         families = import_module(ACCURACY).FAMILIES
-        found += [_family(dimension, constraints, problems) for dimension, constraints in families]
-    if "searches" in part:
+        wanted += [_family(dimension, constraints, problems) for dimension, constraints in families]
+    if "searches" in asked:
         for problem, kind in import_module(REGRET).PROBLEMS.items():
-            n = part["searches"].get("evaluations", kind.evaluations)
-            found += [_search(problem, repeat, n) for repeat in range(part["searches"]["repeats"])]
-    return found
+            n = asked["searches"].get("evaluations", kind.evaluations)
+            wanted += [_search(problem, repeat, n) for repeat in range(asked["searches"]["repeats"])]
+    return wanted
 
 
 def _family(dimension: int, constraints: int, problems: int) -> Job:

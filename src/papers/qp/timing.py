@@ -219,10 +219,10 @@ def _draft(dataset: str, quantity: str, method: str, folds: pd.DataFrame) -> Dra
 
 
 def _as_factor(line: Line) -> Line:
-    """A line tested on logarithms, in ratios."""
+    """A line tested on logarithms, in ratios; these have no margin to either side that is the same."""
     low, high = math.exp(line.sample.low), math.exp(line.sample.high)
     sample = replace(line.sample, low=low, high=high)
-    return replace(line, effect=math.exp(line.effect), sd=math.nan, sample=sample)
+    return replace(line, effect=math.exp(line.effect), sd=math.nan, sample=sample, says="")
 
 
 def _nearness(ratio: float) -> float:

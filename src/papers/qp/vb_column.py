@@ -56,6 +56,7 @@ LABELS = {
     "gradient": "joint search, right gradient",
     "bound": "bound maximised",
 }
+UNITS = {"TE": "10^{-2}", "NTLL": "10^{-3}"}
 COLUMNS = ("row", "metric", "step", "mean", "sd", "n_seeds", "published_mean", "published_sd", "deviation_sd")
 FOLD_COLUMNS = (
     *("row", "n_folds", "jitter", "clipped", "moved", "te_clipped", "ntll_clipped", "te", "ntll"),
@@ -284,7 +285,7 @@ def figure(table: pd.DataFrame, path_stem: str | Path, title: str) -> tuple[Path
         panels = drawn.subplots(1, 2, sharey=True)
         for axes, metric in zip(panels, METRICS, strict=True):
             _panel(axes, table[table["metric"] == metric], rows, looks)
-            axes.set_xlabel(f"{metric} ({published.UNITS[metric][1].replace('10^-', 'x 10^-')})")
+            axes.set_xlabel(f"{metric} ($\\times {UNITS[metric]}$)")
         style.row_axis(panels, rows)
         handles: list[Artist] = [
             Line2D([], [], color=colour, marker=marker, markersize=4, linewidth=0.8, label=LABELS[step])

@@ -57,14 +57,14 @@ def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | P
     ]
     tables.write(frames, tables_folder, provenance)
     drawn = figures.write(frames, Path(figures_folder, FIGURES))
-    part = Part(
+    section = Part(
         title=tables.TITLE,
         paragraphs=[" ".join(tables.INTRODUCTION.split())],
         tables=[Table("Test errors", tables.HEADER, tables.cells(frames[FITS]))],
         figures=[FigureFile(path, figures.CAPTIONS[path.stem]) for path in drawn],
     )
     loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
-    return Written([chapter(frames)], [part], loud)
+    return Written([chapter(frames)], [section], loud)
 
 
 def chapter(frames: Mapping[Study, pd.DataFrame]) -> Chapter:

@@ -36,18 +36,18 @@ def jobs(config: Config) -> list[Job]:
     """
     if "rep" not in config:
         return []
-    part, experiment = config["rep"], import_module(FITS)
-    found = list(_points(part))
-    for name, row in part.get("sets", {}).items():
+    asked, experiment = config["rep"], import_module(FITS)
+    wanted = list(_points(asked))
+    for name, row in asked.get("sets", {}).items():
         if name not in experiment.datasets():
             raise ValueError(f"rep.sets.{name}: no such set; known: {', '.join(experiment.datasets())}")
         if max(row["splits"], row.get("own", 0)) > experiment.splits_of(name):
             raise ValueError(f"rep.sets.{name}: there are {experiment.splits_of(name)} splits")
         for flips in row["flips"]:
-            found += _of_set(name, float(flips), row, experiment.BLOBS)
-            pictures = [kind for kind in PICTURES if kind in part and name == experiment.BLOBS]
-            found += [_picture(kind, float(flips), part[kind]) for kind in pictures]
-    return found
+            wanted += _of_set(name, float(flips), row, experiment.BLOBS)
+            pictures = [kind for kind in PICTURES if kind in asked and name == experiment.BLOBS]
+            wanted += [_picture(kind, float(flips), asked[kind]) for kind in pictures]
+    return wanted
 
 
 def _of_set(name: str, flips: float, row: Config, drawn: str) -> Iterator[Job]:
@@ -144,9 +144,9 @@ def choices(
     return import_module(CHOICE).lines(dataset, flips, split, given)
 
 
-def _points(part: Config) -> Iterator[Job]:
+def _points(asked: Config) -> Iterator[Job]:
     """Sets of five points, the first block with the base set; the base set at other error rates."""
-    wanted = part.get("points", {"sets": 0, "block": 1})
+    wanted = asked.get("points", {"sets": 0, "block": 1})
     for first, last in blocks(wanted["sets"], wanted["block"]):
         yield Job(
             f"{FOLDER}/points/{first:03d}-{last:03d}.jsonl.gz",

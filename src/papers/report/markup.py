@@ -47,8 +47,8 @@ def sections(text: str, level: int) -> tuple[str, list[Section]]:
     Higher headings must not follow a section.
     """
     before, *rest = re.split(rf"^{'#' * level} ", text, flags=re.M)
-    found = [part.partition("\n") for part in rest]
-    return before.strip(), [Section(heading.strip(), body.strip()) for heading, _, body in found]
+    split = [section.partition("\n") for section in rest]
+    return before.strip(), [Section(heading.strip(), body.strip()) for heading, _, body in split]
 
 
 def paragraphs(text: str) -> list[str]:

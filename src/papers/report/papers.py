@@ -125,15 +125,15 @@ def figures(paper: Paper, folder: str | Path, claims: Mapping[str, Claim]) -> li
         By name; where they stand in the paper names figures.
     """
     shown = {name: places(claim.where) for name, claim in claims.items() if claim.paper == paper.key}
-    found = [(path, caption) for path, caption in _files(paper, Path(folder)) if path.is_file()]
-    return [_figure(paper, path, caption, shown) for path, caption in found]
+    drawn = [(path, caption) for path, caption in _files(paper, Path(folder)) if path.is_file()]
+    return [_figure(paper, path, caption, shown) for path, caption in drawn]
 
 
 def _files(paper: Paper, folder: Path) -> Iterable[tuple[Path, str]]:
     if paper.captions:
-        for part in (folder / paper.key.lower(), folder / paper.key.lower() / CORRECTED):
+        for below in (folder / paper.key.lower(), folder / paper.key.lower() / CORRECTED):
             for name in sorted(paper.captions, key=_order):
-                yield part / f"{name}.png", paper.captions[name]
+                yield below / f"{name}.png", paper.captions[name]
         return
     for protocol in protocols.names():
         for name in qp_figures.CAPTIONS:
@@ -168,8 +168,8 @@ def _order(name: str) -> tuple[int, str]:
 
 def places(where: str) -> set[Place]:
     """Figures that a place in a paper names: ``figures 2-4 and 7b`` are 2, 3, 4 and panel b of 7."""
-    found = set()
+    named = set()
     for text in re.findall(r"[Ff]igures? ((?:\d+[a-z]?(?:-|, | and )?)+)", where):
         for first, last, panel in re.findall(r"(\d+)(?:-(\d+))?([a-z]?)", text):
-            found |= {(number, panel) for number in range(int(first), int(last or first) + 1)}
-    return found
+            named |= {(number, panel) for number in range(int(first), int(last or first) + 1)}
+    return named

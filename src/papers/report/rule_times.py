@@ -58,12 +58,12 @@ class Times(NamedTuple):
 
 def read(folder: str | Path) -> list[Times]:
     """Times of every record there is in the folder of the results, in the order of `SOURCES`."""
-    found = []
+    times = []
     for source in SOURCES:
         path = Path(folder, source.file)
         if path.is_file():
-            found += _times(source, _seconds(source, path))
-    return found
+            times += _times(source, _seconds(source, path))
+    return times
 
 
 def _seconds(source: Source, path: Path) -> pd.DataFrame:
@@ -78,10 +78,10 @@ def _seconds(source: Source, path: Path) -> pd.DataFrame:
 
 def _times(source: Source, table: pd.DataFrame) -> list[Times]:
     protocol = Path(source.file).name.removesuffix(".csv.gz") if source.rule == "fit" else ""
-    found = []
-    for name, part in table.groupby(list(source.by), sort=False):
+    times = []
+    for name, fits in table.groupby(list(source.by), sort=False):
         said = [NAMES.get(column, "{}").format(value) for column, value in zip(source.by, name, strict=True)]
-        seconds = part["seconds"]
+        seconds = fits["seconds"]
         numbers = len(seconds), seconds.median(), seconds.max(), seconds.sum()
-        found.append(Times(source.paper, source.rule, ", ".join([*said, protocol]).strip(", "), *numbers))
-    return found
+        times.append(Times(source.paper, source.rule, ", ".join([*said, protocol]).strip(", "), *numbers))
+    return times

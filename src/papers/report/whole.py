@@ -113,10 +113,10 @@ def write(path: str | Path, folders: Folders | None = None) -> Path:
         summaries=_summaries(audit),
         chapters=[_chapter(paper, texts[paper.key], audit, verdicts, listed, folders) for paper in PAPERS],
         sections=tables.sections(pd.read_csv(folders.tables / "qp_table1.csv")),
-        times=[(paper, part) for paper in PAPERS if (part := [t for t in times if t.paper == paper.key])],
+        times=[(paper, ours) for paper in PAPERS if (ours := [t for t in times if t.paper == paper.key])],
         untimed=rule_times.UNTIMED,
         loud=[
-            (paper, found) for paper in PAPERS if (found := _loud(texts[paper.key], _claims_of(paper, audit)))
+            (paper, said) for paper in PAPERS if (said := _loud(texts[paper.key], _claims_of(paper, audit)))
         ],
         environments=sorted({run.environment for run in runs} - {""}),
         dates=sorted({run.date for run in runs} - {""}),
@@ -126,22 +126,22 @@ def write(path: str | Path, folders: Folders | None = None) -> Path:
 
 def _tally(verdicts: pd.DataFrame) -> list[tuple[Paper, str, list[int]]]:
     """How many claims of a paper have which verdict under which protocol."""
-    found = []
+    tally = []
     for paper in PAPERS:
-        part = verdicts[verdicts["paper"] == paper.key]
-        for protocol, same in part.groupby("protocol", sort=False):
-            found.append((paper, protocol, [int((same["verdict"] == name).sum()) for name in VERDICTS]))
-    return found
+        ours = verdicts[verdicts["paper"] == paper.key]
+        for protocol, same in ours.groupby("protocol", sort=False):
+            tally.append((paper, protocol, [int((same["verdict"] == name).sum()) for name in VERDICTS]))
+    return tally
 
 
 def _summaries(audit: str) -> list[tuple[str, str, str]]:
     """Heading, table and legend (HTML) of each paper's summary in the audit."""
     first = audit.split("\n## ")[0]
-    found = []
+    summaries = []
     for heading, body in markup.sections(first, 1)[1]:
         table, *legend = markup.paragraphs(body)
-        found.append((heading, markup.html(table), markup.html("\n\n".join(legend))))
-    return found
+        summaries.append((heading, markup.html(table), markup.html("\n\n".join(legend))))
+    return summaries
 
 
 def _texts(paper: Paper, folders: Folders) -> dict[str, str]:
@@ -175,24 +175,24 @@ def _chapter(
         "paper": paper,
         "beside": [_beside(texts[name], heading) for name, heading in paper.beside],
         "claims": claims,
-        "first": [part for part in figures if part[0].first],
-        "more": [part for part in figures if not part[0].first],
+        "first": [figure for figure in figures if figure[0].first],
+        "more": [figure for figure in figures if not figure[0].first],
         "documents": documents,
-        "provenance": [found for name, text in texts.items() if (found := _provenance(text))],
+        "provenance": [said for text in texts.values() if (said := _provenance(text))],
     }
 
 
 def _claim(name: str, printed: Printed, sections: Sequence[Section], verdicts: pd.DataFrame) -> Claim:
-    found = [s for s in sections if s.heading.startswith(f"{name}: ")]
-    if len(found) != 1:
+    ours = [s for s in sections if s.heading.startswith(f"{name}: ")]
+    if len(ours) != 1:
         raise ValueError(f"audit.md has no section '{name}'")
-    before, parts = markup.sections(found[0].body, 3)
+    before, parts = markup.sections(ours[0].body, 3)
     _, *meaning = markup.paragraphs(before)  # the first says where the paper says what
     by_protocol = {part.heading.split(", ", 1)[1].rsplit(": ", 1)[0]: part.body for part in parts}
     judged = verdicts[verdicts["id"] == name]
     return Claim(
         name,
-        found[0].heading.partition(": ")[2],
+        ours[0].heading.partition(": ")[2],
         printed.wording,
         printed.where,
         markup.html("\n\n".join(meaning), 3),
@@ -249,12 +249,12 @@ def _provenance(text: str) -> tuple[str, str] | None:
 
 def _loud(texts: Mapping[str, str], claims: Sequence[Section]) -> list[tuple[str, str]]:
     """(document or claim, what of it nobody should overlook); nothing twice."""
-    found: dict[str, str] = {}
+    titles: dict[str, str] = {}
     named = [(text.partition("\n")[0].lstrip("# "), text) for text in texts.values()]
     for title, text in [*named, *claims]:
         for line in markup.loud(text):
-            found.setdefault(line, title)
-    return [(title, line) for line, title in found.items()]
+            titles.setdefault(line, title)
+    return [(title, line) for line, title in titles.items()]
 
 
 def _claims_of(paper: Paper, audit: str) -> list[Section]:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from papers.evidence import audit, claims, parts
-from papers.pep import artifacts, compare, curves, duels, looks, published, scores, tables, toy
+from papers.pep import artifacts, compare, curves, duels, jobs, looks, published, scores, tables, toy
 from papers.pep import claims as judged_by
 from papers.pep.records import REGRESSION, TOY
 from papers.pep.scores import SMLL, SMSE
@@ -55,10 +55,12 @@ def written(frame, fits, put, tmp_path_factory):
 def test_every_file_is_written_and_every_figure_has_a_caption(written, frame):
     found, folder = written
     names = {path.name for path in (folder / "tables").iterdir()}
-    assert names == {"pep.md", "pep_wins.csv", "pep_ranks.csv", "pep_means.csv"}
-    drawn = {path.stem for path in (folder / "figures" / "pep").iterdir()}
+    assert names == {
+        name for p in ("as-described", "converged") for name in tables.names(tables.REGRESSION.under(p))
+    }
+    drawn = {path.stem for path in (folder / "figures" / "pep").glob("*.*")}
     assert drawn == set(OF_REGRESSIONS)
-    assert [[figure.path.stem for figure in part.figures] for part in found.report] == [OF_REGRESSIONS]
+    assert [figure.path.stem for figure in found.report[0].figures] == OF_REGRESSIONS
     assert set(OF_REGRESSIONS) < set(artifacts.CAPTIONS)
     assert [line.split(": ")[:2] for line in found.loud] == [
         ["NEVER SAMPLED", study.file] for study in (REGRESSION, TOY)
@@ -73,7 +75,10 @@ def test_the_chapter_goes_into_the_audit(written):
     judged = list(judged_by.CLAIMS)
     audit.write(found.audit, folder)
     table = pd.read_csv(folder / "audit.csv", keep_default_na=False)
-    assert list(table["id"]) == judged and set(table["paper"]) == {"PEP"}
+    assert set(table["paper"]) == {"PEP"}
+    assert list(table.loc[table["protocol"] == "converged", "id"]) == [f"PEP{k}" for k in range(1, 7)]
+    table = table[table["protocol"] != "converged"]
+    assert list(table["id"]) == judged
     by_claim = table.set_index("id")["verdict"]
     assert by_claim["PEP5"] == by_claim["PEP8"] == "not enough run" and by_claim["PEP11"] == "not testable"
     page = (folder / "audit.md").read_text(encoding="utf-8")
@@ -99,6 +104,14 @@ def test_every_protocol_of_regressions_is_judged_and_drawn(fits, put, tmp_path):
     assert "UCI: converged; 1 set" in page and "starts" not in " ".join(map(str, tmp_path.rglob("*.md")))
     assert (tmp_path / "figures" / "pep" / "converged" / "figure4.png").is_file()
     assert [part.title.split(", ")[1] for part in found.report] == ["as-described", "converged"]
+
+
+def test_the_workflow_asks_for_the_tables_of_every_protocol():
+    config = {"pep": {"a": {"protocols": ["converged"]}}}
+    assert jobs.tables(config) == list(tables.names(tables.REGRESSION.under("converged")))
+    config = {"pep": {"a": {}}, "pep_classification": {"b": {"protocols": ["corrected", "as-released"]}}}
+    kinds = (tables.REGRESSION, tables.CLASSIFICATION.under("corrected"), tables.CLASSIFICATION)
+    assert jobs.tables(config) == [name for kind in kinds for name in tables.names(kind)]
 
 
 def test_nothing_is_made_without_a_record(tmp_path):

@@ -300,6 +300,7 @@ class TestBeside:
         assert (line.sample.status, line.effect) == (status, len(better))
         assert (line.sample.low, line.sample.high) == ends and "printed 2 of 3" in line.note
         assert f"better on {', '.join(x.title() for x in better)}" in line.note
+        assert f"ahead on {len(better)};" in line.note
 
     def test_sets_without_the_powers_are_no_data(self, fits):
         block = contests.set_by_set(fits(alphas=("0.2", "0.4")), COUNTS, "PEP4")

@@ -51,7 +51,7 @@ def accuracy(bad=0, problems=10, families=4):
     return table
 
 
-def found(lines):
+def findings_of(lines):
     """The findings by claim."""
     return {finding.id: finding for finding in claims.chapter(lines).findings}
 
@@ -70,7 +70,7 @@ def regret(gap=1e-3):
 )
 def test_a_family_is_judged_by_its_interval_and_not_by_the_share(bad, status):
     """The exact interval of 281 of 300 begins above 90 %, that of 258 ends below."""
-    findings = found(accuracy(bad, 300))
+    findings = findings_of(accuracy(bad, 300))
     block = findings["PESC3"].blocks[0]
     assert [line.sample.status for line in block.lines[:4]] == [status, "yes", "yes", "yes"]
     assert block.verdict == ("holds" if status == "yes" else "holds in part")
@@ -85,12 +85,12 @@ def test_a_family_is_judged_by_its_interval_and_not_by_the_share(bad, status):
 def test_families_that_are_undecided_contradict_nothing(bad, verdict):
     lines = accuracy(0, 300)
     lines.loc[lines["problem"] < bad, "mean_error_points"] = 0.5
-    assert found(lines)["PESC1"].verdict == verdict
+    assert findings_of(lines)["PESC1"].verdict == verdict
 
 
 @pytest.mark.parametrize("problems, families", [(299, 4), (300, 3)])
 def test_too_few_problems_or_families_decide_nothing(problems, families):
-    findings = found(accuracy(0, problems, families))
+    findings = findings_of(accuracy(0, problems, families))
     assert {finding.verdict for finding in findings.values()} == {"not enough run"}
 
 
@@ -100,22 +100,22 @@ def test_too_few_problems_or_families_decide_nothing(problems, families):
 def test_convergence_asks_for_99_percent_and_every_problem_stands_beside(lost, status):
     lines = accuracy(0, 1000)
     lines.loc[lines.index[:lost], "converged"] = False
-    first, every = found(lines)["PESC2"].blocks
+    first, every = findings_of(lines)["PESC2"].blocks
     assert [line.sample.status for line in first.lines] == [status, "yes", "yes", "yes"]
     assert [line.sample.status for line in every.lines] == ["no" if lost else "yes", "yes", "yes", "yes"]
 
 
 def test_a_share_of_99_percent_takes_more_problems():
     """With 300 problems of which all converge the interval begins at 98.8 %."""
-    findings = found(accuracy(0, 300))
+    findings = findings_of(accuracy(0, 300))
     assert findings["PESC2"].verdict == "not enough run"
     assert [line.sample.status for line in findings["PESC2"].blocks[0].lines] == ["undecided"] * 4
-    assert found(accuracy(0, 400))["PESC2"].verdict == "holds"
+    assert findings_of(accuracy(0, 400))["PESC2"].verdict == "holds"
 
 
 def test_the_protocol_is_named_by_what_was_done():
     """Five equations are corrected: nobody would call that described."""
-    assert {finding.protocol for finding in found(accuracy()).values()} == {"corrected"}
+    assert {finding.protocol for finding in findings_of(accuracy()).values()} == {"corrected"}
 
 
 def test_the_cause_is_the_step_that_alone_is_outside():
@@ -194,3 +194,10 @@ def test_lines_of_another_study_are_refused(tmp_path):
     store.write_records(tmp_path / "fits/pesc/accuracy/x.jsonl.gz", [{"other": 1, "run": runs.stamp()}])
     with pytest.raises(store.RecordError, match=r"x\.jsonl\.gz: a record of .* without family, problem"):
         fold_in(tmp_path / "fits", tmp_path / "results")
+
+
+def test_what_the_experiment_counts_by_is_what_the_rules_say():
+    accurate, predictive = (claims.CLAIMS[name].margin for name in ("PESC1", "PESC3"))
+    counted = {"mean": pesc_accuracy.MEAN, "sd": pesc_accuracy.SD, "away": pesc_accuracy.AWAY}
+    assert accurate.items() >= {"mean": counted["mean"], "sd": counted["sd"]}.items()
+    assert predictive.items() >= counted.items()

@@ -151,8 +151,11 @@ def converging(rep="converged", ep="diverged", pep="diverged", rep_sweeps=10, sp
 def test_convergence_holds_where_rep_always_does_and_the_others_do_not():
     assert verdict("REP3", converging()) == HOLDS
     assert verdict("REP3", converging().query("split < 9")) == NOT_RUN
+    assert verdict("REP3", converging().query("flips == 0.1 or split < 9")) == NOT_RUN
     assert verdict("REP3", converging().query("flips == 0.1")) == NOT_RUN
-    assert verdict("REP3", converging().query("method != 'pep'")) == NOT_RUN
+    without = judged("REP3", converging().query("method != 'pep'"))
+    assert without.verdict == NOT_RUN
+    assert without.blocks[0].rows()["Made-up, 10 % flipped: pep sometimes diverges"] == "no data"
 
 
 @pytest.mark.parametrize(
@@ -237,6 +240,15 @@ def test_a_wide_range_is_more_than_a_decade():
     line = points_claims.closer(sets(), DESCRIBED)[0].lines[-1]
     # c is nearer at 0.01, 0.0178 ... 1, four a decade and both ends: nine steps of a quarter
     assert line.row == "a wide range of c" and line.effect == pytest.approx(9 / 4 - 1, abs=0.02)
+
+
+def test_what_is_nearer_by_less_than_matters_is_no_range():
+    table = sets()
+    ep = table[table["method"] == "ep"].set_index("set")
+    relaxed = table["method"].str.startswith("rep-")
+    for error in points_claims.ERRORS:
+        table.loc[relaxed, error] = 0.98 * table["set"].map(ep[error])
+    assert points_claims.closer(table, DESCRIBED)[0].lines[-1].effect == -points_claims.WIDE
 
 
 def test_power_ep_is_further_at_every_power_or_not_at_all():

@@ -141,9 +141,9 @@ def test_the_same_lines_again_change_nothing(study, line, fold, had, content):
     fold(study, *lines)
     before = content()
     change = fold(study, *reversed(lines))[study.file]
-    assert counts(change) == (0, 3, 0, 0) and content() == before
+    assert counts(change) == (0, 0, 3, 0) and content() == before
     change = fold(study, lines[1])[study.file]
-    assert counts(change) == (0, 1, 2, 0) and content() == before
+    assert counts(change) == (0, 0, 3, 0) and content() == before
     assert had(study)[key].tolist() == [1, 2, 3]
 
 

@@ -1,7 +1,10 @@
 """Markdown of the tables as pieces of the report."""
 
+import pytest
+
 from papers.evidence import standing
 from papers.evidence.standing import Group
+from papers.evidence.verdicts import FAILS, VERDICTS
 from papers.report import markup
 
 TEXT = """\
@@ -42,11 +45,19 @@ def test_headings_are_lowered():
 
 
 def test_verdicts_are_marked_and_claims_linked():
-    page = markup.html("| | x |\n| --- | --- |\n| QP1 | holds in part (3/4) |\n| PEP10 | does not hold |")
-    assert '<td><a href="#QP1">QP1</a></td>' in page and 'href="#PEP10"' in page
-    assert '<b class="mark part">holds in part</b> <span class="soft">(3/4)</span></td>' in page
-    assert '<b class="mark no">does not hold</b></td>' in page
-    assert "mark" not in markup.html("| a |\n| --- |\n| what holds here |")
+    counts = "(3 yes, 0 no, 1 undecided of 4)"
+    rows = [f"| PEP{k} | {verdict} {counts} |" for k, verdict in enumerate(VERDICTS)]
+    page = markup.html("\n".join(["| | x |", "| --- | --- |", *rows]))
+    assert '<td><a href="#PEP1">PEP1</a></td>' in page and 'href="#PEP5"' in page
+    for verdict in VERDICTS:
+        marked = f'<b class="mark {markup.CLASSES[verdict]}">{verdict}</b>'
+        assert f'{marked} <span class="soft">{counts}</span></td>' in page
+    assert "mark" not in markup.html("| a |\n| --- |\n| what holds here |\n| undecided |")
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_red_is_for_what_is_contradicted_alone(verdict):
+    assert (markup.CLASSES[verdict] == "no") is (verdict == FAILS)
 
 
 def test_html_is_shown_and_not_obeyed():
