@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from papers.evidence import claims
 from papers.evidence.grid import grid
 from papers.evidence.store import write_text
 from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, MISSING, NO, SHOWN, UNDECIDED, YES, verdict
@@ -37,20 +38,20 @@ SUPPORTING = {
 }
 """Rule of a line -> whether an effect below, within or above the region says what the claim says."""
 READ = {HOLDS: YES, IN_PART: YES, FAILS: NO, UNDECIDED: UNDECIDED}
-"""Verdict of the audit -> what it says of the claim across rows."""
+"""Verdict of the audit -> what it says of the claim across rows; others say nothing."""
 
 TEXT = """\
 # The same comparisons, read by a Bayesian test across rows
 
 The [audit](audit.md) asks of each row whether a difference is shown, and counts rows. Here the rows of a
 comparison are draws of data sets of this kind, and the Bayesian signed-rank test (Benavoli, Corani, Demšar,
-Zaffalon and Ruggeri, ICML 2014; the library baycomp) says how probable it is that the difference lies mostly
-below, within or above a region of practical equivalence, which is ± the margin of the audit. For the claim
-where that is at least 95 % probable, against it where its contrary is, undecided otherwise. Comparisons of
-fewer than five rows are left out: the test's prior is half a row. It uses the effect of a row and not how
-certain that is, and knows no claims that say "every"; the audit does both. Both are about the rows that
-were run. "Audit" is the audit's step from rows to a verdict, on these lines alone; where that is "holds in
-part" it is read as for the claim."""
+Zaffalon and Ruggeri, ICML 2014; the library baycomp) says how probable it is that the difference lies
+mostly below, within or above a region of practical equivalence, which is ± the margin of the audit. For the
+claim where that is at least 95 % probable, against it where its contrary is, undecided otherwise.
+Comparisons of fewer than five rows, and those whose rows are no data sets, are left out: the test's prior
+is half a row. It uses the effect of a row and not how certain that is, and knows no claims that say
+"every"; the audit does both. Both are about the rows that were run. "Audit" is the audit's step from rows
+to a verdict, on these lines alone; where that is "holds in part" it is read as for the claim."""
 
 
 class Reading(NamedTuple):
@@ -93,6 +94,7 @@ def readings(findings: Iterable[Finding]) -> list[Reading]:
     return [
         _read(finding, block, lines)
         for finding in findings
+        if claims.load()[finding.id].over_sets
         for block in finding.blocks
         for lines in _comparisons(block)
     ]
@@ -113,7 +115,9 @@ def write(chapters: Sequence[Chapter], folder: Path) -> list[Path]:
 
 def markdown(every: Sequence[Reading]) -> str:
     """The page: where the two readings differ, then all of them."""
-    differ = [reading for reading in every if reading.bayesian != READ[reading.audit]]
+    differ = [
+        reading for reading in every if reading.audit in READ and reading.bayesian != READ[reading.audit]
+    ]
     heading = f"## Where the two readings differ: {len(differ)} of {len(every)} comparisons"
     return "\n".join(
         [TEXT, "", heading, "", *_table(differ), "", "## All comparisons", "", *_table(every), ""]
@@ -130,14 +134,23 @@ def _comparisons(block: Block) -> list[list[Line]]:
 
 
 def _read(finding: Finding, block: Block, lines: Sequence[Line]) -> Reading:
-    judged = verdict((line.sample.status for line in lines), block.universal)
+    judged = (
+        block.verdict
+        if block.lacking or block.untestable
+        else verdict((line.sample.status for line in lines), block.universal)
+    )
     (margin,) = {line.margin for line in lines}
-    regions = probabilities([line.effect - line.offset for line in lines], margin)
+    regions = probabilities([_difference(line) for line in lines], margin)
     supporting = sum(p for p, counts in zip(regions, SUPPORTING[lines[0].says], strict=True) if counts)
     status = YES if supporting >= SURE else NO if supporting <= 1.0 - SURE else UNDECIDED
     name = f"{block.name}: {lines[0].quantity}"
     where = finding.id, finding.protocol, name
     return Reading(*where, len(lines), margin, *regions, status, judged)
+
+
+def _difference(line: Line) -> float:
+    """What was compared with the margin: of a ratio its logarithm."""
+    return math.log(line.effect) if line.unit == "factor" else line.effect - line.offset
 
 
 def _table(every: Sequence[Reading]) -> list[str]:

@@ -30,6 +30,8 @@ class Claim(NamedTuple):
         and others that the paper's judges count, such as ``sets``.
     coverage_of : mapping
         Protocol -> what of ``coverage`` is different there.
+    over_sets : bool
+        Its rows are data sets, one each.
     universal : bool
         It says always, never or every: one row that is no decides.
     changed : str
@@ -44,6 +46,7 @@ class Claim(NamedTuple):
     margin: Mapping[str, float]
     coverage: Mapping[str, int]
     coverage_of: Mapping[str, Mapping[str, int]] = {}
+    over_sets: bool = False
     universal: bool = False
     changed: str = ""
 

@@ -19,15 +19,17 @@ from papers.evidence.audit import Chapter
 from papers.evidence.claims import load
 from papers.evidence.comparisons import Score, not_lower, noticeably_higher, shown, similar
 from papers.evidence.statistics import ALPHA
-from papers.evidence.verdicts import MISSING, NO, YES, Block, Finding, Inference, Line, finding
+from papers.evidence.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Inference, Line, finding
 from papers.qp import claims_projection, claims_variances, lookup_effect, protocols, timing
 from papers.qp.paired import (
+    FALLBACK,
     NTLL,
     PAIRED_TEST,
     TE,
     Paired,
     drafts,
     fallback,
+    is_ep,
     joined,
     paired,
     tested,
@@ -117,19 +119,20 @@ def asterisks(fits: pd.DataFrame, protocol: str) -> list[Block]:
     """QP3: the share of experiments in which QP's NTLL is below EP's."""
     order = [*STARRED, *(name for name in ROWS if name not in STARRED)]
     blocks = []
-    for unit in ("folds", "seeds"):
-        share = f"{ASTERISK:g}; exact binomial interval, p of a share of {ASTERISK:g} or less"
-        test = f"share of {unit} above {share}"
+    for unit in ("seeds", "folds"):
+        test = (
+            f"share of {unit} above {ASTERISK:g}, or its exact binomial interval below; p of a lesser share"
+        )
         for name, first in tunings(fits):
             matched = paired(fits, first, "qp", NTLL.column)
-            lines = [_share(dataset, matched.get(dataset), unit) for dataset in order]
+            lines = [_share(protocol, dataset, matched.get(dataset), unit) for dataset in order]
             inside, outside = lines[: len(STARRED)], lines[len(STARRED) :]
             remark = fallback(fits, protocol, first, STARRED)
             blocks.append(Block(f"by {unit}, {name}", test, (*inside, *shown(outside)), float, remark))
     return blocks
 
 
-def _share(dataset: str, scores: Paired | None, unit: str) -> Line:
+def _share(protocol: str, dataset: str, scores: Paired | None, unit: str) -> Line:
     from scipy import stats
 
     quantity = f"{unit} with QP below EP, NTLL"
@@ -138,9 +141,14 @@ def _share(dataset: str, scores: Paired | None, unit: str) -> Line:
     differences = scores.differences.ravel() if unit == "folds" else scores.seed_differences
     below, n = int(np.sum(differences > 0)), len(differences)
     p = float(stats.binomtest(below, n, ASTERISK, alternative="greater").pvalue)
-    status = YES if has_asterisk(below, n) else NO
-    sample = Inference(status, *statistics.share_interval(below, n), p)
-    note = "; ".join([f"{below} of {n}", *troubles(scores)])
+    low, high = statistics.share_interval(below, n)
+    status = YES if has_asterisk(below, n) else NO if high < ASTERISK else UNDECIDED
+    notes = [f"{below} of {n}", *troubles(scores)]
+    if is_ep(protocol, dataset, scores):
+        status = UNDECIDED
+        notes.append(f"half of the folds differ by less than {FALLBACK:g} nats: QP is EP there")
+    sample = Inference(status, low, high, p)
+    note = "; ".join(notes)
     return Line(ROWS[dataset], quantity, "share", below / n, sample=sample, n=n, note=note)
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from papers.evidence.claims import load
-from papers.evidence.comparisons import noticeably_higher, shown
+from papers.evidence.comparisons import higher, shown
 from papers.evidence.grid import counted
 from papers.evidence.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from papers.qp import pairs, protocols, truth
@@ -90,7 +90,7 @@ def _ranked(fits: pd.DataFrame, method: str) -> list[Line]:
     family = [
         draft
         for _, quantity, first, second in parts
-        for draft in drafts(fits, ["coal"], quantity, first, second, NTLL, noticeably_higher)
+        for draft in drafts(fits, ["coal"], quantity, first, second, NTLL, higher)
     ]
     return [replace(line, row=row) for line, (row, *_) in zip(tested(family), parts, strict=True)]
 

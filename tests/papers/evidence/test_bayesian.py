@@ -95,3 +95,21 @@ def test_the_audit_beside_is_of_the_same_lines():
     assert mixed.verdict == "does not hold"
     (reading,) = read(mixed)
     assert reading.audit == "holds"
+
+
+def test_ratios_are_compared_by_their_logarithms():
+    logs = np.linspace(-0.01, 0.01, 9)
+    drafts = [
+        Draft(f"row {k}", "sweeps", "factor", logs, logs, np.log(1.25), comparisons.similar) for k in range(6)
+    ]
+    lines = [replace(line, effect=np.exp(line.effect)) for line in comparisons.tested(drafts)]
+    (reading,) = read(Block("sweeps", "t", tuple(lines), float))
+    assert reading.within > 0.95 and reading.bayesian == YES
+
+
+def test_only_rows_that_are_data_sets_and_enough_of_them_are_read():
+    lines = block([5 * M] * 6)
+    assert bayesian.readings([Finding("PEP1", "as-described", (lines,))]) == []
+    (reading,) = read(replace(lines, needs={"units": 20}))
+    assert (reading.audit, reading.bayesian) == ("not enough run", YES)
+    assert "differ: 0 of 1" in bayesian.markdown([reading])
