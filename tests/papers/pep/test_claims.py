@@ -45,27 +45,29 @@ def verdict(blocks):
 class TestApproach:
     def test_holds_when_every_power_comes_nearer(self, fits):
         frame = sets(fits, lambda a, m: (2.0 / m, 2.0 / m, 0.0))
-        (block,) = synthetic.approaches_full(frame)
-        assert block.verdict == "holds" and len(block.rows()) == 8
-        line = next(x for x in block.lines if x.row == "SMSE, α = 0" and "largest" in x.quantity)
+        block, steps = synthetic.approaches_full(frame)
+        assert block.verdict == steps.verdict == "holds" and len(block.rows()) == len(steps.rows()) == 8
+        line = next(x for x in block.lines if x.row == "SMSE, α = 0")
         assert line.effect == pytest.approx(2 / 5 - 2 / 100, abs=0.006) and line.n == 8
 
-    def test_from_below_too_and_a_score_that_leaves_again_fails(self, fits):
-        frame = sets(fits, lambda a, m: (-2.0 / m, 2.0 / m if m < 100 else 0.2, 0.0))
-        rows = synthetic.approaches_full(frame)[0].rows()
-        assert {rows[f"SMSE, α = {a}"] for a in ("0", "0.5", "0.8", "1")} == {"yes"}
-        assert {rows[f"SMLL, α = {a}"] for a in ("0", "0.5", "0.8", "1")} == {"no"}
+    @pytest.mark.parametrize(("last", "whole"), [(0.2, "yes"), (0.6, "no")])
+    def test_from_below_too_and_a_score_that_leaves_again(self, fits, last, whole):
+        """The ends decide; a step away from the full GP is seen beside them."""
+        frame = sets(fits, lambda a, m: (-2.0 / m, 2.0 / m if m < 100 else last, 0.0))
+        rows, steps = (block.rows() for block in synthetic.approaches_full(frame))
+        for a in ("0", "0.5", "0.8", "1"):
+            assert (rows[f"SMSE, α = {a}"], steps[f"SMSE, α = {a}"]) == ("yes", "yes")
+            assert (rows[f"SMLL, α = {a}"], steps[f"SMLL, α = {a}"]) == (whole, "no")
 
     def test_the_step_that_is_worst_is_shown(self, fits):
         frame = sets(fits, lambda a, m: (0.0, 2.0 / m if m < 100 else 0.2, 0.0))
-        line = next(
-            x for x in synthetic.approaches_full(frame)[0].lines if "step" in x.quantity and "SMLL" in x.row
-        )
+        line = next(x for x in synthetic.approaches_full(frame)[1].lines if "SMLL" in x.row)
         assert line.note == "M = 20 to 100; worst of 2" and line.effect == pytest.approx(0.1 - 0.2, abs=0.006)
 
     def test_nothing_without_a_full_gp(self, fits):
-        (block,) = synthetic.approaches_full(sets(fits, lambda a, m: (1.0 / m, 1.0 / m, 0.0), full=None))
-        assert block.verdict == "not enough run" and block.lines[0].note == "no full GP"
+        frame = sets(fits, lambda a, m: (1.0 / m, 1.0 / m, 0.0), full=None)
+        for block in synthetic.approaches_full(frame):
+            assert block.verdict == "not enough run" and block.lines[0].note == "no full GP"
 
 
 def excess(peak, at_all):
@@ -283,7 +285,7 @@ class TestCoverage:
             ({"alphas": ("0", "0.5", "0.8", "1")}, {"rows"}),
             ({"sizes": (20, 200)}, {"sets at every M"}),
             ({"sizes": (5, 20)}, {"sets at every M"}),
-            ({"outcome": {("synthetic", 3, "0.2", 20): "failed"}}, {"units", "sets at every M"}),
+            ({"outcome": {("synthetic", 3, "0.2", 20): "failed"}}, {"sets at every M"}),
         ],
     )
     def test_the_approach_takes_ten_sets_at_every_m(self, fits, options, lacking):
