@@ -2,20 +2,21 @@
 
 Parameters (u; c and, under ``corrected``, the reading) are chosen on one half of the random sets, where the
 mean logarithm of both errors is smallest, and judged on the other half; then the halves change places. The
-base set, of which the paper shows a picture, is left out of the judgement.
+paper speaks of one set, of which it shows a picture: the base set, drawn after that picture, stands beside,
+with the parameters that are best on it, as the paper chose its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from papers.evidence.comparisons import Draft, Group, tested
-from papers.evidence.verdicts import NO, YES, Block, Inference, Line
+from papers.evidence.verdicts import NO, SHOWN, YES, Block, Inference, Line
 from papers.rep.claims import CLAIMS, DESCRIBED, Protocol, draft
-from papers.rep.points import EXACT, PENALTIES, PRINTED_PEP
+from papers.rep.points import BASE_SET, EXACT, PENALTIES, PRINTED_PEP
 from tilted.inference.textbook import CONVERGED
 
 if TYPE_CHECKING:
@@ -34,13 +35,15 @@ SAME = CLAIMS["REP2"].margin["mean"]
 """Largest difference of posterior means that two fits stopped at the tolerance may have."""
 
 TEST = "paired t over random sets of log error ratios, Holm; parameters chosen on the other half"
+RATIO, RANGE = "log ratio of the errors", f"decades of c nearer than EP - {WIDE:g}"
+BASE_TEST = "log error ratios of the one set, whose best parameters both have; one set is no test"
 
 
 def closer(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
     """REP1: REP nearer to the exact posterior than EP and Power EP, for many c; Power EP further than EP."""
     if table.empty:
         return [Block("five points", TEST, (Line("five points", "not run", "relative"),), float, "not run")]
-    logs = _logs(table)
+    logs, base = _logs(table[table["set"] != BASE_SET]), _logs(table[table["set"] == BASE_SET])
     pep = (PRINTED_PEP,) if protocol is DESCRIBED else ("pep",)
     rep_chosen, rep_picks = _crossed(logs, protocol.rep)
     pep_chosen, pep_picks = _crossed(logs, pep)
@@ -49,17 +52,41 @@ def closer(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
         ep = logs[error]["ep", 1.0]
         drafts.append(_draft(f"REP nearer than EP: {name}", ep - rep_chosen[error]))
         drafts.append(_draft(f"REP nearer than Power EP: {name}", pep_chosen[error] - rep_chosen[error]))
-        powers = sorted(u for method, u in logs[error] if method in pep and u < 1.0)
         drafts += [
             _draft(f"Power EP further than EP: {name}", logs[error][*pep, u] - ep, f"u = {u:g}")
-            for u in powers
+            for u in sorted(u for method, u in logs[error] if method in pep and u < 1.0)
         ]
     rows: dict[str, list[Line]] = {}
     for line in tested(drafts):
         rows.setdefault(line.row, []).append(line)
     lines = [Group(of_row).line() for of_row in rows.values()]
     remark = "; ".join(_picked(table, pick) for pick in (*rep_picks, *pep_picks))
-    return [Block("five points, chosen c", TEST, (*lines, _range(logs, protocol)), float, remark)]
+    decides = Block("five points, chosen c", TEST, (*lines, _range(logs, protocol)), float, remark)
+    shown = tuple(_on_one(base, protocol, *pep))
+    return [decides, Block("the base set, c best there", BASE_TEST, shown, float)] if shown else [decides]
+
+
+def _on_one(base: pd.DataFrame, protocol: Protocol, pep: str) -> Iterator[Line]:
+    """The same comparisons on one set, of Power EP the power that is nearest to the exact posterior."""
+    if base.empty:
+        return
+    pick = _best(base, protocol.rep)
+    of_rep = f"{pick[0]}, c = {pick[1]:g}"
+    for error, name in ERRORS.items():
+        at = base[error].iloc[0]
+        ep, rep, of_pep = at["ep", 1.0], at[pick], at[pep].drop(1.0)
+        power = f"u = {of_pep.idxmin():g}, the nearest power"
+        yield _shown(f"REP nearer than EP: {name}", ep - rep, of_rep)
+        yield _shown(f"REP nearer than Power EP: {name}", of_pep.min() - rep, f"{of_rep}; {power}")
+        yield _shown(f"Power EP further than EP: {name}", of_pep.min() - ep, power)
+    widths = {method: float(_decades(base, method)[0]) for method in protocol.rep}
+    widest = max(widths, key=lambda method: widths[method])
+    yield _shown("a wide range of c", widths[widest] - WIDE, f"{widest}: {widths[widest]:.2f} decades", RANGE)
+
+
+def _shown(row: str, effect: float, note: str, quantity: str = RATIO) -> Line:
+    unit = "excess" if quantity == RANGE else "relative"
+    return Line(row, quantity, unit, float(effect), sample=Inference(SHOWN), n=1, note=note)
 
 
 def equal_for_large(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
@@ -84,8 +111,8 @@ def _negative(difference: float) -> float:
 
 
 def _logs(table: pd.DataFrame) -> pd.DataFrame:
-    """Logarithms of the errors of the random sets: columns (error, (method, value))."""
-    lines = table[(table["set"] >= 0) & (table["method"] != EXACT)]
+    """Logarithms of the errors, a line a set: columns (error, (method, value))."""
+    lines = table[table["method"] != EXACT]
     lines = lines.assign(**{error: np.log(lines[error]) for error in ERRORS})
     return lines.pivot(index="set", columns=["method", "value"], values=list(ERRORS))
 
@@ -124,24 +151,26 @@ def _picked(table: pd.DataFrame, pick: Pick) -> str:
 
 def _draft(row: str, difference: pd.Series, note: str = "") -> Draft:
     values = difference.dropna().to_numpy()
-    return draft(row, "log ratio of the errors", "relative", values, MARGIN, note)
+    return draft(row, RATIO, "relative", values, MARGIN, note)
 
 
 def _range(logs: pd.DataFrame, protocol: Protocol) -> Line:
     """Decades of c, of the grid's steps, at which both errors are smaller than EP's by what matters."""
-    step = float(np.log10(PENALTIES[1] / PENALTIES[0]))
-    widths = {}
-    for method in protocol.rep:
-        nearer = [
-            np.all([logs[error]["ep", 1.0] - logs[error][method, c] > MARGIN for error in ERRORS], axis=0)
-            for c in PENALTIES
-        ]
-        widths[method] = step * np.sum(nearer, axis=0)
+    widths = {method: _decades(logs, method) for method in protocol.rep}
     best = max(widths, key=lambda method: widths[method].mean())
-    quantity = f"decades of c nearer than EP - {WIDE:g}"
     note = f"{best.removeprefix('rep-')}: {widths[best].mean():.2f} decades on average"
-    decades = draft("a wide range of c", quantity, "excess", widths[best] - WIDE, WIDE_MARGIN, note)
+    decades = draft("a wide range of c", RANGE, "excess", widths[best] - WIDE, WIDE_MARGIN, note)
     return tested([decades])[0]
+
+
+def _decades(logs: pd.DataFrame, method: str) -> np.ndarray:
+    """Decades of c at which both errors are below EP's by more than matters, of each set."""
+    step = float(np.log10(PENALTIES[1] / PENALTIES[0]))
+    nearer = [
+        np.all([logs[error]["ep", 1.0] - logs[error][method, c] > MARGIN for error in ERRORS], axis=0)
+        for c in PENALTIES
+    ]
+    return step * np.sum(nearer, axis=0)
 
 
 OF_POINTS = {"REP1": closer, "REP2": equal_for_large}

@@ -251,6 +251,28 @@ def test_five_points(protocol):
     assert verdict("REP1", POINTS.frame(), protocol) == NOT_RUN
 
 
+def test_the_base_set_stands_beside_and_decides_nothing():
+    """The paper speaks of one set: there the best c of that set, and the nearest of Power EP's powers."""
+    table = sets()
+    base = table["set"] == -1
+    errors = ["mean_error", "covariance_error"]
+    lucky = base & (table["method"] == "rep-printed") & (table["value"] == PENALTIES[3])
+    near = base & (table["method"] == "pep") & (table["value"] == POWERS[6])
+    table.loc[base & (table["method"] == "ep"), errors] = 1.0
+    table.loc[near, errors] = 0.1
+    table.loc[lucky, errors] = 0.01
+    decides, beside = points_claims.closer(table, CORRECTED)
+    assert decides.lines == points_claims.closer(sets(), CORRECTED)[0].lines
+    assert {line.sample.status for line in beside.lines} == {"shown only"} and not beside.rows()
+    shown = {line.row: (line.effect, line.note) for line in beside.lines}
+    chosen, power = f"rep-printed, c = {PENALTIES[3]:g}", f"u = {POWERS[6]:g}, the nearest power"
+    for name in ("mean", "covariance"):
+        assert shown[f"REP nearer than EP: {name}"] == (pytest.approx(np.log(100)), chosen)
+        assert shown[f"REP nearer than Power EP: {name}"] == (pytest.approx(np.log(10)), f"{chosen}; {power}")
+        assert shown[f"Power EP further than EP: {name}"] == (pytest.approx(-np.log(10)), power)
+    assert len(points_claims.closer(sets().query("set >= 0"), CORRECTED)) == 1
+
+
 def test_a_wide_range_is_more_than_a_decade():
     line = points_claims.closer(sets(), DESCRIBED)[0].lines[-1]
     # c is nearer at 0.01, 0.0178 ... 1, four a decade and both ends: nine steps of a quarter
@@ -281,7 +303,7 @@ def test_parameters_are_chosen_on_the_other_half():
     first = table["set"].between(0, 19)
     lucky = first & (table["value"] == PENALTIES[0]) & (table["method"] == "rep-as-described")
     table.loc[lucky, ["mean_error", "covariance_error"]] *= 1e-3
-    logs = points_claims._logs(table)
+    logs = points_claims._logs(table[table["set"] >= 0])
     crossed, chosen = points_claims._crossed(logs, ("rep-as-described",))
     assert chosen[0] == ("rep-as-described", PENALTIES[0])
     crossed = crossed["mean_error"]
