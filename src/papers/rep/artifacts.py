@@ -32,7 +32,7 @@ Power EP in REP3 to REP6 consistent under both protocols (docs/rep.md); runs tha
 at their last proper posterior. Every method has the lengthscale and the parameter that cross-validation on
 one training part chose for it: a difference of errors is one of these choices too, and its p-value does not
 know that they might have fallen otherwise. Where lengthscales differ they are named. The smallest
-differences that matter are half a percentage point of an error rate, half a sweep, and 5 % of an error of
+differences that matter are 0.05 percentage points of an error rate, half a sweep, and 5 % of an error of
 the posterior."""
 
 

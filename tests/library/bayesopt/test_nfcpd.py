@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
 
 from tilted.bayesopt import nfcpd, rejection, surrogate
 from tilted.bayesopt.factors import no_better, positive
@@ -19,6 +21,35 @@ def test_last_factor_is_the_reference(values):
         assert found.variance[0, 0, 0] == pytest.approx(float(case["v_f"]), rel=1e-12)
         np.testing.assert_allclose(found.mean[1:, 0, 0], np.array(case["mu_k"], dtype=float), rtol=1e-12)
         np.testing.assert_allclose(found.variance[1:, 0, 0], np.array(case["v_k"], dtype=float), rtol=1e-12)
+
+
+@pytest.mark.parametrize("at", [(0.3, 0.5), (-0.8, 0.2)])
+def test_the_last_gaussian_has_the_moments_of_35_by_quadrature(at):
+    """Of f(x) and two constraints, the other variables of (35) integrated out in closed form."""
+    m, V = np.array(at), np.array([[0.9, 0.5], [0.5, 0.6]])  # of f(x), f(x*)
+    mk, vk = np.array([0.4, -0.2]), np.array([0.7, 0.3])
+    holds = norm.cdf(mk / np.sqrt(vk))
+    s = V[0, 0] + V[1, 1] - 2 * V[0, 1]
+    worse = norm.cdf((m[1] - m[0]) / np.sqrt(s))
+
+    def of_f(f):
+        mean, variance = m[1] + V[0, 1] / V[0, 0] * (f - m[0]), V[1, 1] - V[0, 1] ** 2 / V[0, 0]
+        better = norm.cdf((f - mean) / np.sqrt(variance))
+        return norm.pdf(f, m[0], np.sqrt(V[0, 0])) * (1 - holds.prod() * (1 - better))
+
+    def of_c(k):
+        return lambda c: norm.pdf(c, mk[k], np.sqrt(vk[k])) * (1 - (c > 0) * holds[1 - k] * worse)
+
+    under_q = nfcpd.Predicted(np.append(m[0], mk)[:, None, None], np.append(V[0, 0], vk)[:, None, None])
+    u = np.array([[m[0] - m[1]]]), np.array([[s]]), np.array([[V[0, 0] - V[0, 1]]])
+    found = nfcpd.finish(under_q, *u)
+    for j, density in enumerate([of_f, of_c(0), of_c(1)]):
+        z, first, second = (
+            sum(quad(lambda t, k=k: t**k * density(t), *ends)[0] for ends in ((-12, 0), (0, 12)))  # noqa: B023
+            for k in range(3)
+        )
+        assert found.mean[j].item() == pytest.approx(first / z, rel=1e-8)
+        assert found.variance[j].item() == pytest.approx(second / z - (first / z) ** 2, rel=1e-8)
 
 
 def as_printed(found, functions, X, x_star, s):

@@ -203,7 +203,7 @@ class TestCoverage:
     def test_two_splits_of_one_set_say_nothing(self, fits):
         frame, published = self.won(fits, datasets=("boston",), splits=2)
         blocks = contests.won(frame, published, "PEP5")
-        assert judged("PEP5", blocks) == ("not enough run", {"rows", "units", "sets"})
+        assert judged("PEP5", blocks) == ("not enough run", {"rows", "units", "sets at every M"})
         assert blocks[0].lines[0].sample.status == "undecided"
         assert "no interval from 2 splits" in blocks[0].lines[0].note
 
@@ -211,9 +211,10 @@ class TestCoverage:
         ("options", "lacking"),
         [
             ({}, set()),
-            ({"splits": 9}, {"units", "sets"}),
-            ({"datasets": FIVE[:4]}, {"sets"}),
-            ({"sizes": (5, 10, 20)}, {"sizes"}),
+            ({"splits": 9}, {"units", "sets at every M"}),
+            ({"datasets": FIVE[:4]}, {"sets at every M"}),
+            ({"sizes": (5, 10, 20)}, {"sets at every M"}),
+            ({"sizes": (5, 10, 20, 100)}, {"sets at every M"}),
         ],
     )
     def test_each_can_be_too_little(self, fits, options, lacking):
@@ -225,16 +226,27 @@ class TestCoverage:
     def test_a_set_with_fewer_splits_is_not_counted(self, fits):
         frame, published = self.won(fits)
         fewer = frame[(frame["dataset"] != "yacht") | (frame["split"] < 9)]
-        assert "sets" in judged("PEP5", contests.won(fewer, published, "PEP5"))[1]
-        assert "sets" not in judged("PEP5", contests.won(frame, published, "PEP5"))[1]
+        assert "sets at every M" in judged("PEP5", contests.won(fewer, published, "PEP5"))[1]
+        assert "sets at every M" not in judged("PEP5", contests.won(frame, published, "PEP5"))[1]
+
+    @pytest.mark.parametrize("kept", [("boston", 0), ("yacht", 9)])
+    def test_every_m_on_one_split_is_not_every_m_on_all(self, fits, kept):
+        frame, published = self.won(fits)
+        alone = (frame["dataset"] == kept[0]) & (frame["split"] == kept[1])
+        blocks = contests.won(frame[(frame["m"] == 50) | alone], published, "PEP5")
+        assert judged("PEP5", blocks) == ("not enough run", {"rows", "sets at every M"})
+        assert blocks[0].coverage == {"rows": 1, "units": 10, "sets at every M": 0}
+        ranks = contests.ranked(frame[(frame["m"] == 50) | alone])[0]
+        assert ranks.coverage["sets at every M"] == 0
 
     def test_the_pair_with_the_fewest_sets_counts(self, fits):
         failed = {("yacht", s, "1", m): "failed" for s in range(10) for m in (5, 10, 20, 50)}
         frame, _ = self.won(fits, outcome=failed)
         pairs = [Printed("PEP5", "SMLL", a, "0", 93.0) for a in ("1", "0.5")]
         blocks = contests.won(frame, contests.Published(pairs, []), "PEP5")
-        assert blocks[0].coverage["sets"] == 4
-        assert contests.won(frame, contests.Published(pairs[1:], []), "PEP5")[0].coverage["sets"] == 5
+        assert blocks[0].coverage["sets at every M"] == 4
+        without = contests.won(frame, contests.Published(pairs[1:], []), "PEP5")
+        assert without[0].coverage["sets at every M"] == 5
 
     def test_ranks_need_every_power(self, fits):
         powers = ("0", "0.05", "0.2", "0.4", "0.5", "0.6", "0.8", "1")
@@ -250,15 +262,41 @@ class TestCoverage:
     @pytest.mark.parametrize(("splits", "lacking"), [(10, set()), (9, {"units"})])
     def test_synthetic_sets(self, fits, splits, lacking):
         powers = ("0", "0.2", "0.5", "0.8", "1")
-        nearer = sets(fits, lambda a, m: (2.0 / m, 2.0 / m, 0.0), splits=splits, alphas=powers)
         verdict = "not enough run" if lacking else "holds"
-        assert judged("PEP1", synthetic.approaches_full(nearer)) == (verdict, lacking)
         over = sets(fits, excess(0.3, 0.05), sizes=(5, 20, 200), splits=splits)
         assert judged("PEP2", synthetic.overestimates(over)) == (verdict, lacking)
         best = sets(fits, TestIntermediate().gap(0.5), splits=splits, alphas=powers)
         assert judged("PEP3", synthetic.intermediate_best(best)) == (verdict, lacking)
         few = sets(fits, TestIntermediate().gap(0.5), splits=10, alphas=("0", "0.5", "0.8", "1"))
         assert judged("PEP3", synthetic.intermediate_best(few))[1] == {"powers"}
+
+    def approaching(self, fits, **options):
+        """PEP1 where every power comes nearer, up to M = N."""
+        options = {"splits": 10, "alphas": ("0", "0.2", "0.5", "0.8", "1"), "sizes": (5, 20, 200)} | options
+        return sets(fits, lambda a, m: (2.0 / m, 2.0 / m, 0.0), **options)
+
+    @pytest.mark.parametrize(
+        ("options", "lacking"),
+        [
+            ({}, set()),
+            ({"splits": 9}, {"units", "sets at every M"}),
+            ({"alphas": ("0", "0.5", "0.8", "1")}, {"rows"}),
+            ({"sizes": (20, 200)}, {"sets at every M"}),
+            ({"sizes": (5, 20)}, {"sets at every M"}),
+            ({"outcome": {("synthetic", 3, "0.2", 20): "failed"}}, {"units", "sets at every M"}),
+        ],
+    )
+    def test_the_approach_takes_ten_sets_at_every_m(self, fits, options, lacking):
+        blocks = synthetic.approaches_full(self.approaching(fits, **options))
+        assert judged("PEP1", blocks) == ("not enough run" if lacking else "holds", lacking)
+
+    @pytest.mark.parametrize("kept", [lambda x: x["split"] < 3, lambda x: x["alpha"] != "0", lambda x: False])
+    def test_fewer_lines_at_m_equal_to_n_are_never_enough(self, fits, kept):
+        frame = self.approaching(fits)
+        fewer = frame[(frame["m"] < 200) | frame.apply(kept, axis=1)]
+        assert len(fewer) < len(frame)
+        verdict, lacking = judged("PEP1", synthetic.approaches_full(fewer))
+        assert verdict == "not enough run" and "sets at every M" in lacking
 
 
 class TestBeside:
@@ -278,7 +316,7 @@ class TestBeside:
         assert kept.effect == 0.0 and "0 won, 8 lost, 0 tied" in kept.note and "8 left out" in kept.note
         assert where_converged.remark == "40 of 48 searches converged"
         _, ranks = contests.ranked(frame)
-        assert ranks.remark.endswith("40 of 48 searches converged") and ranks.coverage["sizes"] == 1
+        assert ranks.remark.endswith("40 of 48 searches converged") and ranks.lines[0].n_folds == 8
 
     @pytest.mark.parametrize(
         ("better", "worse", "status", "ends"),

@@ -99,7 +99,7 @@ class TestShares:
         assert block.verdict == "not enough run" and len(block.rows()) == 6
 
     def test_half_of_the_splits_are_needed(self):
-        for splits, lacking in ((5, {"units", "sets"}), (10, {"sets"})):
+        for splits, lacking in ((5, {"units", "sets at every M"}), (10, {"sets at every M"})):
             judged = finding("PEP7", "corrected", list(no_winner(frame_of(even, splits=splits)).values()))
             assert judged.verdict == "not enough run" and set(judged.blocks[0].lacking) == lacking
 

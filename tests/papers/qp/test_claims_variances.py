@@ -68,7 +68,7 @@ GOOD = {"ep": (5e-3, 1e-4), "vb-joint": (0.4, 0.01), "vb": (0.1, 0.01)}
         ({}, 0.99, HOLDS),
         ({}, 1.01, IN_PART),
         ({"ep": (-5e-3, 1e-4)}, 0.99, IN_PART),
-        ({"ep": (5e-4, 1e-4)}, 0.99, IN_PART),  # lower by less than matters
+        ({"ep": (5e-4, 1e-4)}, 0.99, HOLDS),  # lower by as little as in the paper
         ({"ep": (0.0, 1e-4)}, 0.99, IN_PART),  # equal is not lower
         ({"vb-joint": (-0.4, 0.01)}, 0.99, IN_PART),
         ({"vb-joint": (2e-4, 1e-5)}, 0.99, IN_PART),  # above QP, below EP

@@ -7,7 +7,7 @@ import pytest
 
 from papers import data
 from papers.evidence import records, runs, store
-from papers.evidence.verdicts import FAILS, HOLDS, MISSING, NO, NOT_RUN, SHOWN, UNDECIDED, UNTESTABLE, YES
+from papers.evidence.verdicts import FAILS, HOLDS, MISSING, NO, NOT_RUN, SHOWN, UNDECIDED, YES, finding
 from papers.evidence.verify import Selection, verify
 from papers.qp import collect, lookup_effect, protocols
 from papers.qp import fits as qp
@@ -162,16 +162,15 @@ def test_only_folds_with_few_sites_outside_the_box_can_tell(studies):
     assert low.n == 6 * 40
 
 
-@pytest.mark.parametrize("cells, expected", [(19, UNDECIDED), (20, UNTESTABLE)])
-def test_a_row_of_which_no_fold_can_tell_makes_the_claim_not_testable(studies, cells, expected):
-    effect = studies["effect"](cells=cells)
-    outside(effect, "sonar", range(cells), 1.0)
-    block, certified = lookup_effect.unstable(effect, "as-described")
-    assert (block.verdict, block.coverage["sets"], block.lines[0].n) == (expected, 1, cells)
-    assert block.untestable == ("on Sonar 0 of 20 folds can tell" if expected == UNTESTABLE else "")
-    assert certified.verdict == UNDECIDED and not certified.untestable
+def test_a_row_of_which_no_fold_can_tell_leaves_the_claim_not_run(studies):
+    effect = studies["effect"](cells=40)
+    outside(effect, "sonar", range(40), 1.0)
+    blocks = lookup_effect.unstable(effect, "as-described")
+    judged = finding("QP9", "as-described", blocks)
+    assert (judged.verdict, judged.blocks[0].lacking) == (NOT_RUN, {"sets": (1, 2)})
     outside(effect, "sonar", [0], 0.0)
-    assert lookup_effect.unstable(effect, "as-described")[0].verdict == UNDECIDED
+    judged = finding("QP9", "as-described", lookup_effect.unstable(effect, "as-described"))
+    assert not judged.blocks[0].lacking
 
 
 def test_the_share_is_compared_with_that_of_the_other_rows(studies):

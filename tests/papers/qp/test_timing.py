@@ -112,33 +112,31 @@ def test_no_seeds_and_counts_are_refused():
      (1 / 1.3, 0.01, FAILS), (1.0, 0.5, UNDECIDED)],
 )  # fmt: skip
 def test_same_time(studies, ratio, jitter, expected):
-    """As many sweeps everywhere, so that the seconds of a sweep are in the ratio of the seconds."""
-    table, *beside = timing.same_time(studies["timing"](ratio, jitter, cells=16), "as-released")
-    assert [block.verdict for block in (table, *beside)] == 3 * [expected]
-    assert table.decisive.effect == pytest.approx(ratio) or expected == HOLDS
-    assert "the running time of the paper's is not testable" in table.remark
+    """Sweeps in the ratio of the seconds, so that a sweep costs the same everywhere."""
+    times = studies["timing"](ratio, jitter, cells=16)
+    sweeps, each, *whole = timing.same_time(times.assign(sweeps=times["seconds"]), "as-released")
+    assert [block.verdict for block in (sweeps, *whole)] == 3 * [expected] and each.verdict == HOLDS
+    assert sweeps.decisive.effect == pytest.approx(ratio) or expected == HOLDS
+    assert "the running time of the paper's is not testable" in sweeps.remark
 
 
-def test_sweeps_and_the_seconds_of_one_are_judged_together(studies):
+def test_sweeps_decide_and_what_one_costs_stands_beside(studies):
     """Twice the sweeps of half the cost take the same time; neither is the same."""
     times = studies["timing"](cells=16)
     here = (times["method"] == "qp-lookup") & (times["dataset"] == "sonar")
     times.loc[here, "sweeps"] *= 2
-    table, whole, _ = timing.same_time(times, "as-released")
-    sonar = {line.quantity: line for line in table.lines if line.row == "Sonar"}
-    assert {name: line.sample.status for name, line in sonar.items()} == {
-        "sweeps, qp-lookup / ep": "no", "seconds of a sweep, qp-lookup / ep": "no",
-    }  # fmt: skip
-    assert [line.effect for line in sonar.values()] == pytest.approx([2.0, 0.5])
-    assert (table.rows()["Sonar"], whole.rows()["Sonar"]) == ("no", "yes")
-    assert (table.verdict, whole.verdict) == (IN_PART, HOLDS)
+    blocks = timing.same_time(times, "as-released")
+    assert [block.rows()["Sonar"] for block in blocks] == ["no", "no", "yes", "yes"]
+    sonar = [line.effect for block in blocks[:2] for line in block.lines if line.row == "Sonar"]
+    assert sonar == pytest.approx([2.0, 0.5])
+    assert [block.verdict for block in blocks] == [IN_PART, IN_PART, HOLDS, HOLDS]
 
 
-def test_the_lookup_table_decides(studies):
+def test_seconds_by_quadrature_stand_beside(studies):
     times = studies["timing"](cells=16)
     times.loc[times["method"] == "qp", "seconds"] *= 30
-    table, whole, quadrature = timing.same_time(times, "as-released")
-    assert (table.verdict, whole.verdict, quadrature.verdict) == (HOLDS, HOLDS, FAILS)
+    *by_table, quadrature = timing.same_time(times, "as-released")
+    assert [block.verdict for block in by_table] == 3 * [HOLDS] and quadrature.verdict == FAILS
     assert quadrature.decisive.effect == pytest.approx(30.0)
     low, high = quadrature.decisive.sample.low, quadrature.decisive.sample.high
     assert low < 30 < high and low * high == pytest.approx(900)  # symmetric in logarithms

@@ -6,6 +6,7 @@ import pytest
 
 from papers.evidence import audit
 from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NOT_RUN, UNDECIDED, finding
+from papers.qp.claims import TE
 from papers.rep import claims, points_claims
 from papers.rep.claims import CORRECTED, DESCRIBED, OF_FITS, PROTOCOLS
 from papers.rep.fits import BLOBS
@@ -29,7 +30,7 @@ def fits(cells, error_of, splits=20, outcome_of=lambda method: "converged", swee
                     "dataset": dataset, "flips": flips, "chosen_on": 0, "split": split, "method": method,
                     "value": 1.0, "lengthscale": 1.0, "n_train": 100, "n_test": 50,
                     "outcome": outcome_of(method), "sweeps": sweeps_of(method) + split % 3,
-                    "error": level + error_of(method) + 0.001 * rng.standard_normal(), "nll": 0.4,
+                    "error": level + error_of(method) + 1e-4 * rng.standard_normal(), "nll": 0.4,
                 }
                 for method in METHODS
             ]  # fmt: skip
@@ -79,6 +80,20 @@ def test_rows_that_show_neither_contradict_nothing():
     frame["error"] += 0.05 * np.random.default_rng(0).standard_normal(len(frame))
     block = judged("REP5", frame, DESCRIBED).blocks[0]
     assert set(block.rows().values()) == {"undecided"} and block.verdict == UNDECIDED
+
+
+def test_test_errors_have_one_margin_half_a_unit_of_the_printed_digit():
+    margins = {claims.CLAIMS[name].margin["test_error"] for name in CELLS}
+    assert margins == {TE.margin} == {0.001 / 2}
+
+
+@pytest.mark.parametrize("spread, status", [(1e-5, "no"), (2e-3, "undecided")])
+def test_equal_errors_contradict_only_if_equal_to_the_printed_digit(spread, status):
+    """A mean of twenty differences that is known to 0.1 points alone contradicts nothing."""
+    frame = fits(CELLS["REP5"], lambda method: 0.0)
+    noise = np.random.default_rng(1).standard_normal(len(frame))
+    frame["error"] = 0.2 + 0.0001 * frame["split"] + spread * noise
+    assert set(judged("REP5", frame).blocks[0].rows().values()) == {status}
 
 
 def test_every_noise_level_of_spam_is_of_the_claim():
