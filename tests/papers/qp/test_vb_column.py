@@ -46,6 +46,15 @@ def test_steps_have_their_own_means_seeds_and_deviations(fits, printed):
     assert table.loc["TE"]["mean"].tolist() == pytest.approx([20.0, 10.0, 10.0, 10.0])
 
 
+def test_the_stable_step_is_of_the_same_fits(fits, printed):
+    """A seed scored stably only enters no mean of the two scorings."""
+    scored = fits[(fits["method"] != "vb-joint-released") | (fits["seed"] == 0)]
+    table = vb_column.steps(scored, printed).set_index(["metric", "step"])
+    ntll = table.loc["NTLL"]
+    assert ntll["n_seeds"].tolist() == [1, 1, 1, 2]
+    assert ntll["mean"].tolist() == pytest.approx([400.0, 300.0, 250.0, 200.0])
+
+
 def test_folds_are_told_apart_by_what_was_done_to_them(fits):
     (row,) = vb_column.by_fold(fits).itertuples(index=False)
     assert (row.row, row.n_folds, row.jitter, row.clipped, row.moved) == ("Wine1", 20, 2, 4, 4)

@@ -10,6 +10,7 @@ import pytest
 from papers import data
 from papers.qp import fits as qp
 from papers.qp import protocols, vb_released
+from papers.qp.paired import variational
 from papers.qp.vb_released import NO_DENSITY, SMALLEST, Prediction
 from tilted.inference.result import Status
 from tilted.inference.vb_joint import JointFit
@@ -153,3 +154,12 @@ def test_only_replays_of_the_released_code_are_scored_as_it_scores(task):
     described = protocols.block("as-described", task)["methods"]
     assert protocols.job_of(described, "vb-joint-released") is None
     assert protocols.job_of(released, "ep-tune") == "ep" and protocols.job_of(released, "vb-tune") is None
+
+
+def test_the_claims_vb_is_scored_as_released_where_it_was(frame, line):
+    """The stable scoring and the maximised bound stand beside it; corrected has neither joint search."""
+    stable = frame([line(method="vb-joint")])
+    both = frame([line(method="vb-joint"), line(method="vb-joint-released")])
+    assert variational(stable, "as-released") == ["vb-joint", "vb"]
+    assert variational(both, "as-released") == ["vb-joint-released", "vb-joint", "vb"]
+    assert variational(stable, "corrected") == ["vb"]
