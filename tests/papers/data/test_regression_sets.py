@@ -115,6 +115,9 @@ def registered(home):
     return write
 
 
+CUT_OFF = gzip.compress(b"1 2\n" * 90, mtime=0)[:-12]
+
+
 @pytest.mark.parametrize(
     "name, content, message",
     [
@@ -123,7 +126,7 @@ def registered(home):
         ("yacht", b"1 2 x\n", r"is not a matrix of numbers: .*'x'"),
         ("yacht", b"1 2 nan\n", "a value is not finite"),
         ("kin8nm", b"no gzip", "is not a matrix of numbers: Not a gzipped file"),
-        ("kin8nm", gzip.compress(b"1 2\n" * 90, mtime=0)[:-12], "is not a matrix of numbers: Compressed file ended"),
+        ("kin8nm", CUT_OFF, "is not a matrix of numbers: Compressed file ended"),
     ],
 )
 def test_malformed_files_are_refused(name, content, message, home, registered):
