@@ -125,7 +125,7 @@ def test_new_fits_are_folded_in_and_checked(searches, tmp_path, capsys):
     assert main(["records", "--fits", searches("gp"), "--records", folder]) == 0
     assert main(["records", "--fits", searches("gp", "gramacy"), "--records", folder]) == 0
     out = capsys.readouterr().out
-    assert out.splitlines()[1] == "pesc/regret.csv: 1 added, 1 replaced, 0 kept"
+    assert out.splitlines()[1] == "pesc/regret.csv: 1 added, 0 replaced, 1 kept"
     assert sorted(records.read(REGRET, folder)["problem"]) == ["gp", "gramacy"]
     assert main(["check", "--records", folder]) == 0
     assert capsys.readouterr().out == "2 files, 2 lines: intact\n"

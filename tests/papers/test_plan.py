@@ -180,7 +180,8 @@ def test_jobs_of_the_relaxed_paper(tmp_path):
     ]
     saved(tmp_path, SPLITS, fits)
     saved(tmp_path, CHOICES, [{"dataset": "heart", "method": f"m{s}", "seconds": s} for s in (20.0, 40.0)])
-    saved(tmp_path, POINTS, [{"set": k, "seconds": seconds} for k, seconds in ((-1, 4.0), (0, 6.0))])
+    points = [{"set": k, "seconds": seconds, "outcome": "converged"} for k, seconds in ((-1, 4.0), (0, 6.0))]
+    saved(tmp_path, POINTS, points)
     sets = {
         "heart": {"splits": 10, "block": 10, "flips": [0, 0.1, 0.3]},
         "spam": {"splits": 1, "block": 1, "flips": [0]},

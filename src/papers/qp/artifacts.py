@@ -14,6 +14,7 @@ from papers.qp import (
     claims,
     fidelity,
     figures,
+    latex,
     lookup,
     lookup_effect,
     paired_figure,
@@ -118,7 +119,7 @@ def write_tables(summary: Summary, folder: Path) -> None:
     """Write Table 1 and its comparison with the printed one."""
     tables.write_csv(summary.table, folder / "qp_table1.csv")
     write_text(folder / "qp_table1.md", tables.markdown(summary))
-    tables.write_latex(summary, folder / "qp_table1.tex")
+    latex.write_latex(summary, folder / "qp_table1.tex")
     checked = fidelity.check(summary)
     fidelity.write_csv(checked, folder / "qp_fidelity.csv")
     by_variance = fidelity.ridge_lines(fidelity.by_variance(summary.fits), summary)

@@ -11,19 +11,16 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from papers.data import Dataset, folds, registry, split
-from papers.evidence import metrics
-from papers.qp import protocols, vb_released
+from papers.qp import protocols, scored
 from tilted import api, likelihoods
 from tilted.gaussian import Sites
 from tilted.inference.options import Options
-from tilted.inference.result import Status
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.learning.search import Search
 from tilted.projections.moments import TableGrid
@@ -136,9 +133,7 @@ def run_cell(
     for name in names:
         if kernel is None:
             source = cell.spec.get("start", name + protocols.TUNE)
-            made = {
-                name: _failed_record(Status(False, 0, message=f"failed: no start, '{source}' failed"), 0.0)
-            }
+            made = {name: scored.failed(f"no start, '{source}' failed", 0.0)}
         elif cell.spec["rule"] == "vb-joint":
             made = _attempt_joint(cell, kernel, name)
         else:
@@ -202,9 +197,9 @@ def _attempt(
     began = time.process_time()
     try:
         fitted = _fit(cell, kernel, sites, optimise, table)
-        record = _stable_record(cell, fitted)
-    except FAILURES as error:
-        return _failure(error, began), None, None
+        record = scored.stable(cell.likelihood, cell.points, fitted)
+    except scored.FAILURES as error:
+        return scored.failure(error, began), None, None
     assert isinstance(fitted.kernel, SquaredExponential), "a search keeps the kind of its kernel"
     return {**record, "seconds": time.process_time() - began}, fitted.kernel, fitted.inference.sites
 
@@ -214,87 +209,21 @@ def _attempt_joint(cell: Cell, kernel: SquaredExponential, name: str) -> dict[st
 
     The seconds of the second are those of its own prediction and scores: the search is the first's.
     """
-    scorings: dict[str, Callable[[Cell, JointFit], dict[str, Any]]] = {name: _stable_record}
+    scorings: dict[str, Callable[[Likelihood, Split, JointFit], dict[str, Any]]] = {name: scored.stable}
     if cell.spec["released"]:
-        scorings[name + protocols.RELEASED] = _released_record
+        scorings[name + protocols.RELEASED] = scored.released
     fitted, records = None, {}
-    for called, scored in scorings.items():
+    for called, score in scorings.items():
         began = time.process_time()
         try:
             fitted = fitted or _fit_joint(cell, kernel)
-            records[called] = {**scored(cell, fitted), "seconds": time.process_time() - began}
-        except FAILURES as error:
-            records[called] = _failure(error, began)
+            records[called] = {
+                **score(cell.likelihood, cell.points, fitted),
+                "seconds": time.process_time() - began,
+            }
+        except scored.FAILURES as error:
+            records[called] = scored.failure(error, began)
     return records
-
-
-def _stable_record(cell: Cell, fitted: api.Fit | JointFit) -> dict[str, Any]:
-    """Record of a fit, predicted without an inverse of K; ArithmeticError where a number is not finite."""
-    points, likelihood = cell.points, cell.likelihood
-    mean, variance = fitted.predict_latent(points.X_test)
-    density = likelihood.log_predictive(points.y_test, mean, variance)
-    if not (np.isfinite(fitted.log_evidence) and np.all(np.isfinite(density))):
-        raise ArithmeticError(f"no finite evidence or test density ({fitted.status.message})")
-    errors = likelihood.errors(points.y_test, mean, variance)
-    return _record(fitted, fitted.status, mean, variance, density, errors)
-
-
-def _released_record(cell: Cell, fitted: JointFit) -> dict[str, Any]:
-    """Record of a fit, predicted and scored as the released code does (`vb_released`).
-
-    ``clipped`` counts predictive variances, ``retries`` amounts of jitter.
-    """
-    points = cell.points
-    predicted = vb_released.predict(fitted, points.X_test)
-    density, errors = vb_released.scores(cell.likelihood, points.y_test, predicted)
-    status = replace(
-        fitted.status, clipped=predicted.clipped, retries=predicted.tries, jitter=predicted.jitter
-    )
-    return _record(fitted, status, predicted.mean, predicted.variance, density, errors)
-
-
-def _record(
-    fitted: api.Fit | JointFit,
-    status: Status,
-    mean: np.ndarray,
-    variance: np.ndarray,
-    density: np.ndarray,
-    errors: np.ndarray,
-) -> dict[str, Any]:
-    """Record, but for its seconds, of a fit that gave numbers; arrays [N*]."""
-    kernel = fitted.kernel
-    assert isinstance(kernel, SquaredExponential), "a search keeps the kind of its kernel"
-    lengthscale = kernel.lengthscale
-    return {
-        "hyperparameters": {
-            "variance": kernel.variance,
-            "lengthscale": list(lengthscale) if isinstance(lengthscale, tuple) else lengthscale,
-        },
-        "log_evidence": float(fitted.log_evidence),
-        "status": status.as_dict(),
-        "test_error": metrics.mean_error(errors),
-        "ntll": metrics.negative_log_likelihood(density),
-        "test_log_density": density.tolist(),
-        "latent_mean": mean.tolist(),
-        "latent_variance": variance.tolist(),
-    }
-
-
-FAILURES = (ArithmeticError, ValueError)
-"""An improper posterior, one class only, a matrix that cannot be factorised, ..."""
-
-EMPTY = "hyperparameters log_evidence test_error ntll test_log_density latent_mean latent_variance".split()
-"""Fields that a failed fit has no numbers for."""
-
-
-def _failed_record(status: Status, seconds: float) -> dict[str, Any]:
-    return {**dict.fromkeys(EMPTY), "status": status.as_dict(), "seconds": seconds}
-
-
-def _failure(error: Exception, began: float) -> dict[str, Any]:
-    """Record of a fit that raised, since a time of this process."""
-    failed = Status(converged=False, sweeps=0, message=f"failed: {error}")
-    return _failed_record(failed, time.process_time() - began)
 
 
 def _fit(

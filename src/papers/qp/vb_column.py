@@ -22,8 +22,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from papers.evidence import style
 from papers.evidence.grid import grid, number
 from papers.evidence.store import write_text
@@ -321,7 +319,7 @@ def _panel(axes: Axes, lines: pd.DataFrame, rows: Sequence[str], looks: dict[str
             place = height + (list(looks).index(line.step) - (len(looks) - 1) / 2) * step
             dot: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3.2}
             axes.errorbar(line.mean, place, xerr=line.sd, elinewidth=0.8, zorder=3, **dot)
-    reach = np.nanmax(lines[["mean", "published_mean"]].to_numpy())
+    reach = float(lines[["mean", "published_mean"]].max().max())  # of those there are
     axes.set_xscale("symlog", linthresh=0.01 * reach if reach > 0 else 1.0)
     axes.set_xlim(left=0.0)
 

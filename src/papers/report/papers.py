@@ -52,7 +52,7 @@ PAPERS = (
         'Processes", NeurIPS 2020',
         "The paper prints its Table 1; Figure 1 shows points without numbers, for which its claims QP5 and "
         "QP6 stand.",
-        ("qp_table1", "qp_fidelity", "vb_column", "qp_truth", "lookup"),
+        ("qp_table1", "qp_fidelity", "vb_column", "qp_truth", "lookup", "bayesian"),
     ),
     Paper(
         "PEP",
@@ -60,8 +60,16 @@ PAPERS = (
         'Bui, Yan and Turner, "A Unifying Framework for Gaussian Process Pseudo-Point Approximations using '
         'Power Expectation Propagation", JMLR 2017',
         "The paper prints a few shares of experiments won, below beside ours; everything else is a figure, "
-        "for which the claims and the numbers in its text stand.",
-        ("pep", "pep_classification", "pep_classification_corrected", "pep_mnist", "pep_starts"),
+        "for which the claims and the numbers in its text stand. Figures of regressions whose searches converged "
+        "are in figures/pep/converged.",
+        (
+            "pep",
+            "pep_converged",
+            "pep_classification",
+            "pep_classification_corrected",
+            "pep_mnist",
+            "pep_starts",
+        ),
         (
             ("pep", "Experiments won, ours and published"),
             ("pep_classification", "Experiments won, ours and published"),

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from papers.evidence.store import RecordError
-from papers.qp import artifacts, pairs, published, table1, tables
+from papers.qp import artifacts, latex, pairs, published, table1, tables
 from papers.qp.lines import n_folds
 from papers.qp.records import FITS
 
@@ -62,7 +62,7 @@ def test_the_table_has_their_rows_behind_the_printed_ones(mixed, published_csv, 
 
 def test_latex_escapes_their_names(mixed, published_csv, runs, tmp_path):
     whole = table1.summarise(mixed, published.read(published_csv), runs, folds=2)
-    text = tables.write_latex(whole, tmp_path / "t.tex").read_text(encoding="utf-8")
+    text = latex.write_latex(whole, tmp_path / "t.tex").read_text(encoding="utf-8")
     assert r"pumps\_2 & -- & --" in text and "fewer than the paper's: Wine1 1/1/0." in text
 
 

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from papers.evidence import grid, standing
+from papers.qp import latex, published, table1, tables
 from papers.qp import lines as reasons
-from papers.qp import published, table1, tables
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_published_values_do_not_wait_for_our_runs(line, summary_of, tmp_path):
         "118.6 ± 27.0", "118.6 ± 27.0", "170.3 ± 15.9",
         "1606.8 ± 116.3", "1606.5 ± 116.3", "2007.3 ± 119.8", "200",
     ]  # fmt: skip
-    assert r"$170.3_{\pm 15.9}$" in tables.write_latex(whole, tmp_path / "t.tex").read_text()
+    assert r"$170.3_{\pm 15.9}$" in latex.write_latex(whole, tmp_path / "t.tex").read_text()
 
 
 def test_markdown_sets_ours_beside_published(text):
@@ -211,7 +211,7 @@ def test_reasons_are_compared_without_their_numbers(first, second, same):
 
 
 def test_tex_keeps_the_papers_arrangement(whole, tmp_path):
-    text = tables.write_latex(whole, tmp_path / "t.tex").read_text()
+    text = latex.write_latex(whole, tmp_path / "t.tex").read_text()
     lines = text.splitlines()
     assert r"Data & $m$ & $n$ & EP & QP & VB & EP & QP & VB \\" in lines
     where = next(k for k, line in enumerate(lines) if line.startswith("Wine1"))
@@ -229,21 +229,21 @@ def test_tex_has_a_table_a_protocol(line, summary_of, tmp_path):
     lines = [
         line(dataset="coal", protocol=p, method=m) for p in ("as-released", "corrected") for m in ("ep", "qp")
     ]
-    text = tables.write_latex(summary_of(lines), tmp_path / "t.tex").read_text()
+    text = latex.write_latex(summary_of(lines), tmp_path / "t.tex").read_text()
     assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 2
     assert text.count("{") == text.count("}")
 
 
 def test_tex_marks_what_is_counted():
-    assert tables._star("") == ""
-    assert tables._star("*") == r"\rlap{$^{*}$}"
-    assert tables._star("*f") == r"\rlap{$^{*\mathrm{f}}$}"
+    assert latex._star("") == ""
+    assert latex._star("*") == r"\rlap{$^{*}$}"
+    assert latex._star("*f") == r"\rlap{$^{*\mathrm{f}}$}"
 
 
 def test_writing_twice_gives_the_same_bytes(whole, tmp_path):
     for name, write in (
         ("csv", lambda path: tables.write_csv(whole.table, path)),
-        ("tex", lambda path: tables.write_latex(whole, path)),
+        ("tex", lambda path: latex.write_latex(whole, path)),
     ):
         first, second = (write(tmp_path / f"{k}.{name}").read_bytes() for k in (1, 2))
         assert first == second

@@ -1,0 +1,90 @@
+"""A fit of a fold as a record: predicted and scored stably or as the released code does, or failed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.evidence import metrics
+from papers.qp import vb_released
+from tilted.inference.result import Status
+from tilted.kernels.squared_exponential import SquaredExponential
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from papers.data import Split
+    from tilted import api
+    from tilted.inference.vb_joint import JointFit
+    from tilted.likelihoods.contract import Likelihood
+
+
+def stable(likelihood: Likelihood, points: Split, fitted: api.Fit | JointFit) -> dict[str, Any]:
+    """Record of a fit, predicted without an inverse of K; ArithmeticError where a number is not finite."""
+    mean, variance = fitted.predict_latent(points.X_test)
+    density = likelihood.log_predictive(points.y_test, mean, variance)
+    if not (np.isfinite(fitted.log_evidence) and np.all(np.isfinite(density))):
+        raise ArithmeticError(f"no finite evidence or test density ({fitted.status.message})")
+    errors = likelihood.errors(points.y_test, mean, variance)
+    return _record(fitted, fitted.status, mean, variance, density, errors)
+
+
+def released(likelihood: Likelihood, points: Split, fitted: JointFit) -> dict[str, Any]:
+    """Record of a fit, predicted and scored as the released code does (`vb_released`).
+
+    ``clipped`` counts predictive variances, ``retries`` amounts of jitter.
+    """
+    predicted = vb_released.predict(fitted, points.X_test)
+    density, errors = vb_released.scores(likelihood, points.y_test, predicted)
+    status = replace(
+        fitted.status, clipped=predicted.clipped, retries=predicted.tries, jitter=predicted.jitter
+    )
+    return _record(fitted, status, predicted.mean, predicted.variance, density, errors)
+
+
+def _record(
+    fitted: api.Fit | JointFit,
+    status: Status,
+    mean: np.ndarray,
+    variance: np.ndarray,
+    density: np.ndarray,
+    errors: np.ndarray,
+) -> dict[str, Any]:
+    """Record, but for its seconds, of a fit that gave numbers; arrays [N*]."""
+    kernel = fitted.kernel
+    assert isinstance(kernel, SquaredExponential), "a search keeps the kind of its kernel"
+    lengthscale = kernel.lengthscale
+    return {
+        "hyperparameters": {
+            "variance": kernel.variance,
+            "lengthscale": list(lengthscale) if isinstance(lengthscale, tuple) else lengthscale,
+        },
+        "log_evidence": float(fitted.log_evidence),
+        "status": status.as_dict(),
+        "test_error": metrics.mean_error(errors),
+        "ntll": metrics.negative_log_likelihood(density),
+        "test_log_density": density.tolist(),
+        "latent_mean": mean.tolist(),
+        "latent_variance": variance.tolist(),
+    }
+
+
+FAILURES = (ArithmeticError, ValueError)
+"""An improper posterior, one class only, a matrix that cannot be factorised, ..."""
+
+EMPTY = "hyperparameters log_evidence test_error ntll test_log_density latent_mean latent_variance".split()
+"""Fields that a failed fit has no numbers for."""
+
+
+def failed(why: str, seconds: float) -> dict[str, Any]:
+    """Record of a fit that gave no numbers."""
+    status = Status(converged=False, sweeps=0, message=f"failed: {why}")
+    return {**dict.fromkeys(EMPTY), "status": status.as_dict(), "seconds": seconds}
+
+
+def failure(error: Exception, began: float) -> dict[str, Any]:
+    """Record of a fit that raised, since a time of this process."""
+    return failed(str(error), time.process_time() - began)
