@@ -60,8 +60,8 @@ PAPERS = (
         'Bui, Yan and Turner, "A Unifying Framework for Gaussian Process Pseudo-Point Approximations using '
         'Power Expectation Propagation", JMLR 2017',
         "The paper prints a few shares of experiments won, below beside ours; everything else is a figure, "
-        "for which the claims and the numbers in its text stand. Figures of regressions with converged searches "
-        "are in figures/pep/converged.",
+        "for which the claims and the numbers in its text stand. Figures of regressions whose searches "
+        "converged are in figures/pep/converged.",
         (
             "pep",
             "pep_converged",
