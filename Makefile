@@ -76,10 +76,10 @@ test-cluster: cluster ## the workflow through stand-ins of PBS, SGE, LSF and a r
 	TILTED_INSTALL_SLURM=1 $(BIN)/python -m pytest -q tests/workflow/test_slurm.py
 
 test: setup ## the tests (minutes)
-	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile
+	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile --no-loadscope-reorder
 
 test-full: cluster ## all tests, the long ones included
-	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile -m ""
+	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile --no-loadscope-reorder -m ""
 
 bench: setup ## ours against GPy and scikit-learn (minutes, on a quiet machine); writes benchmarks/
 	$(PIP) --only-binary :all: 'GPy>=1.15' || echo "GPy could not be installed: its rows will be missing"

@@ -16,6 +16,15 @@ PARTS = ["Snakefile", "environment.yml", "src", "workflow", "config", "profiles"
 DATA = ["sources.yaml", "coal_counts.csv", "published"]
 
 
+LONG = ("test_workflow.py", "test_committed.py")
+"""Files of few tests that take minutes: begun first, so that no worker is left with one at the end."""
+
+
+def pytest_collection_modifyitems(items):
+    """The `LONG` files first; `--no-loadscope-reorder` keeps that."""
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
 @pytest.fixture(scope="session")
 def values():
     """Reference values of single formulas, as numbers."""
