@@ -157,7 +157,7 @@ def test_fits_that_do_not_converge_or_fail_are_records(fresh):
         code.replace("        fitted = _fit(", f"        {fails}fitted = _fit("), encoding="utf-8"
     )
     fresh()
-    records = store.read_all(sorted((fresh.folder / COAL).glob("qp-*")))
+    records = [r for path in sorted((fresh.folder / COAL).glob("qp-*")) for r in store.read_records(path)]
     assert [r["status"]["message"] for r in records] == ["failed: made to fail"] * 2
     assert all(r["log_evidence"] is None and not r["status"]["converged"] for r in records)
     lines = (fresh.folder / "tables/tiny/qp_table1.csv").read_text(encoding="utf-8").splitlines()

@@ -143,8 +143,3 @@ def _finite(text: str) -> float:
     if math.isinf(value):  # such as 1e999
         raise ValueError(f"{text} is beyond the range of a double")
     return value
-
-
-def read_all(paths: Iterable[str | Path]) -> list[dict[str, Any]]:
-    """Records of several files, one file after the other (errors as `read_records`)."""
-    return [record for path in paths for record in read_records(path)]

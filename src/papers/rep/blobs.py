@@ -70,12 +70,6 @@ def log_densities(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return multivariate_normal(CENTRE).logpdf(X), logsumexp(components, axis=0) - np.log(2.0)
 
 
-def bayes_labels(X: np.ndarray) -> np.ndarray:
-    """The more probable label -1, +1 [...] at points [..., 2]."""
-    positive, negative = log_densities(X)
-    return np.where(positive > negative, 1.0, -1.0)
-
-
 def bayes_error(step: float = 0.02) -> float:
     """Smallest error that a classifier can have: half the integral of the smaller density (midpoint rule)."""
     axis = np.arange(-REACH + step / 2, REACH, step)

@@ -34,7 +34,8 @@ def test_folding_in_twice_changes_nothing(study, make, files, tmp_path):
     paths = files([make(seed=k) for k in range(3)])
     records.fold_in(study, paths, tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    assert records.fold_in(study, paths, tmp_path).kept == 3
+    again = records.fold_in(study, paths, tmp_path)
+    assert (again.added, again.replaced, again.kept) == (0, 0, 3)
     assert before == {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     # also when some of its lines were replaced since
     later = files([make(seed=1, score=0.5, date="2026-11-23")])

@@ -64,14 +64,20 @@ def bayes_error_by_rows() -> float:
     return 0.5 * quad(error, -10.0, 10.0, limit=200, epsabs=1e-6)[0]
 
 
+def errors_of_the_best(X, y):
+    """How often the more probable label is not ``y``."""
+    positive, negative = blobs.log_densities(X)
+    return np.mean(np.where(positive > negative, 1.0, -1.0) != y)
+
+
 def test_the_best_classifier_errs_on_five_percent():
     error = blobs.bayes_error()
     assert error == pytest.approx(bayes_error_by_rows(), abs=1e-5) and 0.045 < error < 0.055
     assert error == pytest.approx(blobs.bayes_error(0.05), abs=1e-5)
     _, _, X, y = blobs.draw(2, n_test=200000)
-    wrong = np.mean(blobs.bayes_labels(X) != y)
+    wrong = errors_of_the_best(X, y)
     assert abs(wrong - error) < 4 * np.sqrt(error * (1 - error) / len(y))
-    shifted = np.mean(blobs.bayes_labels(X + [0.5, 0.0]) != y)
+    shifted = errors_of_the_best(X + [0.5, 0.0], y)
     assert shifted > wrong + 0.005, "another boundary is worse"
 
 
