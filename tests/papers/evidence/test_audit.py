@@ -1,0 +1,38 @@
+"""Findings as files: the counts beside a verdict, and what a claim asks for."""
+
+import pandas as pd
+import pytest
+
+from papers.evidence import audit
+from papers.evidence.verdicts import MISSING, NO, UNDECIDED, YES, Block, Inference, Line, finding
+
+STATUSES = [YES] * 4 + [NO] * 1 + [UNDECIDED] * 2 + [MISSING] * 3
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Ten rows of QP2, which is universal and asks for ten rows of twenty units."""
+    lines = tuple(
+        Line(f"row {k}", "EP - QP", "nats", 0.1 * k, sample=Inference(status), n=30)
+        for k, status in enumerate(STATUSES)
+    )
+    found = finding("QP2", "as-released", [Block("as reported", "t", lines, float)])
+    audit.write([audit.Chapter("Which claims hold", [found])], tmp_path)
+    return tmp_path
+
+
+def test_counts_stand_beside_the_verdict(written):
+    (line,) = pd.read_csv(written / "audit.csv").to_dict("records")
+    assert line["verdict"] == "not enough run"
+    assert [line[name] for name in ("yes", "no", "undecided", "no_data")] == [4, 1, 2, 3]
+    page = (written / "audit.md").read_text(encoding="utf-8")
+    assert "not enough run (4 yes, 1 no, 2 undecided, 3 no data of 10)" in page
+
+
+def test_the_page_says_what_is_asked_and_what_is_short(written):
+    page = " ".join((written / "audit.md").read_text(encoding="utf-8").split())
+    assert "below what the rule asks for: rows 7 of 10" in page
+    assert (
+        "One row that is no decides. It takes at least 10 rows, 20 units; under as-described, 10 units."
+        in page
+    )
