@@ -127,7 +127,9 @@ def findings(folders: Folders, links: Links, page: str) -> list[Finding]:
         href = re.search(r'<a href="([^"]+)"', shown)
         if not begun or not href:
             raise ValueError(f"a finding of README.md has no bold beginning or no link: {item[:60]}")
-        found.append(Finding(re.sub(r"</?a[^>]*>", "", begun[1]), begun[2].lstrip(" ,:;."), href[1]))
+        lead, rest = re.sub(r"</?a[^>]*>", "", begun[1]).rstrip("."), begun[2].lstrip(" ,:;.")
+        rest = re.sub(r">[\w-]+\.md<", ">more<", f"{rest[:1].upper()}{rest[1:]}")
+        found.append(Finding(lead, rest, href[1]))
     return found
 
 
@@ -225,10 +227,10 @@ def contests(method: Method, every: Sequence[Row]) -> list[Contest]:
 
 
 def _contest(method: Method, row: Row, sides: re.Match[str], ahead: bool, behind: bool) -> list[Contest]:
-    first, second = (sides[name].lower() for name in ("first", "second"))
-    if (first in method.names) is (second in method.names):
+    first, second = sides["first"], sides["second"]
+    if (first.lower() in method.names) is (second.lower() in method.names):
         return []
-    if second in method.names:
+    if second.lower() in method.names:
         ahead, behind, second = behind, ahead, first
     return [Contest(row, second, "won" if ahead else "lost" if behind else "open")]
 

@@ -27,7 +27,8 @@ CLASSES = {
 }
 """Verdict -> class of its mark, longer names first."""
 
-COMMENT = re.compile(r"<!--.*?-->\n?", re.S)
+COMMENT = re.compile(r"^<!--(?:(?!-->).)*-->\n|<!--.*?-->", re.S | re.M)
+"""Comments, those alone on a line with it."""
 PICTURE = re.compile(r'<img src="([^"]+)" alt="([^"]*)"[^>]*>')
 VERDICT = re.compile(rf"(<td[^>]*>)({'|'.join(CLASSES)}) (\([^<]*\))(</td>)")
 NAME = re.compile(r"\b(?:QP|PEP|REP|PESC)\d+\b")

@@ -15,11 +15,12 @@
 
   // ------------------------------------------------------------------------------------------------ tables
   const PAGE = 25;
+  const LONG = 50;
   function sorted(table, options = {}) {
     const rows = options.data ? options.data.length : table.tBodies[0].rows.length;
     const box = table.closest(".scroll");
     if (box) box.replaceWith(table);
-    const paged = rows > PAGE;
+    const paged = rows > LONG;
     const shown = new DataTable(table, {
       order: [], autoWidth: false, paging: paged, pageLength: PAGE, info: paged, searching: rows > 7,
       deferRender: true, language: { search: "Filter:", searchPlaceholder: "any word" },
@@ -33,7 +34,8 @@
     const named = table.dataset.filter ? table.dataset.filter.split(",") : [];
     const bar = element("div", { className: "filters" });
     for (const name of named) choice(shown, name, bar);
-    if (bar.children.length) frame.prepend(bar);
+    const search = frame.querySelector(".dt-search");
+    if (bar.children.length) search ? search.before(bar) : frame.prepend(bar);
     return shown;
   }
 
