@@ -6,7 +6,7 @@ Nothing is computed: verdicts, rows, tables and figures are those of the tables'
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -50,7 +50,7 @@ class Finding(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A claim under a protocol: verdict, rows that are what, what it lacks, and the whole reckoning (HTML)."""
+    """A claim under a protocol: verdict, rows that are what, what it lacks, the whole reckoning (HTML)."""
 
     protocol: str
     verdict: str
@@ -202,6 +202,9 @@ def _verdict(line: Any, body: str, links: Links, page: str) -> Verdict:
     return Verdict(line.protocol, line.verdict, counts, ", ".join(lacks), full)
 
 
+OUTCOMES = ("won", "lost", "open")
+
+
 class Contest(NamedTuple):
     """A method against another in a row of the audit: who is ahead, if the interval says so."""
 
@@ -240,17 +243,13 @@ def tally(found: Sequence[Contest]) -> dict[str, dict[str, int]]:
     counted: dict[str, dict[str, int]] = {}
     for contest in found:
         if contest.row.decides:
-            of = counted.setdefault(contest.opponent, {"won": 0, "lost": 0, "open": 0})
+            of = counted.setdefault(contest.opponent, dict.fromkeys(OUTCOMES, 0))
             of[contest.outcome] += 1
     return counted
 
 
-def of_paper(claims: Sequence[Claim], paper: str) -> list[Claim]:
-    """Those of a paper, in their order."""
-    return [claim for claim in claims if claim.printed.paper == paper]
-
-
-def titles(folders: Folders, pages: Mapping[str, str]) -> dict[str, str]:
-    """Document of the repository -> its first heading."""
-    documents = [name for name in pages if name.endswith(".md") and pages[name].startswith(("docs/", "tables/"))]
-    return {name: folders.text(name).lstrip().partition("\n")[0].lstrip("# ") for name in documents}
+def legends(folders: Folders) -> list[str]:
+    """What stands below each paper's summary of the audit (Markdown)."""
+    _, parts = markup.sections(folders.text("tables/audit.md").split("\n## ")[0], 1)
+    blocks = [markup.paragraphs(part.body) for part in parts]
+    return ["\n\n".join(text for text in texts if not text.startswith("|")) for texts in blocks]

@@ -7,7 +7,7 @@ column by column; which of its lines a page shows (`Behind`) is said by the page
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -59,7 +59,7 @@ class Records:
         self.frames: dict[str, pd.DataFrame] = {}
 
     def behind(self, wanted: Mapping[str, Mapping[str, list[str]]]) -> list[Behind]:
-        """What a page shows of some files; files that are not there and selections without a line are left out.
+        """What a page shows of some files; those not there and selections without a line are left out.
 
         Raises
         ------
@@ -114,12 +114,9 @@ def _short(value: float) -> float | None:
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 
-def files(papers: Iterable[str]) -> dict[str, list[str]]:
+def files() -> dict[str, list[str]]:
     """Paper -> its files of records that some claim rests on."""
-    listed: dict[str, list[str]] = {paper: [] for paper in papers}
-    for wanted in of_claims().values():
-        for file in wanted:
-            mine = listed.setdefault(file.split("/")[0].upper(), [])
-            if file not in mine:
-                mine.append(file)
+    listed: dict[str, list[str]] = {}
+    for file in dict.fromkeys(file for wanted in of_claims().values() for file in wanted):
+        listed.setdefault(file.split("/")[0].upper(), []).append(file)
     return listed

@@ -56,8 +56,8 @@ PAPERS = (
         "Power EP with pseudo-points",
         'Bui, Yan and Turner, "A Unifying Framework for Gaussian Process Pseudo-Point Approximations using '
         'Power Expectation Propagation", JMLR 2017',
-        "The paper prints a few shares of experiments won, which its tables have beside ours; everything else "
-        "is a figure, for which the claims and the numbers in its text stand.",
+        "The paper prints a few shares of experiments won, beside ours in its tables; everything else is a "
+        "figure, for which the claims and the numbers in its text stand.",
         (
             "pep",
             "pep_converged",
@@ -126,7 +126,9 @@ def figures(paper: Paper, folder: str | Path, claims: Mapping[str, Claim]) -> li
     """
     shown = {name: places(claim.where) for name, claim in claims.items() if claim.paper == paper.key}
     drawn = [(path, caption) for path, caption in _files(paper, Path(folder)) if path.is_file()]
-    return sorted((_figure(paper, path, caption, shown) for path, caption in drawn), key=lambda f: not f.first)
+    return sorted(
+        (_figure(paper, path, caption, shown) for path, caption in drawn), key=lambda f: not f.first
+    )
 
 
 def _files(paper: Paper, folder: Path) -> Iterable[tuple[Path, str]]:
