@@ -257,9 +257,9 @@ def _tables(arguments: argparse.Namespace) -> int:
 
 
 def _site(arguments: argparse.Namespace) -> int:
-    from papers.report import site
+    from papers.report import pages
 
-    print(f"Site: {site.write(arguments.output, arguments.libraries).resolve()}")
+    print(f"Site: {pages.write(arguments.output, arguments.libraries).resolve()}")
     return 0
 
 

@@ -1,35 +1,22 @@
-"""The whole reproduction as a folder of pages that opens from a file or any web server.
-
-No page requests anything from elsewhere, and none fetches: search index and records are scripts. Templates,
-style and script stand beside this module; the widgets of tables and search are libraries that npm installed.
-Equal arguments give equal bytes.
-"""
+"""A site being written: which page is what of the repository, the templates, what search knows of it."""
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Sequence
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import claims as printed
 from papers.evidence.store import write_text
-from papers.report import fits, markup, pages
+from papers.report import fits, markup
 from papers.report.content import Folders
 from papers.report.markup import Links
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-LIBRARIES = {
-    "datatables.js": "datatables.net/js/dataTables.min.js",
-    "minisearch.js": "minisearch/dist/umd/index.js",
-}
-"""File of the site -> what npm installs."""
-OWN = ("site.css", "site.js")
 DOCUMENTS = {
     "CONTRIBUTING.md": "docs/contributing.html",
     "CHANGELOG.md": "docs/changelog.html",
@@ -76,59 +63,6 @@ class Site:
         write_text(self.folder / page, shown)
         main = shown.split("<main", 1)[1].split("</main>")[0]
         self.index += _found(page, title, kind, main)
-
-
-def write(
-    folder: str | Path, libraries: str | Path, folders: Folders | None = None, claims: Sequence[str] = ()
-) -> Path:
-    """Write the site; its first page.
-
-    Parameters
-    ----------
-    folder : path
-        Replaced, if it is a site.
-    libraries : path
-        What npm installed (``node_modules``).
-    folders : Folders, optional
-        Default: those of the repository, seen from its root.
-    claims : sequence of str
-        Those that get a page; default: every one.
-
-    Raises
-    ------
-    FileNotFoundError
-        A library or a table is not there.
-    FileExistsError
-        The folder has something else in it.
-    ValueError
-        The audit has no section for a claim, or a finding of the README leads nowhere.
-    """
-    folder, folders = Path(folder), folders or Folders()
-    _empty(folder, Path(libraries))
-    site = Site(folder, folders, list(claims or printed.load()))
-    for name, source in LIBRARIES.items():
-        shutil.copyfile(Path(libraries, source), folder / "assets" / name)
-    for name in OWN:
-        shutil.copyfile(Path(__file__).with_name(name), folder / "assets" / name)
-    for name, target in site.links.pages.items():
-        if name.startswith(("figures/", "tables/")) and not name.endswith(".md"):
-            kind, _, below = name.partition("/")
-            (folder / target).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(getattr(folders, kind) / below, folder / target)
-    pages.write(site)
-    known = json.dumps(site.index, ensure_ascii=False)
-    write_text(folder / "assets" / "search.js", f"tiltedPages({known});\n")
-    return folder / "index.html"
-
-
-def _empty(folder: Path, libraries: Path) -> None:
-    missing = ", ".join(name for name in LIBRARIES.values() if not Path(libraries, name).is_file())
-    if missing:
-        raise FileNotFoundError(f"{libraries} lacks {missing}: run `npm ci` in site/, as `make site` does")
-    if folder.exists() and any(folder.iterdir()) and not (folder / "assets" / "site.js").is_file():
-        raise FileExistsError(f"{folder} is not empty and no site: name another folder")
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "assets").mkdir(parents=True)
 
 
 def _environment() -> Environment:

@@ -47,7 +47,7 @@ def test_tables_scroll_in_their_own_box():
 
 
 def test_headings_are_lowered():
-    page = html("# A\n\n## B\n\n##### C", 3)
+    page = html("# A\n\n## B\n\n##### C", deeper=3)
     assert page.split() == ["<h4", 'id="a">A</h4>', "<h5", 'id="b">B</h5>', "<h6", 'id="c">C</h6>']
 
 
@@ -92,11 +92,8 @@ def test_comments_leave_no_gap_and_take_no_space():
 
 def test_anchors_are_those_of_forges():
     used = {}
-    assert [markup.anchor(text, used) for text in ("What `x` *is*: a (b)", "A", "A")] == [
-        "what-x-is-a-b",
-        "a",
-        "a-1",
-    ]
+    made = [markup.anchor(text, used) for text in ("What `x` *is*: a (b)", "A", "A")]
+    assert made == ["what-x-is-a-b", "a", "a-1"]
 
 
 def test_powers_of_ten():
