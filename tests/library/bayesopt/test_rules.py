@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.optimize import OptimizeResult
 from scipy.stats import norm
 
 from tilted.bayesopt import hyperparameters, rules, surrogate
@@ -78,6 +79,22 @@ def test_a_recommendation_is_as_near_to_the_boundary_as_its_confidence_allows(co
     mean, variance = c.predict(place[None])
     assert confident
     assert norm.cdf(mean[0] / np.sqrt(variance[0])) == pytest.approx(confidence, abs=1e-3)
+
+
+@pytest.mark.parametrize("wrong", ["outside", "higher", "no number"])
+def test_a_search_that_ends_badly_is_not_recommended(wrong, monkeypatch):
+    """f falls to the left, the constraint holds on the right of 0.4: the best random place is kept."""
+    X = np.linspace(0, 1, 12)[:, None]
+    kernel = hyperparameters.SquaredExponential(1.0, (0.5,))
+    f = surrogate.condition(kernel, 1e-4, X, X[:, 0], X)
+    c = surrogate.condition(kernel, 1e-4, X, X[:, 0] - 0.4, X)
+    settings = rules.Settings(candidates=300)
+    place = rules.recommend([f, c], np.random.default_rng(0), settings)[0]
+    assert 0.4 < place[0] < 0.5
+    end = {"outside": 0.1, "higher": 0.9, "no number": np.nan}[wrong]
+    monkeypatch.setattr(rules, "minimize", lambda *_, **__: OptimizeResult(x=np.array([end])))
+    kept, confident = rules.recommend([f, c], np.random.default_rng(0), settings)
+    assert confident and kept[0] == pytest.approx(place[0], abs=0.02)
 
 
 def test_hyperparameters_are_found_again():
