@@ -81,6 +81,15 @@ def test_a_recommendation_is_as_near_to_the_boundary_as_its_confidence_allows(co
     assert norm.cdf(mean[0] / np.sqrt(variance[0])) == pytest.approx(confidence, abs=1e-3)
 
 
+def test_slopes_are_one_sided_at_the_walls():
+    """Those of a plane are exact everywhere."""
+    negative = rules._with_slope(lambda X: X @ [1.0, -2.0], *BOX.T)
+    for x in ([0.3, 0.6], [0.0, 1.0], [1.0, 0.0]):
+        value, slope = negative(np.array(x))
+        assert value == pytest.approx(2.0 * x[1] - x[0])
+        np.testing.assert_allclose(slope, [-1.0, 2.0], rtol=1e-9)
+
+
 @pytest.mark.parametrize("wrong", ["outside", "higher", "no number"])
 def test_a_search_that_ends_badly_is_not_recommended(wrong, monkeypatch):
     """f falls to the left, the constraint holds on the right of 0.4: the best random place is kept."""

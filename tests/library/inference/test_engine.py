@@ -313,3 +313,17 @@ def test_a_bound_is_not_lowered_even_by_little(schedule, toy):
     assert 1e-9 < loss < 1e-5
     assert after.log_evidence >= at.log_evidence - 1e-10 * (1 + abs(at.log_evidence))
     assert after.status.retries > 0
+
+
+@pytest.mark.parametrize("evidence", [np.nan, np.inf])
+def test_sites_that_settle_without_an_evidence_have_not_converged(evidence, toy):
+    X, y = toy
+
+    def without(marginals, sites, likelihood, y):
+        update = RULES["ep"].update(marginals, sites, likelihood, y)
+        return replace(update, log_terms=np.full(len(y), evidence))
+
+    posterior = Dense.build(SquaredExponential().matrix(X))
+    found = infer(posterior, Probit(), y, Rule(without), Options(newton=False))
+    assert found.status.residual <= Options().tolerance and not found.status.converged
+    assert "lost to rounding or overflow" in found.status.message

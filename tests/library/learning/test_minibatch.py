@@ -131,6 +131,18 @@ def test_steps_are_those_of_the_published_adam(labels):
     assert state.moved == 3
 
 
+def test_the_share_of_a_step_falls_with_the_steps_taken(labels):
+    """rate / (1 + decay t): from sums of 0 the first move is in proportion to it."""
+    problem = problem_of(labels, 1.0)
+    start, quiet = begin(problem, KERNEL, labels[2]), Training(rate=0.5, decay=0.25, learning_rate=0.0)
+    sums = [
+        minibatch._step(problem, problem.rule, quiet, replace(start, step=t), np.arange(50)).precision
+        for t in (0, 12)
+    ]
+    np.testing.assert_allclose(sums[1], sums[0] / 4.0, rtol=1e-12)
+    assert sums[0].any()
+
+
 def test_a_step_to_an_improper_kernel_is_refused_and_counted(labels):
     problem = problem_of(labels, 1.0)
     wild = Training(steps=5, batch=50, learning_rate=1e5)
