@@ -90,6 +90,34 @@ def test_slopes_are_one_sided_at_the_walls():
         np.testing.assert_allclose(slope, [-1.0, 2.0], rtol=1e-9)
 
 
+def test_a_refined_place_that_is_worse_is_left(monkeypatch):
+    def value(X):
+        return -np.sum((X - 0.4) ** 2, axis=1)
+
+    worse = OptimizeResult(x=np.zeros(2), fun=5.0)
+    monkeypatch.setattr(rules, "minimize", lambda *_, **__: worse)
+    place, top = rules.highest(value, BOX, np.random.default_rng(0), 50)
+    tried = np.random.default_rng(0).uniform(0.0, 1.0, (50, 2))
+    assert top == value(tried).max() and value(place[None])[0] == top
+
+
+@pytest.mark.parametrize("decoupled, promise, function", [(False, 4.0, None), (True, 3.0, 1)])
+def test_pesc_promises_what_one_function_or_all_say(decoupled, promise, function, make, monkeypatch):
+    functions, _ = make(4, n=6)
+    promised = []
+
+    def noted(value, box, *rest):
+        promised.extend(value(np.full((2, 1), 0.5)))
+        return np.array([0.5]), 0.0
+
+    monkeypatch.setattr(rules, "entropy_reduction", lambda _, X: np.outer([1.0, 3.0], np.ones(len(X))))
+    monkeypatch.setattr(rules, "highest", noted)
+    settings = rules.Settings(optima=3, candidates=100, decoupled=decoupled)
+    proposal = rules.pesc(functions, np.random.default_rng(0), settings)
+    assert proposal.why["rule"] == "pesc" and proposal.function == function
+    assert promised == [promise, promise]
+
+
 @pytest.mark.parametrize("wrong", ["outside", "higher", "no number"])
 def test_a_search_that_ends_badly_is_not_recommended(wrong, monkeypatch):
     """f falls to the left, the constraint holds on the right of 0.4: the best random place is kept."""
