@@ -47,11 +47,15 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from papers.reproduce import command as reproduce
     from tilted import __version__
 
     parser = argparse.ArgumentParser(prog="tilted", description=__doc__.splitlines()[0])
     parser.add_argument("--version", action="version", version=f"tilted {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    reproduce.add(
+        commands.add_parser("reproduce", help="make a claim, figure, table or paper again by its name")
+    )
     _add_fit(commands.add_parser("fit", help="fit and test one fold of one data set"))
     _add_timing(commands.add_parser("timing", help="time EP's and QP's inference at equal hyperparameters"))
     for name, described in STUDIES.items():

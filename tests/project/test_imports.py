@@ -27,6 +27,7 @@ ORDER = {
         {"resources", "configuration"},
         {"plan", "make"},
         {"report"},
+        {"reproduce"},
         {"__main__"},
     ],
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -91,8 +91,10 @@ DRAWINGS = {
 """In order."""
 
 
-def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path) -> list[Path]:
-    """Draw every figure there is something for.
+def write(
+    frames: Mapping[Study, pd.DataFrame], folder: str | Path, names: Collection[str] = tuple(DRAWINGS)
+) -> list[Path]:
+    """Draw figures, by default every one, that there is something for.
 
     Parameters
     ----------
@@ -108,7 +110,12 @@ def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path) -> list[Path
     drawn = []
     for name, drawing in DRAWINGS.items():
         frame = [frames[study] for study in drawing.studies if study in frames]
-        if len(frame) < len(drawing.studies) or frame[0].empty or drawing.lines(frame[0]).empty:
+        if (
+            name not in names
+            or len(frame) < len(drawing.studies)
+            or frame[0].empty
+            or drawing.lines(frame[0]).empty
+        ):
             continue
         with style.applied():
             drawn.append(style.save(drawing.draw(*frame), Path(folder, name))[1])
