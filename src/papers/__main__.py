@@ -53,9 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tilted", description=__doc__.splitlines()[0])
     parser.add_argument("--version", action="version", version=f"tilted {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    reproduce.add(
-        commands.add_parser("reproduce", help="make a claim, figure, table or paper again by its name")
-    )
+    reproduce.add(commands.add_parser("reproduce", help="make a claim, figure, table or paper again"))
     _add_fit(commands.add_parser("fit", help="fit and test one fold of one data set"))
     _add_timing(commands.add_parser("timing", help="time EP's and QP's inference at equal hyperparameters"))
     for name, described in STUDIES.items():

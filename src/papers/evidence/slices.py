@@ -1,4 +1,4 @@
-"""Lines of a study by the values of some columns: what a claim or a figure is made of, and what a job makes."""
+"""Lines of a study by values of columns: what a claim or a figure is made of, and what a job makes."""
 
 from __future__ import annotations
 

@@ -163,12 +163,8 @@ def execute(
     """Make lines of studies again (with a column ``scratch``); otherwise as `verify`."""
     from joblib import Parallel, delayed
 
-    pieces = [
-        piece
-        for study, lines in drawn.items()
-        if len(lines)
-        for piece in _pieces(study, folder, lines, mirror)
-    ]
+    some = {study: lines for study, lines in drawn.items() if len(lines)}
+    pieces = [piece for study, lines in some.items() for piece in _pieces(study, folder, lines, mirror)]
     every = Result([], [])
     run = Parallel(n_jobs=jobs, return_as="generator_unordered")
     for name, result in run(delayed(_make)(*piece) for piece in pieces):

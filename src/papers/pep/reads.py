@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from papers.evidence.slices import Slice
 from papers.pep import banana, dense, digits_results, figures, limits, regression, toy
+from papers.pep.made_up import SYNTHETIC
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, LIMITS, MAP, REGRESSION, TOY, power
-from papers.pep.regression import SYNTHETIC
 
 if TYPE_CHECKING:
     from papers.evidence.jobs import Job

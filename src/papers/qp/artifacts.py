@@ -27,7 +27,16 @@ from papers.qp import (
     truth_tables,
     vb_column,
 )
-from papers.qp.records import DIFFERENCES, LOOKUP_EFFECT, LOOKUP_ERRORS, TIMING, TRUTH, VARIANCES
+from papers.qp.records import (
+    DIFFERENCES,
+    LOOKUP_EFFECT,
+    LOOKUP_ERRORS,
+    TIMING,
+    TRUTH,
+    VARIANCES,
+    load_fits,
+    ordered,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -96,8 +105,8 @@ def write(
 
 def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
     """Some claims judged, with nothing written (errors as `write`)."""
-    fits = table1.ordered(table1.load_fits(folder))
-    sampled = truth_records.read(folder) if "QP10" in names else {}
+    fits = ordered(load_fits(folder))
+    sampled = truth_records.read(folder) if "QP10" in names else []
     timed, effect = (records.find(study, folder) for study in (TIMING, LOOKUP_EFFECT))
     truth = truth_tables.summary(sampled) if sampled else None
     return claims.judge(claims.Evidence(_printed(fits), timed, effect, truth), names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,23 +22,17 @@ if TYPE_CHECKING:
     from papers.reproduce.receipt import Receipt
 
 FOLDER = "reproduced"
-LINES = 25
-"""Of a receipt that are shown in the terminal; all are in its file."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="PEP5, REP-figure4, Table1:Glass, qp, all, ..."
-    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="PEP5, REP-figure4, Table1:Glass, qp, all")
     parser.add_argument("--list", action="store_true", help="print every name")
     parser.add_argument("--dry-run", action="store_true", help="only say what is needed")
     parser.add_argument("--fresh", action="store_true", help="make every fit again instead of a sample")
     parser.add_argument("--share", type=float, help="make this share of the jobs again, drawn by --seed")
     parser.add_argument("--protocol", nargs="+", default=[], help="complete what a claim lacks under it")
-    parser.add_argument(
-        "--sample", type=int, default=sample.LINES, help="lines a study made again (%(default)s)"
-    )
+    parser.add_argument("--sample", type=int, default=sample.LINES, help="lines a study made again")
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn (%(default)s)")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="(%(default)s)")
     parser.add_argument("--profile", help="of Snakemake, such as profiles/slurm")
@@ -66,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(receipt.encoded(receipts), end="")
     else:
-        print("\n\n".join(_short(one) for one in receipts))
+        width = shutil.get_terminal_size().columns
+        print("\n\n".join("\n".join(one.terminal(width)) for one in receipts))
     _tell(f"Receipt: {paths[1]}, {paths[0]}")
     return 0 if all(one.passed for one in receipts) else 1
 
@@ -137,14 +133,6 @@ def _asked(targets: Sequence[Target]) -> list[str]:
             lack = f"; --protocol {protocol} runs what is missing" if verdict == NOT_RUN else ""
             lines.append(f"  {protocol}: {verdict}; its rule asks for at least {text}{lack}")
     return lines
-
-
-def _short(one: Receipt) -> str:
-    """A receipt for the terminal."""
-    lines = one.markdown()
-    return "\n".join(
-        lines if len(lines) <= LINES else [*lines[:LINES], f"... {len(lines) - LINES} more lines"]
-    )
 
 
 def _tell(text: str) -> None:

@@ -1,7 +1,7 @@
 """What can be made again by name: claims, figures, tables, papers.
 
-Nothing is listed here: claims come from ``claims.yaml``, figures from the committed ones, rows from the printed
-table, and what each is made of from the ``reads`` of its paper.
+Nothing is listed here: claims come from ``claims.yaml``, figures from the committed ones, rows from the
+printed table, and what each is made of from the ``reads`` of its paper.
 """
 
 from __future__ import annotations
@@ -132,7 +132,5 @@ def _figures() -> Iterable[Target]:
 
 def _belongs(paper: str, stem: str) -> tuple[str, ...]:
     """Claims whose place in the paper names a figure."""
-    of_paper = claims.of_paper(paper)
-    return report.claims_of(
-        Path(stem), {name: report.places(claim.where) for name, claim in of_paper.items()}
-    )
+    shown = {name: report.places(claim.where) for name, claim in claims.of_paper(paper).items()}
+    return report.claims_of(Path(stem), shown)

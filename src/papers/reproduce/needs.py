@@ -1,4 +1,4 @@
-"""What making something again takes: lines there are, jobs that are missing or to be repeated, and their cost.
+"""What making something again takes: recorded lines, jobs that are missing or to be repeated, their cost.
 
 Jobs are those of the committed configurations, all in one. Nothing is missing where the records have what the
 claim's rule asks for: a paper's whole grid is more than that.
@@ -134,7 +134,7 @@ def of(
     folder : path
         Of the committed records.
     lacking : mapping, optional
-        Claim -> protocols under which the records do not suffice for a verdict, and which are to be completed.
+        Claim -> protocols under which the records are too few for a verdict, and are to be completed.
     fresh : bool
         Whether to repeat what is recorded; a ``share`` of it, drawn by a ``seed``.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -24,12 +25,14 @@ if TYPE_CHECKING:
 
 SCHEMA = Path(__file__).with_name("receipt.schema.json")
 PACKAGES = ("tilted", "numpy", "scipy", "scikit-learn", "pandas", "snakemake")
+CHECKED = ("study", "group", "fit", "how", "passed", "note")
+"""Of a line that was made again."""
 UNITS = ("seed", "split", "set", "problem", "repeat")
 """Columns whose values are seeds, or numbers that seeds are made of."""
 
 LEGEND = (
-    f"Mine passes within the tolerance of the committed number: {SAME:g} (relative to 1 or the number) from the "
-    f"same fits; where fits were made, {100 * SHARE:g} % of the half width of its 95 % interval, or of the "
+    f"Mine passes within the tolerance of the committed number: {SAME:g} (relative to 1 or the number) from "
+    f"the same fits; where fits were made, {100 * SHARE:g} % of the half width of its 95 % interval, or of the "
     "tolerance against the printed number."
 )
 
@@ -131,10 +134,25 @@ class Receipt:
         for name, verdicts in self.result.mine.items():
             for protocol, verdict in verdicts.items():
                 was = self.result.committed.get(name, {}).get(protocol, "not judged")
-                parts.append(
-                    f"{name}, {protocol}: {verdict}" + ("" if verdict == was else f" (committed: {was})")
-                )
+                beside = "" if verdict == was else f" (committed: {was})"
+                parts.append(f"{name}, {protocol}: {verdict}{beside}")
         return "; ".join(parts) + "."
+
+    def terminal(self, width: int = 80, most: int = 12) -> list[str]:
+        """The receipt in lines of a width: what failed first, then as many numbers as fit."""
+        lines = [f"{self.target.name}: {self.target.title}", self.headline()]
+        lines += [f"Fits: {self.sampled.sentence()}."] if self.sampled else []
+        wrapped = [piece for line in lines for piece in textwrap.wrap(line, width)]
+        numbers = sorted(self.result.lines, key=lambda line: line.passed)
+        if not numbers:
+            return wrapped
+        wrapped.append(f"{'':4} {'mine':>11} {'committed':>11} {'published':>9}")
+        for line in numbers[:most]:
+            cells = f"{_shown(line.mine):>11} {_shown(line.committed):>11} {_shown(line.published):>9}"
+            text = f"{'pass' if line.passed else 'FAIL'} {cells}  {line.what}"
+            wrapped.append(text if len(text) <= width else f"{text[: width - 3]}...")
+        left = len(numbers) - most
+        return [*wrapped, f"and {left} more numbers in the receipt"] if left > 0 else wrapped
 
 
 def write(receipts: Sequence[Receipt], folder: Path) -> tuple[Path, Path]:

@@ -186,7 +186,7 @@ def _table(target: Target, results: Path, refitted: bool) -> Result:
         )
     under = fidelity.PROTOCOL
     verdicts = [{target.name: {under: _verdict(frame)}} for frame in (mine, committed)]
-    return Result(*verdicts, lines)
+    return Result(verdicts[0], verdicts[1], lines)
 
 
 def _of_row(checked: pd.DataFrame, target: Target) -> pd.DataFrame:

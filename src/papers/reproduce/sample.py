@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LINES = 8
 """Of each study."""
 LONGEST, TOGETHER = 20.0, 60.0
-"""Processor seconds that a drawn line, and all drawn lines of a study, took at most when they were recorded."""
+"""Processor seconds that a drawn line, and all those of a study, took at most when they were recorded."""
 
 
 class Sampled(NamedTuple):
@@ -39,24 +39,17 @@ class Sampled(NamedTuple):
 
     def sentence(self) -> str:
         """What was found."""
-        n, differ, chaotic = (
-            len(self.checks),
-            sum(check.passed == DIFFERS for check in self.checks),
-            sum(check.passed == REPORTED for check in self.checks),
-        )
-        text = f"{n} of {self.lines:,} recorded lines made again, {differ} differ"
+        differ, chaotic = (sum(check.passed == what for check in self.checks) for what in (DIFFERS, REPORTED))
+        text = f"{len(self.checks)} of {self.lines:,} recorded lines made again, {differ} differ"
         text += f", {chaotic} chaotic ones ended elsewhere" if chaotic else ""
-        text += (
-            f"; {self.long:,} that take longer than {LONGEST:g} s were not drawn from" if self.long else ""
-        )
+        text += f"; {self.long:,} longer than {LONGEST:g} s were not drawn from" if self.long else ""
         return text + (f"; not made again: {self.missing[0]}" if self.missing else "")
 
 
 def drawn(frames: Mapping[Study, pd.DataFrame], number: int, seed: int) -> dict[Study, pd.DataFrame]:
     """At most so many lines of each study that can make its lines again, with a column ``scratch``.
 
-    A study's lines are drawn from one unit after another in random order, so that few have to be made for them;
-    where the records have times, short ones (`LONGEST`, `TOGETHER`).
+    Where the records have times, short ones are drawn (`LONGEST`, `TOGETHER`).
     """
     chosen = {}
     for study, frame in frames.items():
@@ -67,7 +60,7 @@ def drawn(frames: Mapping[Study, pd.DataFrame], number: int, seed: int) -> dict[
         lines = short.iloc[rng.permutation(len(short))[:number]]
         if "seconds" in lines:
             lines = lines[(lines["seconds"].fillna(0.0).cumsum() <= TOGETHER).to_numpy()]
-        chosen[study] = lines.sort_index().assign(scratch=study.file == "qp/truth" or False)
+        chosen[study] = lines.sort_index().assign(scratch=False)
     return chosen
 
 

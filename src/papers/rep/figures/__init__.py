@@ -108,14 +108,10 @@ def write(
         The PNG files; the PDF files stand beside them.
     """
     drawn = []
-    for name, drawing in DRAWINGS.items():
+    for name in names:
+        drawing = DRAWINGS[name]
         frame = [frames[study] for study in drawing.studies if study in frames]
-        if (
-            name not in names
-            or len(frame) < len(drawing.studies)
-            or frame[0].empty
-            or drawing.lines(frame[0]).empty
-        ):
+        if len(frame) < len(drawing.studies) or frame[0].empty or drawing.lines(frame[0]).empty:
             continue
         with style.applied():
             drawn.append(style.save(drawing.draw(*frame), Path(folder, name))[1])
