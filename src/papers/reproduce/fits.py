@@ -82,7 +82,8 @@ def make(
     said = {**config(), "name": "reproduce"} | ({"mirror": mirror} if mirror else {})
     path = store.write_text(folder / "configuration.yaml", yaml.safe_dump(said, sort_keys=False))
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(CHECKOUT / "Snakefile")]
-    command += ["--cores", str(cores), "--configfile", str(path.resolve()), "--directory", str(place)]
+    command += ["--directory", str(place.resolve()), "--configfile", str(path.resolve())]
+    command += ["--cores", str(cores)]
     command += ["--profile", str(Path(profile).resolve())] if profile else []
     _run([*command, "--", *(job.path for job in jobs)], folder / "snakemake.log")
     return place
@@ -111,7 +112,8 @@ def _run(command: list[str], log: Path) -> None:
         command, cwd=CHECKOUT, env=where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     assert process.stdout is not None, "asked for"
-    with log.open("w", encoding="utf-8") as file, closing(tqdm(desc="fits", unit="job", leave=False)) as bar:
+    bar = tqdm(desc="fits", unit="job", leave=False)
+    with log.open("w", encoding="utf-8", buffering=1) as file, closing(bar):
         for line in process.stdout:
             file.write(line)
             if found := STEPS.search(line):

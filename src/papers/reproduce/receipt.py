@@ -32,8 +32,8 @@ UNITS = ("seed", "split", "set", "problem", "repeat")
 
 LEGEND = (
     f"Mine passes within the tolerance of the committed number: {SAME:g} (relative to 1 or the number) from "
-    f"the same fits; where fits were made, {100 * SHARE:g} % of the half width of its 95 % interval, or of the "
-    "tolerance against the printed number."
+    f"the same fits; where fits were made, {100 * SHARE:g} % of the half width of its 95 % interval, or of "
+    "the tolerance against the printed number."
 )
 
 

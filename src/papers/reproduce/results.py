@@ -7,7 +7,7 @@ move by `SHARE` of the half width of its committed 95 % interval: far less than 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.evidence.verdicts import Finding
+
+    Rows = dict[tuple[str, str, str, str], list[dict[str, Any]]]
+    """Protocol, block, row and quantity -> lines of the audit."""
 
 SAME, SHARE = 1e-6, 0.1
 DRAWN = 2e-5
@@ -112,27 +115,26 @@ def _claim(target: Target, results: Path, refitted: bool) -> Result:
     return Result(mine, committed, lines)
 
 
-def _committed_rows(claim: str) -> dict[tuple[str, ...], Mapping[str, Any]]:
+def _committed_rows(claim: str) -> Rows:
+    """Rows of the audit, in its order: several may have one name."""
     import pandas as pd
 
     table = pd.read_csv(CHECKOUT / "tables" / "audit_rows.csv")
-    lines = table[table["id"] == claim].fillna({"quantity": "", "row": ""}).to_dict("records")
-    return {_key(line): line for line in lines}
+    rows: Rows = {}
+    for line in table[table["id"] == claim].fillna({"quantity": "", "row": ""}).to_dict("records"):
+        key = line["protocol"], line["block"], line["row"], line["quantity"]
+        rows.setdefault(key, []).append(line)
+    return rows
 
 
-def _key(line: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(line[name]) for name in ("protocol", "block", "row", "quantity"))
-
-
-def _rows(
-    finding: Finding, rows: Mapping[tuple[str, ...], Mapping[str, Any]], refitted: bool, was: Verdicts
-) -> Iterator[Compared]:
+def _rows(finding: Finding, rows: Rows, refitted: bool, was: Verdicts) -> Iterator[Compared]:
     """Rows of the block that decides."""
     block = finding.blocks[0]
     for line in block.lines:
+        named = rows.get((finding.protocol, block.name, line.row, line.quantity), [])
+        had = named.pop(0) if named else None
         if line.sample.status in (SHOWN, MISSING):
             continue
-        had = rows.get((finding.protocol, block.name, line.row, line.quantity))
         what = f"{finding.protocol}, {line.row}: {line.quantity} ({line.unit})"
         if had is None or had["status"] == MISSING:
             new = was.get(finding.protocol) == NOT_RUN
