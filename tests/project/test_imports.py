@@ -28,6 +28,7 @@ ORDER = {
         {"plan", "make"},
         {"report"},
         {"reproduce"},
+        {"arguments"},
         {"__main__"},
     ],
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -22,24 +21,6 @@ if TYPE_CHECKING:
     from papers.reproduce.receipt import Receipt
 
 FOLDER = "reproduced"
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help="PEP5, REP-figure4, Table1:Glass, qp, all")
-    parser.add_argument("--list", action="store_true", help="print every name")
-    parser.add_argument("--dry-run", action="store_true", help="only say what is needed")
-    parser.add_argument("--fresh", action="store_true", help="make every fit again instead of a sample")
-    parser.add_argument("--share", type=float, help="make this share of the jobs again, drawn by --seed")
-    parser.add_argument("--protocol", nargs="+", default=[], help="complete what a claim lacks under it")
-    parser.add_argument("--sample", type=int, default=sample.LINES, help="lines a study made again")
-    parser.add_argument("--seed", type=int, default=0, help="of what is drawn (%(default)s)")
-    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="(%(default)s)")
-    parser.add_argument("--profile", help="of Snakemake, such as profiles/slurm")
-    parser.add_argument("--output", default=FOLDER, help="folder of runs and receipts (%(default)s)")
-    parser.add_argument("--mirror", help="folder or base URL tried first for raw data")
-    parser.add_argument("--json", action="store_true", help="print the receipt as JSON, all else to stderr")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
