@@ -101,6 +101,8 @@ def _datasets(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return 0
+    for row in rows:
+        row["task"] = row["task"].partition(" (")[0]  # its name has the paper
     shown = [{name: row[name] for name in LISTED} for row in rows]
     lines = [LISTED, *(tuple(map(str, row.values())) for row in shown)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -110,7 +112,8 @@ def _datasets(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from papers import configuration, plan, resources
+    from papers import configuration, plan
+    from papers.evidence import resources
 
     config = configuration.read(arguments.config)
     jobs = configuration.asked(config).jobs.values()

@@ -56,7 +56,9 @@ def parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
     whole = argparse.ArgumentParser("tilted", "tilted COMMAND ...", _grouped(), formatter_class=raw)
     whole.add_argument("--version", action="version", version=f"tilted {__version__}")
-    commands = whole.add_subparsers(required=True, dest="verb", metavar="COMMAND", help=argparse.SUPPRESS)
+    commands = whole.add_subparsers(
+        required=True, dest="verb", metavar="COMMAND", prog="tilted", help=argparse.SUPPRESS
+    )
     for verb, (described, example) in VERBS.items():
         text, shown = f"{described[0].upper()}{described[1:]}.", f"example: tilted {verb} {example}".rstrip()
         adders[verb](commands.add_parser(verb, description=text, epilog=shown))

@@ -66,10 +66,7 @@ def test_plain_output_is_readable(capsys):
     "arguments, message",
     [
         ("fit --dataset iris", "unknown data set 'iris'; known: ionosphere"),
-        (
-            "fit --dataset pep:yacht",
-            "'pep:yacht' is of another: `tilted reproduce pep --fresh` makes its fits",
-        ),
+        ("fit --dataset pep:yacht", "'pep:yacht' is of another: `tilted reproduce pep --fresh`"),
         ("fit --dataset heart", "'rep:heart' is of another"),
         ("fit --dataset rep:pima", "'rep:pima' is of another"),
         ("fit --dataset qp:iris", "unknown data set 'iris'"),

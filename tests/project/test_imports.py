@@ -24,7 +24,7 @@ ORDER = {
         {"evidence"},
         {"data"},
         {"qp", "pep", "rep", "pesc"},
-        {"resources", "configuration"},
+        {"configuration"},
         {"plan", "make"},
         {"report"},
         {"reproduce"},

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from papers import configuration, plan, resources
-from papers.evidence import claims, records, slices
+from papers import configuration, plan
+from papers.evidence import claims, records, resources, slices
 from papers.evidence.runs import CHECKOUT
 from papers.reproduce.names import READS, Target
 
