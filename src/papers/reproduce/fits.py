@@ -7,7 +7,6 @@ interrupted goes on.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -107,9 +106,8 @@ def _run(command: list[str], log: Path) -> None:
     """Run Snakemake in the checkout, with a bar of its steps."""
     from tqdm import tqdm
 
-    where = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [*sys.path, ""]))}
     process = subprocess.Popen(
-        command, cwd=CHECKOUT, env=where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     assert process.stdout is not None, "asked for"
     bar = tqdm(desc="fits", unit="job", leave=False)

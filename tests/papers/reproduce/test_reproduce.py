@@ -161,6 +161,14 @@ def test_a_row_of_table_1_has_the_printed_numbers_and_a_verdict():
     assert printed["cell Wine1 NTLL ep"] == 48.0
 
 
+@pytest.mark.slow
+def test_a_share_is_made_by_snakemake_in_a_folder_of_its_own(reproduce, tmp_path):
+    code, said = reproduce("PEP2", "--share", "0.001", "--sample", "1")
+    jsonschema.validate(said, json.loads(receipt.SCHEMA.read_text(encoding="utf-8")))
+    assert code == 0 and said["jobs_run"] == 1 and said["seeds"]["share"] == 0.001
+    assert list((tmp_path / "pep2" / "fits" / "data" / "fits" / "pep").rglob("*.jsonl.gz"))
+
+
 def test_records_that_are_made_from_nothing_are_not_copied(tmp_path):
     folder = fits.copied(RECORDS, tmp_path, ["pesc/accuracy.csv", "qp/truth"])
     assert records.load(ACCURACY, folder).empty and not list((folder / "qp" / "truth").glob("*"))
