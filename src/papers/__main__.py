@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from papers.evidence.study import Study
 
 USER_ERRORS = (ValueError, OSError)
-QUOTING = ("fidelity", "pep", "rescience", "results", "table1", "vb-column", "which-method")
+QUOTING = (
+    "differences", "fidelity", "pep", "rescience", "results", "table1", "vb-column", "which-method",
+)  # fmt: skip
 DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING))
 """They quote tables and numbers."""
 
