@@ -83,7 +83,8 @@ def make(
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(CHECKOUT / "Snakefile")]
     command += ["--directory", str(place.resolve()), "--configfile", str(path.resolve())]
     command += ["--cores", str(cores)]
-    command += ["--profile", str(Path(profile).resolve())] if profile else []
+    if profile:  # a folder, or one of Snakemake's own by its name
+        command += ["--profile", str(Path(profile).resolve()) if Path(profile).is_dir() else profile]
     _run([*command, "--", *(job.path for job in jobs)], folder / "snakemake.log")
     return place
 

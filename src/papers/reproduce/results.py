@@ -7,6 +7,7 @@ move by `SHARE` of the half width of its committed 95 % interval: far less than 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +21,7 @@ from papers.reproduce.names import ARTIFACTS, CLAIM, FIGURE, Target
 if TYPE_CHECKING:
     import pandas as pd
 
-    from papers.evidence.verdicts import Finding
+    from papers.evidence.verdicts import Finding, Line
 
     Rows = dict[tuple[str, str, str, str], list[dict[str, Any]]]
     """Protocol, block, row and quantity -> lines of the audit."""
@@ -139,7 +140,7 @@ def _rows(finding: Finding, rows: Rows, refitted: bool, was: Verdicts) -> Iterat
         if had is None or had["status"] == MISSING:
             new = was.get(finding.protocol) == NOT_RUN
             yield Compared(
-                what, _number(line.effect), None, None, math.inf, new, f"{line.sample.status}; new"
+                what, _number(line.effect), None, _printed(line), math.inf, new, f"{line.sample.status}; new"
             )
             continue
         half = (had["high"] - had["low"]) / 2 if refitted else math.nan
@@ -148,8 +149,20 @@ def _rows(finding: Finding, rows: Rows, refitted: bool, was: Verdicts) -> Iterat
         same = line.sample.status == had["status"]
         note = line.sample.status if same else f"{line.sample.status}, committed: {had['status']}"
         yield Compared(
-            what, _number(line.effect), _number(had["effect"]), None, tolerance, close and same, note
+            what,
+            _number(line.effect),
+            _number(had["effect"]),
+            _printed(line),
+            tolerance,
+            close and same,
+            note,
         )
+
+
+def _printed(line: Line) -> float | None:
+    """The share that the paper prints, where a row's note has it."""
+    found = re.search(r"printed ([\d.]+) %", line.note) if line.unit == "share" else None
+    return float(found[1]) / 100 if found else None
 
 
 def _is_close(mine: float, committed: float, tolerance: float) -> bool:

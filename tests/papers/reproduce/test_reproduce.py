@@ -62,6 +62,8 @@ def test_a_claim_depends_on_nothing_but_the_named_lines(name, monkeypatch, tmp_p
     monkeypatch.setattr(records, "find", alone)
     found = results.of(target, RECORDS, tmp_path, refitted=False)
     assert sum(read) > 0 and found.mine == found.committed and found.passed
+    printed = [line.published for line in found.lines if line.what.startswith("as-described")]
+    assert name != "PEP5" or printed == [0.93, 0.71, 0.93]
 
 
 def test_fresh_covers_every_recorded_line_and_a_share_less():
