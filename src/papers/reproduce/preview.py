@@ -42,7 +42,7 @@ def _of_study(paper: str, study: Study, results: Path) -> Iterator[str]:
     mine = records.load(study, results)
     if mine.empty:
         return
-    both = records.load(study, CHECKOUT / "results").set_index(list(study.key), drop=False)
+    both = records.load(study, CHECKOUT / "results").set_index(list(study.key), drop=False).sort_index()
     found = [compared(study, line, both) for line in mine.to_dict("records")]
     known = [value for value in found if value is not None]
     same = sum(value <= TOLERANCE for value in known)
