@@ -106,4 +106,4 @@ lock: ## the locks and environment.yml from the pyproject.toml of both packages 
 
 clean: ## remove products and caches (not .venv, not raw data)
 	rm -rf .snakemake logs data/standard data/lookup data/fits data/truth results/preview tables/preview \
-	  figures/preview report .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist
+	  figures/preview report reproduced .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist

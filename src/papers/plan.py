@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
-from papers import resources
-from papers.evidence import records
+from papers.evidence import records, resources
 from papers.evidence.grid import grid
 from papers.evidence.jobs import Job
 from papers.pep import records as pep

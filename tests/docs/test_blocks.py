@@ -85,11 +85,11 @@ def _make(arguments):
 
 
 def _tilted(arguments):
-    from papers.__main__ import _parser
+    from papers.arguments import parser
 
     if arguments == ["--version"]:
         return
-    _parse(_parser(), arguments)
+    _parse(parser(), arguments)
 
 
 def _parse(parser, arguments):

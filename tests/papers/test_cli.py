@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from papers.__main__ import main
+from papers.arguments import VERBS, WANTS
 from papers.evidence import records, runs, store, verified
 from papers.pesc.records import ACCURACY, REGRET
 from papers.qp import cell
@@ -65,6 +66,10 @@ def test_plain_output_is_readable(capsys):
     "arguments, message",
     [
         ("fit --dataset iris", "unknown data set 'iris'; known: ionosphere"),
+        ("fit --dataset pep:yacht", "'pep:yacht' is of another: `tilted reproduce pep --fresh`"),
+        ("fit --dataset heart", "'rep:heart' is of another"),
+        ("fit --dataset rep:pima", "'rep:pima' is of another"),
+        ("fit --dataset qp:iris", "unknown data set 'iris'"),
         ("fit --dataset coal --protocol as-dreamt", "known: as-released"),
         ("fit --dataset coal --method rep", "no method 'rep'"),
         ("fit --dataset coal --fold 1", "fold must be 0 to 0"),
@@ -72,7 +77,7 @@ def test_plain_output_is_readable(capsys):
         ("fit --dataset coal --hyperparameters variance=1", "needs one variance and a lengthscale"),
         ("fit --dataset coal --hyperparameters variance=-1,lengthscale=2", "positive"),
         ("fit --dataset coal --hyperparameters variance=1,lengthscale=long", "must be a number"),
-        ("timing --seeds 0", "need at least one seed, got 0"),
+        ("study timing --seeds 0", "need at least one seed, got 0"),
         ("records --fits nowhere", "no fit records (*.jsonl.gz) in nowhere; `make paper` makes them"),
         ("plan --config nowhere.yaml", "nowhere.yaml"),
         ("check --records nowhere", "no SHA256SUMS in nowhere"),
@@ -88,6 +93,30 @@ def test_bad_input_is_a_message_not_a_traceback(arguments, message, capsys):
 
 def test_ard_hyperparameters():
     assert cell.hyperparameters("variance=2,lengthscale=1:2.5") == SquaredExponential(2.0, (1.0, 2.5))
+
+
+def test_a_name_may_have_its_paper(capsys):
+    assert main("fit --dataset qp:coal --method ep --json".split()) == 0
+    assert json.loads(capsys.readouterr().out)["dataset"] == "coal"
+
+
+def test_help_names_every_verb_by_what_it_is_for(capsys):
+    assert sorted(verb for verbs in WANTS.values() for verb in verbs) == sorted(VERBS)
+    for arguments in ([], *([verb] for verb in VERBS)):
+        with pytest.raises(SystemExit) as left:
+            main([*arguments, "--help"])
+        out = capsys.readouterr().out
+        assert left.value.code == 0 and max(map(len, out.splitlines())) <= 80
+        assert (
+            all(verb in out for verb in VERBS) if not arguments else f"example: tilted {arguments[0]}" in out
+        )
+
+
+def test_data_sets_have_names_of_their_own_in_lines_that_fit(capsys):
+    main(["datasets"])
+    lines = capsys.readouterr().out.splitlines()
+    names = [line.split()[0] for line in lines]
+    assert len(set(names)) == len(names) == 31 and max(map(len, lines)) <= 80
 
 
 def test_datasets(capsys):

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers import configuration, plan, resources
-from papers.evidence import files, records, runs, store
+from papers import configuration, plan
+from papers.evidence import files, records, resources, runs, store
 from papers.evidence.jobs import Job
 from papers.evidence.store import RecordError
 from papers.pep.records import CLASSIFICATION, DIGITS, REGRESSION, TOY

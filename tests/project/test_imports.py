@@ -24,9 +24,11 @@ ORDER = {
         {"evidence"},
         {"data"},
         {"qp", "pep", "rep", "pesc"},
-        {"resources", "configuration"},
+        {"configuration"},
         {"plan", "make"},
         {"report"},
+        {"reproduce"},
+        {"arguments"},
         {"__main__"},
     ],
 }

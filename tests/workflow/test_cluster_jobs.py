@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from papers import configuration, plan, resources
+from papers import configuration, plan
+from papers.evidence import resources
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 8 * 60

@@ -91,6 +91,7 @@ def test_every_kind_of_job_becomes_records(run):
     (stamp,) = {tuple(r["run"]) for r in store.read_records(folder / "data/fits/pep-toy/00-00.jsonl.gz")}
     assert "source" in stamp and "commit" in stamp
     assert f"Records: {results / 'pesc/accuracy.csv'}" in out
+    assert "A preview: a part of each paper" in out and "REP  rep/points.csv.gz" in out
 
 
 def test_artifacts_and_terminal_table(run):

@@ -91,6 +91,10 @@ def show_results():
         print(text.encode(encoding, "replace").decode(encoding))
         print(f"Tables:  {Path(TABLES).resolve()}")
         print(f"Figures: {Path(FIGURES).resolve()}")
+    if Path(RESULTS) != Path("results"):
+        from papers.reproduce import preview  # every job reads this file, one writes these lines
+
+        print("\n".join(preview.lines(RESULTS, TABLES)))
 
 
 def reader(variant):

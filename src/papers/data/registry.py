@@ -157,12 +157,13 @@ def table_of_datasets(home: str | Path | None = None) -> list[Line]:
         for name in registry[kind]:
             about = entry(kind, name, home)
             size = shape_of(about, variant)
-            lines.append(_line(name, about, task or about["task"], size, files_of(kind, name, home), home))
+            what = task or about["task"]
+            lines.append(_line(PAPERS[kind], name, about, what, size, files_of(kind, name, home), home))
     for name, images in registry["images"].items():
         train, test = images["shapes"]["train"], images["shapes"]["test"]
         files = [registry["files"][key] for keys in images["files"].values() for key in keys]
         size = [train[0] + test[0], math.prod(train[1:])]
-        lines.append(_line(name, images, "classification", size, files, home))
+        lines.append(_line("pep", name, images, "classification", size, files, home))
     return lines
 
 
@@ -174,13 +175,23 @@ TASKS: dict[Kind, tuple[str, str]] = {
 }
 """Kind -> what its sets are for, unless each says so, and the variant whose size is listed."""
 
+PAPERS: dict[Kind, str] = {DATASETS: "qp", "regression": "pep", "classification": "pep", "relaxed": "rep"}
+"""Kind -> paper, with which a name is unique: ``pep:pima`` is another set than ``rep:pima``."""
+
 
 def _line(
-    name: str, about: Entry | Images, task: str, size: list[int], files: list[File], home: str | Path | None
+    paper: str,
+    name: str,
+    about: Entry | Images,
+    task: str,
+    size: list[int],
+    files: list[File],
+    home: str | Path | None,
 ) -> Line:
     here = [(data_home(home) / "raw" / file["path"]).is_file() for file in files]
     bundled = about.get("bundled", "")
     return {
+        "set": f"{paper}:{name}",
         "name": name,
         "row": about["row"],
         "task": task,

@@ -89,8 +89,9 @@ class Registry(TypedDict):
 
 
 class Line(TypedDict):
-    """A row of `registry.table_of_datasets`."""
+    """A row of `registry.table_of_datasets`; ``set`` is the name with its paper, of which there is one."""
 
+    set: str
     name: str
     row: str
     task: str

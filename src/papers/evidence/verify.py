@@ -147,13 +147,24 @@ def verify(
     ValueError
         No line is selected, or a damaged record (`RecordError`).
     """
+    drawn = {study: _drawn(study, folder, selection) for study in studies if study.again}
+    if not any(map(len, drawn.values())) and not selection.new:
+        raise ValueError(f"no line to make again in {folder}")
+    return execute(drawn, folder, mirror, jobs, tell)
+
+
+def execute(
+    drawn: Mapping[Study, pd.DataFrame],
+    folder: str | Path,
+    mirror: str | None = None,
+    jobs: int = 1,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Result:
+    """Make lines of studies again (with a column ``scratch``); otherwise as `verify`."""
     from joblib import Parallel, delayed
 
-    pieces = [
-        piece for study in studies if study.again for piece in _pieces(study, folder, selection, mirror)
-    ]
-    if not pieces and not selection.new:
-        raise ValueError(f"no line to make again in {folder}")
+    some = {study: lines for study, lines in drawn.items() if len(lines)}
+    pieces = [piece for study, lines in some.items() for piece in _pieces(study, folder, lines, mirror)]
     every = Result([], [])
     run = Parallel(n_jobs=jobs, return_as="generator_unordered")
     for name, result in run(delayed(_make)(*piece) for piece in pieces):
@@ -166,17 +177,20 @@ def verify(
     return every
 
 
-def _pieces(
-    study: Study, folder: str | Path, selection: Selection, mirror: str | None
-) -> Iterator[tuple[Study, pd.DataFrame, Context]]:
-    """Work that is written down at once: lines of one group."""
+def _drawn(study: Study, folder: str | Path, selection: Selection) -> pd.DataFrame:
+    """Lines of a study to make again; none without a record."""
     every = records.load(study, folder)
-    if not len(every):
-        return
     commit = runs.stamp()["commit"]
     counting = verified.counting(verified.read(folder), study, every) if selection.new else []
     done = {(c.group, c.fit) for c in counting if c.commit == commit}
-    drawn = sample(study, every, selection, done)
+    return sample(study, every, selection, done)
+
+
+def _pieces(
+    study: Study, folder: str | Path, drawn: pd.DataFrame, mirror: str | None
+) -> Iterator[tuple[Study, pd.DataFrame, Context]]:
+    """Work that is written down at once: lines of one group."""
+    every = records.load(study, folder)
     same = [column for column in SAME if column in every]
     alike = dict(iter(every.groupby(same))) if same else {}
     for _, group in drawn.groupby(list(study.group), sort=False) if study.group else [((), drawn)]:

@@ -5,7 +5,7 @@ Nothing is made where there is no record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.evidence.study import Study
+    from papers.evidence.verdicts import Finding
 
     Frames = Mapping[Study, pd.DataFrame | None]
+    Compared = dict[Study, dict[str, pd.DataFrame]]
 
 FIGURES = "pep"
 """Folder of the figures; those of a protocol that is not `tables.About.plain` are in one of their own."""
@@ -72,7 +74,7 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
     notes = {study: standing.note(of_study) for study, of_study in groups.items()}
     printed = published.read(published_folder)
     folder = Path(figures_folder, FIGURES)
-    compared: dict[Study, dict[str, pd.DataFrame]] = {study: {} for study in KINDS}
+    compared: Compared = {study: {} for study in KINDS}
     for study, protocol, lines in _runs(frames):
         fits = compared[study][protocol] = scores.compared(lines, protocol)
         kind, made = KINDS[study][0], standing.note(standing.groups(study, records, lines))
@@ -90,11 +92,41 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
         digits_results.write(digits, notes[DIGITS], tables_folder)
         digits_results.draw(digits, folder)
     loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
-    claimed = contests.Published(printed, published.read_counts(published_folder))
-    chapter = claims.chapter(
-        claims.Evidence(compared[REGRESSION], compared[CLASSIFICATION], claimed, frames, notes)
-    )
+    chapter = claims.chapter(_evidence(compared, frames, notes, published_folder))
     return Written([chapter], loud)
+
+
+def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
+    """Some claims judged, with nothing written."""
+    frames = {study: evidence.find(study, folder) for study in STUDIES}
+    compared: Compared = {study: {} for study in KINDS}
+    for study, protocol, lines in _runs(frames):
+        compared[study][protocol] = scores.compared(lines, protocol)
+    return claims.judge(_evidence(compared, frames, {}, published_folder), names)
+
+
+def draw(name: str, folder: Path, figures_folder: Path) -> None:
+    """Draw one figure, under every protocol of fits that were run, and those that come with it."""
+    frames = {study: evidence.find(study, folder) for study in STUDIES}
+    below, exact, digits = figures_folder / FIGURES, frames[TOY], frames[DIGITS]
+    if name in toy.CAPTIONS and exact is not None:
+        toy.draw(exact, below)
+    elif name in digits_results.CAPTIONS and digits is not None:
+        digits_results.draw(digits, below)
+    elif name in (*banana.CAPTIONS, *dense.CAPTIONS):
+        _studied(frames, below)
+    for study, protocol, lines in _runs(frames):
+        drawings = figures.CLASSIFICATION if study is CLASSIFICATION else figures.REGRESSION
+        if name in drawings:
+            under = below / ("" if protocol == KINDS[study][0].plain else protocol)
+            drawings[name].draw(scores.compared(lines, protocol), under / name)
+
+
+def _evidence(
+    compared: Compared, frames: Frames, notes: Mapping[Study, Sequence[str]], published_folder: Path
+) -> claims.Evidence:
+    claimed = contests.Published(published.read(published_folder), published.read_counts(published_folder))
+    return claims.Evidence(compared[REGRESSION], compared[CLASSIFICATION], claimed, frames, notes)
 
 
 def _runs(frames: Frames) -> Iterator[tuple[Study, str, pd.DataFrame]]:

@@ -200,7 +200,7 @@ def moved(frame: pd.DataFrame | None) -> list[Block]:
     name = "where pseudo-points end"
     if frame is None:
         lines = tested([missing("pseudo-points", RATIO, "factor", "not run")])
-        return [Block(name, TEST, tuple(lines), float, "needs `tilted banana`")]
+        return [Block(name, TEST, tuple(lines), float, "needs `tilted study banana`")]
     ratios = frame.pivot(index="seed", columns="alpha", values="ratio").dropna()
     low, middle, high = (ratios[alpha].to_numpy(float) for alpha in ALPHAS)
     drafts = [

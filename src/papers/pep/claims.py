@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from papers.data.classification import RELEASED
 from papers.evidence.audit import Chapter
 from papers.evidence.study import Study
-from papers.evidence.verdicts import Block, finding
+from papers.evidence.verdicts import Block, Finding, finding
 from papers.pep import banana, contests, dense, digits_results, limits, synthetic
 from papers.pep.contests import Published
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, LIMITS, REGRESSION
@@ -87,12 +87,17 @@ STUDIED = {"PEP8": LIMITS, "PEP9": DENSE, "PEP10": BANANA, "PEP11": DIGITS}
 """Claim -> the study behind it."""
 
 
+def judge(evidence: Evidence, names: Collection[str] = tuple(CLAIMS)) -> list[Finding]:
+    """Claims, by default every one."""
+    return [
+        finding(name, protocol, blocks)
+        for name, of_claim in CLAIMS.items()
+        if name in names
+        for protocol, blocks in of_claim(evidence).items()
+    ]
+
+
 def chapter(evidence: Evidence) -> Chapter:
     """Every claim."""
-    findings = [
-        finding(name, protocol, blocks)
-        for name, judge in CLAIMS.items()
-        for protocol, blocks in judge(evidence).items()
-    ]
     notes = {name: evidence.notes.get(study, ()) for name, study in STUDIED.items()}
-    return Chapter(HEADING, findings, LEGEND, notes)
+    return Chapter(HEADING, judge(evidence), LEGEND, notes)

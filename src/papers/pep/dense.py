@@ -134,7 +134,7 @@ TEST = f"largest relative difference at most {ACCURACY:g} on the whole grid; int
 def equal(frame: pd.DataFrame | None) -> list[Block]:
     """PEP9 from lines of `DENSE`; None where the study was not made."""
     if frame is None:
-        return [not_made("M = N", TEST, "dense.csv (`tilted dense`)")]
+        return [not_made("M = N", TEST, "dense.csv (`tilted study dense`)")]
     lines = []
     for quantity in QUANTITIES:
         pairs = frame[frame["quantity"] == quantity]

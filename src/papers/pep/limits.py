@@ -165,7 +165,7 @@ def recovered(frame: pd.DataFrame | None) -> list[Block]:
     the paper prints it. The full step stands beside it.
     """
     if frame is None:
-        return [not_made("limits", TEST, "limits.csv (`tilted limits`)")]
+        return [not_made("limits", TEST, "limits.csv (`tilted study limits`)")]
     reached = [_limit(frame, limit, names) for limit in (FITC, VFE) for names in (EVIDENCE, POSTERIOR)]
     test = f"{TEST}; α in {', '.join(f'{a:g}' for a in sorted(PASSES))} for one pass"
     return [

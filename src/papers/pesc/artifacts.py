@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from papers.evidence import records, standing
 from papers.evidence.parts import Written
 from papers.pesc import claims, figures, tables
 from papers.pesc.records import ACCURACY, STUDIES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from papers.evidence.verdicts import Finding
 
 FIGURES = "pesc"
 TABLES = tables.NAMES
@@ -31,3 +37,14 @@ def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | P
     figures.write(frames, Path(figures_folder, FIGURES))
     loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
     return Written([claims.chapter(frames[ACCURACY], notes[ACCURACY])], loud)
+
+
+def draw(name: str, folder: Path, figures_folder: Path) -> None:
+    """Draw one figure, and the other with it."""
+    figures.write({study: records.load(study, folder) for study in STUDIES}, figures_folder / FIGURES)
+
+
+def findings(folder: str | Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
+    """Some claims judged, with nothing written; nothing that is printed enters."""
+    found = claims.chapter(records.load(ACCURACY, folder)).findings
+    return [finding for finding in found if finding.id in names]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from papers.evidence import records, standing
 from papers.evidence.parts import Written
+from papers.evidence.runs import CHECKOUT
 from papers.evidence.store import write_text
 from papers.qp import (
     claims,
@@ -24,12 +25,24 @@ from papers.qp import (
     truth_tables,
     vb_column,
 )
-from papers.qp.records import DIFFERENCES, LOOKUP_EFFECT, LOOKUP_ERRORS, TIMING, TRUTH, VARIANCES
+from papers.qp.records import (
+    DIFFERENCES,
+    LOOKUP_EFFECT,
+    LOOKUP_ERRORS,
+    TIMING,
+    TRUTH,
+    VARIANCES,
+    load_fits,
+    ordered,
+)  # fmt: skip
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import pandas as pd
 
     from papers.evidence.study import Study
+    from papers.evidence.verdicts import Finding
     from papers.qp.table1 import Summary
 
 PRINTED = "qp_table1.csv"
@@ -76,6 +89,26 @@ def write(
     return Written([claims.chapter(evidence, beside, appendix)], loud)
 
 
+def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
+    """Some claims judged, with nothing written (errors as `write`)."""
+    fits = ordered(load_fits(folder))
+    sampled = truth_records.read(folder) if "QP10" in names else []
+    timed, effect = (records.find(study, folder) for study in (TIMING, LOOKUP_EFFECT))
+    truth = truth_tables.summary(sampled) if sampled else None
+    return claims.judge(claims.Evidence(_printed(fits), timed, effect, truth), names)
+
+
+def draw(name: str, folder: Path, figures_folder: Path) -> None:
+    """Draw one figure, under every protocol; tables that come with it go into the figures' folder."""
+    summary = table1.load(folder, CHECKOUT / "data" / "published" / PRINTED)
+    if name == TRUTH_FIGURE:
+        _write_truth(folder, figures_folder, figures_folder, [])
+    elif name == "vb_column":
+        _write_vb(summary, folder, figures_folder, figures_folder)
+    else:
+        write_figures(summary, records.load(VARIANCES, folder), figures_folder, (name,))
+
+
 STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT}
 """Claim -> the study behind it, of which is said beside its numbers what was made again."""
 
@@ -101,18 +134,25 @@ def _printed(fits: pd.DataFrame) -> pd.DataFrame:
     return fits[fits["dataset"].isin(published.ROWS)]
 
 
-def write_figures(summary: Summary, variances: pd.DataFrame, folder: Path) -> None:
-    """Write the figures of every protocol that has something to draw."""
+DRAWN = (*VARIANCE_FIGURES, "paired", "published")
+"""Figures of a protocol."""
+
+
+def write_figures(
+    summary: Summary, variances: pd.DataFrame, folder: Path, names: Collection[str] = DRAWN
+) -> None:
+    """Write figures, by default all, of every protocol that has something to draw."""
     for protocol, fits in summary.fits.groupby("protocol", sort=False):
         points = variances[variances["protocol"] == protocol]
-        for name, datasets in _figure_datasets(points).items():
+        drawn = {name: sets for name, sets in _figure_datasets(points).items() if name in names}
+        for name, datasets in drawn.items():
             title = f"{VARIANCE_FIGURES[name]}, {protocol}"
             figures.predictive_variances(fits, points, datasets, folder / protocol / name, title)
-        if paired_figure.drawable(fits):
+        if "paired" in names and paired_figure.drawable(fits):
             title = f"Paired differences, {protocol}"
             paired_figure.paired_differences(fits, folder / protocol / "paired", title)
         table = summary.table[summary.table["protocol"] == protocol]
-        if table[["mean", "published_mean"]].notna().all(axis=1).any():
+        if "published" in names and table[["mean", "published_mean"]].notna().all(axis=1).any():
             title = f"Ours minus published, {protocol}"
             figures.figure_table1(table, folder / protocol / "published", title)
 

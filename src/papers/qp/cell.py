@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+OURS = "qp:"
+"""With which a name of this paper's may begin (`registry.PAPERS`)."""
+
+
 def hyperparameters(text: str) -> SquaredExponential:
     """Kernel from ``variance=V,lengthscale=L`` (ARD: ``lengthscale=L1:L2:...``).
 
@@ -64,8 +68,9 @@ def fitted(
     ValueError
         A name that nobody has, with those that are known, or a fold or seed that cannot be.
     """
+    name = name.removeprefix(OURS)
     if name not in data.names():
-        raise ValueError(f"unknown data set '{name}'; known: {', '.join(data.names())}")
+        raise ValueError(_unknown(name))
     task = fits.task_of(name)
     block, spec = protocols.block(protocol, task), protocols.method(protocol, task, method)
     dataset = data.load(name, block["variant"], mirror=mirror)
@@ -78,6 +83,17 @@ def fitted(
         return named[0] if named else {**records[-1], "method": wanted}
 
     return recorded(method, recorded(spec["start"]) if fixed is None and "start" in spec else None)
+
+
+def _unknown(name: str) -> str:
+    """Why there is no such set here: which verb makes the fits of another paper's, or which are known."""
+    paper, _, rest = name.rpartition(":")
+    others = [row["set"] for row in data.table_of_datasets() if rest == row["name"]]
+    others = [other for other in others if other.partition(":")[0] in ({paper} if paper else {"pep", "rep"})]
+    if others:
+        made = f"`tilted reproduce {others[0].partition(':')[0]} --fresh` makes its fits"
+        return f"`tilted fit` fits cells of the QP paper, '{others[0]}' is of another: {made}"
+    return f"unknown data set '{name}'; known: {', '.join(data.names())}"
 
 
 def summary(record: Mapping[str, Any]) -> str:

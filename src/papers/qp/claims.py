@@ -8,7 +8,7 @@ choices.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -202,8 +202,8 @@ CLAIMS: dict[str, Judge] = {
 }
 
 
-def judge(evidence: Evidence) -> list[Finding]:
-    """Every claim under every protocol, by claim, then by protocol.
+def judge(evidence: Evidence, names: Collection[str] = tuple(CLAIMS)) -> list[Finding]:
+    """Claims, by default every one, under every protocol, by claim, then by protocol.
 
     Protocols without fits leave the claims about these not testable.
     """
@@ -212,6 +212,7 @@ def judge(evidence: Evidence) -> list[Finding]:
     return [
         finding(claim, name, blocks(ours, evidence, name))
         for claim, blocks in CLAIMS.items()
+        if claim in names
         for name, ours in by_protocol.items()
     ]
 

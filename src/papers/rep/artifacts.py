@@ -13,11 +13,12 @@ from papers.rep import claims, figures, points_claims, tables
 from papers.rep.records import FITS, POINTS, STUDIES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     import pandas as pd
 
     from papers.evidence.study import Study
+    from papers.evidence.verdicts import Finding
 
 FIGURES = "rep"
 """Folder of the figures."""
@@ -58,16 +59,29 @@ def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | P
     tables.write(frames, tables_folder, provenance)
     figures.write(frames, Path(figures_folder, FIGURES))
     loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
-    return Written([chapter(frames)], loud)
+    return Written([Chapter(HEADING, judged(frames), LEGEND)], loud)
 
 
-def chapter(frames: Mapping[Study, pd.DataFrame]) -> Chapter:
-    """Every claim under both protocols."""
+def draw(name: str, folder: Path, figures_folder: Path) -> None:
+    """Draw one figure."""
+    frames = {study: records.load(study, folder) for study in figures.DRAWINGS[name].studies}
+    figures.write(frames, figures_folder / FIGURES, (name,))
+
+
+def findings(folder: str | Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
+    """Some claims judged, with nothing written; nothing that is printed enters."""
+    return judged({study: records.load(study, folder) for study in (FITS, POINTS)}, names)
+
+
+def judged(
+    frames: Mapping[Study, pd.DataFrame], names: Collection[str] = tuple(claims.CLAIMS)
+) -> list[Finding]:
+    """Claims, by default every one, under both protocols."""
     fits = claims.once(frames[FITS])
-    findings = [
+    return [
         finding(name, protocol.name, judge(frame, protocol))
         for judges, frame in ((points_claims.OF_POINTS, frames[POINTS]), (claims.OF_FITS, fits))
         for name, judge in judges.items()
+        if name in names
         for protocol in claims.PROTOCOLS
     ]
-    return Chapter(HEADING, findings, LEGEND)

@@ -146,11 +146,20 @@ def _files(paper: Paper, folder: Path) -> Iterable[tuple[Path, str]]:
 
 
 def _figure(paper: Paper, path: Path, caption: str, shown: Mapping[str, set[Place]]) -> Figure:
-    number = re.fullmatch(r"figure(\d+)([a-z]?)(_\w+)?", path.stem)
-    ours = (int(number[1]), number[2]) if number else (0, "")
-    claims = tuple(name for name, places in shown.items() if any(_same(ours, place) for place in places))
+    claims = claims_of(path, shown)
     claims += tuple(name for name in SHOWS.get(path.stem, ()) if name in shown)
     return Figure(path, caption, claims, _is_first(paper, path))
+
+
+def claims_of(path: Path, shown: Mapping[str, set[Place]]) -> tuple[str, ...]:
+    """Claims, of those with `places`, that a figure belongs to by its file's name."""
+    number = _number(path)
+    ours = (int(number[1]), number[2]) if number else (0, "")
+    return tuple(name for name, places in shown.items() if any(_same(ours, place) for place in places))
+
+
+def _number(path: Path) -> re.Match[str] | None:
+    return re.fullmatch(r"figure(\d+)([a-z]?)(_\w+)?", path.stem)
 
 
 def _is_first(paper: Paper, path: Path) -> bool:

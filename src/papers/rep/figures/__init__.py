@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -91,8 +91,10 @@ DRAWINGS = {
 """In order."""
 
 
-def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path) -> list[Path]:
-    """Draw every figure there is something for.
+def write(
+    frames: Mapping[Study, pd.DataFrame], folder: str | Path, names: Collection[str] = tuple(DRAWINGS)
+) -> list[Path]:
+    """Draw figures, by default every one, that there is something for.
 
     Parameters
     ----------
@@ -106,7 +108,8 @@ def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path) -> list[Path
         The PNG files; the PDF files stand beside them.
     """
     drawn = []
-    for name, drawing in DRAWINGS.items():
+    for name in names:
+        drawing = DRAWINGS[name]
         frame = [frames[study] for study in drawing.studies if study in frames]
         if len(frame) < len(drawing.studies) or frame[0].empty or drawing.lines(frame[0]).empty:
             continue

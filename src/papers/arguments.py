@@ -1,0 +1,190 @@
+"""Arguments of the command `tilted`: its verbs, grouped by what a person wants."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+
+PAPERS = ("qp", "pep", "rep", "pesc")
+STUDIES = {
+    "limits": "compare Power EP's limits with FITC and VFE",
+    "dense": "compare sparse EP at M = N with dense EP (ionosphere)",
+    "banana": "where pseudo-points go on a made-up set",
+}
+"""Small studies of Power EP: their command and what it does."""
+
+VERBS = {
+    "reproduce": ("make a claim, figure, table or paper again, with a receipt", "PEP5"),
+    "verify": ("make a sample of the records again and compare", "--papers pesc --fits 5"),
+    "check": ("compare the records with their check sums and runs", ""),
+    "fit": ("fit and test one fold of one data set of the QP paper", "--dataset wine12 --method qp"),
+    "datasets": ("list the data sets of all papers", ""),
+    "tables": ("write every table and figure from the records", "--documents"),
+    "site": ("write findings, claims, tables and figures as a folder of pages", ""),
+    "plan": ("say what a configuration would cost", "--config config/preview.yaml"),
+    "records": ("fold new fits into the committed records", "--fits data/fits"),
+    "study": ("make a small study that no job of the workflow makes", "dense"),
+}
+"""Verb -> what it does, and an example of its arguments."""
+
+WANTS = {
+    "is it true?": ("reproduce", "verify", "check"),
+    "one fit, one data set": ("fit", "datasets"),
+    "what was found": ("tables", "site"),
+    "run the papers (with make or Snakemake) and keep what they make": ("plan", "records", "study"),
+}
+"""What a person wants -> verbs."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Of the whole command; the verb is ``verb``."""
+    from tilted import __version__
+
+    adders: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+        "reproduce": _add_reproduce,
+        "verify": _add_verify,
+        "check": _add_check,
+        "fit": _add_fit,
+        "datasets": _add_datasets,
+        "tables": _add_tables,
+        "site": _add_site,
+        "plan": _add_plan,
+        "records": _add_folding,
+        "study": _add_studies,
+    }
+    raw = argparse.RawDescriptionHelpFormatter
+    whole = argparse.ArgumentParser("tilted", "tilted COMMAND ...", _grouped(), formatter_class=raw)
+    whole.add_argument("--version", action="version", version=f"tilted {__version__}")
+    commands = whole.add_subparsers(
+        required=True, dest="verb", metavar="COMMAND", prog="tilted", help=argparse.SUPPRESS
+    )
+    for verb, (described, example) in VERBS.items():
+        text, shown = f"{described[0].upper()}{described[1:]}.", f"example: tilted {verb} {example}".rstrip()
+        adders[verb](commands.add_parser(verb, description=text, epilog=shown))
+    return whole
+
+
+def _grouped() -> str:
+    lines = ["commands, by what you want (COMMAND --help says more):"]
+    for want, verbs in WANTS.items():
+        lines += ["", want, *(f"  {verb:10} {VERBS[verb][0]}" for verb in verbs)]
+    return "\n".join(lines)
+
+
+def _add_reproduce(parser: argparse.ArgumentParser) -> None:
+    from papers.reproduce.sample import LINES
+
+    parser.add_argument("names", nargs="*", metavar="NAME", help="PEP5, REP-figure4, Table1:Glass, qp, all")
+    parser.add_argument("--list", action="store_true", help="print every name")
+    parser.add_argument("--dry-run", action="store_true", help="only say what is needed")
+    parser.add_argument("--fresh", action="store_true", help="make every fit again instead of a sample")
+    parser.add_argument("--share", type=float, help="make this share of the jobs again, drawn by --seed")
+    parser.add_argument("--protocol", nargs="+", default=[], help="complete what a claim lacks under it")
+    parser.add_argument("--sample", type=int, default=LINES, help="lines a study made again")
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn (%(default)s)")
+    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="(%(default)s)")
+    parser.add_argument("--profile", help="of Snakemake, such as profiles/slurm")
+    parser.add_argument("--output", default="reproduced", help="folder of runs and receipts (%(default)s)")
+    parser.add_argument("--mirror", help="folder or base URL tried first for raw data")
+    parser.add_argument("--json", action="store_true", help="print the receipt as JSON, all else to stderr")
+
+
+def _add_check(check: argparse.ArgumentParser) -> None:
+    _add_records(check)
+
+
+def _add_datasets(datasets: argparse.ArgumentParser) -> None:
+    datasets.add_argument("--json", action="store_true", help="print as JSON, licences and sources too")
+
+
+def _add_site(site: argparse.ArgumentParser) -> None:
+    site.add_argument("--output", default="report", help="folder, replaced if it is a site (%(default)s)")
+    site.add_argument("--libraries", default="site/node_modules", help="what npm installed (%(default)s)")
+
+
+def _add_plan(plan: argparse.ArgumentParser) -> None:
+    plan.add_argument("--config", default="config/paper.yaml", help="(%(default)s)")
+
+
+def _add_folding(records: argparse.ArgumentParser) -> None:
+    records.add_argument("--fits", default="data/fits", help="folder of all files of fits (%(default)s)")
+    _add_records(records)
+
+
+def _add_studies(parser: argparse.ArgumentParser) -> None:
+    studies = parser.add_subparsers(required=True, metavar="STUDY")
+    _add_timing(studies.add_parser("timing", help="time EP's and QP's inference at equal hyperparameters"))
+    for name, described in STUDIES.items():
+        study = studies.add_parser(name, help=described)
+        _add_records(study)
+        _add_mirror(study)
+        study.set_defaults(study=name)
+
+
+def _add_records(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--records", default="results", help="folder of all records (%(default)s)")
+
+
+def _add_mirror(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--mirror", help="folder or base URL tried first for raw data")
+
+
+def _add_fit(fit: argparse.ArgumentParser) -> None:
+    from papers.qp import protocols
+
+    fit.add_argument("--dataset", required=True, help="a name from `tilted datasets`")
+    fit.add_argument("--protocol", default="as-released", help=", ".join(protocols.names()))
+    fit.add_argument("--seed", type=int, default=0, help="seed index 0, 1, ...")
+    fit.add_argument("--fold", type=int, default=0, help="fold index (counts: 0 only)")
+    fit.add_argument("--method", default="ep", help="ep, ep-tune, qp, vb, vb-joint, ... by protocol")
+    fit.add_argument(
+        "--hyperparameters",
+        metavar="variance=V,lengthscale=L",
+        help="fix them and only infer; ARD lengthscales separated by ':'",
+    )
+    _add_mirror(fit)
+    fit.add_argument("--json", action="store_true", help="print the whole record as JSON")
+
+
+def _add_timing(timing: argparse.ArgumentParser) -> None:
+    timing.add_argument("--datasets", nargs="+", help="default: every classification data set")
+    timing.add_argument("--protocols", nargs="+", default=["as-released"], help="default: as-released")
+    timing.add_argument("--seeds", type=int, default=3, help="fold 0 of seeds 0, 1, ... (%(default)s)")
+    timing.add_argument("--repeats", type=int, default=3, help="a time is the best of these (%(default)s)")
+    _add_mirror(timing)
+    _add_records(timing)
+    timing.set_defaults(study="timing")
+
+
+def _add_tables(tables: argparse.ArgumentParser) -> None:
+    _add_records(tables)
+    tables.add_argument("--tables", default="tables", help="where tables go (%(default)s)")
+    tables.add_argument("--figures", default="figures", help="where figures go (%(default)s)")
+    tables.add_argument(
+        "--published", default="data/published", help="folder of what was printed (%(default)s)"
+    )
+    tables.add_argument("--documents", action="store_true", help="bring README.md and docs/ up to date too")
+
+
+def _add_verify(verify: argparse.ArgumentParser) -> None:
+    from papers.evidence.verify import FITS, SCRATCHES
+
+    _add_records(verify)
+    verify.add_argument("--papers", nargs="+", choices=PAPERS, default=PAPERS, help="default: all")
+    for name in ("protocols", "datasets", "methods"):
+        verify.add_argument(f"--{name}", nargs="+", help="of studies that have some; default: every one")
+    number = verify.add_mutually_exclusive_group()
+    number.add_argument("--fits", type=int, default=FITS, help="of each group and outcome (%(default)s)")
+    number.add_argument("--all", action="store_true", help="every fit")
+    verify.add_argument(
+        "--from-scratch",
+        type=int,
+        default=SCRATCHES,
+        metavar="N",
+        help="fits of each group whose whole search is repeated too (%(default)s)",
+    )
+    verify.add_argument("--seed", type=int, default=0, help="of the draw (%(default)s)")
+    verify.add_argument("--new", action="store_true", help="only what was not verified at this commit")
+    verify.add_argument("--jobs", type=int, default=1, help="processes (%(default)s)")
+    _add_mirror(verify)

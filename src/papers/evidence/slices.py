@@ -1,0 +1,52 @@
+"""Lines of a study by values of columns: what a claim or a figure is made of, and what a job makes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+    from papers.evidence.study import Study
+
+
+class Slice(NamedTuple):
+    """Lines of a study.
+
+    Attributes
+    ----------
+    study : Study
+    where : mapping
+        Column -> values that it may have; other columns may have any.
+    """
+
+    study: Study
+    where: Mapping[str, Collection[Any]] = {}
+
+    def mask(self, frame: pd.DataFrame) -> np.ndarray:
+        """Which lines [N] of the study's frame belong to it."""
+        mask = np.ones(len(frame), dtype=bool)
+        for column, values in self.where.items():
+            mask &= frame[column].isin(list(values)).to_numpy()
+        return mask
+
+    def meets(self, other: Slice) -> bool:
+        """Whether a line may belong to both."""
+        shared = self.where.keys() & other.where.keys()
+        return self.study is other.study and all(
+            not set(self.where[column]).isdisjoint(other.where[column]) for column in shared
+        )
+
+
+def mask(slices: Iterable[Slice], study: Study, frame: pd.DataFrame) -> np.ndarray:
+    """Which lines [N] of a study's frame belong to any of some slices."""
+    found = np.zeros(len(frame), dtype=bool)
+    for one in slices:
+        if one.study is study:
+            found |= one.mask(frame)
+    return found

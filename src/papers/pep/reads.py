@@ -1,0 +1,76 @@
+"""Which lines of the Power-EP paper's records its claims and figures are made of, and which a job makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.evidence.slices import Slice
+from papers.pep import banana, dense, digits_results, figures, limits, regression, toy
+from papers.pep.made_up import SYNTHETIC
+from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, LIMITS, MAP, REGRESSION, TOY, power
+
+if TYPE_CHECKING:
+    from papers.evidence.jobs import Job
+    from papers.evidence.records import Change
+    from papers.evidence.study import Study
+
+UCI = tuple(name for name in regression.datasets() if name != SYNTHETIC)
+PLAIN = {"start": (regression.DEFAULT,)}
+"""Fits from other starts decide nothing."""
+
+_SYNTHETIC = (Slice(REGRESSION, {"dataset": (SYNTHETIC,), **PLAIN}),)
+_UCI = (Slice(REGRESSION, {"dataset": UCI, **PLAIN}),)
+CLAIMS: dict[str, tuple[Slice, ...]] = {
+    **dict.fromkeys(("PEP1", "PEP2", "PEP3"), _SYNTHETIC),
+    **dict.fromkeys(("PEP4", "PEP5", "PEP6"), _UCI),
+    "PEP7": (Slice(CLASSIFICATION),),
+    "PEP8": (Slice(LIMITS),),
+    "PEP9": (Slice(DENSE),),
+    "PEP10": (Slice(BANANA),),
+    "PEP11": (Slice(DIGITS),),
+}
+"""Claim -> what it is judged by."""
+
+DRAWN: tuple[tuple[Callable[[str], bool], tuple[Study, ...]], ...] = (
+    (lambda name: name in figures.REGRESSION, (REGRESSION,)),
+    (lambda name: name in figures.CLASSIFICATION, (CLASSIFICATION,)),
+    (lambda name: name in toy.CAPTIONS, (TOY,)),
+    (lambda name: name in banana.CAPTIONS, (BANANA, MAP)),
+    (lambda name: name in dense.CAPTIONS, (DENSE,)),
+    (lambda name: name in digits_results.CAPTIONS, (DIGITS,)),
+)
+"""Whether a figure is drawn of some studies."""
+
+
+def figure(name: str) -> tuple[Slice, ...]:
+    """What a figure (`papers.pep.artifacts.CAPTIONS`) is made of."""
+    studies = next(studies for drawn, studies in DRAWN if drawn(name))
+    return tuple(Slice(study, PLAIN if study is REGRESSION else {}) for study in studies)
+
+
+def made_by(job: Job) -> Slice:
+    """What a job makes."""
+    p = job.parameters
+    if job.kind == "mnist":
+        return Slice(DIGITS, {name: [p[name]] for name in ("alpha", "m", "seed", "steps")})
+    splits = range(p["first"], p["last"] + 1)
+    if job.kind == "toy_regressions":
+        return Slice(TOY, {"split": splits, "n_train": p["sizes"]})
+    grid = p["grid"]
+    powers, m, *starts = zip(*import_module(p["experiment"]).cells(grid), strict=True)
+    where = {"dataset": [p["dataset"]], "split": splits, "protocol": [grid["protocol"]]}
+    where |= {"alpha": sorted(set(map(power, powers))), "m": sorted(set(m))}
+    if job.kind == "classifications":
+        return Slice(CLASSIFICATION, where)
+    return Slice(REGRESSION, {**where, "start": sorted(set(starts[0]))})
+
+
+STUDIES: dict[str, Callable[[Path, str | None], dict[str, Change]]] = {
+    LIMITS.file: lambda folder, mirror: limits.make(folder),
+    DENSE.file: dense.make,
+    BANANA.file: lambda folder, mirror: banana.make(folder),
+}
+"""Record that no job makes -> how it is made in a folder of records, with a mirror of raw data."""

@@ -1,0 +1,88 @@
+"""Which lines of the QP paper's records its claims, figures and tables are made of, and which a job makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.evidence.slices import Slice
+from papers.qp import protocols, timing
+from papers.qp.claims import VARIANTS
+from papers.qp.published import CLASSIFICATION, PUBLISHED_COLUMNS, RELEASED_VB, ROWS
+from papers.qp.records import DIFFERENCES, FITS, LOOKUP_EFFECT, TIMING, TRUTH, VARIANCES, study_of
+
+if TYPE_CHECKING:
+    from papers.evidence.jobs import Job
+    from papers.evidence.records import Change
+
+EP, QP, TUNED = "ep", "qp", "ep-tune"
+VB = (RELEASED_VB, "vb-joint", "vb")
+PRINTED = (*PUBLISHED_COLUMNS, *VB)
+"""Methods that may stand in the printed table."""
+
+
+def _fits(datasets: Sequence[str], methods: Sequence[str]) -> tuple[Slice, ...]:
+    """Fits under every protocol."""
+    return tuple(Slice(study, {"dataset": datasets, "method": methods}) for study in FITS.values())
+
+
+ALL = tuple(ROWS)
+CLAIMS: dict[str, tuple[Slice, ...]] = {
+    "QP1": _fits(CLASSIFICATION, (EP, TUNED, QP)),
+    "QP2": _fits(ALL, (EP, TUNED, QP, *(name for _, *pair in VARIANTS for name in pair))),
+    "QP3": _fits(ALL, (EP, TUNED, QP)),
+    "QP4": _fits(ALL, (EP, QP, *VB)),
+    "QP5": _fits(CLASSIFICATION, (EP, TUNED, QP)),
+    "QP6": _fits(("coal",), (EP, TUNED, QP, *VB)),
+    "QP7": (),
+    "QP8": (Slice(TIMING),),
+    "QP9": (Slice(LOOKUP_EFFECT),),
+    "QP10": (Slice(TRUTH),),
+}
+"""Claim -> what it is judged by; QP7 by no record."""
+
+
+def table1(row: str = "") -> tuple[Slice, ...]:
+    """What a row of Table 1, or all of it, is made of."""
+    datasets = [name for name, printed in ROWS.items() if row in ("", printed)]
+    return _fits(datasets, PRINTED)
+
+
+def figure(name: str) -> tuple[Slice, ...]:
+    """What a figure (`papers.qp.artifacts`) is made of."""
+    datasets = {"figure1a": CLASSIFICATION, "figure1b": ("coal",)}.get(name)
+    if datasets:
+        return (*_fits(datasets, (EP, TUNED, QP)), Slice(VARIANCES, {"dataset": datasets}))
+    if name == "qp_truth":
+        return CLAIMS["QP10"]
+    if name == "vb_column":
+        return (*_fits(ALL, VB), Slice(DIFFERENCES, {"method": VB}))
+    return _fits(ALL, PRINTED)
+
+
+def made_by(job: Job) -> Slice | None:
+    """What a job makes; None of one whose file is folded into no record."""
+    p = job.parameters
+    if job.kind == "fit":
+        methods = [p["method"] + suffix for suffix in ("", protocols.TUNE, protocols.RELEASED)]
+        seeds = range(p["first"], p["last"] + 1)
+        where = {"protocol": [p["protocol"]], "dataset": [p["dataset"]], "method": methods, "seed": seeds}
+        return Slice(study_of(p["protocol"]), where)
+    dataset = Path(job.path).name.partition(".")[0]
+    if job.kind == "truth":
+        return Slice(TRUTH, {"dataset": [dataset]})
+    if job.kind == "lookup_effect":
+        return Slice(LOOKUP_EFFECT, {"protocol": [p["protocol"]], "dataset": [dataset]})
+    return None
+
+
+def _timed(folder: Path, mirror: str | None) -> dict[str, Change]:
+    from papers.evidence import records
+
+    lines = list(timing.timed(None, ["as-released"], 3, 3, mirror=mirror))
+    return records.put(folder, {TIMING: lines}, keep=False)
+
+
+STUDIES: dict[str, Callable[[Path, str | None], dict[str, Change]]] = {TIMING.file: _timed}
+"""Record that no job makes -> how it is made in a folder of records, with a mirror of raw data."""

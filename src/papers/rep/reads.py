@@ -1,0 +1,57 @@
+"""Which lines of the relaxed-EP paper's records its claims and figures are made of, and which a job makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.evidence.slices import Slice
+from papers.rep import figures
+from papers.rep.claims import SPAM, UCI
+from papers.rep.fits import BLOBS
+from papers.rep.records import BOUNDARY, CHOICES, EPSILONS, EXACT, FITS, POINTS
+
+if TYPE_CHECKING:
+    from papers.evidence.jobs import Job
+    from papers.evidence.records import Change
+
+ONCE = {"chosen_on": (0,)}
+"""Fits with parameters chosen once for a data set; others decide nothing."""
+
+_POINTS = (Slice(POINTS),)
+_BLOBS = (Slice(FITS, {"dataset": (BLOBS,), **ONCE}),)
+CLAIMS: dict[str, tuple[Slice, ...]] = {
+    "REP1": _POINTS,
+    "REP2": _POINTS,
+    "REP3": _BLOBS,
+    "REP4": _BLOBS,
+    "REP5": (Slice(FITS, {"dataset": UCI, **ONCE}),),
+    "REP6": (Slice(FITS, {"dataset": (SPAM,), **ONCE}),),
+}
+"""Claim -> what it is judged by."""
+
+
+def figure(name: str) -> tuple[Slice, ...]:
+    """What a figure is made of."""
+    return tuple(Slice(study) for study in figures.DRAWINGS[name].studies)
+
+
+def made_by(job: Job) -> Slice | None:
+    """What a job makes; curves come with the fits."""
+    p = job.parameters
+    if job.kind == "relaxed_points":
+        if "epsilon" in p:
+            return Slice(EPSILONS, {"epsilon": [p["epsilon"]]})
+        return Slice(POINTS, {"set": range(p["first"] if p["first"] else -1, p["last"] + 1)})
+    if job.kind == "relaxed_picture":
+        return Slice({"exact": EXACT, "boundary": BOUNDARY}[p["kind"]], {"flips": [p["flips"]]})
+    where = {"dataset": [p["dataset"]], "flips": [p["flips"]]}
+    if job.kind == "relaxed_choices":
+        return Slice(CHOICES, {**where, "split": [p["split"]]})
+    chosen_on = p["first"] if job.kind == "relaxed_own" else 0
+    return Slice(FITS, {**where, "split": range(p["first"], p["last"] + 1), "chosen_on": [chosen_on]})
+
+
+STUDIES: Mapping[str, Callable[[Path, str | None], dict[str, Change]]] = {}
+"""Every record of this paper is made by jobs."""

@@ -1,0 +1,120 @@
+"""``tilted reproduce NAME...``: says what it needs, has it made, and ends with a receipt."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.evidence import claims
+from papers.evidence.runs import CHECKOUT
+from papers.evidence.verdicts import NOT_RUN
+from papers.reproduce import fits, names, needs, receipt, results, sample
+
+if TYPE_CHECKING:
+    import argparse
+
+    from papers.reproduce.names import Target
+    from papers.reproduce.needs import Needs
+    from papers.reproduce.receipt import Receipt
+
+FOLDER = "reproduced"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 if everything passed, 1 if not."""
+    if arguments.list or not arguments.names:
+        print("\n".join(f"{name:20} {_title(of_name)}" for name, of_name in names.known().items()))
+        return 0
+    targets = names.find(arguments.names)
+    fresh = arguments.fresh or arguments.share is not None
+    lacking = _lacking(targets, arguments.protocol)
+    share = 1.0 if arguments.share is None else arguments.share
+    needed = needs.of(targets, CHECKOUT / "results", lacking, fresh, share, arguments.seed)
+    _tell("\n".join([*_asked(targets), *needed.lines()]))
+    if arguments.dry_run:
+        return 0
+    receipts = reproduced(targets, needed, arguments, fresh, share)
+    folder = _folder(arguments)
+    paths = receipt.write(receipts, folder)
+    if arguments.json:
+        print(receipt.encoded(receipts), end="")
+    else:
+        width = shutil.get_terminal_size().columns
+        print("\n\n".join("\n".join(one.terminal(width)) for one in receipts))
+    _tell(f"Receipt: {paths[1]}, {paths[0]}")
+    return 0 if all(one.passed for one in receipts) else 1
+
+
+def _title(targets: Sequence[Target]) -> str:
+    return targets[0].title if len(targets) == 1 else ", ".join(target.name for target in targets)
+
+
+def _folder(arguments: argparse.Namespace) -> Path:
+    """Of this run: one of its own for each set of names."""
+    return Path(arguments.output, "+".join(arguments.names).replace(":", "-").lower()[:80])
+
+
+def reproduced(
+    targets: Sequence[Target], needed: Needs, arguments: argparse.Namespace, fresh: bool, share: float
+) -> list[Receipt]:
+    """Have everything made, and compare; a receipt a target."""
+    folder = _folder(arguments)
+    folder.mkdir(parents=True, exist_ok=True)
+    place = fits.make(needed.jobs, folder, fresh, arguments.cores, arguments.profile, arguments.mirror)
+    whole = fresh and share == 1.0
+    gone = _remade(needed) if whole else []
+    copy = fits.copied(CHECKOUT / "results", folder, gone)
+    fits.fold(needed.jobs, place, copy)
+    fits.study(needed.studies, copy, arguments.mirror)
+    sampled = None
+    if not whole:
+        frames = {study: frame for study, frame in needed.frames.items() if len(frame)}
+        among = (frames, copy, arguments.sample, arguments.seed, arguments.mirror, arguments.cores)
+        sampled = sample.made_again(*among, tell=lambda line: _tell(f"  {line}"))
+    draw = {"seed": arguments.seed, "share": share if fresh else 0.0}
+    refitted = bool(needed.jobs or needed.studies)
+    return [
+        receipt.Receipt(
+            target, needed, results.of(target, copy, folder, refitted), sampled, len(needed.jobs), draw
+        )
+        for target in targets
+    ]
+
+
+def _remade(needed: Needs) -> list[str]:
+    """Files of the records that are made from nothing; variances come with fits of the QP paper."""
+    made = [study.file for study in needed.frames]
+    return [*made, *(["qp/variances.csv.gz"] if any(file.startswith("qp/") for file in made) else [])]
+
+
+def _lacking(targets: Sequence[Target], protocols: Sequence[str]) -> dict[str, list[str]]:
+    """Claim -> protocols, of those asked for, under which it was not judged for want of fits."""
+    verdicts = results.committed_verdicts([x.name for x in targets if x.kind == names.CLAIM])
+    return {
+        name: [
+            protocol for protocol, verdict in found.items() if verdict == NOT_RUN and protocol in protocols
+        ]
+        for name, found in verdicts.items()
+    }
+
+
+def _asked(targets: Sequence[Target]) -> list[str]:
+    """What each target is, what coverage its rule asks for, and where that is not reached."""
+    lines = []
+    for target in targets:
+        lines.append(f"{target.name}: {target.title}")
+        if target.kind != names.CLAIM:
+            continue
+        for protocol, verdict in results.committed_verdicts([target.name])[target.name].items():
+            asked = claims.load()[target.name].needs(protocol)
+            text = ", ".join(f"{n} {name}" for name, n in asked.items()) or "nothing"
+            lack = f"; --protocol {protocol} runs what is missing" if verdict == NOT_RUN else ""
+            lines.append(f"  {protocol}: {verdict}; its rule asks for at least {text}{lack}")
+    return lines
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,137 @@
+"""Fits of a run: made by Snakemake, folded into the run's own copy of the records.
+
+Missing fits land where ``make paper`` puts them (``data/fits``) and are there for the next run too. Repeated
+ones (``fresh``) are made in a folder of their own, so that nothing there is taken for them, and one that was
+interrupted goes on.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from papers import configuration
+from papers.evidence import jobs as evidence
+from papers.evidence import records, store
+from papers.evidence.records import SUMS
+from papers.evidence.runs import CHECKOUT
+from papers.reproduce.names import READS
+from papers.reproduce.needs import config
+
+if TYPE_CHECKING:
+    from papers.evidence.jobs import Job
+
+DATA = ("sources.yaml", "coal_counts.csv", "published", "raw")
+STEPS = re.compile(r"(\d+) of (\d+) steps")
+
+
+class FitsFailed(ValueError):
+    """Snakemake did not make all files; the message names its log."""
+
+
+def copied(source: Path, folder: Path, without: Iterable[str] = ()) -> Path:
+    """A copy of a folder of records, which replaces what is there; without some of its files."""
+    target = folder / "results"
+    shutil.rmtree(target, ignore_errors=True)
+    for name in (SUMS, *records.sums(source)):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / name, target / name)
+    gone = [name for name in records.sums(target) if any(_is_of(name, file) for file in without)]
+    if gone:
+        records.forget(target, gone)
+    return target
+
+
+def _is_of(name: str, study: str) -> bool:
+    """Whether a file is that of a study, or in its folder."""
+    return name == study or name.startswith(f"{study}/")
+
+
+def make(
+    jobs: Sequence[Job], folder: Path, fresh: bool, cores: int, profile: str | None, mirror: str | None
+) -> Path:
+    """Have Snakemake make the files of jobs; the folder that they are in.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    folder : Path
+        Of the run: its configuration and its log.
+    fresh : bool
+        Whether what is in ``data/fits`` does not count.
+    cores : int
+    profile, mirror : str, optional
+        Of Snakemake; of raw data.
+
+    Raises
+    ------
+    FitsFailed
+    """
+    place = _workplace(folder / "fits") if fresh else CHECKOUT
+    if not jobs:
+        return place
+    said = {**config(), "name": "reproduce"} | ({"mirror": mirror} if mirror else {})
+    path = store.write_text(folder / "configuration.yaml", yaml.safe_dump(said, sort_keys=False))
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(CHECKOUT / "Snakefile")]
+    command += ["--directory", str(place.resolve()), "--configfile", str(path.resolve())]
+    command += ["--cores", str(cores)]
+    if profile:  # a folder, or one of Snakemake's own by its name
+        command += ["--profile", str(Path(profile).resolve()) if Path(profile).is_dir() else profile]
+    _run([*command, "--", *(job.path for job in jobs)], folder / "snakemake.log")
+    return place
+
+
+def _workplace(folder: Path) -> Path:
+    """A folder in which fits are made from the checkout's raw data."""
+    data = folder / "data"
+    data.mkdir(parents=True, exist_ok=True)
+    (CHECKOUT / "data" / "raw").mkdir(exist_ok=True)
+    for link, target in {
+        **{data / name: CHECKOUT / "data" / name for name in DATA},
+        folder / "profiles": CHECKOUT / "profiles",
+    }.items():
+        if not link.is_symlink():
+            link.symlink_to(target)
+    return folder
+
+
+def _run(command: list[str], log: Path) -> None:
+    """Run Snakemake in the checkout, with a bar of its steps."""
+    from tqdm import tqdm
+
+    process = subprocess.Popen(
+        command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout is not None, "asked for"
+    bar = tqdm(desc="fits", unit="job", leave=False)
+    with log.open("w", encoding="utf-8", buffering=1) as file, closing(bar):
+        for line in process.stdout:
+            file.write(line)
+            if found := STEPS.search(line):
+                bar.total = int(found[2])
+                bar.update(int(found[1]) - bar.n)
+    if process.wait():
+        raise FitsFailed(f"Snakemake did not make every fit: {log} (made ones are kept: run again to go on)")
+
+
+def fold(jobs: Sequence[Job], place: Path, results: Path) -> None:
+    """Fold the files of jobs into a folder of records."""
+    for record in configuration.records(config()):
+        ours = [str(place / job.path) for job in jobs if job.record == record.name]
+        if ours:
+            evidence.fold_in(record.function, record.parameters, ours, results, (), keep=True)
+
+
+def study(files: Iterable[str], results: Path, mirror: str | None) -> None:
+    """Make records anew that no job makes, in this process."""
+    makers = {file: make for module in READS.values() for file, make in module.STUDIES.items()}
+    for file in files:
+        makers[file](results, mirror)

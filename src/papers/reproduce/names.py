@@ -1,0 +1,136 @@
+"""What can be made again by name: claims, figures, tables, papers.
+
+Nothing is listed here: claims come from ``claims.yaml``, figures from the committed ones, rows from the
+printed table, and what each is made of from the ``reads`` of its paper.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from papers.evidence import claims
+from papers.evidence.figure_data import PACKED, PLAIN
+from papers.evidence.runs import CHECKOUT
+from papers.pep import artifacts as pep_artifacts
+from papers.pep import reads as pep
+from papers.pesc import artifacts as pesc_artifacts
+from papers.pesc import reads as pesc
+from papers.qp import artifacts as qp_artifacts
+from papers.qp import reads as qp
+from papers.qp.published import ROWS
+from papers.rep import artifacts as rep_artifacts
+from papers.rep import reads as rep
+from papers.report import papers as report
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from papers.evidence.slices import Slice
+
+READS: dict[str, ModuleType] = {"QP": qp, "PEP": pep, "REP": rep, "PESC": pesc}
+ARTIFACTS: dict[str, ModuleType] = {
+    "QP": qp_artifacts,
+    "PEP": pep_artifacts,
+    "REP": rep_artifacts,
+    "PESC": pesc_artifacts,
+}
+CLAIM, FIGURE, TABLE = KINDS = ("claim", "figure", "table")
+TABLE1, ALL = "Table1", "all"
+OWN = "qp_"
+"""With which the name of a figure of the QP paper begins if it is of no protocol."""
+
+
+class Target(NamedTuple):
+    """What a name stands for.
+
+    Attributes
+    ----------
+    name, kind, paper, title : str
+    slices : tuple of Slice
+        Lines of records that it is made of.
+    claims : tuple of str
+        That it decides, or belongs to.
+    files : tuple of str
+        Numbers of a figure, below the folder of figures, one a protocol.
+    row : str
+        Of Table 1; all of them if empty.
+    """
+
+    name: str
+    kind: str
+    paper: str
+    title: str
+    slices: tuple[Slice, ...]
+    claims: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    row: str = ""
+
+
+@lru_cache(maxsize=1)
+def known() -> dict[str, tuple[Target, ...]]:
+    """Name -> what it stands for; a paper, and `ALL`, for several."""
+    single = [*_claims(), *_tables(), *_figures()]
+    whole = [target for target in single if target.kind != FIGURE and not target.row]
+    papers = {key.lower(): tuple(x for x in whole if x.paper == key) for key in READS}
+    return {target.name: (target,) for target in single} | papers | {ALL: tuple(whole)}
+
+
+def find(names: Iterable[str]) -> list[Target]:
+    """What names stand for, each thing once; upper and lower case do not matter.
+
+    Raises
+    ------
+    ValueError
+        There is no such name; the message has the near ones.
+    """
+    spelled = {name.lower(): name for name in known()}
+    targets: dict[str, Target] = {}
+    for name in names:
+        if name.lower() not in spelled:
+            raise ValueError(f"nothing is called '{name}'{_near(name, spelled)}; `tilted reproduce --list`")
+        targets |= {target.name: target for target in known()[spelled[name.lower()]]}
+    return list(targets.values())
+
+
+def _near(name: str, spelled: dict[str, str]) -> str:
+    near = difflib.get_close_matches(name.lower(), spelled, n=5, cutoff=0.5)
+    near += [lower for lower in spelled if name.lower() in lower and lower not in near][: 5 - len(near)]
+    return f"; near: {', '.join(spelled[lower] for lower in near)}" if near else ""
+
+
+def _claims() -> Iterable[Target]:
+    for name, claim in claims.load().items():
+        yield Target(name, CLAIM, claim.paper, claim.title, READS[claim.paper].CLAIMS[name], (name,))
+
+
+def _tables() -> Iterable[Target]:
+    title = "Table 1 of the QP paper"
+    yield Target(TABLE1, TABLE, "QP", title, qp.table1())
+    for row in ROWS.values():
+        yield Target(f"{TABLE1}:{row}", TABLE, "QP", f"{title}, {row}", qp.table1(row), row=row)
+
+
+def _figures() -> Iterable[Target]:
+    """Committed figures: those of one name that several protocols have are one."""
+    files: dict[tuple[str, str], list[str]] = {}
+    folder = CHECKOUT / "figures"
+    for path in sorted(p for ending in (PLAIN, PACKED) for p in folder.rglob(f"*.{ending}")):
+        below = path.relative_to(folder)
+        paper = below.parts[0].upper() if below.parts[0].upper() in READS else "QP"
+        if "preview" not in below.parts:
+            files.setdefault((paper, path.name.split(".")[0]), []).append(below.as_posix())
+    for (paper, stem), of_figure in files.items():
+        belongs = _belongs(paper, stem)
+        slices = READS[paper].figure(stem)
+        name = f"{paper}-{stem.removeprefix(OWN)}"
+        yield Target(name, FIGURE, paper, f"{stem} of {paper}", slices, belongs, tuple(of_figure))
+
+
+def _belongs(paper: str, stem: str) -> tuple[str, ...]:
+    """Claims whose place in the paper names a figure."""
+    shown = {name: report.places(claim.where) for name, claim in claims.of_paper(paper).items()}
+    return report.claims_of(Path(stem), shown)

@@ -1,0 +1,78 @@
+"""The last lines of a preview: what it made of each paper, beside the committed records.
+
+A preview is a part: it has no verdicts, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from papers.evidence import records
+from papers.evidence.jobs import named
+from papers.evidence.runs import CHECKOUT
+from papers.evidence.verify import TOLERANCE, differences
+from papers.qp import fidelity
+from papers.reproduce.names import READS
+
+if TYPE_CHECKING:
+    from papers.evidence.study import Study
+
+
+def lines(results: str | Path, tables: str | Path) -> list[str]:
+    """A line a study and paper, and one of Table 1.
+
+    Parameters
+    ----------
+    results, tables : str or Path
+        Folders of the preview.
+    """
+    shown = ["A preview: a part of each paper, too little for a verdict (`tilted reproduce NAME` for those)."]
+    for paper in READS:
+        for study in named(f"papers.{paper.lower()}.records:STUDIES"):
+            if study.key and study.reader is None:
+                shown += _of_study(paper, study, Path(results))
+    return [*shown, *_printed(Path(tables, "qp_fidelity.csv"))]
+
+
+def _of_study(paper: str, study: Study, results: Path) -> Iterator[str]:
+    mine = records.load(study, results)
+    if mine.empty:
+        return
+    both = records.load(study, CHECKOUT / "results").set_index(list(study.key), drop=False).sort_index()
+    found = [compared(study, line, both) for line in mine.to_dict("records")]
+    known = [value for value in found if value is not None]
+    same = sum(value <= TOLERANCE for value in known)
+    text = f"{paper:4} {study.file}: {len(mine)} made, {same} of {len(known)} committed ones the same"
+    yield f"{text}; largest difference {max(known):.1e}" if known and same < len(known) else text
+
+
+def compared(study: Study, line: dict[str, object], committed: pd.DataFrame) -> float | None:
+    """Largest relative difference of a line from the committed one of its name; None if there is none.
+
+    Parameters
+    ----------
+    study : Study
+    line : dict
+    committed : pandas.DataFrame
+        Lines by name.
+    """
+    name = tuple(line[column] for column in study.key)
+    where = name if len(name) > 1 else name[0]
+    if where not in committed.index:
+        return None
+    return max(differences(study, committed.loc[where].to_dict(), line).values(), default=0.0)
+
+
+def _printed(path: Path) -> Iterator[str]:
+    if not path.is_file():
+        return
+    checked = pd.read_csv(path)
+    cells = checked[
+        (checked["check"] == fidelity.CELL) & checked["verdict"].isin([fidelity.PASS, fidelity.MISS])
+    ]
+    passed = int((cells["verdict"] == fidelity.PASS).sum())
+    yield f"QP   Table 1: {passed} of {len(cells)} cells within the tolerance of the printed one"

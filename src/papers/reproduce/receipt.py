@@ -1,0 +1,193 @@
+"""The receipt: what was made again, what came of it, by what it may be believed; as JSON and as Markdown."""
+
+from __future__ import annotations
+
+import json
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.evidence import claims, runs, store
+from papers.evidence.grid import grid
+from papers.reproduce.results import SAME, SHARE
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from papers.reproduce.names import Target
+    from papers.reproduce.needs import Needs
+    from papers.reproduce.results import Result
+    from papers.reproduce.sample import Sampled
+
+SCHEMA = Path(__file__).with_name("receipt.schema.json")
+PACKAGES = ("tilted", "numpy", "scipy", "scikit-learn", "pandas", "snakemake")
+CHECKED = ("study", "group", "fit", "how", "passed", "note")
+"""Of a line that was made again."""
+UNITS = ("seed", "split", "set", "problem", "repeat")
+"""Columns whose values are seeds, or numbers that seeds are made of."""
+
+LEGEND = (
+    f"Mine passes within the tolerance of the committed number: {SAME:g} (relative to 1 or the number) from "
+    f"the same fits; where fits were made, {100 * SHARE:g} % of the half width of its 95 % interval, or of "
+    "the tolerance against the printed number."
+)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What came of making something again.
+
+    Attributes
+    ----------
+    target : Target
+    needs : Needs
+    result : Result
+    sampled : Sampled or None
+        None if all fits were made.
+    made : int
+        Jobs that were run.
+    draw : mapping
+        Seed and share of what was drawn.
+    """
+
+    target: Target
+    needs: Needs
+    result: Result
+    sampled: Sampled | None
+    made: int
+    draw: Mapping[str, Any]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the numbers and verdicts are the committed ones and no sampled fit differs."""
+        return self.result.passed and (self.sampled is None or self.sampled.passed)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The receipt as JSON values; `SCHEMA` describes it."""
+        stamp = runs.stamp()
+        asked = {name: dict(claims.load()[name].coverage) for name in self.target.claims}
+        return {
+            "name": self.target.name,
+            "kind": self.target.kind,
+            "paper": self.target.paper,
+            "title": self.target.title,
+            "passed": self.passed,
+            "verdict": self.result.mine,
+            "committed_verdict": self.result.committed,
+            "published": {
+                name: f"{claims.load()[name].where}: {claims.load()[name].wording}"
+                for name in self.target.claims
+            },
+            "coverage": asked,
+            "needs": self.needs.as_dict(),
+            "lines": [
+                {**line._asdict(), "tolerance": line.tolerance if math.isfinite(line.tolerance) else None}
+                for line in self.result.lines
+            ],
+            "sample": self.sampled
+            and {
+                "sentence": self.sampled.sentence(),
+                "passed": self.sampled.passed,
+                "checks": [
+                    {
+                        name: getattr(check, name)
+                        for name in ("study", "group", "fit", "how", "passed", "note")
+                    }
+                    for check in self.sampled.checks
+                ],
+            },
+            "jobs_run": self.made,
+            "seeds": {**self.draw, "units": _units(self.needs)},
+            "versions": {name: metadata.version(name) for name in PACKAGES if _is_installed(name)},
+            "commit": stamp["commit"],
+            "environment": stamp["environment"],
+            "date": stamp["date"],
+        }
+
+    def markdown(self) -> list[str]:
+        """The receipt to read."""
+        said = self.as_dict()
+        lines = [f"# {self.target.name}: {self.target.title}", "", self.headline(), ""]
+        for name in self.target.claims:
+            lines += [f"The paper ({claims.load()[name].where}): {claims.load()[name].wording}.", ""]
+        if self.sampled is not None:
+            lines += [f"Fits: {self.sampled.sentence()}.", ""]
+        lines += [f"Jobs run: {self.made}.", ""] if self.made else []
+        cells = [
+            (line.what, *map(_shown, (line.mine, line.committed, line.published)), _shown(line.tolerance),
+             "pass" if line.passed else "FAIL", line.note)
+            for line in self.result.lines
+        ]  # fmt: skip
+        header = ("What", "Mine", "Committed", "Published", "Tolerance", "", "Note")
+        lines += [*grid(header, "lrrrrll", cells), "", LEGEND, ""] if cells else []
+        environment = f"{said['environment']}; commit {said['commit'] or 'unknown'}; {said['date']}"
+        return [*lines, f"{environment}; drawn by seed {said['seeds']['seed']}."]
+
+    def headline(self) -> str:
+        """Whether it passed, and verdicts, in a sentence."""
+        n, passed = len(self.result.lines), sum(line.passed for line in self.result.lines)
+        parts = [f"{'PASS' if self.passed else 'FAIL'}: {passed} of {n} numbers are the committed ones"]
+        for name, verdicts in self.result.mine.items():
+            for protocol, verdict in verdicts.items():
+                was = self.result.committed.get(name, {}).get(protocol, "not judged")
+                beside = "" if verdict == was else f" (committed: {was})"
+                parts.append(f"{name}, {protocol}: {verdict}{beside}")
+        return "; ".join(parts) + "."
+
+    def terminal(self, width: int = 80, most: int = 12) -> list[str]:
+        """The receipt in lines of a width: what failed first, then as many numbers as fit."""
+        lines = [f"{self.target.name}: {self.target.title}", self.headline()]
+        lines += [f"Fits: {self.sampled.sentence()}."] if self.sampled else []
+        wrapped = [piece for line in lines for piece in textwrap.wrap(line, width)]
+        numbers = sorted(self.result.lines, key=lambda line: line.passed)
+        if not numbers:
+            return wrapped
+        wrapped.append(f"{'':4} {'mine':>11} {'committed':>11} {'published':>9}")
+        for line in numbers[:most]:
+            cells = f"{_shown(line.mine):>11} {_shown(line.committed):>11} {_shown(line.published):>9}"
+            text = f"{'pass' if line.passed else 'FAIL'} {cells}  {line.what}"
+            wrapped.append(text if len(text) <= width else f"{text[: width - 3]}...")
+        left = len(numbers) - most
+        return [*wrapped, f"and {left} more numbers in the receipt"] if left > 0 else wrapped
+
+
+def write(receipts: Sequence[Receipt], folder: Path) -> tuple[Path, Path]:
+    """Write ``receipt.json`` and ``receipt.md``; their paths."""
+    text = "\n\n".join("\n".join(receipt.markdown()) for receipt in receipts)
+    return (
+        store.write_text(folder / "receipt.json", encoded(receipts)),
+        store.write_text(folder / "receipt.md", text + "\n"),
+    )
+
+
+def encoded(receipts: Sequence[Receipt]) -> str:
+    """One receipt as JSON, several as a list."""
+    said = [receipt.as_dict() for receipt in receipts]
+    return json.dumps(said[0] if len(said) == 1 else said, indent=1, allow_nan=False) + "\n"
+
+
+def _units(needs: Needs) -> dict[str, list[int]]:
+    """Column -> first and last of the seeds and the like behind the lines."""
+    found: dict[str, list[int]] = {}
+    for frame in needs.frames.values():
+        for name in UNITS:
+            if name in frame and len(frame):
+                ends = found.get(name, []) + [int(frame[name].min()), int(frame[name].max())]
+                found[name] = [min(ends), max(ends)]
+    return found
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None or not math.isfinite(value) else f"{value:.6g}"

@@ -1,0 +1,186 @@
+"""Made again by name: what names stand for, what they need, receipts that pass and fail."""
+
+import json
+import shutil
+from pathlib import Path
+
+import jsonschema
+import pandas as pd
+import pytest
+
+from papers.__main__ import main
+from papers.evidence import claims, records, slices
+from papers.evidence.runs import CHECKOUT
+from papers.evidence.verdicts import VERDICTS
+from papers.evidence.verified import DIFFERS
+from papers.evidence.verify import Result as Verified
+from papers.pesc.records import ACCURACY, REGRET
+from papers.rep.records import FITS
+from papers.reproduce import fits, names, needs, preview, receipt, results, sample
+
+RECORDS = CHECKOUT / "results"
+
+
+def test_every_claim_row_and_paper_has_a_name():
+    known = names.known()
+    assert set(claims.load()) | {"Table1", "Table1:Glass", "REP-figure4", "QP-figure1a", "qp", "all"} <= set(
+        known
+    )
+    assert [x.name for x in known["pesc"]] == ["PESC1", "PESC2", "PESC3"]
+    assert {x.paper for x in known["all"]} == {"QP", "PEP", "REP", "PESC"}
+    assert names.find(["rep-FIGURE4"])[0].claims == ("REP3", "REP4")
+    assert len(names.find(["PESC1", "pesc"])) == 3
+
+
+def test_an_unknown_name_lists_near_ones(capsys):
+    assert main(["reproduce", "PEP55"]) == 2
+    err = capsys.readouterr().err
+    assert "nothing is called 'PEP55'" in err and "PEP5" in err
+
+
+def test_every_figure_names_its_records():
+    for of_name in names.known().values():
+        for target in of_name:
+            assert target.slices or target.name == "QP7", target.name
+            for one in target.slices:
+                assert set(one.where) <= set(one.study.types), target.name
+
+
+@pytest.mark.parametrize("name", ["REP1", "REP6", "PEP1", "PEP5", "PEP8", "PESC2"])
+def test_a_claim_depends_on_nothing_but_the_named_lines(name, monkeypatch, tmp_path):
+    """Judged by these alone it has the verdict and the numbers of the audit."""
+    (target,) = names.find([name])
+    find, read = records.find, []
+
+    def alone(study, folder):
+        frame = find(study, folder)
+        if frame is not None:
+            frame = frame[slices.mask(target.slices, study, frame)]
+            read.append(len(frame))
+        return frame
+
+    monkeypatch.setattr(records, "find", alone)
+    found = results.of(target, RECORDS, tmp_path, refitted=False)
+    assert sum(read) > 0 and found.mine == found.committed and found.passed
+    printed = [line.published for line in found.lines if line.what.startswith("as-described")]
+    assert name != "PEP5" or printed == [0.93, 0.71, 0.93]
+
+
+def test_fresh_covers_every_recorded_line_and_a_share_less():
+    targets = names.find(["REP4"])
+    every = needs.of(targets, RECORDS, fresh=True)
+    made = [found for job, found in needs._jobs() if job in every.jobs]
+    assert slices.mask(made, FITS, every.frames[FITS]).all()
+    some = needs.of(targets, RECORDS, fresh=True, share=0.3, seed=1)
+    assert 0 < len(some.jobs) < len(every.jobs)
+    assert some.jobs == needs.of(targets, RECORDS, fresh=True, share=0.3, seed=1).jobs
+    assert every.as_dict()["core_minutes"] > 1
+    with pytest.raises(ValueError, match="share"):
+        needs.of(targets, RECORDS, fresh=True, share=0.0)
+
+
+def test_what_a_rule_lacks_is_asked_for_up_to_its_coverage():
+    (target,) = names.find(["QP4"])
+    assert needs.of([target], RECORDS).jobs == ()
+    lacking = needs.of([target], RECORDS, {"QP4": ["as-released"]}).jobs
+    assert {job.parameters["protocol"] for job in lacking} == {"as-released"}
+    assert {job.parameters["dataset"] for job in lacking} >= {"pima"}
+    assert max(job.parameters["first"] for job in lacking) < 20
+
+
+def test_a_dry_run_runs_nothing(capsys, monkeypatch):
+    monkeypatch.setattr(fits, "_run", lambda *_: pytest.fail("something ran"))
+    assert main(["reproduce", "PESC1", "--fresh", "--dry-run"]) == 0
+    err = capsys.readouterr().err
+    assert "at least 4 rows, 300 units" in err and "core-minutes" in err
+
+
+@pytest.fixture
+def reproduce(tmp_path, capsys):
+    """Function of a name and arguments: exit status and the receipt."""
+
+    def run(*arguments):
+        code = main(["reproduce", *arguments, "--cores", "1", "--json", "--output", str(tmp_path)])
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_a_claim_is_confirmed(reproduce, tmp_path):
+    code, said = reproduce("PESC1", "--sample", "1")
+    schema = json.loads(receipt.SCHEMA.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(said, schema)
+    assert code == 0 and said["passed"]
+    assert said["verdict"] == said["committed_verdict"] == {"PESC1": {"corrected": "holds in part"}}
+    assert [check["passed"] for check in said["sample"]["checks"]] == ["yes"]
+    assert all(line["passed"] and line["mine"] == pytest.approx(line["committed"]) for line in said["lines"])
+    text = (tmp_path / "pesc1" / "receipt.md").read_text(encoding="utf-8")
+    assert "PASS: 4 of 4 numbers" in text and "holds in part" in text
+
+
+def test_it_does_not_pass_where_a_sampled_line_differs(reproduce, monkeypatch):
+    made = sample.verify.execute
+
+    def differing(*arguments):
+        found = made(*arguments)
+        return Verified([check._replace(passed=DIFFERS) for check in found.checks], [])
+
+    monkeypatch.setattr(sample.verify, "execute", differing)
+    code, said = reproduce("PESC1", "--sample", "1")
+    assert code == 1 and not said["passed"] and not said["sample"]["passed"]
+
+
+def test_it_does_not_pass_where_a_number_differs(tmp_path):
+    """Half of the problems are not those of the committed table."""
+    folder = tmp_path / "results"
+    lines = records.load(ACCURACY, RECORDS)
+    records.put(folder, {ACCURACY: lines[lines["problem"] < 500].drop(columns="run").to_dict("records")})
+    (target,) = names.find(["PESC1"])
+    found = results.of(target, folder, tmp_path, refitted=False)
+    assert not found.passed and not all(line.passed for line in found.lines)
+    assert results.of(target, RECORDS, tmp_path, refitted=False).passed
+
+
+def test_table_rows_and_figures_are_compared(tmp_path):
+    (figure,) = names.find(["REP-figure3"])
+    drawn = results.of(figure, RECORDS, tmp_path, refitted=False)
+    assert drawn.passed and drawn.lines[0].mine == drawn.lines[0].committed
+    path = tmp_path / "figures" / "rep" / "figure3.csv"
+    table = pd.read_csv(path)
+    table.loc[3, "y"] *= 1.5
+    table.to_csv(path, index=False)
+    assert not results._drawn("rep/figure3.csv", tmp_path / "figures", results.DRAWN).passed
+    shutil.rmtree(tmp_path / "figures")
+    assert not results._drawn("rep/figure3.csv", tmp_path / "figures", results.DRAWN).passed
+
+
+def test_a_row_of_table_1_has_the_printed_numbers_and_a_verdict():
+    (target,) = names.find(["Table1:Wine1"])
+    found = results.of(target, RECORDS, Path("unused"), refitted=False)
+    assert found.passed and found.mine["Table1:Wine1"]["as-released"] in VERDICTS
+    printed = {line.what: line.published for line in found.lines}
+    assert printed["cell Wine1 NTLL ep"] == 48.0
+
+
+@pytest.mark.slow
+def test_a_share_is_made_by_snakemake_in_a_folder_of_its_own(reproduce, tmp_path):
+    code, said = reproduce("PEP2", "--share", "0.001", "--sample", "1")
+    jsonschema.validate(said, json.loads(receipt.SCHEMA.read_text(encoding="utf-8")))
+    assert code == 0 and said["jobs_run"] == 1 and said["seeds"]["share"] == 0.001
+    assert list((tmp_path / "pep2" / "fits" / "data" / "fits" / "pep").rglob("*.jsonl.gz"))
+
+
+def test_records_that_are_made_from_nothing_are_not_copied(tmp_path):
+    folder = fits.copied(RECORDS, tmp_path, ["pesc/accuracy.csv", "qp/truth"])
+    assert records.load(ACCURACY, folder).empty and not list((folder / "qp" / "truth").glob("*"))
+    assert len(records.load(REGRET, folder)) == len(records.load(REGRET, RECORDS))
+    assert records.wrong(folder) == []
+
+
+def test_a_preview_says_what_it_is_and_how_its_lines_compare(tmp_path):
+    lines = records.load(REGRET, RECORDS).drop(columns="run").head(5).to_dict("records")
+    lines[0]["observed_gap"] += 0.5
+    records.put(tmp_path, {REGRET: lines})
+    shown = preview.lines(tmp_path, tmp_path)
+    assert shown[0].startswith("A preview") and "4 of 5 committed ones the same" in shown[1]
