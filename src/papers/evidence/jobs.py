@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from papers.evidence import kept, records, runs, store
 from papers.evidence.provenance import closure_hash
+from papers.evidence.study import RUN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -200,6 +201,23 @@ def make(
         store.write_bytes(path, made)
     else:
         store.write_records(path, ({**record, "run": stamp} for record in made))
+
+
+def made_by(path: str) -> str | None:
+    """Hash of the code that a file of a job, or a standard file, says it was made by.
+
+    None if it is not there, cannot be read, or holds something else; a standard file that does not say is of
+    other code.
+    """
+    from papers.data import standard
+    from papers.data.registry import DataError
+
+    try:
+        if path.endswith(".h5"):
+            return str(standard.read_standard(path).provenance.get("source"))
+        return str(store.first_record(path)[RUN]["source"])
+    except (DataError, store.RecordError, KeyError, TypeError):
+        return None
 
 
 def blocks(number: int, size: int) -> list[tuple[int, int]]:

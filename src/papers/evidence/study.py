@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence.store import RecordError
+from papers.evidence.store import RecordError, inflated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,7 +140,7 @@ class Study:
 
         header = [*self.columns, RUN]
         try:
-            text = gzip.decompress(content) if self.file.endswith(".gz") else content
+            text = inflated(content) if self.file.endswith(".gz") else content
             found = text[: text.index(b"\n")].decode().split(",")
             if found not in (header, [name for name in header if name not in self.later]):
                 raise ValueError(f"columns {found} are not {header}")
