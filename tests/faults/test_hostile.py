@@ -283,6 +283,84 @@ def test_a_configuration_with_anything_in_it(valid, name, value):
         assert not valid({**config, grid: {name: value}})
 
 
+FOLDERS = {"name": "x", "results": "r", "tables": "t", "figures": "f"}
+DIGITS = "mnist: {a: {alphas: [0.1, 0.1000000001], m: [4], seeds: 1, steps: 1}}"
+TABLE = (
+    "lookup: {table: {grid: {mu_limit: MU, log10_sigma_limit: 1, step: 1}, rows: 1, labels: [], counts: []},"
+    " study: {points: 10, timed_rows: 1, seeds: 1, protocols: {as-released: [coal]}}}"
+)
+EXCESSIVE = {
+    "pesc: {searches: {repeats: 1000000000}}": "pesc.searches.repeats: 1000000000 is greater",
+    "pesc: {accuracy: {problems: 1000000000000000000}}": "pesc.accuracy.problems: 1000000000000000000 is",
+    "pesc: {searches: {repeats: 2.0}}": "pesc.searches.repeats: 2.0 is not of type 'integer'",
+    TABLE.replace("MU", ".inf"): "mu_limit: inf is not of type 'number'",
+    TABLE.replace("MU", ".nan"): "mu_limit: nan is not of type 'number'",
+    TABLE.replace("MU", "1.0e+300"): "mu_limit: 1e+300 is greater than the maximum",
+    DIGITS: "0.1000000001: files are named by",
+    "qp: " + "[" * 30 + "]" * 30: "nested too deeply",
+    "qp: " + "[" * 600 + "]" * 600: "nested too deeply",
+    "pesc: {accuracy: {problems: 1}, accuracy: {problems: 2}}": "'accuracy' is there twice",
+    "name: y\npesc: {accuracy: {problems: 1}}": "'name' is there twice",
+    "pesc: {accuracy: &a {problems: 1}, searches: {<<: *a}}": "'problems' was unexpected",
+}
+
+
+@pytest.mark.parametrize("text", EXCESSIVE, ids=range(len(EXCESSIVE)))
+def test_a_configuration_that_asks_for_too_much(tmp_path, text):
+    """Refused before anything is listed: no memory, no traceback, no choice between two values."""
+    path = tmp_path / "x.yaml"
+    path.write_text(f"{yaml.safe_dump(FOLDERS)}{text}\n", encoding="utf-8")
+    with pytest.raises(ValueError) as caught:
+        configuration.asked(configuration.read(path))
+    assert EXCESSIVE[text] in str(caught.value) and len(str(caught.value)) < 600
+
+
+def test_more_jobs_than_anybody_needs(monkeypatch):
+    """Refused at the first too many."""
+    config = {**FOLDERS, "mnist": {"a": {"alphas": [0.1, 0.2], "m": [4], "seeds": 100, "steps": 1}}}
+    monkeypatch.setattr(configuration, "MOST_JOBS", 200)
+    assert len(configuration.asked(config).jobs) == 200
+    monkeypatch.setattr(configuration, "MOST_JOBS", 199)
+    with pytest.raises(ValueError, match="more than 199 jobs"):
+        configuration.asked(config)
+
+
+def test_every_number_and_list_of_a_configuration_is_bounded():
+    """Read off the schema, so that a new entry is bounded too."""
+    unbounded = []
+
+    def look(part, where):
+        for key, inside in part.items() if isinstance(part, dict) else enumerate(part):
+            if isinstance(inside, dict | list):
+                look(inside, f"{where}.{key}")
+        if not isinstance(part, dict) or "type" not in part:
+            return
+        if {"integer", "number"} & {part["type"]} if isinstance(part["type"], str) else set(part["type"]):
+            bounds = [
+                any(name in part for name in (n, f"exclusive{n.title()}")) for n in ("minimum", "maximum")
+            ]
+            unbounded.extend([] if all(bounds) else [where])
+        if part["type"] == "array" and not {"maxItems"} & part.keys() and "enum" not in part["items"]:
+            unbounded.append(where)
+
+    look(configuration.read(configuration.SCHEMA), "")
+    assert unbounded == []
+
+
+@pytest.mark.parametrize("folder", ["results", "results/", "Results", "results/."])
+def test_committed_records_are_not_replaced_unless_told_by_name(folder):
+    config = {**FOLDERS, "results": folder, "pesc": {"accuracy": {"problems": 1}}}
+    with pytest.raises(ValueError, match="results has the committed records, and this run would"):
+        configuration.asked(config)
+    with pytest.raises(ValueError, match="committed records"):
+        configuration.asked({**config, "keep_records": False})
+    with pytest.raises(ValueError, match="begin_anew: 'results' was expected"):
+        configuration.asked({**config, "begin_anew": True})
+    assert configuration.asked({**config, "keep_records": True}).jobs
+    assert configuration.asked({**config, "begin_anew": "results"}).jobs
+    assert configuration.asked({**config, "results": "results/preview"}).jobs
+
+
 # --- the registry
 
 

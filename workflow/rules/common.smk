@@ -9,10 +9,10 @@ from functools import cache
 from snakemake.io import IOFile
 
 try:
-    from papers import data, place
+    from papers import data
     from papers.configuration import APART, TARGETS, asked, read
     from papers.data import classification, regression, relaxed
-    from papers.evidence import claims, files
+    from papers.evidence import claims, files, place
     from papers.evidence.jobs import made_by
     from papers.evidence.provenance import closure_hash
     from papers.qp import protocols

@@ -7,7 +7,7 @@ from pathlib import Path
 import papers
 import tilted
 
-READ = "$`\"\\{}"
+READ = '$`"\\{}'
 """Letters of a folder's name that Snakemake or its profiles for clusters read as more than a name."""
 
 
@@ -37,5 +37,7 @@ def unfit(checkout: Path, working: Path, interpreter: str) -> str:
             "clone to a folder without spaces"
         )
     if set(f"{checkout}{working}") & set(READ):
-        return f"Snakemake reads parts of such a folder's name ({working}) as more than a name: clone to another"
+        return (
+            f"Snakemake reads parts of such a folder's name ({working}) as more than a name: clone to another"
+        )
     return ""
