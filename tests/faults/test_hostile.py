@@ -6,6 +6,8 @@ What is refused is refused with an error that a caller can name; what is taken g
 import ast
 import gzip
 import json
+import shutil
+import tracemalloc
 import warnings
 from functools import partial
 
@@ -22,7 +24,7 @@ from papers import configuration, data
 from papers.__main__ import main
 from papers.data import mnist, readers
 from papers.data.registry import VARIANTS, load_registry
-from papers.evidence import runs, store
+from papers.evidence import records, runs, store
 from papers.pep.records import STUDIES as PEP
 from papers.pesc.records import STUDIES as PESC
 from papers.qp import protocols
@@ -509,6 +511,45 @@ def test_standard_files_and_records_with_anything_in_them(tmp_path):
             runs.parse(content, runs.FILE)
 
     check()
+
+
+def test_any_damage_of_any_committed_record_is_named(repository, tmp_path):
+    """Bits flipped, ends cut off, lines gone, another file's content: by every file's name, plain CSV or not."""
+    listed = records.sums(repository / "results")
+    shutil.copy(repository / "results" / records.SUMS, tmp_path)
+    rng, found = np.random.default_rng(0), 0
+    for name in listed:
+        whole, path = (repository / "results" / name).read_bytes(), tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        damaged = [whole[: len(whole) // 2], whole[:-1], b"", whole + b"\n"]
+        for _ in range(6):
+            flipped = bytearray(whole)
+            flipped[rng.integers(len(whole))] ^= 1 << int(rng.integers(8))
+            damaged.append(bytes(flipped))
+        for content in damaged:
+            path.write_bytes(content)
+            with pytest.raises(store.RecordError, match=f"{name}: differs from its check sum"):
+                records.content(tmp_path, name)
+            found += 1
+        path.write_bytes(whole)
+        assert records.content(tmp_path, name) == whole
+    assert found == 10 * len(listed) > 200
+    assert records.wrong(tmp_path) == []
+
+
+def test_a_file_that_inflates_to_anything_is_refused(tmp_path, monkeypatch):
+    """Before it fills the memory."""
+    path = tmp_path / "fits.jsonl.gz"
+    path.write_bytes(gzip.compress(b"{}\n" * 10**6, 1))
+    monkeypatch.setattr(store, "LARGEST", 3 * 10**6)
+    assert len(store.read_records(path)) == 10**6
+    monkeypatch.setattr(store, "LARGEST", 10**5)
+    began = tracemalloc.start()
+    for read in (store.read_records, partial(parsed, VARIANCES)):
+        with pytest.raises(store.RecordError, match="fits.jsonl.gz: .*more than 100000 bytes when inflated"):
+            read(path)
+    assert began is None and tracemalloc.get_traced_memory()[1] < 10**6
+    tracemalloc.stop()
 
 
 COMMITTED = {

@@ -188,6 +188,7 @@ def _fits(
         ("dataset", "alpha", "m", *variants, "split"),
         {**scores, "seconds": 3},
         ("dataset", "alpha", *variants, "outcome", "message"),
+        shares=tuple(name for name in scores if name == "error"),
         order=("dataset", *variants, "m", "alpha", "split"),
         ranks={"alpha": _powers} | {name: places(known) for name, known in listed.items()},
         group=("protocol", "dataset", "alpha"),
@@ -284,7 +285,6 @@ def _digits_rules(frame: pd.DataFrame) -> Wrong:
         (frame["dataset"] != mnist.NAME, "unknown data set"),
         (~frame["alpha"].between(0, 1), "alpha is no power from 0 to 1"),
         *_ends(frame, ("error", "log_likelihood"), (OK, FAILED)),
-        (~frame["error"].isna() & ~frame["error"].between(0, 1), "error is no share"),
         (~frame["step"].between(0, frame["steps"]), "a step beyond the last"),
         (several, "lines of several trainings mixed"),
     )
@@ -303,6 +303,7 @@ DIGITS = Study(
         "seconds": 5,
     },
     ("dataset", "outcome", "message"),
+    shares=("error",),
     gaps=digits.COUNTS,
     order=("m", "alpha", "seed", "step"),
     unit=digits.RUN,

@@ -40,7 +40,6 @@ def _fit_rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
     return (
         (~frame["outcome"].isin((*OUTCOMES, FAILED)), "unknown outcome"),
         (frame["error"].isna() != failed, "scores do not agree with the outcome"),
-        (~frame["error"].isna() & ~frame["error"].between(0, 1), "error is no share"),
     )
 
 
@@ -54,6 +53,7 @@ FITS = Study(
     FIT,
     {"flips": EXACTLY, "epsilon": EXACTLY, **SCORES},
     ("dataset", "method", "outcome", "reason"),
+    shares=("error",),
     order=FIT,
     group=("dataset", "flips", "method"),
     rules=_fit_rules,
@@ -76,6 +76,7 @@ CHOICES = Study(
     TRIED,
     {"flips": EXACTLY, **SCORES},
     ("dataset", "method"),
+    shares=("error",),
     order=TRIED,
     group=("dataset", "flips", "method"),
     again=rerun.again_choices,
