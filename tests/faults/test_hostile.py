@@ -514,7 +514,7 @@ def test_standard_files_and_records_with_anything_in_them(tmp_path):
 
 
 def test_any_damage_of_any_committed_record_is_named(repository, tmp_path):
-    """Bits flipped, ends cut off, lines gone, another file's content: by every file's name, plain CSV or not."""
+    """Bits flipped and ends cut off, plain CSV or not: by the file's name."""
     listed = records.sums(repository / "results")
     shutil.copy(repository / "results" / records.SUMS, tmp_path)
     rng, found = np.random.default_rng(0), 0
@@ -540,16 +540,20 @@ def test_any_damage_of_any_committed_record_is_named(repository, tmp_path):
 def test_a_file_that_inflates_to_anything_is_refused(tmp_path, monkeypatch):
     """Before it fills the memory."""
     path = tmp_path / "fits.jsonl.gz"
-    path.write_bytes(gzip.compress(b"{}\n" * 10**6, 1))
-    monkeypatch.setattr(store, "LARGEST", 3 * 10**6)
-    assert len(store.read_records(path)) == 10**6
-    monkeypatch.setattr(store, "LARGEST", 10**5)
-    began = tracemalloc.start()
-    for read in (store.read_records, partial(parsed, VARIANCES)):
-        with pytest.raises(store.RecordError, match="fits.jsonl.gz: .*more than 100000 bytes when inflated"):
+    path.write_bytes(gzip.compress(b"{}\n" * 10**4))
+    monkeypatch.setattr(store, "LARGEST", 3 * 10**4)
+    assert len(store.read_records(path)) == 10**4
+    large = gzip.compress(bytes(3 * 10**7), 1)
+    path.write_bytes(large)
+    for read in (store.read_records, store.first_record, partial(parsed, VARIANCES)):
+        with pytest.raises(store.RecordError, match="fits.jsonl.gz"):
             read(path)
-    assert began is None and tracemalloc.get_traced_memory()[1] < 10**6
+    tracemalloc.start()
+    with pytest.raises(OSError, match="more than 30000 bytes when inflated"):
+        store.inflated(large)
+    _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
+    assert most < 10**6
 
 
 COMMITTED = {

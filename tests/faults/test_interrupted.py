@@ -127,7 +127,7 @@ def test_fits_of_other_code_are_found_without_snakemakes_notes(done, tools):
 
 @pytest.mark.slow
 def test_lost_notes_alone_and_what_is_deleted_as_told(done, undisturbed, tools):
-    """The same code: nothing is to be done. Other code of fits and of standard files: made again once deleted."""
+    """The same code: nothing is to be done. Other code: what is deleted as told is made again."""
     shutil.rmtree(done.folder / ".snakemake")
     assert "Nothing to be done" in done()
     edit(done)
