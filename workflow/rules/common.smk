@@ -12,8 +12,7 @@ try:
     from papers import data
     from papers.configuration import APART, TARGETS, asked, read
     from papers.data import classification, regression, relaxed
-    from papers.evidence import claims, files, place
-    from papers.evidence.jobs import made_by
+    from papers.evidence import claims, files, jobs, place
     from papers.evidence.provenance import closure_hash
     from papers.qp import protocols
 except ImportError as error:
@@ -122,7 +121,8 @@ def refuse_stale():
         if isinstance(path, str) and path.startswith(STANDARD):
             keys[path] = closure_hash(reader(str(Path(path).parent).removeprefix(STANDARD))[0].__name__)
     unknown = [path for path in keys if not workflow.persistence.metadata(IOFile(path))]
-    stale = [path for path in sorted(unknown) if made_by(path) not in (None, keys[path])]
+    says = {True: data.standard.made_by, False: jobs.made_by}
+    stale = [p for p in sorted(unknown) if says[p.startswith(STANDARD)](p) not in (None, keys[p])]
     if stale:
         said = "Made by other code, and Snakemake's notes of it are lost; delete and run again:"
         sys.exit("\n".join([said, *stale]))

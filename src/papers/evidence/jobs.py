@@ -204,19 +204,10 @@ def make(
 
 
 def made_by(path: str) -> str | None:
-    """Hash of the code that a file of a job, or a standard file, says it was made by.
-
-    None if it is not there, cannot be read, or holds something else; a standard file that does not say is of
-    other code.
-    """
-    from papers.data import standard
-    from papers.data.registry import DataError
-
+    """`Job.key` of the code that a file of records says it was made by; None if it cannot be read."""
     try:
-        if path.endswith(".h5"):
-            return str(standard.read_standard(path).provenance.get("source"))
         return str(store.first_record(path)[RUN]["source"])
-    except (DataError, store.RecordError, KeyError, TypeError):
+    except (store.RecordError, KeyError, TypeError):
         return None
 
 

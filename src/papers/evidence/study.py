@@ -58,7 +58,7 @@ class Study:
     text : tuple of str
         Columns of text. Columns that are of no kind hold whole numbers.
     shares : tuple of str
-        Columns of numbers from 0 to 1, where there is one.
+        Columns, as far as there are such, of numbers from 0 to 1 or none.
     gaps, flags : tuple of str
         Columns of whole numbers that may be empty, and of True and False.
     order : tuple of str
@@ -89,7 +89,7 @@ class Study:
     key: tuple[str, ...]
     digits: Mapping[str, int] = field(default_factory=dict)
     text: tuple[str, ...] = ()
-    shares: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ("error",)
     gaps: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
@@ -204,7 +204,7 @@ class Study:
             if (frame[name] != value).any():
                 others = sorted(set(frame[name]) - {value})
                 raise RecordError(f"{where}: lines of {name} {', '.join(others)} do not belong here")
-        for name in self.shares:
+        for name in set(self.shares) & self.types.keys():
             self._refuse(
                 frame, frame[name].notna() & ~frame[name].between(0, 1), f"{name} is no share", where
             )
