@@ -35,7 +35,7 @@ endif
 endif
 
 .DEFAULT_GOAL := preview
-.PHONY: setup preview paper unlock records tables report verify check plan cluster test-cluster test test-full bench lint format lock clean help
+.PHONY: setup preview paper unlock records tables site report verify check plan cluster test-cluster test test-full bench lint format lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -74,8 +74,12 @@ records: setup ## fold new fits (data/fits) into the committed records (results/
 tables: setup ## every table and figure from the committed records, in a minute or two, without fitting
 	$(BIN)/python -m papers tables --documents
 
-report: setup ## everything committed as one HTML page, report/tilted.html, that opens offline
-	$(BIN)/python -m papers report
+site: setup ## everything committed as pages that open offline: report/index.html (needs npm)
+	@command -v npm >/dev/null || { echo "The site needs Node.js's npm; on Debian or Ubuntu: apt-get install npm"; exit 1; }
+	npm ci --prefix site
+	$(BIN)/python -m papers site
+
+report: site ## the same
 
 check: setup ## compare the committed records with their check sums and runs, in seconds
 	$(BIN)/python -m papers check

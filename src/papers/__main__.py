@@ -9,7 +9,7 @@ tilted datasets
 tilted plan
 tilted records
 tilted tables
-tilted report
+tilted site
 tilted verify --datasets wine13
 tilted check
 """
@@ -70,9 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_records(records)
     records.set_defaults(run=_records)
     _add_tables(commands.add_parser("tables", help="every table and figure from the records"))
-    report = commands.add_parser("report", help="one HTML page of the committed tables, figures and verdicts")
-    report.add_argument("--output", default="report/tilted.html", help="(%(default)s)")
-    report.set_defaults(run=_report)
+    _add_site(commands.add_parser("site", help="findings, claims, tables and figures as a folder of pages"))
     _add_verify(commands.add_parser("verify", help="make a sample of the records again and compare"))
     check = commands.add_parser("check", help="compare the records with their check sums and runs")
     _add_records(check)
@@ -125,6 +123,12 @@ def _add_tables(tables: argparse.ArgumentParser) -> None:
     )
     tables.add_argument("--documents", action="store_true", help="bring README.md and docs/ up to date too")
     tables.set_defaults(run=_tables)
+
+
+def _add_site(site: argparse.ArgumentParser) -> None:
+    site.add_argument("--output", default="report", help="folder, replaced if it is a site (%(default)s)")
+    site.add_argument("--libraries", default="site/node_modules", help="what npm installed (%(default)s)")
+    site.set_defaults(run=_site)
 
 
 def _add_verify(verify: argparse.ArgumentParser) -> None:
@@ -252,10 +256,10 @@ def _tables(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _report(arguments: argparse.Namespace) -> int:
-    from papers.report import whole
+def _site(arguments: argparse.Namespace) -> int:
+    from papers.report import pages
 
-    print(f"Report: {whole.write(arguments.output).resolve()}")
+    print(f"Site: {pages.write(arguments.output, arguments.libraries).resolve()}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Records to every table, figure and the report: the one path of `make paper` and `make tables`.
+"""Records to every table, figure and the audit: the one path of `make paper` and `make tables`.
 
 Nothing but the records and the published numbers enters the artifacts, so the same checkout gives the same
 bytes.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import audit, bayesian, page, style
+from papers.evidence import audit, bayesian, style
 from papers.pep import artifacts as pep
 from papers.pesc import artifacts as pesc
 from papers.qp import artifacts as qp
@@ -18,13 +18,11 @@ from papers.rep import artifacts as rep
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-REPORT = "report.html"
-
 
 def write_all(
     records: str | Path, tables: str | Path, figures: str | Path, published: str | Path
 ) -> list[str]:
-    """Write the tables and figures of all papers that there are records of, the audit and the report.
+    """Write the tables and figures of all papers that there are records of, and the audit.
 
     Parameters
     ----------
@@ -48,17 +46,15 @@ def write_all(
         The folder has no records of the QP paper.
     """
     records, tables, figures, published = map(Path, (records, tables, figures, published))
-    first, front = qp.write(records, tables, figures, published)
-    others = [
+    papers = [
+        qp.write(records, tables, figures, published),
         pep.write(records, tables, figures, published),
         rep.write(records, tables, figures),
         pesc.write(records, tables, figures),
     ]
-    papers = [first, *others]
     chapters = [chapter for paper in papers for chapter in paper.audit]
     audit.write(chapters, tables)
     bayesian.write(chapters, tables)
-    page.write_html(tables / REPORT, front, [part for paper in others for part in paper.report])
     return [line for paper in papers for line in paper.loud]
 
 

@@ -11,13 +11,12 @@ from papers.__main__ import DOCUMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = (*DOCUMENTS, "docs/differences.md")
-IGNORED = "report.html"  # with every figure inside; not committed
 
 
 def files(root, folder):
     """Files of a folder but those that are made anew everywhere and not committed."""
     found = {path.relative_to(root) for path in (root / folder).rglob("*") if path.is_file()}
-    return {str(p) for p in found if "preview" not in p.parts and p.name != IGNORED}
+    return {str(p) for p in found if "preview" not in p.parts}
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,12 @@ import pytest
 
 from papers import configuration, data
 from papers.data import standard
+from papers.data.registry import task_of
 from papers.evidence import jobs, records, store
 from papers.pep.records import DIGITS
 from papers.pesc.records import REGRET
-from papers.qp import steps
+from papers.qp import fits, protocols, steps
+from papers.qp import jobs as jobs_of_qp
 from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS
 from papers.rep.records import BOUNDARY, EXACT, FITS
 
@@ -117,6 +119,58 @@ def test_parameters_are_chosen_by_cross_validation(tmp_path):
 
 
 COAL = {"qp": {"as-released": {"methods": ["ep", "qp"], "rows": {"coal": {"seeds": 2, "block": 1}}}}}
+
+
+WINE = {"qp": {"as-released": {"methods": ["ep", "qp"], "rows": {"wine13": {"seeds": 4, "block": 2}}}}}
+
+
+def test_every_fold_starts_from_its_own_tuning(tmp_path, monkeypatch):
+    """QP of labels from EP's first, seeds 2 and 3, ten folds: each lengthscale says where it is from."""
+    placed(tmp_path, "wine13")
+    starts = tmp_path / "data/fits/qp/as-released/wine13/ep-002-003.jsonl.gz"
+    about = {"protocol": "as-released", "dataset": "wine13"}
+    tuned = [
+        {**about, "method": method, "seed": seed, "fold": fold, "number": second + 10 * seed + fold}
+        for seed in (2, 3)
+        for fold in range(10)
+        for second, method in ((0, "ep-tune"), (100, "ep"))
+    ]
+    store.write_records(starts, tuned[::-1])
+    seen = []
+
+    def noted(dataset, protocol, method, seed, fold, start=None, table=None):
+        seen.append((method, seed, fold, start["number"]))
+        return []
+
+    monkeypatch.setattr(fits, "run_cell", noted)
+    inputs = {"data": str(tmp_path / "data/standard/as-released/wine13.h5"), "start": str(starts)}
+    assert not list(steps.fit("as-released", "wine13", "qp", 2, 3, **inputs, log=tmp_path / "log"))
+    assert seen == [("qp", seed, fold, 10 * seed + fold) for seed in (2, 3) for fold in range(10)]
+
+
+def test_a_job_asks_for_the_data_and_the_start_of_its_protocol():
+    """Also of a derived one, whose difference may be the variant."""
+    rows = {"wine13": {"seeds": 4, "block": 2}}
+    config = {protocol: {"methods": ["ep", "qp"], "rows": rows} for protocol in protocols.names()}
+    asked = configuration.asked({**FOLDERS, "qp": config}).jobs
+    for protocol in ("as-released", "as-described", "corrected"):
+        folder = f"data/fits/qp/{protocol}/wine13"
+        job = asked[f"{folder}/qp-002-003.jsonl.gz"]
+        assert job.files["data"] == f"data/standard/{protocol}/wine13.h5"
+        assert job.files["start"] == f"{folder}/ep-002-003.jsonl.gz"
+    derived = [name for name in protocols.derived() if "+" in name]
+    assert len(derived) > 10
+    variants = set()
+    for name in derived:
+        for dataset in ("wine13", "coal"):
+            try:
+                choices = protocols.block(name, task_of(dataset))
+            except ValueError:  # changes nothing for these
+                continue
+            job = jobs_of_qp._fit(name, dataset, "ep", 0, 0, "")
+            assert job.files["data"] == f"data/standard/{choices['variant']}/{dataset}.h5"
+            variants.add(choices["variant"])
+    assert len(variants) > 1
 
 
 def placed(tmp_path, name, variant="as-released", place=None):

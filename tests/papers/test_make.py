@@ -1,4 +1,4 @@
-"""All papers together: one audit, one report, what is loud, and figures that could not be drawn."""
+"""All papers together: one audit, what is loud, and figures that could not be drawn."""
 
 from pathlib import Path
 
@@ -6,8 +6,7 @@ import pytest
 
 from papers import make
 from papers.evidence.audit import Chapter
-from papers.evidence.page import Front
-from papers.evidence.parts import Part, Written
+from papers.evidence.parts import Written
 from papers.evidence.verdicts import Block, Finding
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "data" / "published"
@@ -16,34 +15,31 @@ PUBLISHED = Path(__file__).resolve().parents[2] / "data" / "published"
 def written(claim, loud):
     block = Block("b", "t", (), float)
     chapter = Chapter(f"{claim} heading", [Finding(claim, "all", (block,))])
-    return Written([chapter], [Part(f"{claim} part", ["A paragraph."])], [loud])
+    return Written([chapter], [loud])
 
 
 @pytest.fixture
 def papers(monkeypatch):
     """Papers that say what they were called with."""
     calls = {}
-    front = Front("Title", "Words.", [], [], [], [], [], [], [], "Standing.", [])
 
     def paper(claim, result):
         return lambda *folders: calls.setdefault(claim, folders) and result
 
-    monkeypatch.setattr(make.qp, "write", paper("QP1", (written("QP1", "one"), front)))
-    for name, claim in (("pep", "PEP1"), ("rep", "REP1"), ("pesc", "PESC1")):
+    for name in ("qp", "pep", "rep", "pesc"):
+        claim = f"{name.upper()}1"
         monkeypatch.setattr(getattr(make, name), "write", paper(claim, written(claim, claim)))
     return calls
 
 
 def test_papers_come_together_in_their_order(papers, tmp_path):
     loud = make.write_all("results", tmp_path / "tables", "figures", PUBLISHED)
-    assert loud == ["one", "PEP1", "REP1", "PESC1"]
+    assert loud == ["QP1", "PEP1", "REP1", "PESC1"]
     folders = (Path("results"), tmp_path / "tables", Path("figures"))
     assert papers["QP1"] == papers["PEP1"] == (*folders, PUBLISHED)
     assert papers["REP1"] == papers["PESC1"] == folders
     names = [line.split(",")[0] for line in (tmp_path / "tables" / "audit.csv").read_text().splitlines()]
     assert names == ["id", "QP1", "PEP1", "REP1", "PESC1"]
-    page = (tmp_path / "tables" / "report.html").read_text()
-    assert "<h1>Title</h1>" in page and "QP1 part" not in page and "PEP1 part" in page
 
 
 def test_what_could_not_be_drawn_says_so(tmp_path):

@@ -94,7 +94,6 @@ def show_results():
         print(text.encode(encoding, "replace").decode(encoding))
         print(f"Tables:  {Path(TABLES).resolve()}")
         print(f"Figures: {Path(FIGURES).resolve()}")
-        print(f"Report:  {Path(TABLES, 'report.html').resolve()}")
 
 
 def reader(variant):

@@ -5,14 +5,14 @@ Nothing is made where there is no record.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.data.classification import PROTOCOLS
 from papers.evidence import records as evidence
 from papers.evidence import standing
-from papers.evidence.parts import FigureFile, Part, Table, Written
+from papers.evidence.parts import Written
 from papers.pep import (
     banana,
     claims,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.evidence.study import Study
-    from papers.pep.published import Printed
 
     Frames = Mapping[Study, pd.DataFrame | None]
 
@@ -68,36 +67,34 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
     """
     frames = {study: evidence.find(study, records) for study in STUDIES}
     if all(frame is None for frame in frames.values()):
-        return Written([], [], [])
+        return Written([], [])
     groups = {s: standing.groups(s, records, frame) for s, frame in frames.items() if frame is not None}
     notes = {study: standing.note(of_study) for study, of_study in groups.items()}
     printed = published.read(published_folder)
     folder = Path(figures_folder, FIGURES)
-    parts = []
     compared: dict[Study, dict[str, pd.DataFrame]] = {study: {} for study in KINDS}
     for study, protocol, lines in _runs(frames):
         fits = compared[study][protocol] = scores.compared(lines, protocol)
         kind, made = KINDS[study][0], standing.note(standing.groups(study, records, lines))
         about, shown = kind.under(protocol), published.about(fits, printed)
-        drawn = figures.write(fits, folder / ("" if protocol == kind.plain else protocol))
+        figures.write(fits, folder / ("" if protocol == kind.plain else protocol))
         section: list[str] = []
         if protocol == kind.plain and study is REGRESSION:
             starts.write(lines, made, tables_folder)
-            section = _toy(frames[TOY], notes.get(TOY, ()), folder, drawn)
+            section = _toy(frames[TOY], notes.get(TOY, ()), folder)
         elif protocol == kind.plain:
-            drawn += _studied(frames, folder)
+            _studied(frames, folder)
         tables.write(fits, shown, tables_folder, made, about, section)
-        parts.append(_part(about, fits, shown, drawn))
     digits = frames[DIGITS]
     if digits is not None:
         digits_results.write(digits, notes[DIGITS], tables_folder)
-        parts.append(digits_results.report(digits, folder))
+        digits_results.draw(digits, folder)
     loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
     claimed = contests.Published(printed, published.read_counts(published_folder))
     chapter = claims.chapter(
         claims.Evidence(compared[REGRESSION], compared[CLASSIFICATION], claimed, frames, notes)
     )
-    return Written([chapter], parts, loud)
+    return Written([chapter], loud)
 
 
 def _runs(frames: Frames) -> Iterator[tuple[Study, str, pd.DataFrame]]:
@@ -112,37 +109,18 @@ def _runs(frames: Frames) -> Iterator[tuple[Study, str, pd.DataFrame]]:
                 yield study, protocol, lines
 
 
-def _toy(frame: pd.DataFrame | None, made: Sequence[str], folder: Path, drawn: list[Path]) -> list[str]:
-    """Section of exact regression, if there is any; its figures join those drawn."""
+def _toy(frame: pd.DataFrame | None, made: Sequence[str], folder: Path) -> list[str]:
+    """Draw exact regression, if there is any; its section."""
     if frame is None:
         return []
-    drawn += toy.draw(frame, folder)
+    toy.draw(frame, folder)
     return toy.section(frame, made)
 
 
-def _studied(frames: Frames, folder: Path) -> list[Path]:
-    """Figures of the studies of classification that were made."""
-    drawn = []
+def _studied(frames: Frames, folder: Path) -> None:
+    """Draw the studies of classification that were made."""
     fits, points, equal = frames[BANANA], frames[MAP], frames[DENSE]
     if fits is not None and points is not None:
-        drawn.append(banana.draw(fits, points, folder))
+        banana.draw(fits, points, folder)
     if equal is not None:
-        drawn.append(dense.draw(equal, folder))
-    return drawn
-
-
-def _part(about: tables.About, fits: pd.DataFrame, printed: Sequence[Printed], drawn: Iterable[Path]) -> Part:
-    """Compared fits in the report."""
-    won, ranked = tables.wins(fits), tables.ranks(fits)
-    shown = []
-    if len(won):
-        heading = "Experiments won on the UCI sets, ours and published"
-        shown.append((heading, tables.published_wins(won, printed)))
-    if len(ranked):
-        shown.append(("Average ranks on the UCI sets", tables.average_ranks(ranked)))
-    return Part(
-        title=about.title,
-        paragraphs=[" ".join(about.introduction.split()), *tables.covered(fits)],
-        tables=[Table(heading, header, cells) for heading, (header, _, cells) in shown],
-        figures=[FigureFile(path, CAPTIONS[path.stem]) for path in sorted(drawn, key=figures.number)],
-    )
+        dense.draw(equal, folder)

@@ -14,7 +14,6 @@ import numpy as np
 
 from papers.evidence import claims, style
 from papers.evidence.grid import counted, grid, items
-from papers.evidence.parts import FigureFile, Part, Table
 from papers.evidence.store import write_text
 from papers.evidence.verdicts import NO, YES, Block, Inference, Line
 from papers.pep import looks, scores
@@ -116,17 +115,6 @@ def write(frame: pd.DataFrame, made: Sequence[str], folder: str | Path) -> None:
     lines += ["## Provenance", "", *made, ""]
     for name, text in zip(NAMES, (csv, "\n".join(lines)), strict=True):
         write_text(Path(folder, name), text)
-
-
-def report(frame: pd.DataFrame, figures: Path) -> Part:
-    """Draw the figures into a folder; the digits in the report."""
-    header, _, rows = cells(frame)
-    return Part(
-        title=TITLE,
-        paragraphs=[" ".join(INTRODUCTION.split()), f"{covered(frame)}."],
-        tables=[Table("Times to few errors, and where the trainings end", header, rows)],
-        figures=[FigureFile(path, CAPTIONS[path.stem]) for path in draw(frame, figures)],
-    )
 
 
 def _line(end: End) -> dict[str, Any]:

@@ -118,8 +118,3 @@ def write(fits: pd.DataFrame, folder: Path) -> list[Path]:
     figures = CLASSIFICATION if is_classification(fits) else REGRESSION
     drawn = (figure.draw(fits, folder / name) for name, figure in figures.items())
     return [path for path in drawn if path]
-
-
-def number(path: Path) -> int:
-    """The paper's number of a figure."""
-    return int(path.stem.removeprefix("figure"))

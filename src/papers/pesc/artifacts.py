@@ -1,11 +1,11 @@
-"""The PESC records to tables, figures, their chapter of the audit and their part of the report."""
+"""The PESC records to tables, figures and their chapter of the audit."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from papers.evidence import records, standing
-from papers.evidence.parts import FigureFile, Part, Table, Written
+from papers.evidence.parts import Written
 from papers.pesc import claims, figures, tables
 from papers.pesc.records import ACCURACY, STUDIES
 
@@ -24,21 +24,10 @@ def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | P
     """
     frames = {study: records.load(study, folder) for study in STUDIES}
     if all(frame.empty for frame in frames.values()):
-        return Written([], [], [])
+        return Written([], [])
     groups = {study: standing.groups(study, folder, frame) for study, frame in frames.items()}
     notes = {study: standing.note(of_study) for study, of_study in groups.items()}
     tables.write(frames, tables_folder, notes)
-    drawn = figures.write(frames, Path(figures_folder, FIGURES))
-    shown = []
-    for study, table in tables.TABLES.items():
-        if len(frames[study]):
-            header, _, rows = table.cells(table.summarise(frames[study]))
-            shown.append(Table(table.heading, header, rows))
-    section = Part(
-        title=tables.TITLE,
-        paragraphs=[" ".join(table.introduction.split()) for table in tables.TABLES.values()],
-        tables=shown,
-        figures=[FigureFile(path, figures.CAPTIONS[path.stem]) for path in drawn],
-    )
+    figures.write(frames, Path(figures_folder, FIGURES))
     loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
-    return Written([claims.chapter(frames[ACCURACY], notes[ACCURACY])], [section], loud)
+    return Written([claims.chapter(frames[ACCURACY], notes[ACCURACY])], loud)

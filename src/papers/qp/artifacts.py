@@ -1,4 +1,4 @@
-"""The records of the QP paper to its tables, figures, chapter of the audit and part of the report."""
+"""The records of the QP paper to its tables, figures and chapter of the audit."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.evidence import records, standing
-from papers.evidence.page import Front
-from papers.evidence.parts import FigureFile, Written
+from papers.evidence.parts import Written
 from papers.evidence.store import write_text
-from papers.evidence.study import RUN
 from papers.qp import (
     claims,
     fidelity,
@@ -38,21 +36,11 @@ PRINTED = "qp_table1.csv"
 """The published Table 1, among the published numbers."""
 
 VARIANCE_FIGURES = {"figure1a": "Classification", "figure1b": "Poisson regression"}
-TITLE = "Quantile propagation: Table 1 and Figure 1"
-INTRODUCTION = """\
-Table 1 and Figure 1 of "Quantile Propagation for Wasserstein-Approximate Gaussian Processes" (Zhang, Walder,
-Bonilla, Rizoiu and Xie, NeurIPS 2020), computed afresh by one engine for all methods, beside the published
-values.
-
-Every number belongs to a named protocol: as-released does what the paper's released code does, as-described
-what its text says, corrected mends leaks and unconverged searches. A deviation is our mean minus the
-published one, in units of the published standard deviation over seeds. Fits that failed or did not converge
-are counted and listed, never dropped."""
 
 
 def write(
     folder: str | Path, tables_folder: str | Path, figures_folder: str | Path, published_folder: str | Path
-) -> tuple[Written, Front]:
+) -> Written:
     """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, ``vb_column.{csv,md}``, ground truth,
     lookup tables and figures.
 
@@ -76,18 +64,16 @@ def write(
     made = {study: records.find(study, folder) for study in (TIMING, LOOKUP_ERRORS, LOOKUP_EFFECT, TRUTH)}
     groups = {study: _groups(study, folder, frame) for study, frame in made.items()}
     notes = {study: standing.note(several) for study, several in groups.items()}
-    drawn = write_figures(summary, records.load(VARIANCES, folder), Path(figures_folder))
+    write_figures(summary, records.load(VARIANCES, folder), Path(figures_folder))
     write_tables(summary, Path(tables_folder))
-    stepped = _write_vb(summary, folder, Path(tables_folder), Path(figures_folder))
-    drawn += [stepped] if stepped else []
+    _write_vb(summary, folder, Path(tables_folder), Path(figures_folder))
     exact, appendix = _write_truth(folder, Path(tables_folder), Path(figures_folder), notes[TRUTH])
-    drawn += [Path(figures_folder, f"{TRUTH_FIGURE}.png")] if appendix else []
     if made[LOOKUP_ERRORS] is not None and made[LOOKUP_EFFECT] is not None:
         _write_lookup(made[LOOKUP_ERRORS], made[LOOKUP_EFFECT], notes, Path(tables_folder))
     evidence = claims.Evidence(_printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT], exact)
     beside = {claim: notes[study] for claim, study in STUDIED.items()}
     loud = standing.loud([*summary.groups, *(group for several in groups.values() for group in several)])
-    return Written([claims.chapter(evidence, beside, appendix)], [], loud), _front(summary, drawn)
+    return Written([claims.chapter(evidence, beside, appendix)], loud)
 
 
 STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT}
@@ -96,23 +82,6 @@ STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT}
 
 def _groups(study: Study, folder: str | Path, frame: pd.DataFrame | None) -> list[standing.Group]:
     return [] if frame is None else standing.groups(study, folder, frame)
-
-
-def _front(summary: Summary, drawn: list[Path]) -> Front:
-    """The paper's part of the report."""
-    return Front(
-        title=TITLE,
-        introduction=INTRODUCTION,
-        sections=tables.sections(summary.table),
-        figures=[FigureFile(path, figures.caption_of(path)) for path in drawn],
-        troubles=table1.trouble_entries(summary.troubled),
-        missing=table1.left_out_entries(summary.left_out),
-        runtimes=list(table1.runtimes(summary.fits).itertuples(index=False)),
-        environments=summary.environments,
-        days=summary.days(summary.fits[RUN]),
-        standing=standing.summary(summary.groups),
-        loud=standing.loud(summary.groups),
-    )
 
 
 def write_tables(summary: Summary, folder: Path) -> None:
@@ -132,23 +101,20 @@ def _printed(fits: pd.DataFrame) -> pd.DataFrame:
     return fits[fits["dataset"].isin(published.ROWS)]
 
 
-def write_figures(summary: Summary, variances: pd.DataFrame, folder: Path) -> list[Path]:
-    """Write the figures of every protocol that has something to draw; the PNG files."""
-    written = []
+def write_figures(summary: Summary, variances: pd.DataFrame, folder: Path) -> None:
+    """Write the figures of every protocol that has something to draw."""
     for protocol, fits in summary.fits.groupby("protocol", sort=False):
         points = variances[variances["protocol"] == protocol]
         for name, datasets in _figure_datasets(points).items():
             title = f"{VARIANCE_FIGURES[name]}, {protocol}"
-            paths = figures.predictive_variances(fits, points, datasets, folder / protocol / name, title)
-            written.append(paths[1])
+            figures.predictive_variances(fits, points, datasets, folder / protocol / name, title)
         if paired_figure.drawable(fits):
             title = f"Paired differences, {protocol}"
-            written.append(paired_figure.paired_differences(fits, folder / protocol / "paired", title)[1])
+            paired_figure.paired_differences(fits, folder / protocol / "paired", title)
         table = summary.table[summary.table["protocol"] == protocol]
         if table[["mean", "published_mean"]].notna().all(axis=1).any():
             title = f"Ours minus published, {protocol}"
-            written.append(figures.figure_table1(table, folder / protocol / "published", title)[1])
-    return written
+            figures.figure_table1(table, folder / protocol / "published", title)
 
 
 def _figure_datasets(points: pd.DataFrame) -> dict[str, list[str]]:
@@ -159,12 +125,12 @@ def _figure_datasets(points: pd.DataFrame) -> dict[str, list[str]]:
     return {name: shown for name, shown in zip(VARIANCE_FIGURES, (rest, counts), strict=True) if shown}
 
 
-def _write_vb(summary: Summary, folder: str | Path, tables_folder: Path, figures_folder: Path) -> Path | None:
+def _write_vb(summary: Summary, folder: str | Path, tables_folder: Path, figures_folder: Path) -> None:
     """Write the VB column step by step; its figure, if there are fits scored as released."""
     import pandas as pd
 
     fits = pd.concat([_printed(summary.fits), records.load(DIFFERENCES, folder)], ignore_index=True)
-    return vb_column.write(fits, summary.printed, tables_folder, figures_folder)
+    vb_column.write(fits, summary.printed, tables_folder, figures_folder)
 
 
 TRUTH_FIGURE = "qp_truth"

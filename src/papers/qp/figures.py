@@ -272,10 +272,3 @@ def _method_handles(methods: Sequence[str]) -> list[Artist]:
         label = f"{PUBLISHED_COLUMNS[printed_as(method)]} ({method}), ± our sd"
         dots.append(Line2D([], [], color=colour, marker=marker, markersize=4, linewidth=0.8, label=label))
     return [*dots, Patch(color=style.LIGHT, label="± published sd")]
-
-
-def caption_of(path: str | Path) -> str:
-    """Caption of a figure file ``<protocol>/<figure>.png``, or of ``qp_truth.png``."""
-    path = Path(path)
-    protocol = "" if path.stem == "qp_truth" else f" Protocol {path.parent.name}."
-    return CAPTIONS[path.stem] + protocol

@@ -255,7 +255,6 @@ TABLES = (
     "audit.md",
     "bayesian.csv",
     "bayesian.md",
-    "report.html",
 )
 VARIANCE_FIGURES = {"figure1a": "classification", "figure1b": "counts"}
 """Figure -> task of the data sets it shows."""

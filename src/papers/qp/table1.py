@@ -225,12 +225,6 @@ def _reason(lines: pd.DataFrame, n: int) -> str:
     return "; ".join(reasons)
 
 
-def runtimes(fits: pd.DataFrame) -> pd.DataFrame:
-    """Processor seconds a fit: protocol, method, n_fits, median, longest, total over all data sets."""
-    by_method = ordered(fits).groupby(["protocol", "method"], sort=False)["seconds"]
-    return by_method.agg(n_fits="size", median="median", longest="max", total="sum").reset_index()
-
-
 def ntll_gaps(fits: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
     """How often, and by how much, QP's NTLL is below EP's.
 

@@ -16,7 +16,7 @@ from papers.evidence.grid import deviation, grid, items, number, seeds_text
 from papers.evidence.store import write_text
 from papers.qp import published
 from papers.qp.lines import OK
-from papers.qp.published import COLUMNS, METRICS, PUBLISHED_COLUMNS, UNITS, method_order, paper_methods
+from papers.qp.published import COLUMNS, METRICS, PUBLISHED_COLUMNS, UNITS, paper_methods
 from papers.qp.table1 import EQUAL, REPORTED, has_asterisk, left_out_entries, trouble_entries
 
 if TYPE_CHECKING:
@@ -223,37 +223,3 @@ def _long_table(table: pd.DataFrame) -> list[str]:
         )
         previous = line.row
     return grid(header, "llrrrrrl", cells)
-
-
-def sections(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Sections of a page, one a (protocol, metric): heading, methods, and a row of cells a data set."""
-    listed = []
-    for (protocol, metric), lines in table.groupby(["protocol", "metric"], sort=False):
-        methods = method_order(list(lines["method"]))
-        cells = {(line.row, line.method): _cell(line) for line in lines.itertuples(index=False)}
-        rows = dict.fromkeys(lines["row"])
-        name, unit = UNITS[metric]
-        listed.append(
-            {
-                "name": f"{name} ({metric})",
-                "unit": unit.split("^"),
-                "protocol": protocol,
-                "methods": methods,
-                "rows": [(row, [cells.get((row, method)) for method in methods]) for row in rows],
-            }
-        )
-    return listed
-
-
-def _cell(line: Any) -> dict[str, Any]:
-    has_published = line.published_mean == line.published_mean
-    return {
-        "ours": number(line.mean, line.sd, line.n_seeds),
-        "published": number(line.published_mean, line.published_sd) if has_published else "",
-        "deviation": deviation(line.deviation_sd),
-        "far": abs(line.deviation_sd) > 1,  # False for NaN
-        "no_spread": bool(line.published_sd == 0),
-        "counts": f"{line.n_converged}/{line.n_attempted}",
-        "seeds": f"{line.n_seeds} seed{'' if line.n_seeds == 1 else 's'}",
-        "partial": line.n_converged < line.n_attempted,
-    }

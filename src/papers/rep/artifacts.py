@@ -1,4 +1,4 @@
-"""The relaxed-EP records to tables, figures, a chapter of the audit and a part of the report."""
+"""The relaxed-EP records to tables, figures and a chapter of the audit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from papers.evidence import records, standing
 from papers.evidence.audit import Chapter
-from papers.evidence.parts import FigureFile, Part, Table, Written
+from papers.evidence.parts import Written
 from papers.evidence.verdicts import finding
 from papers.rep import claims, figures, points_claims, tables
 from papers.rep.records import FITS, POINTS, STUDIES
@@ -47,7 +47,7 @@ def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | P
     """
     frames = {study: records.load(study, folder) for study in STUDIES}
     if all(frame.empty for frame in frames.values()):
-        return Written([], [], [])
+        return Written([], [])
     groups = {study: standing.groups(study, folder, frame) for study, frame in frames.items()}
     provenance = [
         line
@@ -56,15 +56,9 @@ def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | P
         for line in (f"`{study.file}`:", "", *standing.note(of_study), "")
     ]
     tables.write(frames, tables_folder, provenance)
-    drawn = figures.write(frames, Path(figures_folder, FIGURES))
-    section = Part(
-        title=tables.TITLE,
-        paragraphs=[" ".join(tables.INTRODUCTION.split())],
-        tables=[Table("Test errors", tables.HEADER, tables.cells(frames[FITS]))],
-        figures=[FigureFile(path, figures.CAPTIONS[path.stem]) for path in drawn],
-    )
+    figures.write(frames, Path(figures_folder, FIGURES))
     loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
-    return Written([chapter(frames)], [section], loud)
+    return Written([chapter(frames)], loud)
 
 
 def chapter(frames: Mapping[Study, pd.DataFrame]) -> Chapter:

@@ -1,4 +1,4 @@
-"""The four papers as the report shows them: names, documents, figures and the claims a figure belongs to."""
+"""The four papers as the site shows them: names, documents, figures and the claims a figure belongs to."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ class Paper(NamedTuple):
         What of it can be put beside our numbers, in a sentence.
     documents : tuple of str
         Files of the tables' folder, in the order shown.
-    beside : tuple of (str, str)
-        Document and heading of the tables with published numbers, shown first.
     captions : mapping
         Figure -> caption; empty for the QP paper, whose figures are one a protocol.
     """
@@ -40,7 +38,6 @@ class Paper(NamedTuple):
     citation: str
     prints: str
     documents: tuple[str, ...]
-    beside: tuple[tuple[str, str], ...] = ()
     captions: Mapping[str, str] = {}
 
 
@@ -59,9 +56,8 @@ PAPERS = (
         "Power EP with pseudo-points",
         'Bui, Yan and Turner, "A Unifying Framework for Gaussian Process Pseudo-Point Approximations using '
         'Power Expectation Propagation", JMLR 2017',
-        "The paper prints a few shares of experiments won, below beside ours; everything else is a figure, "
-        "for which the claims and the numbers in its text stand. Figures of regressions whose searches "
-        "converged are in figures/pep/converged.",
+        "The paper prints a few shares of experiments won, beside ours in its tables; everything else is a "
+        "figure, for which the claims and the numbers in its text stand.",
         (
             "pep",
             "pep_converged",
@@ -69,11 +65,6 @@ PAPERS = (
             "pep_classification_corrected",
             "pep_mnist",
             "pep_starts",
-        ),
-        (
-            ("pep", "Experiments won, ours and published"),
-            ("pep_classification", "Experiments won, ours and published"),
-            ("pep_classification_corrected", "Experiments won, ours and published"),
         ),
         pep.CAPTIONS,
     ),
@@ -83,7 +74,6 @@ PAPERS = (
         'Qi and Guo, "Message Passing with Relaxed Moment Matching", 2012',
         "The paper prints no numbers, only figures: its claims stand for them.",
         ("rep",),
-        (),
         rep_figures.CAPTIONS,
     ),
     Paper(
@@ -94,35 +84,37 @@ PAPERS = (
         "The supplement derives its EP and prints neither tables nor figures of it: its claims stand for "
         "them.",
         ("pesc",),
-        (),
         pesc_figures.CAPTIONS,
     ),
 )
 
 
-CORRECTED = "corrected"
-"""Protocol, and folder, of the figures that further papers have under a second one."""
+PROTOCOLS = ("corrected", "converged")
+"""Folders of the figures that further papers have under another protocol than their first."""
+
+SHOWS = {
+    "paired": ("QP2", "QP1", "QP3"),
+    "vb_column": ("QP4",),
+    "qp_truth": ("QP10",),
+    "accuracy": ("PESC1", "PESC3"),
+}
+"""Figures of ours that are none of a paper's -> claims whose rows they show."""
 
 Place = tuple[int, str]
 """Number and panel of a figure in a paper."""
 
 
-NAMES = {"published": "Table 1, above", "paired": "Table 1, above"}
-"""What figures of ours show that are none of the paper's."""
-
-
 class Figure(NamedTuple):
-    """A figure's file, caption, what it is called, the claims it belongs to, and whether it comes first."""
+    """A figure's file, caption, the claims it belongs to, and whether it comes first."""
 
     path: Path
     caption: str
-    name: str
     claims: tuple[str, ...]
     first: bool
 
 
 def figures(paper: Paper, folder: str | Path, claims: Mapping[str, Claim]) -> list[Figure]:
-    """The PNG figures of a paper.
+    """The PNG figures of a paper, those that come first before the others.
 
     Parameters
     ----------
@@ -130,39 +122,42 @@ def figures(paper: Paper, folder: str | Path, claims: Mapping[str, Claim]) -> li
     folder : path
         Of all figures.
     claims : mapping
-        By name; where they stand in the paper names figures.
+        By name; where they stand in the paper tells what figures show.
     """
     shown = {name: places(claim.where) for name, claim in claims.items() if claim.paper == paper.key}
     drawn = [(path, caption) for path, caption in _files(paper, Path(folder)) if path.is_file()]
-    return [_figure(paper, path, caption, shown) for path, caption in drawn]
+    return sorted(
+        (_figure(paper, path, caption, shown) for path, caption in drawn), key=lambda f: not f.first
+    )
 
 
 def _files(paper: Paper, folder: Path) -> Iterable[tuple[Path, str]]:
     if paper.captions:
-        for below in (folder / paper.key.lower(), folder / paper.key.lower() / CORRECTED):
+        for protocol in ("", *PROTOCOLS):
+            said = f" Protocol {protocol}." if protocol else ""
             for name in sorted(paper.captions, key=_order):
-                yield below / f"{name}.png", paper.captions[name]
+                yield folder / paper.key.lower() / protocol / f"{name}.png", paper.captions[name] + said
         return
+    yield folder / "qp_truth.png", qp_figures.CAPTIONS["qp_truth"]
     for protocol in protocols.names():
         for name in qp_figures.CAPTIONS:
             path = folder / protocol / f"{name}.png"
             yield path, f"{qp_figures.CAPTIONS[name]} Protocol {protocol}."
-    yield folder / "qp_truth.png", qp_figures.CAPTIONS["qp_truth"]
 
 
 def _figure(paper: Paper, path: Path, caption: str, shown: Mapping[str, set[Place]]) -> Figure:
     number = re.fullmatch(r"figure(\d+)([a-z]?)(_\w+)?", path.stem)
     ours = (int(number[1]), number[2]) if number else (0, "")
     claims = tuple(name for name, places in shown.items() if any(_same(ours, place) for place in places))
-    name = f"figure {number[1]}{number[2]}" if number else NAMES.get(path.stem, "")
-    if path.parent.name == CORRECTED and paper.captions:
-        return Figure(path, f"{caption} Protocol: {CORRECTED}.", name, claims, False)
-    return Figure(path, caption, name, claims, bool(claims) if paper.key == "PEP" else _is_first(paper, path))
+    claims += tuple(name for name in SHOWS.get(path.stem, ()) if name in shown)
+    return Figure(path, caption, claims, _is_first(paper, path))
 
 
 def _is_first(paper: Paper, path: Path) -> bool:
     """Whether it is of no protocol, or of the one that repeats the paper's numbers."""
-    return bool(paper.captions) or path.stem == "qp_truth" or path.parent.name == fidelity.PROTOCOL
+    if paper.captions:
+        return path.parent.name not in PROTOCOLS
+    return path.stem == "qp_truth" or path.parent.name == fidelity.PROTOCOL
 
 
 def _same(ours: Place, theirs: Place) -> bool:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.optimize import OptimizeResult
 from scipy.stats import norm
 
 from tilted.bayesopt import hyperparameters, rules, surrogate
@@ -78,6 +79,59 @@ def test_a_recommendation_is_as_near_to_the_boundary_as_its_confidence_allows(co
     mean, variance = c.predict(place[None])
     assert confident
     assert norm.cdf(mean[0] / np.sqrt(variance[0])) == pytest.approx(confidence, abs=1e-3)
+
+
+def test_slopes_are_one_sided_at_the_walls():
+    """Those of a plane are exact everywhere."""
+    negative = rules._with_slope(lambda X: X @ [1.0, -2.0], *BOX.T)
+    for x in ([0.3, 0.6], [0.0, 1.0], [1.0, 0.0]):
+        value, slope = negative(np.array(x))
+        assert value == pytest.approx(2.0 * x[1] - x[0])
+        np.testing.assert_allclose(slope, [-1.0, 2.0], rtol=1e-9)
+
+
+def test_a_refined_place_that_is_worse_is_left(monkeypatch):
+    def value(X):
+        return -np.sum((X - 0.4) ** 2, axis=1)
+
+    worse = OptimizeResult(x=np.zeros(2), fun=5.0)
+    monkeypatch.setattr(rules, "minimize", lambda *_, **__: worse)
+    place, top = rules.highest(value, BOX, np.random.default_rng(0), 50)
+    tried = np.random.default_rng(0).uniform(0.0, 1.0, (50, 2))
+    assert top == value(tried).max() and value(place[None])[0] == top
+
+
+@pytest.mark.parametrize("decoupled, promise, function", [(False, 4.0, None), (True, 3.0, 1)])
+def test_pesc_promises_what_one_function_or_all_say(decoupled, promise, function, make, monkeypatch):
+    functions, _ = make(4, n=6)
+    promised = []
+
+    def noted(value, box, *rest):
+        promised.extend(value(np.full((2, 1), 0.5)))
+        return np.array([0.5]), 0.0
+
+    monkeypatch.setattr(rules, "entropy_reduction", lambda _, X: np.outer([1.0, 3.0], np.ones(len(X))))
+    monkeypatch.setattr(rules, "highest", noted)
+    settings = rules.Settings(optima=3, candidates=100, decoupled=decoupled)
+    proposal = rules.pesc(functions, np.random.default_rng(0), settings)
+    assert proposal.why["rule"] == "pesc" and proposal.function == function
+    assert promised == [promise, promise]
+
+
+@pytest.mark.parametrize("wrong", ["outside", "higher", "no number"])
+def test_a_search_that_ends_badly_is_not_recommended(wrong, monkeypatch):
+    """f falls to the left, the constraint holds on the right of 0.4: the best random place is kept."""
+    X = np.linspace(0, 1, 12)[:, None]
+    kernel = hyperparameters.SquaredExponential(1.0, (0.5,))
+    f = surrogate.condition(kernel, 1e-4, X, X[:, 0], X)
+    c = surrogate.condition(kernel, 1e-4, X, X[:, 0] - 0.4, X)
+    settings = rules.Settings(candidates=300)
+    place = rules.recommend([f, c], np.random.default_rng(0), settings)[0]
+    assert 0.4 < place[0] < 0.5
+    end = {"outside": 0.1, "higher": 0.9, "no number": np.nan}[wrong]
+    monkeypatch.setattr(rules, "minimize", lambda *_, **__: OptimizeResult(x=np.array([end])))
+    kept, confident = rules.recommend([f, c], np.random.default_rng(0), settings)
+    assert confident and kept[0] == pytest.approx(place[0], abs=0.02)
 
 
 def test_hyperparameters_are_found_again():

@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.special import gammaln
 from scipy.stats import multivariate_normal, norm
 
-from tilted.exact import diagnostics
+from tilted.exact import annealing, diagnostics
 from tilted.exact.annealing import anneal, schedule
 from tilted.exact.chains import Length, sample
 from tilted.exact.moves import Moves, Walkers, iterate, suited
@@ -214,6 +214,19 @@ def test_unmixed_chains_are_flagged():
     both = sample(Reference.build(target), np.random.default_rng(0), length, start=start)
     assert np.all(both.latents.r_hat < 1.05)
     assert_within(both.latents.mean, both.latents.se_mean, 0.0)
+
+
+def test_moves_given_up_are_counted_over_all_blocks(monkeypatch):
+    """One in every call, of which each block of two runs has one a power between 0 and 1."""
+
+    def giving_up(rng, reference, walkers, moves, power=1.0):
+        walkers.stuck += 1
+
+    monkeypatch.setattr(annealing, "iterate", giving_up)
+    target = target_of("probit")
+    reference = Reference.build(target, sites_of(target), 0.5)
+    powers = np.array([0.0, 0.3, 0.6, 1.0])
+    assert anneal(reference, np.random.default_rng(0), powers, runs=5, block=2).stuck == 3 * 2
 
 
 def test_the_seed_decides_everything():

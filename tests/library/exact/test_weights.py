@@ -100,6 +100,22 @@ def test_chunks_do_not_change_the_answer_and_are_told(monkeypatch):
         assert found.log_evidence == pytest.approx(np.log(p.mean()), rel=1e-12)
 
 
+@pytest.mark.parametrize("chunk", [1, 3])
+def test_a_likelier_sample_in_a_later_chunk_rescales_what_was_summed(monkeypatch, chunk):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((12, 2))
+    y = np.sign(X @ [1.0, 2.0])
+    w = np.random.default_rng(2).standard_normal((60, 2))
+    p = np.prod(np.where(y * (w @ X.T) > 0, 0.8, 0.2), axis=1)
+    assert np.argmax(p) >= chunk and p.max() > 10 * p[:chunk].max()
+    monkeypatch.setattr(weights, "CHUNK", chunk)
+    found = weights.importance(X, y, STEP, 60, np.random.default_rng(2))
+    np.testing.assert_allclose(found.mean, p @ w / p.sum(), rtol=1e-10)
+    np.testing.assert_allclose(found.covariance, np.cov(w.T, aweights=p, ddof=0), rtol=1e-9)
+    assert found.effective_size == pytest.approx(p.sum() ** 2 / np.sum(p**2), rel=1e-12)
+    assert found.log_evidence == pytest.approx(np.log(p.mean()), rel=1e-12)
+
+
 def test_likelihoods_that_underflow_keep_their_posterior():
     """Contradicting points: every likelihood is below the smallest number, moments are the prior's."""
     X, y = np.ones((3000, 1)), np.where(np.arange(3000) % 2, 1.0, -1.0)

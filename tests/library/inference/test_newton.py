@@ -200,3 +200,15 @@ def test_sweeps_and_evaluations_do_not_grow(method, wine):
     assert status.sweeps <= 6 * status.evaluations
     cold = maximise(replace(problem, options=Options(newton=False)), SquaredExponential(1.0, 1.0)).status
     assert status.sweeps < cold.sweeps / 2
+
+
+def test_a_step_towards_a_far_target_is_cut_short_in_both_coordinates(toy):
+    """To what a rule always says it leads in one step, but for at most a factor e^4 in a precision."""
+    X, y = toy
+    sites = Sites(np.full(30, 0.5), 0.3 * y)
+    target = Sites(np.where(np.arange(30) < 15, 1.0, 1e6), 2.0 * y)
+    posterior = Dense.build(SquaredExponential().matrix(X))
+    twice = Sites(np.tile(target.tau, 2), np.tile(target.nu, 2))
+    found = newton_sites(posterior, posterior.condition(sites), target, lambda _: twice, 1.0, 1.0)
+    np.testing.assert_allclose(found.tau, np.minimum(target.tau, 0.5 * np.exp(4.0)), rtol=1e-9)
+    np.testing.assert_allclose(found.nu / found.tau, target.nu / target.tau, rtol=1e-6, atol=1e-9)

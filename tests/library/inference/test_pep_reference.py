@@ -119,3 +119,9 @@ def test_the_closed_form_is_theirs(record):
     np.testing.assert_allclose(variance, record["pred_var"], atol=1e-5)
     ours = np.concatenate([gradient.Z.ravel(), gradient.kernel, [gradient.noise]])
     np.testing.assert_allclose(ours, record["gradient"], rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-7, 1.1, np.nan, [0.5, 1e-7]])
+def test_powers_by_which_an_evidence_cannot_be_divided_are_refused(alpha):
+    with pytest.raises(ValueError, match="powers from 1e-06 to 1"):
+        power_rule(alpha)

@@ -1,5 +1,7 @@
 """Relaxed EP: its divergence, the search of relaxations, EP as a limit, fixed points by quadrature."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -412,3 +414,28 @@ def test_sweeps_continue_with_held_relaxations(toy):
     for run in (rep.sweeps, rep.infer):
         with pytest.raises(ValueError, match="searched_sweeps must be a whole number of at least 1"):
             run(prior, STEP, y, relaxation, searched_sweeps=0)
+
+
+def test_the_status_adds_up_both_parts_within_one_budget(toy, monkeypatch):
+    """Sweeps and retries of the searched and of the held part, the smaller damping of both."""
+    X, y = toy
+    prior, infer, parts = Dense.build(SquaredExponential().matrix(X)), engine.infer, []
+    said = iter([{"damping": 0.25, "retries": 2}, {"damping": 0.5, "retries": 5}])
+
+    def watched(posterior, likelihood, y, rule, options, start):
+        found = infer(posterior, likelihood, y, rule, options, start)
+        parts.append((options.max_sweeps, found.status.sweeps))
+        return replace(found, status=replace(found.status, **next(said)))
+
+    monkeypatch.setattr(engine, "infer", watched)
+    options = Options(max_sweeps=7, tolerance=1e-14)
+    found = rep.infer(prior, STEP, y, Relaxation(1.0), options, searched_sweeps=3)
+    assert parts == [(3, 3), (4, 4)] and found.frozen and not found.status.converged
+    assert (found.status.sweeps, found.status.retries, found.status.damping) == (7, 7, 0.25)
+
+
+def test_sweeps_of_the_textbook_have_one_budget(toy):
+    X, y = toy
+    prior = Dense.build(SquaredExponential().matrix(X))
+    found = rep.sweeps(prior, STEP, y, Relaxation(1.0), 5, tolerance=1e-14, searched_sweeps=2)
+    assert len(found.changes) == 5

@@ -122,3 +122,18 @@ def test_search_raises_the_elbo_and_predicts(point):
     assert right.log_evidence >= released.log_evidence - 1e-6 > start
     m, v = right.predict_latent(X)
     assert np.mean((m > 0) == (y > 0)) > 0.7 and np.all(v > 0)
+
+
+def test_evaluations_that_failed_are_told_beside_how_the_search_ended(toy, monkeypatch):
+    bound, calls = vb_joint.elbo_and_gradient, []
+
+    def failing(*arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            raise ArithmeticError("planted")
+        return bound(*arguments)
+
+    monkeypatch.setattr(vb_joint, "elbo_and_gradient", failing)
+    found = vb_joint.fit(*toy, "probit", SquaredExponential(), max_evaluations=10)
+    ending, told = found.status.message.rsplit("; ", 1)
+    assert told == "1 evaluations failed (planted)" and ending.isupper() and len(calls) > 2

@@ -47,6 +47,16 @@ def test_a_cold_search_ends_where_its_evidence_is_stationary(seed):
     assert qp.log_evidence == pytest.approx(found.inference.log_evidence, abs=1e-3)
 
 
+def test_a_search_that_ends_well_on_sites_that_did_not_converge_has_not(toy):
+    """A tolerance that the start meets: only the number of sweeps differs."""
+    search = Search(gradient_tolerance=1e9)
+    for sweeps, converged in ((1, False), (100, True)):
+        problem = Problem(*toy, Probit(), EP, options=Options(max_sweeps=sweeps, newton=False))
+        found = maximise(problem, SquaredExponential(), search)
+        assert found.status.converged is found.inference.status.converged is converged
+        assert "CONVERGENCE" in found.status.message
+
+
 @pytest.mark.parametrize("steps, rounds, climbs", [(1000, 8, 2), (2, 3, 3), (2, 1, 1)])
 def test_a_search_is_repeated_while_that_gains(toy, monkeypatch, steps, rounds, climbs):
     """A whole climb once more, in vain; climbs cut short until the rounds are used up."""

@@ -104,6 +104,45 @@ def test_an_interrupted_training_goes_on_as_if_it_had_not_been(labels):
     np.testing.assert_array_equal(start.precision, 0.0)  # nothing was changed in place
 
 
+def test_every_epoch_and_seed_has_an_order_of_its_own():
+    """Two batches of five and two left over, of twelve rows."""
+
+    def orders(seed):
+        rows = list(minibatch._batches(12, Training(steps=6, batch=5, seed=seed), 0))
+        return [tuple(np.concatenate(rows[i : i + 2])) for i in (0, 2, 4)]
+
+    epochs = orders(0) + orders(1)
+    assert len({*epochs}) == 6 and orders(0) == epochs[:3]
+    assert all(len({*epoch}) == 10 and {*epoch} < {*range(12)} for epoch in epochs)
+
+
+def test_steps_are_those_of_the_published_adam(labels):
+    """Algorithm 1 of [Kingma & Ba 2015], uphill, with beta 0.9 and 0.999 and epsilon 1e-8."""
+    state = begin(problem_of(labels, 1.0), KERNEL, labels[2])
+    place = np.concatenate([np.log(KERNEL.parameters()), labels[2].ravel()])
+    m, v = np.zeros_like(place), np.zeros_like(place)
+    for t, size in enumerate((1.0, -0.3, 20.0), start=1):
+        gradient = size * np.linspace(-1.0, 2.0, len(place))
+        m, v = 0.9 * m + 0.1 * gradient, 0.999 * v + 0.001 * gradient**2
+        place += 0.01 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+        state = minibatch._adam(state, gradient, 0.01)
+    found = np.concatenate([np.log(state.pseudo.kernel.parameters()), state.pseudo.Z.ravel()])
+    np.testing.assert_allclose(found, place, rtol=1e-12)
+    assert state.moved == 3
+
+
+def test_the_share_of_a_step_falls_with_the_steps_taken(labels):
+    """rate / (1 + decay t): from sums of 0 the first move is in proportion to it."""
+    problem = problem_of(labels, 1.0)
+    start, quiet = begin(problem, KERNEL, labels[2]), Training(rate=0.5, decay=0.25, learning_rate=0.0)
+    sums = [
+        minibatch._step(problem, problem.rule, quiet, replace(start, step=t), np.arange(50)).precision
+        for t in (0, 12)
+    ]
+    np.testing.assert_allclose(sums[1], sums[0] / 4.0, rtol=1e-12)
+    assert sums[0].any()
+
+
 def test_a_step_to_an_improper_kernel_is_refused_and_counted(labels):
     problem = problem_of(labels, 1.0)
     wild = Training(steps=5, batch=50, learning_rate=1e5)

@@ -259,11 +259,21 @@ def test_poisson_predictives(values):
 
 
 def test_predicted_count_is_the_mode():
-    m, v = np.array([0.1, 2.0, 3.0]), np.array([0.5, 0.3, 0.2])
-    y = np.arange(60.0)
+    m, v = np.array([0.1, 2.0, 3.0, 2.2, 1.5]), np.array([0.5, 0.3, 0.2, 0.05, 0.4])
+    y, (shape, scale) = np.arange(60.0), gamma_parameters(m, v)
+    assert np.any(scale * (shape - 1) % 1 > 0.6)  # where rounding would say one more
     for mode, mi, vi in zip(PoissonSquare().predicted_count(m, v), m, v, strict=True):
         p = PoissonSquare("negative-binomial").log_predictive(y, np.full(60, mi), np.full(60, vi))
         assert mode == np.argmax(p)
+
+
+@pytest.mark.parametrize("name", ["probit", "logit", "noisy-step"])
+def test_a_label_is_wrong_where_the_other_is_likelier_and_a_tie_is_none(name):
+    """As [Zhang 2020] counts: p(y) < 1/2."""
+    m, v = np.array([-0.7, 0.0, 0.7, -1e-300]), np.full(4, 2.0)
+    likelihood = likelihoods.get(name)
+    assert likelihood.errors(np.ones(4), m, v).tolist() == [1, 0, 0, 1]
+    assert likelihood.errors(-np.ones(4), m, v).tolist() == [0, 0, 1, 0]
 
 
 @given(mu=st.floats(-1e3, 1e3), log_sigma=st.floats(-3, 3), label=st.sampled_from([-1.0, 1.0]))

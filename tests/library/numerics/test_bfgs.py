@@ -232,3 +232,26 @@ def test_a_line_search_gives_the_lowest_it_tried_at_its_limit():
     assert len(seen) == 4 and end.value == min(seen) == -length
     stuck, length = line_search(lambda x: (1.0, -np.ones(1)), at, np.ones(1), 0.5, 100)
     assert length == 0.0 and stuck is at
+
+
+def test_little_has_to_be_expected_in_a_row(monkeypatch):
+    """Twice, then much, then three times: only the last three end the search."""
+    steps = iter([1e-9, 1e-9, 1.0, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9])
+    taken = []
+
+    class Told:
+        updates = 100
+
+        def restart(self, gradient):
+            return np.array([next(steps)])
+
+        update = lambda self, *_: np.array([next(steps)])  # noqa: E731
+
+    def one(objective, at, step, first, limit):
+        taken.append(float(step[0]))
+        return at, 1.0
+
+    monkeypatch.setattr(module, "inverse_hessian", lambda n: Told())
+    monkeypatch.setattr(module, "line_search", one)
+    end = bfgs(lambda x: (1.0, np.ones(1)), np.zeros(1), 100, 1e-6)
+    assert end.success and taken == [1e-9, 1e-9, 1.0, 1e-9, 1e-9]

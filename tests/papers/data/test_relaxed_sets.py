@@ -136,6 +136,16 @@ def test_flips_are_exact_in_both_parts_and_do_not_move_the_split(share):
         assert (c != n).sum() == round(share * len(c)) and set(n) == {-1.0, 1.0}
 
 
+def test_flips_have_numbers_of_their_own_that_stay_what_they_are():
+    """Not those that drew the rows; the flips that committed records were made with."""
+    dataset = made_up("spam")
+    clean, noisy = relaxed.parts(dataset, 7), relaxed.parts(dataset, 7, 0.02)
+    rng = np.random.default_rng([2012, 4601, 7, 1])
+    for c, n in zip(clean[2:], noisy[2:], strict=True):
+        assert np.flatnonzero(c != n).tolist() == sorted(rng.permutation(len(c))[: round(0.02 * len(c))])
+    assert np.flatnonzero(clean[2] != noisy[2]).tolist() == [61, 66, 177, 262, 264, 269]
+
+
 def test_flipping_leaves_the_labels_given_alone():
     y = np.array([1.0, -1.0, 1.0, 1.0])
     np.testing.assert_array_equal(relaxed.flipped(y, 1.0, np.random.default_rng(0)), [-1, 1, -1, -1])

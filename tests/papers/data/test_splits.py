@@ -132,3 +132,12 @@ def test_corrected_folds_cover_every_row_and_keep_duplicates_together(loaded, na
         assert set(part.y_test) == {-1.0, 1.0}
     assert sorted(tested) == list(range(len(dataset.y)))
     assert min(sizes) > 0.5 * len(dataset.y) / 10
+
+
+def test_features_are_standardised_by_the_training_rows_alone():
+    dataset = data.load("wine13")
+    raw = data.split(dataset, "ten-folds", 1, 4, standardise=False)
+    part = data.split(dataset, "ten-folds", 1, 4)
+    centre, scale = raw.X_train.mean(axis=0), raw.X_train.std(axis=0)
+    np.testing.assert_allclose(part.X_train, (raw.X_train - centre) / scale, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(part.X_test, (raw.X_test - centre) / scale, rtol=1e-9, atol=1e-12)

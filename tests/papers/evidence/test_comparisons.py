@@ -1,11 +1,13 @@
 """Statuses of lines of the audit from estimates of their effects."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from papers.evidence import comparisons
 from papers.evidence.statistics import Estimate
-from papers.evidence.verdicts import NO, UNDECIDED, YES
+from papers.evidence.verdicts import NO, UNDECIDED, YES, Inference, Line
 
 M = 1.0
 
@@ -78,3 +80,40 @@ def test_degenerate_intervals_are_refused(values, note):
     assert refused.sample.status == refused.general.status == UNDECIDED and refused.n == len(values)
     assert np.isnan(refused.sample.low) and refused.note == note and refused.effect == np.mean(values)
     assert other.sample.status == YES and other.sample.p_holm == other.sample.p  # a family of one
+
+
+def test_lines_that_an_interval_decides_are_not_of_the_family():
+    """Holm's factors are those of the others alone; ``adjust_intervals`` makes one family of all."""
+    rng = np.random.default_rng(5)
+
+    def draft(judge, shift):
+        units = shift + 0.3 * rng.standard_normal(12)
+        return comparisons.Draft("row", "effect", "nats", units, units, 0.1, judge)
+
+    beside = draft(comparisons.not_lower, 0.05)
+    first, last = draft(comparisons.higher, 0.6), draft(comparisons.similar, 0.02)
+    mixed, alone = comparisons.tested([first, beside, last]), comparisons.tested([first, last])
+    assert [mixed[0], mixed[2]] == alone
+    assert np.isnan(mixed[1].sample.p_holm) and 0 < mixed[1].sample.p < 1
+    every = comparisons.tested([first, beside, last], adjust_intervals=True)
+    assert every[0].sample.p_holm == pytest.approx(1.5 * alone[0].sample.p_holm)  # three lines, not two
+
+
+def test_a_share_and_its_interval_lie_between_0_and_1():
+    units = np.array([0.5, 0.5, 0.4, 0.5, 0.2])
+    for sign in (1, -1):
+        draft = comparisons.Draft(
+            "row", "better", "share", sign * units, sign * units, 0.1, comparisons.higher
+        )
+        (line,) = comparisons.tested([replace(draft, offset=0.5)])
+        (plain,) = comparisons.tested([replace(draft, offset=0.5, unit="nats")])
+        ends = plain.sample.low, plain.sample.high
+        assert min(ends) < 0 or max(ends) > 1
+        assert (line.sample.low, line.sample.high) == (max(ends[0], 0.0), min(ends[1], 1.0))
+
+
+def test_the_worst_of_equal_statuses_is_the_smallest_effect():
+    lines = [Line("row", "x", "nats", effect, sample=Inference(YES)) for effect in (0.2, 0.1, 0.3)]
+    assert comparisons.Group(lines).line().effect == 0.1
+    assert comparisons.Group(lines, every=False).line().effect == 0.3
+    assert comparisons.Group([*lines, replace(lines[0], sample=Inference(NO))]).line().sample.status == NO

@@ -212,3 +212,9 @@ def test_a_stamp_says_where_and_when():
     stamp = runs.stamp({"rule": "ep"})
     assert set(stamp) == set(runs.STAMP) and "numpy" in stamp["environment"] and len(stamp["protocol"]) == 16
     assert stamp["protocol"] != runs.stamp({"rule": "qp"})["protocol"] and runs.stamp()["protocol"] == ""
+
+
+def test_a_difference_that_is_no_number_is_beyond_every_tolerance():
+    found = verify.outcome(SCRATCH, {"a": 0.0, "b": float("nan")}, 1e-6)
+    assert found.passed == DIFFERS and found.note == "b beyond 1e-06"
+    assert verify.outcome(SCRATCH, {"a": 1e-7}, 1e-6).passed == PASSED

@@ -1,4 +1,4 @@
-"""From the record to files: tables, figures, a chapter of the audit, a part of the report."""
+"""From the record to files: tables, figures, a chapter of the audit."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence import audit, claims, parts
+from papers.evidence import audit, claims
 from papers.pep import artifacts, compare, curves, duels, jobs, looks, published, scores, tables, toy
 from papers.pep import claims as judged_by
 from papers.pep.records import REGRESSION, TOY
@@ -60,7 +60,6 @@ def test_every_file_is_written_and_every_figure_has_a_caption(written, frame):
     }
     drawn = {path.stem for path in (folder / "figures" / "pep").glob("*.*")}
     assert drawn == set(OF_REGRESSIONS)
-    assert [figure.path.stem for figure in found.report[0].figures] == OF_REGRESSIONS
     assert set(OF_REGRESSIONS) < set(artifacts.CAPTIONS)
     assert [line.split(": ")[:2] for line in found.loud] == [
         ["NEVER SAMPLED", study.file] for study in (REGRESSION, TOY)
@@ -103,7 +102,6 @@ def test_every_protocol_of_regressions_is_judged_and_drawn(fits, put, tmp_path):
     assert page.startswith("# Power EP for sparse Gaussian-process regression, converged\n")
     assert "UCI: converged; 1 set" in page and "starts" not in " ".join(map(str, tmp_path.rglob("*.md")))
     assert (tmp_path / "figures" / "pep" / "converged" / "figure4.png").is_file()
-    assert [part.title.split(", ")[1] for part in found.report] == ["as-described", "converged"]
 
 
 def test_the_workflow_asks_for_the_tables_of_every_protocol():
@@ -115,7 +113,7 @@ def test_the_workflow_asks_for_the_tables_of_every_protocol():
 
 
 def test_nothing_is_made_without_a_record(tmp_path):
-    assert artifacts.write(tmp_path, tmp_path / "t", tmp_path / "f", DATA) == ([], [], [])
+    assert artifacts.write(tmp_path, tmp_path / "t", tmp_path / "f", DATA) == ([], [])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -160,14 +158,6 @@ def test_what_is_printed():
     assert published.Counted("PEP4", "SMSE", "0.5", "0", 6, 8) in counts
     assert {line.total for line in counts if line.claim == "PEP7"} == {6}
     assert all(line.sets <= line.total for line in counts)
-
-
-def test_another_paper_in_the_report(written):
-    found, folder = written
-    part = found.report[0]
-    assert any("splits 0-3" in text for text in part.paragraphs)
-    assert part.tables[0].rows[0][3] == "67 %"
-    assert isinstance(part, parts.Part) and part.figures[0].caption
 
 
 class TestWhatIsDrawn:

@@ -133,7 +133,7 @@ def written(put, tmp_path_factory):
 
 class TestFiles:
     def test_every_protocol_has_its_tables_and_figures(self, written):
-        found, folder = written
+        _, folder = written
         names = {path.name for path in (folder / "t").iterdir()}
         assert names == {
             name
@@ -144,8 +144,6 @@ class TestFiles:
         assert released == {f"figure{k}" for k in (6, 7, 23, *range(24, 31), 33)}
         corrected = {path.stem for path in (folder / "f" / "pep" / "corrected").glob("*.png")}
         assert corrected == released - {"figure23", "figure33"}
-        assert [part.title.split(", ")[1] for part in found.report] == ["as-released", "corrected"]
-        assert [path.figures[0].path.stem for path in found.report] == ["figure6", "figure6"]
 
     def test_the_page_says_what_was_won_and_what_failed(self, written):
         page = (written[1] / "t" / "pep_classification.md").read_text(encoding="utf-8")

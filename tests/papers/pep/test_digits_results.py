@@ -184,13 +184,11 @@ def test_tables_and_figures(fold, tmp_path):
 
 
 def test_the_digits_join_the_paper(fits, put, fold, tmp_path):
-    """Its chapter of the audit, its folder of figures, the report, and what nobody should overlook."""
+    """Its chapter of the audit, its folder of figures, and what nobody should overlook."""
     fold(*GRID)
     put(tmp_path, REGRESSION, fits(datasets=("yacht",), alphas=("0",)))
     found = artifacts.write(tmp_path, tmp_path / "tables", tmp_path / "figures", PUBLISHED)
-    digits = found.report[-1]
-    assert digits.title == digits_results.TITLE and len(digits.tables[0].rows) == 2
-    assert [figure.path for figure in digits.figures] == [tmp_path / "figures/pep/figure31.png"]
+    assert (tmp_path / "figures/pep/figure31.png").is_file()
     assert all((tmp_path / "tables" / name).is_file() for name in digits_results.NAMES)
     assert [finding.id for finding in found.audit[0].findings][-1] == "PEP11"
     assert any("mnist.csv" in line for line in found.loud)
@@ -199,5 +197,5 @@ def test_the_digits_join_the_paper(fits, put, fold, tmp_path):
 def test_the_digits_alone_have_their_tables(fold, tmp_path):
     fold(*GRID)
     found = artifacts.write(tmp_path, tmp_path / "tables", tmp_path / "figures", PUBLISHED)
-    assert [part.title for part in found.report] == [digits_results.TITLE] and len(found.audit) == 1
+    assert len(found.audit) == 1
     assert {path.name for path in (tmp_path / "tables").iterdir()} == set(digits_results.NAMES)

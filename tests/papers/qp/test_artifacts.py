@@ -54,8 +54,7 @@ def written(folder):
 
 def write(results, folder, published_folder):
     """Tables and figures in a folder; what is loud."""
-    written, _ = artifacts.write(results, folder / "tables", folder / "figures", published_folder)
-    return written
+    return artifacts.write(results, folder / "tables", folder / "figures", published_folder)
 
 
 def test_every_artifact_is_written_and_twice_the_same_bytes(results, published_folder, tmp_path):

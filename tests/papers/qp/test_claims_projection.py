@@ -28,8 +28,8 @@ def test_the_exact_projection_holds(few):
     for protocol in ("as-released", "corrected"):
         (block,) = projection.one_tilted(protocol)
         assert block.verdict == HOLDS and len(block.lines) == 4
-    assert all(line.effect == 0 for line in block.lines)  # what is there is rounding
-    assert min(line.sample.low for line in block.lines) < -0.01
+        assert all(line.effect == 0 for line in block.lines)  # what is there is rounding
+        assert min(line.sample.low for line in block.lines) < -0.01
 
 
 def test_the_papers_table_stands_beside_and_does_not(few):

@@ -102,13 +102,6 @@ def test_protocols_are_never_mixed(line, frame):
     assert list(dict.fromkeys(summary["protocol"])) == ["as-released", "corrected"]
 
 
-def test_runtimes(line, frame):
-    lines = [line(fold=k, seconds=value) for k, value in enumerate([1.0, 2.0, 9.0])]
-    (entry,) = table1.runtimes(frame(lines)).itertuples()
-    assert (entry.protocol, entry.method, entry.n_fits) == ("as-released", "ep", 3)
-    assert (entry.median, entry.longest, entry.total) == (2.0, 9.0, 12.0)
-
-
 # QP against EP
 
 

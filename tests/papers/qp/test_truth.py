@@ -8,6 +8,7 @@ import pytest
 from papers import data
 from papers.qp import fits as qp
 from papers.qp import truth
+from tilted.exact.chains import Moments
 from tilted.kernels import SquaredExponential
 
 SMALL = truth.Effort(chains=32, iterations=400, runs=128, share=0.97)
@@ -70,18 +71,42 @@ def test_truth_and_ep_agree_roughly(case):
     np.testing.assert_allclose(exact["log_density"], ep["log_density"], atol=0.1)
 
 
+@pytest.mark.parametrize("case", ["coal"], indirect=True)
 def test_the_mirrored_mode_of_counts_is_reported(case):
-    dataset, record = case
-    if dataset.name == "coal":
-        mirror = record["truth"]["mirror"]
-        assert mirror["log_odds"] < -20
-        assert mirror["r_hat_both_signs"] > 1.5 and mirror["ended_at_other_sign"] == 16
+    mirror = case[1]["truth"]["mirror"]
+    assert mirror["log_odds"] < -20
+    assert mirror["r_hat_both_signs"] > 1.5 and mirror["ended_at_other_sign"] == 16
 
 
-def test_the_seed_decides_everything(case):
+def test_the_seed_decides_everything_by_streams_that_share_nothing(case, monkeypatch):
+    """Sampler, annealing and the mirrored mode: each has numbers of its own."""
     dataset, record = case
+    streams = []
+
+    def watched(function):
+        def call(reference, rng, *rest, **more):
+            seeds = rng.bit_generator.seed_seq
+            streams.append((seeds.entropy, seeds.spawn_key, function.__name__))
+            return function(reference, rng, *rest, **more)
+
+        return call
+
+    for name in ("sample", "schedule", "anneal"):
+        monkeypatch.setattr(truth, name, watched(getattr(truth, name)))
     again = truth.run(dataset, SMALL, KERNELS[dataset.name])
     assert without_times(again) == without_times(record)
+    expected = [(0, (0,), "sample"), (0, (1,), "schedule"), (0, (1,), "anneal")]
+    if "mirror" in record["truth"]:
+        expected += [(0, (2,), "schedule"), (0, (2,), "anneal"), (0, (2,), "sample")]
+    assert streams == expected
+
+
+def test_quality_is_that_of_the_worst_latent():
+    ones = np.ones(3)
+    worst = truth._moments(
+        Moments(ones, ones, ones, ones, np.array([1.0, 1.4, 1.1]), np.array([9.0, 5.0, 7.0]))
+    )
+    assert (worst["r_hat_max"], worst["bulk_size_min"]) == (1.4, 5.0)
 
 
 def test_by_default_the_hyperparameters_are_those_of_eps_first_tuning():

@@ -76,6 +76,7 @@ def test_the_numbers_of_a_line(records):
     assert qp.excess_se == pytest.approx(2 * np.log(0.9 / 0.8) * 0.01)
     assert qp.ntll_difference == pytest.approx(0.0) and qp.ntll_exact == pytest.approx(0.3)
     assert qp.ntll_se == pytest.approx(0.002)
+    assert qp.effective_size_min == 8e3
     assert np.isnan(qp.evidence_error)
     ep = table[(table.row == "Wine1") & (table.method == "ep") & (table.part == "train")].iloc[0]
     assert ep.evidence_error == pytest.approx(-0.2) and ep.evidence_se == 0.01 and ep.evidence_exact == -5.0
@@ -151,6 +152,19 @@ def test_the_overview_has_means_variances_densities_and_evidence(records):
     assert "| Wine1  | 0.0707 | 0.0354 | 0.4243 | 0.0100 |" in text  # means
     assert "| Wine1  | 300.000 | 2.000 |    -50.000 |     +0.000 |   -150.000 |" in text  # densities
     assert "| Wine1  | -5.000 | 0.010 |     -0.200 |     -0.300 |     -4.000 |" in text  # evidence
+
+
+def test_the_sampler_is_as_good_as_its_worst_latent(records, tmp_path):
+    """Of both parts: the least effective size, the largest R-hat."""
+    for record, size, r_hat in zip(records, (7654.0, 8000.0), (1.002, 1.034), strict=True):
+        test = record["truth"]["test"]
+        record["truth"]["test"] = {**test, "effective_size": [9e3, size], "r_hat_max": r_hat}
+    page = truth.write_markdown(records, truth.summary(records), tmp_path / "qp_truth.md", [])
+    lines = page.read_text(encoding="utf-8").splitlines()
+    heading = next(i for i, line in enumerate(lines) if "Min. size" in line)
+    cells = [[cell.strip() for cell in lines[i].split("|")] for i in (heading, heading + 2, heading + 3)]
+    shown = [dict(zip(cells[0], row, strict=True)) for row in cells[1:]]
+    assert [(row["Min. size"], row["R-hat"]) for row in shown] == [("7,654", "1.002"), ("8,000", "1.034")]
 
 
 def test_the_figure_shows_test_log_densities(records, monkeypatch):

@@ -26,6 +26,13 @@ def test_exactly_a_share_of_the_training_labels_is_flipped_and_nothing_else_chan
         blobs.draw(4, flips=-0.1)
 
 
+def test_flips_have_numbers_of_their_own_that_stay_what_they_are():
+    """Not those that drew the points; the flips that committed records were made with."""
+    clean, noisy = blobs.draw(4, flips=0.0, n_test=10), blobs.draw(4, flips=0.02, n_test=10)
+    flipped = np.flatnonzero(clean[1] != noisy[1]).tolist()
+    assert flipped == [10, 62, 117, 172, 190, 254, 259, 339]
+
+
 def test_seeds_draw_different_sets_and_test_points_are_no_training_points():
     one, again, other = (blobs.draw(seed, n_test=400) for seed in (1, 1, 2))
     for a, b, c in zip(one, again, other, strict=True):

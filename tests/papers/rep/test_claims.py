@@ -127,7 +127,9 @@ def test_each_row_is_judged_by_its_most_favourable_reading():
 
 def test_the_generalising_interval_is_wider():
     line = OF_FITS["REP5"](fits(CELLS["REP5"], lower_for_rep), DESCRIBED)[0].lines[0]
-    assert line.general.high - line.general.low > 2 * (line.sample.high - line.sample.low)
+    wider = (line.general.high - line.general.low) / (line.sample.high - line.sample.low)
+    # [Nadeau & Bengio 2003]: 1 / J + n_test / n_train instead of 1 / J, of 20 splits of 100 and 50 points
+    assert wider == pytest.approx(np.sqrt((1 / 20 + 50 / 100) / (1 / 20)), rel=1e-9)
     made_up = OF_FITS["REP4"](fits(CELLS["REP4"], lower_for_rep), DESCRIBED)[0].lines[0]
     assert made_up.general.low == made_up.sample.low
 

@@ -9,10 +9,13 @@ from scipy.stats import norm
 from papers.rep import blobs, methods
 from papers.rep import boundary as rep_boundary
 from papers.rep import choice as rep_choice
+from papers.rep import exact as rep_exact
 from papers.rep import fits as rep
 from papers.rep import points as rep_points
 from papers.rep.methods import METHODS, Method, Problem
 from tilted.exact import weights as exact
+from tilted.exact.chains import Moments
+from tilted.gaussian import Marginals
 from tilted.inference.ep import EP
 from tilted.inference.pep import power_rule
 from tilted.inference.rep import NORMALISED, Relaxation
@@ -212,3 +215,17 @@ def test_as_many_wrong_labels_in_unequal_folds_are_equal_and_nll_decides():
     assert tried[0]["error"] == pytest.approx(tried[1]["error"], rel=1e-14) == pytest.approx(95 / 400)
     assert rep_choice.chosen(tried)["ep"][0] == 2.0
     assert rep_choice.chosen(tried[::-1])["ep"][0] == 2.0
+
+
+def test_errors_beside_the_exact_posterior_by_hand():
+    """And the worst latent says how good the sample is."""
+    parts = (np.array(x) for x in ([0.0, 1.0], [1.0, 4.0], [0.1, 0.4], [0.1, 0.1], [1.3, 1.0], [9.0, 5.0]))
+    truth = rep_exact.Truth(Moments(*parts), 4, 16)
+    found = rep_exact._errors(
+        Marginals(np.array([3.0, -7.0]), np.array([np.e, 4.0]), np.zeros(2)), truth.latents
+    )
+    assert found["mean_error"] == pytest.approx(np.sqrt((3**2 + 4**2) / 2))
+    assert found["variance_error"] == pytest.approx(np.sqrt(1 / 2)) and found["wrong_sign"] == 1.0
+    quality = rep_exact._quality(truth)
+    assert (quality["r_hat_max"], quality["bulk_size_min"]) == (1.3, 5.0)
+    assert quality["monte_carlo_error"] == pytest.approx(np.sqrt((0.1**2 + 0.2**2) / 2))

@@ -4,7 +4,6 @@ Driven by the DevTools protocol over a pipe (messages end with a zero byte), so 
 needed.
 """
 
-import base64
 import itertools
 import json
 import os
@@ -40,16 +39,24 @@ class Page:
     requests: list[str] = field(default_factory=list)
 
     def ask(self, expression):
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        asked = {"expression": expression, "returnByValue": True, "awaitPromise": True}
+        answer = self.call("Runtime.evaluate", **asked)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
-    def picture(self, path, scroll=0):
-        """Write what the window shows, scrolled down by so many pixels, as a PNG."""
-        self.ask(f"window.scrollTo(0, {scroll})")
-        shot = self.call("Page.captureScreenshot", format="png")
-        Path(path).write_bytes(base64.b64decode(shot["data"]))
-        return Path(path)
+    def press(self, key, text=""):
+        """Press a key as a person would."""
+        code = {"Tab": 9, "Enter": 13, "ArrowDown": 40, "Escape": 27}.get(key, 0)
+        of_key = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        self.call("Input.dispatchKeyEvent", type="keyDown", **of_key, **({"text": text} if text else {}))
+        self.call("Input.dispatchKeyEvent", type="keyUp", **of_key)
+
+    def wait(self, expression):
+        """Until an expression is true."""
+        end = time.monotonic() + LIMIT
+        while not self.ask(f"Boolean({expression})"):
+            assert time.monotonic() < end, f"never true: {expression}"
+            time.sleep(0.05)
 
 
 class Pipe:

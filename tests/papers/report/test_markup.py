@@ -1,4 +1,4 @@
-"""Markdown of the tables as pieces of the report."""
+"""Markdown of the repository as pieces of the site."""
 
 import pytest
 
@@ -6,6 +6,7 @@ from papers.evidence import standing
 from papers.evidence.standing import Group
 from papers.evidence.verdicts import FAILS, VERDICTS
 from papers.report import markup
+from papers.report.markup import Links
 
 TEXT = """\
 # Title
@@ -26,6 +27,12 @@ two (1 of 3 differ).**
 **SAMPLED TOO LITTLE: a.csv: another (3 of 12).**
 """
 
+LINKS = Links({"docs/a.md": "docs/a.html", "tables/b.csv": "tables/b.csv"}, ["QP1", "PEP5"])
+
+
+def html(text, page="claims/QP1.html", source="docs/c.md", deeper=0):
+    return markup.html(text, LINKS, page, source, deeper)
+
 
 def test_sections():
     before, found = markup.sections(TEXT, 2)
@@ -34,25 +41,25 @@ def test_sections():
 
 
 def test_tables_scroll_in_their_own_box():
-    page = markup.html(TEXT)
+    page = html(TEXT)
     assert page.count('<div class="scroll" tabindex="0"><table>') == page.count("</table></div>") == 1
     assert '<td style="text-align:right">1</td>' in page
 
 
 def test_headings_are_lowered():
-    page = markup.html("# A\n\n## B\n\n##### C", 3)
-    assert "<h4>A</h4>" in page and "<h5>B</h5>" in page and "<h6>C</h6>" in page
+    page = html("# A\n\n## B\n\n##### C", deeper=3)
+    assert page.split() == ["<h4", 'id="a">A</h4>', "<h5", 'id="b">B</h5>', "<h6", 'id="c">C</h6>']
 
 
 def test_verdicts_are_marked_and_claims_linked():
     counts = "(3 yes, 0 no, 1 undecided of 4)"
     rows = [f"| PEP{k} | {verdict} {counts} |" for k, verdict in enumerate(VERDICTS)]
-    page = markup.html("\n".join(["| | x |", "| --- | --- |", *rows]))
-    assert '<td><a href="#PEP1">PEP1</a></td>' in page and 'href="#PEP5"' in page
+    page = html("\n".join(["| | x |", "| --- | --- |", *rows]))
+    assert '<td><a href="PEP5.html">PEP5</a></td>' in page and "<td>PEP1</td>" in page
     for verdict in VERDICTS:
         marked = f'<b class="mark {markup.CLASSES[verdict]}">{verdict}</b>'
         assert f'{marked} <span class="soft">{counts}</span></td>' in page
-    assert "mark" not in markup.html("| a |\n| --- |\n| what holds here |\n| undecided |")
+    assert "mark" not in html("| a |\n| --- |\n| what holds here |\n| undecided |")
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
@@ -61,13 +68,32 @@ def test_red_is_for_what_is_contradicted_alone(verdict):
 
 
 def test_html_is_shown_and_not_obeyed():
-    page = markup.html("a <script>x</script> < b\n\n<!-- made -->\nshown")
+    page = html("a <script>x</script> < b\n\n<!-- made -->\nshown")
     assert "<script" not in page and "&lt;script&gt;" in page and "made" not in page and "shown" in page
 
 
-def test_links_to_files_become_text_and_addresses_stay():
-    page = markup.html("[a file](docs/a.md), [a page](https://example.org/)")
-    assert "<span>a file</span>" in page and '<a href="https://example.org/">a page</a>' in page
+def test_links_between_files_lead_to_their_pages_and_others_become_text():
+    page = html("[a](a.md#x), [b](../tables/b.csv), [none](no.md), [here](#x), [out](https://example.org/)")
+    assert '<a href="../docs/a.html#x">a</a>' in page and '<a href="../tables/b.csv">b</a>' in page
+    assert "<span>none</span>" in page and '<a href="#x">here</a>' in page
+    assert '<a href="https://example.org/">out</a>' in page
+
+
+def test_claims_are_linked_but_in_code_headings_and_links():
+    assert html("PEP5 holds, PEP99 not") == '<p><a href="PEP5.html">PEP5</a> holds, PEP99 not</p>\n'
+    for text in ("`PEP5`", "## PEP5", "[see PEP5](a.md)"):
+        assert "PEP5.html" not in html(text)
+
+
+def test_comments_leave_no_gap_and_take_no_space():
+    text = "of <!-- n: x -->3<!-- -->\nrows\n<!-- a line\nalone -->\nend"
+    assert html(text) == "<p>of 3\nrows\nend</p>\n"
+
+
+def test_anchors_are_those_of_forges():
+    used = {}
+    made = [markup.anchor(text, used) for text in ("What `x` *is*: a (b)", "A", "A")]
+    assert made == ["what-x-is-a-b", "a", "a-1"]
 
 
 def test_powers_of_ten():

@@ -1,0 +1,255 @@
+"""What the site says, read from committed files: findings, claims, data sets, methods, documents.
+
+Nothing is computed: verdicts, rows, tables and figures are those of the tables' and figures' folders.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from papers.evidence import claims as printed
+from papers.evidence.audit import UNITS
+from papers.report import markup
+from papers.report.markup import Links, Section
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+COUNTS = ("yes", "no", "undecided", "no_data")
+LACKS = "below what the rule asks for: "
+CONTEST = re.compile(r"(?P<first>[\w-]+) - (?P<second>[\w-]+), (?P<score>.+)")
+SHARE = re.compile(r"(?P<first>α = [\d.]+) over (?P<second>α = [\d.]+)")
+
+
+class Folders(NamedTuple):
+    """Where the committed files are, seen from the root of the repository."""
+
+    root: Path = Path()
+    tables: Path = Path("tables")
+    figures: Path = Path("figures")
+    records: Path = Path("results")
+
+    def text(self, name: str) -> str:
+        """A file of the repository; one of the tables or figures may be elsewhere."""
+        path = self.tables / name.removeprefix("tables/") if name.startswith("tables/") else self.root / name
+        return path.read_text(encoding="utf-8")
+
+
+class Finding(NamedTuple):
+    """A finding of the README: its first words, the rest (both HTML), and where it leads."""
+
+    lead: str
+    rest: str
+    href: str
+
+
+class Verdict(NamedTuple):
+    """A claim under a protocol: verdict, rows that are what, what it lacks, the whole reckoning (HTML)."""
+
+    protocol: str
+    verdict: str
+    counts: dict[str, int]
+    lacks: str
+    full: str
+
+
+class Claim(NamedTuple):
+    """What a paper says and where, what it means that it holds (HTML), verdicts, and the rows behind them."""
+
+    name: str
+    printed: printed.Claim
+    meaning: str
+    verdicts: list[Verdict]
+    rows: list[Row]
+
+
+class Row(NamedTuple):
+    """A line of ``audit_rows.csv`` as it is shown; ``decides`` if its block decides the verdict."""
+
+    claim: str
+    protocol: str
+    block: str
+    row: str
+    quantity: str
+    effect: str
+    interval: str
+    unit: str
+    n: str
+    status: str
+    note: str
+    decides: bool
+    low: float
+    high: float
+
+
+class Method(NamedTuple):
+    """A method, what it is, the names it has in comparisons and records, and pages about it.
+
+    ``names`` are those of its contests, ``fits`` a file of records -> column -> values.
+    """
+
+    title: str
+    what: str
+    names: list[str]
+    fits: dict[str, dict[str, list[str]]]
+    see: list[str] = []
+
+
+@lru_cache(maxsize=1)
+def methods() -> dict[str, Method]:
+    """The methods that have a page."""
+    import yaml
+
+    content = yaml.safe_load(Path(__file__).with_name("methods.yaml").read_text(encoding="utf-8"))
+    return {name: Method(**fields) for name, fields in content.items()}
+
+
+def findings(folders: Folders, links: Links, page: str) -> list[Finding]:
+    """The numbered findings of the README.
+
+    Raises
+    ------
+    ValueError
+        One does not begin with bold words, or leads nowhere.
+    """
+    _, parts = markup.sections(folders.text("README.md"), 2)
+    body = next(part.body for part in parts if part.heading == "What was found")
+    found = []
+    for item in re.split(r"^\d+\. ", body.split("\n<img")[0], flags=re.M)[1:]:
+        shown = markup.html(" ".join(item.split()), links, page, "README.md")
+        begun = re.match(r"<p><strong>(.*?)</strong>(.*)</p>", shown, re.S)
+        href = re.search(r'<a href="([^"]+)"', shown)
+        if not begun or not href:
+            raise ValueError(f"a finding of README.md has no bold beginning or no link: {item[:60]}")
+        lead, rest = re.sub(r"</?a[^>]*>", "", begun[1]).rstrip("."), begun[2].lstrip(" ,:;.")
+        rest = re.sub(r">[\w-]+\.md<", ">more<", f"{rest[:1].upper()}{rest[1:]}")
+        found.append(Finding(lead, rest, href[1]))
+    return found
+
+
+def claims(folders: Folders, links: Links, names: Sequence[str]) -> list[Claim]:
+    """Some claims with their verdicts.
+
+    Raises
+    ------
+    ValueError
+        The audit has no section for a claim.
+    """
+    import pandas as pd
+
+    audit = markup.sections(folders.text("tables/audit.md"), 2)[1]
+    verdicts = pd.read_csv(folders.tables / "audit.csv", dtype=str, keep_default_na=False)
+    every = rows(folders)
+    return [_claim(name, audit, verdicts, every, links) for name in names]
+
+
+def rows(folders: Folders) -> list[Row]:
+    """Every line of ``audit_rows.csv``; the first block of a claim under a protocol decides."""
+    import pandas as pd
+
+    frame = pd.read_csv(folders.tables / "audit_rows.csv", dtype=str, keep_default_na=False)
+    first: dict[tuple[str, str], str] = {}
+    return [
+        _row(line, first.setdefault((line.id, line.protocol), line.block) == line.block)
+        for line in frame.itertuples(index=False)
+    ]
+
+
+def _row(line: Any, decides: bool) -> Row:
+    factor, unit, form = UNITS[line.unit]
+
+    def shown(value: str) -> str:
+        return f"{factor * float(value):{form}}" if value else ""
+
+    interval = f"{shown(line.low)} to {shown(line.high)}" if line.low else ""
+    low, high = (float(value) if value else float("nan") for value in (line.low, line.high))
+    return Row(
+        line.id, line.protocol, line.block, line.row, line.quantity, shown(line.effect), interval,
+        markup.raised(unit), line.n, line.status, markup.raised(line.note), decides, low, high,
+    )  # fmt: skip
+
+
+def _claim(
+    name: str, sections: Sequence[Section], verdicts: pd.DataFrame, every: Sequence[Row], links: Links
+) -> Claim:
+    ours = [s for s in sections if s.heading.startswith(f"{name}: ")]
+    if len(ours) != 1:
+        raise ValueError(f"audit.md has no section '{name}'")
+    page = f"claims/{name}.html"
+    before, parts = markup.sections(ours[0].body, 3)
+    _, *meaning = markup.paragraphs(before)  # the first says where the paper says what
+    bodies = {part.heading.split(", ", 1)[1].rsplit(": ", 1)[0]: part.body for part in parts}
+    mine = verdicts[verdicts["id"] == name]
+    return Claim(
+        name,
+        printed.load()[name],
+        markup.html("\n\n".join(meaning), links, page, "tables/audit.md"),
+        [_verdict(line, bodies[line.protocol], links, page) for line in mine.itertuples(index=False)],
+        [row for row in every if row.claim == name],
+    )
+
+
+def _verdict(line: Any, body: str, links: Links, page: str) -> Verdict:
+    lacks = [part.removeprefix(LACKS) for part in line.note.split("; ") if part.startswith(LACKS)]
+    counts = {name.replace("_", " "): int(getattr(line, name)) for name in COUNTS}
+    full = markup.html(body, links, page, "tables/audit.md", 1)
+    return Verdict(line.protocol, line.verdict, counts, ", ".join(lacks), full)
+
+
+OUTCOMES = ("won", "lost", "open")
+
+
+class Contest(NamedTuple):
+    """A method against another in a row of the audit: who is ahead, if the interval says so."""
+
+    row: Row
+    opponent: str
+    outcome: str
+
+
+def contests(method: Method, every: Sequence[Row]) -> list[Contest]:
+    """Where a method is compared with another: won, lost, or open.
+
+    Differences are of losses, errors or sweeps, so that the lower is ahead, if the interval does not reach
+    zero; of a share of experiments won, if it does not reach one half.
+    """
+    found = []
+    for row in every:
+        difference, share = CONTEST.fullmatch(row.quantity), SHARE.search(row.row)
+        if difference and row.low == row.low:
+            found += _contest(method, row, difference, row.high < 0, row.low > 0)
+        elif share and row.quantity.startswith("experiments won") and "printed share" not in row.block:
+            found += _contest(method, row, share, row.low > 0.5, row.high < 0.5)
+    return found
+
+
+def _contest(method: Method, row: Row, sides: re.Match[str], ahead: bool, behind: bool) -> list[Contest]:
+    first, second = sides["first"], sides["second"]
+    if (first.lower() in method.names) is (second.lower() in method.names):
+        return []
+    if second.lower() in method.names:
+        ahead, behind, second = behind, ahead, first
+    return [Contest(row, second, "won" if ahead else "lost" if behind else "open")]
+
+
+def tally(found: Sequence[Contest]) -> dict[str, dict[str, int]]:
+    """Opponent -> rows won, lost and open, of the blocks that decide a claim."""
+    counted: dict[str, dict[str, int]] = {}
+    for contest in found:
+        if contest.row.decides:
+            of = counted.setdefault(contest.opponent, dict.fromkeys(OUTCOMES, 0))
+            of[contest.outcome] += 1
+    return counted
+
+
+def legends(folders: Folders) -> list[str]:
+    """What stands below each paper's summary of the audit (Markdown)."""
+    _, parts = markup.sections(folders.text("tables/audit.md").split("\n## ")[0], 1)
+    blocks = [markup.paragraphs(part.body) for part in parts]
+    return ["\n\n".join(text for text in texts if not text.startswith("|")) for texts in blocks]

@@ -1,0 +1,259 @@
+"""The whole reproduction as a folder of pages that opens from a file or any web server.
+
+One a claim, paper, data set, method and document; the gallery, the front. No page requests anything from
+elsewhere, and none fetches: search index and records are scripts. Templates, style and script stand beside
+this module; the widgets of tables and search are libraries that npm installed. Equal arguments give equal
+bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import struct
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from papers.evidence import claims as printed
+from papers.evidence import records
+from papers.evidence.store import write_text
+from papers.evidence.verdicts import VERDICTS
+from papers.report import content, fits, markup, rule_times
+from papers.report.content import Claim, Folders
+from papers.report.papers import PAPERS, Figure, figures
+from papers.report.site import Site
+
+if TYPE_CHECKING:
+    from papers.report.papers import Paper
+
+TITLE = "Tilted: four papers on Gaussian-process inference, reproduced"
+TASKS = {"classification": "QP", "counts": "QP", "classification (relaxed EP)": "REP"}
+"""Task of a data set -> its paper; others are of the Power-EP paper, and so are the digits."""
+DIGITS = "mnist"
+LIBRARIES = {
+    "datatables.js": "datatables.net/js/dataTables.min.js",
+    "minisearch.js": "minisearch/dist/umd/index.js",
+}
+"""File of the site -> what npm installs."""
+OWN = ("site.css", "site.js")
+
+
+class Shown(NamedTuple):
+    """A figure on the site: its file there, the file with what it shows, and pixels."""
+
+    figure: Figure
+    paper: str
+    path: str
+    data: str
+    width: int
+    height: int
+
+
+def write(
+    folder: str | Path, libraries: str | Path, folders: Folders | None = None, claims: Sequence[str] = ()
+) -> Path:
+    """Write the site; its first page.
+
+    Parameters
+    ----------
+    folder : path
+        Replaced, if it is a site.
+    libraries : path
+        What npm installed (``node_modules``).
+    folders : Folders, optional
+        Default: those of the repository, seen from its root.
+    claims : sequence of str
+        Those that get a page; default: every one.
+
+    Raises
+    ------
+    FileNotFoundError
+        A library or a table is not there.
+    FileExistsError
+        The folder has something else in it.
+    ValueError
+        The audit has no section for a claim, or a finding of the README leads nowhere.
+    """
+    folder, folders = Path(folder), folders or Folders()
+    _empty(folder, Path(libraries))
+    site = Site(folder, folders, list(claims or printed.load()))
+    for name, source in LIBRARIES.items():
+        shutil.copyfile(Path(libraries, source), folder / "assets" / name)
+    for name in OWN:
+        shutil.copyfile(Path(__file__).with_name(name), folder / "assets" / name)
+    for name, target in site.links.pages.items():
+        if name.startswith(("figures/", "tables/")) and not name.endswith(".md"):
+            kind, _, below = name.partition("/")
+            (folder / target).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(getattr(folders, kind) / below, folder / target)
+    _write(site)
+    known = json.dumps(site.index, ensure_ascii=False)
+    write_text(folder / "assets" / "search.js", f"tiltedPages({known});\n")
+    return folder / "index.html"
+
+
+def _empty(folder: Path, libraries: Path) -> None:
+    missing = ", ".join(name for name in LIBRARIES.values() if not Path(libraries, name).is_file())
+    if missing:
+        raise FileNotFoundError(f"{libraries} lacks {missing}: run `npm ci` in site/, as `make site` does")
+    if folder.exists() and any(folder.iterdir()) and not (folder / "assets" / "site.js").is_file():
+        raise FileExistsError(f"{folder} is not empty and no site: name another folder")
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "assets").mkdir(parents=True)
+
+
+def _write(site: Site) -> None:
+    shown = list(_figures(site))
+    claims = content.claims(site.folders, site.links, site.links.claims)
+    _claims(site, claims, shown)
+    _papers(site, claims, shown)
+    _data(site)
+    _methods(site)
+    site.write("figures.html", "Figures", "Gallery", "figures.html.j2", shown=shown, papers=PAPERS)
+    _documents(site)
+    _front(site, claims, shown)
+
+
+def _figures(site: Site) -> Iterable[Shown]:
+    for paper in PAPERS:
+        for figure in figures(paper, site.folders.figures, printed.load()):
+            path = f"figures/{figure.path.relative_to(site.folders.figures)}"
+            tables = (path.replace(".png", ending) for ending in (".csv", ".csv.gz"))
+            data = next((name for name in tables if name in site.links.pages), "")
+            yield Shown(figure, paper.key, path, data, *_pixels(figure.path))
+
+
+def _pixels(path: Path) -> tuple[int, int]:
+    """Width and height of a PNG file, from its header."""
+    with path.open("rb") as file:
+        width, height = struct.unpack(">II", file.read(24)[16:])
+    return width, height
+
+
+def _claims(site: Site, claims: Sequence[Claim], shown: Sequence[Shown]) -> None:
+    behind = fits.of_claims()
+    for before, claim, after in zip([None, *claims], claims, [*claims[1:], None], strict=False):
+        site.write(
+            f"claims/{claim.name}.html",
+            f"{claim.name}: {claim.printed.title}",
+            "Claim",
+            "claim.html.j2",
+            claim=claim,
+            paper=_paper(claim.printed.paper),
+            figures=[one for one in shown if claim.name in one.figure.claims],
+            behind=site.records.behind(behind.get(claim.name, {})),
+            before=before,
+            after=after,
+        )
+    site.write(
+        "claims/index.html",
+        "All claims",
+        "Claims",
+        "claims.html.j2",
+        claims=claims,
+        protocols=list(dict.fromkeys(v.protocol for claim in claims for v in claim.verdicts)),
+        notes=content.legends(site.folders),
+    )
+
+
+def _papers(site: Site, claims: Sequence[Claim], shown: Sequence[Shown]) -> None:
+    times = rule_times.read(site.folders.records)
+    for paper in PAPERS:
+        site.write(
+            f"papers/{paper.key.lower()}.html",
+            paper.short,
+            "Paper",
+            "paper.html.j2",
+            paper=paper,
+            papers=PAPERS,
+            claims=[claim for claim in claims if claim.printed.paper == paper.key],
+            figures=[one for one in shown if one.paper == paper.key],
+            documents=_titled(site, (f"tables/{name}.md" for name in paper.documents)),
+            times=[line for line in times if line.paper == paper.key],
+            untimed=rule_times.UNTIMED,
+        )
+
+
+def _data(site: Site) -> None:
+    from papers.data import table_of_datasets
+
+    every, of_paper = content.rows(site.folders), fits.files()
+    listed = []
+    for entry in table_of_datasets():
+        name = str(entry["name"])
+        key = "PEP" if name == DIGITS else TASKS.get(str(entry["task"]), "PEP")
+        page, title = f"data/{key.lower()}-{name}.html", f"{key.lower()}:{name}"
+        rows = [row for row in every if row.claim.startswith(key) and row.row.split(",")[0] == entry["row"]]
+        files = [file for file in of_paper[key] if site.records.has(file, "dataset")]
+        behind = site.records.behind({file: {"dataset": [name]} for file in files})
+        about = {"entry": entry, "paper": _paper(key), "rows": rows, "behind": behind}
+        site.write(page, title, "Data set", "dataset.html.j2", **about)
+        listed.append((entry, key, title, page, sum(one.n for one in behind)))
+    site.write("data/index.html", "Data sets", "Data", "datasets.html.j2", listed=listed)
+
+
+def _methods(site: Site) -> None:
+    every = content.rows(site.folders)
+    listed = []
+    for name, method in content.methods().items():
+        found, page = content.contests(method, every), f"methods/{name}.html"
+        counted = content.tally(found)
+        listed.append((method, page, {k: sum(of[k] for of in counted.values()) for k in content.OUTCOMES}))
+        site.write(
+            page,
+            method.title,
+            "Method",
+            "method.html.j2",
+            method=method,
+            tally=counted,
+            contests=found,
+            behind=site.records.behind(method.fits),
+            see=_titled(site, method.see),
+        )
+    site.write("methods/index.html", "Methods", "Methods", "methods.html.j2", listed=listed)
+
+
+def _documents(site: Site) -> None:
+    for name, page in site.links.pages.items():
+        if name.endswith(".md") and page.startswith(("docs/", "tables/")):
+            head, _, body = site.folders.text(name).strip().partition("\n")
+            shown = markup.html(body, site.links, page, name)
+            contents = re.findall(r'<h2 id="([^"]+)">(.*?)</h2>', shown)
+            about = {"body": shown, "contents": contents, "source": name}
+            kind = "Tables" if page.startswith("tables/") else "Document"
+            site.write(page, head.lstrip("# "), kind, "document.html.j2", **about)
+
+
+def _front(site: Site, claims: Sequence[Claim], shown: Sequence[Shown]) -> None:
+    from tilted import __version__
+
+    runs = records.read_runs(site.folders.records).values()
+    texts = [site.folders.text(name) for name in site.links.pages if name.endswith(".md")]
+    site.write(
+        "index.html",
+        TITLE,
+        "Front page",
+        "index.html.j2",
+        findings=content.findings(site.folders, site.links, "index.html"),
+        claims=claims,
+        papers=PAPERS,
+        counted={name: sum(v.verdict == name for c in claims for v in c.verdicts) for name in VERDICTS},
+        picture=next((one for one in shown if one.figure.path.stem == "qp_truth"), None),
+        version=__version__,
+        days=sorted({run.date for run in runs} - {""}),
+        environments=sorted({run.environment for run in runs} - {""}),
+        loud=sorted({line for text in texts for line in markup.loud(text)}),
+    )
+
+
+def _titled(site: Site, names: Iterable[str]) -> list[tuple[str, str]]:
+    """Title and page of those of some documents that are there."""
+    pages = site.links.pages
+    there = [name for name in names if name in pages]
+    return [(site.folders.text(name).split("\n", 1)[0].lstrip("# "), pages[name]) for name in there]
+
+
+def _paper(key: str) -> Paper:
+    return next(paper for paper in PAPERS if paper.key == key)

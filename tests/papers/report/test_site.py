@@ -1,0 +1,250 @@
+"""The site, of all claims and few figures and records: complete, small, and nothing leads nowhere."""
+
+import gzip
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from papers import configuration
+from papers.evidence import claims as printed
+from papers.report import content, fits, pages, papers, rule_times
+from papers.report.content import Folders
+from papers.report.markup import Links
+from papers.report.papers import PAPERS
+
+ROOT = Path(__file__).resolve().parents[3]
+FIGURES = ("qp_truth", "as-released/figure1a", "pep/figure4", "rep/figure4", "pesc/accuracy")
+LARGEST = 3_000_000
+"""Bytes that a page may need before anyone scrolls."""
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory):
+    """Stand-ins of what npm installs."""
+    folder = tmp_path_factory.mktemp("libraries")
+    for name in pages.LIBRARIES.values():
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text("// a library\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The repository's documents and tables, with few figures and every tenth line of few records."""
+    folder = tmp_path_factory.mktemp("repository")
+    for name in FIGURES:
+        for path in (ROOT / "figures").glob(f"{name}.*"):
+            target = folder / "figures" / path.relative_to(ROOT / "figures")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    for file in ("pep/regression.csv.gz", "rep/fits.csv.gz"):
+        (folder / "results" / file).parent.mkdir(parents=True)
+        with gzip.open(ROOT / "results" / file, "rt") as stream:
+            lines = [line for k, line in enumerate(stream) if k % 10 == 0]
+        with gzip.open(folder / "results" / file, "wt") as stream:
+            stream.writelines(lines)
+    for file in ("runs.csv", "SHA256SUMS"):
+        shutil.copyfile(ROOT / "results" / file, folder / "results" / file)
+    return Folders(ROOT, ROOT / "tables", folder / "figures", folder / "results")
+
+
+@pytest.fixture(scope="module")
+def built(libraries, folders, tmp_path_factory):
+    return pages.write(tmp_path_factory.mktemp("site"), libraries, folders).parent
+
+
+def test_no_link_leads_nowhere(built, dangling):
+    assert dangling(built) == []
+
+
+def test_a_dangling_link_is_seen(dangling, tmp_path):
+    (tmp_path / "a.html").write_text('<p id="x"><a href="#x">1</a><a href="a.html#y">2</a><img src="b.png">')
+    assert dangling(tmp_path) == [("a.html", "a.html#y"), ("a.html", "b.png")]
+
+
+def test_every_claim_has_a_page_with_what_it_says_and_what_was_found(built):
+    verdicts = pd.read_csv(ROOT / "tables" / "audit.csv", keep_default_na=False)
+    deciding = [row.claim for row in content.rows(Folders(ROOT, ROOT / "tables")) if row.decides]
+    assert len(printed.load()) == 30
+    for name, claim in printed.load().items():
+        page = (built / "claims" / f"{name}.html").read_text(encoding="utf-8")
+        assert f"tilted reproduce {name}<" in page and claim.wording.split()[-1] in page
+        for line in verdicts[verdicts["id"] == name].itertuples():
+            shown = page.split(f'<span class="protocol">{line.protocol}</span>')[1].split("</li>")[0]
+            assert f">{line.verdict}</b>" in shown and f"{line.yes} yes, {line.no} no" in shown
+            assert ("Too little run" in shown) is ("below what the rule asks for" in line.note)
+        assert page.count("<td>yes</td></tr>") == deciding.count(name)
+
+
+def test_the_front_page_has_ten_findings_that_each_lead_somewhere(built):
+    front = (built / "index.html").read_text(encoding="utf-8")
+    leads = re.findall(r'<li><h3><a href="([^"]+)">(.+?)</a></h3><p>(.+?)</p></li>', front)
+    assert len(leads) == 10 and leads[0][0] == "claims/QP10.html"
+    assert all(":" not in lead[:3] and rest[0] not in ",:;." for _, lead, rest in leads)
+
+
+def test_a_finding_without_a_link_is_refused(folders, tmp_path):
+    (tmp_path / "README.md").write_text("## What was found\n\n1. **It is so**, because.\n")
+    links = Links({}, [])
+    with pytest.raises(ValueError, match="no bold beginning or no link"):
+        content.findings(folders._replace(root=tmp_path), links, "index.html")
+
+
+def test_what_a_page_needs_before_anyone_scrolls_is_small(built):
+    for path in built.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        sources = re.findall(r'<(?:script|link rel="stylesheet"|img)[^>]*(?:src|href)="([^"]*)"[^>]*>', text)
+        assert len(sources) >= 3
+        lazy = set(re.findall(r'<img src="([^"]*)"[^>]*loading="lazy"', text))
+        needed = [path, *(path.parent / source for source in set(sources) - lazy)]
+        assert sum(file.stat().st_size for file in needed) < LARGEST, path
+        assert all('width="' in image for image in re.findall(r"<figure>\s*<a[^>]*><img[^>]*>", text))
+
+
+def test_nothing_is_requested_from_elsewhere_and_nothing_fetched(built):
+    for path in built.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r'<(?:script|img|link|iframe)[^>]*(?:src|href)="(?:https?:)?//', text), path
+    for name in pages.OWN:
+        text = (built / "assets" / name).read_text(encoding="utf-8")
+        assert not re.search(r"fetch\(|XMLHttpRequest|import\(|@import|https?://", text)
+
+
+def test_search_knows_pages_and_sections(built):
+    text = (built / "assets" / "search.js").read_text(encoding="utf-8")
+    known = json.loads(text.removeprefix("tiltedPages(").removesuffix(");\n"))
+    urls = [entry["url"] for entry in known]
+    assert len(urls) == len(set(urls))
+    for url in ("claims/PEP5.html", "data/rep-haberman.html", "methods/ep.html", "docs/theory.html"):
+        assert url in urls
+    assert any(url.startswith("docs/results.html#") for url in urls)
+
+
+def test_the_fits_of_a_page_are_the_records(built, folders):
+    text = (built / "fits" / "pep-regression.js").read_text(encoding="utf-8")
+    name, _, content_ = text.partition("=")
+    columns = {column: (words, values) for column, words, values in json.loads(content_.rstrip(";\n"))}
+    frame = pd.read_csv(folders.records / "pep" / "regression.csv.gz")
+    assert name == 'tiltedFits["pep/regression.csv.gz"]' and "run" not in columns
+    words, codes = columns["dataset"]
+    assert [words[code] for code in codes] == list(frame["dataset"])
+    shown = [float(f"{value:.5g}") if value == value else None for value in frame["smll"]]
+    assert columns["smll"][1] == shown
+    page = (built / "claims" / "PEP5.html").read_text(encoding="utf-8")
+    wanted = fits.of_claims()["PEP5"]["pep/regression.csv.gz"]
+    n = (frame["dataset"].isin(wanted["dataset"]) & frame["start"].isin(wanted["start"])).sum()
+    assert 0 < n < len(frame) and f"</b> {n} lines</button>" in page
+
+
+def test_what_is_said_to_be_behind_claims_exists():
+    assert set(fits.of_claims()) | {"QP7", "QP10"} == set(printed.load())
+    asked = [*fits.of_claims().values(), *(method.fits for method in content.methods().values())]
+    for file, where in (pair for wanted in asked for pair in wanted.items()):
+        header = pd.read_csv(ROOT / "results" / file, nrows=0)
+        assert set(where) <= set(header), file
+
+
+def contest(effect, low, high, **changed):
+    where = ("QP2", "corrected", "b", "Glass", "EP - QP, NTLL")
+    return content.Row(*where, effect, "", "", "9", "yes", "", True, low, high)._replace(**changed)
+
+
+@pytest.mark.parametrize(
+    ("row", "ep", "qp"),
+    [
+        (contest("-1", -2.0, -0.5), "won", "lost"),
+        (contest("1", 0.5, 2.0), "lost", "won"),
+        (contest("0", -1.0, 1.0), "open", "open"),
+    ],
+)
+def test_the_lower_is_ahead_if_the_interval_says_so(row, ep, qp):
+    methods = content.methods()
+    assert [c.outcome for c in content.contests(methods["ep"], [row])] == [ep]
+    assert [c.outcome for c in content.contests(methods["qp"], [row])] == [qp]
+    assert content.contests(methods["vb"], [row]) == []
+
+
+def test_a_share_is_won_beyond_one_half():
+    compared = {"row": "α = 0.5 over α = 0", "quantity": "experiments won, SMSE"}
+    row = contest("0.6", 0.55, 0.7, **compared)
+    (found,) = content.contests(content.methods()["power-ep"], [row])
+    assert (found.opponent, found.outcome) == ("α = 0", "won")
+    assert content.contests(content.methods()["vfe"], [row])[0].outcome == "lost"
+    assert content.tally([found, found._replace(row=row._replace(decides=False))]) == {
+        "α = 0": {"won": 1, "lost": 0, "open": 0}
+    }
+
+
+def test_a_folder_with_something_else_is_left_alone(libraries, folders, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match="no site"):
+        pages.write(tmp_path, libraries, folders)
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+def test_without_the_libraries_it_says_how_to_get_them(folders, tmp_path):
+    with pytest.raises(FileNotFoundError, match="npm ci"):
+        pages.write(tmp_path / "site", tmp_path / "none", folders)
+
+
+def test_the_lock_names_versions_and_hashes_and_no_host():
+    text = (ROOT / "site" / "package-lock.json").read_text(encoding="utf-8")
+    assert "://" not in text and "resolved" not in text
+    wanted = json.loads((ROOT / "site" / "package.json").read_text(encoding="utf-8"))
+    locked = json.loads(text)["packages"]
+    assert all(entry["integrity"].startswith("sha512-") for name, entry in locked.items() if name)
+    for name, version in (wanted["dependencies"] | wanted["devDependencies"]).items():
+        assert locked[f"node_modules/{name}"]["version"] == version
+
+
+def test_a_figure_has_the_claims_that_its_paper_makes_with_it():
+    claim = printed.load()["REP3"]._replace
+    lines = {
+        "REP3": claim(paper="REP", where="section 6.2 and figures 2-4"),
+        "REP4": claim(paper="REP", where="figure 4c"),
+        "PEP3": claim(paper="PEP", where="figure 4"),
+    }
+    found = {f.path.stem: f.claims for f in papers.figures(PAPERS[2], ROOT / "figures", lines)}
+    assert found["figure4"] == ("REP3", "REP4") and found["figure2"] == ("REP3",) and found["figure5"] == ()
+
+
+def test_every_figure_is_in_the_gallery_of_its_paper():
+    drawn = {p for p in (ROOT / "figures").rglob("*.png") if "preview" not in p.parts}
+    listed = [f.path for paper in PAPERS for f in papers.figures(paper, ROOT / "figures", printed.load())]
+    assert len(listed) == len(set(listed)) and set(listed) == drawn and len(drawn) > 40
+
+
+@pytest.mark.parametrize(
+    ("where", "places"),
+    [
+        ("section 6.1", set()),
+        ("Figure 1b and section 6.2", {(1, "b")}),
+        ("appendix I.4 and figures 31 and 32", {(31, ""), (32, "")}),
+        ("sections 6.2 and figures 2-4, 7b", {(2, ""), (3, ""), (4, ""), (7, "b")}),
+    ],
+)
+def test_figures_named_by_a_claim(where, places):
+    assert papers.places(where) == places
+
+
+def test_times_are_of_rules_that_exist():
+    asked = configuration.asked(configuration.read(ROOT / "config" / "paper.yaml"))
+    rules = {job.kind for job in asked.jobs.values()}
+    times = rule_times.read(ROOT / "results")
+    assert {line.paper for line in times} == {"QP", "PEP", "REP"}
+    for line in times:
+        assert line.rule in rules
+        assert line.fits > 0 and 0 <= line.median <= line.longest <= line.total
+
+
+def test_seconds_that_are_counted_on_count_once(tmp_path):
+    (tmp_path / "pep").mkdir()
+    lines = ["alpha,m,seed,seconds", "0,100,0,1", "0,100,0,5", "0,100,1,7", "1,100,0,2"]
+    (tmp_path / "pep" / "mnist.csv").write_text("\n".join(lines))
+    first, second = rule_times.read(tmp_path)
+    assert (first.method, first.fits, first.median, first.total) == ("α = 0, M = 100", 2, 6.0, 12.0)
+    assert (second.method, second.fits, second.total) == ("α = 1, M = 100", 1, 2.0)
