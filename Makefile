@@ -18,8 +18,24 @@ export MKL_NUM_THREADS := 1
 # The tools of this environment come first, also for snakemake's own calls of python.
 export PATH := $(abspath $(BIN)):$(PATH)
 
+# Snakemake keeps a cache below HOME, or here where nothing can be kept there.
+ifneq ($(shell mkdir -p "$$HOME/.cache" 2>/dev/null && test -w "$$HOME/.cache" && echo kept),kept)
+export XDG_CACHE_HOME := $(abspath $(VENV))/cache
+export MPLCONFIGDIR := $(XDG_CACHE_HOME)/matplotlib
+endif
+
+# A copied or moved environment runs the code of the checkout that it was made in: it is made again.
+MADE_IN := $(shell sed -n 's/^command = .* -m venv \(--[^ ]* \)*//p' $(VENV)/pyvenv.cfg 2>/dev/null)
+ifneq ($(MADE_IN),)
+ifneq ($(realpath $(MADE_IN)),$(realpath $(VENV)))
+$(info $(VENV) was made as $(MADE_IN): it is made again)
+.PHONY: $(STAMP)
+CLEAR := --clear
+endif
+endif
+
 .DEFAULT_GOAL := preview
-.PHONY: setup preview paper records tables site report verify check plan cluster test-cluster test test-full bench lint format lock clean help
+.PHONY: setup preview paper unlock records tables site report verify check plan cluster test-cluster test test-full bench lint format lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,7 +52,7 @@ $(STAMP): requirements.lock pyproject.toml src/papers/pyproject.toml
 	@case "$(CURDIR)" in *" "*) \
 	  echo "Snakemake cannot run scripts from a path with a space: clone to another folder"; exit 1;; esac
 	@rm -f "$@"
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(CLEAR) $(VENV)
 	@sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock > $(VENV)/backend.lock
 	$(PIP) --require-hashes -r $(VENV)/backend.lock
 	$(PIP) --require-hashes --no-build-isolation -r requirements.lock
@@ -48,6 +64,9 @@ preview: setup ## four rows of Table 1, without network
 
 paper: setup ## all rows, all protocols (many core-hours, restartable)
 	$(BIN)/python -m snakemake --cores $(CORES) --configfile config/paper.yaml
+
+unlock: setup ## after a run that was killed (power, kill -9): let the next one begin
+	$(BIN)/python -m snakemake --cores 1 --unlock
 
 records: setup ## fold new fits (data/fits) into the committed records (results/)
 	$(BIN)/python -m papers records

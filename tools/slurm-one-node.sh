@@ -7,10 +7,10 @@
 #   slurm-one-node.sh run CMD...         start; CMD; stop (also on failure); CMD's exit status
 set -euo pipefail
 unset SLURM_CONF                # a cluster's own, which scancel would ask
-BASE=${SLURM_TEST_BASE:-${TMPDIR:-/tmp}/slurm-one-node}
+BASE=${SLURM_TEST_BASE:-${TMPDIR:-/tmp}/slurm-one-node-$(id -un)}
 CONF=/etc/slurm/slurm.conf      # must be the default path: the jobstep plugin
                                 # strips SLURM_CONF from the nested srun's environment
-MARK="# made by slurm-one-node.sh"
+MARK="# made by slurm-one-node.sh in $BASE"    # one at a time on a host: they share CONF and ports
 export PATH=$PATH:/usr/sbin:/sbin
 
 # What was not here before is written down, for `remove`. RUNLEVEL keeps Debian from starting services.
@@ -39,9 +39,10 @@ conf() {
     local host cpus mem
     host=$(hostname -s); cpus=$(getconf _NPROCESSORS_ONLN)
     mem=$(awk '/MemTotal/{print int($2/1024*0.9)}' /proc/meminfo)
-    if [ -e "$CONF" ] && ! grep -q "^$MARK" "$CONF"; then
-        echo "refusing to overwrite $CONF, which this script did not make" >&2; exit 3
+    if [ -e "$CONF" ] && ! grep -qxF "$MARK" "$CONF"; then
+        echo "refusing to overwrite $CONF, which this script did not make in $BASE" >&2; exit 3
     fi
+    if running; then echo "already started in $BASE" >&2; exit 3; fi
     mkdir -p "${CONF%/*}" "$BASE"/{state,spool,log,run,munge}
     chmod 700 "$BASE/munge"
     cat > "$CONF" <<E
@@ -89,6 +90,7 @@ E
 
 start() {
     conf
+    BEGUN=yes
     if [ ! -s "$BASE/munge/munge.key" ]; then
         (umask 077; dd if=/dev/urandom of="$BASE/munge/munge.key" bs=1 count=1024 status=none)
     fi
@@ -118,13 +120,19 @@ end_pid() {     # FILE: end the process in it, by id, TERM then KILL
     rm -f "$1"
 }
 
+# Whether the controller that start began in this BASE lives.
+running() {
+    [ -s "$BASE/run/ctld.childpid" ] && kill -0 "$(cat "$BASE/run/ctld.childpid")" 2>/dev/null
+}
+
 # Whether start began here: its configuration, and a process of this BASE.
 started() {
-    grep -q "^$MARK" "$CONF" 2>/dev/null && [ -n "$(find "$BASE/run" -name '*pid' 2>/dev/null)" ]
+    grep -qxF "$MARK" "$CONF" 2>/dev/null && [ -n "$(find "$BASE/run" -name '*pid' 2>/dev/null)" ]
 }
 
 stop() {
     if ! started; then echo "nothing was started here" >&2; return 0; fi
+    # whose jobs: those of our controller, which CONF names
     scancel -u "$(id -un)" 2>/dev/null || true
     for _ in $(seq 50); do [ -z "$(squeue -h -t R,CG,PD 2>/dev/null)" ] && break; sleep 0.2; done
     end_pid "$BASE/run/slurmd.childpid"
@@ -139,6 +147,6 @@ case ${1:-} in
     start) start ;;
     stop) stop ;;
     remove) remove ;;
-    run) shift; trap stop EXIT; start; "$@" ;;
+    run) shift; BEGUN=no; trap 'if [ $BEGUN = yes ]; then stop; fi' EXIT; start; "$@" ;;
     *) sed -n 2,8p "$0"; exit 2 ;;
 esac

@@ -6,6 +6,8 @@ The Snakefile, the plan and the tests read the same lists; nothing here knows of
 from __future__ import annotations
 
 import itertools
+import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +29,12 @@ if TYPE_CHECKING:
 
 SCHEMA = CHECKOUT / "workflow" / "schemas" / "config.schema.yaml"
 PAPERS = (qp, pep, rep, pesc)
-MOST = 100_000
-"""Values and characters that a configuration may hold."""
+MOST, DEEPEST, MOST_JOBS = 100_000, 20, 20_000
+"""Values and characters that a configuration may hold, how deeply nested, and jobs of a paper."""
+
+TOO_DEEP = "nested too deeply"
+COMMITTED = Path("results")
+"""Folder of the committed records."""
 
 TARGETS = {
     "pep": ("regression_records", "toy_record", "classification_records"),
@@ -87,7 +93,9 @@ def asked(config: Config) -> Asked:
     check(config)
     jobs: dict[str, Job] = {}
     for paper in PAPERS:
-        wanted = paper.jobs(config)
+        wanted = list(itertools.islice(paper.jobs(config), MOST_JOBS + 1))
+        if len(wanted) > MOST_JOBS:
+            raise ValueError(f"more than {MOST_JOBS} jobs")
         for job in itertools.chain(wanted, *(job.chain() for job in wanted)):
             jobs.setdefault(job.path, job)
     names = {job.record for job in jobs.values()}
@@ -113,24 +121,38 @@ def read(path: str | Path) -> Config:
     Raises
     ------
     ValueError
-        It is no YAML.
+        It is no YAML, a mapping says two things of one key, or it is nested too deeply.
     """
     import yaml
 
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+            for key, times in keys.items():
+                if times > 1:
+                    raise ValueError(f"'{key}' is there twice below line {node.start_mark.line + 1}")
+            return super().construct_mapping(node, deep)
+
     try:
-        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        return Loader(Path(path).read_text(encoding="utf-8")).get_single_data()
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no YAML: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path}: {TOO_DEEP}") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {_shortened(str(error))}") from None
 
 
 def check(config: Config) -> None:
     """Refuse (ValueError) what is no configuration, with the place and what is known there."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
+    from jsonschema.validators import extend
 
-    if _is_large(config):
-        raise ValueError(f"more than {MOST} values and characters, aliases written out")
-    error = best_match(Draft202012Validator(read(SCHEMA)).iter_errors(config))
+    _refuse_excess(config)
+    known = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_whole, "number": _is_finite})
+    validator = extend(Draft202012Validator, type_checker=known)(read(SCHEMA))
+    error = best_match(validator.iter_errors(config))
     if error is not None:
         place = _shortened(".".join(map(str, error.absolute_path))) or "top level"
         raise ValueError(f"{place}: {_what(error)}")
@@ -138,20 +160,39 @@ def check(config: Config) -> None:
     for (one, first), (other, second) in itertools.permutations(folders.items(), 2):
         if first == second or first in second.parents:
             raise ValueError(f"{one} and {other} need folders of their own, neither in the other")
+    if folders["results"] == COMMITTED and not config.get("keep_records") and "begin_anew" not in config:
+        raise ValueError(
+            f"results: {COMMITTED} has the committed records, and this run would replace them; "
+            f"another folder, keep_records: true, or begin_anew: {COMMITTED}"
+        )
 
 
-def _is_large(config: Config) -> bool:
-    """Whether it holds more than anybody needs: with aliases a short file may stand for any amount."""
-    waiting: list[Any] = [config]
+def _is_whole(checker: object, value: object) -> bool:
+    """Not 2.0: it counts nothing."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_finite(checker: object, value: object) -> bool:
+    return _is_whole(checker, value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _refuse_excess(config: Config) -> None:
+    """Refuse (ValueError) more than anybody needs: with aliases a short file may stand for any amount."""
+    waiting: list[tuple[Any, int]] = [(config, 0)]
     size = 0
-    while waiting and size <= MOST:
-        value = waiting.pop()
+    while waiting:
+        value, depth = waiting.pop()
         size += len(value) if isinstance(value, str) else 1
+        if size > MOST:
+            raise ValueError(f"more than {MOST} values and characters, aliases written out")
+        if depth > DEEPEST:
+            raise ValueError(TOO_DEEP)
+        if isinstance(value, float) and math.isfinite(value) and float(f"{value:g}") != value:
+            raise ValueError(f"{value}: files are named by at most 6 digits of a number")
         if isinstance(value, Mapping):
-            waiting += [*value, *value.values()]
+            waiting += [(part, depth + 1) for part in (*value, *value.values())]
         elif isinstance(value, list):
-            waiting += value
-    return size > MOST
+            waiting += [(part, depth + 1) for part in value]
 
 
 def _what(error: ValidationError) -> str:

@@ -106,6 +106,52 @@ def test_a_mirror_that_misbehaves(server, tmp_path, repository, mood, said):
     assert data.load("sonar", home=tmp_path, mirror=address(server)).X.shape == (208, 60)
 
 
+HEADERS = {
+    "length": b"200 OK\r\nContent-Length: abc",
+    "negative length": b"200 OK\r\nContent-Length: -5",
+    "place": b"302 Found\r\nLocation: http://[::1\r\nContent-Length: 0",
+    "port": b"302 Found\r\nLocation: http://x:y/\r\nContent-Length: 0",
+    "bytes": b"302 Found\r\nLocation: /\xff\xfe\r\nContent-Length: 0",
+    "encoding": b"200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3",
+    "reason": b"404 \x1b[31mgone\x1b[0m\x07",
+    "no status": b"",
+    "many": b"200 OK" + b"\r\nX: y" * 200,
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_a_mirror_whose_answer_cannot_be_read(name, tmp_path, repository, monkeypatch):
+    """A failure of that place like any other: its name and a clean reason, and the next place is tried."""
+    register(tmp_path, repository / "data/sources.yaml")
+
+    def answer(handler):
+        handler.wfile.write(b"HTTP/1.1 " + HEADERS[name] + b"\r\n\r\nabc")
+        handler.close_connection = True
+
+    monkeypatch.setattr(Handler, "do_GET", answer)
+    httpd = Server(("127.0.0.1", 0), Handler)
+    threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True).start()
+    entry = data.file_entry("sonar.all-data", tmp_path)
+    try:
+        with pytest.raises(data.DownloadError) as caught:
+            data.fetch(entry, tmp_path, address(httpd), progress=name == "length")
+    finally:
+        httpd.shutdown()
+        httpd.server_close()
+    message = str(caught.value)
+    assert f"{address(httpd)}/sonar.all-data: " in message and "https://127.0.0.1:9/sonar: " in message
+    assert all(line.isprintable() for line in message.splitlines())
+    assert list((tmp_path / "raw").iterdir()) == []
+
+
+@pytest.mark.parametrize("mirror", ["file:///data", "ftp://example.org", "s3://x/\x1b[2J"])
+def test_a_mirror_of_another_kind_is_named(tmp_path, repository, mirror):
+    register(tmp_path, repository / "data/sources.yaml")
+    with pytest.raises(data.DownloadError, match="a folder, https:// or http://, not ") as caught:
+        data.load("sonar", home=tmp_path, mirror=mirror)
+    assert str(caught.value).isprintable()
+
+
 @pytest.mark.slow
 def test_the_workflow_with_a_mirror_that_sends_wrong_bytes(server, fresh, tools, repository):
     """The job fails, says why, and leaves nothing; the next run, with a sound mirror, succeeds."""

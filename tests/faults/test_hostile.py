@@ -6,6 +6,8 @@ What is refused is refused with an error that a caller can name; what is taken g
 import ast
 import gzip
 import json
+import shutil
+import tracemalloc
 import warnings
 from functools import partial
 
@@ -22,7 +24,7 @@ from papers import configuration, data
 from papers.__main__ import main
 from papers.data import mnist, readers
 from papers.data.registry import VARIANTS, load_registry
-from papers.evidence import runs, store
+from papers.evidence import records, runs, store
 from papers.pep.records import STUDIES as PEP
 from papers.pesc.records import STUDIES as PESC
 from papers.qp import protocols
@@ -283,6 +285,84 @@ def test_a_configuration_with_anything_in_it(valid, name, value):
         assert not valid({**config, grid: {name: value}})
 
 
+FOLDERS = {"name": "x", "results": "r", "tables": "t", "figures": "f"}
+DIGITS = "mnist: {a: {alphas: [0.1, 0.1000000001], m: [4], seeds: 1, steps: 1}}"
+TABLE = (
+    "lookup: {table: {grid: {mu_limit: MU, log10_sigma_limit: 1, step: 1}, rows: 1, labels: [], counts: []},"
+    " study: {points: 10, timed_rows: 1, seeds: 1, protocols: {as-released: [coal]}}}"
+)
+EXCESSIVE = {
+    "pesc: {searches: {repeats: 1000000000}}": "pesc.searches.repeats: 1000000000 is greater",
+    "pesc: {accuracy: {problems: 1000000000000000000}}": "pesc.accuracy.problems: 1000000000000000000 is",
+    "pesc: {searches: {repeats: 2.0}}": "pesc.searches.repeats: 2.0 is not of type 'integer'",
+    TABLE.replace("MU", ".inf"): "mu_limit: inf is not of type 'number'",
+    TABLE.replace("MU", ".nan"): "mu_limit: nan is not of type 'number'",
+    TABLE.replace("MU", "1.0e+300"): "mu_limit: 1e+300 is greater than the maximum",
+    DIGITS: "0.1000000001: files are named by",
+    "qp: " + "[" * 30 + "]" * 30: "nested too deeply",
+    "qp: " + "[" * 600 + "]" * 600: "nested too deeply",
+    "pesc: {accuracy: {problems: 1}, accuracy: {problems: 2}}": "'accuracy' is there twice",
+    "name: y\npesc: {accuracy: {problems: 1}}": "'name' is there twice",
+    "pesc: {accuracy: &a {problems: 1}, searches: {<<: *a}}": "'problems' was unexpected",
+}
+
+
+@pytest.mark.parametrize("text", EXCESSIVE, ids=range(len(EXCESSIVE)))
+def test_a_configuration_that_asks_for_too_much(tmp_path, text):
+    """Refused before anything is listed: no memory, no traceback, no choice between two values."""
+    path = tmp_path / "x.yaml"
+    path.write_text(f"{yaml.safe_dump(FOLDERS)}{text}\n", encoding="utf-8")
+    with pytest.raises(ValueError) as caught:
+        configuration.asked(configuration.read(path))
+    assert EXCESSIVE[text] in str(caught.value) and len(str(caught.value)) < 600
+
+
+def test_more_jobs_than_anybody_needs(monkeypatch):
+    """Refused at the first too many."""
+    config = {**FOLDERS, "mnist": {"a": {"alphas": [0.1, 0.2], "m": [4], "seeds": 100, "steps": 1}}}
+    monkeypatch.setattr(configuration, "MOST_JOBS", 200)
+    assert len(configuration.asked(config).jobs) == 200
+    monkeypatch.setattr(configuration, "MOST_JOBS", 199)
+    with pytest.raises(ValueError, match="more than 199 jobs"):
+        configuration.asked(config)
+
+
+def test_every_number_and_list_of_a_configuration_is_bounded():
+    """Read off the schema, so that a new entry is bounded too."""
+    unbounded = []
+
+    def look(part, where):
+        for key, inside in part.items() if isinstance(part, dict) else enumerate(part):
+            if isinstance(inside, dict | list):
+                look(inside, f"{where}.{key}")
+        if not isinstance(part, dict) or "type" not in part:
+            return
+        if {"integer", "number"} & {part["type"]} if isinstance(part["type"], str) else set(part["type"]):
+            bounds = [
+                any(name in part for name in (n, f"exclusive{n.title()}")) for n in ("minimum", "maximum")
+            ]
+            unbounded.extend([] if all(bounds) else [where])
+        if part["type"] == "array" and not {"maxItems"} & part.keys() and "enum" not in part["items"]:
+            unbounded.append(where)
+
+    look(configuration.read(configuration.SCHEMA), "")
+    assert unbounded == []
+
+
+@pytest.mark.parametrize("folder", ["results", "results/", "Results", "results/."])
+def test_committed_records_are_not_replaced_unless_told_by_name(folder):
+    config = {**FOLDERS, "results": folder, "pesc": {"accuracy": {"problems": 1}}}
+    with pytest.raises(ValueError, match="results has the committed records, and this run would"):
+        configuration.asked(config)
+    with pytest.raises(ValueError, match="committed records"):
+        configuration.asked({**config, "keep_records": False})
+    with pytest.raises(ValueError, match="begin_anew: 'results' was expected"):
+        configuration.asked({**config, "begin_anew": True})
+    assert configuration.asked({**config, "keep_records": True}).jobs
+    assert configuration.asked({**config, "begin_anew": "results"}).jobs
+    assert configuration.asked({**config, "results": "results/preview"}).jobs
+
+
 # --- the registry
 
 
@@ -431,6 +511,49 @@ def test_standard_files_and_records_with_anything_in_them(tmp_path):
             runs.parse(content, runs.FILE)
 
     check()
+
+
+def test_any_damage_of_any_committed_record_is_named(repository, tmp_path):
+    """Bits flipped and ends cut off, plain CSV or not: by the file's name."""
+    listed = records.sums(repository / "results")
+    shutil.copy(repository / "results" / records.SUMS, tmp_path)
+    rng, found = np.random.default_rng(0), 0
+    for name in listed:
+        whole, path = (repository / "results" / name).read_bytes(), tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        damaged = [whole[: len(whole) // 2], whole[:-1], b"", whole + b"\n"]
+        for _ in range(6):
+            flipped = bytearray(whole)
+            flipped[rng.integers(len(whole))] ^= 1 << int(rng.integers(8))
+            damaged.append(bytes(flipped))
+        for content in damaged:
+            path.write_bytes(content)
+            with pytest.raises(store.RecordError, match=f"{name}: differs from its check sum"):
+                records.content(tmp_path, name)
+            found += 1
+        path.write_bytes(whole)
+        assert records.content(tmp_path, name) == whole
+    assert found == 10 * len(listed) > 200
+    assert records.wrong(tmp_path) == []
+
+
+def test_a_file_that_inflates_to_anything_is_refused(tmp_path, monkeypatch):
+    """Before it fills the memory."""
+    path = tmp_path / "fits.jsonl.gz"
+    path.write_bytes(gzip.compress(b"{}\n" * 10**4))
+    monkeypatch.setattr(store, "LARGEST", 3 * 10**4)
+    assert len(store.read_records(path)) == 10**4
+    large = gzip.compress(bytes(3 * 10**7), 1)
+    path.write_bytes(large)
+    for read in (store.read_records, store.first_record, partial(parsed, VARIANCES)):
+        with pytest.raises(store.RecordError, match="fits.jsonl.gz"):
+            read(path)
+    tracemalloc.start()
+    with pytest.raises(OSError, match="more than 30000 bytes when inflated"):
+        store.inflated(large)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 10**6
 
 
 COMMITTED = {

@@ -1,6 +1,7 @@
 """Snakemake, or a job of it, killed midway; two runs at once."""
 
 import os
+import shutil
 import signal
 
 import pytest
@@ -82,15 +83,60 @@ def test_two_runs_at_once(done, undisturbed, tools):
 
 
 @pytest.mark.slow
-def test_an_interrupt_from_the_keyboard(done, undisturbed, tools):
-    """SIGINT: nothing half written and no lock is left."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_from_the_keyboard(done, undisturbed, tools, number):
+    """Ctrl-C, `kill`, or a terminal that is lost: nothing half written and no lock is left."""
     done.forget(*SEED_1)
     done.hold(1)
     process = done.start()
     done.held()
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, number)
     tools.finished(process, 1)
     done.release()
     assert done.partial() == []
     done()
     tools.assert_same(done, undisturbed)
+
+
+def lose_notes(run):
+    """Cut every note of Snakemake in half, as a full disk or a crash may; their number."""
+    notes = [path for path in (run.folder / ".snakemake/metadata").rglob("*") if path.is_file()]
+    for path in notes:
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    return len(notes)
+
+
+STALE = "Made by other code, and Snakemake's notes of it are lost; delete and run again:"
+
+
+def edit(run):
+    """Change the code of fits in a way that changes no number."""
+    with (run.folder / "src/papers/qp/fits.py").open("a", encoding="utf-8") as file:
+        file.write("ADDED = 1\n")
+
+
+def test_fits_of_other_code_are_found_without_snakemakes_notes(done, tools):
+    """Else Snakemake, which keeps what it does not know, would say that there is nothing to be done."""
+    assert lose_notes(done) > 4
+    edit(done)
+    before = tools.products(done.folder)
+    said = done("--dry-run", code=1).partition(STALE)[2].split()
+    assert said == sorted(path for path in before if path.startswith("data/fits"))
+    assert tools.products(done.folder) == before
+
+
+@pytest.mark.slow
+def test_lost_notes_alone_and_what_is_deleted_as_told(done, undisturbed, tools):
+    """The same code: nothing is to be done. Other code: what is deleted as told is made again."""
+    shutil.rmtree(done.folder / ".snakemake")
+    assert "Nothing to be done" in done()
+    edit(done)
+    with (done.folder / "src/papers/data/standard.py").open("a", encoding="utf-8") as file:
+        file.write("ADDED = 1\n")
+    said = done(code=1).partition(STALE)[2].split()
+    assert "data/standard/as-released/coal.h5" in said and len(said) == 5
+    for name in said:
+        (done.folder / name).unlink()
+    assert done().count("rule fit:") == 4
+    made, wanted = tools.products(done.folder), tools.products(undisturbed.folder)
+    assert {name for name in wanted if made[name] != wanted[name]} <= {said[-1], *said}

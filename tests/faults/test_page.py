@@ -28,6 +28,7 @@ OWN = {
     "test_only_half_written_files_are_swept",
     "test_no_locks_no_sweep",
     "test_a_killed_writer_takes_its_lock_with_it",
+    "test_the_harness_can_fail",
 }
 
 

@@ -196,6 +196,18 @@ def test_only_half_written_files_are_swept(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == set(kept)
 
 
+def test_folders_behind_links_are_swept_once(tmp_path):
+    """Such as data/fits on another disk; links that lead in a circle end."""
+    there = tmp_path / "disk" / "qp"
+    there.mkdir(parents=True)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/fits").symlink_to(tmp_path / "disk")
+    (there / "circle").symlink_to(tmp_path / "data")
+    (there / f".x.gz.{'a' * 32}.tmp").write_bytes(b"")
+    (removed,) = files.sweep(tmp_path / "data")
+    assert removed.name.startswith(".x.gz.") and list(there.iterdir()) == [there / "circle"]
+
+
 def test_no_locks_no_sweep(tmp_path, monkeypatch):
     """Where folders cannot be locked, files are written and none is removed."""
     orphan = tmp_path / f".x.{'a' * 32}.tmp"

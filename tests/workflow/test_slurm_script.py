@@ -9,7 +9,7 @@ import pytest
 SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "slurm-one-node.sh"
 REAL, HERE = "CONF=/etc/slurm/slurm.conf ", "command -v slurmctld "
 FOREIGN = "ClusterName=somebody-elses\n"
-OURS = "# made by slurm-one-node.sh\nClusterName=toy\n"
+OURS = "# made by slurm-one-node.sh in {}\nClusterName=toy\n"
 QUIET = ("scancel", "squeue", "sinfo", "scontrol", "slurmctld", "slurmd", "munged", "munge", "unmunge")
 SAYS = {
     "sinfo": "echo idle",
@@ -28,7 +28,7 @@ def script(tmp_path):
     copy.write_text(text.replace(REAL, f"CONF={tmp_path}/etc/slurm.conf ").replace(HERE, "false "))
     commands.mkdir()
 
-    def run(*words, **does):
+    def run(*words, base="base", **does):
         for name in (*QUIET, "apt-get", "dpkg-query"):
             body = does.get(name.replace("-", "_"), SAYS.get(name, ""))
             (commands / name).write_text(
@@ -39,7 +39,7 @@ def script(tmp_path):
             **os.environ,
             "PATH": f"{commands}:{os.environ['PATH']}",
             "SLURM_CONF": "/the/clusters/slurm.conf",
-            "SLURM_TEST_BASE": str(tmp_path / "base"),
+            "SLURM_TEST_BASE": str(tmp_path / base),
         }
         errors = tmp_path / "errors"
         with errors.open("w") as stream:
@@ -70,7 +70,7 @@ def test_nothing_is_done_to_a_slurm_of_somebody_else(script, tmp_path, words, co
 
 
 def test_stop_does_nothing_where_start_did_not_begin(script, tmp_path):
-    conf = configured(tmp_path, OURS)
+    conf = configured(tmp_path, OURS.format(tmp_path / "base"))
     assert script("stop")[::2] == (0, "")
     assert conf.exists()
 
@@ -86,6 +86,21 @@ def test_start_and_stop_end_what_they_started(script, tmp_path):
     assert not list(run.glob("*pid")) and not (tmp_path / "etc").exists()
     before = called.count("scancel")
     assert script("stop")[2].count("scancel") == before
+
+
+def test_a_second_user_neither_starts_nor_stops_the_firsts(script, tmp_path):
+    """In another folder or in the same: the configuration, the processes and the jobs of the first stay."""
+    assert script("start", base="first")[0] == 0
+    controller = int((tmp_path / "first/run/ctld.childpid").read_text())
+    conf = (tmp_path / "etc/slurm.conf").read_text()
+    for base, words in (("second", ["start"]), ("second", ["run", "true"]), ("first", ["run", "true"])):
+        code, said, _ = script(*words, base=base)
+        assert code == 3 and ("did not make in" in said or "already started" in said)
+    code, said, called = script("stop", base="second")
+    assert code == 0 and "nothing was started here" in said and "scancel" not in called
+    assert (tmp_path / "etc/slurm.conf").read_text() == conf and Path(f"/proc/{controller}").exists()
+    code, _, called = script("stop", base="first")
+    assert code == 0 and called.count("scancel") == 1 and not Path(f"/proc/{controller}").exists()
 
 
 def test_packages_that_cannot_be_had_are_told_from_an_install_that_fails(script):

@@ -2,40 +2,43 @@
 
 import os
 import re
+import signal
 import sys
+from functools import cache
+
+from snakemake.io import IOFile
 
 try:
     from papers import data
-    from papers.configuration import APART, TARGETS, asked
+    from papers.configuration import APART, TARGETS, asked, read
     from papers.data import classification, regression, relaxed
-    from papers.evidence import claims, files
+    from papers.evidence import claims, files, jobs, place
     from papers.evidence.provenance import closure_hash
     from papers.qp import protocols
 except ImportError as error:
     sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
 
-if " " in sys.executable:
-    sys.exit(
-        f"Snakemake cannot run scripts with an interpreter whose path has a space ({sys.executable}); "
-        "clone to a folder without spaces"
-    )
-if set(os.getcwd()) & set('$`"\\'):
-    sys.exit(
-        f"Snakemake's profiles for clusters run parts of such a folder's name ({os.getcwd()}): clone to another"
-    )
+if reason := place.unfit(Path(workflow.basedir), Path.cwd(), sys.executable):
+    sys.exit(reason)
 
 # A job has as many BLAS threads as `threads` of its rule: one, since two make these fits three times slower.
 # glibc gives arrays of this size back and faults their pages in again: a fifth of a fit's time at N = 300.
 os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(2**25))
 os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(2**28))
+# A terminal that is lost ends a run as `kill` does: half-written files and the lock are removed.
+if workflow.is_main_process and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as `nohup` sets it
+    signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 # Jobs and rules read one registry.
 os.environ.update(TILTED_DATA=str(Path("data").resolve()))
 
 try:
+    for path in workflow.configfiles:
+        read(path)  # Snakemake takes the last of two values of one key
     ASKED = asked(config)
 except ValueError as error:
     sys.exit(f"In the configuration: {error}")
 
+STANDARD = "data/standard/"
 RESULTS, TABLES, FIGURES = config["results"], config["tables"], config["figures"]
 
 
@@ -113,8 +116,25 @@ def raw_paths(wildcards):
     return [f"data/raw/{file['path']}" for file in entries.raw_files(wildcards.dataset, "data")]
 
 
+@cache
+def refuse_stale():
+    """Refuse files that other code made and of which Snakemake lost its notes: it would take them for new."""
+    keys = {path: job.key for path, job in ASKED.jobs.items()}
+    for path in {given for job in ASKED.jobs.values() for given in job.files.values()}:
+        if isinstance(path, str) and path.startswith(STANDARD):
+            keys[path] = closure_hash(reader(str(Path(path).parent).removeprefix(STANDARD))[0].__name__)
+    unknown = [path for path in keys if not workflow.persistence.metadata(IOFile(path))]
+    says = {True: data.standard.made_by, False: jobs.made_by}
+    stale = [p for p in sorted(unknown) if says[p.startswith(STANDARD)](p) not in (None, keys[p])]
+    if stale:
+        said = "Made by other code, and Snakemake's notes of it are lost; delete and run again:"
+        sys.exit("\n".join([said, *stale]))
+
+
 def job_of(wildcards):
     """The job that makes a file."""
+    if workflow.is_main_process:
+        refuse_stale()
     return ASKED.jobs[f"data/{wildcards.path}"]
 
 

@@ -17,6 +17,7 @@ import threading
 import uuid
 import zlib
 from concurrent.futures import Future, wait
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,11 +126,27 @@ def _places(file: File, mirror: str) -> Iterator[tuple[str, str]]:
     if stored.endswith(".gz"):
         candidates.update(dict.fromkeys([stored[:-3], bare[:-3]]))
     if mirror:
-        how = "url" if mirror.lower().startswith(("http://", "https://")) else "folder"
+        how = _how(mirror)
         for name in candidates:
             yield f"{mirror.rstrip('/')}/{name}", how
     for url in file["urls"]:
         yield url, "url"
+
+
+def _how(mirror: str) -> str:
+    """How a mirror is asked, by its address.
+
+    Raises
+    ------
+    DownloadError
+        It is of a kind that is not asked.
+    """
+    kind, separator, _ = mirror.partition("://")
+    if not separator:
+        return "folder"
+    if kind.lower() not in ("http", "https"):
+        raise DownloadError(f"mirror {_brief(mirror)}: a folder, https:// or http://, not {_brief(kind)}://")
+    return "url"
 
 
 def _try(
@@ -148,7 +165,8 @@ def _try(
             else:
                 _within(deadline, _download, place, sink, timeout, progress)
         return _accept(partial, file, target)
-    except OSError as error:  # connection, time-out, HTTP status, too many bytes, disk
+    # connection, time-out, HTTP status, too many bytes, disk; addresses and headers that cannot be read
+    except (OSError, ValueError, HTTPException) as error:
         return f"{type(error).__name__}: {_reason(error)}"
     finally:
         partial.unlink(missing_ok=True)
@@ -251,11 +269,12 @@ def _reason(error: Exception) -> str:
     inner: BaseException | None = error
     while inner is not None:
         if isinstance(inner, OSError) and inner.errno and inner.strerror:
-            return inner.strerror  # for example "Connection refused"
+            return _brief(inner.strerror)  # for example "Connection refused"
         inner = inner.__cause__ or inner.__context__
     return _brief(text)
 
 
 def _brief(text: str) -> str:
-    text = " ".join(text.split())
+    """A line of at most 200 characters that a terminal prints and does not obey."""
+    text = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
     return text if len(text) <= 200 else text[:197] + "..."

@@ -203,6 +203,14 @@ def read_standard(path: str | Path, name: str | None = None, variant: str | None
     return Dataset(identity[0], identity[1], X, y, tuple(features), provenance, identity[2])
 
 
+def made_by(path: str | Path) -> str | None:
+    """Hash of the code that a standard file says it was made by; None if it cannot be read."""
+    try:
+        return str(read_standard(path).provenance.get("source"))
+    except DataError:
+        return None
+
+
 def _require_place(path: Path, name: str, variant: str, kind: str) -> None:
     place = place_of(name, variant, kind)
     if not f"/{path.as_posix()}".endswith(f"/{place}"):

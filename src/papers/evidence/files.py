@@ -157,7 +157,8 @@ def writing_in(folder: str | Path) -> Iterator[None]:
 def sweep(*folders: str | Path) -> list[Path]:
     """Remove what killed writers left in folders and below.
 
-    A folder that a living writer holds is passed over, and so is one that cannot be locked.
+    A folder that a living writer holds is passed over, and so is one that cannot be locked. Links to folders
+    are followed.
 
     Parameters
     ----------
@@ -169,8 +170,13 @@ def sweep(*folders: str | Path) -> list[Path]:
     removed : list of Path
     """
     removed: list[Path] = []
+    seen: set[str] = set()
     for top in folders:
-        for folder, _, names in os.walk(top):
+        for folder, below, names in os.walk(top, followlinks=True):
+            if (there := os.path.realpath(folder)) in seen:
+                below.clear()  # links may lead in a circle
+                continue
+            seen.add(there)
             left = [Path(folder, name) for name in names if PARTIAL.fullmatch(name)]
             if left:
                 removed += _swept(Path(folder), left)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from papers.evidence import kept, records, runs, store
 from papers.evidence.provenance import closure_hash
+from papers.evidence.study import RUN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -200,6 +201,14 @@ def make(
         store.write_bytes(path, made)
     else:
         store.write_records(path, ({**record, "run": stamp} for record in made))
+
+
+def made_by(path: str) -> str | None:
+    """`Job.key` of the code that a file of records says it was made by; None if it cannot be read."""
+    try:
+        return str(store.first_record(path)[RUN]["source"])
+    except (store.RecordError, KeyError, TypeError):
+        return None
 
 
 def blocks(number: int, size: int) -> list[tuple[int, int]]:

@@ -52,8 +52,11 @@ def find(study: Study, folder: str | Path | None) -> pd.DataFrame | None:
     """The same, or None where there is no file (errors as `read`)."""
     if study.reader is not None and folder is not None:
         return study.reader(folder)
-    if folder is None or not Path(folder, study.file).is_file():
-        if folder is not None and study.file in sums(folder):
+    if folder is None:
+        return None
+    files.finished(folder)
+    if not Path(folder, study.file).is_file():
+        if study.file in sums(folder):
             raise RecordError(f"{Path(folder, study.file)}: missing, though {SUMS} has it")
         return None
     return read(study, folder)
@@ -67,6 +70,7 @@ def load(study: Study, folder: str | Path | None) -> pd.DataFrame:
 
 def read_runs(folder: str | Path) -> dict[str, Run]:
     """Runs of the records in a folder, by name; none if it has no such file."""
+    files.finished(folder)
     path = Path(folder, runs.FILE)
     return runs.parse(content(folder, runs.FILE), path) if path.is_file() else {}
 
@@ -120,6 +124,7 @@ def content(folder: str | Path, name: str) -> bytes:
 
 def wrong(folder: str | Path, studies: Iterable[Study] = ()) -> list[str]:
     """What is wrong with a folder of records, a line each: sums and missing files, then the studies."""
+    files.finished(folder)
     errors = []
     for name in sums(folder):
         try:

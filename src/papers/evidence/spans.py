@@ -14,18 +14,3 @@ def spans(numbers: Iterable[int]) -> str:
         else:
             runs.append([value, value])
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
-
-
-def numbers(text: str) -> list[int]:
-    """The numbers that `spans` wrote.
-
-    Raises
-    ------
-    ValueError
-        Text that `spans` does not write.
-    """
-    found: list[int] = []
-    for run in text.split(",") if text else []:
-        first, _, last = run.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return found

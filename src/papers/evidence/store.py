@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
 
+LARGEST = 2**27
+"""Bytes that a file of records may inflate to; the largest has a twentieth."""
+
+
 class RecordError(ValueError):
     """A record that cannot be written, or a record file that cannot be trusted."""
 
@@ -106,12 +110,36 @@ def decoded(packed: bytes, where: object) -> list[dict[str, Any]]:
     if not packed:
         raise RecordError(f"{where}, line 1: the file is empty, not even a gzip header")
     try:
-        text = gzip.decompress(packed)  # all of it, with its check sum, before any line is believed
+        text = inflated(packed)  # all of it, with its check sum, before any line is believed
     except (EOFError, OSError, zlib.error) as error:
         raise RecordError(
             f"{where}: truncated or corrupt gzip data ({error}); delete the file and run again"
         ) from error
     return [_decode(line, f"{where}, line {k}") for k, line in enumerate(text.splitlines(), start=1)]
+
+
+def inflated(packed: bytes) -> bytes:
+    """What gzip packed.
+
+    Raises
+    ------
+    EOFError, OSError, zlib.error
+        It is damaged, or more than `LARGEST` bytes.
+    """
+    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+        text = file.read(LARGEST + 1)
+    if len(text) > LARGEST:
+        raise OSError(f"more than {LARGEST} bytes when inflated")
+    return text
+
+
+def first_record(path: str | Path) -> dict[str, Any]:
+    """The first record of a file alone, whose check sum is not looked at (errors as `read_records`)."""
+    try:
+        with gzip.open(path) as file:
+            return _decode(file.readline(LARGEST), f"{path}, line 1")
+    except (EOFError, OSError, zlib.error) as error:
+        raise RecordError(f"{path}: {error}") from error
 
 
 def _encode(record: dict[str, Any], where: str) -> bytes:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence.store import RecordError
+from papers.evidence.store import RecordError, inflated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,6 +57,8 @@ class Study:
         Columns of floats and their significant digits; `EXACT` for as many as tell the number from others.
     text : tuple of str
         Columns of text. Columns that are of no kind hold whole numbers.
+    shares : tuple of str
+        Columns, as far as there are such, of numbers from 0 to 1 or none.
     gaps, flags : tuple of str
         Columns of whole numbers that may be empty, and of True and False.
     order : tuple of str
@@ -87,6 +89,7 @@ class Study:
     key: tuple[str, ...]
     digits: Mapping[str, int] = field(default_factory=dict)
     text: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ("error",)
     gaps: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
@@ -140,7 +143,7 @@ class Study:
 
         header = [*self.columns, RUN]
         try:
-            text = gzip.decompress(content) if self.file.endswith(".gz") else content
+            text = inflated(content) if self.file.endswith(".gz") else content
             found = text[: text.index(b"\n")].decode().split(",")
             if found not in (header, [name for name in header if name not in self.later]):
                 raise ValueError(f"columns {found} are not {header}")
@@ -201,6 +204,10 @@ class Study:
             if (frame[name] != value).any():
                 others = sorted(set(frame[name]) - {value})
                 raise RecordError(f"{where}: lines of {name} {', '.join(others)} do not belong here")
+        for name in set(self.shares) & self.types.keys():
+            self._refuse(
+                frame, frame[name].notna() & ~frame[name].between(0, 1), f"{name} is no share", where
+            )
         for wrong, what in self.rules(frame):
             self._refuse(frame, wrong, what, where)
         if self.key:

@@ -31,7 +31,7 @@ VB = "tilted.inference.vb"
 """Found by name at power 0, so that no closure of the experiments holds it."""
 
 
-def jobs(config: Config) -> list[Job]:
+def jobs(config: Config) -> Iterator[Job]:
     """Every job that a configuration asks for.
 
     Raises
@@ -39,7 +39,8 @@ def jobs(config: Config) -> list[Job]:
     ValueError
         For a data set that does not exist, or more splits or pseudo-points than it has, with the place.
     """
-    return [*_regressions(config), *_classifications(config), *_toy(config), *_digits(config)]
+    for asked in (_regressions, _classifications, _toy, _digits):
+        yield from asked(config)
 
 
 def _regressions(config: Config) -> Iterator[Job]:
@@ -180,16 +181,13 @@ def exact(first: int, last: int, sizes: Sequence[int], log: str) -> Iterator[dic
     return import_module(TOY).study(range(first, last + 1), sizes)
 
 
-def _digits(config: Config) -> list[Job]:
-    """Trainings; one that two grids ask for is one."""
-    found: dict[str, Job] = {}
+def _digits(config: Config) -> Iterator[Job]:
+    """Trainings; one that two grids ask for comes twice."""
     for grid in config.get("mnist", {}).values():
         for m in grid["m"]:
             for alpha in grid["alphas"]:
                 for seed in range(grid["seeds"]):
-                    job = _training(float(alpha), m, seed, grid["steps"])
-                    found.setdefault(job.path, job)
-    return list(found.values())
+                    yield _training(float(alpha), m, seed, grid["steps"])
 
 
 def _training(alpha: float, m: int, seed: int, steps: int) -> Job:

@@ -5,7 +5,7 @@ A job is a family of random problems compared with rejection sampling, or a prob
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ ACCURACY, REGRET = "papers.pesc.accuracy", "papers.pesc.regret"
 FITS = "data/fits/pesc"
 
 
-def jobs(config: Config) -> list[Job]:
+def jobs(config: Config) -> Iterable[Job]:
     """Every job that a configuration asks for."""
     asked = config.get("pesc", {})
     wanted: list[Job] = []

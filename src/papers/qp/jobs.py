@@ -37,7 +37,7 @@ FOLDS = 10
 TRUTH_PROTOCOL, TRUTH_METHODS = "as-released", ("ep", "qp", "vb")
 
 
-def jobs(config: Config) -> list[Job]:
+def jobs(config: Config) -> Iterator[Job]:
     """Every job that a configuration asks for; the jobs that these need are among their inputs.
 
     Raises
@@ -45,7 +45,8 @@ def jobs(config: Config) -> list[Job]:
     ValueError
         For a data set, method or difference that does not exist, with its place in the configuration.
     """
-    return [*_fits(config), *_differences(config), *_truth(config), *_effects(config), *_paper_table(config)]
+    for asked in (_fits, _differences, _truth, _effects, _paper_table):
+        yield from asked(config)
 
 
 def _fits(config: Config) -> Iterator[Job]:

@@ -18,7 +18,7 @@ from papers.evidence import records
 from papers.evidence.study import Study, places
 from papers.qp import lookup, lookup_effect, protocols, rerun, timing, truth_records
 from papers.qp.lines import COLUMNS, FAILED, FOLD, KEY, NUMBERS, OUTCOMES, PAIR, SEED, n_folds
-from papers.qp.published import ROWS, is_known, method_order, row_order
+from papers.qp.published import ROWS, is_counts, is_known, method_order, row_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,12 +38,14 @@ def _rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
     failed, paired = frame["outcome"] == FAILED, frame["pair"] != ""
     known = [name for name in frame["dataset"].unique() if is_known(name)]
     last = frame["dataset"].map({name: n_folds(name) - 1 for name in known})
+    most = frame["dataset"].map({name: np.inf if is_counts(name) else 1.0 for name in known})
     numbers = frame[["variance", *NUMBERS]]
     pair_numbers = frame[list(PAIR[1:])].astype(float)
     return (
         (~frame["dataset"].isin(known), "no row in the published table and no entry"),
         (~frame["outcome"].isin(OUTCOMES), "unknown outcome"),
         ((frame["fold"] < 0) | (frame["fold"] > last), "unexpected fold"),
+        ((frame["test_error"] < 0) | (frame["test_error"] > most), "test_error is no share"),
         (np.isfinite(numbers).all(axis=1) == failed, "numbers do not agree with the outcome"),
         (numbers.notna().any(axis=1) & failed, "a failed fit with numbers"),
         ((frame["lengthscale"] == "") != failed, "lengthscale does not agree with the outcome"),

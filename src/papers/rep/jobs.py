@@ -7,7 +7,7 @@ part, which says whether choosing once for a data set matters; that of split 0 i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ PICTURES = {"exact": "papers.rep.exact", "boundary": "papers.rep.boundary"}
 FOLDER = "data/fits/rep"
 
 
-def jobs(config: Config) -> list[Job]:
+def jobs(config: Config) -> Iterable[Job]:
     """Every job that a configuration asks for.
 
     Raises

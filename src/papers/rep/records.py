@@ -40,7 +40,6 @@ def _fit_rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
     return (
         (~frame["outcome"].isin((*OUTCOMES, FAILED)), "unknown outcome"),
         (frame["error"].isna() != failed, "scores do not agree with the outcome"),
-        (~frame["error"].isna() & ~frame["error"].between(0, 1), "error is no share"),
     )
 
 

@@ -111,6 +111,18 @@ def test_an_unknown_outcome_is_refused(study, texts):
         parsed(study, table.assign(outcome="fine").to_csv(index=False))
 
 
+@pytest.mark.parametrize(
+    "study", [s for s in SMALL if {"error", "test_error"} & {*s.columns}], ids=lambda study: study.file
+)
+@pytest.mark.parametrize("value", ["5.0", "-0.1", "1.01"])
+def test_an_error_that_is_no_share_is_refused(study, texts, value):
+    lines = texts[study.file].splitlines(keepends=True)
+    table = pd.read_csv(io.StringIO("".join(lines[:2])), dtype=str, keep_default_na=False)
+    (name,) = {"error", "test_error"} & {*study.columns}
+    with pytest.raises(RecordError, match=f"{name} is no share"):
+        parsed(study, table.assign(**{name: value}).to_csv(index=False))
+
+
 def test_lines_of_another_protocol_do_not_belong_in_a_file():
     frame = records.read(qp.FITS["as-described"], RESULTS)
     with pytest.raises(RecordError, match="lines of protocol as-described do not belong here"):

@@ -128,7 +128,7 @@ def test_closures_hold_what_a_job_runs_and_nothing_else():
     """Modules that jobs name to the workflow, which reruns them when the code of these changes."""
     grid = {"rows": {"wine12": {"seeds": 1, "block": 1}}, "methods": ["ep", "qp"]}
     counts = {"rows": {"coal": {"seeds": 1, "block": 1}}, "methods": ["vb-joint"]}
-    listed = jobs.jobs({"qp": {"as-released": grid | {"also": [counts]}}})
+    listed = list(jobs.jobs({"qp": {"as-released": grid | {"also": [counts]}}}))
     ep, qp_job, joint = (provenance.closure(*job.modules) for job in listed)
     assert "tilted.likelihoods.poisson" not in ep and "tilted.likelihoods.poisson" in joint
     assert "tilted.inference.vb_joint" in joint and "tilted.inference.vb_joint" not in qp_job

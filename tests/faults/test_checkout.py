@@ -1,0 +1,86 @@
+"""A checkout that was copied or moved, a folder with an odd name, no HOME."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import papers
+from papers.evidence import place
+
+HERE = Path(papers.__file__).parents[2]
+
+
+@pytest.fixture
+def checkout(tmp_path, repository):
+    """What `make setup` reads, with an environment that it made."""
+    folder = tmp_path / "first"
+    (folder / "src/papers").mkdir(parents=True)
+    for name in ("Makefile", "requirements.lock", "pyproject.toml", "src/papers/pyproject.toml"):
+        shutil.copy(repository / name, folder / name)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", ".venv"], cwd=folder, check=True)
+    (folder / ".venv/.stamp").touch()
+    return folder
+
+
+def dry(folder):
+    """What `make setup` would do."""
+    words = ["make", "--dry-run", "setup"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_setup_notices_that_the_folder_changed(checkout, tmp_path):
+    """The environment is made again where it was copied or moved, and nowhere else, links to it included."""
+    assert "Nothing to be done" in dry(checkout)
+    (tmp_path / "link").symlink_to(checkout)
+    assert "Nothing to be done" in dry(tmp_path / "link")
+    shutil.copytree(checkout, tmp_path / "copy", symlinks=True)
+    said = dry(tmp_path / "copy")
+    assert f".venv was made as {checkout}/.venv: it is made again" in said
+    assert "-m venv --clear .venv" in said and "-e . -e src/papers" in said
+    shutil.rmtree(tmp_path / "copy/.venv")
+    (tmp_path / "copy/.venv").symlink_to(checkout / ".venv")  # somebody else's, on purpose: never cleared
+    assert "Nothing to be done" in dry(tmp_path / "copy")
+    (tmp_path / "link").unlink()
+    checkout.rename(tmp_path / "moved")
+    assert "it is made again" in dry(tmp_path / "moved")
+
+
+def test_the_workflow_runs_the_code_of_its_own_checkout(tmp_path):
+    assert place.unfit(HERE, HERE, "/usr/bin/python3") == ""
+    (tmp_path / "link").symlink_to(HERE)
+    assert place.unfit(tmp_path / "link", HERE, "/usr/bin/python3") == ""
+    (tmp_path / "copy/src").mkdir(parents=True)
+    said = place.unfit(tmp_path / "copy", tmp_path / "copy", "/usr/bin/python3")
+    assert "it would run another checkout; run `make setup` here" in said
+    assert str(HERE / "src/papers") in said and str(tmp_path / "copy/src") in said
+
+
+@pytest.mark.parametrize("letter", '{}$`"\\')
+def test_a_folders_name_that_snakemake_would_read(letter):
+    assert "clone to another" in place.unfit(HERE, Path(f"/a{letter}b"), "/usr/bin/python3")
+    assert "without spaces" in place.unfit(HERE, HERE, "/a b/python3")
+
+
+def test_the_workflow_asks_where_it_is(repository):
+    """Before anything else of ours."""
+    text = (repository / "workflow/rules/common.smk").read_text(encoding="utf-8")
+    asked = text.index("place.unfit(Path(workflow.basedir), Path.cwd(), sys.executable)")
+    assert asked < text.index("ASKED = asked(config)")
+
+
+def test_without_a_home_caches_are_beside_the_environment(checkout, tmp_path):
+    def cache(home):
+        words = ["make", "-s", "--eval", "show:;@echo $$XDG_CACHE_HOME $$MPLCONFIGDIR", "show"]
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG", "MPL"))}
+        here = {"cwd": checkout, "env": {**kept, "HOME": str(home)}}
+        return subprocess.run(words, **here, capture_output=True, text=True, check=True).stdout.split()
+
+    assert cache(tmp_path) == []
+    (tmp_path / "file").touch()
+    inside = str(checkout / ".venv/cache")
+    assert cache(tmp_path / "file/home") == [inside, f"{inside}/matplotlib"]
