@@ -21,6 +21,7 @@ from tilted.gaussian import Sites, require_positive
 from tilted.inference import rule_of
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
+from tilted.kernels.converted import as_kernel
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.learning import dense as hyperparameters
 from tilted.learning.dense import Problem
@@ -228,7 +229,6 @@ EXPECTED = {
     "likelihood": "a name or a likelihood",
     "options": "Options",
     "mean": "one finite number (the prior mean)",
-    "kernel": "a kernel, such as SquaredExponential()",
     "search": "Search",
     "optimise": "True or False",
 }
@@ -278,8 +278,9 @@ def fit(
     method : str or Rule
         "ep", "qp" or "vb", or a rule such as ``tilted.inference.pep.power_rule(0.5)``.
     kernel : Kernel, optional
-        Any of ``tilted.kernels``: start of the optimisation, or the hyperparameters to use; a squared
-        exponential of variance and lengthscale 1 by default. A tuple of lengthscales makes it ARD.
+        Any of ``tilted.kernels``, or one of scikit-learn's that has an equivalent there: start of the
+        optimisation, or the hyperparameters to use; a squared exponential of variance and lengthscale 1 by
+        default. A tuple of lengthscales makes it ARD.
     mean : float
         Constant prior mean. For "poisson-square" 0 is a trap: f and -f have the same likelihood, so that from
         flat sites every mean stays 0 and the data teach nothing but the scale of f. Give another mean, or
@@ -324,15 +325,14 @@ def fit(
     """
     began = time.perf_counter()
     problem = make_problem(X, y, likelihood, method, mean, options, projection)
-    kernel = SquaredExponential() if kernel is None else kernel
-    _require("kernel", kernel, hasattr(kernel, "contract_gradient"))
+    kernel = SquaredExponential() if kernel is None else as_kernel(kernel, problem.X.shape[1])
     _require("search", search, search is None or isinstance(search, Search))
     _require("optimise", optimise, isinstance(optimise, bool | np.bool_))
     if start is not None:
         _require_sites(start, len(problem.y))
     if optimise and start is None and problem.mean == 0.0 and even(problem.likelihood, problem.y):
         raise ValueError(EVEN)
-    if optimise:
+    if optimise and len(kernel.parameters()):
         tuned = hyperparameters.maximise(problem, kernel, search, start)
         kernel, inference, status = tuned.kernel, tuned.inference, tuned.status
     else:
