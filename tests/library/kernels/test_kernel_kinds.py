@@ -224,10 +224,10 @@ def test_a_search_keeps_to_bounds_and_to_what_is_fixed(toy):
     assert inside.status.converged
     np.testing.assert_allclose(inside.kernel.kernel.parameters(), free.parameters(), rtol=1e-2)
     fixed = Restricted(SquaredExponential(2.0, 1.0), {"variance": "fixed"})
-    high = tilted.fit(inputs, y, kernel=fixed).kernel.kernel.lengthscale / 3.0
-    narrow = {"lengthscale": (high / 3.0, high), "variance": "fixed"}
+    high = tilted.fit(inputs, y, kernel=fixed).kernel.kernel.lengthscale * 0.8
+    narrow = {"lengthscale": (0.7 * high, high), "variance": "fixed"}
     found = tilted.fit(
-        inputs, y, kernel=Restricted(SquaredExponential(2.0, high / 2.0), narrow)
+        inputs, y, kernel=Restricted(SquaredExponential(2.0, 0.8 * high), narrow)
     ).kernel.kernel
     assert found.variance == 2.0 and found.lengthscale < high  # beyond which the evidence rises
     assert found.lengthscale == pytest.approx(high, rel=1e-2)
