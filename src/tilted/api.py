@@ -24,7 +24,9 @@ from tilted.inference.result import Inference, Status
 from tilted.kernels.converted import as_kernel
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.learning import dense as hyperparameters
+from tilted.learning import likelihood as with_likelihood
 from tilted.learning.dense import Problem
+from tilted.learning.likelihood import coordinates_of
 from tilted.learning.mean import EVEN, even
 from tilted.learning.search import Search
 from tilted.likelihoods.contract import as_floats
@@ -263,6 +265,7 @@ def fit(
     options: Options | None = None,
     start: Sites | None = None,
     projection: Projector | None = None,
+    learn_likelihood: bool = False,
 ) -> Fit:
     """Fit a Gaussian-process model.
 
@@ -272,7 +275,7 @@ def fit(
         Inputs; zero-variance columns and duplicate rows are allowed.
     y : array [N]
         Labels -1 and +1 (probit, logit), counts (poisson-square) or reals (gaussian, of noise variance 1; for
-        another pass ``likelihoods.gaussian.GaussianNoise(variance)``: the search does not move it).
+        another pass ``likelihoods.gaussian.GaussianNoise(variance)``).
     likelihood : str or Likelihood
         A name from ``tilted.likelihoods.names()`` or a likelihood object.
     method : str or Rule
@@ -299,6 +302,10 @@ def fit(
         the same to 1e-10 and is faster; ``tilted.projections.moments.TableGrid()`` is the QP paper's own
         table; ``tilted.projections.lp.LpProjection(p)`` minimises the L_p distance instead (fixed
         hyperparameters, or ``search=Search(gradient="sites-fixed")``).
+
+    learn_likelihood : bool
+        Whether the search moves the parameters of the likelihood too (noise, dispersion, scale), where it has
+        such; what it found is in ``problem.likelihood``.
 
     Returns
     -------
@@ -332,7 +339,10 @@ def fit(
         _require_sites(start, len(problem.y))
     if optimise and start is None and problem.mean == 0.0 and even(problem.likelihood, problem.y):
         raise ValueError(EVEN)
-    if optimise and len(kernel.parameters()):
+    if optimise and learn_likelihood and len(coordinates_of(problem.likelihood)):
+        tuned = with_likelihood.maximise(problem, kernel, search, start)
+        problem, kernel, inference, status = tuned.problem, tuned.kernel, tuned.inference, tuned.status
+    elif optimise and len(kernel.parameters()):
         tuned = hyperparameters.maximise(problem, kernel, search, start)
         kernel, inference, status = tuned.kernel, tuned.inference, tuned.status
     else:
