@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -31,7 +32,7 @@ SEVERAL = (
     "this noise is not log-concave: EP may have several fixed points or none (inference='vb' always has one, "
     "'laplace' noise is log-concave)"
 )
-STARTS = {
+STARTS: dict[str, Callable[[float], Likelihood]] = {  # spread of the targets -> likelihood
     "gaussian": lambda spread: GaussianNoise(NOISE * spread**2),
     "laplace": lambda spread: LaplaceNoise(float(np.sqrt(0.5 * NOISE)) * spread),
     "student-t": lambda spread: StudentT(float(np.sqrt(0.5 * NOISE)) * spread),
@@ -142,7 +143,7 @@ class GPRegressor(RegressorMixin, LatentFunctions):
         if not isinstance(self.likelihood, str):
             return likelihoods.get(self.likelihood), spread
         choice("likelihood", self.likelihood, tuple(STARTS))
-        return cast("Likelihood", STARTS[self.likelihood](spread)), spread
+        return STARTS[self.likelihood](spread), spread
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Expected targets, and the standard deviations of new ones, noise included.

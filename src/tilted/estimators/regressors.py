@@ -172,7 +172,7 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         NotFittedError
         """
         ((m, v),) = self._moments(X)
-        mean, variance = self.likelihood_.target_moments(m, v)
+        mean, variance = cast(Any, self.likelihood_).target_moments(m, v)
         return (mean, np.sqrt(variance)) if return_std else mean
 
     def log_predictive(self, X: ArrayLike, y: ArrayLike) -> np.ndarray:

@@ -271,7 +271,7 @@ def test_operators_stand_on_either_side():
 @pytest.mark.parametrize("factor", [2, 2.0, np.float64(2.0)])
 def test_numbers_are_factors_of_the_variance_and_constants(factor):
     """And add no parameter that another one could undo."""
-    for name, kernel in KERNELS.items():
+    for kernel in KERNELS.values():
         for scaled in (factor * kernel, kernel * factor):
             np.testing.assert_allclose(scaled.matrix(X), 2.0 * kernel.matrix(X), rtol=1e-13)
             assert len(scaled.parameters()) == len(kernel.parameters())

@@ -13,7 +13,7 @@ from tilted.inference.ep import EP
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
 from tilted.inference.qp import projected
-from tilted.kernels import Constant, Linear, Matern, SquaredExponential, White
+from tilted.kernels import Linear, Matern, SquaredExponential, White
 from tilted.learning import dense as hyperparameters
 from tilted.learning import mean as means
 from tilted.learning import sparse as sparse_search
