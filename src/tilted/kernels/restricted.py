@@ -105,7 +105,7 @@ class Restricted:
         return replace(self, kernel=self.kernel.with_parameters(whole))
 
     def distances(self, X: np.ndarray) -> Any:
-        """Those of the kernel."""
+        """Those of the kernel at ``X`` [N, D]."""
         return self.kernel.distances(X)
 
     def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: Any = None) -> np.ndarray:

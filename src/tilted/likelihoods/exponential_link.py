@@ -36,7 +36,7 @@ class Counts(ByPanels):
     check = domain
 
     def bend(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """About the rate that is the count; e^f turns over a length of 1."""
+        """About the rate that is the count, arrays [N]; e^f turns over a length of 1."""
         return np.log(np.maximum(y, 1.0)), np.ones_like(y)
 
     def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -55,7 +55,7 @@ class PoissonExponential(Counts):
         return y * f - _rate(f) - gammaln(y + 1.0)
 
     def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """y - e^f and -e^f."""
+        """y - e^f and -e^f, broadcast."""
         rate = _rate(f)
         return y - rate, -rate
 
@@ -108,7 +108,7 @@ class NegativeBinomial(Counts):
         return y * u - (y + r) * np.logaddexp(0.0, u) - betaln(y + 1.0, r) - np.log(y + r)
 
     def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """y - (y + r) s and -(y + r) s (1 - s) with s = e^f / (r + e^f)."""
+        """y - (y + r) s and -(y + r) s (1 - s) with s = e^f / (r + e^f), broadcast."""
         r, u = 1.0 / self.dispersion, f + np.log(self.dispersion)
         right, left = expit(u), expit(-u)
         return y * left - r * right, -(y + r) * right * left

@@ -14,7 +14,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from tilted.likelihoods.contract import require_finite
-from tilted.likelihoods.panels import DROP, ByPanels
+from tilted.likelihoods.panels import CROWD, DROP, ByPanels
+from tilted.numerics.quadrature import panel_edges
+
+GRID, TIGHTER = 32, 3  # points of the grids that find the support, and how many of these
 
 
 @dataclass(frozen=True)
@@ -71,19 +74,27 @@ class StudentT(ByPanels):
         return (self.df + 1.0) * r / total, (self.df + 1.0) * (r**2 - width) / total**2
 
     def bend(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """At the target, over half the distance of the poles of the derivatives."""
-        return y, np.full_like(y, 0.5 * np.sqrt(self.df) * self.scale)
+        """At the targets [N], over half the distance of the poles of the derivatives, at most the scale."""
+        return y, np.full_like(y, 0.5 * min(np.sqrt(self.df), 2.0) * self.scale)
 
     def support(
         self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The cavity's mean, and how far the density may be from it, arrays [N].
+        """The cavity's mean, and between which offsets from it the density counts, arrays [N].
 
-        At m it is N(m; m, v) p(y|m); elsewhere at most N(f; m, v) p(y|y).
+        At m it is N(m; m, v) p(y|m), elsewhere at most N(f; m, v) p(y|y). Within these limits, grids that are
+        dense about the target drop what is below exp(-`DROP`) of their highest value.
         """
         gain = power * (self.log_likelihood(y, y) - self.log_likelihood(y, m))
-        reach = np.sqrt(2.0 * v * (DROP + gain))
-        return m, -reach, reach
+        high = np.sqrt(2.0 * v * (DROP + gain))
+        low, rows = -high, np.arange(len(m))
+        for _ in range(TIGHTER):
+            t = panel_edges(low, high, GRID, (y - m)[:, None] + self.scale * CROWD)
+            log = power[:, None] * self.log_likelihood(y[:, None], m[:, None] + t) - t**2 / (2.0 * v[:, None])
+            kept = log > np.max(log, axis=1)[:, None] - DROP
+            first, last = np.argmax(kept, axis=1), t.shape[1] - 1 - np.argmax(kept[:, ::-1], axis=1)
+            low, high = t[rows, np.maximum(first - 1, 0)], t[rows, np.minimum(last + 1, t.shape[1] - 1)]
+        return m, low, high
 
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new targets where f ~ N(m, v); infinite for two degrees or fewer."""

@@ -401,7 +401,7 @@ def test_a_sparse_search_of_a_compound_climbs(toy):
 def test_the_code_of_the_page_runs(capsys):
     text = (Path(__file__).resolve().parents[3] / "docs" / "kernels.md").read_text(encoding="utf-8")
     blocks, names = re.findall(r"```python\n(.*?)```", text, re.S), {}
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         exec(compile(block, "docs/kernels.md", "exec"), names)
     assert names["result"].status.converged and names["found"].mean > 0
