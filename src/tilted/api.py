@@ -281,9 +281,8 @@ def fit(
     method : str or Rule
         "ep", "qp" or "vb", or a rule such as ``tilted.inference.pep.power_rule(0.5)``.
     kernel : Kernel, optional
-        Any of ``tilted.kernels``, or one of scikit-learn's that has an equivalent there: start of the
-        optimisation, or the hyperparameters to use; a squared exponential of variance and lengthscale 1 by
-        default. A tuple of lengthscales makes it ARD.
+        Any of ``tilted.kernels`` or its equivalent of scikit-learn's: start of the optimisation, or what to
+        use; a squared exponential of variance and lengthscale 1 by default, ARD with a tuple of lengthscales.
     mean : float
         Constant prior mean. For "poisson-square" 0 is a trap: f and -f have the same likelihood, so that from
         flat sites every mean stays 0 and the data teach nothing but the scale of f. Give another mean, or
@@ -304,8 +303,7 @@ def fit(
         hyperparameters, or ``search=Search(gradient="sites-fixed")``).
 
     learn_likelihood : bool
-        Whether the search moves the parameters of the likelihood too (noise, dispersion, scale), where it has
-        such; what it found is in ``problem.likelihood``.
+        Whether the search moves those of the likelihood too (noise, scale), to ``problem.likelihood``.
 
     Returns
     -------
