@@ -274,8 +274,7 @@ def fit(
     X : array [N, D]
         Inputs; zero-variance columns and duplicate rows are allowed.
     y : array [N]
-        Labels -1 and +1 (probit, logit), counts (poisson-square) or reals (gaussian, of noise variance 1; for
-        another pass ``likelihoods.gaussian.GaussianNoise(variance)``).
+        Labels -1 and +1 (probit, logit), counts (poisson-square), reals (gaussian, of noise variance 1).
     likelihood : str or Likelihood
         A name from ``tilted.likelihoods.names()`` or a likelihood object.
     method : str or Rule

@@ -1,7 +1,7 @@
 """Sums and products of covariance functions, and the operators + and * that make them.
 
-Operators come with every kernel of this package. A number added is a ``Constant``; a kernel times a number is
-the same with so many times the variance, which adds no parameter to a search.
+Operators come with every kernel of this package. A kernel times a number is the same with so many times the
+variance, which adds no parameter to a search; a number that is added has to be a ``Constant``.
 
 A part may have independent noise (``noise``: how much of its variance no other point shares, see
 ``tilted.kernels.white``). Matrices of the parts are made again where gradients need them, and then it
@@ -48,14 +48,14 @@ def variance_of(kernel: Kernel) -> float:
 
 
 def add(self: Kernel, other: object) -> Sum:
-    """``self + other``, a number being a constant covariance."""
-    other = _constant(other) if isinstance(other, Real) else other
+    """``self + other``."""
+    _refuse_number(other)
     return Sum(self, other) if is_kernel(other) else NotImplemented
 
 
 def add_to(self: Kernel, other: object) -> Sum:
     """``other + self``."""
-    other = _constant(other) if isinstance(other, Real) else other
+    _refuse_number(other)
     return Sum(other, self) if is_kernel(other) else NotImplemented
 
 
@@ -86,15 +86,15 @@ def scaled(kernel: Kernel, factor: float) -> Kernel:
     if inner is not None:  # kernels around another
         return replace(kernel, kernel=scaled(inner, factor))  # type: ignore[type-var]  # a dataclass
     if variance is None:
-        return Product(_constant(factor), kernel)
+        raise TypeError(f"only a kernel with a variance can be multiplied by a number, got {kernel!r}")
     more = tuple(factor * np.array(variance)) if np.ndim(variance) else factor * variance
     return replace(kernel, variance=more)  # type: ignore[type-var]  # a dataclass
 
 
-def _constant(variance: Any) -> Kernel:
-    from tilted.kernels.constant import Constant  # which needs the operators above
-
-    return Constant(float(variance))
+def _refuse_number(value: object) -> None:
+    """TypeError for a number, of which it is not said what kernel it stands for."""
+    if isinstance(value, Real):
+        raise TypeError(f"sums are of two kernels, such as Constant({value!r}), got {value!r}")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from sklearn.gaussian_process import kernels as sk
 import tilted
 from tilted import GPClassifier, GPPoissonRegressor, GPRegressor
 from tilted.inference.options import Options
-from tilted.kernels import Linear, Restricted, SquaredExponential
+from tilted.kernels import Constant, Linear, Restricted, SquaredExponential
 from tilted.likelihoods.exponential_link import NegativeBinomial
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.probit import Probit
@@ -124,6 +124,6 @@ def test_kernels_of_scikit_learn_go_into_estimators():
 
 def test_a_line_is_learned_by_a_linear_kernel():
     y = 3.0 + 2.0 * X[:, 0] + 0.1 * RNG.normal(size=50)
-    model = GPRegressor(kernel=Linear() + 10.0, likelihood=GaussianNoise(0.1)).fit(X, y)
+    model = GPRegressor(kernel=Linear() + Constant(10.0), likelihood=GaussianNoise(0.1)).fit(X, y)
     assert model.predict([[30.0]])[0] == pytest.approx(63.0, abs=0.5)
     assert model.likelihood_.noise == pytest.approx(0.01, rel=0.6)
