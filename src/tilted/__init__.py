@@ -17,7 +17,8 @@ _PUBLIC = {
     "Fit": "tilted.api",
     "SquaredExponential": "tilted.kernels",
     **dict.fromkeys(
-        ("GPClassifier", "GPPoissonRegressor", "SparseGPClassifier", "SparseGPRegressor"), "tilted.estimators"
+        ("GPClassifier", "GPPoissonRegressor", "GPRegressor", "SparseGPClassifier", "SparseGPRegressor"),
+        "tilted.estimators",
     ),
 }
 
@@ -29,6 +30,7 @@ __all__ = [
     "Fit",
     "GPClassifier",
     "GPPoissonRegressor",
+    "GPRegressor",
     "SparseGPClassifier",
     "SparseGPRegressor",
     "SquaredExponential",

@@ -21,9 +21,12 @@ from tilted.gaussian import Sites, require_positive
 from tilted.inference import rule_of
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
+from tilted.kernels.converted import as_kernel
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.learning import dense as hyperparameters
+from tilted.learning import likelihood as with_likelihood
 from tilted.learning.dense import Problem
+from tilted.learning.likelihood import coordinates_of
 from tilted.learning.mean import EVEN, even
 from tilted.learning.search import Search
 from tilted.likelihoods.contract import as_floats
@@ -228,7 +231,6 @@ EXPECTED = {
     "likelihood": "a name or a likelihood",
     "options": "Options",
     "mean": "one finite number (the prior mean)",
-    "kernel": "a kernel, such as SquaredExponential()",
     "search": "Search",
     "optimise": "True or False",
 }
@@ -263,6 +265,7 @@ def fit(
     options: Options | None = None,
     start: Sites | None = None,
     projection: Projector | None = None,
+    learn_likelihood: bool = False,
 ) -> Fit:
     """Fit a Gaussian-process model.
 
@@ -271,15 +274,14 @@ def fit(
     X : array [N, D]
         Inputs; zero-variance columns and duplicate rows are allowed.
     y : array [N]
-        Labels -1 and +1 (probit, logit), counts (poisson-square) or reals (gaussian, of noise variance 1; for
-        another pass ``likelihoods.gaussian.GaussianNoise(variance)``: the search does not move it).
+        Labels -1 and +1 (probit, logit), counts (poisson-square), reals (gaussian, of noise variance 1).
     likelihood : str or Likelihood
         A name from ``tilted.likelihoods.names()`` or a likelihood object.
     method : str or Rule
         "ep", "qp" or "vb", or a rule such as ``tilted.inference.pep.power_rule(0.5)``.
     kernel : Kernel, optional
-        Any of ``tilted.kernels``: start of the optimisation, or the hyperparameters to use; a squared
-        exponential of variance and lengthscale 1 by default. A tuple of lengthscales makes it ARD.
+        Any of ``tilted.kernels`` or its equivalent of scikit-learn's: start of the optimisation, or what to
+        use; a squared exponential of variance and lengthscale 1 by default, ARD with a tuple of lengthscales.
     mean : float
         Constant prior mean. For "poisson-square" 0 is a trap: f and -f have the same likelihood, so that from
         flat sites every mean stays 0 and the data teach nothing but the scale of f. Give another mean, or
@@ -298,6 +300,9 @@ def fit(
         the same to 1e-10 and is faster; ``tilted.projections.moments.TableGrid()`` is the QP paper's own
         table; ``tilted.projections.lp.LpProjection(p)`` minimises the L_p distance instead (fixed
         hyperparameters, or ``search=Search(gradient="sites-fixed")``).
+
+    learn_likelihood : bool
+        Whether the search moves those of the likelihood too (noise, scale), to ``problem.likelihood``.
 
     Returns
     -------
@@ -324,15 +329,17 @@ def fit(
     """
     began = time.perf_counter()
     problem = make_problem(X, y, likelihood, method, mean, options, projection)
-    kernel = SquaredExponential() if kernel is None else kernel
-    _require("kernel", kernel, hasattr(kernel, "contract_gradient"))
+    kernel = SquaredExponential() if kernel is None else as_kernel(kernel, problem.X.shape[1])
     _require("search", search, search is None or isinstance(search, Search))
     _require("optimise", optimise, isinstance(optimise, bool | np.bool_))
     if start is not None:
         _require_sites(start, len(problem.y))
     if optimise and start is None and problem.mean == 0.0 and even(problem.likelihood, problem.y):
         raise ValueError(EVEN)
-    if optimise:
+    if optimise and learn_likelihood and len(coordinates_of(problem.likelihood)):
+        tuned = with_likelihood.maximise(problem, kernel, search, start)
+        problem, kernel, inference, status = tuned.problem, tuned.kernel, tuned.inference, tuned.status
+    elif optimise and len(kernel.parameters()):
         tuned = hyperparameters.maximise(problem, kernel, search, start)
         kernel, inference, status = tuned.kernel, tuned.inference, tuned.status
     else:

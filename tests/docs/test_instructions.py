@@ -172,7 +172,7 @@ def test_the_pipeline_makes_a_row_of_every_set(followed):
 def test_a_likelihood_is_one_file(tmp_path):
     folder = copy(tmp_path)
     assert apply(folder, "add-a-likelihood.md") == [
-        "src/tilted/likelihoods/laplace.py",
+        "src/tilted/likelihoods/duration.py",
         "src/tilted/likelihoods/__init__.py",
         "tests/library/likelihoods/test_likelihoods.py",
     ]

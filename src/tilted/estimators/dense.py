@@ -16,8 +16,10 @@ from tilted.inference.options import require_whole
 from tilted.inference.pep import power_rule
 from tilted.inference.result import Status
 from tilted.learning import dense as hyperparameters
+from tilted.learning import likelihood as with_likelihood
 from tilted.learning import mean as means
 from tilted.learning.dense import Problem
+from tilted.learning.likelihood import coordinates_of
 from tilted.learning.search import Search
 
 if TYPE_CHECKING:
@@ -35,7 +37,10 @@ NO_LEARNED_MEAN = "relaxed EP (inference='rep') has no evidence to learn a mean 
 
 @dataclass(frozen=True)
 class DenseSettings(Settings):
-    """How a dense model is fitted; as the parameters of ``GPClassifier``."""
+    """How a dense model is fitted; as the parameters of ``GPClassifier``.
+
+    ``learn_likelihood`` says whether a search of the evidence moves parameters of the likelihood too.
+    """
 
     inferences = ("ep", "qp", "vb", "power-ep", "rep")
     choices = ("evidence", "cv", None)
@@ -44,6 +49,7 @@ class DenseSettings(Settings):
     penalty: float
     projection: Projector | None
     correction: str | None = None
+    learn_likelihood: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -230,11 +236,25 @@ def _fit(X: np.ndarray, y: np.ndarray, kernel: Kernel, settings: DenseSettings, 
     mean, options, projection = settings.mean, settings.options, settings.projection
     if settings.inference == "rep":
         return _relaxed(api.make_problem(*data, "ep", mean, options), kernel, settings.penalty)
+    learned = bool(optimise and settings.learn_likelihood and len(coordinates_of(settings.likelihood)))
     if not settings.learn_mean:
-        return api.fit(*data, settings.method, kernel, mean, optimise, search, options, projection=projection)
+        return api.fit(
+            *data,
+            settings.method,
+            kernel,
+            mean,
+            optimise,
+            search,
+            options,
+            projection=projection,
+            learn_likelihood=learned,
+        )
     began = time.perf_counter()
     problem = api.make_problem(*data, settings.method, mean, options, projection)
-    tuned = means.maximise(problem, kernel, search, move_kernel=optimise)
+    if learned:
+        tuned = with_likelihood.maximise(problem, kernel, search, move_mean=True)
+    else:
+        tuned = means.maximise(problem, kernel, search, move_kernel=optimise)
     return api.Fit(tuned.problem, tuned.kernel, tuned.inference, tuned.status, time.perf_counter() - began)
 
 

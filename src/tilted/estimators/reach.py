@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.kernels.compound import noise_of, variance_of
+from tilted.kernels.compound import noise_of
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
@@ -34,18 +34,21 @@ def reach(kernel: Kernel, X: np.ndarray, Z: np.ndarray | None = None) -> str:
     Z : array [M, D], optional
         Pseudo-inputs, through which the others see each other.
     """
-    shared = variance_of(kernel) - noise_of(kernel)
-    if not shared > 0:
+    seen_from = X if Z is None else Z
+    own, other = (np.sqrt(kernel.diagonal(points) - noise_of(kernel)) for points in (X, seen_from))
+    if not np.any(own > 0):
         return OUT_OF_SIGHT
     nearest, farthest = [], []
     for first in range(0, len(X), CHUNK):
         rows = X[first : first + CHUNK]
-        C = kernel.matrix(rows, X if Z is None else Z) / shared
+        C = kernel.matrix(rows, seen_from)
+        scale = np.multiply.outer(own[first : first + CHUNK], other)
+        C = np.divide(C, scale, out=np.zeros_like(C), where=scale > 0)  # f is 0 where it does not vary
         farthest.append(C.min(axis=1))
         if Z is None:
             C[np.arange(len(rows)), first + np.arange(len(rows))] = 0.0
         nearest.append(C.max(axis=1))
-    if np.min(np.concatenate(farthest)) > 1.0 - ALIKE:
+    if np.min(np.concatenate(farthest)) > 1.0 - ALIKE and np.ptp(own) <= ALIKE * np.max(own):
         return ALL_ONE
     seen = np.concatenate(nearest)
     if Z is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +14,16 @@ from sklearn.utils.validation import validate_data
 
 from tilted.estimators import collapsed, dense, sparse
 from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters
-from tilted.estimators.models import finite
+from tilted.estimators.models import choice, finite
 from tilted.estimators.search import noted, start_kernel
 from tilted.inference.options import Options
 from tilted.learning.mean import EVEN
+from tilted.likelihoods.exponential_link import Counts, NegativeBinomial, PoissonExponential
+from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.real_counts import RealCounts
+
+if TYPE_CHECKING:
+    from tilted.likelihoods.contract import Likelihood
 
 REAL_COUNTS = (
     "y has values that are no whole numbers: the likelihood continues the factorial by the Gamma function, "
@@ -27,32 +32,43 @@ REAL_COUNTS = (
 BOTH_SIGNS = "at mean=0 f and -f have the same likelihood: nothing is learnt but the scale of f"
 
 
+COUNTS = {
+    "poisson-square": RealCounts(),
+    "poisson-exp": PoissonExponential(),
+    "negative-binomial": NegativeBinomial(0.5),
+}
 NO_COUNTS = "every count is 0: the evidence is highest at rate 0, where the learned mean goes (give one)"
 CONSTANT = "targets are constant: kernel and noise stay where a search would start"
 
 
 @parameters
 class GPPoissonRegressor(RegressorMixin, LatentFunctions):
-    """Regression of counts, Poisson with rate f^2, f a Gaussian process [Zhang 2020, appendix C.2]; O(N^3).
+    """Regression of counts, of rate f^2 or e^f, f a Gaussian process [Zhang 2020, appendix C.2]; O(N^3).
 
     Parameters
     ----------
     inference : {"ep", "qp", "vb", "power-ep", "rep"}
         As `GPClassifier`.
+    likelihood : {"poisson-square", "poisson-exp", "negative-binomial"} or a negative binomial
+        Poisson with rate f^2 or e^f, or counts of mean e^f that vary more: by e^f + dispersion e^2f. The
+        dispersion is learned by evidence with the kernel, from 1/2 or that of the object given.
     kernel : Kernel, optional
-        Any of ``tilted.kernels``: where the search starts, or what is kept. By default a squared exponential
-        with the variance of the roots of the counts (at least
-        1/4, their noise) and a lengthscale from the spread of the inputs.
+        Any of ``tilted.kernels``, or one of scikit-learn's: where the search starts, or what is kept. By
+        default a squared exponential with the variance of the roots of the counts, or of their logarithms for
+        e^f (at least 1/4), and a lengthscale from the spread of the inputs.
     ard, optimise, n_restarts, cv, power, penalty, search, options, random_state : see `GPClassifier`
     correction : see `GPClassifier`
     mean : float or "constant", optional
-        Prior mean of f; by default the root of the mean count (half a count added to the sum), from where
-        "constant" learns it as in `GPClassifier`. At 0 the signs of f are alike, and nothing is learnt but
-        its scale: a search of the evidence is refused, all else warns.
+        Prior mean of f; by default the root, or logarithm, of the mean count (half a count added to the sum),
+        from where "constant" learns it as in `GPClassifier`. At 0 the signs of f are alike under
+        "poisson-square", and nothing is learnt but its scale: a search of the evidence is refused, all else
+        warns.
 
     Attributes
     ----------
     kernel_ : Kernel
+    likelihood_ : Likelihood
+        With the dispersion found.
     mean_ : float
     log_evidence_ : float or None
         In nats; None for relaxed EP.
@@ -80,6 +96,7 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
     penalty: float = 0.1
     correction: str | None = None
     options: Options | None = None
+    likelihood: Likelihood | str = "poisson-square"
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the latent function.
@@ -88,7 +105,8 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         ----------
         X : array-like [N, D]
         y : array-like [N]
-            Counts >= 0, at most 100,000. Others than whole numbers are taken with one warning (`RealCounts`).
+            Counts >= 0, for "poisson-square" at most 100,000. Others than whole numbers are taken with one
+            warning (`RealCounts`).
 
         Returns
         -------
@@ -105,26 +123,34 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
             converge there.
         """
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        counts = RealCounts().domain(targets)
-        root = float(np.sqrt((counts.sum() + 0.5) / len(counts)))
-        settings = dense.DenseSettings.of(self, root, likelihood=RealCounts())
+        if isinstance(self.likelihood, str):
+            choice("likelihood", self.likelihood, tuple(COUNTS))
+        likelihood: Any = COUNTS[self.likelihood] if isinstance(self.likelihood, str) else self.likelihood
+        if not isinstance(likelihood, PoissonSquare | Counts):
+            raise ValueError(f"likelihood must be one of counts, got {likelihood!r}")
+        counts, square = likelihood.domain(targets), isinstance(likelihood, PoissonSquare)
+        inverse = np.sqrt if square else np.log
+        level = float(inverse((counts.sum() + 0.5) / len(counts)))
+        settings = dense.DenseSettings.of(self, level, likelihood=likelihood, learn_likelihood=True)
         if np.any(counts != np.floor(counts)):
             warnings.warn(REAL_COUNTS, UserWarning, stacklevel=2)
-        if settings.mean == 0 and settings.optimise == "evidence":
+        if square and settings.mean == 0 and settings.optimise == "evidence":
             raise ValueError(EVEN)
-        if settings.mean == 0:
+        if square and settings.mean == 0:
             warnings.warn(BOTH_SIGNS, UserWarning, stacklevel=2)
-        kernel = start_kernel(self.kernel, inputs, self.ard, max(0.25, float(np.var(np.sqrt(counts)))))
+        spread = max(0.25, float(np.var(np.sqrt(counts) if square else np.log(counts + 0.5))))
+        kernel = start_kernel(self.kernel, inputs, self.ard, spread)
         rng = generator(self.random_state)
         model = dense.fit_dense(inputs, counts, kernel, settings, rng, stratified=False)
         if settings.learn_mean and not np.any(counts):
             warnings.warn(NO_COUNTS, UserWarning, stacklevel=2)
             model = replace(model, status=noted(model.status, NO_COUNTS))
+        self.likelihood_ = model.likelihood
         self._keep([model], ["the fit"], inputs)
         return self
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Expected counts, E[f^2] = m^2 + v under the posterior of f, and standard deviations of new counts.
+        """Expected counts under the posterior of f, E[f^2] or E[e^f], and standard deviations of new counts.
 
         Parameters
         ----------
@@ -135,7 +161,7 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         -------
         mean : array [N*]
         std : array [N*]
-            If ``return_std``: the root of E[f^2] + Var[f^2] = mean + 4 m^2 v + 2 v^2.
+            If ``return_std``: the root of mean + Var[f^2], or of mean + Var[e^f] + dispersion E[e^2f].
 
         Raises
         ------
@@ -146,8 +172,8 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         NotFittedError
         """
         ((m, v),) = self._moments(X)
-        mean = m**2 + v
-        return (mean, np.sqrt(mean + 4.0 * m**2 * v + 2.0 * v**2)) if return_std else mean
+        mean, variance = cast(Any, self.likelihood_).target_moments(m, v)
+        return (mean, np.sqrt(variance)) if return_std else mean
 
     def log_predictive(self, X: ArrayLike, y: ArrayLike) -> np.ndarray:
         """Log probabilities [N*] of counts ``y`` [N*], f integrated out; ValueError for bad inputs."""

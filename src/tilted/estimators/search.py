@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 
 from tilted.inference.result import Status
+from tilted.kernels.converted import as_kernel
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.kernels.stationary import Stationary
 
@@ -49,9 +50,10 @@ def start_kernel(kernel: Kernel | None, X: np.ndarray, ard: bool, variance: floa
     Parameters
     ----------
     kernel : Kernel, optional
-        One that is given starts from its own hyperparameters, nothing being guessed from the data. None: a
-        squared exponential whose lengthscale is the root of the summed variances of the columns of
-        ``X`` [N, D], or sqrt(D) of each column's standard deviation (ARD); 1 where a column is constant.
+        One that is given, also of scikit-learn's, starts from its own hyperparameters, nothing being guessed
+        from the data. None: a squared exponential whose lengthscale is the root of the summed variances of
+        the columns of ``X`` [N, D], or sqrt(D) of each column's standard deviation (ARD); 1 where a column
+        is constant.
     X : array [N, D]
     ard : bool
         Whether an isotropic kernel gets a lengthscale for every dimension.
@@ -70,8 +72,7 @@ def start_kernel(kernel: Kernel | None, X: np.ndarray, ard: bool, variance: floa
             return SquaredExponential(variance, tuple(np.sqrt(D) * np.where(spread > 0, spread, 1.0)))
         total = float(np.sqrt(np.sum(spread**2)))
         return SquaredExponential(variance, total if total > 0 else 1.0)
-    if isinstance(kernel, type) or not hasattr(kernel, "contract_gradient"):
-        raise ValueError(f"kernel must be a kernel, such as tilted.SquaredExponential(), got {kernel!r}")
+    kernel = as_kernel(kernel, D)
     if not ard:
         return kernel
     if not isinstance(kernel, Stationary):
@@ -131,9 +132,12 @@ def candidates(kernel: Kernel) -> list[Kernel]:
     """
     if not isinstance(kernel, Stationary):
         raise ValueError(f"optimise='cv' {NO_LENGTHSCALE}, got {kernel!r}")
-    at = kernel.parameters()
-    factors = [np.append(v, np.full(len(at) - 1, s)) for v in VARIANCES for s in LENGTHSCALES]
-    return [kernel.with_parameters(factor * at) for factor in factors]
+    scales = np.asarray(kernel.lengthscale)
+    return [
+        replace(kernel, variance=v * kernel.variance, lengthscale=s * scales)  # type: ignore[arg-type]
+        for v in VARIANCES
+        for s in LENGTHSCALES
+    ]
 
 
 def by_cross_validation(

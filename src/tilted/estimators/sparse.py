@@ -248,6 +248,7 @@ def _found(
         note = ridge(
             problem.likelihood,
             fitted.posterior.pseudo.kernel,
+            problem.X,
             inference,
             lambda steeper, start: here.infer(steeper, fitted.posterior.pseudo.Z, start)[1],
         )

@@ -32,6 +32,7 @@ DIFFERENCE = 1e-6  # of a marginal's sd and variance, for the rule's derivatives
 FORCING = 1e-2, 1e-6  # largest and smallest relative residual of the linear system
 VECTORS = 25  # products of one linear solve, at most
 REACH = 4.0  # largest change of log tau
+LEAST = 1e-35  # precision of a site, in units of its marginal's, that single precision can take
 
 
 def newton_sites(
@@ -61,10 +62,12 @@ def newton_sites(
     Returns
     -------
     Sites or None
-        None where a precision is not positive, so that the coordinates do not exist.
+        None where a precision is not positive, so that the coordinates do not exist, or so small that they
+        overflow in single precision (Laplace noise far from its target).
     """
     sites, marginals = state.sites, state.marginals
-    correlations = posterior.correlations(state) if np.all(target.tau > 0) else None
+    there = np.all(np.minimum(sites.tau, target.tau) * marginals.variance > LEAST)
+    correlations = posterior.correlations(state) if there else None
     if correlations is None:
         return None
     n, m, v, s = len(sites.tau), marginals.mean, marginals.variance, np.sqrt(marginals.variance)

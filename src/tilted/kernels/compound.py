@@ -1,6 +1,7 @@
 """Sums and products of covariance functions, and the operators + and * that make them.
 
-Operators come with every kernel of this package, and take kernels only: a number is a ``Constant``.
+Operators come with every kernel of this package. A kernel times a number is the same with so many times the
+variance, which adds no parameter to a search; a number that is added has to be a ``Constant``.
 
 A part may have independent noise (``noise``: how much of its variance no other point shares, see
 ``tilted.kernels.white``). Matrices of the parts are made again where gradients need them, and then it
@@ -10,8 +11,8 @@ two sets of equal size, without: the diagonal of K tells.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from numbers import Number
+from dataclasses import dataclass, replace
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,29 +32,69 @@ def noise_of(kernel: Kernel) -> float:
     return getattr(kernel, "noise", 0.0)
 
 
+def is_kernel(value: object) -> TypeGuard[Kernel]:
+    """Whether it offers the contract, as kernels but no classes of them do."""
+    return hasattr(value, "contract_gradient") and not isinstance(value, type)
+
+
+def is_stationary(kernel: Kernel) -> bool:
+    """Whether k(x, x) is the same at every x, as of kernels that do not say."""
+    return getattr(kernel, "stationary", True)
+
+
 def variance_of(kernel: Kernel) -> float:
-    """k(x, x), the same at every x."""
+    """k(x, x) of a kernel for which it is the same at every x."""
     return float(kernel.diagonal(ONE_POINT)[0])
 
 
 def add(self: Kernel, other: object) -> Sum:
     """``self + other``."""
-    return Sum(self, other) if _is_operand(other) else NotImplemented
+    _refuse_number(other)
+    return Sum(self, other) if is_kernel(other) else NotImplemented
 
 
 def add_to(self: Kernel, other: object) -> Sum:
     """``other + self``."""
-    return Sum(other, self) if _is_operand(other) else NotImplemented
+    _refuse_number(other)
+    return Sum(other, self) if is_kernel(other) else NotImplemented
 
 
-def multiply(self: Kernel, other: object) -> Product:
-    """``self * other``."""
-    return Product(self, other) if _is_operand(other) else NotImplemented
+def multiply(self: Kernel, other: object) -> Kernel:
+    """``self * other``, a number being a factor of the variance."""
+    if isinstance(other, Real):
+        return scaled(self, float(other))
+    return Product(self, other) if is_kernel(other) else NotImplemented
 
 
-def multiply_by(self: Kernel, other: object) -> Product:
+def multiply_by(self: Kernel, other: object) -> Kernel:
     """``other * self``."""
-    return Product(other, self) if _is_operand(other) else NotImplemented
+    if isinstance(other, Real):
+        return scaled(self, float(other))
+    return Product(other, self) if is_kernel(other) else NotImplemented
+
+
+def scaled(kernel: Kernel, factor: float) -> Kernel:
+    """The kernel with ``factor`` times the variance, and no parameter more where it has a variance.
+
+    ValueError for a factor that is not finite and positive.
+    """
+    if isinstance(kernel, Sum):
+        return Sum(scaled(kernel.first, factor), scaled(kernel.second, factor))
+    if isinstance(kernel, Product):
+        return Product(scaled(kernel.first, factor), kernel.second)
+    inner, variance = (getattr(kernel, name, None) for name in ("kernel", "variance"))
+    if inner is not None:  # kernels around another
+        return replace(kernel, kernel=scaled(inner, factor))  # type: ignore[type-var]  # a dataclass
+    if variance is None:
+        raise TypeError(f"only a kernel with a variance can be multiplied by a number, got {kernel!r}")
+    more = tuple(factor * np.array(variance)) if np.ndim(variance) else factor * variance
+    return replace(kernel, variance=more)  # type: ignore[type-var]  # a dataclass
+
+
+def _refuse_number(value: object) -> None:
+    """TypeError for a number, of which it is not said what kernel it stands for."""
+    if isinstance(value, Real):
+        raise TypeError(f"sums are of two kernels, such as Constant({value!r}), got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -75,11 +116,17 @@ class Pair:
     second: Kernel
 
     __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
+    __array_ufunc__ = None  # an array leaves the operators to the kernel, which refuses it
 
     def __post_init__(self) -> None:
         for part in (self.first, self.second):
-            if not _is_kernel(part):
+            if not is_kernel(part):
                 raise ValueError(f"a {type(self).__name__} is made of two kernels, got {part!r}")
+
+    @property
+    def stationary(self) -> bool:
+        """Whether k(x, x) is the same at every x."""
+        return is_stationary(self.first) and is_stationary(self.second)
 
     def parameters(self) -> np.ndarray:
         """Those of both parts as a vector."""
@@ -112,6 +159,12 @@ class Pair:
         """Gradients of both parts, each contracted with its own weights."""
         parts = zip((self.first, self.second), matrices, weights, distances or (None, None), strict=True)
         return np.concatenate([part.contract_gradient(X, K, G, shared) for part, K, G, shared in parts])
+
+    def _each_diagonal(self, X: np.ndarray, *weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients of the diagonals of both parts; derivatives in the points add up."""
+        parts = zip((self.first, self.second), weights, strict=True)
+        by_parameters, by_X = zip(*(part.contract_diagonal(X, g) for part, g in parts), strict=True)
+        return np.concatenate(by_parameters), by_X[0] + by_X[1]
 
     def _each_cross(
         self,
@@ -169,9 +222,9 @@ class Sum(Pair):
         """sum_ij G_ij dK_ij/dtheta [P] for K [M, N] between ``Z`` [M, D] and ``X`` [N, D]; in Z [M, D]."""
         return self._each_cross(Z, X, _matrices_like(self, Z, X, K), (G, G))
 
-    def contract_diagonal(self, g: np.ndarray) -> np.ndarray:
-        """sum_i g_i dk(x_i, x_i)/dtheta [P]."""
-        return np.concatenate([self.first.contract_diagonal(g), self.second.contract_diagonal(g)])
+    def contract_diagonal(self, X: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """sum_i g_i dk(x_i, x_i)/dtheta [P], and the derivatives in the rows of ``X`` [N, D]."""
+        return self._each_diagonal(X, g, g)
 
 
 class Product(Pair):
@@ -187,14 +240,22 @@ class Product(Pair):
     Raises
     ------
     ValueError
-        If one is not a kernel.
+        If one is not a kernel, and for independent noise times a kernel whose variance depends on the place.
     """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        noisy = any(noise_of(part) for part in (self.first, self.second))
+        if noisy and not self.stationary:
+            raise ValueError(f"noise has one variance everywhere, which a product with {self!r} has not")
 
     @property
     def noise(self) -> float:
         """Variance that a point shares with no other: that of the product less that of the shared parts."""
-        a, b = variance_of(self.first), variance_of(self.second)
         s, t = noise_of(self.first), noise_of(self.second)
+        if not (s or t):
+            return 0.0
+        a, b = variance_of(self.first), variance_of(self.second)
         return s * b + t * (a - s)
 
     def matrix(
@@ -222,10 +283,9 @@ class Product(Pair):
         first, second = matrices = _matrices_like(self, Z, X, K)
         return self._each_cross(Z, X, matrices, (G * second, G * first))
 
-    def contract_diagonal(self, g: np.ndarray) -> np.ndarray:
-        """sum_i g_i dk(x_i, x_i)/dtheta [P]."""
-        a, b = variance_of(self.first), variance_of(self.second)
-        return np.concatenate([self.first.contract_diagonal(g * b), self.second.contract_diagonal(g * a)])
+    def contract_diagonal(self, X: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """sum_i g_i dk(x_i, x_i)/dtheta [P], and the derivatives in the rows of ``X`` [N, D]."""
+        return self._each_diagonal(X, g * self.second.diagonal(X), g * self.first.diagonal(X))
 
 
 def _matrices_like(
@@ -233,17 +293,8 @@ def _matrices_like(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Matrices of the two parts of K, which is that of the points Z where noise is on its diagonal."""
     among = (
-        pair.noise > 0 and len(Z) == len(X) and np.all(np.diagonal(K) > variance_of(pair) - 0.5 * pair.noise)
+        pair.noise > 0
+        and len(Z) == len(X)
+        and np.all(np.abs(np.diagonal(K) - pair.diagonal(Z)) < 0.5 * pair.noise)
     )
     return pair._matrices(Z, None if among else X, None)
-
-
-def _is_operand(value: object) -> TypeGuard[Kernel]:
-    """Whether it is a kernel; TypeError for a number, while other things may know what to do themselves."""
-    if isinstance(value, Number):
-        raise TypeError(f"sums and products are of two kernels, such as Constant({value!r}), got {value!r}")
-    return _is_kernel(value)
-
-
-def _is_kernel(value: object) -> TypeGuard[Kernel]:
-    return hasattr(value, "contract_gradient")

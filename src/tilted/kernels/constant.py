@@ -35,6 +35,7 @@ class OfVariance:
     variance: float = 1.0
 
     __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
+    __array_ufunc__ = None
 
     def __post_init__(self) -> None:
         variance = float(self.variance)
@@ -58,9 +59,9 @@ class OfVariance:
         """Prior variances [N] at the rows of ``X`` [N, D]."""
         return np.full(len(X), self.variance)
 
-    def contract_diagonal(self, g: np.ndarray) -> np.ndarray:
-        """sum_i g_i dk(x_i, x_i)/dtheta [1]."""
-        return np.array([np.sum(g)])
+    def contract_diagonal(self, X: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """sum_i g_i dk(x_i, x_i)/dtheta [1], and the derivatives in the rows of ``X`` [N, D]: none."""
+        return np.array([np.sum(g)]), np.zeros(np.shape(X))
 
 
 class Constant(OfVariance):

@@ -10,8 +10,9 @@ import numpy as np
 class Kernel(Protocol):
     """Contract of ``tilted.kernels``; X, X2, Z are arrays [N, D], [N2, D], [M, D], all hyperparameters > 0.
 
-    All are stationary: k(x, x) is the same at every x. ``matrix(X)`` is that of one set of points and
-    ``matrix(X, X2)`` that between two sets, which differ for kernels with independent noise (``white``).
+    ``matrix(X)`` is that of one set of points and ``matrix(X, X2)`` that between two sets, which differ for
+    kernels with independent noise: these have a property ``noise`` too, how much of k(x, x) no other point
+    shares, the same at every x (``white``).
     """
 
     def parameters(self) -> np.ndarray:
@@ -39,5 +40,5 @@ class Kernel(Protocol):
     ) -> tuple[np.ndarray, np.ndarray]:
         """The same for the matrix K [M, N] between two sets of points; in the parameters [P], in Z [M, D]."""
 
-    def contract_diagonal(self, g: np.ndarray) -> np.ndarray:
-        """sum_i g_i dk(x_i, x_i)/dtheta [P]."""
+    def contract_diagonal(self, X: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """sum_i g_i dk(x_i, x_i)/dtheta [P], and the derivatives in the rows of ``X`` [N, D]."""

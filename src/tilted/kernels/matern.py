@@ -103,15 +103,11 @@ class Matern(Stationary):
         """
         squares, scales = self._squares(Z, X, None), np.asarray(self.lengthscale)
         weights = -2.0 * G * self._slopes(squares)
-        centre = X.mean(axis=0)  # a common offset would cancel, with the digits after it
-        A, B = (Z - centre) / scales, (X - centre) / scales
-        rows, columns, product = weights.sum(axis=1), weights.sum(axis=0), weights @ B
-        if scales.ndim:
-            spread = rows @ A**2 + columns @ B**2 - 2.0 * np.einsum("nd,nd->d", A, product)
-        else:
+        spread, by_Z = self._by_distance(Z, X, weights)
+        if not self.ard:
             spread = np.atleast_1d(np.vdot(weights, squares))
         by_parameters = np.append(np.vdot(G, K) / self.variance, spread / scales)
-        return by_parameters, (product - rows[:, None] * A) / scales
+        return by_parameters, by_Z / scales
 
     def _squares(self, X: np.ndarray, X2: np.ndarray | None, distances: np.ndarray | None) -> np.ndarray:
         """Squared distances r^2 [N, N2] in lengthscales."""

@@ -92,10 +92,6 @@ class SquaredExponential(Stationary):
         by_Z : array [M, D]
             Derivatives in the points Z, those X held fixed.
         """
-        weights = G * K
-        centre = X.mean(axis=0)  # a common offset would cancel, with the digits after it
-        A, B, scales = self._scaled(Z - centre), self._scaled(X - centre), np.asarray(self.lengthscale)
-        rows, columns, product = weights.sum(axis=1), weights.sum(axis=0), weights @ B
-        spread = rows @ A**2 + columns @ B**2 - 2.0 * np.einsum("nd,nd->d", A, product)
-        by_scale = spread / scales if self.ard else np.atleast_1d(spread.sum() / scales)
-        return np.append(weights.sum() / self.variance, by_scale), (product - rows[:, None] * A) / scales
+        weights, scales = G * K, np.asarray(self.lengthscale)
+        by_scale, by_Z = self._by_distance(Z, X, weights)
+        return np.append(weights.sum() / self.variance, by_scale / scales), by_Z / scales

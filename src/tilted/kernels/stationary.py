@@ -34,6 +34,7 @@ class Stationary:
     lengthscale: float | tuple[float, ...] = 1.0
 
     __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
+    __array_ufunc__ = None
 
     def __post_init__(self) -> None:
         scales = np.asarray(self.lengthscale, dtype=float)
@@ -69,9 +70,9 @@ class Stationary:
         """Prior variances [N] at the rows of ``X`` [N, D]."""
         return np.full(len(X), self.variance)
 
-    def contract_diagonal(self, g: np.ndarray) -> np.ndarray:
-        """sum_i g_i dk(x_i, x_i)/dtheta [P]."""
-        return np.append(np.sum(g), np.zeros(np.size(self.lengthscale)))
+    def contract_diagonal(self, X: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """sum_i g_i dk(x_i, x_i)/dtheta [P], and the derivatives in the rows of ``X`` [N, D]."""
+        return np.append(np.sum(g), np.zeros(len(self.parameters()) - 1)), np.zeros(np.shape(X))
 
     @property
     def _scale(self) -> float:
@@ -86,6 +87,19 @@ class Stationary:
         if scales.ndim and len(scales) != X.shape[1]:
             raise ValueError(f"{len(scales)} lengthscales for inputs of dimension {X.shape[1]}")
         return X / scales
+
+    def _by_distance(
+        self, Z: np.ndarray, X: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives in the logarithms of the lengthscales, and in Z [M, D] in units of them.
+
+        ``weights`` [M, N] are -2 G dk / dr^2.
+        """
+        centre = X.mean(axis=0)  # a common offset would cancel, with the digits after it
+        A, B = self._scaled(Z - centre), self._scaled(X - centre)
+        rows, columns, product = weights.sum(axis=1), weights.sum(axis=0), weights @ B
+        spread = rows @ A**2 + columns @ B**2 - 2.0 * np.einsum("nd,nd->d", A, product)
+        return spread if self.ard else np.atleast_1d(spread.sum()), product - rows[:, None] * A
 
     def _require_shareable(self, X2: np.ndarray | None) -> None:
         """ValueError where distances are given that cannot be those among one set of points."""

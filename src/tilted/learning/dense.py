@@ -21,7 +21,7 @@ from tilted.inference.engine import infer
 from tilted.inference.implicit import evidence_derivative
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, StateT, Status
-from tilted.kernels.compound import Product, variance_of
+from tilted.kernels.compound import Product
 from tilted.kernels.constant import Constant
 from tilted.learning.search import GAIN, Best, Evaluation, Search, climb
 from tilted.learning.warmstarts import Attempts, WarmStarts
@@ -247,20 +247,24 @@ def flat_ridge(problem: Problem, kernel: Kernel, inference: Inference[DenseState
     """The note of `ridge` on a dense posterior."""
     if problem.distances is not None:
         problem = replace(problem, distances=(None, problem.distances))
-    return ridge(problem.likelihood, kernel, inference, lambda twice, start: infer_at(problem, twice, start))
+    return ridge(
+        problem.likelihood, kernel, problem.X, inference, lambda twice, start: infer_at(problem, twice, start)
+    )
 
 
 def ridge(
     likelihood: Likelihood,
     kernel: Kernel,
+    X: np.ndarray,
     inference: Inference[StateT],
     infer_with: Callable[[Kernel, Sites], Inference[StateT]],
 ) -> str:
     """A note if the evidence of labels hardly depends on the variance of f, as on separable data; else "".
 
-    There the evidence rises ever more slowly with the variance; ``infer_with`` one twice as large tells.
+    There the evidence rises ever more slowly with the variance (at ``X`` [N, D]); ``infer_with`` one twice as
+    large tells.
     """
-    if not _of_labels(likelihood) or variance_of(kernel) < 100.0:
+    if not _of_labels(likelihood) or np.max(kernel.diagonal(X)) < 100.0:
         return ""
     try:
         steeper = infer_with(Product(Constant(2.0), kernel), inference.sites)

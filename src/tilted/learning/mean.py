@@ -21,7 +21,6 @@ import numpy as np
 from tilted.gaussian import Sites
 from tilted.inference.implicit import evidence_derivative
 from tilted.inference.result import Inference
-from tilted.kernels.compound import variance_of
 from tilted.learning.dense import SEARCH, Problem, Tuned, evidence_and_gradient, flat_ridge
 from tilted.learning.search import Best, Evaluation, Search, climb
 from tilted.learning.warmstarts import Attempts
@@ -39,7 +38,7 @@ EVEN = "f and -f have the same likelihood, so that no search leaves a prior mean
 
 @dataclass(frozen=True)
 class Level:
-    """The prior mean as a coordinate c of a search: mean = start + c unit, unit^2 = k(x, x) + ``variance``.
+    """The prior mean as a coordinate c of a search: mean = start + c unit, unit^2 = k(x, x) + its start.
 
     On a ridge towards infinite variance, as on separable data, a mean that matters grows with the prior
     standard deviation; where the variance vanishes it does not.
@@ -47,16 +46,25 @@ class Level:
     Parameters
     ----------
     start : float
+    place : array [1, D]
+        x: where f varies most at the start of the search.
     variance : float
-        k(x, x) at the start of the search.
+        k(x, x) there and then.
     """
 
     start: float
+    place: np.ndarray
     variance: float
+
+    @classmethod
+    def of(cls, start: float, kernel: Kernel, X: np.ndarray) -> Level:
+        """At the start of a search, for inputs ``X`` [N, D]."""
+        place = X[[int(np.argmax(kernel.diagonal(X)))]]
+        return cls(start, place, float(kernel.diagonal(place)[0]))
 
     def unit(self, kernel: Kernel) -> float:
         """Of the coordinate, under a kernel."""
-        return float(np.sqrt(variance_of(kernel) + self.variance))
+        return float(np.sqrt(kernel.diagonal(self.place)[0] + self.variance))
 
     def mean(self, kernel: Kernel, c: float) -> float:
         """The prior mean."""
@@ -65,7 +73,8 @@ class Level:
     def pull_back(self, kernel: Kernel, c: float, by_mean: float) -> tuple[np.ndarray, float]:
         """Derivatives in the kernel's parameters [P] by way of the unit, and in c, from that in the mean."""
         unit = self.unit(kernel)
-        return by_mean * c / (2.0 * unit) * kernel.contract_diagonal(np.ones(1)), by_mean * unit
+        by_parameters, _ = kernel.contract_diagonal(self.place, np.ones(1))
+        return by_mean * c / (2.0 * unit) * by_parameters, by_mean * unit
 
 
 def mean_derivative(
@@ -144,7 +153,7 @@ def maximise(
         raise ValueError(EVEN)
     search = search or SEARCH
     transform = TRANSFORMS[search.transform or "softplus"]
-    level = Level(problem.mean, variance_of(kernel))
+    level = Level.of(problem.mean, kernel, problem.X)
     prepared = replace(problem, distances=kernel.distances(problem.X))
     attempts, starts = Attempts(), [start]
 

@@ -20,7 +20,6 @@ from tilted.inference.options import Options
 from tilted.inference.pep import SMALLEST, power_rule
 from tilted.inference.result import Inference, Status
 from tilted.inference.vb import VB
-from tilted.kernels.compound import variance_of
 from tilted.learning.mean import EVEN, Level, even
 from tilted.learning.search import Evaluation, Search, climb
 from tilted.learning.warmstarts import Attempts
@@ -157,7 +156,7 @@ def maximise(
     search = search or Search()
     transform = TRANSFORMS[search.transform or "log"]
     P, moving = len(kernel.parameters()), search.move_pseudo_inputs
-    level = Level(problem.mean, variance_of(kernel))
+    level = Level.of(problem.mean, kernel, problem.X)
     attempts, last = Attempts(), None
 
     def evaluate(x: np.ndarray) -> Evaluation[tuple[Sparse, Inference[SparseState], float]]:

@@ -16,11 +16,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilted.likelihoods.exponential_link import NegativeBinomial, PoissonExponential
 from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.likelihoods.laplace import LaplaceNoise
 from tilted.likelihoods.logit import Logit
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
+from tilted.likelihoods.student_t import StudentT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +36,10 @@ _BY_NAME: dict[str, Callable[..., Likelihood]] = {
     "poisson-square": PoissonSquare,
     "noisy-step": NoisyStep,
     "gaussian": GaussianNoise,
+    "laplace": LaplaceNoise,
+    "negative-binomial": NegativeBinomial,
+    "poisson-exp": PoissonExponential,
+    "student-t": StudentT,
 }
 
 

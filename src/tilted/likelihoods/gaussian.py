@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class GaussianNoise:
     Parameters
     ----------
     noise : float > 0
-        Variance, in units of y squared. No search moves it: fits keep what is given here.
+        Variance, in units of y squared. Learned where a fit learns the likelihood, else kept.
 
     Raises
     ------
@@ -40,6 +40,18 @@ class GaussianNoise:
         return require_finite(y)
 
     check = domain
+
+    def coordinates(self) -> np.ndarray:
+        """[log noise]: what a search moves."""
+        return np.array([np.log(self.noise)])
+
+    def at(self, coordinates: np.ndarray) -> Self:
+        """The same likelihood with another noise."""
+        return type(self)(float(np.exp(coordinates[0])))
+
+    def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [N] of new targets where f ~ N(m, v)."""
+        return m, v + self.noise
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) N(y; f, noise)^power, arrays [N].

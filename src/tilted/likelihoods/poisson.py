@@ -207,6 +207,11 @@ class PoissonSquare:
         shape, scale = gamma_parameters(m, v)
         return np.where(shape > 1.0, np.floor(scale * (shape - 1.0)), 0.0)
 
+    def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [N] of new counts where f ~ N(m, v): E[f^2], and that plus Var[f^2]."""
+        mean = m**2 + v
+        return mean, mean + 4.0 * m**2 * v + 2.0 * v**2
+
     def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Absolute error of the predicted count [N]."""
         return np.abs(y - self.predicted_count(m, v))

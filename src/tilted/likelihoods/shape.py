@@ -7,7 +7,7 @@ depend on the units of f; corrections to EP are sums of their products [Opper, P
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
 
 BLOCK = 256  # tilted distributions integrated by panels at once
+
+
+class Panelled(Protocol):
+    """What has a tilted density with panels."""
+
+    def tilted_density(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> TiltedDensity:
+        """The tilted densities [N]."""
 
 
 class Shape(NamedTuple):
@@ -36,7 +43,7 @@ def shape_of(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray
     return shape_by_panels(likelihood, y, m, v)
 
 
-def shape_by_panels(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
+def shape_by_panels(likelihood: Panelled, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
     """The same [N] by quadrature of the tilted density, in blocks; its absolute error is about 1e-14."""
     parts = []
     for first in range(0, max(len(m), 1), BLOCK):

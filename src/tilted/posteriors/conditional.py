@@ -22,7 +22,7 @@ class Diagonal:
     """C = noise + alpha D for blocks of one datum each; arrays [N]."""
 
     def __init__(self, X: np.ndarray, alpha: np.ndarray, kernel: Kernel, V: np.ndarray, noise: float):
-        self.alpha, self.noise = alpha, noise
+        self.X, self.alpha, self.noise = X, alpha, noise
         self.D = kernel.diagonal(X) - np.einsum("mn,mn->n", V, V)
         _require_sign(self.D, noise)
         self.C = noise + self.alpha * self.D
@@ -57,7 +57,7 @@ class Diagonal:
         by_C = 0.5 * (weights**2 - (1.0 - np.einsum("mn,mn->n", S, BS)) / self.C)
         by_D = self.alpha * by_C - 0.5 * (1.0 - self.alpha) / self.C
         by_noise = float(np.sum(by_C + 0.5 * (1.0 - self.alpha) * self.D / (self.noise * self.C)))
-        return by_noise, V * (2.0 * by_D), kernel.contract_diagonal(by_D)
+        return by_noise, V * (2.0 * by_D), kernel.contract_diagonal(self.X, by_D)[0]
 
 
 class Blocks:

@@ -157,7 +157,7 @@ class PseudoPoints:
         middle = np.eye(len(mu)) - S + scale * (inner @ V.T) - np.multiply.outer(mu, mu)
         by_Kuf, by_Kuu = scale * (self.root.T @ by_V), 0.5 * (self.root.T @ middle @ self.root)
         parameters, by_Z, by_width = self.pull_back(X, Kuf, by_Kuf, by_Kuu)
-        return parameters + self.kernel.contract_diagonal(scale * by_extra), by_Z, by_width
+        return parameters + self.kernel.contract_diagonal(X, scale * by_extra)[0], by_Z, by_width
 
     def pull_back(
         self, X: np.ndarray, Kuf: np.ndarray, by_Kuf: np.ndarray, by_Kuu: np.ndarray
@@ -180,10 +180,9 @@ class PseudoPoints:
         across, by_Z = between.contract_cross(self.Z, X, Kuf, by_Kuf)
         within, by_Z_within = among.contract_cross(self.Z, self.Z, among.matrix(self.Z), by_Kuu)
         added = np.full(M, self.relative_jitter * np.trace(by_Kuu) / M)
-        parameters, by_width = self.features.pull_back(
-            self.kernel, dimension, within + among.contract_diagonal(added), across
-        )
-        return parameters, by_Z + 2.0 * by_Z_within, by_width
+        jitter, by_Z_jitter = among.contract_diagonal(self.Z, added)
+        parameters, by_width = self.features.pull_back(self.kernel, dimension, within + jitter, across)
+        return parameters, by_Z + 2.0 * by_Z_within + by_Z_jitter, by_width
 
 
 def check_jitter(jitter: float) -> None:

@@ -30,6 +30,7 @@ from tilted import api, kernels
 from tilted.estimators import (
     GPClassifier,
     GPPoissonRegressor,
+    GPRegressor,
     SparseGPClassifier,
     SparseGPRegressor,
     collapsed,
@@ -62,6 +63,7 @@ CHECKED = [
     SparseGPRegressor(n_pseudo=6),
 ]
 CHECKED_SLOWLY = [
+    *(GPRegressor(likelihood=likelihood) for likelihood in ("gaussian", "laplace", "student-t")),
     *(GPClassifier(inference) for inference in ("vb", "power-ep")),
     *(GPPoissonRegressor(inference) for inference in ("vb", "power-ep")),
     *(

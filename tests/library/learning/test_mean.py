@@ -13,7 +13,7 @@ from tilted.inference.ep import EP
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
 from tilted.inference.qp import projected
-from tilted.kernels import Constant, Matern, SquaredExponential, White
+from tilted.kernels import Linear, Matern, SquaredExponential, White
 from tilted.learning import dense as hyperparameters
 from tilted.learning import mean as means
 from tilted.learning import sparse as sparse_search
@@ -144,10 +144,13 @@ def test_the_best_mean_and_kernel_together(uneven):
 
 
 def test_the_coordinate_of_the_mean_is_differentiated_with_the_kernel():
-    kernel, level, h = Matern(2.0, (1.0, 3.0), 1.5) + Constant(0.7), means.Level(-0.4, 1.3), 1e-6
+    places = np.array([[0.1, 0.2], [0.4, -1.9]])
+    kernel, h = Matern(2.0, (1.0, 3.0), 1.5) + Linear((0.7, 0.4)), 1e-6
+    level = means.Level.of(-0.4, kernel, places)
+    np.testing.assert_array_equal(level.place, places[1:])
     at, c = kernel.parameters(), 0.9
     by_parameters, by_c = level.pull_back(kernel, c, 2.5)
-    sides = [[level.mean(kernel.with_parameters(at + s * h * e), c) for s in (1, -1)] for e in np.eye(4)]
+    sides = [[level.mean(kernel.with_parameters(at + s * h * e), c) for s in (1, -1)] for e in np.eye(5)]
     np.testing.assert_allclose(by_parameters, 2.5 * np.diff(sides)[:, 0] / (-2 * h), rtol=1e-8, atol=1e-12)
     assert by_c == pytest.approx(2.5 * (level.mean(kernel, c + h) - level.mean(kernel, c - h)) / (2 * h))
 

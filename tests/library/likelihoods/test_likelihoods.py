@@ -6,15 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.stats import logistic, norm
+from scipy.stats import laplace, logistic, nbinom, norm, poisson
+from scipy.stats import t as student_t
 
 from tilted import likelihoods
 from tilted.likelihoods.contract import Likelihood
+from tilted.likelihoods.exponential_link import NegativeBinomial, PoissonExponential
 from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.likelihoods.laplace import LaplaceNoise
 from tilted.likelihoods.logit import Logit
 from tilted.likelihoods.poisson import LARGEST, PoissonSquare, gamma_parameters
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
+from tilted.likelihoods.student_t import StudentT
 from tilted.numerics.quadrature import integrate
 
 # A likelihood without an entry here fails test_every_likelihood_is_tested.
@@ -24,6 +28,10 @@ EXAMPLES = {
     "poisson-square": (PoissonSquare(), np.array([0.0, 1.0, 3.0, 12.0])),
     "noisy-step": (NoisyStep(0.2), np.array([1.0, -1.0, 1.0, -1.0])),
     "gaussian": (GaussianNoise(0.3), np.array([0.2, -1.0, 2.0, 0.0])),
+    "laplace": (LaplaceNoise(0.4), np.array([0.2, -1.0, 2.0, 0.0])),
+    "negative-binomial": (NegativeBinomial(0.7), np.array([0.0, 1.0, 3.0, 12.0])),
+    "poisson-exp": (PoissonExponential(), np.array([0.0, 1.0, 3.0, 12.0])),
+    "student-t": (StudentT(0.4, 3.0), np.array([0.2, -1.0, 2.0, 0.0])),
 }
 M, V = np.array([0.3, -1.2, 2.0, -2.5]), np.array([0.5, 2.0, 0.1, 4.0])
 
@@ -123,6 +131,14 @@ def log_likelihood(name, y, f):
         return np.log(0.8 if y * f > 0 else 0.2)
     if name == "gaussian":
         return norm.logpdf(y, f, np.sqrt(0.3))
+    if name == "laplace":
+        return laplace.logpdf(y, f, 0.4)
+    if name == "negative-binomial":
+        return nbinom.logpmf(y, 1.0 / 0.7, 1.0 / (1.0 + 0.7 * np.exp(f)))
+    if name == "poisson-exp":
+        return poisson.logpmf(y, np.exp(f))
+    if name == "student-t":
+        return student_t.logpdf(y, 3.0, f, 0.4)
     log_factorial = float(mpmath.log(mpmath.factorial(int(y))))
     return (y * np.log(f**2) if y else 0.0) - f**2 - log_factorial
 
@@ -139,7 +155,7 @@ def test_log_likelihood_broadcasts_and_integrates_to_the_predictive(name):
             lambda f, i=i, sd=sd: np.exp(likelihood.log_likelihood(y[i], f)) * norm.pdf(f, M[i], sd),
             M[i] - 12 * sd,
             M[i] + 12 * sd,
-            points=[0.0],
+            points=[0.0, *y],
             epsabs=1e-13,
             limit=500,
         )
@@ -379,7 +395,10 @@ def test_the_name_of_a_likelihood_cannot_be_changed(kind):
 
 
 def test_unknown_likelihood_lists_the_known():
-    with pytest.raises(ValueError, match="gaussian, logit, noisy-step, poisson-square, probit"):
-        likelihoods.get("student")
+    with pytest.raises(
+        ValueError,
+        match="gaussian, laplace, logit, .*, poisson-square, probit, student-t",
+    ):
+        likelihoods.get("cauchy")
     with pytest.raises(ValueError, match="predictive"):
         PoissonSquare("gamma")

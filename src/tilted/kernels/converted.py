@@ -1,0 +1,168 @@
+"""Kernels of scikit-learn as kernels of this package, where there is an equivalent.
+
+scikit-learn's kernels have variance 1 but for ``ConstantKernel``: one of these times another kernel becomes
+its variance, and without one the variance is fixed. Parameters that are "fixed" there are so here; bounds
+that are not scikit-learn's default become `Restricted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilted.kernels.compound import Product, Sum, is_kernel
+from tilted.kernels.constant import Constant
+from tilted.kernels.linear import Linear
+from tilted.kernels.matern import Matern
+from tilted.kernels.periodic import Periodic
+from tilted.kernels.polynomial import Polynomial
+from tilted.kernels.rational_quadratic import RationalQuadratic
+from tilted.kernels.restricted import FIXED, Restricted
+from tilted.kernels.squared_exponential import SquaredExponential
+from tilted.kernels.white import White
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
+
+DEFAULT = (1e-5, 1e5)
+EXPECTED = "kernel must be a kernel, such as tilted.SquaredExponential()"
+Names = dict[str, str]  # of our fields -> of scikit-learn's
+
+
+def as_kernel(kernel: Any, dimension: int) -> Kernel:
+    """A kernel of this package: ``kernel`` itself, or what a kernel of scikit-learn is equivalent to.
+
+    Parameters
+    ----------
+    kernel : object
+    dimension : int
+        Of the inputs.
+
+    Raises
+    ------
+    ValueError
+        For what is no kernel, and for kernels of scikit-learn without an equivalent.
+    """
+    if is_kernel(kernel):
+        return kernel
+    if not _of_scikit_learn(kernel):
+        raise ValueError(f"{EXPECTED}, got {kernel!r}")
+    return _converted(kernel, dimension)
+
+
+def _of_scikit_learn(kernel: Any) -> bool:
+    return type(kernel).__module__ == "sklearn.gaussian_process.kernels"
+
+
+def _converted(kernel: Any, dimension: int) -> Kernel:
+    kind = type(kernel).__name__
+    if kind in ("Sum", "Product"):
+        first, second = (_converted(part, dimension) for part in (kernel.k1, kernel.k2))
+        return Sum(first, second) if kind == "Sum" else _product(first, second)
+    if kind not in KINDS:
+        raise ValueError(f"there is no equivalent of scikit-learn's {kind}, got {kernel!r}")
+    return KINDS[kind](kernel, dimension)
+
+
+def _product(first: Kernel, second: Kernel) -> Kernel:
+    """The product; a constant times a kernel of fixed variance 1 is that kernel with a variance."""
+    for one, other in ((first, second), (second, first)):
+        plain, restriction = (one.kernel, one.bounds) if isinstance(one, Restricted) else (one, {})
+        if not (isinstance(plain, Constant) and isinstance(other, Restricted)):
+            continue
+        if not isinstance(other.kernel, Constant) and dict(other.bounds or {}).get("variance") == FIXED:
+            bounds = {name: bound for name, bound in dict(other.bounds or {}).items() if name != "variance"}
+            inner = replace(other.kernel, variance=plain.variance)  # type: ignore[type-var]
+            bounds |= dict(restriction or {})
+            return Restricted(inner, bounds) if bounds else inner
+    return Product(first, second)
+
+
+def _restricted(ours: Kernel, theirs: Any, names: Names, fixed: tuple[str, ...] = ()) -> Kernel:
+    """``ours`` with the bounds of ``theirs``, and what is fixed because that has no such parameter."""
+    bounds: dict[str, Any] = dict.fromkeys(fixed, FIXED)
+    for name, other in names.items():
+        given = getattr(theirs, f"{other}_bounds")
+        if isinstance(given, str):
+            bounds[name] = FIXED
+        elif not np.allclose(given, DEFAULT):
+            if len(np.unique(np.reshape(given, (-1, 2)), axis=0)) > 1:
+                raise ValueError(f"bounds must be the same for every column, got {other}_bounds={given!r}")
+            bounds[name] = tuple(np.reshape(given, (-1, 2))[0].tolist())
+    return Restricted(ours, bounds) if bounds else ours
+
+
+def _lengthscale(kernel: Any) -> Any:
+    scale = np.asarray(kernel.length_scale, dtype=float)
+    return tuple(scale.tolist()) if scale.ndim else float(scale)
+
+
+def _rbf(kernel: Any, dimension: int) -> Kernel:
+    found = SquaredExponential(1.0, _lengthscale(kernel))
+    return _restricted(found, kernel, {"lengthscale": "length_scale"}, ("variance",))
+
+
+def _matern(kernel: Any, dimension: int) -> Kernel:
+    if kernel.nu == np.inf:
+        return _rbf(kernel, dimension)
+    if kernel.nu not in (1.5, 2.5):
+        raise ValueError(f"a Matern kernel is of smoothness 1.5, 2.5 or inf here, got {kernel!r}")
+    found = Matern(1.0, _lengthscale(kernel), kernel.nu)
+    return _restricted(found, kernel, {"lengthscale": "length_scale"}, ("variance",))
+
+
+def _rational_quadratic(kernel: Any, dimension: int) -> Kernel:
+    found = RationalQuadratic(1.0, float(kernel.length_scale), float(kernel.alpha))
+    return _restricted(found, kernel, {"lengthscale": "length_scale", "shape": "alpha"}, ("variance",))
+
+
+def _periodic(kernel: Any, dimension: int) -> Kernel:
+    if dimension > 1:
+        raise ValueError(
+            "scikit-learn's ExpSineSquared is no covariance of more than one column: use "
+            f"tilted.kernels.Periodic, or Active(Periodic(), 0); got {kernel!r} for {dimension} columns"
+        )
+    found = Periodic(1.0, float(kernel.length_scale), float(kernel.periodicity))
+    return _restricted(found, kernel, {"lengthscale": "length_scale", "period": "periodicity"}, ("variance",))
+
+
+def _linear(kernel: Any, dimension: int) -> Kernel:
+    """x . x' + sigma_0^2."""
+    squared: Any = kernel.sigma_0_bounds
+    if not isinstance(squared, str):
+        squared = tuple(np.square(squared))
+    if kernel.sigma_0 == 0:
+        return Restricted(Linear(1.0))
+    level: Kernel = Constant(float(kernel.sigma_0) ** 2)
+    if isinstance(squared, str):
+        level = Restricted(level)
+    elif not np.allclose(squared, np.square(DEFAULT)):
+        level = Restricted(level, {"variance": squared})
+    return Sum(Restricted(Linear(1.0)), level)
+
+
+def _power(kernel: Any, dimension: int) -> Kernel:
+    """(x . x' + sigma_0^2)^degree."""
+    product, degree = kernel.kernel, kernel.exponent
+    if type(product).__name__ != "DotProduct" or degree != int(degree) or degree < 1 or product.sigma_0 == 0:
+        raise ValueError(f"powers are whole ones of a DotProduct with sigma_0 > 0 here, got {kernel!r}")
+    found = Polynomial(1.0, float(product.sigma_0) ** 2, int(degree))
+    fixed = ("variance", "offset") if isinstance(product.sigma_0_bounds, str) else ("variance",)
+    return Restricted(found, dict.fromkeys(fixed, FIXED))
+
+
+KINDS: dict[str, Callable[[Any, int], Kernel]] = {
+    "RBF": _rbf,
+    "Matern": _matern,
+    "RationalQuadratic": _rational_quadratic,
+    "ExpSineSquared": _periodic,
+    "DotProduct": _linear,
+    "Exponentiation": _power,
+    "ConstantKernel": lambda k, _: _restricted(
+        Constant(float(k.constant_value)), k, {"variance": "constant_value"}
+    ),
+    "WhiteKernel": lambda k, _: _restricted(White(float(k.noise_level)), k, {"variance": "noise_level"}),
+}

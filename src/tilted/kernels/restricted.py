@@ -1,0 +1,164 @@
+"""Bounds on the parameters of a kernel, and parameters that stay as they are.
+
+``Restricted(SquaredExponential(2.0, 0.5), {"variance": "fixed", "lengthscale": (0.1, 10.0)})``. A search does
+not see what is fixed. In place of a parameter between bounds it sees u > 0 with
+
+    log parameter = log low + (log high - log low) u / (1 + u),
+
+so that every search keeps to the bounds without knowing of them, and ends next to one that it would pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from tilted.kernels.compound import add, add_to, is_kernel, is_stationary, multiply, multiply_by, noise_of
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
+
+FIXED = "fixed"
+Bounds = Mapping[str, tuple[float, float] | str]
+
+
+@dataclass(frozen=True)
+class Restricted:
+    """A kernel some of whose parameters are fixed or have bounds.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        One with parameters of its own; of a sum or a product restrict the parts.
+    bounds : mapping, optional
+        Names of parameters -> (low, high), or "fixed"; of every lengthscale of ARD alike. None fixes all.
+
+    Raises
+    ------
+    ValueError
+        For what is no such kernel, names it does not have, bounds that are not 0 < low < high, and values
+        that do not lie between theirs.
+    """
+
+    kernel: Kernel
+    bounds: Bounds | None = None
+
+    __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
+    __array_ufunc__ = None
+
+    def __post_init__(self) -> None:
+        if not (is_kernel(self.kernel) and is_dataclass(self.kernel)):
+            raise ValueError(f"only kernels can be restricted, got {self.kernel!r}")
+        known = self._names()
+        given = dict.fromkeys(known, FIXED) if self.bounds is None else dict(self.bounds)
+        for name, bound in given.items():
+            if name not in known:
+                raise ValueError(
+                    f"no parameter {name!r} of {self.kernel!r}; it has {', '.join(dict.fromkeys(known))}"
+                )
+            if bound == FIXED:
+                continue
+            low, high = (float(end) for end in bound)
+            if not 0 < low < high < np.inf:
+                raise ValueError(f"bounds are 0 < low < high, or 'fixed', got {name}={bound!r}")
+            given[name] = low, high
+        object.__setattr__(self, "bounds", given)
+        for value, (name, bound) in zip(self.kernel.parameters(), self._each(), strict=True):
+            if isinstance(bound, tuple) and not bound[0] < value < bound[1]:
+                raise ValueError(f"{name} must lie between its bounds {bound}, got {value:g}")
+
+    def __hash__(self) -> int:
+        return hash((self.kernel, tuple(self._each())))
+
+    @property
+    def stationary(self) -> bool:
+        """Whether k(x, x) is the same at every x."""
+        return is_stationary(self.kernel)
+
+    @property
+    def noise(self) -> float:
+        """Variance that a point shares with no other."""
+        return noise_of(self.kernel)
+
+    def parameters(self) -> np.ndarray:
+        """Those that are free; of one between bounds u (see above)."""
+        free, low, width = self._spans()
+        values = self.kernel.parameters()[free]
+        bounded = width > 0
+        share = (np.log(values[bounded]) - low[bounded]) / width[bounded]
+        values[bounded] = share / (1.0 - share)
+        return values
+
+    def with_parameters(self, values: np.ndarray) -> Self:
+        """The same kernel with other parameter values, ordered as in :meth:`parameters`."""
+        free, low, width = self._spans()
+        values, bounded = np.array(values, dtype=float), width > 0
+        u = values[bounded]
+        ends = low[bounded], low[bounded] + width[bounded]
+        inside = np.exp(ends[0] + width[bounded] * (u / (1.0 + u)))
+        values[bounded] = np.clip(inside, *(np.nextafter(np.exp(a), b) for a, b in (ends, ends[::-1])))
+        whole = self.kernel.parameters()
+        whole[free] = values
+        return replace(self, kernel=self.kernel.with_parameters(whole))
+
+    def distances(self, X: np.ndarray) -> Any:
+        """Those of the kernel at ``X`` [N, D]."""
+        return self.kernel.distances(X)
+
+    def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: Any = None) -> np.ndarray:
+        """Covariance matrix [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D]."""
+        return self.kernel.matrix(X, X2, distances=distances)
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        """Prior variances [N] at the rows of ``X`` [N, D]."""
+        return self.kernel.diagonal(X)
+
+    def contract_gradient(
+        self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: Any = None
+    ) -> np.ndarray:
+        """sum_ij G_ij dK_ij/dtheta [P] for the matrix at ``X`` [N, D]; G [N, N] need not be symmetric."""
+        return self._pulled_back(self.kernel.contract_gradient(X, K, G, distances))
+
+    def contract_cross(
+        self, Z: np.ndarray, X: np.ndarray, K: np.ndarray, G: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """sum_ij G_ij dK_ij/dtheta [P] for K [M, N] between ``Z`` [M, D] and ``X`` [N, D]; in Z [M, D]."""
+        by_parameters, by_Z = self.kernel.contract_cross(Z, X, K, G)
+        return self._pulled_back(by_parameters), by_Z
+
+    def contract_diagonal(self, X: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """sum_i g_i dk(x_i, x_i)/dtheta [P], and the derivatives in the rows of ``X`` [N, D]."""
+        by_parameters, by_X = self.kernel.contract_diagonal(X, g)
+        return self._pulled_back(by_parameters), by_X
+
+    def _names(self) -> list[str]:
+        """The name of every parameter of the kernel, ARD's several times: its fields, in their order."""
+        names: list[str] = []
+        for field in fields(self.kernel):  # type: ignore[arg-type]  # a dataclass
+            value = getattr(self.kernel, field.name)
+            if is_kernel(value):
+                raise ValueError(f"restrict {value!r}, not {type(self.kernel).__name__} of it")
+            names += [field.name] * np.size(value)
+        return names[: len(self.kernel.parameters())]
+
+    def _each(self) -> list[tuple[str, Any]]:
+        """Name and restriction of every parameter of the kernel; None for none."""
+        bounds = self.bounds or {}
+        return [(name, bounds.get(name)) for name in self._names()]
+
+    def _spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Which parameters are free; of these log low and log high - log low, 0 and 0 without bounds."""
+        each = [bound for _, bound in self._each()]
+        ends = np.array([np.log(b) if b else (0.0, 0.0) for b in each if b != FIXED]).reshape(-1, 2)
+        return np.array([bound != FIXED for bound in each]), ends[:, 0], ends[:, 1] - ends[:, 0]
+
+    def _pulled_back(self, by_parameters: np.ndarray) -> np.ndarray:
+        """Derivatives in what a search sees from those in the parameters of the kernel."""
+        free, _, width = self._spans()
+        u, bounded = self.parameters(), width > 0
+        slope = np.ones(len(u))
+        slope[bounded] = (self.kernel.parameters()[free] * width / (1.0 + u) ** 2)[bounded]
+        return by_parameters[free] * slope

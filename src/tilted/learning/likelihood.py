@@ -1,0 +1,137 @@
+"""Maximise the log evidence over parameters of the likelihood too: noise, dispersion, thresholds.
+
+A likelihood that has such parameters offers them as ``coordinates()``, real numbers in the scale of a search,
+and ``at(coordinates)``. At their fixed point the evidence of EP, Power EP and VB is stationary in the sites,
+so that its derivative in a coordinate is that of the rule's local terms at the marginals and sites as they
+are: by central differences, two answers of the rule each. QP's is not, and whole inferences are differenced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tilted.inference.result import Inference
+from tilted.learning.dense import SEARCH, Problem, Tuned, evidence_and_gradient, flat_ridge, infer_at
+from tilted.learning.mean import Level, mean_derivative
+from tilted.learning.search import Evaluation, Search, climb
+from tilted.learning.warmstarts import Attempts
+from tilted.numerics.optimise import TRANSFORMS
+
+if TYPE_CHECKING:
+    from tilted.gaussian import Sites
+    from tilted.kernels.contract import Kernel
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.dense import DenseState
+
+STEP, STEP_OF_INFERENCES = 1e-4, 1e-3  # of central differences, in coordinates
+
+
+def coordinates_of(likelihood: Likelihood) -> np.ndarray:
+    """What a search of its parameters moves [Q]; none of a likelihood that has no such parameters."""
+    return likelihood.coordinates() if hasattr(likelihood, "coordinates") else np.zeros(0)
+
+
+def likelihood_derivative(problem: Problem, kernel: Kernel, inference: Inference[DenseState]) -> np.ndarray:
+    """Derivatives [Q] of the log evidence in the coordinates, at converged sites, those of ``inference``."""
+    likelihood: Any = problem.likelihood
+    at, rule, state = likelihood.coordinates(), problem.rule, inference.state
+
+    def local(coordinates: np.ndarray) -> float:
+        there = likelihood.at(coordinates)
+        if rule.stationary:
+            update = rule.update(state.marginals, state.sites, there, problem.y)
+            return float(np.sum(update.log_terms))
+        return infer_at(replace(problem, likelihood=there), kernel, inference.sites).log_evidence
+
+    h = STEP if rule.stationary else STEP_OF_INFERENCES
+    return np.array([(local(at + h * e) - local(at - h * e)) / (2.0 * h) for e in np.eye(len(at))])
+
+
+class _Point(NamedTuple):
+    """An evaluation: where, and what was found there."""
+
+    problem: Problem
+    kernel: Kernel
+    inference: Inference[DenseState]
+
+
+def maximise(
+    problem: Problem,
+    kernel: Kernel,
+    search: Search | None = None,
+    start: Sites | None = None,
+    move_mean: bool = False,
+) -> Tuned:
+    """Maximise the log evidence from the parameters of ``kernel`` and of the likelihood of ``problem``.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its likelihood, and with ``move_mean`` its mean, are the starting point.
+    kernel : Kernel
+        Its parameters are the starting point.
+    search : Search, optional
+    start : Sites, optional
+        Of the first inference, and of those that earlier ones do not help; flat by default.
+    move_mean : bool
+        Whether the prior mean is searched too (``mean.Level``).
+
+    Returns
+    -------
+    Tuned
+        With the likelihood found in its problem. Evaluations whose sites did not converge show the way, and
+        are the best only if none converged.
+
+    Raises
+    ------
+    ArithmeticError, ValueError
+        If the very first evaluation fails (no proper posterior, no finite evidence).
+    """
+    search = search or SEARCH
+    transform = TRANSFORMS[search.transform or "softplus"]
+    level, first = Level.of(problem.mean, kernel, problem.X), coordinates_of(problem.likelihood)
+    prepared = replace(problem, distances=kernel.distances(problem.X))
+    attempts, starts, P = Attempts(), [start], len(kernel.parameters())
+    unconverged = 0
+
+    def evaluate(x: np.ndarray) -> Evaluation[_Point]:
+        nonlocal starts, unconverged
+        at, c = kernel.with_parameters(transform.forward(x[:P])), float(x[P])
+        likelihood: Any = problem.likelihood
+        likelihood = likelihood.at(x[P + 1 :]) if len(first) else likelihood
+        here = replace(prepared, likelihood=likelihood, mean=level.mean(at, c))
+        inference, slope = attempts.converged_or_last(
+            lambda sites: evidence_and_gradient(here, at, sites, search.gradient), starts
+        )
+        unconverged += not inference.status.converged
+        if inference.status.converged and search.warm:
+            starts = [inference.sites, start]
+        by_kernel, by_c = slope, 0.0
+        if move_mean:
+            through_unit, by_c = level.pull_back(at, c, mean_derivative(here, at, inference, search.gradient))
+            by_kernel = slope + through_unit
+        by_likelihood = likelihood_derivative(here, at, inference) if len(first) else first
+        gradient = np.concatenate([by_kernel * transform.slope(x[:P]), [by_c], by_likelihood])
+        point = _Point(here, at, inference)
+        return Evaluation(inference.log_evidence, gradient, point, inference.status.converged)
+
+    end = climb(evaluate, np.concatenate([transform.inverse(kernel.parameters()), [0.0], first]), search)
+    found = end.result
+    notes = [end.message, flat_ridge(*found)]
+    if unconverged:
+        notes.append(f"{unconverged} evaluations with unconverged sites")
+    if attempts.restarted:
+        notes.append(f"{attempts.restarted} evaluations started again from the first sites")
+    if not found.inference.status.converged:
+        notes.append(found.inference.status.message)
+    status = replace(
+        found.inference.status,
+        converged=end.converged and found.inference.status.converged,
+        sweeps=attempts.sweeps,
+        evaluations=end.evaluations,
+        message="; ".join(note for note in notes if note),
+    )
+    return Tuned(replace(found.problem, distances=None), found.kernel, found.inference, status)

@@ -1,0 +1,134 @@
+"""Counts with rate exp(f): Poisson, and negative binomial whose variance is mean + dispersion mean^2.
+
+With r = 1 / dispersion the latter is p(y|f) = Gamma(y + r) / (Gamma(r) y!) e^(y f) r^r / (r + e^f)^(y + r), a
+Poisson whose rate is e^f times a Gamma variable of mean 1 and variance 1 / r. Both are log-concave in f.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.special import betaln, expit, gammaln
+
+from tilted.likelihoods.contract import require_finite
+from tilted.likelihoods.logit import Logit
+from tilted.likelihoods.panels import ByPanels
+
+HIGHEST = 700.0  # of f, beyond which a rate is no number
+
+
+class Counts(ByPanels):
+    """What both have in common."""
+
+    log_concave: ClassVar[bool] = True
+
+    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
+        """Counts [N] as floats; ValueError for what is negative or no whole number."""
+        y = require_finite(y)
+        wrong = (y < 0) | (y != np.floor(y))
+        if np.any(wrong):
+            row = int(np.flatnonzero(wrong)[0])
+            raise ValueError(f"counts must be whole numbers of at least 0, got {y[row]:g} at row {row}")
+        return y
+
+    check = domain
+
+    def bend(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """About the rate that is the count, arrays [N]; e^f turns over a length of 1."""
+        return np.log(np.maximum(y, 1.0)), np.ones_like(y)
+
+    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Absolute error of the expected count [N]."""
+        return np.abs(y - _rate(m + 0.5 * v))
+
+
+@dataclass(frozen=True)
+class PoissonExponential(Counts):
+    """Counts with p(y | f) = Poisson(y; e^f)."""
+
+    name: ClassVar[str] = "poisson-exp"
+
+    def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """y f - e^f - log y!, broadcast."""
+        return y * f - _rate(f) - gammaln(y + 1.0)
+
+    def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """y - e^f and -e^f, broadcast."""
+        rate = _rate(f)
+        return y - rate, -rate
+
+    def expected_log(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """E[log p(y|f)] under N(m, v) and its derivatives in m and v, arrays [N], in closed form."""
+        rate = _rate(m + 0.5 * v)
+        return y * m - rate - gammaln(y + 1.0), y - rate, -0.5 * rate
+
+    def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [N] of new counts where f ~ N(m, v)."""
+        mean = _rate(m + 0.5 * v)
+        return mean, mean + mean**2 * np.expm1(np.minimum(v, HIGHEST))
+
+
+@dataclass(frozen=True)
+class NegativeBinomial(Counts):
+    """Counts with mean e^f and variance e^f + dispersion e^2f.
+
+    Parameters
+    ----------
+    dispersion : float > 0
+        Towards 0 it is the Poisson likelihood. Learned where a fit learns the likelihood.
+
+    Raises
+    ------
+    ValueError
+        If it is not finite and positive.
+    """
+
+    dispersion: float = 1.0
+    name: ClassVar[str] = "negative-binomial"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.dispersion < np.inf:
+            raise ValueError(f"the dispersion must be finite and positive, got {self.dispersion}")
+
+    def coordinates(self) -> np.ndarray:
+        """[log dispersion]: what a search moves."""
+        return np.array([np.log(self.dispersion)])
+
+    def at(self, coordinates: np.ndarray) -> Self:
+        """The same likelihood with another dispersion."""
+        return type(self)(float(np.exp(coordinates[0])))
+
+    def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """log p(y|f), broadcast."""
+        r, u = 1.0 / self.dispersion, f + np.log(self.dispersion)
+        return y * u - (y + r) * np.logaddexp(0.0, u) - betaln(y + 1.0, r) - np.log(y + r)
+
+    def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """y - (y + r) s and -(y + r) s (1 - s) with s = e^f / (r + e^f), broadcast."""
+        r, u = 1.0 / self.dispersion, f + np.log(self.dispersion)
+        right, left = expit(u), expit(-u)
+        return y * left - r * right, -(y + r) * right * left
+
+    def expected_log(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """E[log p(y|f)] under N(m, v) and its derivatives in m and v, arrays [N], by those of the logit."""
+        r, mu = 1.0 / self.dispersion, m + np.log(self.dispersion)
+        value, d_m, d_v = Logit().expected_log(-np.ones_like(m), mu, v)
+        constant = y * mu - betaln(y + 1.0, r) - np.log(y + r)
+        return constant + (y + r) * value, y + (y + r) * d_m, (y + r) * d_v
+
+    def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [N] of new counts where f ~ N(m, v)."""
+        mean = _rate(m + 0.5 * v)
+        more = np.expm1(np.minimum(v, HIGHEST))
+        return mean, mean + mean**2 * (more + self.dispersion * (1.0 + more))
+
+
+def _rate(f: np.ndarray) -> np.ndarray:
+    """e^f, short of overflow."""
+    return np.exp(np.minimum(f, HIGHEST))

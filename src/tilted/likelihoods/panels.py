@@ -1,0 +1,143 @@
+"""Tilted moments by quadrature in panels, for likelihoods that know log p and its derivatives in f.
+
+The panels cover where N(f; m, v) p(y|f)^power is above exp(-`DROP`) of its highest value, evenly, and crowd
+in powers of two about the places where log p bends. With l = log p, l' and l'' its derivatives and E under
+the tilted distribution, d1 = power E[l'] and d2 = E[power l''] + Var[power l'], which are taken from mean
+and variance where this differs from v by more than a tenth [Rasmussen & Williams 2006, section 3.6].
+"""
+
+from __future__ import annotations
+
+import abc
+
+import numpy as np
+
+from tilted.likelihoods.contract import Tilted, require_powers
+from tilted.likelihoods.normal import LOG_SQRT_2PI
+from tilted.likelihoods.shape import Shape, shape_by_panels
+from tilted.numerics.quadrature import Panels, TiltedDensity, bisect, integrate, panel_edges
+
+BLOCK = 256  # sites integrated at once
+DROP = 50.0
+HALVINGS, MODE_HALVINGS = 14, 100
+EVEN = 8  # panels over the support
+CROWD = np.concatenate([[0.0], *(s * 2.0 ** np.arange(-1.0, 14.0) for s in (1.0, -1.0))])
+LOSS = 0.1  # of variance, relatively, above which d2 is taken from the variance
+
+
+class ByPanels(abc.ABC):
+    """What a likelihood need not write if it has ``log_likelihood``, `slopes` and `bend`.
+
+    Those take y and f of any shapes that broadcast. One that is not log-concave needs a `support` of its own.
+    """
+
+    @abc.abstractmethod
+    def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """log p(y|f), broadcast."""
+
+    @abc.abstractmethod
+    def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First and second derivative of log p in f, broadcast."""
+
+    @abc.abstractmethod
+    def bend(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where log p bends, and over what length, arrays [N]."""
+
+    def support(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mode of the tilted density, and the ends of what counts as offsets from it, arrays [N].
+
+        Of a log-concave likelihood: the mode lies between m and m + v power l'(m), and beyond it the density
+        falls at least as fast as the cavity's.
+        """
+        step = v * power * self.slopes(y, m)[0]
+        low, high = m + np.minimum(step, 0.0), m + np.maximum(step, 0.0)
+        mode = bisect(lambda f: power * self.slopes(y, f)[0] - (f - m) / v, low, high, MODE_HALVINGS)
+
+        def fallen(t: np.ndarray) -> np.ndarray:
+            gain = power * (self.log_likelihood(y, mode + t) - self.log_likelihood(y, mode))
+            return DROP + gain - t * (2.0 * (mode - m) + t) / (2.0 * v)
+
+        reach = np.sqrt(2.0 * DROP * v)
+        left_open = reach * 0.5 ** (HALVINGS + 1)
+        right = bisect(fallen, np.zeros_like(m), reach, HALVINGS) + left_open
+        left = bisect(lambda t: fallen(-t), np.zeros_like(m), reach, HALVINGS) + left_open
+        return mode, -left, right
+
+    def tilted_density(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0
+    ) -> TiltedDensity:
+        """The densities [N] of N(f; m, v) p(y|f)^power, from where they are highest."""
+        power = require_powers(power, m)
+        origin, low, high = self.support(y, m, v, power)
+
+        def log_density(t: np.ndarray) -> np.ndarray:
+            one = (slice(None),) + (None,) * (t.ndim - 1)
+            gaussian = -((t + (origin - m)[one]) ** 2) / (2.0 * v[one]) - 0.5 * np.log(v[one]) - LOG_SQRT_2PI
+            return gaussian + power[one] * self.log_likelihood(y[one], origin[one] + t)
+
+        return TiltedDensity(log_density, origin, self._edges(y, origin, low, high))
+
+    def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
+        """Moments of N(f; m, v) p(y|f)^power, arrays [N]; the power is a float or an array [N], in (0, 1]."""
+        powers = require_powers(power, m)
+        out = np.empty((5, len(m)))
+        for rows in _blocks(len(m)):
+            out[:, rows] = self._moments(y[rows], m[rows], v[rows], powers[rows])
+        return Tilted(*out)
+
+    def _moments(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: np.ndarray) -> list[np.ndarray]:
+        """log Z, d1, d2, mean and variance."""
+        density = self.tilted_density(y, m, v, power)
+        panels = integrate(density)
+        first, second = self.slopes(y[:, None, None], density.origin[:, None, None] + panels.offsets)
+        offset, slope = panels.expectation(panels.offsets), panels.expectation(first)
+        variance = panels.expectation((panels.offsets - offset[:, None, None]) ** 2)
+        spread = panels.expectation((first - slope[:, None, None]) ** 2)
+        d2 = power * panels.expectation(second) + power**2 * spread
+        changed, mean = np.abs(variance - v) > LOSS * v, density.origin + offset
+        d1 = np.where(changed, (mean - m) / v, power * slope)
+        d2 = np.where(changed, (variance - v) / v**2, d2)
+        return [panels.log_z, d1, d2, mean, variance]
+
+    def tilted_shape(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
+        """Skewness and excess kurtosis [N] of N(f; m, v) p(y|f) / Z."""
+        return shape_by_panels(self, y, m, v)
+
+    def expected_log(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """E[log p(y|f)] under N(m, v) and its derivatives in m and v, arrays [N]."""
+        out = np.empty((3, len(m)))
+        for rows in _blocks(len(m)):
+            panels, f = self.marginal_panels(y[rows], m[rows], v[rows])
+            label = y[rows, None, None]
+            first, second = self.slopes(label, f)
+            values = self.log_likelihood(label, f), first, 0.5 * second
+            out[:, rows] = [panels.expectation(value) for value in values]
+        return out[0], out[1], out[2]
+
+    def marginal_panels(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> tuple[Panels, np.ndarray]:
+        """Panels of N(m, v) [N] itself, and f at their nodes."""
+        reach = np.sqrt(2.0 * DROP * v)
+
+        def log_density(t: np.ndarray) -> np.ndarray:
+            return -(t**2) / (2.0 * v[:, None])
+
+        panels = integrate(TiltedDensity(log_density, m, self._edges(y, m, -reach, reach)))
+        return panels, m[:, None, None] + panels.offsets
+
+    def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """log of the integral of N(f; m, v) p(y|f) over f, arrays [N]."""
+        return self.tilted(y, m, v).log_z
+
+    def _edges(self, y: np.ndarray, origin: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        place, length = self.bend(y)
+        edges = panel_edges(low, high, EVEN, (place - origin)[:, None] + length[:, None] * CROWD)
+        used = np.any(np.diff(edges, axis=1) > 0, axis=0)  # the others lie beyond every support
+        return edges[:, np.append(True, used)]
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(first, first + BLOCK) for first in range(0, n, BLOCK)]

@@ -1,0 +1,106 @@
+"""Student's t noise: regression that outliers do not pull [Vanhatalo, Jylanki & Vehtari 2009].
+
+p(y|f) = t((y - f) / scale; df) / scale. It is not log-concave: a tilted distribution may have two modes, one
+at the target and one at the cavity, sites may have negative precisions (a target is ignored), and EP need not
+converge; its status says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.special import gammaln
+
+from tilted.likelihoods.contract import require_finite
+from tilted.likelihoods.panels import CROWD, DROP, ByPanels
+from tilted.numerics.quadrature import panel_edges
+
+GRID, TIGHTER = 32, 3  # points of the grids that find the support, and how many of these
+
+
+@dataclass(frozen=True)
+class StudentT(ByPanels):
+    """Real targets with independent noise of heavy tails.
+
+    Parameters
+    ----------
+    scale : float > 0
+        In units of y. Learned where a fit learns the likelihood.
+    df : float > 0
+        Degrees of freedom, which stay as they are: the fewer, the heavier the tails.
+
+    Raises
+    ------
+    ValueError
+        If one is not finite and positive.
+    """
+
+    scale: float = 1.0
+    df: float = 4.0
+    name: ClassVar[str] = "student-t"
+    log_concave: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name in ("scale", "df"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise ValueError(f"{name} must be finite and positive, got {getattr(self, name)}")
+
+    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
+        """Targets [N] as floats; ValueError if one is not finite."""
+        return require_finite(y)
+
+    check = domain
+
+    def coordinates(self) -> np.ndarray:
+        """[log scale]: what a search moves."""
+        return np.array([np.log(self.scale)])
+
+    def at(self, coordinates: np.ndarray) -> Self:
+        """The same likelihood with another scale."""
+        return replace(self, scale=float(np.exp(coordinates[0])))
+
+    def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """log p(y|f), broadcast."""
+        constant = gammaln(0.5 * (self.df + 1.0)) - gammaln(0.5 * self.df)
+        constant -= 0.5 * np.log(np.pi * self.df) + np.log(self.scale)
+        return constant - 0.5 * (self.df + 1.0) * np.log1p(((y - f) / self.scale) ** 2 / self.df)
+
+    def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First and second derivative of log p in f, broadcast."""
+        r, width = y - f, self.df * self.scale**2
+        total = width + r**2
+        return (self.df + 1.0) * r / total, (self.df + 1.0) * (r**2 - width) / total**2
+
+    def bend(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """At the targets [N], over half the distance of the poles of the derivatives, at most the scale."""
+        return y, np.full_like(y, 0.5 * min(np.sqrt(self.df), 2.0) * self.scale)
+
+    def support(
+        self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The cavity's mean, and between which offsets from it the density counts, arrays [N].
+
+        At m it is N(m; m, v) p(y|m), elsewhere at most N(f; m, v) p(y|y). Within these limits, grids that are
+        dense about the target drop what is below exp(-`DROP`) of their highest value.
+        """
+        gain = power * (self.log_likelihood(y, y) - self.log_likelihood(y, m))
+        high = np.sqrt(2.0 * v * (DROP + gain))
+        low, rows = -high, np.arange(len(m))
+        for _ in range(TIGHTER):
+            t = panel_edges(low, high, GRID, (y - m)[:, None] + self.scale * CROWD)
+            log = power[:, None] * self.log_likelihood(y[:, None], m[:, None] + t) - t**2 / (2.0 * v[:, None])
+            kept = log > np.max(log, axis=1)[:, None] - DROP
+            first, last = np.argmax(kept, axis=1), t.shape[1] - 1 - np.argmax(kept[:, ::-1], axis=1)
+            low, high = t[rows, np.maximum(first - 1, 0)], t[rows, np.minimum(last + 1, t.shape[1] - 1)]
+        return m, low, high
+
+    def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [N] of new targets where f ~ N(m, v); infinite for two degrees or fewer."""
+        noise = self.scale**2 * self.df / (self.df - 2.0) if self.df > 2 else np.inf
+        return m, v + noise
+
+    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Absolute error of the predictive mean [N]."""
+        return np.abs(y - m)

@@ -1,0 +1,129 @@
+"""Robust regression and counts that vary more than Poisson's; kernels of scikit-learn in estimators."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as sk
+
+import tilted
+from tilted import GPClassifier, GPPoissonRegressor, GPRegressor
+from tilted.inference.options import Options
+from tilted.kernels import Constant, Linear, Restricted, SquaredExponential
+from tilted.likelihoods.exponential_link import NegativeBinomial
+from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.likelihoods.probit import Probit
+from tilted.likelihoods.student_t import StudentT
+
+RNG = np.random.default_rng(2)
+X = np.sort(RNG.uniform(0.0, 10.0, (50, 1)), axis=0)
+F = np.sin(X[:, 0])
+CLEAN = F + 0.1 * RNG.normal(size=50)
+SPOILT = CLEAN.copy()
+SPOILT[[5, 17, 30, 44]] += (12.0, -9.0, 15.0, 8.0)
+COUNTS = RNG.negative_binomial(2, 2.0 / (2.0 + np.exp(1.0 + F)))
+
+
+def error(model):
+    return np.sqrt(np.mean((model.predict(X) - F) ** 2))
+
+
+@pytest.mark.parametrize(
+    "likelihood, inference", [("student-t", "ep"), ("student-t", "vb"), ("laplace", "ep")]
+)
+def test_outliers_do_not_spoil_a_robust_regression(likelihood, inference):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = GPRegressor(inference, likelihood=likelihood).fit(X, SPOILT)
+    spoilt, clean = GPRegressor().fit(X, SPOILT), GPRegressor().fit(X, CLEAN)
+    assert error(clean) < 0.1 < 0.3 < error(spoilt)
+    assert error(model) < 0.12
+    assert model.status_.converged
+    mean, std = model.predict(X, return_std=True)
+    _, of_f = model.predict_latent(X, return_std=True)
+    np.testing.assert_allclose(std**2, model.likelihood_.target_moments(mean, of_f**2)[1])
+    assert np.mean(model.log_predictive(X, SPOILT)) > np.mean(spoilt.log_predictive(X, SPOILT)) + 0.5
+
+
+def test_gaussian_noise_is_scikit_learns_regression():
+    mean = float(np.mean(CLEAN))
+    ours = GPRegressor().fit(X, CLEAN)
+    theirs = GaussianProcessRegressor(1.0 * sk.RBF(1.0) + sk.WhiteKernel(0.1)).fit(X, CLEAN - mean)
+    assert ours.status_.converged
+    assert ours.log_evidence_ == pytest.approx(theirs.log_marginal_likelihood_value_, abs=1e-4)
+    m, s = theirs.predict(X[:5] + 0.1, return_std=True)
+    found = ours.predict(X[:5] + 0.1, return_std=True)
+    np.testing.assert_allclose(found[0], m + mean, atol=2e-3)
+    np.testing.assert_allclose(found[1], s, atol=2e-3)
+
+
+@pytest.mark.parametrize("scale, df, max_sweeps", [(0.01, 1.0, 60), (0.4, 4.0, 1)])
+def test_a_student_t_fit_that_does_not_converge_says_so(scale, df, max_sweeps):
+    y = np.random.default_rng(0).standard_t(1, 50) * 3.0
+    model = GPRegressor(
+        likelihood=StudentT(scale, df),
+        kernel=SquaredExponential(100.0, 1.0),
+        optimise=None,
+        mean=0.0,
+        options=Options(max_sweeps=max_sweeps),
+    )
+    with pytest.warns(ConvergenceWarning, match="not converged.*this noise is not log-concave"):
+        model.fit(X, y)
+    assert not model.status_.converged
+    if max_sweeps > 1:  # damping was tried, and is counted
+        assert model.status_.damping < 1.0 and model.status_.retries > 0
+
+
+def test_dispersion_is_learned():
+    model = GPPoissonRegressor(likelihood="negative-binomial").fit(X, COUNTS)
+    poisson = GPPoissonRegressor(likelihood="poisson-exp").fit(X, COUNTS)
+    assert model.status_.converged and poisson.status_.converged
+    assert 0.2 < model.likelihood_.dispersion < 1.5  # 1/2 made them
+    assert model.log_evidence_ > poisson.log_evidence_ + 5.0
+    mean, std = model.predict(X, return_std=True)
+    assert np.all(std**2 > mean) and np.mean(np.abs(mean - np.exp(1.0 + F))) < 1.5
+    kept = GPPoissonRegressor(likelihood=NegativeBinomial(0.4), optimise=None).fit(X, COUNTS)
+    assert kept.likelihood_ == NegativeBinomial(0.4)
+    same = GPPoissonRegressor("vb", likelihood="negative-binomial", mean="constant").fit(X, COUNTS)
+    assert same.status_.converged and same.mean_ != model.mean_
+
+
+@pytest.mark.parametrize(
+    "model, message",
+    [
+        (GPRegressor(likelihood="cauchy"), "unknown likelihood 'cauchy'; known: 'gaussian', 'laplace'"),
+        (GPPoissonRegressor(likelihood="probit"), "unknown likelihood 'probit'; known: 'poisson-square'"),
+        (GPPoissonRegressor(likelihood=Probit()), "likelihood must be one of counts"),
+        (GPRegressor(kernel=sk.Matern(nu=0.7)), "smoothness 1.5, 2.5 or inf"),
+    ],
+)
+def test_unknown_settings_are_refused(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, COUNTS)
+
+
+def test_constant_targets_are_said_to_be_constant():
+    with pytest.warns(UserWarning, match="targets are constant"):
+        model = GPRegressor().fit(X, np.full(50, 3.0))
+    np.testing.assert_allclose(model.predict(X), 3.0)
+
+
+def test_kernels_of_scikit_learn_go_into_estimators():
+    labels = np.where(F > 0, "up", "down")
+    theirs = GPClassifier(kernel=2.0 * sk.RBF(1.0)).fit(X, labels)
+    ours = GPClassifier(kernel=SquaredExponential(2.0, 1.0)).fit(X, labels)
+    assert theirs.log_evidence_ == ours.log_evidence_ and theirs.kernel_ == ours.kernel_
+    fixed = sk.ConstantKernel(2.0, "fixed") * sk.RBF(1.0, "fixed")
+    kept = clone(GPClassifier(kernel=fixed)).fit(X, labels)
+    assert kept.kernel_ == Restricted(SquaredExponential(2.0, 1.0))
+    assert kept.log_evidence_ == tilted.fit(X, np.where(F > 0, 1, -1), kernel=kept.kernel_).log_evidence
+
+
+def test_a_line_is_learned_by_a_linear_kernel():
+    y = 3.0 + 2.0 * X[:, 0] + 0.1 * RNG.normal(size=50)
+    model = GPRegressor(kernel=Linear() + Constant(10.0), likelihood=GaussianNoise(0.1)).fit(X, y)
+    assert model.predict([[30.0]])[0] == pytest.approx(63.0, abs=0.5)
+    assert model.likelihood_.noise == pytest.approx(0.01, rel=0.6)
