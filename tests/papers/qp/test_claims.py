@@ -64,7 +64,7 @@ def test_every_line_behind_it(written):
     assert crabs["block"].tolist() == [
         "EP as reported", "equal hyperparameters", "superior (section 6.1), EP as reported",
     ]  # fmt: skip
-    assert crabs["effect"].tolist() == pytest.approx([5e-4, 4e-4])
+    assert crabs["effect"].tolist() == pytest.approx([5e-4, 4e-4, 5e-4])
     assert (crabs["general_low"] < crabs["effect"]).all() and (crabs["general_status"] == "yes").all()
     assert (crabs["n"] == 20).all() and (crabs["n_folds"] == 200).all()
 
