@@ -12,6 +12,7 @@ parallel step is acceptable at all the run starts again sequentially, and its st
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic
 
@@ -42,7 +43,7 @@ class _Point(Generic[StateT]):
 
     @property
     def evidence(self) -> float:
-        return self.state.log_normaliser + float(np.sum(self.update.log_terms))
+        return self.state.anchored + float(np.sum(self.update.log_terms))
 
 
 @dataclass
@@ -77,7 +78,8 @@ class _Run(Generic[StateT]):
     def first(self, sites: Sites) -> _Point[StateT]:
         """Condition on ``sites``; NotPositiveDefinite if the posterior is improper, if only by rounding."""
         state = self.posterior.condition(sites)
-        proper = state.marginals.variance > 0
+        variance = state.marginals.variance  # of h 0 where pseudo-points are out of sight
+        proper = (variance >= 0) & (variance + state.marginals.extra > 0)
         if not np.all(proper):
             raise NotPositiveDefinite("Sigma", int(np.argmin(proper)) + 1, len(self.y))
         return self.answer(state)
@@ -94,6 +96,11 @@ class _Run(Generic[StateT]):
         update = self.rule.update(state.marginals, state.sites, self.likelihood, self.y)
         clipped = int(np.sum(update.sites.tau < self.options.min_precision))
         return _Point(state, replace(update, sites=self.clip(update.sites)), clipped)
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self.options.deadline
 
     def shrink(self) -> None:
         self.step *= 0.5
@@ -134,7 +141,7 @@ def infer(
     start = start or Sites.zeros(len(y))
     run = _Run(posterior, likelihood, y, rule, options)
     point = _iterate(run, start)
-    if options.schedule == "parallel" and run.step < options.min_damping:
+    if options.schedule == "parallel" and run.step < options.min_damping and not run.late:
         # no acceptable parallel step: strongly multimodal sites; one at a time is safer and slower
         tried, options = run, replace(options, schedule="sequential")
         if rule.ascends:  # what has been climbed so far is not given up
@@ -154,7 +161,7 @@ def _iterate(run: _Run[StateT], start: Sites) -> _Point[StateT]:
     advance = _parallel if options.schedule == "parallel" else _sequential
     while True:
         previous, run.residual = run.residual, _residual(point, options.stop)
-        if not run.residual > options.tolerance or run.sweeps >= options.max_sweeps:
+        if not run.residual > options.tolerance or run.sweeps >= options.max_sweeps or run.late:
             return point
         if not run.rule.ascends:
             _adapt(run, previous)
@@ -227,8 +234,8 @@ def _newton(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None:
 
 
 def _sequential(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None:
-    """One sequential sweep; None when no step, however small, is acceptable."""
-    while run.step >= run.options.min_damping:
+    """One sequential sweep; None when no step, however small, is acceptable, or the time is up."""
+    while run.step >= run.options.min_damping and not run.late:
         sites = _one_by_one(run, point)
         following = None if sites is None else run.visit(sites)
         # without a rule that ascends, the evidence may be infinite on the way
@@ -242,7 +249,8 @@ def _sequential(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | No
 def _one_by_one(run: _Run[StateT], point: _Point[StateT]) -> Sites | None:
     """The sites after each was moved in order and folded in before the next by a rank-one step.
 
-    None where rounding has left a point without a positive variance, or its site without a number.
+    None where rounding has left a point without a positive variance, or its site without a number, and when
+    the time is up.
     """
     state, options = point.state, run.options
     covariance = run.posterior.covariance(state)
@@ -250,7 +258,7 @@ def _one_by_one(run: _Run[StateT], point: _Point[StateT]) -> Sites | None:
     for i in range(len(run.y)):
         one = slice(i, i + 1)
         marginal = run.posterior.marginal(mean, covariance, i)
-        if not marginal.variance[0] > 0:
+        if not marginal.variance[0] > 0 or run.late:
             return None
         old = Sites(sites.tau[one], sites.nu[one])
         new = run.rule.at(i).update(marginal, old, run.likelihood, run.y[one]).sites
@@ -341,6 +349,8 @@ def _message(run: _Run[StateT], point: _Point[StateT], converged: bool) -> str:
     cause = f"not converged: residual {run.residual:.1e} after {run.sweeps} sweeps{how}"
     if point.update.skipped:
         return f"{cause}, {point.update.skipped} sites with an improper cavity or projection"
+    if run.late:
+        return f"{cause}, when the time was up"
     if run.step < run.options.min_damping:
         return f"{cause}; no step of at least {run.options.min_damping:g} is acceptable here"
     if not (np.isfinite(point.evidence) and np.isfinite(run.residual)):
