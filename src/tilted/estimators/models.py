@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
 
+SEARCHED = Options(max_sweeps=100, min_damping=0.02, fallback=False)  # a search steps back from where that is not enough
 LEARNED = "constant"  # what stands for a prior mean learned by evidence
 
 
@@ -118,7 +119,7 @@ class Settings:
 
     def timed(self) -> Self:
         """The same with the deadline that ``max_time`` sets from now on among its options."""
-        options = self.options or Options()
+        options = self.options or (Options() if self.optimise is None else SEARCHED)
         deadline = min(options.deadline, time.monotonic() + float(self.max_time))
         return replace(self, options=replace(options, deadline=deadline))
 

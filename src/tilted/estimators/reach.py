@@ -38,7 +38,7 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
     noise = np.sqrt(getattr(likelihood, "noise", 1.0))
     constant = np.ptp(model.fitted_mean) < CONSTANT * noise
     notes = [seen] if constant or seen != ALL_ONE else []  # a large variance may tell such inputs apart
-    if constant:
+    if constant and not seen and model.status.evaluations > 1:  # a kernel that was searched
         notes.append(NOTHING)
     if np.any(model.kernel.parameters() <= 1.01 * SMALLEST):
         notes.append(AT_BOUND)

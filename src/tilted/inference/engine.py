@@ -79,7 +79,7 @@ class _Run(Generic[StateT]):
         """Condition on ``sites``; NotPositiveDefinite if the posterior is improper, if only by rounding."""
         state = self.posterior.condition(sites)
         variance = state.marginals.variance  # of h 0 where pseudo-points are out of sight
-        proper = (variance >= 0) & (variance + state.marginals.extra > 0)
+        proper = (variance >= 0) & (variance + state.marginals.extra > 0) & np.any(variance > 0)
         if not np.all(proper):
             raise NotPositiveDefinite("Sigma", int(np.argmin(proper)) + 1, len(self.y))
         return self.answer(state)
@@ -141,7 +141,8 @@ def infer(
     start = start or Sites.zeros(len(y))
     run = _Run(posterior, likelihood, y, rule, options)
     point = _iterate(run, start)
-    if options.schedule == "parallel" and run.step < options.min_damping and not run.late:
+    stuck = options.schedule == "parallel" and run.step < options.min_damping
+    if stuck and options.fallback and not run.late:
         # no acceptable parallel step: strongly multimodal sites; one at a time is safer and slower
         tried, options = run, replace(options, schedule="sequential")
         if rule.ascends:  # what has been climbed so far is not given up

@@ -39,6 +39,8 @@ class Options:
     newton : bool
         Try a Newton step first in sweeps of the parallel schedule (log-concave likelihoods), the less often
         the more of them in a row led no nearer.
+    fallback : bool
+        Whether a parallel run goes on sequentially where no step is acceptable, in time O(N^3) a sweep.
     deadline : float
         Instant of ``time.monotonic()`` after which no sweep begins, nor, of a sequential one, the next site:
         the inference ends there, not converged.
@@ -58,6 +60,7 @@ class Options:
     stop: str = "marginals"
     min_precision: float = -np.inf
     newton: bool = True
+    fallback: bool = True
     deadline: float = np.inf
 
     def __post_init__(self) -> None:

@@ -104,7 +104,7 @@ class Stationary:
 
 
 def offset(X: np.ndarray) -> np.ndarray:
-    """A common offset [D] of the rows of ``X`` [N, D] that costs digits in units of lengthscales; mostly 0."""
+    """A common offset [D] of the rows of ``X`` [N, D] that would cost digits if scaled; mostly 0."""
     first = X[0]
     return np.where(np.abs(first) > OFFSET * np.max(np.abs(X - first), axis=0), first, 0.0)
 

@@ -278,7 +278,7 @@ def ridge(
 
     There the evidence rises ever more slowly with the variance; ``infer_with`` one twice as large tells.
     """
-    if not _of_labels(likelihood) or variance_of(kernel) < 100.0:
+    if not of_labels(likelihood) or variance_of(kernel) < 100.0:
         return ""
     try:
         steeper = infer_with(Product(Constant(2.0), kernel), inference.sites)
@@ -291,7 +291,7 @@ def ridge(
     return f"flat ridge: {what}, so the variance is set by the search's tolerance"
 
 
-def _of_labels(likelihood: Likelihood) -> bool:
+def of_labels(likelihood: Likelihood) -> bool:
     """Whether targets are labels -1 and +1, among which 0 is not."""
     try:
         likelihood.domain(np.zeros(1))

@@ -21,7 +21,7 @@ from tilted.inference.options import Options
 from tilted.inference.result import Status
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.kernels.stationary import Stationary
-from tilted.learning.dense import Problem, infer_at
+from tilted.learning.dense import Problem, infer_at, of_labels
 from tilted.learning.mean import even
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.numerics.optimise import in_words
@@ -36,7 +36,8 @@ SCALES = 1e-100, 1e100  # of parameters of a kernel
 ROWS = 500  # of which distances are taken
 PART = 100  # rows on which grids are evaluated
 GRID_LENGTHSCALES = (0.25, 1.0, 4.0, 16.0)  # in units of the guess
-GRID_VARIANCES = (1.0, 100.0, 1e4)
+GRID_VARIANCES = (1.0, 100.0, 1e4)  # of labels, whose f has no unit of its own
+NARROW_VARIANCES = (0.1, 1.0, 10.0)  # where the guess is from the targets
 SEARCHES = 2
 RESTART_DECADES = 1.0  # restarts multiply every parameter by up to this power of ten, or divide
 NO_LENGTHSCALE = "needs a kernel with a lengthscale of its own (kernels.stationary)"  # as a sum has not
@@ -144,19 +145,20 @@ def promising(
 ) -> list[Kernel]:
     """Kernels of a grid about ``kernel`` at which EP's evidence is higher than beside them.
 
-    The highest first. Evaluated roughly on at most `PART` rows, evenly spaced among sorted targets; ``kernel``
-    itself where no point has an evidence.
+    The highest first. Evaluated roughly on at most `PART` rows, evenly spaced among sorted targets;
+    ``kernel`` itself where no point has an evidence.
     """
     rows = np.argsort(y, kind="stable")[:: -(-len(y) // PART)]
     options = Options(tolerance=0.1, max_sweeps=8, newton=False)
     problem = Problem(X[rows], y[rows], likelihood, EP, mean, options)
     at, start = kernel.parameters(), first_sites(likelihood, y[rows], mean)
     problem = replace(problem, distances=kernel.distances(problem.X))
-    heights = np.full((len(GRID_VARIANCES), len(GRID_LENGTHSCALES)), -np.inf)
+    variances = GRID_VARIANCES if of_labels(likelihood) else NARROW_VARIANCES
+    heights = np.full((len(variances), len(GRID_LENGTHSCALES)), -np.inf)
     kernels: dict[tuple[int, int], Kernel] = {}
     for j, s in enumerate(GRID_LENGTHSCALES):
         sites = start
-        for i, v in enumerate(GRID_VARIANCES):
+        for i, v in enumerate(variances):
             kernels[i, j] = kernel.with_parameters(np.append(v, np.full(len(at) - 1, s)) * at)
             try:
                 found = infer_at(problem, kernels[i, j], sites)
