@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
 
-SEARCHED = Options(max_sweeps=100, min_damping=0.02, fallback=False)  # a search steps back from where that is not enough
+SEARCHED = Options(
+    max_sweeps=100, min_damping=0.02, fallback=False
+)  # a search steps back from where that is not enough
 LEARNED = "constant"  # what stands for a prior mean learned by evidence
 
 

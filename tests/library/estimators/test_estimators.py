@@ -37,15 +37,15 @@ from tilted.estimators import (
     sparse,
 )
 from tilted.estimators.reach import reach
-from tilted.learning.starts import best_of, noted, start_kernel
 from tilted.inference import RULES, rep
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
 from tilted.kernels import Constant, Matern, SquaredExponential, White
 from tilted.learning import mean as means
-from tilted.learning.priors import LogNormal
 from tilted.learning.dense import Problem
+from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
+from tilted.learning.starts import best_of, noted, start_kernel
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
@@ -648,7 +648,9 @@ def test_kernels_of_other_kinds(toy):
 def test_ard_and_constant_columns(of, toy):
     X, y = toy
     X = np.column_stack([X, np.full(30, 3.0)])
-    settings = {} if of is GPClassifier else {"n_pseudo": 4, "search": QUICK, "inference": "ep"}
+    settings = {"priors": None}
+    if of is not GPClassifier:
+        settings |= {"n_pseudo": 4, "search": QUICK, "inference": "ep"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = of(ard=True, **settings).fit(X, y)
@@ -940,7 +942,7 @@ def test_false_keeps_the_kernel(toy):
 @pytest.mark.parametrize("mean", [0.0, "constant"])
 def test_a_flat_ridge_of_a_sparse_classifier_is_said(likelihood, mean, toy):
     X = np.concatenate([np.linspace(-3, -1, 10), np.linspace(1, 3, 10)])[:, None]
-    shared = {"likelihood": likelihood, "mean": mean, "move_pseudo_inputs": False}
+    shared = {"likelihood": likelihood, "mean": mean, "move_pseudo_inputs": False, "priors": None}
     ridge = SparseGPClassifier(n_pseudo=5, **shared).fit(X, np.sign(X[:, 0]))
     assert "flat ridge" in ridge.status_.message
     assert "flat ridge" not in SparseGPClassifier(n_pseudo=6, **shared).fit(*toy).status_.message
@@ -975,9 +977,9 @@ def test_a_search_that_sees_nothing_says_so(toy):
 
 
 @pytest.mark.parametrize("optimise", ["evidence", None])
-def test_pseudo_inputs_that_see_nothing_at_all_are_an_error(optimise, toy):
+def test_pseudo_inputs_that_see_nothing_at_all_are_said(optimise, toy):
     model = SparseGPClassifier(kernel=SquaredExponential(), n_pseudo=4, optimise=optimise)
-    with pytest.raises(ArithmeticError, match="positive definite.*do not see each other at this lengthscale"):
+    with pytest.warns(UserWarning, match="do not see each other at this lengthscale"):
         model.fit(1e5 * toy[0], toy[1])
 
 
