@@ -138,7 +138,8 @@ def test_search_ends_at_a_stationary_point(method, transform, toy):
         for factor in (0.97, 1.03):
             q = p.copy()
             q[i] *= factor
-            nearby = tilted.fit(X, y, inference=method, kernel=fitted.kernel.with_parameters(q), optimise=False)
+            at = fitted.kernel.with_parameters(q)
+            nearby = tilted.fit(X, y, inference=method, kernel=at, optimise=False)
             assert nearby.log_evidence < fitted.log_evidence
 
 

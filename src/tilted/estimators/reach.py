@@ -37,9 +37,7 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
     likelihood, seen = model.likelihood, reach(model.kernel, X, model.Z)
     noise = np.sqrt(getattr(likelihood, "noise", 1.0))
     constant = np.ptp(model.fitted_mean) < CONSTANT * noise
-    apart = (
-        variance_of(model.kernel) * ALIKE > CONSTANT * noise**2
-    )  # a large variance tells even such inputs apart
+    apart = variance_of(model.kernel) * ALIKE > CONSTANT * noise**2  # in spite of correlations near 1
     notes = [] if seen == ALL_ONE and apart and not constant else [seen]
     if constant and not seen and model.status.evaluations > 1:  # a kernel that was searched
         notes.append(NOTHING)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Generic
 import numpy as np
 
 from tilted.gaussian import Marginals, Sites
-from tilted.inference.acceleration import Anderson
+from tilted.inference.acceleration import Anderson, as_sites, in_units
 from tilted.inference.newton import newton_sites
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, StateT, Status
@@ -185,7 +185,7 @@ def _parallel(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None
     run.memory.record(x, f)
     if run.memory.active:
         v, m = point.state.marginals.variance, point.state.marginals.mean
-        ahead = _sites(x + run.memory.step(run.step, lambda r: _scaled(r, m, v)))
+        ahead = as_sites(x + run.memory.step(run.step, lambda r: in_units(r, m, v)))
         # extrapolation may overshoot to precisions that no log-concave site can have
         sound = not (run.likelihood.log_concave and np.any(ahead.tau < 0))
         following = run.visit(ahead) if sound else None
@@ -194,7 +194,7 @@ def _parallel(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None
         run.memory.restart()
         run.retries += 1
     while run.step >= run.options.min_damping:
-        following = run.visit(_sites(x + run.step * f))
+        following = run.visit(as_sites(x + run.step * f))
         if following is not None and _acceptable(run, point, following):
             if run.rule.ascends:
                 run.step = min(1.5 * run.step, run.options.damping)
@@ -274,17 +274,6 @@ def _one_by_one(run: _Run[StateT], point: _Point[StateT]) -> Sites | None:
         mean, covariance = run.posterior.update_one(mean, covariance, i, step * d_tau, step * d_nu)
         sites = sites.replace(i, sites.tau[i] + step * d_tau, sites.nu[i] + step * d_nu)
     return sites
-
-
-def _sites(x: np.ndarray) -> Sites:
-    half = len(x) // 2
-    return Sites(x[:half], x[half:])
-
-
-def _scaled(change: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Changes of (tau, nu), along the last axis, in units of the marginals: relative variance, mean in sd."""
-    d_tau, d_nu = change[..., : len(m)], change[..., len(m) :]
-    return np.concatenate([d_tau * v, (d_nu - d_tau * m) * np.sqrt(v)], axis=-1)
 
 
 def _acceptable(run: _Run[StateT], old: _Point[StateT], new: _Point[StateT]) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
 
 WEAK = "weak"
-SD_VARIANCE, SD_LENGTHSCALE = 3.0, 2.0  # of logarithms: factors of 20 and of 7
+SD_VARIANCE, SD_LENGTHSCALE = 5.0, 3.0  # of logarithms: factors of 150 and of 20
 
 
 @dataclass(frozen=True)
