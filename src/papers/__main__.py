@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 USER_ERRORS = (ValueError, OSError)
 PAPERS = ("qp", "pep", "rep", "pesc")
-QUOTING = ("fidelity", "pep", "results", "table1", "vb-column", "which-method")
+QUOTING = ("differences", "fidelity", "pep", "results", "table1", "vb-column", "which-method")
 DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING))
 """They quote tables and numbers."""
 

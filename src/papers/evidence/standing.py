@@ -25,6 +25,8 @@ ENOUGH = 30
 """Fits of a group that are enough to stand for all."""
 DIFFERENT, NEVER, TOO_LITTLE = "NOT REPRODUCED", "NEVER SAMPLED", "SAMPLED TOO LITTLE"
 STALE = "ANOTHER PROTOCOL THAN TODAY'S"
+MANY, SHOWN = 12, 3
+"""Groups that a sentence can name, and that it names of more of them."""
 REASONS = (DIFFERENT, NEVER, TOO_LITTLE, STALE)
 """Why something is loud, as the sentences of `loud` begin."""
 
@@ -145,7 +147,17 @@ def loud(groups: Iterable[Group]) -> list[str]:
             reasons.setdefault((group.study, reason), []).append(
                 f"{group.name} ({what})" if what else group.name
             )
-    return [f"{reason}: {study}: {'; '.join(names)}." for (study, reason), names in reasons.items()]
+    return [
+        f"{reason}: {study}: {'; '.join(names) if reason == DIFFERENT else _named(names)}."
+        for (study, reason), names in reasons.items()
+    ]
+
+
+def _named(names: Sequence[str]) -> str:
+    """Every name of a few, the first of many with their number."""
+    if len(names) <= MANY:
+        return "; ".join(names)
+    return f"{len(names)} groups, {'; '.join(names[:SHOWN])} and {len(names) - SHOWN} more"
 
 
 def _reasons(group: Group) -> Iterable[tuple[str, str]]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from papers.evidence.comparisons import Rule
 
-ALPHAS, M, N, SEEDS = (0.0, 0.5, 1.0), 20, 400, 10
+ALPHAS, M, N, SEEDS = (0.0, 0.5, 1.0), 20, 400, 40
 GRID, SHOWN = 121, 0
 """Points of the grid a side; the draw whose map is drawn."""
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 BLOBS = "blobs"
-BLOBS_REPEATS = 10
+BLOBS_REPEATS = 100
+"""The paper has ten, which leave REP4 open."""
 EPSILON = 0.1
 FEWER = 40
 """Most sweeps where convergence is not judged."""
@@ -45,7 +46,7 @@ def datasets() -> list[str]:
 
 
 def splits_of(dataset: str) -> int:
-    """Number of splits the paper has of a data set."""
+    """Number of splits there are of a data set; those of the paper are the first."""
     return BLOBS_REPEATS if dataset == BLOBS else relaxed.SPLITS[dataset]
 
 

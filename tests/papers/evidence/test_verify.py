@@ -152,6 +152,16 @@ def test_a_line_made_anew_is_not_verified_any_more(study, folder, files, make):
     assert standing.loud(standing.groups(study, folder)) == ["NEVER SAMPLED: toy/fits.csv.gz: wine ep."]
 
 
+def test_many_groups_are_counted_unless_they_differ(study, folder):
+    every = standing.groups(study, folder)
+    many = [every[0]._replace(name=f"set {k}", good=0, differing=0, chaotic=0, stale=0) for k in range(13)]
+    assert standing.loud(many) == [
+        "NEVER SAMPLED: toy/fits.csv.gz: 13 groups, set 0; set 1; set 2 and 10 more."
+    ]
+    (told,) = standing.loud([group._replace(good=40, differing=1) for group in many])
+    assert told.startswith("NOT REPRODUCED") and all(group.name in told for group in many)
+
+
 def test_another_protocol_is_loud(study, folder):
     study = replace(study, protocol=lambda line: "p" if line["dataset"] == "wine" else "q")
     loud = standing.loud(standing.groups(study, folder))
