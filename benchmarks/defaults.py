@@ -4,7 +4,7 @@
 
 Half of the raw, unscaled inputs is learned from and the other scored. "guess": one search from the summed
 variances, without priors, as the estimators did before; "starts": from the median distance and the most
-promising places about it; "starts, priors": with the weak priors, as by default. Prints the table of
+promising places about it, as by default; "starts, priors": with priors="weak". Prints the table of
 docs/estimators.md.
 """
 
@@ -29,8 +29,8 @@ def before(X: np.ndarray) -> GPClassifier:
 
 HOW = {
     "guess": before,
-    "starts": lambda X: GPClassifier(priors=None),
-    "starts, priors": lambda X: GPClassifier(),
+    "starts": lambda X: GPClassifier(),
+    "starts, priors": lambda X: GPClassifier(priors="weak"),
 }
 
 

@@ -71,7 +71,7 @@ class LatentFunctions(BaseEstimator):
     n_restarts: int = 0
     mean: float | str | None = None
     power: float = 0.5
-    priors: LogNormal | str | None = "weak"
+    priors: LogNormal | str | None = None
     max_time: float = 600.0
     search: Search | None = None
     random_state: Seed = 0

@@ -159,7 +159,7 @@ class GPClassifier(Classifier):
         EP has no evidence.
     n_restarts : int
         Further searches of the evidence, from up to ten times smaller or larger parameters.
-    priors : {"weak", None} or tilted.learning.priors.LogNormal
+    priors : {None, "weak"} or tilted.learning.priors.LogNormal
         On the kernel's parameters, maximised with the evidence. The weak ones are log-normal about the guess
         from the data, and act where there is no ``kernel``.
     max_time : float

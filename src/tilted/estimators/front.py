@@ -44,7 +44,7 @@ def fit(
     ard: bool = False,
     n_restarts: int = 0,
     power: float = 0.5,
-    priors: LogNormal | str | None = "weak",
+    priors: LogNormal | str | None = None,
     max_time: float = 600.0,
     random_state: int | np.random.Generator = 0,
     method: str | Rule | None = None,
