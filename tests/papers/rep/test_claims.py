@@ -191,7 +191,7 @@ def test_convergence_holds_where_rep_always_does_and_the_others_do_not():
     "change, expected",
     [
         ({"rep": "unsettled"}, FAILS),  # always
-        ({"rep_sweeps": 30}, FAILS),
+        ({"rep_sweeps": 30}, IN_PART),  # no on four of ten rows, of which none says always
         ({"ep": "converged"}, IN_PART),  # none diverged of ten: undecided
         ({"pep": "unsettled"}, IN_PART),
     ],
