@@ -105,7 +105,7 @@ class Comparison(NamedTuple):
         names = {"loss": "log loss, nats", "error": "error"}
         header = ("Method", "Score", "Difference", "95 % interval", "p (Holm)", "Folds", "Is")
         cells = [
-            (d.method, names[d.score], _four(d.mean), f"[{_four(d.low)}, {_four(d.high)}]", _four(d.p),
+            (d.method, names[d.score], _four(d.mean), f"[{_four(d.low)}, {_four(d.high)}]" if math.isfinite(d.low) else "", _four(d.p),
              str(d.folds), d.says)
             for d in self.differences
         ]  # fmt: skip
