@@ -21,8 +21,8 @@ HEAD = """\
 <!-- Made from workflow/schemas/config.schema.yaml by tools/config_readme.py; do not edit. -->
 # What a configuration may say
 
-`snakemake --cores N --configfile config/FILE.yaml`; checked before anything runs. NAME stands for any of the names that the
-line above it describes. A key without a default has to be there if what it belongs to is.
+`snakemake --cores N --configfile config/FILE.yaml`; checked before anything runs. NAME stands for any of the
+names that the line above it describes. A key without a default has to be there if what it belongs to is.
 
 | file | runs |
 |---|---|

@@ -67,7 +67,7 @@ def locked_versions(text: str) -> dict[str, list[str]]:
 
 
 def environment_text(lock: str, ours: bool = True) -> str:
-    """environment.yml with the direct dependencies at their locked versions, and our packages as they stand here.
+    """environment.yml with the direct dependencies at their locked versions, and our packages from here.
 
     Without these it is what rules name: Snakemake copies such a file elsewhere, and ``tilted.post-deploy.sh``
     beside it installs ours.

@@ -51,7 +51,10 @@ def made_of(names):
 
 def everything():
     """What the configuration asks for."""
-    wanted = [*made_of(ASKED.records), *(path for paper in ASKED.artifacts for path in artifact_paths(paper))]
+    wanted = [
+        *made_of(ASKED.records),
+        *(str(path) for paper in ASKED.artifacts for path in artifact_paths(paper)),
+    ]
     wanted += [f"{TABLES}/{name}" for name in AUDIT if "qp" in ASKED.artifacts]
     return [*wanted, *([f"{TABLES}/differences.csv"] if "differences" in ASKED.records else [])]
 

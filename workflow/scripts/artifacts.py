@@ -1,7 +1,8 @@
 """Records to the tables and figures of one paper, and what it hands to the audit."""
 
-import pickle
 from pathlib import Path
+
+from joblib.externals import cloudpickle
 
 from papers import make
 from papers.evidence import store
@@ -11,4 +12,4 @@ folders = [*map(Path, job.params.folders), Path(job.input.published).parent]
 written = make.write_paper(job.params.paper, *folders)
 loud = [*written.loud, *make.fill(job.output.shown)]
 store.write_text(job.log[0], "".join(f"{line}\n" for line in loud))
-store.write_bytes(job.output.chapter, pickle.dumps(written))
+store.write_bytes(job.output.chapter, cloudpickle.dumps(written))  # rules have local functions

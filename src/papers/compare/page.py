@@ -105,7 +105,7 @@ class Comparison(NamedTuple):
         names = {"loss": "log loss, nats", "error": "error"}
         header = ("Method", "Score", "Difference", "95 % interval", "p (Holm)", "Folds", "Is")
         cells = [
-            (d.method, names[d.score], _four(d.mean), f"[{_four(d.low)}, {_four(d.high)}]" if math.isfinite(d.low) else "", _four(d.p),
+            (d.method, names[d.score], _four(d.mean), _interval(d), _four(d.p),
              str(d.folds), d.says)
             for d in self.differences
         ]  # fmt: skip
@@ -185,6 +185,10 @@ def _figure(differences: Sequence[Difference], margin: float) -> Figure:
 def _stamped() -> str:
     stamp = runs.stamp()
     return f"{stamp['environment']}; commit {stamp['commit'] or 'unknown'}; {stamp['date']}."
+
+
+def _interval(d: Difference) -> str:
+    return f"[{_four(d.low)}, {_four(d.high)}]" if math.isfinite(d.low) else ""
 
 
 def _four(value: float) -> str:
