@@ -169,13 +169,13 @@ def _contents(chapters: Sequence[Chapter]) -> list[str]:
     cells = []
     for chapter in chapters:
         names = list(_by_claim(chapter))
-        slugs = [re.sub(r"[^\w\- ]", "", _heading(name).lower()).replace(" ", "-") for name in names]
+        slugs = [re.sub(r"[^\w\- ]", "", _titled(name).lower()).replace(" ", "-") for name in names]
         links = [f"[{name}](#{slug})" for name, slug in zip(names, slugs, strict=True)]
         cells.append((claims.load()[names[0]].paper if names else "", " ".join(links)))
     return grid(("Paper", "Every claim with its rows"), "ll", cells)
 
 
-def _heading(name: str) -> str:
+def _titled(name: str) -> str:
     return f"{name}: {claims.load()[name].title}"
 
 
@@ -202,7 +202,7 @@ def _claims(chapter: Chapter) -> str:
     lines: list[str] = []
     for name, findings in _by_claim(chapter).items():
         claim = claims.load()[name]
-        lines += [f"## {_heading(name)}", ""]
+        lines += [f"## {_titled(name)}", ""]
         lines += _wrapped(f"The paper ({claim.where}): {claim.wording}.") + [""]
         lines += _wrapped(f"{claim.rule} {_asked(claim)}") + [""]
         lines += (
