@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from joblib.externals import cloudpickle
+import cloudpickle
 
 from papers import make
 from papers.evidence import store
