@@ -45,6 +45,7 @@ for target, names in TARGETS.items():
                 target
             input:
                 made_of(present),
+                [str(path) for path in (artifact_paths(target) if target in ASKED.artifacts else [])],
 
 
 # `snakemake fits --configfile ...`: fits alone, as on a machine that only computes.

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECTS = ("pyproject.toml", "src/papers/pyproject.toml")
 OURS = "tilted"  # on which the second depends
 LOCK, ENVIRONMENT = ROOT / "requirements.lock", ROOT / "environment.yml"
+OF_RULES = ROOT / "workflow" / "envs" / "tilted.yaml"
 CLUSTER, CLUSTER_LOCK = "cluster", ROOT / "requirements-cluster.lock"
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # without a GUI toolkit
 NOT_LOCKED = ("bench", "mkl", CLUSTER)  # extras that are installed on request only
@@ -65,8 +66,12 @@ def locked_versions(text: str) -> dict[str, list[str]]:
     return found
 
 
-def environment_text(lock: str) -> str:
-    """environment.yml with the direct dependencies at their locked versions."""
+def environment_text(lock: str, ours: bool = True) -> str:
+    """environment.yml with the direct dependencies at their locked versions, and our packages from here.
+
+    Without these it is what rules name: Snakemake copies such a file elsewhere, and ``tilted.post-deploy.sh``
+    beside it installs ours.
+    """
     versions = locked_versions(lock)
     lines = [
         "# Made from both pyproject.toml and requirements.lock by `make lock`; do not edit.",
@@ -77,6 +82,7 @@ def environment_text(lock: str) -> str:
     ]
     for name in sorted({name_of(requirement) for requirement in direct_dependencies()}):
         lines.append(f"  - {CONDA_NAMES.get(name, name)}={versions[name][0]}")
+    lines += ["  - pip", *(["  - pip:", "      - -e .", "      - -e src/papers"] if ours else [])]
     return "\n".join([*lines, ""])
 
 
@@ -110,10 +116,12 @@ def main(check: bool) -> int:
     if not check:
         LOCK.write_text(resolve(list(locked_extras())), encoding="utf-8")
         make_cluster_lock()
-    wanted = environment_text(LOCK.read_text(encoding="utf-8"))
+    lock = LOCK.read_text(encoding="utf-8")
+    wanted = {ENVIRONMENT: environment_text(lock), OF_RULES: environment_text(lock, ours=False)}
     if check:
-        return int(ENVIRONMENT.read_text(encoding="utf-8") != wanted)
-    ENVIRONMENT.write_text(wanted, encoding="utf-8")
+        return int(any(path.read_text(encoding="utf-8") != text for path, text in wanted.items()))
+    for path, text in wanted.items():
+        path.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -1,6 +1,7 @@
 """The command `tilted`: make a claim again, fit a cell, see what there is, keep the records.
 
 tilted reproduce PEP5
+tilted compare --data mine.csv --target y
 tilted fit --dataset wine12 --protocol as-released --seed 0 --fold 3 --method ep --json
 tilted datasets
 tilted plan
@@ -47,6 +48,12 @@ def main(argv: list[str] | None = None) -> int:
 
 def _reproduce(arguments: argparse.Namespace) -> int:
     from papers.reproduce import command
+
+    return command.run(arguments)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from papers.compare import command
 
     return command.run(arguments)
 
@@ -210,6 +217,7 @@ def _tell(line: str) -> None:
 
 RUN: dict[str, Callable[[argparse.Namespace], int]] = {
     "reproduce": _reproduce,
+    "compare": _compare,
     "verify": _verify,
     "check": _check,
     "fit": _fit,

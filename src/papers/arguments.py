@@ -16,6 +16,7 @@ STUDIES = {
 
 VERBS = {
     "reproduce": ("make a claim, figure, table or paper again, with a receipt", "PEP5"),
+    "compare": ("say which method suits your own table", "--data mine.csv --target y"),
     "verify": ("make a sample of the records again and compare", "--papers pesc --fits 5"),
     "check": ("compare the records with their check sums and runs", ""),
     "fit": ("fit and test one fold of one data set of the QP paper", "--dataset wine12 --method qp"),
@@ -30,6 +31,7 @@ VERBS = {
 
 WANTS = {
     "is it true?": ("reproduce", "verify", "check"),
+    "your own data": ("compare",),
     "one fit, one data set": ("fit", "datasets"),
     "what was found": ("tables", "site"),
     "run the papers (with make or Snakemake) and keep what they make": ("plan", "records", "study"),
@@ -43,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
 
     adders: dict[str, Callable[[argparse.ArgumentParser], None]] = {
         "reproduce": _add_reproduce,
+        "compare": _add_compare,
         "verify": _add_verify,
         "check": _add_check,
         "fit": _add_fit,
@@ -88,6 +91,26 @@ def _add_reproduce(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", default="reproduced", help="folder of runs and receipts (%(default)s)")
     parser.add_argument("--mirror", help="folder or base URL tried first for raw data")
     parser.add_argument("--json", action="store_true", help="print the receipt as JSON, all else to stderr")
+
+
+def _add_compare(compare: argparse.ArgumentParser) -> None:
+    compare.add_argument("--data", required=True, help="a CSV with a header, or a YAML block")
+    compare.add_argument("--target", metavar="COLUMN", help="what is predicted")
+    compare.add_argument("--task", choices=("classification", "counts", "regression"), help="default: seen")
+    compare.add_argument("--delimiter", default=",", help="of a CSV (%(default)s)")
+    compare.add_argument(
+        "--methods", nargs="+", default=[], help="ep qp vb pep rep gp; default: all that fit"
+    )
+    compare.add_argument("--rows", type=int, help="compare on so many, drawn by --seed")
+    compare.add_argument("--ard", action="store_true", help="a lengthscale for each feature")
+    compare.add_argument("--margin", type=float, default=0.01, help="nats that matter (%(default)s)")
+    compare.add_argument(
+        "--iterations", type=int, default=300, help="of the exact sampler; 0: none (%(default)s)"
+    )
+    compare.add_argument("--seed", type=int, default=0, help="of folds and rows (%(default)s)")
+    compare.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="(%(default)s)")
+    compare.add_argument("--output", default="compared", help="folder of pages (%(default)s)")
+    compare.add_argument("--json", action="store_true", help="print the numbers, all else to stderr")
 
 
 def _add_check(check: argparse.ArgumentParser) -> None:

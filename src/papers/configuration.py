@@ -37,14 +37,18 @@ COMMITTED = Path("results")
 """Folder of the committed records."""
 
 TARGETS = {
+    "qp": ("compact", "truth_record"),
     "pep": ("regression_records", "toy_record", "classification_records"),
     "digits": ("mnist_record",),
-    "relaxed": tuple(
+    "rep": tuple(
         f"relaxed_{name}_record" for name in ("fits", "choices", "points", "epsilons", "exact", "boundary")
     ),
     "pesc": ("pesc_accuracy_record", "pesc_searches_record"),
 }
 """Target -> records of a part of a configuration that may be asked for alone."""
+
+AUDIT = ("audit.csv", "audit_rows.csv", "audit.md", "bayesian.csv", "bayesian.md")
+"""Tables that are made of what all papers hand over."""
 
 APART = ("differences", "lookup_study")
 """Records that no artifact waits for."""
@@ -60,17 +64,27 @@ class Asked:
         Path -> job, of all jobs that are asked for or needed by others.
     records : dict
         Name -> record, of those that some jobs are folded into.
-    tables, figures : list of str
-        Below their folders; a figure without a suffix is a folder.
+    artifacts : dict
+        Paper -> its tables and its figures, below their folders; a figure without a suffix is a folder.
     bases : list of str
         Committed records that others are compared with, below their folder.
     """
 
     jobs: dict[str, Job]
     records: dict[str, Record]
-    tables: list[str]
-    figures: list[str]
+    artifacts: dict[str, tuple[list[str], list[str]]]
     bases: list[str]
+
+    @property
+    def tables(self) -> list[str]:
+        """Tables of all papers, and of the audit if there is one."""
+        own = [name for tables, _ in self.artifacts.values() for name in tables]
+        return [*own, *(AUDIT if "qp" in self.artifacts else ())]
+
+    @property
+    def figures(self) -> list[str]:
+        """Figures of all papers."""
+        return [name for _, figures in self.artifacts.values() for name in figures]
 
     def paths(self, *names: str) -> list[str]:
         """Paths of the jobs that are folded into some records."""
@@ -100,14 +114,10 @@ def asked(config: Config) -> Asked:
             jobs.setdefault(job.path, job)
     names = {job.record for job in jobs.values()}
     used = {record.name: record for record in records(config) if record.name in names}
-    papers = PAPERS if "qp" in config else (pep,)
-    return Asked(
-        jobs,
-        used,
-        [name for paper in papers for name in paper.tables(config)],
-        [name for paper in papers for name in paper.figures(config)],
-        qp.bases(config),
-    )
+    named = dict(zip(("qp", "pep", "rep", "pesc"), PAPERS, strict=True))
+    shown = named if "qp" in config else {"pep": pep}
+    artifacts = {name: (paper.tables(config), paper.figures(config)) for name, paper in shown.items()}
+    return Asked(jobs, used, artifacts, qp.bases(config))
 
 
 def records(config: Config) -> list[Record]:

@@ -18,6 +18,10 @@ from papers.rep import artifacts as rep
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from papers.evidence.parts import Written
+
+NAMES = ("qp", "pep", "rep", "pesc")
+
 
 def write_all(
     records: str | Path, tables: str | Path, figures: str | Path, published: str | Path
@@ -45,17 +49,24 @@ def write_all(
     FileNotFoundError
         The folder has no records of the QP paper.
     """
-    records, tables, figures, published = map(Path, (records, tables, figures, published))
-    papers = [
-        qp.write(records, tables, figures, published),
-        pep.write(records, tables, figures, published),
-        rep.write(records, tables, figures),
-        pesc.write(records, tables, figures),
-    ]
+    folders = tuple(map(Path, (records, tables, figures, published)))
+    papers = [write_paper(name, *folders) for name in NAMES]
+    write_audit(papers, folders[1])
+    return [line for paper in papers for line in paper.loud]
+
+
+def write_paper(name: str, records: Path, tables: Path, figures: Path, published: Path) -> Written:
+    """Write the tables and figures of one of `NAMES` (folders and errors as `write_all`)."""
+    if name in ("qp", "pep"):
+        return {"qp": qp, "pep": pep}[name].write(records, tables, figures, published)
+    return {"rep": rep, "pesc": pesc}[name].write(records, tables, figures)
+
+
+def write_audit(papers: Iterable[Written], tables: Path) -> None:
+    """Write the audit of what papers handed over, and its Bayesian reading."""
     chapters = [chapter for paper in papers for chapter in paper.audit]
     audit.write(chapters, tables)
     bayesian.write(chapters, tables)
-    return [line for paper in papers for line in paper.loud]
 
 
 def fill(outputs: Iterable[str | Path]) -> list[str]:

@@ -86,7 +86,18 @@ def test_every_pin_has_hashes_and_no_address(name):
 
 def test_environment_has_the_same_packages_and_versions(lock):
     environment = lock.ENVIRONMENT.read_text(encoding="utf-8")
-    assert environment == lock.environment_text(lock.LOCK.read_text(encoding="utf-8"))
-    listed = {d.split("=")[0] for d in yaml.safe_load(environment)["dependencies"] if ">" not in d}
-    wanted = {lock.name_of(r) for r in lock.direct_dependencies()}
+    assert lock.main(check=True) == 0
+    *packages, ours = yaml.safe_load(environment)["dependencies"]
+    assert ours == {"pip": ["-e .", "-e src/papers"]}
+    listed = {d.split("=")[0] for d in packages if ">" not in d}
+    wanted = {lock.name_of(r) for r in lock.direct_dependencies()} | {"pip"}
     assert listed == {lock.CONDA_NAMES.get(name, name) for name in wanted}
+    of_rules = yaml.safe_load(lock.OF_RULES.read_text(encoding="utf-8"))["dependencies"]
+    assert of_rules == packages and lock.OF_RULES.with_suffix(".post-deploy.sh").is_file()
+
+
+def test_the_page_of_configuration_keys_is_made_from_the_schema():
+    spec = importlib.util.spec_from_file_location("config_readme", ROOT / "tools" / "config_readme.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.README.read_text(encoding="utf-8") == module.text(), "python tools/config_readme.py"

@@ -128,7 +128,54 @@ def test_edits_make_again_what_they_touch(run, snakemake):
     for path, text in before.items():
         path.write_text(text, encoding="utf-8")
     changed = {"fit": 2, "truth": 1, "pesc_accuracy_record": 1}
-    assert planned == {**changed, "compact": 1, "truth_record": 1, "artifacts": 1}
+    assert planned == {
+        **changed,
+        "compact": 1,
+        "truth_record": 1,
+        "qp_artifacts": 1,
+        "pesc_artifacts": 1,
+        "audit": 1,
+    }
+
+
+def test_a_lost_figure_makes_its_paper_again_and_no_other(run, snakemake):
+    folder, _ = run
+    figure = folder / "figures" / "preview" / "qp_truth.png"
+    figure.rename(folder / "kept.png")
+    planned = jobs_of(snakemake(folder, "--dry-run"))
+    (folder / "kept.png").rename(figure)
+    assert planned == {"qp_artifacts": 1, "audit": 1}
+
+
+@pytest.mark.parametrize("paper", ["qp", "pep", "rep", "pesc"])
+def test_a_paper_is_a_target(run, snakemake, paper):
+    assert "Nothing to be done" in snakemake(run[0], "--dry-run", paper)
+
+
+def test_snakemakes_report_has_tables_and_figures_by_paper(run, snakemake):
+    folder, _ = run
+    snakemake(folder, "--report", "report.html")
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    for expected in ("Paper QP", "Paper PEP", "Audit", "qp_table1.csv", "qp_truth.png", "qp_artifacts"):
+        assert expected in text
+
+
+def test_numbers_of_a_configuration_can_be_overridden(run, snakemake):
+    more = "qp={as-released: {rows: {coal: {seeds: 4}}}}"
+    planned = jobs_of(snakemake(run[0], "--dry-run", "compact", "--config", more))
+    assert planned == {"fit": 2, "compact": 1}
+
+
+def test_another_snakefile_may_use_the_workflow(run, snakemake, tmp_path):
+    folder, _ = run
+    shown = (folder / "docs/pipeline.md").read_text(encoding="utf-8")
+    outer = shown.split("```python\nmodule tilted")[1].split("```")[0]
+    (tmp_path / "Snakefile").write_text(
+        f"module tilted{outer}".replace("/path/to/tilted", str(folder)), encoding="utf-8"
+    )
+    asked = ("--snakefile", str(tmp_path / "Snakefile"), "--forceall", "--dry-run")
+    planned = jobs_of(snakemake(folder, *asked))
+    assert planned["mine"] == planned["tilted_qp_artifacts"] == 1 and "pep_artifacts" not in str(planned)
 
 
 def test_what_was_lost_is_computed_again_to_the_same_numbers(run, snakemake):
@@ -139,7 +186,15 @@ def test_what_was_lost_is_computed_again_to_the_same_numbers(run, snakemake):
     for name in lost:
         (folder / "data/fits" / name).unlink()
     made = jobs_of(snakemake(folder))
-    assert made == {"fit": 2, "compact": 1, "toy_regressions": 1, "toy_record": 1, "artifacts": 1}
+    assert made == {
+        "fit": 2,
+        "compact": 1,
+        "toy_regressions": 1,
+        "toy_record": 1,
+        "qp_artifacts": 1,
+        "pep_artifacts": 1,
+        "audit": 1,
+    }
     assert table.read_bytes() == before
     again = records.read(TOY, folder / "results/preview")
     assert again.drop(columns=["seconds", "run"]).equals(toy.drop(columns=["seconds", "run"]))

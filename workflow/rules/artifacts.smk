@@ -1,25 +1,48 @@
-# Records to tables, figures and the report (`make tables` does this alone); to the effect of each difference.
+# Records to tables and figures, a rule a paper (`make tables` does this alone); what the papers hand over to the
+# audit; to the effect of each difference.
 
-if artifact_paths():
+for paper in ASKED.artifacts if ASKED.tables else ():
 
-    rule artifacts:
+    rule:
+        name:
+            f"{paper}_artifacts"
         input:
-            records=shown_records(),
+            records=shown_records(paper),
             published="data/published/qp_table1.csv",
         output:
-            artifact_paths(),
+            shown=artifact_paths(paper),
+            chapter=f"{CHAPTERS}/{paper}.pickle",
         log:
-            f"logs/{config['name']}/artifacts.log",
+            f"logs/{config['name']}/{paper}_artifacts.log",
         conda:
-            "../../environment.yml"
+            "../envs/tilted.yaml"
+        threads: 1
+        params:
+            source=closure_hash(f"papers.{paper}.artifacts", "papers.make"),
+            claims={name: list(claim) for name, claim in claims.of_paper(paper.upper()).items()},
+            folders=lambda wildcards: [RESULTS, TABLES, FIGURES],
+            paper=paper,
+        script:
+            "../scripts/artifacts.py"
+
+
+if "qp" in ASKED.artifacts:
+
+    rule audit:
+        input:
+            expand(f"{CHAPTERS}/{{paper}}.pickle", paper=ASKED.artifacts),
+        output:
+            [shown(f"{TABLES}/{name}", "Audit", "Tables") for name in AUDIT],
+        log:
+            f"logs/{config['name']}/audit.log",
+        conda:
+            "../envs/tilted.yaml"
         threads: 1
         params:
             source=closure_hash("papers.make"),
-            claims={name: list(claim) for name, claim in claims.load().items()},
-            folders=lambda wildcards: [RESULTS, TABLES, FIGURES],
-            table1="qp" in config,
+            tables=lambda wildcards: TABLES,
         script:
-            "../scripts/artifacts.py"
+            "../scripts/audit.py"
 
 
 if "differences" in ASKED.records:
@@ -33,7 +56,7 @@ if "differences" in ASKED.records:
         log:
             f"logs/{config['name']}/effects.log",
         conda:
-            "../../environment.yml"
+            "../envs/tilted.yaml"
         threads: 1
         params:
             source=closure_hash("papers.qp.differences"),

@@ -10,7 +10,7 @@ from snakemake.io import IOFile
 
 try:
     from papers import data
-    from papers.configuration import APART, TARGETS, asked, read
+    from papers.configuration import APART, AUDIT, TARGETS, asked, read
     from papers.data import classification, regression, relaxed
     from papers.evidence import claims, files, jobs, place
     from papers.evidence.provenance import closure_hash
@@ -18,7 +18,7 @@ try:
 except ImportError as error:
     sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
 
-if reason := place.unfit(Path(workflow.basedir), Path.cwd(), sys.executable):
+if reason := place.unfit(Path(str(workflow.current_basedir)).parents[1], Path.cwd(), sys.executable):
     sys.exit(reason)
 
 # A job has as many BLAS threads as `threads` of its rule: one, since two make these fits three times slower.
@@ -40,6 +40,7 @@ except ValueError as error:
 
 STANDARD = "data/standard/"
 RESULTS, TABLES, FIGURES = config["results"], config["tables"], config["figures"]
+CHAPTERS = f"data/chapters/{config['name']}"
 
 
 def made_of(names):
@@ -50,19 +51,31 @@ def made_of(names):
 
 def everything():
     """What the configuration asks for."""
-    wanted = [*made_of(ASKED.records), *artifact_paths()]
+    wanted = [
+        *made_of(ASKED.records),
+        *(str(path) for paper in ASKED.artifacts for path in artifact_paths(paper)),
+    ]
+    wanted += [f"{TABLES}/{name}" for name in AUDIT if "qp" in ASKED.artifacts]
     return [*wanted, *([f"{TABLES}/differences.csv"] if "differences" in ASKED.records else [])]
 
 
-def artifact_paths():
-    """Tables and figures of the configuration; a figure without a suffix is a folder."""
-    drawn = [f"{FIGURES}/{name}" for name in ASKED.figures]
-    folders = [directory(path) for path in drawn if not Path(path).suffix]
+def artifact_paths(paper):
+    """Tables and figures of a paper, each with its place in Snakemake's report."""
+    tables, figures = ASKED.artifacts[paper]
     return [
-        *(f"{TABLES}/{name}" for name in ASKED.tables),
-        *(path for path in drawn if Path(path).suffix),
-        *folders,
+        *(shown(f"{TABLES}/{name}", f"Paper {paper.upper()}", "Tables") for name in tables),
+        *(shown(f"{FIGURES}/{name}", f"Paper {paper.upper()}", "Figures") for name in figures),
     ]
+
+
+def shown(path, category, kind):
+    """A file, or, without a suffix, a folder of figures, in Snakemake's report."""
+    where = {"category": category, "subcategory": kind, "caption": "../report/artifact.rst"}
+    if not Path(path).suffix:
+        where |= {"patterns": ["{name}.png"], "labels": {"name": "{name}", "format": "png"}}
+        return report(directory(path), **where)
+    where["labels"] = {"name": Path(path).stem, "format": Path(path).suffix[1:]}
+    return report(path, **where)
 
 
 def sweep():
@@ -147,8 +160,8 @@ def kept_or_new(paths):
 SHOWN = ["verified.csv", "qp/timing.csv", "qp/lookup.csv", "qp/lookup_effect.csv"]
 
 
-def shown_records():
-    """Records that tables and figures are made of."""
+def shown_records(paper):
+    """Records that tables and figures of a paper are made of."""
     files = ASKED.files(*(name for name in ASKED.records if name not in APART))
     files += [name for name in SHOWN if Path(RESULTS, name).is_file()]
-    return [f"{RESULTS}/{file}" for file in files]
+    return [f"{RESULTS}/{file}" for file in files if file.startswith((f"{paper}/", "verified.csv"))]

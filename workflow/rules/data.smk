@@ -14,7 +14,7 @@ rule download:
     wildcard_constraints:
         path=r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*",
     conda:
-        "../../environment.yml"
+        "../envs/tilted.yaml"
     threads: 1
     params:
         mirror=config.get("mirror"),
@@ -33,7 +33,7 @@ rule standardise:
         variant="as-released|as-described|corrected|regression|relaxed|classification/(as-released|corrected)",
         dataset="[a-z0-9_]+",
     conda:
-        "../../environment.yml"
+        "../envs/tilted.yaml"
     threads: 1
     params:
         source=lambda wildcards: closure_hash(reader(wildcards.variant)[0].__name__),

@@ -16,7 +16,7 @@ for kind in dict.fromkeys(job.kind for job in ASKED.jobs.values()):
         wildcard_constraints:
             path="|".join(ours),
         conda:
-            "../../environment.yml"
+            "../envs/tilted.yaml"
         threads: 1
         params:
             key=lambda wildcards: job_of(wildcards).key,
@@ -40,7 +40,7 @@ for record in ASKED.records.values():
         log:
             f"logs/{config['name']}/{record.name}.log",
         conda:
-            "../../environment.yml"
+            "../envs/tilted.yaml"
         threads: 1
         resources:
             folding=1,

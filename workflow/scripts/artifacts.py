@@ -1,13 +1,15 @@
-"""Records to every table, figure and the report; where there are none of Table 1, to those of Power EP."""
+"""Records to the tables and figures of one paper, and what it hands to the audit."""
 
 from pathlib import Path
 
+import cloudpickle
+
 from papers import make
 from papers.evidence import store
-from papers.pep import artifacts as pep
 
 job = snakemake  # noqa: F821
 folders = [*map(Path, job.params.folders), Path(job.input.published).parent]
-loud = make.write_all(*folders) if job.params.table1 else pep.write(*folders).loud
-loud += make.fill(job.output)
+written = make.write_paper(job.params.paper, *folders)
+loud = [*written.loud, *make.fill(job.output.shown)]
 store.write_text(job.log[0], "".join(f"{line}\n" for line in loud))
+store.write_bytes(job.output.chapter, cloudpickle.dumps(written))  # rules have local functions

@@ -6,6 +6,7 @@ A paper is a `Chapter`; another paper needs its claims judged, its words, and no
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -158,9 +159,24 @@ def markdown(chapters: Sequence[Chapter]) -> str:
     lines = []
     for chapter in chapters:
         lines += [f"# {chapter.heading}", "", *_overview(chapter), "", *chapter.legend.splitlines(), ""]
-    lines += [*LEGEND.splitlines(), ""]
+    lines += [*LEGEND.splitlines(), "", *_contents(chapters), ""]
     text = "\n".join(lines)
     return text + "\n" + "\n".join(_claims(chapter) + chapter.appendix for chapter in chapters)
+
+
+def _contents(chapters: Sequence[Chapter]) -> list[str]:
+    """Where each claim and its rows are, a line a paper; anchors as forges make them of headings."""
+    cells = []
+    for chapter in chapters:
+        names = list(_by_claim(chapter))
+        slugs = [re.sub(r"[^\w\- ]", "", _titled(name).lower()).replace(" ", "-") for name in names]
+        links = [f"[{name}](#{slug})" for name, slug in zip(names, slugs, strict=True)]
+        cells.append((claims.load()[names[0]].paper if names else "", " ".join(links)))
+    return grid(("Paper", "Every claim with its rows"), "ll", cells)
+
+
+def _titled(name: str) -> str:
+    return f"{name}: {claims.load()[name].title}"
 
 
 def _overview(chapter: Chapter) -> list[str]:
@@ -186,7 +202,7 @@ def _claims(chapter: Chapter) -> str:
     lines: list[str] = []
     for name, findings in _by_claim(chapter).items():
         claim = claims.load()[name]
-        lines += [f"## {name}: {claim.title}", ""]
+        lines += [f"## {_titled(name)}", ""]
         lines += _wrapped(f"The paper ({claim.where}): {claim.wording}.") + [""]
         lines += _wrapped(f"{claim.rule} {_asked(claim)}") + [""]
         lines += (

@@ -250,11 +250,6 @@ TABLES = (
     "qp_table1.tex",
     "qp_fidelity.csv",
     "qp_fidelity.md",
-    "audit.csv",
-    "audit_rows.csv",
-    "audit.md",
-    "bayesian.csv",
-    "bayesian.md",
 )
 VARIANCE_FIGURES = {"figure1a": "classification", "figure1b": "counts"}
 """Figure -> task of the data sets it shows."""

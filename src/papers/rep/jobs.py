@@ -217,8 +217,10 @@ def _record(kind: str) -> Record:
 
 
 def tables(config: Config) -> list[str]:
-    """None that the workflow waits for."""
-    return []
+    """The page of tables."""
+    return ["rep.md"] if "rep" in config else []
 
 
-figures = tables
+def figures(config: Config) -> list[str]:
+    """A folder of figures, which depend on what was run."""
+    return ["rep"] if "rep" in config else []

@@ -1,10 +1,13 @@
 """Findings as files: the counts beside a verdict, and what a claim asks for."""
 
+import re
+
 import pandas as pd
 import pytest
 
 from papers.evidence import audit
 from papers.evidence.verdicts import MISSING, NO, UNDECIDED, YES, Block, Inference, Line, finding
+from papers.report import markup
 
 STATUSES = [YES] * 4 + [NO] * 1 + [UNDECIDED] * 2 + [MISSING] * 3
 
@@ -36,3 +39,10 @@ def test_the_page_says_what_is_asked_and_what_is_short(written):
         "One row that is no decides. It takes at least 10 rows, 20 units; under as-described, 10 units."
         in page
     )
+
+
+def test_contents_lead_to_every_claim(written):
+    """By the anchors that the site, too, gives to headings."""
+    text = (written / "audit.md").read_text(encoding="utf-8")
+    anchors = [markup.anchor(line[3:], {}) for line in text.splitlines() if line.startswith("## ")]
+    assert anchors and re.findall(r"\[QP2\]\(#([^)]*)\)", text) == anchors

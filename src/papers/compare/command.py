@@ -1,0 +1,93 @@
+"""``tilted compare --data mine.csv --target y``: which method for my data?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from papers.compare import answer, folds, methods, page, table
+from papers.compare.page import Comparison
+
+if TYPE_CHECKING:
+    import argparse
+
+    from papers.compare.table import Table
+
+MOST_ROWS = 2000
+ERROR_MARGIN = 0.01
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 if every method ran on every fold, 1 if one failed somewhere."""
+    for name, least in (("iterations", 0), ("seed", 0), ("cores", 1)):
+        if getattr(arguments, name) < least:
+            raise ValueError(f"--{name} must be at least {least}, got {getattr(arguments, name)}")
+    if 0 < arguments.iterations < 10 or not arguments.margin > 0:
+        raise ValueError("--iterations is 0 or at least 10, --margin is positive")
+    read = table.read(Path(arguments.data), arguments.target, arguments.task, arguments.delimiter)
+    if arguments.rows is None and len(read.y) > MOST_ROWS:
+        raise ValueError(
+            f"{len(read.y)} rows: more than dense methods suit; --rows {MOST_ROWS} compares on so many"
+        )
+    read = read.drawn(arguments.rows or MOST_ROWS, arguments.seed)
+    how = How(**{name: getattr(arguments, name) for name in How._fields})
+    methods.of(read.task, how.methods)
+    found = compared(read, how)
+    paths = page.write(found, Path(arguments.output, read.name))
+    if arguments.json:
+        print(json.dumps(found.as_dict(), indent=1, allow_nan=False))
+    else:
+        print(found.answer.sentence.replace("**", ""))
+    _tell(f"Page: {paths[2]}, {paths[1]}; numbers: {paths[0]}")
+    return 0 if not any(row.failed for row in found.rows) else 1
+
+
+class How(NamedTuple):
+    """What the command line says beside the data."""
+
+    seed: int = 0
+    iterations: int = 300
+    margin: float = 0.01
+    methods: Sequence[str] = ()
+    ard: bool = False
+    cores: int = 1
+
+
+def compared(read: Table, how: How) -> Comparison:
+    """Every method on ten folds, side by side."""
+    from joblib import Parallel, delayed
+
+    reason = ""
+    if len(read.y) > folds.MOST_EXACT:
+        reason = (
+            f"Not sampled: more than {folds.MOST_EXACT} rows (--rows {folds.MOST_EXACT} compares on so many)."
+        )
+    elif not how.iterations:
+        reason = "Not sampled: --iterations 0."
+    parts = list(folds.folds(read, how.seed, how.ard))
+    _tell(f"{read.name}: {len(read.y)} rows, {read.X.shape[1]} features, {read.task}; {len(parts)} folds")
+    asked = [(fold, k, 0 if reason or k else how.iterations, how.methods) for k, fold in enumerate(parts)]
+    running = Parallel(n_jobs=how.cores, return_as="generator")(
+        delayed(folds.compared)(*one) for one in asked
+    )
+    done = []
+    for k, one in enumerate(running):
+        done.append(one)
+        _tell(f"  fold {k}: {', '.join(f'{x.method} {x.loss:.3f}' for x in one[0])}")
+    outcomes = [outcome for of_fold, _ in done for outcome in of_fold]
+    # errors of numbers have the target's unit: a hundredth of its spread matters
+    scale = 1.0 if read.task == table.CLASSIFICATION else float(np.std(read.y))
+    margins = how.margin, ERROR_MARGIN * scale
+    rows = answer.rows(outcomes, read.task)
+    differ = answer.differences(outcomes, *margins)
+    said = answer.answer(rows, differ, how.margin)
+    return Comparison(read, how.seed, margins, outcomes, rows, differ, done[0][1], reason, said)
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

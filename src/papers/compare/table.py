@@ -1,0 +1,180 @@
+"""A person's own table as inputs and targets: a CSV and its target, or a YAML block that says more."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from papers.data import described
+from papers.data.registry import DataError, RegistryError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from papers.data.schema import Entry
+
+CLASSIFICATION, COUNTS, REGRESSION = TASKS = ("classification", "counts", "regression")
+FIELDS = ("file", "task", *"delimiter header target positive negative drop one_hot missing".split())
+"""Of a YAML block: the file beside it, and what docs/add-a-dataset.md says of a set."""
+FEWEST = 10
+"""Of each class, and of distinct inputs: one a fold."""
+LARGEST_COUNT = 1000
+HINT = "a YAML block can leave rows out (missing) or columns (drop), or code words (one_hot)"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows that are compared on.
+
+    Attributes
+    ----------
+    name, task : str
+    X : array [N, D]
+        As read; folds standardise.
+    y : array [N]
+        Labels -1 and +1, counts, or numbers.
+    features : tuple of D names
+    sha256 : str
+        Of the file.
+    remarks : tuple of str
+        What was chosen for the reader: what +1 stands for, which rows.
+    """
+
+    name: str
+    task: str
+    X: np.ndarray = field(repr=False)
+    y: np.ndarray = field(repr=False)
+    features: tuple[str, ...]
+    sha256: str
+    remarks: tuple[str, ...]
+
+    def drawn(self, rows: int, seed: int) -> Table:
+        """Some of the rows, by a seed; all where there are no more."""
+        if len(self.y) <= rows:
+            return self
+        chosen = np.sort(np.random.default_rng(seed).permutation(len(self.y))[:rows])
+        remark = f"{rows} of {len(self.y)} rows, drawn by seed {seed}"
+        X, y, remarks = self.X[chosen], self.y[chosen], (*self.remarks, remark)
+        return Table(self.name, self.task, X, y, self.features, self.sha256, remarks)
+
+
+def read(data: Path, target: str | None = None, task: str | None = None, delimiter: str = ",") -> Table:
+    """Read a CSV with a header, or what a YAML block describes.
+
+    Raises
+    ------
+    ValueError
+        For anything that cannot be compared on: names file, line and column where there is one.
+    """
+    block: dict[str, Any] = {"file": data.name, "header": True, "delimiter": delimiter}
+    if data.suffix in (".yaml", ".yml"):
+        block = _block(data)
+    block |= {k: v for k, v in (("target", target), ("task", task)) if v is not None}
+    path = data.parent / str(block["file"])
+    if "target" not in block:
+        raise ValueError(f"which column of {path.name} is to be predicted? --target NAME")
+    content, remarks = path.read_bytes(), []
+    block |= {} if "task" in block else {"task": _task(_targets(path, block))}
+    if block["task"] not in TASKS:
+        raise ValueError(f"task is one of {', '.join(TASKS)}, not '{block['task']}'")
+    if block["task"] == CLASSIFICATION and "positive" not in block:
+        negative, positive = _classes(_targets(path, block), str(block["target"]))
+        block |= {"positive": [positive], "negative": [negative]}
+        remarks.append(f"{block['target']} = {positive} is the class +1, {negative} is -1")
+    try:
+        raw = described.read(path.stem, cast("Entry", block), [path])
+    except RegistryError as error:
+        raise ValueError(str(error).removeprefix("sources.yaml: sets/")) from None
+    except DataError as error:
+        raise ValueError(f"{error} ({HINT})" if "finite number" in str(error) else str(error)) from None
+    _require(raw.X, raw.y, block)
+    constant = [n for n, column in zip(raw.features, raw.X.T, strict=True) if np.all(column == column[0])]
+    remarks += [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
+    digest = hashlib.sha256(content).hexdigest()
+    return Table(path.stem, block["task"], raw.X, raw.y, tuple(raw.features), digest, tuple(remarks))
+
+
+def _block(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        block = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is no YAML: {error}") from None
+    unknown = set(block) - set(FIELDS) if isinstance(block, dict) else {"no mapping"}
+    if unknown or "file" not in block:
+        raise ValueError(
+            f"{path} needs `file` and knows {', '.join(FIELDS)}; not: {', '.join(map(str, unknown))}"
+        )
+    return {"header": True, "delimiter": ",", **block}
+
+
+def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
+    """The target column as text."""
+    import pandas as pd
+
+    how: dict[str, Any] = {"sep": block["delimiter"], "header": 0 if block["header"] else None}
+    try:
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True, **how)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no table: {error}") from None
+    frame.columns = [name.strip() if isinstance(name, str) else name for name in frame.columns]
+    if block["target"] not in frame.columns:
+        raise ValueError(
+            f"{path} has no column '{block['target']}', but {', '.join(map(str, frame.columns))}"
+        )
+    column = frame[block["target"]].str.strip()
+    empty = np.flatnonzero(column == "")
+    if len(empty) and "" not in map(str, block.get("missing", [])):
+        raise ValueError(f"{path}, line {empty[0] + 1 + block['header']}: no {block['target']} ({HINT})")
+    if column.nunique() == 1:
+        raise ValueError(f"{path}: every {block['target']} is '{column.iloc[0]}'")
+    return column[column != ""]
+
+
+def _numbers(column: pd.Series[str]) -> np.ndarray | None:
+    try:
+        return column.to_numpy().astype(float)
+    except ValueError:
+        return None
+
+
+def _task(column: pd.Series[str]) -> str:
+    """Two values: classes; numbers that are not all whole: regression; else a person has to say."""
+    if column.nunique() == 2:
+        return CLASSIFICATION
+    numbers = _numbers(column)
+    if numbers is None:
+        words = ", ".join(f"'{word}'" for word in column.unique()[:4])
+        raise ValueError(
+            f"{column.name} has words ({words}, ...) and not two classes: nothing here fits them"
+        )
+    if np.all(numbers >= 0) and np.all(numbers == np.round(numbers)):
+        raise ValueError(f"every {column.name} is a whole number: --task counts, or --task regression?")
+    return REGRESSION
+
+
+def _classes(column: pd.Series[str], name: str) -> tuple[str, str]:
+    """Smaller and larger of two values, by number if they are numbers."""
+    values = list(column.unique())
+    if len(values) != 2:
+        raise ValueError(f"classification is of two classes, {name} has {len(values)} values")
+    low, high = sorted(values, key=float if _numbers(column) is not None else str)
+    return low, high
+
+
+def _require(X: np.ndarray, y: np.ndarray, block: dict[str, Any]) -> None:
+    target = block["target"]
+    if np.all(y == y[0]):
+        raise ValueError(f"every {target} is {y[0]:g}: nothing to predict")
+    if len(np.unique(X, axis=0)) < FEWEST:
+        raise ValueError(f"ten folds need {FEWEST} rows that differ in their features")
+    if block["task"] == CLASSIFICATION and min(np.sum(y > 0), np.sum(y < 0)) < FEWEST:
+        few = int(min(np.sum(y > 0), np.sum(y < 0)))
+        raise ValueError(f"ten folds need {FEWEST} rows of each class of {target}; one has {few}")
+    if block["task"] == COUNTS and y.max() > LARGEST_COUNT:
+        raise ValueError(f"counts up to {LARGEST_COUNT} here; for larger ones --task regression")

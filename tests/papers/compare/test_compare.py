@@ -1,0 +1,185 @@
+"""One's own table: what is read and refused, folds, what is said of differences, one page."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from papers.__main__ import main
+from papers.compare import answer, folds, methods, table
+from papers.compare.answer import ALIKE, BETTER, OPEN, WORSE
+from papers.compare.folds import Outcome
+from tilted import likelihoods
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 2)).round(3)
+LATENT = 2.0 * X[:, 0] + X[:, 1]
+
+
+def csv_of(path, y, header="a,b,y"):
+    lines = [f"{a},{b},{value}\n" for (a, b), value in zip(X, y, strict=True)]
+    path.write_text("".join([f"{header}\n", *lines]), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def mine(tmp_path):
+    return csv_of(tmp_path / "mine.csv", np.where(LATENT + RNG.normal(size=40) > 0, "up", "down"))
+
+
+def test_a_page_and_its_numbers(mine, tmp_path, capsys):
+    asked = f"compare --data {mine} --target y --methods vb --iterations 40 --cores 1 --json"
+    assert main([*asked.split(), "--output", str(tmp_path)]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["table"]["task"] == "classification" and said["table"]["rows"] == 40
+    assert said["table"]["remarks"] == ["y = up is the class +1, down is -1"]
+    assert [row["method"] for row in said["methods"]] == ["ep", "vb"]
+    assert [d["score"] for d in said["differences"]] == ["loss", "error"]
+    assert sum(x["n_test"] for x in said["outcomes"] if x["method"] == "ep") == 40
+    assert said["answer"]["take"] in ("ep", "vb")
+    near = {x["method"]: x for x in said["exact"]["nearness"]}
+    assert set(near) == {"ep", "vb"} and 0 < near["vb"]["variance"] < near["ep"]["variance"] < 1.3
+    page = (tmp_path / "mine" / "comparison.md").read_text(encoding="utf-8")
+    assert said["answer"]["sentence"] in page and "## Against the exact posterior" in page
+    html = (tmp_path / "mine" / "comparison.html").read_text(encoding="utf-8")
+    assert "data:image/png;base64," in html and "http" not in html.split("</style>")[1]
+    assert json.loads((tmp_path / "mine" / "comparison.json").read_text(encoding="utf-8")) == said
+
+
+@pytest.mark.parametrize(
+    "task, y", [("counts", RNG.poisson(np.exp(0.4 * LATENT))), ("regression", LATENT + RNG.normal(size=40))]
+)
+def test_every_method_fits_its_task(task, y, tmp_path):
+    read = table.read(csv_of(tmp_path / "mine.csv", y), "y", task)
+    fold = next(folds.folds(read, seed=0))
+    outcomes, exact = folds.compared(fold, 0, 0)
+    assert exact is None and all(math.isfinite(x.loss) and x.converged for x in outcomes)
+    assert {x.method for x in outcomes} == {"ep", "qp", "vb", "pep", "rep"} | (
+        {"gp"} - {task == "counts" and "gp"}
+    )
+    if task == "regression":  # a score in the target's own unit
+        twice = next(folds.folds(table.Table(**{**vars(read), "y": 2.0 * read.y}), seed=0))
+        (scaled,), _ = folds.compared(twice, 0, 0, ["ep"])
+        assert scaled.loss == pytest.approx(outcomes[0].loss + math.log(2.0), abs=1e-6)
+        assert scaled.error == pytest.approx(2.0 * outcomes[0].error, rel=1e-6)
+
+
+def test_a_yaml_block_says_more(tmp_path):
+    text = "n;site;state\n" + "".join(f"{k};{'ab'[k % 2]};{'bad' if k % 3 else 'good'}\n" for k in range(45))
+    (tmp_path / "pumps.csv").write_text(text + "?;a;bad\n", encoding="utf-8")
+    block = "file: pumps.csv\ndelimiter: ';'\ntarget: state\npositive: [bad]\nnegative: [good]\n"
+    path = tmp_path / "pumps.yaml"
+    path.write_text(block + "one_hot: [site]\nmissing: ['?']\n", encoding="utf-8")
+    read = table.read(path)
+    assert read.features == ("n", "site=a", "site=b") and len(read.y) == 45 and read.y.sum() == 15
+    path.write_text(block + "onehot: [site]\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="onehot"):
+        table.read(path)
+
+
+@pytest.mark.parametrize(
+    "y, arguments, message",
+    [
+        (np.ones(40), "", "every y is '1.0'"),
+        (np.r_[np.ones(35), np.zeros(5)].astype(int), "", "10 rows of each class of y; one has 5"),
+        (["red", "blue", "green", "red"] * 10, "", "y has words ('red', 'blue', 'green', ...)"),
+        (np.arange(40), "", "--task counts, or --task regression?"),
+        (np.arange(40) - 0.5, "--task counts", "column 'y': '-0.5' is not a count"),
+        (np.arange(40) * 100, "--task counts", "counts up to 1000"),
+        (["", *LATENT[1:]], "", "line 2: no y"),
+        (LATENT, "--target z", "has no column 'z', but a, b, y"),
+        (LATENT, "--task classification", "of two classes, y has 40 values"),
+        (LATENT, "--target a --delimiter ;", "has no column 'a', but a,b,y"),
+        (LATENT, "--methods gp laplace", "no method laplace for regression; there are ep, qp"),
+        (LATENT, "--iterations 5", "--iterations is 0 or at least 10"),
+        (LATENT, "--seed -1", "--seed must be at least 0"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(y, arguments, message, tmp_path, capsys):
+    path = csv_of(tmp_path / "mine.csv", y)
+    assert main(["compare", "--data", str(path), "--target", "y", *arguments.split()]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cell", ["", "north", "nan"])
+def test_a_cell_that_is_no_number_has_a_place(cell, mine, capsys):
+    lines = mine.read_text(encoding="utf-8").splitlines()
+    lines[3] = f"{cell},1,up"
+    mine.write_text("\n".join(lines), encoding="utf-8")
+    assert main(["compare", "--data", str(mine), "--target", "y"]) == 2
+    err = capsys.readouterr().err
+    assert f"line 4: column 'a': '{cell}' is not a finite number" in err and "one_hot" in err
+
+
+def test_equal_rows_are_in_one_fold_and_every_row_is_tested_once():
+    twice = np.repeat(X, 2, axis=0)
+    y = np.repeat(np.where(LATENT > 0, 1.0, -1.0), 2)
+    for task, target in (("classification", y), ("regression", twice[:, 0])):
+        read = table.Table("mine", task, twice, target, ("a", "b"), "", ())
+        tested = [fold.rows for fold in folds.folds(read, seed=3)]
+        assert sorted(np.concatenate(tested)) == list(range(80))
+        assert all(np.all(np.isin(rows ^ 1, rows)) for rows in tested)
+
+
+def outcomes(method, losses):
+    rest = (0.1, 1.0, True, "", 90, 10, (0.5,), (1.0,))
+    return [Outcome(method, k, loss, *rest) for k, loss in enumerate(losses)]
+
+
+def test_differences_are_named_by_what_they_show():
+    noise = np.array([1, -1, 2, -2, 1, -1, 2, -2, 1, -1]) * 1e-3
+    first = outcomes("ep", np.zeros(10))
+    shifts = {"b": noise - 0.1, "w": noise + 0.1, "s": noise, "o": 200 * noise, "e": np.zeros(10)}
+    every = [*first, *(x for name, losses in shifts.items() for x in outcomes(name, losses))]
+    found = answer.differences(every, 0.01, 0.01)
+    assert {d.method: d.says for d in found if d.score == "loss"} == {
+        "b": BETTER,
+        "w": WORSE,
+        "s": ALIKE,
+        "o": OPEN,
+        "e": ALIKE,
+    }
+    (b,) = [d for d in found if d.method == "b" and d.score == "loss"]
+    half = stats.t.ppf(0.975, 9) * math.sqrt(1 / 10 + 10 / 90) * np.std(shifts["b"], ddof=1)
+    assert (b.low, b.high) == pytest.approx((b.mean - half, b.mean + half))
+    said = answer.answer(answer.rows(every, "regression"), found, 0.01)
+    assert said.take == "b" and "worse: w" in said.sentence
+    without = [x for x in every if x.method != "b"]
+    assert (
+        answer.answer(answer.rows(without, "regression"), answer.differences(without, 0.01, 0.01), 0.01).take
+        == "ep"
+    )
+
+
+def test_a_failed_fold_is_counted_and_left_out_of_the_pairs():
+    lost = outcomes("vb", [math.nan] + [0.5] * 9)
+    every = [*outcomes("ep", np.zeros(10)), *lost]
+    assert answer.rows(every, "regression")[1].failed == 1
+    (loss, _) = answer.differences(every, 0.01, 0.01)
+    assert loss.folds == 9 and loss.mean == 0.5
+
+
+def test_intervals_cover_by_the_predictive_distribution():
+    m, v, y = np.array([0.0, 1.0]), np.array([0.5, 2.0]), np.array([0.7, -1.0])
+    gaussian = likelihoods.get("gaussian", noise=0.3)
+    np.testing.assert_allclose(
+        methods.below(gaussian, y, m, v), stats.norm.cdf(y, m, np.sqrt(v + 0.3)), atol=1e-4
+    )
+    laplace = likelihoods.get("laplace", scale=0.4)
+    far = methods.below(laplace, np.array([50.0]), m[:1], v[:1])
+    np.testing.assert_allclose(far, 1.0, atol=2e-2)
+    poisson = likelihoods.get("poisson-exp")
+    narrow = np.array([1e-12])
+    np.testing.assert_allclose(
+        methods.below(poisson, np.array([2.0]), m[:1], narrow), stats.poisson.cdf(2, 1.0), 1e-6
+    )
+    assert list(methods.covered(poisson, np.array([0.0, 9.0]), np.zeros(2), np.full(2, 1e-12))) == [
+        True,
+        False,
+    ]
+    assert list(methods.covered(gaussian, np.array([1.6, 1.4]), np.zeros(2), np.full(2, 0.5))) == [
+        False,
+        True,
+    ]
