@@ -99,6 +99,7 @@ def mean_derivative(
             problem.likelihood,
             problem.y,
             sensitivity,
+            problem.rule.power,
         )
         for sign in (1.0, -1.0)
     ]
