@@ -37,8 +37,8 @@ def tilted_rule(
 ) -> Rule:
     """The rule that projects tilted distributions with ``project(likelihood, y, m, v)``.
 
-    With a ``share`` in (0, 1], a float or an array [N], that fraction of a site makes the cavity, and what the
-    projection leaves is taken to the power 1 / share. The ``power`` in (0, 1], likewise, is that of the
+    With a ``share`` in (0, 1], a float or an array [N], that fraction of a site makes the cavity, and what
+    the projection leaves is taken to the power 1 / share. The ``power`` in (0, 1], likewise, is that of the
     likelihood in the tilted distribution, a fifth argument of ``project`` where it is not 1. Power EP has
     both alike [Bui et al. 2017]; ``stationary`` is `Rule.stationary`.
     """
@@ -66,15 +66,15 @@ def _powered(
 def _of_one(
     project: Project, sensitivity: Sense | None, share: Shares, power: Shares, stationary: bool, i: int
 ) -> Rule:
-    own = (float(np.broadcast_to(part, np.shape(share))[i]) for part in (share, power))
-    return tilted_rule(project, sensitivity, *own, stationary)
+    share, power = (float(np.broadcast_to(part, np.shape(share))[i]) for part in (share, power))
+    return tilted_rule(project, sensitivity, share, power, stationary)
 
 
 def _of_two(
     project: Project, sensitivity: Sense | None, share: Shares, power: Shares, stationary: bool
 ) -> Rule:
-    twice = (np.tile(np.broadcast_to(part, np.shape(share)), 2) for part in (share, power))
-    return tilted_rule(project, sensitivity, *twice, stationary)
+    share, power = (np.tile(np.broadcast_to(part, np.shape(share)), 2) for part in (share, power))
+    return tilted_rule(project, sensitivity, share, power, stationary)
 
 
 def _weighted(
