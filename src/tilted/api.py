@@ -300,7 +300,6 @@ def fit(
     options : Options, optional
     start : Sites, optional
     projection : Projector, optional
-
     learn_likelihood : bool
         Whether the search moves those of the likelihood too (noise, scale), to ``problem.likelihood``.
 
