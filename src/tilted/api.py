@@ -22,6 +22,7 @@ from tilted.gaussian import Sites, require_positive
 from tilted.inference import rule_of
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
+from tilted.inference.rule import weighted
 from tilted.kernels.converted import as_kernel
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.learning import dense as hyperparameters
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from tilted.posteriors.dense import DenseState
 
 CHUNK = 4096
+UNCORRECTED = "corrections are of a likelihood without weights"
 BOTH_SIGNS = (
     "every mean is 0: f and -f have the same likelihood and nothing tells them apart (give another mean, or "
     "sites to start from)"
@@ -129,6 +131,8 @@ class Fit:
     def expansion(self) -> corrections.Expansion:
         """EP's fixed point at these hyperparameters, where corrections start, whatever the method."""
         problem = self.problem
+        if problem.rule.weights is not None:
+            raise ValueError(UNCORRECTED)
         prior = problem.posterior(self.kernel)
         return corrections.expand(
             prior, problem.likelihood, problem.y, self.inference.state.sites, problem.options
@@ -216,8 +220,12 @@ def make_problem(
     mean: float = 0.0,
     options: Options | None = None,
     projection: Projector | None = None,
+    weights: np.ndarray | None = None,
 ) -> Problem:
-    """Checked data and model; ``ValueError`` for anything :func:`fit` documents."""
+    """Checked data and model; ``ValueError`` for anything :func:`fit` documents.
+
+    ``weights`` [N] are powers of the likelihood's factors (``inference.rule.weighted``).
+    """
     X = check_inputs(X)
     likelihood = likelihoods.get(likelihood)
     require("likelihood", likelihood, hasattr(likelihood, "tilted"))
@@ -228,7 +236,8 @@ def make_problem(
         raise ValueError(f"X has {len(X)} rows but y has {len(y)} values")
     if len(y) < 2:
         raise ValueError(f"need at least 2 training points, got {len(y)}")
-    return Problem(X, y, likelihood, rule_of(method, projection), float(mean), options or Options())
+    rule = weighted(rule_of(method, projection), weights)
+    return Problem(X, y, likelihood, rule, float(mean), options or Options())
 
 
 EXPECTED = {
@@ -291,7 +300,6 @@ def fit(
     options : Options, optional
     start : Sites, optional
     projection : Projector, optional
-
     learn_likelihood : bool
         Whether the search moves those of the likelihood too (noise, scale), to ``problem.likelihood``.
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from tilted.estimators import sparse
 from tilted.estimators.models import Model
@@ -52,6 +52,27 @@ def generator(random_state: Seed) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except TypeError:
         raise ValueError(f"random_state must be a seed or a generator, got {random_state!r}") from None
+
+
+def weighed(
+    X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Rows [N', D], targets [N'] and weights [N'] of the rows that have one; None if all are 1.
+
+    ValueError for negative weights, for such as are not finite, and for fewer than 2 that are not zero.
+    """
+    if sample_weight is None:
+        return X, y, None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    rows = weights > 0
+    if np.sum(rows) < 2:
+        raise ValueError(f"at least 2 rows need a sample weight above zero, got {np.sum(rows)}")
+    return X[rows], y[rows], unless_alike(weights[rows])
+
+
+def unless_alike(weights: np.ndarray) -> np.ndarray | None:
+    """The weights [N], or None if all are 1."""
+    return None if np.all(weights == 1.0) else weights
 
 
 def warn_unless_converged(status: Status, what: str, level: int) -> None:

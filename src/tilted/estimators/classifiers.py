@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from tilted import likelihoods
 from tilted.estimators import dense, sparse
-from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters
+from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters, unless_alike, weighed
 from tilted.estimators.models import Model, choice
 from tilted.inference.options import Options
 from tilted.learning.starts import start_kernel
@@ -36,8 +37,9 @@ class Classifier(ClassifierMixin, LatentFunctions):
     likelihood: Likelihood | str = "probit"
     mean: float | str = 0.0
     options: Options | None = None
+    class_weight: dict[Any, float] | str | None = None
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit one latent function, or for C > 2 classes one a class against the rest.
 
         Parameters
@@ -45,6 +47,8 @@ class Classifier(ClassifierMixin, LatentFunctions):
         X : array-like [N, D]
         y : array-like [N]
             Labels of any kind, of at least two classes.
+        sample_weight : array-like [N], optional
+            Powers of the rows' likelihood factors: a whole one is as good as that many rows, 0 as none.
 
         Returns
         -------
@@ -63,12 +67,14 @@ class Classifier(ClassifierMixin, LatentFunctions):
             raise ValueError("labels mix strings and other kinds: give labels of one kind")
         inputs, targets = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(targets)
+        inputs, targets, weights = weighed(inputs, targets, sample_weight)
         classes, labels = np.unique(targets, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"a classifier needs at least 2 classes, got only one class, {classes[0]!s}")
-        kernel = start_kernel(self.kernel, inputs, self.ard)
+        weights = self._with_class_weights(classes, labels, weights)
+        kernel = start_kernel(self.kernel, inputs, self.ard, weights=weights)
         positive = [1] if len(classes) == 2 else list(range(len(classes)))
-        fit_one = self._fitter(inputs, kernel, self._likelihood(), generator(self.random_state))
+        fit_one = self._fitter(inputs, kernel, self._likelihood(), generator(self.random_state), weights)
         models = [fit_one(np.where(labels == c, 1.0, -1.0)) for c in positive]
         self.classes_ = classes
         self._keep(models, [f"class {classes[c]!s} against the rest" for c in positive], inputs)
@@ -114,6 +120,22 @@ class Classifier(ClassifierMixin, LatentFunctions):
         """The most probable of ``classes_`` [N*]; errors as `predict_proba`."""
         best = np.argmax(self.predict_log_proba(X), axis=1)
         return self.classes_[best]
+
+    def _with_class_weights(
+        self, classes: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
+    ) -> np.ndarray | None:
+        """Weights [N] of rows times those of their classes, ``classes[labels]``.
+
+        "balanced" gives every class the same weight in all, and the rows 1 in the mean.
+        """
+        if self.class_weight is None:
+            return weights
+        rows = np.ones(len(labels)) if weights is None else weights
+        if self.class_weight == "balanced":
+            each = np.sum(rows) / (len(classes) * np.bincount(labels, rows))
+        else:
+            each = compute_class_weight(self.class_weight, classes=classes, y=classes[labels])
+        return unless_alike(rows * each[labels])
 
     def _likelihood(self) -> Likelihood:
         """The likelihood; ValueError unless it is one of labels."""
@@ -180,6 +202,8 @@ class GPClassifier(Classifier):
         found, from EP's fixed point there whatever the inference (``tilted.corrections``). The search does
         not know of it. A CorrectionWarning says where EP's answer stands because a correction is not to be
         trusted.
+    class_weight : {None, "balanced"} or dict
+        Weights by class, times the sample weights of `fit`; "balanced" makes all classes weigh the same.
     search : tilted.learning.search.Search, optional
         By default over logarithms of the parameters.
     options : inference.options.Options, optional
@@ -222,9 +246,14 @@ class GPClassifier(Classifier):
     correction: str | None = None
 
     def _fitter(
-        self, X: np.ndarray, kernel: Kernel, likelihood: Likelihood, rng: np.random.Generator
+        self,
+        X: np.ndarray,
+        kernel: Kernel,
+        likelihood: Likelihood,
+        rng: np.random.Generator,
+        weights: np.ndarray | None,
     ) -> Callable[[np.ndarray], Model]:
-        settings = dense.DenseSettings.of(self, 0.0, likelihood=likelihood)
+        settings = dense.DenseSettings.of(self, 0.0, likelihood=likelihood, weights=weights)
         return lambda y: dense.fit_dense(X, y, kernel, settings, rng, stratified=True)
 
 
@@ -254,7 +283,7 @@ class SparseGPClassifier(Classifier, PseudoInputs):
         Further searches from up to ten times smaller or larger kernel parameters.
     mean : float or "constant"
         Prior mean of the latent functions. "constant": each learns its own with the kernel.
-    priors, max_time : see `GPClassifier`
+    class_weight, priors, max_time : see `GPClassifier`
     power : float in [1e-6, 1]
     jitter : float
         Added to the diagonal of Kuu, in units of its mean; part of the model.
@@ -287,7 +316,13 @@ class SparseGPClassifier(Classifier, PseudoInputs):
     move_pseudo_inputs: bool = False
 
     def _fitter(
-        self, X: np.ndarray, kernel: Kernel, likelihood: Likelihood, rng: np.random.Generator
+        self,
+        X: np.ndarray,
+        kernel: Kernel,
+        likelihood: Likelihood,
+        rng: np.random.Generator,
+        weights: np.ndarray | None,
     ) -> Callable[[np.ndarray], Model]:
-        settings, Z = sparse.SparseSettings.of(self, 0.0, likelihood=likelihood), self._start(X, rng)
+        settings = sparse.SparseSettings.of(self, 0.0, likelihood=likelihood, weights=weights)
+        Z = self._start(X, rng)
         return lambda y: sparse.fit_sparse(X, y, kernel, Z, settings, rng)

@@ -117,7 +117,7 @@ def fit_collapsed(
     """Fit a sparse regression in closed form; as `fit_sparse`, with the noise variance searched too."""
     settings = settings.timed()
     kind = means.Levelled if settings.learn_mean else Regression
-    problem = kind(X, y - settings.mean, settings.alpha, jitter=settings.jitter)
+    problem = kind(X, y - settings.mean, settings.alpha, jitter=settings.jitter, weights=settings.weights)
 
     def model(state: Collapsed, status: Status) -> CollapsedModel:
         level = means.best_level(problem, state) if settings.learn_mean else 0.0

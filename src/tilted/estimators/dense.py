@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +35,7 @@ NO_EVIDENCE = (
     "relaxed EP (inference='rep') has no evidence: choose the kernel by cross-validation (optimise='cv', or "
     "GridSearchCV with optimise=None), or keep the one given (optimise=None)"
 )
+NO_WEIGHTS = "relaxed EP (inference='rep') takes no weights"
 NO_LEARNED_MEAN = "relaxed EP (inference='rep') has no evidence to learn a mean by: give mean as a number"
 
 
@@ -58,13 +59,18 @@ class DenseSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         choice("correction", self.correction, (None, *corrections.GRADES))
-        require_whole("cv", self.cv, 2)
+        if self.optimise == "cv":
+            require_whole("cv", self.cv, 2)
         finite("penalty", self.penalty)
         rep.Relaxation(self.penalty)  # refuses a negative one
         if self.inference == "rep" and self.optimise == "evidence":
             raise ValueError(NO_EVIDENCE)
         if self.inference == "rep" and self.learn_mean:
             raise ValueError(NO_LEARNED_MEAN)
+        if self.weights is not None and self.inference == "rep":
+            raise ValueError(NO_WEIGHTS)
+        if self.weights is not None and self.correction is not None:
+            raise ValueError(api.UNCORRECTED)
         if self.inference != "qp" and self.projection is not None:
             raise ValueError(f"only inference='qp' takes a projection, not {self.inference!r}")
 
@@ -220,10 +226,11 @@ def fit_dense(
     if settings.optimise == "cv":
         at, seed = candidates(kernel), int(rng.integers(2**31))
 
-        def fold(X: np.ndarray, y: np.ndarray, kernel: Kernel) -> api.Fit:
-            return _fit(X, y, kernel, settings, False)
+        def fold(rows: np.ndarray, kernel: Kernel) -> api.Fit:
+            own = None if settings.weights is None else settings.weights[rows]
+            return _fit(X[rows], y[rows], kernel, replace(settings, weights=own), False)
 
-        kernel, note = by_cross_validation(fold, X, y, at, settings.cv, stratified, seed)
+        kernel, note = by_cross_validation(fold, X, y, at, settings.cv, stratified, seed, settings.weights)
         scales = [one.parameters()[1] for one in at]
         if kernel.parameters()[1] in (min(scales), max(scales)):
             note += "; its lengthscales are at the edge of the grid"
@@ -254,12 +261,11 @@ def _fit(
     """One search, or one inference; of the mean too where that is learned, whatever the kernel does."""
     search, began = settings.search or SEARCH, time.perf_counter()
     method = "ep" if settings.inference == "rep" else settings.method
-    problem = api.make_problem(
-        X, y, settings.likelihood, method, settings.mean, settings.options, settings.projection
-    )
+    model = settings.likelihood, method, settings.mean, settings.options, settings.projection
+    problem = api.make_problem(X, y, *model, settings.weights)
     if settings.inference == "rep":
         return _relaxed(problem, kernel, settings.penalty)
-    start = settings.start or first_sites(problem.likelihood, problem.y, problem.mean)
+    start = settings.start or first_sites(problem.likelihood, problem.y, problem.mean, settings.weights)
     learned = bool(optimise and settings.learn_likelihood and len(coordinates_of(problem.likelihood)))
     if not settings.learn_mean:
         return api.fit_problem(problem, kernel, optimise, search, start, prior, learned)

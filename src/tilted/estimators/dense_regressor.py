@@ -14,9 +14,10 @@ from sklearn.utils.validation import validate_data
 
 from tilted import likelihoods
 from tilted.estimators import dense
-from tilted.estimators.base import LatentFunctions, generator, parameters
+from tilted.estimators.base import LatentFunctions, generator, parameters, weighed
 from tilted.estimators.models import choice
 from tilted.inference.options import Options
+from tilted.learning import averages
 from tilted.learning.starts import noted, require_moderate, start_kernel
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.laplace import LaplaceNoise
@@ -95,13 +96,15 @@ class GPRegressor(RegressorMixin, LatentFunctions):
     options: Options | None = None
     correction: None = field(default=None, init=False)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the latent function and the noise.
 
         Parameters
         ----------
         X : array-like [N, D]
         y : array-like [N]
+        sample_weight : array-like [N], optional
+            Powers of the rows' likelihood factors: a whole one is as good as that many rows, 0 as none.
 
         Returns
         -------
@@ -117,17 +120,19 @@ class GPRegressor(RegressorMixin, LatentFunctions):
             If there is no proper posterior at the start.
         """
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        reals = targets.astype(float)
+        inputs, reals, weights = weighed(inputs, targets.astype(float), sample_weight)
         require_moderate("y", reals)
-        likelihood, spread = self._start(reals)
+        likelihood, spread = self._start(reals, weights)
         gaussian = isinstance(likelihood, GaussianNoise)
-        centre = float(np.mean(reals) if gaussian else np.median(reals))
-        settings = dense.DenseSettings.of(self, centre, likelihood=likelihood, learn_likelihood=True)
+        centre = (averages.mean if gaussian else averages.median)(reals, weights)
+        settings = dense.DenseSettings.of(
+            self, centre, likelihood=likelihood, learn_likelihood=True, weights=weights
+        )
         aimless = np.ptp(reals) == 0 and settings.optimise is not None
         if aimless:
             warnings.warn(CONSTANT, UserWarning, stacklevel=2)
             settings = replace(settings, optimise=None, learn_mean=False)
-        kernel = start_kernel(self.kernel, inputs, self.ard, spread**2)
+        kernel = start_kernel(self.kernel, inputs, self.ard, spread**2, weights)
         rng = generator(self.random_state)
         model = dense.fit_dense(inputs, reals, kernel, settings, rng, stratified=False)
         notes = [CONSTANT] if aimless else []
@@ -139,9 +144,12 @@ class GPRegressor(RegressorMixin, LatentFunctions):
         self._keep([model], ["the fit"], inputs)
         return self
 
-    def _start(self, y: np.ndarray) -> tuple[Likelihood, float]:
+    def _start(self, y: np.ndarray, weights: np.ndarray | None) -> tuple[Likelihood, float]:
         """The likelihood that a search starts from, and the spread of the targets ``y`` [N]."""
-        spread = ROBUST * float(np.median(np.abs(y - np.median(y)))) or float(np.std(y)) or 1.0
+        apart = np.abs(y - averages.median(y, weights))
+        spread = (
+            ROBUST * averages.median(apart, weights) or float(np.sqrt(averages.variance(y, weights))) or 1.0
+        )
         if not isinstance(self.likelihood, str):
             return likelihoods.get(self.likelihood), spread
         choice("likelihood", self.likelihood, tuple(STARTS))

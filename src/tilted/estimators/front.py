@@ -141,6 +141,7 @@ def fit(
         guessed=kernel is None,
         priors=priors,
         max_time=max_time,
+        weights=None,
         cv=2,
         penalty=0.0,
         projection=None,

@@ -60,8 +60,8 @@ class Settings:
     """How one latent function is fitted; as the parameters of the estimators, of the same names.
 
     ``learn_mean`` says whether ``mean`` is learned, from there; ``guessed`` whether the kernel was guessed
-    from the data, about which a search then looks for starts. A kind of models says which inferences it
-    offers, and how its hyperparameters can be chosen.
+    from the data, about which a search then looks for starts; ``weights`` [N] are those of the rows. A kind
+    of models says which inferences it offers, and how its hyperparameters can be chosen.
 
     Raises
     ------
@@ -84,6 +84,7 @@ class Settings:
     guessed: bool
     priors: LogNormal | str | None
     max_time: float
+    weights: np.ndarray | None
 
     def __post_init__(self) -> None:
         if not isinstance(self.inference, Rule):
@@ -142,7 +143,7 @@ class Settings:
         """Where searches start: at ``kernel``, or at what promises most about a guess; and restarts."""
         first = [kernel]
         if self.guessed and isinstance(kernel, Stationary):
-            first = promising(X, y, likelihood, self.mean, kernel)
+            first = promising(X, y, likelihood, self.mean, kernel, self.weights)
         return first + around(kernel, self.n_restarts, rng)
 
 

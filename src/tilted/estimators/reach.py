@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilted.estimators.nested import fields_of
 from tilted.kernels.compound import noise_of
+from tilted.kernels.restricted import Restricted
 from tilted.learning.dense import SMALLEST
 
 if TYPE_CHECKING:
@@ -43,6 +45,10 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
         notes.append(NOTHING)
     if np.any(model.kernel.parameters() <= 1.01 * SMALLEST):
         notes.append(AT_BOUND)
+    parts = [model.kernel, *(value for _, value in fields_of(model.kernel))]
+    ends = [name for part in parts if isinstance(part, Restricted) for name in part.at_bounds()]
+    if ends and model.status.evaluations > 1:
+        notes.append(f"{' and '.join(ends)} of the kernel ended at a bound that it was given")
     return [note for note in notes if note]
 
 

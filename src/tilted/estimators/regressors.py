@@ -13,9 +13,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from tilted.estimators import collapsed, dense, sparse
-from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters
+from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters, weighed
 from tilted.estimators.models import choice, finite
 from tilted.inference.options import Options
+from tilted.learning import averages
 from tilted.learning.mean import EVEN
 from tilted.learning.starts import SCALES, noted, require_moderate, start_kernel, start_variance
 from tilted.likelihoods.exponential_link import Counts, NegativeBinomial, PoissonExponential
@@ -99,7 +100,7 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
     options: Options | None = None
     likelihood: Likelihood | str = "poisson-square"
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the latent function.
 
         Parameters
@@ -108,6 +109,8 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         y : array-like [N]
             Counts >= 0, for "poisson-square" at most 100,000. Others than whole numbers are taken with one
             warning (`RealCounts`).
+        sample_weight : array-like [N], optional
+            Powers of the rows' likelihood factors: a whole one is as good as that many rows, 0 as none.
 
         Returns
         -------
@@ -124,6 +127,7 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
             converge there.
         """
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        inputs, targets, weights = weighed(inputs, targets, sample_weight)
         if isinstance(self.likelihood, str):
             choice("likelihood", self.likelihood, tuple(COUNTS))
         likelihood: Any = COUNTS[self.likelihood] if isinstance(self.likelihood, str) else self.likelihood
@@ -131,16 +135,19 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
             raise ValueError(f"likelihood must be one of counts, got {likelihood!r}")
         counts, square = likelihood.domain(targets), isinstance(likelihood, PoissonSquare)
         inverse = np.sqrt if square else np.log
-        level = float(inverse((counts.sum() + 0.5) / len(counts)))
-        settings = dense.DenseSettings.of(self, level, likelihood=likelihood, learn_likelihood=True)
+        number = len(counts) if weights is None else np.sum(weights)
+        level = float(inverse((np.sum(counts if weights is None else weights * counts) + 0.5) / number))
+        settings = dense.DenseSettings.of(
+            self, level, likelihood=likelihood, learn_likelihood=True, weights=weights
+        )
         if np.any(counts != np.floor(counts)):
             warnings.warn(REAL_COUNTS, UserWarning, stacklevel=2)
         if square and settings.mean == 0 and settings.optimise == "evidence":
             raise ValueError(EVEN)
         if square and settings.mean == 0:
             warnings.warn(BOTH_SIGNS, UserWarning, stacklevel=2)
-        variance = start_variance(settings.likelihood, counts, level)
-        kernel = start_kernel(self.kernel, inputs, self.ard, variance)
+        variance = start_variance(settings.likelihood, counts, level, weights)
+        kernel = start_kernel(self.kernel, inputs, self.ard, variance, weights)
         rng = generator(self.random_state)
         model = dense.fit_dense(inputs, counts, kernel, settings, rng, stratified=False)
         if settings.learn_mean and not np.any(counts):
@@ -240,13 +247,15 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
 
     noise: float | None = None
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the latent function and the noise.
 
         Parameters
         ----------
         X : array-like [N, D]
         y : array-like [N]
+        sample_weight : array-like [N], optional
+            Powers of the rows' likelihood factors: a whole one is as good as that many rows, 0 as none.
 
         Returns
         -------
@@ -262,13 +271,13 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
             If the first evaluation fails: Kuu is singular (allow jitter).
         """
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        reals = targets.astype(float)
-        settings = sparse.SparseSettings.of(self, float(np.mean(reals)))
+        inputs, reals, weights = weighed(inputs, targets.astype(float), sample_weight)
+        settings = sparse.SparseSettings.of(self, averages.mean(reals, weights), weights=weights)
         require_moderate("y", reals)
-        variance = float(np.var(reals))
+        variance = averages.variance(reals, weights)
         spread = variance if np.ptp(reals) > 0 and variance > SCALES[0] else 1.0
         aimless = np.ptp(reals) == 0 and settings.optimise is not None
-        kernel = start_kernel(self.kernel, inputs, self.ard, spread)
+        kernel = start_kernel(self.kernel, inputs, self.ard, spread, weights)
         noise = collapsed.NOISE * spread if self.noise is None else self.noise
         finite("noise", noise)
         rng = generator(self.random_state)

@@ -10,6 +10,7 @@ import numpy as np
 
 from tilted.inference.result import Status
 from tilted.kernels.stationary import Stationary
+from tilted.learning import averages
 from tilted.learning.starts import NO_LENGTHSCALE
 
 if TYPE_CHECKING:
@@ -46,25 +47,28 @@ def candidates(kernel: Kernel) -> list[Kernel]:
 
 
 def by_cross_validation(
-    fit_at: Callable[[np.ndarray, np.ndarray, Kernel], Scored],
+    fit_at: Callable[[np.ndarray, Kernel], Scored],
     X: np.ndarray,
     y: np.ndarray,
     kernels: list[Kernel],
     folds: int,
     stratified: bool,
     seed: int,
+    weights: np.ndarray | None = None,
 ) -> tuple[Kernel, str]:
     """The kernel with the highest mean log predictive density of left-out targets.
 
     Parameters
     ----------
     fit_at : callable
-        (X, y, kernel) -> a model with ``log_predictive(X, y)`` and ``status``.
+        (rows to fit on, kernel) -> a model with ``log_predictive(X, y)`` and ``status``.
     X, y : arrays [N, D], [N]
     kernels : list
         Candidates.
     folds : int
         Shuffled by ``seed``; ``stratified`` keeps the shares of the labels in them.
+    weights : array [N], optional
+        Of the targets in the score.
 
     Returns
     -------
@@ -88,19 +92,20 @@ def by_cross_validation(
         folds = min(folds, fewest)
     splitter = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=seed)
     parts, unsettled = list(splitter.split(X, y)), 0
+    tested = None if weights is None else weights[np.concatenate([test for _, test in parts])]
     scores: list[tuple[float, Kernel]] = []
     failed: list[str] = []
     for kernel in kernels:
         densities = []
         try:
             for train, test in parts:
-                model = fit_at(X[train], y[train], kernel)
+                model = fit_at(train, kernel)
                 unsettled += not model.status.converged
                 densities.append(model.log_predictive(X[test], y[test]))
         except ArithmeticError as error:
             failed.append(str(error))
             continue
-        scores.append((float(np.mean(np.concatenate(densities))), kernel))
+        scores.append((averages.mean(np.concatenate(densities), tested), kernel))
     if not scores:
         raise ArithmeticError(f"no kernel has a cross-validated score ({failed[0]})")
     score, kernel = max(scores, key=lambda pair: pair[0])

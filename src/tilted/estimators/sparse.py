@@ -217,7 +217,7 @@ def fit_sparse(
     """
     settings = settings.timed()
     parts = settings.likelihood, settings.alpha, settings.mean, settings.jitter
-    problem = sparse_search.Problem(X, y, *parts, settings.options or Options())
+    problem = sparse_search.Problem(X, y, *parts, settings.options or Options(), settings.weights)
     if settings.optimise is None and settings.learn_mean:
         raise ValueError(KEPT)
     try:

@@ -10,6 +10,7 @@ D = 0 this is moment matching divided by the cavity.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,27 +23,89 @@ from tilted.projections.moments import kl
 if TYPE_CHECKING:
     from tilted.inference.rule import Project, Sense
     from tilted.likelihoods.contract import Likelihood
+    from tilted.projections.moments import Projection
+
+    Shares = float | np.ndarray
 
 
-def tilted_rule(project: Project, sensitivity: Sense | None = None, power: float | np.ndarray = 1.0) -> Rule:
+def tilted_rule(
+    project: Project,
+    sensitivity: Sense | None = None,
+    share: float | np.ndarray = 1.0,
+    power: float | np.ndarray = 1.0,
+    stationary: bool = True,
+) -> Rule:
     """The rule that projects tilted distributions with ``project(likelihood, y, m, v)``.
 
-    With a ``power`` in (0, 1], a float or an array [N], that fraction of a site makes the cavity, the
-    projection is that of the likelihood to the same power, and its site is taken to the power 1 / power.
+    With a ``share`` in (0, 1], a float or an array [N], that fraction of a site makes the cavity, and what
+    the projection leaves is taken to the power 1 / share. The ``power`` in (0, 1], likewise, is that of the
+    likelihood in the tilted distribution, a fifth argument of ``project`` where it is not 1. Power EP has
+    both alike [Bui et al. 2017]; ``stationary`` is `Rule.stationary`.
     """
-    return Rule(partial(_update, project, power), power=power, sensitivity=sensitivity)
+    whole = bool(np.all(np.equal(power, 1.0)))
+    how = partial(_update, project if whole else partial(_powered, project, power), share)
+    arguments = project, sensitivity, share, power, stationary
+    rule = Rule(how, power=share, stationary=stationary, sensitivity=sensitivity)
+    rule = replace(rule, weigh=partial(_weighted, *arguments))
+    if np.ndim(share) == 0:
+        return rule
+    return replace(rule, single=partial(_of_one, *arguments), double=partial(_of_two, *arguments))
+
+
+def _powered(
+    project: Project,
+    power: float | np.ndarray,
+    likelihood: Likelihood,
+    y: np.ndarray,
+    m: np.ndarray,
+    v: np.ndarray,
+) -> Projection:
+    return project(likelihood, y, m, v, of_sites(power, y))
+
+
+def _of_one(
+    project: Project, sensitivity: Sense | None, share: Shares, power: Shares, stationary: bool, i: int
+) -> Rule:
+    share, power = (float(np.broadcast_to(part, np.shape(share))[i]) for part in (share, power))
+    return tilted_rule(project, sensitivity, share, power, stationary)
+
+
+def _of_two(
+    project: Project, sensitivity: Sense | None, share: Shares, power: Shares, stationary: bool
+) -> Rule:
+    share, power = (np.tile(np.broadcast_to(part, np.shape(share)), 2) for part in (share, power))
+    return tilted_rule(project, sensitivity, share, power, stationary)
+
+
+def _weighted(
+    project: Project,
+    sensitivity: Sense | None,
+    share: Shares,
+    power: Shares,
+    stationary: bool,
+    weights: np.ndarray,
+) -> Rule:
+    """The rule of p(y|f)^w: the likelihood to the power min(1, w), the site's share 1 / max(1, w) of it.
+
+    A site of weight w stands for w rows that share one site, so that whole weights are repeated rows.
+    """
+    if project is not kl and np.any(weights < 1.0):
+        raise ValueError("only moment matching takes weights below 1 (the likelihood to a power), not QP")
+    return tilted_rule(
+        project, sensitivity, share / np.maximum(weights, 1.0), power * np.minimum(weights, 1.0), stationary
+    )
 
 
 def _update(
     project: Project,
-    power: float | np.ndarray,
+    share_of_all: float | np.ndarray,
     marginals: Marginals,
     sites: Sites,
     likelihood: Likelihood,
     y: np.ndarray,
 ) -> Update:
     """Cavities, their tilted distributions' projections, and the sites that follow."""
-    share = of_sites(power, y)
+    share = of_sites(share_of_all, y)
     removed_tau, removed_nu = share * sites.tau, share * sites.nu
     m, v_h = cavity(marginals.mean, marginals.variance, removed_tau, removed_nu)
     proper = np.isfinite(v_h) & (v_h >= 0) & (v_h + marginals.extra > 0)

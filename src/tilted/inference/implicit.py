@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 
 
 def evidence_derivative(
-    posterior: Dense, state: DenseState, likelihood: Likelihood, y: np.ndarray, sensitivity: Sense
+    posterior: Dense,
+    state: DenseState,
+    likelihood: Likelihood,
+    y: np.ndarray,
+    sensitivity: Sense,
+    share: float | np.ndarray = 1.0,
 ) -> np.ndarray:
     """Total derivative of the log evidence with respect to K at a converged fixed point.
 
@@ -40,6 +45,8 @@ def evidence_derivative(
     y : array [N]
     sensitivity : callable
         (likelihood, y, m, v) -> derivatives of the projected mean and variance in the cavity's m and v.
+    share : float or array [N]
+        How much of its site makes a cavity (`Rule.power`).
 
     Returns
     -------
@@ -55,12 +62,12 @@ def evidence_derivative(
         raise ValueError("implicit gradients are for posteriors without extra variance")
     m, v = state.marginals.mean, state.marginals.variance
     tau, nu = state.sites.tau, state.sites.nu
-    mc, vc = cavity(m, v, tau, nu)
-    to_cavity = _cavity_partials(m, v, tau, nu, mc)
+    mc, vc = cavity(m, v, share * tau, share * nu)
+    to_cavity = _cavity_partials(m, v, share * tau, share * nu, mc, share)
     moments = likelihood.tilted(y, mc, vc)
     e_mc = moments.d1 - (m - mc) / vc
     e_vc = 0.5 * (moments.d2 + moments.d1**2 - (v - vc) / vc**2 - ((m - mc) / vc) ** 2)
-    e = _chain(e_mc, e_vc, to_cavity)
+    e = _chain(e_mc, e_vc, to_cavity) / share
     s = sensitivity(likelihood, y, mc, vc)
     r1, r2 = _chain(s.mean_m, s.mean_v, to_cavity), _chain(s.variance_m, s.variance_v, to_cavity)
     r1[0] -= 1.0
@@ -78,14 +85,22 @@ def evidence_derivative(
 
 
 def _cavity_partials(
-    m: np.ndarray, v: np.ndarray, tau: np.ndarray, nu: np.ndarray, mc: np.ndarray
+    m: np.ndarray,
+    v: np.ndarray,
+    tau: np.ndarray,
+    nu: np.ndarray,
+    mc: np.ndarray,
+    share: float | np.ndarray,
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Partials of (m_cavity, v_cavity) in (m, v, tau, nu): two lists of four arrays [N]."""
+    """Partials of (m_cavity, v_cavity) in (m, v, tau, nu): two lists of four arrays [N].
+
+    ``tau`` and ``nu`` are what makes the cavity, the ``share`` of the site.
+    """
     q = 1.0 - tau * v
     zero = np.zeros_like(m)
     return (
-        [1.0 / q, (tau * m - nu) / q**2, v * mc / q, -v / q],
-        [zero, 1.0 / q**2, v**2 / q**2, zero],
+        [1.0 / q, (tau * m - nu) / q**2, share * v * mc / q, share * (-v / q)],
+        [zero, 1.0 / q**2, share * v**2 / q**2, zero],
     )
 
 

@@ -10,7 +10,6 @@ differentiation of ``tilted.inference.implicit``, not EP's formula.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilted.inference.ep import tilted_rule
@@ -19,7 +18,7 @@ from tilted.projections.moments import wasserstein, wasserstein_sensitivity
 if TYPE_CHECKING:
     from tilted.inference.rule import Projector, Rule
 
-QP = replace(tilted_rule(wasserstein, wasserstein_sensitivity), stationary=False)
+QP = tilted_rule(wasserstein, wasserstein_sensitivity, stationary=False)
 
 
 def projected(projection: Projector) -> Rule:
@@ -38,4 +37,4 @@ def projected(projection: Projector) -> Rule:
     """
     if not callable(getattr(projection, "project", None)):
         raise ValueError(f"{projection!r} is no projection: it cannot project")
-    return replace(tilted_rule(projection.project, projection.sensitivity), stationary=False)
+    return tilted_rule(projection.project, projection.sensitivity, stationary=False)

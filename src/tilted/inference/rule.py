@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
     from tilted.projections.moments import Projection, Sensitivity
 
-    Project: TypeAlias = Callable[[Likelihood, np.ndarray, np.ndarray, np.ndarray], Projection]
+    Project: TypeAlias = Callable[..., Projection]  # (likelihood, y, m, v) and perhaps the power
     Sense: TypeAlias = Callable[[Likelihood, np.ndarray, np.ndarray, np.ndarray], Sensitivity]
 
 
@@ -77,6 +77,10 @@ class Rule:
         i -> the rule of one site, where sites have rules of their own (powers).
     double : callable or None
         The rule of all sites twice over, one after the other, where they have rules of their own.
+    weigh : callable or None
+        Weights [N] -> the rule of p(y|f)^weight (`weighted`).
+    weights : array [N] or None
+        Those that the likelihood is taken to the power of.
     """
 
     update: Callable[[Marginals, Sites, Likelihood, np.ndarray], Update]
@@ -86,6 +90,8 @@ class Rule:
     sensitivity: Sense | None = None
     single: Callable[[int], Rule] | None = None
     double: Callable[[], Rule] | None = None
+    weigh: Callable[[np.ndarray], Rule] | None = None
+    weights: np.ndarray | None = None
 
     def at(self, i: int) -> Rule:
         """The rule of site ``i`` by itself, for sequential sweeps."""
@@ -94,3 +100,25 @@ class Rule:
     def twice(self) -> Rule:
         """The rule of all sites twice over, as Newton's method asks."""
         return self if self.double is None else self.double()
+
+
+LARGEST_WEIGHT = 1e6  # rounding in the evidence grows with it
+
+
+def weighted(rule: Rule, weights: np.ndarray | None) -> Rule:
+    """The rule of the likelihood factors p(y_i|f_i)^w_i, weights [N] in (0, `LARGEST_WEIGHT`]; None: all 1.
+
+    At a fixed point a whole weight is that many rows with the same input and target.
+
+    Raises
+    ------
+    ValueError
+        For other weights, and for a rule that cannot take them.
+    """
+    if weights is None:
+        return rule
+    if not np.all((weights > 0) & (weights <= LARGEST_WEIGHT)):
+        raise ValueError(f"weights of rows must be positive and at most {LARGEST_WEIGHT:g}")
+    if rule.weigh is None or rule.weights is not None:
+        raise ValueError("this rule takes no weights")
+    return replace(rule.weigh(weights), weights=weights)

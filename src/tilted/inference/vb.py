@@ -8,25 +8,54 @@ where E[d^2 log p / df^2] does not exist. A damped step is a natural-gradient st
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tilted.gaussian import Sites, anchors, log_sites
 from tilted.inference.rule import Rule, Update
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from tilted.gaussian import Marginals
     from tilted.likelihoods.contract import Likelihood
 
 
-def variational_update(marginals: Marginals, sites: Sites, likelihood: Likelihood, y: np.ndarray) -> Update:
-    """New sites from the expected log likelihood of ``y`` [N] under the marginals themselves (no cavity)."""
+def variational_update(
+    marginals: Marginals,
+    sites: Sites,
+    likelihood: Likelihood,
+    y: np.ndarray,
+    weights: float | np.ndarray = 1.0,
+) -> Update:
+    """New sites from the expected log likelihood of ``y`` [N] under the marginals themselves (no cavity).
+
+    ``weights``, one or [N], multiply it.
+    """
     m, v_h = marginals.mean, marginals.variance
-    value, d_mean, d_variance = likelihood.expected_log(y, m, v_h + marginals.extra)
+    expected = likelihood.expected_log(y, m, v_h + marginals.extra)
+    value, d_mean, d_variance = (weights * part for part in expected)
     tau = -2.0 * d_variance
     expected_site = log_sites(m, sites, anchors(m, sites.tau)) - 0.5 * sites.tau * v_h
     return Update(Sites(tau, d_mean + tau * m), value - expected_site, d_variance)
 
 
-VB = Rule(variational_update, ascends=True, power=0.0)
+def _weighted(weights: np.ndarray) -> Rule:
+    return replace(
+        VB,
+        update=partial(variational_update, weights=weights),
+        single=partial(_of_one, weights),
+        double=partial(_of_two, weights),
+    )
+
+
+def _of_one(weights: np.ndarray, i: int) -> Rule:
+    return _weighted(weights[i : i + 1])
+
+
+def _of_two(weights: np.ndarray) -> Rule:
+    return _weighted(np.tile(weights, 2))
+
+
+VB = Rule(variational_update, ascends=True, power=0.0, weigh=_weighted)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
 
 FIXED = "fixed"
+NEAR = 1e-3
 Bounds = Mapping[str, tuple[float, float] | str]
 
 
@@ -91,6 +92,14 @@ class Restricted:
         share = (np.log(values[bounded]) - low[bounded]) / width[bounded]
         values[bounded] = share / (1.0 - share)
         return values
+
+    def at_bounds(self) -> list[str]:
+        """Names of parameters within `NEAR` of a bound, of the logarithmic distance between the two."""
+        free, low, width = self._spans()
+        names = [name for name, here in zip(self._names(), free, strict=True) if here]
+        at = np.log(self.kernel.parameters()[free]) - low
+        near = (width > 0) & (np.minimum(at, width - at) < NEAR * width)
+        return [name for name, here in zip(names, near, strict=True) if here]
 
     def with_parameters(self, values: np.ndarray) -> Self:
         """The same kernel with other parameter values, ordered as in :meth:`parameters`."""

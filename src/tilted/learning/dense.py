@@ -115,7 +115,8 @@ def evidence_and_gradient(
     if not np.isfinite(inference.log_evidence):
         return inference, np.full(len(kernel.parameters()), np.nan)
     if gradient == "exact" and rule.sensitivity is not None:
-        G = evidence_derivative(posterior, inference.state, problem.likelihood, problem.y, rule.sensitivity)
+        at = inference.state, problem.likelihood, problem.y
+        G = evidence_derivative(posterior, *at, rule.sensitivity, rule.power)
     else:
         G = posterior.evidence_derivative(inference.state)
     return inference, kernel.contract_gradient(problem.X, posterior.K, G, problem.distances)

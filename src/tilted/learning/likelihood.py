@@ -3,7 +3,9 @@
 A likelihood that has such parameters offers them as ``coordinates()``, real numbers in the scale of a search,
 and ``at(coordinates)``. At their fixed point the evidence of EP, Power EP and VB is stationary in the sites,
 so that its derivative in a coordinate is that of the rule's local terms at the marginals and sites as they
-are: by central differences, two answers of the rule each. QP's is not, and whole inferences are differenced.
+are: by central differences, two answers of the rule each. QP's is not, and whole inferences are
+differenced, two more for each coordinate and evaluation, by quadrature: QP takes far longer here than the
+others, and a deadline in the options bounds it.
 """
 
 from __future__ import annotations

@@ -99,6 +99,7 @@ def mean_derivative(
             problem.likelihood,
             problem.y,
             sensitivity,
+            problem.rule.power,
         )
         for sign in (1.0, -1.0)
     ]
@@ -228,7 +229,9 @@ def best_level(problem: Regression, state: Collapsed) -> float:
         raise ValueError("the best mean is for sparse regression without blocks")
     pseudo, X = state.pseudo, problem.X
     V = pseudo.root @ pseudo.cross(X)
-    C = state.noise + problem.alpha * (pseudo.kernel.diagonal(X) - np.einsum("mn,mn->n", V, V))
+    C = problem.noises(state.noise) + problem.shares * (
+        pseudo.kernel.diagonal(X) - np.einsum("mn,mn->n", V, V)
+    )
     W = state.factor @ V
     weights = (1.0 - (W @ (1.0 / C)) @ W) / C  # S^-1 1
     return float(weights @ problem.y / np.sum(weights))

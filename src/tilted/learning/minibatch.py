@@ -173,13 +173,13 @@ def train(
     Raises
     ------
     ValueError
-        For a power for each datum, and a start that belongs to another problem.
+        For a power or a weight for each datum, and a start that belongs to another problem.
     NotPositiveDefinite
         If Kuu comes so near to singular that K - Q loses its sign: allow jitter.
     """
     training = training or Training()
-    if np.ndim(problem.alpha):
-        raise ValueError("minibatches take one power for all data")
+    if np.ndim(problem.alpha) or problem.weights is not None:
+        raise ValueError("minibatches take one power for all data, and no weights")
     given = len(start.sites.tau), start.mean, start.pseudo.relative_jitter
     if given != (len(problem.y), problem.mean, problem.jitter):
         raise ValueError("the start belongs to another problem: data, mean and jitter are not the same")

@@ -19,6 +19,7 @@ from tilted.inference.engine import infer
 from tilted.inference.options import Options
 from tilted.inference.pep import SMALLEST, power_rule
 from tilted.inference.result import Inference, Status
+from tilted.inference.rule import weighted
 from tilted.inference.vb import VB
 from tilted.learning.dense import with_prior
 from tilted.learning.mean import EVEN, Level, even
@@ -53,6 +54,8 @@ class Problem:
     jitter : float
         Added to the diagonal of Kuu, in units of its mean; part of the model.
     options : Options
+    weights : array [N], optional
+        Powers of the likelihood's factors (``inference.rule.weighted``).
 
     Raises
     ------
@@ -68,6 +71,7 @@ class Problem:
     mean: float = 0.0
     jitter: float = 0.0
     options: Options = Options()
+    weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         check_data(self.X, self.y)
@@ -84,7 +88,8 @@ class Problem:
     @property
     def rule(self) -> Rule:
         """The local rule of the power."""
-        return VB if np.all(np.equal(self.alpha, 0.0)) else power_rule(self.alpha)
+        rule = VB if np.all(np.equal(self.alpha, 0.0)) else power_rule(self.alpha)
+        return weighted(rule, self.weights)
 
     def infer(
         self, kernel: Kernel, Z: np.ndarray, start: Sites | None = None

@@ -19,9 +19,11 @@ from tilted.gaussian import Sites
 from tilted.inference.ep import EP
 from tilted.inference.options import Options
 from tilted.inference.result import Status
+from tilted.inference.rule import weighted
 from tilted.kernels.converted import as_kernel
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.kernels.stationary import Stationary
+from tilted.learning import averages
 from tilted.learning.dense import Problem, infer_at, of_labels
 from tilted.learning.mean import even
 from tilted.likelihoods.exponential_link import Counts
@@ -71,17 +73,29 @@ def require_moderate(name: str, values: np.ndarray) -> None:
         )
 
 
-def typical_distance(X: np.ndarray) -> float:
-    """The median distance between two different rows of ``X`` [N, D]; 1 if all are alike.
+def typical_distance(X: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """The median distance between two rows of ``X`` [N, D] that differ, with ``weights`` [N]; 1 if none do.
 
     Of at most `ROWS` rows, evenly spaced.
     """
-    distances = pdist(X[:: -(-len(X) // ROWS)])
-    distances = distances[distances > SCALES[0]]
-    return float(np.median(distances)) if len(distances) else 1.0
+    rows = slice(None, None, -(-len(X) // ROWS))
+    distances = pdist(X[rows])
+    apart = distances > SCALES[0]
+    if not np.any(apart):
+        return 1.0
+    if weights is None:
+        return float(np.median(distances[apart]))
+    first, second = np.triu_indices(len(X[rows]), 1)
+    return averages.median(distances[apart], (weights[rows][first] * weights[rows][second])[apart])
 
 
-def start_kernel(kernel: Kernel | None, X: np.ndarray, ard: bool, variance: float = 1.0) -> Kernel:
+def start_kernel(
+    kernel: Kernel | None,
+    X: np.ndarray,
+    ard: bool,
+    variance: float = 1.0,
+    weights: np.ndarray | None = None,
+) -> Kernel:
     """The kernel a search starts from.
 
     Parameters
@@ -96,6 +110,8 @@ def start_kernel(kernel: Kernel | None, X: np.ndarray, ard: bool, variance: floa
         Whether an isotropic kernel gets a lengthscale for every dimension.
     variance : float
         That of the default kernel.
+    weights : array [N], optional
+        Of the rows, where distances are taken.
 
     Raises
     ------
@@ -107,9 +123,9 @@ def start_kernel(kernel: Kernel | None, X: np.ndarray, ard: bool, variance: floa
     D = X.shape[1]
     if kernel is None:
         if ard:
-            each = [np.sqrt(0.5 * D) * typical_distance(X[:, [d]]) for d in range(D)]
+            each = [np.sqrt(0.5 * D) * typical_distance(X[:, [d]], weights) for d in range(D)]
             return SquaredExponential(variance, tuple(each))
-        return SquaredExponential(variance, np.sqrt(0.5) * typical_distance(X))
+        return SquaredExponential(variance, np.sqrt(0.5) * typical_distance(X, weights))
     kernel = as_kernel(kernel, D)
     at = kernel.parameters()
     if not np.all((at >= SCALES[0]) & (at <= SCALES[1])):
@@ -123,31 +139,40 @@ def start_kernel(kernel: Kernel | None, X: np.ndarray, ard: bool, variance: floa
     return kernel if kernel.ard else replace(kernel, lengthscale=(kernel.lengthscale,) * D)
 
 
-def start_variance(likelihood: Likelihood, y: np.ndarray, mean: float) -> float:
-    """The variance of f to start from: 1 for labels, else what the targets [N] tell."""
+def start_variance(
+    likelihood: Likelihood, y: np.ndarray, mean: float, weights: np.ndarray | None = None
+) -> float:
+    """The variance of f to start from: 1 for labels, else what the targets [N] tell, with their weights."""
     if isinstance(likelihood, Counts):
-        return max(0.25, float(np.var(np.log(y + 0.5))))
+        return max(0.25, averages.variance(np.log(y + 0.5), weights))
     if not isinstance(likelihood, GaussianNoise | LaplaceNoise | StudentT):
         # of a rate of f^2 the root has the noise 1/4
-        return max(0.25, float(np.var(np.sqrt(y)))) if even(likelihood, y) else 1.0
+        return max(0.25, averages.variance(np.sqrt(y), weights)) if even(likelihood, y) else 1.0
     require_moderate("y", y)
-    square = float(np.mean((y - mean) ** 2))
+    square = averages.mean((y - mean) ** 2, weights)
     return square if square > SCALES[0] else 1.0
 
 
-def first_sites(likelihood: Likelihood, y: np.ndarray, mean: float) -> Sites | None:
+def first_sites(
+    likelihood: Likelihood, y: np.ndarray, mean: float, weights: np.ndarray | None = None
+) -> Sites | None:
     """Sites [N] near the fixed point, where flat ones are far from it; else None.
 
     Of counts with rate f^2: log p(y | f) to second order at its maximum on the side of ``mean``.
     """
     if mean == 0.0 or not even(likelihood, y):
         return None
-    tau = np.where(y > 0, 4.0, 2.0)
+    tau = np.where(y > 0, 4.0, 2.0) * (1.0 if weights is None else weights)
     return Sites(tau, np.sign(mean) * tau * np.sqrt(y))
 
 
 def promising(
-    X: np.ndarray, y: np.ndarray, likelihood: Likelihood, mean: float, kernel: Kernel
+    X: np.ndarray,
+    y: np.ndarray,
+    likelihood: Likelihood,
+    mean: float,
+    kernel: Kernel,
+    weights: np.ndarray | None = None,
 ) -> list[Kernel]:
     """Kernels of a grid about ``kernel`` at which EP's evidence is higher than beside them.
 
@@ -156,8 +181,9 @@ def promising(
     """
     rows = np.argsort(y, kind="stable")[:: -(-len(y) // PART)]
     options = Options(tolerance=0.1, max_sweeps=8, newton=False)
-    problem = Problem(X[rows], y[rows], likelihood, EP, mean, options)
-    at, start = kernel.parameters(), first_sites(likelihood, y[rows], mean)
+    weights = None if weights is None else weights[rows]
+    problem = Problem(X[rows], y[rows], likelihood, weighted(EP, weights), mean, options)
+    at, start = kernel.parameters(), first_sites(likelihood, y[rows], mean, weights)
     problem = replace(problem, distances=kernel.distances(problem.X))
     variances = GRID_VARIANCES if of_labels(likelihood) else NARROW_VARIANCES
     heights = np.full((len(variances), len(GRID_LENGTHSCALES)), -np.inf)

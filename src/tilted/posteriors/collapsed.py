@@ -48,11 +48,15 @@ class Regression:
         Added to the diagonal of Kuu, in units of its mean; part of the model.
     features : Points or Windows
         What the pseudo-points see of f.
+    weights : array [N], optional
+        Powers w of the data's likelihood factors, whole ones as good as repeated rows. N(y; f, noise)^w is
+        N(y; f, noise / w) times a constant, and the power of Power EP is that of its `shares`.
 
     Raises
     ------
     ValueError
-        For a power outside [0, 1], shapes that do not fit, or blocks that are no partition.
+        For weights that are not positive or of blocks, a power outside [0, 1], shapes that do not fit, or
+        blocks that are no partition.
     """
 
     X: np.ndarray
@@ -61,6 +65,7 @@ class Regression:
     blocks: tuple[np.ndarray, ...] | None = None
     jitter: float = 0.0
     features: Points | Windows = Points()
+    weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         n = len(self.y)
@@ -78,7 +83,28 @@ class Regression:
             if not np.array_equal(np.sort(indices), np.arange(n)):
                 raise ValueError("blocks must contain every datum exactly once")
         check_jitter(self.jitter)
+        if self.weights is not None and not (
+            self.blocks is None and np.shape(self.weights) == (n,) and np.all(self.weights > 0)
+        ):
+            raise ValueError("weights are positive, one a datum, and there are none of blocks")
         object.__setattr__(self, "alpha", np.broadcast_to(alpha, parts))
+
+    @property
+    def shares(self) -> np.ndarray:
+        """How much of its site makes a cavity, one a part: ``alpha``, or alpha / max(1, w) of weights w."""
+        alpha = np.asarray(self.alpha)
+        return alpha if self.weights is None else alpha / np.maximum(self.weights, 1.0)
+
+    def noises(self, noise: float) -> float | np.ndarray:
+        """The noise variance of the data, [N] where they have weights."""
+        return noise if self.weights is None else noise / self.weights
+
+    def constant(self, noise: float) -> float:
+        """sum_n log N(y; f, noise)^w - log N(y; f, noise / w), of any y and f; 0 without weights."""
+        if self.weights is None:
+            return 0.0
+        w = self.weights
+        return 0.5 * float(np.sum((1.0 - w) * np.log(2.0 * np.pi * noise) - np.log(w)))
 
     def evaluate(self, kernel: Kernel, Z: np.ndarray, noise: float) -> tuple[Collapsed, Gradient]:
         """`energy_and_gradient` with pseudo-inputs ``Z`` [M, D]."""
@@ -191,6 +217,8 @@ def energy_and_gradient(
     BS = inverse @ S
     weights = C.left_solve_transposed(white - S.T @ (inverse @ (S @ white)))  # (Q + C)^-1 y
     by_noise, VD, through_D = C.slopes(kernel, V, weights, S, BS)
+    if problem.weights is not None:
+        by_noise += 0.5 * float(np.sum(1.0 - problem.weights)) / noise
     # dE/dKuf = (T w) w^T - Luu^-T (B^-1 S L^-1 + 2 V dE/dD), with T = Kuu^-1 Kuf
     BS = C.right_solve(BS)
     inner = VD @ V.T
@@ -212,11 +240,10 @@ def _condition(problem: Regression, kernel: Kernel, Z: np.ndarray, noise: float)
     Kuf = pseudo.cross(problem.X)
     V = pseudo.root @ Kuf
     C: Diagonal | Blocks
-    at, alpha = (kernel, V, noise), np.asarray(problem.alpha)
     if problem.blocks is None:
-        C = Diagonal(problem.X, alpha, *at)
+        C = Diagonal(problem.X, problem.shares, kernel, V, noise, problem.weights)
     else:
-        C = Blocks(problem.X, alpha, problem.blocks, *at)
+        C = Blocks(problem.X, problem.shares, problem.blocks, kernel, V, noise)
     S, white = C.right_solve_transposed(V), C.left_solve(problem.y)
     B = dsyrk(1.0, S.T, trans=1, lower=1) if S.flags.c_contiguous else S @ S.T
     B.flat[:: len(B) + 1] += 1.0
@@ -227,6 +254,7 @@ def _condition(problem: Regression, kernel: Kernel, Z: np.ndarray, noise: float)
     n = len(problem.y)
     quadratic = white @ white - projected @ projected
     log_density = -0.5 * (n * np.log(2.0 * np.pi) + C.log_det + log_det + quadratic)
+    log_density += problem.constant(noise)
     if not np.isfinite(log_density - C.penalty):
         raise ValueError(f"no finite energy at a noise variance of {noise:g}")
     state = Collapsed(float(log_density - C.penalty), pseudo, noise, factor, projected)

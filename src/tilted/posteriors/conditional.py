@@ -19,13 +19,22 @@ LOST = 1e-7  # of the noise: how far rounding may take K - Q below zero
 
 
 class Diagonal:
-    """C = noise + alpha D for blocks of one datum each; arrays [N]."""
+    """C = noise / weights + alpha D for blocks of one datum each; arrays [N]."""
 
-    def __init__(self, X: np.ndarray, alpha: np.ndarray, kernel: Kernel, V: np.ndarray, noise: float):
-        self.X, self.alpha, self.noise = X, alpha, noise
+    def __init__(
+        self,
+        X: np.ndarray,
+        alpha: np.ndarray,
+        kernel: Kernel,
+        V: np.ndarray,
+        noise: float,
+        weights: np.ndarray | None = None,
+    ):
+        self.X, self.alpha, self.weights = X, alpha, 1.0 if weights is None else weights
+        self.noise = noise / self.weights
         self.D = kernel.diagonal(X) - np.einsum("mn,mn->n", V, V)
         _require_sign(self.D, noise)
-        self.C = noise + self.alpha * self.D
+        self.C = self.noise + self.alpha * self.D
         self.L = np.sqrt(self.C)
 
     @property
@@ -56,7 +65,8 @@ class Diagonal:
         """Derivative of the energy in the noise, 2 V dE/dD [M, N] at fixed Q, and that through K in D [P]."""
         by_C = 0.5 * (weights**2 - (1.0 - np.einsum("mn,mn->n", S, BS)) / self.C)
         by_D = self.alpha * by_C - 0.5 * (1.0 - self.alpha) / self.C
-        by_noise = float(np.sum(by_C + 0.5 * (1.0 - self.alpha) * self.D / (self.noise * self.C)))
+        by_each = by_C + 0.5 * (1.0 - self.alpha) * self.D / (self.noise * self.C)
+        by_noise = float(np.sum(by_each / self.weights))
         return by_noise, V * (2.0 * by_D), kernel.contract_diagonal(self.X, by_D)[0]
 
 

@@ -1,6 +1,7 @@
 """Every kind of kernel: against scikit-learn's, gradients against differences, and in fits."""
 
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -408,3 +409,19 @@ def test_the_code_of_the_page_runs(capsys):
         exec(compile(block, "docs/kernels.md", "exec"), names)
     assert names["result"].status.converged and names["found"].mean > 0
     assert "Matern" in capsys.readouterr().out
+
+
+def test_a_fit_says_where_a_parameter_ended_at_a_bound_given():
+    """The noise-free slope wants a long lengthscale; wide bounds and a kept kernel are no such end."""
+    x = np.linspace(0.0, 1.0, 12)[:, None]
+    for bounds, ended in (((0.05, 0.2), True), ((0.05, 500.0), False)):
+        part = kernels.Restricted(kernels.SquaredExponential(1.0, 0.1), {"lengthscale": bounds})
+        kernel = kernels.Sum(part, kernels.White(0.01))
+        y = x[:, 0] + 0.05 * np.cos(40.0 * x[:, 0])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fit = tilted.fit(x, y, tilted.likelihoods.get("gaussian", noise=0.01), kernel=kernel)
+            kept = tilted.fit(x, y, tilted.likelihoods.get("gaussian"), kernel=fit.kernel, optimise=False)
+        said = "lengthscale of the kernel ended at a bound"
+        assert (said in fit.status.message) == ended == any(said in str(w.message) for w in caught)
+        assert said not in kept.status.message
