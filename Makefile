@@ -121,7 +121,7 @@ sbom: setup $(AUDIT)/.stamp ## what is installed, with versions and licences: sb
 	  --output-format JSON --output-file sbom.json
 
 audit-dependencies: $(AUDIT)/.stamp ## known vulnerabilities of what the locks name (asks a public service)
-	$(AUDIT)/bin/pip-audit --disable-pip --require-hashes $(addprefix -r ,$(wildcard requirements*.lock))
+	@for lock in requirements*.lock; do $(AUDIT)/bin/pip-audit --disable-pip --require-hashes -r $$lock || exit 1; done
 
 lint: setup ## ruff, snakefmt, mypy, snakemake --lint
 	$(BIN)/ruff check .

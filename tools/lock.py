@@ -23,7 +23,9 @@ PROJECTS = ("pyproject.toml", "src/papers/pyproject.toml")
 OURS = "tilted"  # on which the second depends
 LOCK, ENVIRONMENT = ROOT / "requirements.lock", ROOT / "environment.yml"
 CLUSTER, BENCH, AUDIT = "cluster", "bench", "audit"
-CLUSTER_LOCK, BENCH_LOCK, AUDIT_LOCK = (ROOT / f"requirements-{extra}.lock" for extra in (CLUSTER, BENCH, AUDIT))
+CLUSTER_LOCK, BENCH_LOCK, AUDIT_LOCK = (
+    ROOT / f"requirements-{extra}.lock" for extra in (CLUSTER, BENCH, AUDIT)
+)
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # without a GUI toolkit
 NOT_LOCKED = ("mkl", CLUSTER, BENCH, AUDIT)  # extras that are installed on request only
 UV = (
