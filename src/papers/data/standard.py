@@ -217,8 +217,11 @@ def _numbers(file: h5py.File, key: str, dimensions: int, most: int) -> np.ndarra
     import h5py
 
     found = file[key] if isinstance(file.get(key, getlink=True), h5py.HardLink) else None
-    plain = isinstance(found, h5py.Dataset) and not (found.external or found.is_virtual or found.chunks)
-    if not plain or found.dtype != "<f8" or found.ndim != dimensions or found.nbytes > most:
+    if (
+        not isinstance(found, h5py.Dataset)
+        or (found.external or found.is_virtual or found.chunks)
+        or (found.dtype != "<f8" or found.ndim != dimensions or found.nbytes > most)
+    ):
         raise ValueError(f"{key} is no plain array of numbers with {dimensions} dimensions")
     return np.asarray(found[()])
 
