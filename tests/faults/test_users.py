@@ -104,12 +104,16 @@ def test_two_commands_at_once(done, tools, what):
 
 
 def test_products_dated_in_the_future(done, undisturbed, tools):
-    """What is there stays; what is missing is made from it, once."""
+    """What is there stays; what would be made from it is refused with its name, until it is touched."""
     later = time.time() + 400 * 86400
     for top in ("data/fits", "data/standard", "results", "tables", "figures"):
         for path in (done.folder / top).rglob("*"):
             os.utime(path, (later, later))
     assert "Nothing to be done" in done()
     done.forget("tables/tiny/*", "figures/tiny/as-released/*")
+    out = done(code=1)
+    assert "results/tiny/qp" in out and "clock" in out
+    for path in (done.folder / "results").rglob("*"):
+        path.touch()
     done()
     tools.assert_same(done, undisturbed)
