@@ -1,6 +1,7 @@
-"""The front door: ``tilted.fit``.
+"""Dense fits from a stated start; the front door, ``tilted.fit``, is in ``estimators.front``.
 
-Input is checked first: every bad value gets a ``ValueError`` that names it, never a silent NaN.
+Nothing is guessed from the data here, which is what protocols of experiments need. Input is checked first:
+every bad value gets a ``ValueError`` that names it, never a silent NaN.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from tilted.inference.rule import Projector, Rule
     from tilted.kernels.contract import Kernel
+    from tilted.learning.priors import LogNormal
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.dense import DenseState
 
@@ -193,6 +195,8 @@ def check_inputs(X: ArrayLike, columns: int | None = None) -> np.ndarray:
         If it is not two-dimensional, empty, not numeric (or complex), not finite, masked, or has another
         number of columns than ``columns``.
     """
+    if hasattr(X, "toarray"):
+        raise ValueError("X is a sparse matrix: dense inference takes arrays, such as X.toarray()")
     X = as_floats(X, "X")
     if X.ndim != 2 or X.size == 0:
         raise ValueError(f"X must be a non-empty matrix [N, D], got shape {X.shape}")
@@ -216,9 +220,9 @@ def make_problem(
     """Checked data and model; ``ValueError`` for anything :func:`fit` documents."""
     X = check_inputs(X)
     likelihood = likelihoods.get(likelihood)
-    _require("likelihood", likelihood, hasattr(likelihood, "tilted"))
-    _require("options", options, options is None or isinstance(options, Options))
-    _require("mean", mean, isinstance(mean, Real) and abs(mean) <= sys.float_info.max)
+    require("likelihood", likelihood, hasattr(likelihood, "tilted"))
+    require("options", options, options is None or isinstance(options, Options))
+    require("mean", mean, isinstance(mean, Real) and abs(mean) <= sys.float_info.max)
     y = likelihood.check(y)
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} rows but y has {len(y)} values")
@@ -236,13 +240,13 @@ EXPECTED = {
 }
 
 
-def _require(name: str, value: object, sound: bool) -> None:
+def require(name: str, value: object, sound: bool) -> None:
     """ValueError that names the argument unless it is ``sound``."""
     if not sound:
         raise ValueError(f"{name} must be {EXPECTED[name]}, got {value!r}")
 
 
-def _require_sites(start: object, n: int) -> None:
+def require_sites(start: object, n: int) -> None:
     """ValueError if ``start`` is not Sites of ``n`` finite precisions and shifts."""
     if not isinstance(start, Sites):
         raise ValueError(f"start must be Sites, got {start!r}")
@@ -267,39 +271,26 @@ def fit(
     projection: Projector | None = None,
     learn_likelihood: bool = False,
 ) -> Fit:
-    """Fit a Gaussian-process model.
+    """Fit a Gaussian-process model from the start that is given, by the search that is given.
+
+    Parameters are those of ``tilted.fit`` (``estimators.front``), without what that guesses: the kernel is
+    by default one of variance and lengthscale 1, the search over softplus coordinates, with no limit of time
+    and without a prior.
 
     Parameters
     ----------
-    X : array [N, D]
-        Inputs; zero-variance columns and duplicate rows are allowed.
-    y : array [N]
-        Labels -1 and +1 (probit, logit), counts (poisson-square), reals (gaussian, of noise variance 1).
+    X, y : arrays [N, D], [N]
     likelihood : str or Likelihood
-        A name from ``tilted.likelihoods.names()`` or a likelihood object.
     method : str or Rule
-        "ep", "qp" or "vb", or a rule such as ``tilted.inference.pep.power_rule(0.5)``.
     kernel : Kernel, optional
         Any of ``tilted.kernels`` or its equivalent of scikit-learn's: start of the optimisation, or what to
         use; a squared exponential of variance and lengthscale 1 by default, ARD with a tuple of lengthscales.
     mean : float
-        Constant prior mean. For "poisson-square" 0 is a trap: f and -f have the same likelihood, so that from
-        flat sites every mean stays 0 and the data teach nothing but the scale of f. Give another mean, or
-        sites that tell the signs apart (``start``). A search from 0 is refused; an inference
-        (``optimise=False``) says in ``status.message`` where this happened.
     optimise : bool
-        Maximise the log evidence over the kernel's parameters, or keep them.
     search : Search, optional
-        How to optimise.
     options : Options, optional
-        How to iterate the sites.
     start : Sites, optional
-        Warm start.
     projection : Projector, optional
-        How "qp" projects; by quadrature if not given. ``tilted.projections.table.build()`` (probit) gives
-        the same to 1e-10 and is faster; ``tilted.projections.moments.TableGrid()`` is the QP paper's own
-        table; ``tilted.projections.lp.LpProjection(p)`` minimises the L_p distance instead (fixed
-        hyperparameters, or ``search=Search(gradient="sites-fixed")``).
 
     learn_likelihood : bool
         Whether the search moves those of the likelihood too (noise, scale), to ``problem.likelihood``.
@@ -307,40 +298,41 @@ def fit(
     Returns
     -------
     Fit
-        Also when not converged: ``status`` says so, and why.
 
     Raises
     ------
-    ValueError
-        For NaN or infinite values, one class only, labels outside the likelihood's domain, fewer than
-        two points, shapes that do not match, unknown names, arguments of another kind than these, and a
-        search from mean 0 where f and -f have the same likelihood.
-    NotPositiveDefinite
-        If the posterior is improper at the starting point.
-
-    Examples
-    --------
-    >>> import numpy as np, tilted
-    >>> X = np.linspace(-2, 2, 8)[:, None]
-    >>> y = np.array([-1, -1, -1, 1, -1, 1, 1, 1])
-    >>> result = tilted.fit(X, y, method="ep")
-    >>> result.status.converged
-    True
+    ValueError, NotPositiveDefinite
+        As ``tilted.fit``.
     """
     began = time.perf_counter()
     problem = make_problem(X, y, likelihood, method, mean, options, projection)
     kernel = SquaredExponential() if kernel is None else as_kernel(kernel, problem.X.shape[1])
-    _require("search", search, search is None or isinstance(search, Search))
-    _require("optimise", optimise, isinstance(optimise, bool | np.bool_))
+    require("search", search, search is None or isinstance(search, Search))
+    require("optimise", optimise, isinstance(optimise, bool | np.bool_))
     if start is not None:
-        _require_sites(start, len(problem.y))
+        require_sites(start, len(problem.y))
+    found = fit_problem(problem, kernel, bool(optimise), search, start, None, learn_likelihood)
+    return replace(found, seconds=time.perf_counter() - began)
+
+
+def fit_problem(
+    problem: Problem,
+    kernel: Kernel,
+    optimise: bool,
+    search: Search | None = None,
+    start: Sites | None = None,
+    prior: LogNormal | None = None,
+    learn_likelihood: bool = False,
+) -> Fit:
+    """`fit` of a problem that is checked; ``prior`` as of ``learning.dense.maximise``."""
+    began = time.perf_counter()
     if optimise and start is None and problem.mean == 0.0 and even(problem.likelihood, problem.y):
         raise ValueError(EVEN)
     if optimise and learn_likelihood and len(coordinates_of(problem.likelihood)):
-        tuned = with_likelihood.maximise(problem, kernel, search, start)
+        tuned = with_likelihood.maximise(problem, kernel, search, start, prior=prior)
         problem, kernel, inference, status = tuned.problem, tuned.kernel, tuned.inference, tuned.status
     elif optimise and len(kernel.parameters()):
-        tuned = hyperparameters.maximise(problem, kernel, search, start)
+        tuned = hyperparameters.maximise(problem, kernel, search, start, prior)
         kernel, inference, status = tuned.kernel, tuned.inference, tuned.status
     else:
         inference = hyperparameters.infer_at(problem, kernel, start)

@@ -34,6 +34,24 @@ class Sites:
         return Sites(new_tau, new_nu)
 
 
+FAR = 1e5  # tau m^2 from which a site is expanded about m: its own exponent would cost the evidence digits
+
+
+def anchors(mean: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """Points c [N] about which the exponents of sites are taken: 0, or the posterior ``mean`` far from it.
+
+    exp(-tau h^2 / 2 + nu h) is exp(-tau (h - c)^2 / 2 + (nu - tau c)(h - c)) times a constant, which is
+    common to the normaliser of prior times sites and to the local terms, and cancels in the evidence.
+    """
+    return np.where(np.abs(tau) * mean**2 > FAR, mean, 0.0)
+
+
+def log_sites(mean: np.ndarray, sites: Sites, c: np.ndarray) -> np.ndarray:
+    """Exponents [N] of the sites at ``mean``, taken about ``c`` [N]."""
+    apart = mean - c
+    return (sites.nu - sites.tau * c) * apart - 0.5 * sites.tau * apart**2
+
+
 @dataclass(frozen=True)
 class Marginals:
     """What a rule sees: mean [N] and variance [N] of h, and the extra variance [N] of f given h.

@@ -107,7 +107,7 @@ def test_the_commands_of_the_page_give_the_registered_sums_and_sizes(followed):
 def test_the_commands_of_the_page_list_the_sets_and_show_a_split(followed):
     lines = "".join(blocks(PAGE, "console")).splitlines()
     listed, fitted, shown = (shlex.split(line)[1:] for line in lines if line.startswith("python"))
-    names = [line.split()[0] for line in run(followed, *listed[1:]).splitlines()]
+    names = [line.split()[0].rpartition(":")[2] for line in run(followed, *listed[1:]).splitlines() if line]
     assert set(ADDED) <= set(names)
     assert "pumps corrected seed 0 fold 0 ep: 53 training, 6 test points" in run(followed, *fitted[1:])
     environment = {**os.environ, "TILTED_DATA": str(followed / "data")}

@@ -34,6 +34,13 @@ def test_no_share_or_count_is_typed(name):
     assert typed((ROOT / name).read_text(encoding="utf-8")) == []
 
 
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_numbers_in_tables_do_not_divide_their_cells(name):
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    quoted = [text for line in lines if line.startswith("|") for text in re.findall("<!-- n:.*?-->", line)]
+    assert not [text for text in quoted if re.search(r"(?<!\\)\|", text)]
+
+
 def test_typed_ones_are_seen():
     assert len(typed("It was 12 of 6,089 points, or 0.2 % of them, in 5 to 7 % of folds.")) == 3
     made = (

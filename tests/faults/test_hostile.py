@@ -72,7 +72,7 @@ def test_fit_takes_no_nonsense(X, y, mean, likelihood, method, kernel):
         tilted.fit(X, good[1])
     with pytest.raises(ValueError):
         tilted.fit(good[0], y)
-    for name, value in (("likelihood", likelihood), ("method", method)):
+    for name, value in (("likelihood", likelihood), ("inference", method)):
         with pytest.raises(ValueError):
             tilted.fit(*good, **{name: value})
     sound(*good, mean=mean)

@@ -29,7 +29,7 @@ import numpy as np, tilted
 from tilted import GPClassifier
 X = np.linspace(-2, 2, 12)[:, None]
 y = np.where(X[:, 0] + 0.3 * np.cos(9 * X[:, 0]) > 0, 1, -1)
-assert tilted.fit(X, y, method="qp", optimise=False).status.converged
+assert tilted.fit(X, y, inference="qp", optimise=False).status.converged
 assert GPClassifier().fit(X, y).score(X, y) > 0.8
 print(tilted.__file__)
 """

@@ -200,7 +200,8 @@ def _claims(chapter: Chapter) -> str:
 
 def _asked(claim: claims.Claim) -> str:
     """Whether one row decides, and the least that may."""
-    universal = "One row that is no decides." if claim.universal else ""
+    of_part = f" of '{claim.universal}'" if isinstance(claim.universal, str) else ""
+    universal = f"One row{of_part} that is no decides." if claim.universal else ""
     asked = [_least("", claim.coverage), *(_least(f"under {p}, ", c) for p, c in claim.coverage_of.items())]
     least = "; ".join(filter(None, asked))
     return " ".join(filter(None, [universal, f"It takes at least {least}." if least else ""]))

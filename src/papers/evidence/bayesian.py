@@ -137,7 +137,10 @@ def _read(finding: Finding, block: Block, lines: Sequence[Line]) -> Reading:
     judged = (
         block.verdict
         if block.lacking or block.untestable
-        else verdict((line.sample.status for line in lines), block.universal)
+        else verdict(
+            (line.sample.status for line in lines),
+            block.is_universal({line.row: line.sample.status for line in lines}),
+        )
     )
     (margin,) = {line.margin for line in lines}
     regions = probabilities([_difference(line) for line in lines], margin)

@@ -32,8 +32,9 @@ class Claim(NamedTuple):
         Protocol -> what of ``coverage`` is different there.
     over_sets : bool
         Its rows are data sets, one each.
-    universal : bool
-        It says always, never or every: one row that is no decides.
+    universal : bool or str
+        It says always, never or every: one row that is no decides. Where only part of it says so, what the
+        names of that part's rows contain.
     changed : str
         What of the rule was changed after the numbers were seen, and the verdicts before and after.
     """
@@ -47,7 +48,7 @@ class Claim(NamedTuple):
     coverage: Mapping[str, int]
     coverage_of: Mapping[str, Mapping[str, int]] = {}
     over_sets: bool = False
-    universal: bool = False
+    universal: bool | str = False
     changed: str = ""
 
     def needs(self, protocol: str) -> dict[str, int]:

@@ -1,10 +1,11 @@
-"""What hand-written documents quote of generated tables and of records, so that it cannot grow stale.
+r"""What hand-written documents quote of generated tables and of records, so that it cannot grow stale.
 
 A section ``<!-- table: FILE, HEADING -->`` to ``<!-- end -->`` holds the first table under a heading of a
 Markdown file of the tables' folder. A number ``<!-- n: FILE | QUERY | WHAT -->564<!-- -->`` within a sentence
 is computed from the lines of a CSV file, a record or a table, for which a query of pandas is true (all, where
 it is empty). WHAT is ``count``, or a function of a column such as ``sum n_above`` (`FUNCTIONS`), then, if it
-is not to be a whole number, ``%``-formatting as of ``max excess %.1f``.
+is not to be a whole number, ``%``-formatting as of ``max excess %.1f``. In a cell of a table write ``\|``,
+as readers of Markdown divide lines into cells before they see comments.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SECTION = re.compile(r"(<!-- table: (\S+), ([^>]*?) -->\n).*?(<!-- end -->)", re.S)
-NUMBER = re.compile(r"(<!-- n: ([^|\s]+) \| (.*?) ?\| (.+?) -->).*?(<!-- -->)", re.S)
+NUMBER = re.compile(r"(<!-- n: ([^|\s]+) \\?\| (.*?) ?\\?\| (.+?) -->).*?(<!-- -->)", re.S)
 FUNCTIONS: dict[str, Callable[[pd.Series], float]] = {
     "sum": lambda values: values.sum(),
     "min": lambda values: values.min(),

@@ -6,8 +6,8 @@ Each row of a claim is ``yes`` (the numbers show what the claim says), ``no`` (t
 ================ ======================================================================================
 not testable     no data could decide, and the block says why
 not enough run   below the least that may decide (``coverage`` of the claim), or no row has data
-does not hold    a universal claim ("always", "never", "every") with one row no; any other with no on at
-                 least half of its rows
+does not hold    a universal claim ("always", "never", "every") with one row no, where part of a claim is
+                 one a row of that part; any other with no on at least half of its rows
 holds            every row is yes
 holds in part    more than half of the rows are yes
 undecided        otherwise
@@ -122,8 +122,8 @@ class Block:
         How much of what was run, beside ``rows`` and ``units`` (`coverage`), such as ``sets``.
     untestable : str
         Why no data could decide; empty where some could.
-    universal : bool
-        One row that is no decides; set by `finding`.
+    universal : bool or str
+        One row that is no decides, where it is text one whose name contains it; set by `finding`.
     needs : mapping
         The least that may decide; set by `finding`.
     """
@@ -135,7 +135,7 @@ class Block:
     remark: str = ""
     covered: Mapping[str, int] = field(default_factory=dict)
     untestable: str = ""
-    universal: bool = False
+    universal: bool | str = False
     needs: Mapping[str, int] = field(default_factory=dict)
 
     def rows(self, general: bool = False) -> dict[str, str]:
@@ -173,7 +173,14 @@ class Block:
     def _verdict(self, general: bool) -> str:
         if self.untestable:
             return UNTESTABLE
-        return NOT_RUN if self.lacking else verdict(self.rows(general).values(), self.universal)
+        rows = self.rows(general)
+        return NOT_RUN if self.lacking else verdict(rows.values(), self.is_universal(rows))
+
+    def is_universal(self, rows: Mapping[str, str]) -> bool:
+        """Whether one of these rows (name -> status) that is no decides."""
+        if isinstance(self.universal, bool):
+            return self.universal
+        return any(status == NO and self.universal in row for row, status in rows.items())
 
     @property
     def has_general(self) -> bool:

@@ -34,6 +34,10 @@ SLACK = (
     f"sweeps stop by the sites' absolute change here, which leaves variances free by more than {ACCURACY:g}, "
     "so a larger ratio may be the stop's"
 )
+QP_LOWER = "QP below EP"
+SLIGHT = NTLL._replace(margin=load()["QP6"].margin["gap"])
+"""The NTLL with the paper's own gap on the coal series as the smallest difference that matters."""
+
 LARGEST = "largest v_QP / v_EP - 1"
 BELOW = f"v_QP / v_EP at most 1 + {ACCURACY:g} at every test point; interval: smallest and largest"
 
@@ -83,14 +87,16 @@ def _fewest_seeds(fits: pd.DataFrame, datasets: Sequence[str]) -> int:
 def _ranked(fits: pd.DataFrame, method: str) -> list[Line]:
     """QP against EP, and VB against both."""
     parts = (
-        ("QP below EP", "EP - QP", "ep", "qp"),
+        (QP_LOWER, "EP - QP", "ep", "qp"),
         ("VB the worst", f"{method} - EP", method, "ep"),
         ("VB the worst", f"{method} - QP", method, "qp"),
     )
     family = [
         draft
-        for _, quantity, first, second in parts
-        for draft in drafts(fits, ["coal"], quantity, first, second, NTLL, higher)
+        for row, quantity, first, second in parts
+        for draft in drafts(
+            fits, ["coal"], quantity, first, second, SLIGHT if row == QP_LOWER else NTLL, higher
+        )
     ]
     return [replace(line, row=row) for line, (row, *_) in zip(tested(family), parts, strict=True)]
 

@@ -123,7 +123,7 @@ def decode(path: str | Path) -> Block:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table for ``tilted.fit(..., method="qp", projection=table)``; ``values`` holds one array a label."""
+    """A table for ``tilted.fit(inference="qp", projection=table)``; ``values`` holds one array a label."""
 
     likelihood: str
     grid: TableGrid

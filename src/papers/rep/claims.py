@@ -108,14 +108,15 @@ def _compared(
     """Other methods minus REP; p-values are adjusted over every reading, of which the best is shown."""
     of_rows = [_error_drafts(fits, cell, other, rep) for cell in cells for other in others]
     lines = iter(tested([draft for drafts in of_rows for draft in drafts]))
-    best = [max([next(lines) for _ in drafts], key=_effect) for drafts in of_rows]
+    best = [max([next(lines) for _ in drafts], key=_favour) for drafts in of_rows]
     remarks = [_not_converged(fits, cell, (*others, *rep)) for cell in cells]
     remarks += [_lengthscales(fits, cell, (*others, *rep)) for cell in cells]
     return Block(name, T_TEST, tuple(best), float, "; ".join(filter(None, remarks)))
 
 
-def _effect(line: Line) -> float:
-    return -np.inf if np.isnan(line.effect) else line.effect
+def _favour(line: Line) -> tuple[bool, float]:
+    """How much a reading favours the claim: by its effect, but a shown one before one that is not."""
+    return line.sample.status == YES, -np.inf if np.isnan(line.effect) else line.effect
 
 
 def _error_drafts(fits: pd.DataFrame, cell: Cell, other: str, rep: tuple[str, ...]) -> list[Draft]:

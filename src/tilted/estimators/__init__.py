@@ -2,11 +2,25 @@
 
 ``fit`` checks its data and hands them to the functions of ``tilted.api`` (dense), ``tilted.learning.sparse``
 and ``tilted.learning.regression`` (sparse), and to ``tilted.learning.mean`` for a learned prior mean; nothing
-is computed here that these do not compute.
+is computed here that these do not compute. They are imported on first use, since ``tilted.fit`` needs no
+scikit-learn.
 """
 
-from tilted.estimators.classifiers import GPClassifier, SparseGPClassifier
-from tilted.estimators.dense_regressor import GPRegressor
-from tilted.estimators.regressors import GPPoissonRegressor, SparseGPRegressor
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tilted.estimators.classifiers import GPClassifier, SparseGPClassifier
+    from tilted.estimators.dense_regressor import GPRegressor
+    from tilted.estimators.regressors import GPPoissonRegressor, SparseGPRegressor
 
 __all__ = ["GPClassifier", "GPPoissonRegressor", "GPRegressor", "SparseGPClassifier", "SparseGPRegressor"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import an estimator when it is first asked for (PEP 562); AttributeError for other names."""
+    if name not in __all__:
+        raise AttributeError(f"module 'tilted.estimators' has no attribute '{name}'")
+    room = {"GPRegressor": "dense_regressor"}.get(name, "regressors")
+    room = "classifiers" if "Classifier" in name else room
+    return getattr(import_module(f"tilted.estimators.{room}"), name)

@@ -20,11 +20,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tilted.estimators import sparse
 from tilted.estimators.models import Model
 from tilted.estimators.nested import fields_of, with_field
-from tilted.estimators.reach import reach
-from tilted.estimators.search import noted
+from tilted.estimators.reach import shortcomings
 from tilted.gaussian import require_positive
 from tilted.inference.result import Status
+from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
+from tilted.learning.starts import noted
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
@@ -70,6 +71,8 @@ class LatentFunctions(BaseEstimator):
     n_restarts: int = 0
     mean: float | str | None = None
     power: float = 0.5
+    priors: LogNormal | str | None = None
+    max_time: float = 600.0
     search: Search | None = None
     random_state: Seed = 0
 
@@ -115,12 +118,12 @@ class LatentFunctions(BaseEstimator):
     def _keep(self, models: Sequence[Model], names: list[str], X: np.ndarray) -> None:
         """Fitted attributes of the models, lists where there are several, and warnings, from ``fit``."""
         single = len(models) == 1
-        notes = [reach(model.kernel, X, model.Z) for model in models]
+        notes = [shortcomings(model, X) for model in models]
         models = [
-            replace(cast(Any, model), status=noted(model.status, note))
-            for model, note in zip(models, notes, strict=True)
+            replace(cast(Any, model), status=noted(model.status, "; ".join(each)))
+            for model, each in zip(models, notes, strict=True)
         ]
-        for note in filter(None, dict.fromkeys(notes)):
+        for note in dict.fromkeys(note for each in notes for note in each):
             warnings.warn(note, UserWarning, stacklevel=3)
         self.models_ = models
         self.mean_ = models[0].mean if single else np.array([model.mean for model in models])

@@ -17,8 +17,8 @@ from tilted import likelihoods
 from tilted.estimators import dense, sparse
 from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters
 from tilted.estimators.models import Model, choice
-from tilted.estimators.search import start_kernel
 from tilted.inference.options import Options
+from tilted.learning.starts import start_kernel
 
 if TYPE_CHECKING:
     from tilted.inference.rule import Projector
@@ -59,6 +59,8 @@ class Classifier(ClassifierMixin, LatentFunctions):
             If there is no proper posterior at the start; with a learned mean or pseudo-points, also if the
             sites do not converge there.
         """
+        if isinstance(y, list | tuple | np.ndarray) and len({isinstance(label, str) for label in y}) == 2:
+            raise ValueError("labels mix strings and other kinds: give labels of one kind")
         inputs, targets = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(targets)
         classes, labels = np.unique(targets, return_inverse=True)
@@ -147,7 +149,8 @@ class GPClassifier(Classifier):
         The noisy step takes labels to be flipped with probability 0.1.
     kernel : Kernel, optional
         Any of ``tilted.kernels``: where the search starts, or what is kept. By default a squared exponential
-        with variance 1 and a lengthscale from the spread of the inputs, the root of their summed variances.
+        with variance 1 and a lengthscale from the median distance between inputs; the search then starts at
+        the most promising places of a coarse grid about it.
     ard : bool
         One lengthscale a dimension.
     optimise : {"evidence", "cv", None}
@@ -156,6 +159,11 @@ class GPClassifier(Classifier):
         EP has no evidence.
     n_restarts : int
         Further searches of the evidence, from up to ten times smaller or larger parameters.
+    priors : {None, "weak"} or tilted.learning.priors.LogNormal
+        On the kernel's parameters, maximised with the evidence. The weak ones are log-normal about the guess
+        from the data, and act where there is no ``kernel``.
+    max_time : float
+        Seconds after which the fit of a latent function ends, not converged, with the best it has.
     cv : int
         Folds of the cross-validation.
     mean : float or "constant"
@@ -246,6 +254,7 @@ class SparseGPClassifier(Classifier, PseudoInputs):
         Further searches from up to ten times smaller or larger kernel parameters.
     mean : float or "constant"
         Prior mean of the latent functions. "constant": each learns its own with the kernel.
+    priors, max_time : see `GPClassifier`
     power : float in [1e-6, 1]
     jitter : float
         Added to the diagonal of Kuu, in units of its mean; part of the model.

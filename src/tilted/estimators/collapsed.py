@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.estimators.search import best_of, noted
 from tilted.estimators.sparse import Predictor, SparseSettings
 from tilted.inference.result import Status
 from tilted.learning import mean as means
 from tilted.learning import regression
+from tilted.learning.starts import RESTART_DECADES, best_of, noted
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.posteriors.collapsed import Collapsed, Regression, condition, energy_and_gradient
 from tilted.posteriors.pseudo import PseudoPoints
@@ -63,6 +63,11 @@ class CollapsedModel:
         return GaussianNoise(self.state.noise)
 
     @property
+    def fitted_mean(self) -> np.ndarray:
+        """Posterior mean [N] of the latent function at the training inputs."""
+        return self.moments(self.problem.X)[0]
+
+    @property
     def theta(self) -> np.ndarray:
         """Logarithms [P + 1] of the kernel's parameters and the noise variance."""
         return np.log(np.append(self.kernel.parameters(), self.state.noise))
@@ -110,6 +115,7 @@ def fit_collapsed(
     rng: np.random.Generator,
 ) -> CollapsedModel:
     """Fit a sparse regression in closed form; as `fit_sparse`, with the noise variance searched too."""
+    settings = settings.timed()
     kind = means.Levelled if settings.learn_mean else Regression
     problem = kind(X, y - settings.mean, settings.alpha, jitter=settings.jitter)
 
@@ -122,11 +128,16 @@ def fit_collapsed(
         state = condition(centred, kernel, Z, noise)
         return model(state, Status(True, 0, jitter=state.jitter, message=CLOSED_FORM))
 
-    def search(factors: np.ndarray) -> CollapsedModel:
-        at = kernel.with_parameters(kernel.parameters() * factors[:-1])
-        fitted = regression.maximise(problem, at, Z, noise * float(factors[-1]), settings.how)
+    prior = settings.prior(kernel)
+    kernels = settings.starts(X, y, GaussianNoise(noise), kernel, rng)
+    elsewhere = 10.0 ** rng.uniform(-RESTART_DECADES, RESTART_DECADES, settings.n_restarts)
+    noises = noise * np.append(np.ones(len(kernels) - settings.n_restarts), elsewhere)
+
+    def search(start: tuple[Kernel, float]) -> CollapsedModel:
+        at, variance = start
+        fitted = regression.maximise(problem, at, Z, variance, settings.how, prior, settings.deadline)
         assert isinstance(fitted.state, Collapsed)
         return model(fitted.state, fitted.status)
 
-    best, note = best_of(search, len(kernel.parameters()) + 1, settings.n_restarts, rng)
+    best, note = best_of(search, list(zip(kernels, noises, strict=True)), prior, settings.deadline)
     return replace(best, status=noted(best.status, note))

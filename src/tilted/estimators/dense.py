@@ -10,7 +10,7 @@ import numpy as np
 
 from tilted import api, corrections
 from tilted.estimators.models import Settings, choice, finite, standing
-from tilted.estimators.search import best_of, by_cross_validation, candidates, noted
+from tilted.estimators.search import by_cross_validation, candidates
 from tilted.inference import rep
 from tilted.inference.options import require_whole
 from tilted.inference.pep import power_rule
@@ -21,10 +21,13 @@ from tilted.learning import mean as means
 from tilted.learning.dense import Problem
 from tilted.learning.likelihood import coordinates_of
 from tilted.learning.search import Search
+from tilted.learning.starts import best_of, first_sites, noted
 
 if TYPE_CHECKING:
+    from tilted.gaussian import Sites
     from tilted.inference.rule import Projector, Rule
     from tilted.kernels.contract import Kernel
+    from tilted.learning.priors import LogNormal
     from tilted.likelihoods.contract import Likelihood
 
 SEARCH = Search("log", max_iterations=1000)  # whose tolerances mean the same whatever the units of the inputs
@@ -50,6 +53,7 @@ class DenseSettings(Settings):
     projection: Projector | None
     correction: str | None = None
     learn_likelihood: bool | None = None
+    start: Sites | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,6 +71,8 @@ class DenseSettings(Settings):
     @property
     def method(self) -> str | Rule:
         """What ``tilted.fit`` knows the inference by."""
+        if not isinstance(self.inference, str):
+            return self.inference
         return power_rule(self.power) if self.inference == "power-ep" else self.inference
 
 
@@ -106,6 +112,11 @@ class DenseModel:
     def mean(self) -> float:
         """The prior mean."""
         return self.fit.problem.mean
+
+    @property
+    def fitted_mean(self) -> np.ndarray:
+        """Posterior mean [N] of the latent function at the training inputs."""
+        return self.fit.inference.state.marginals.mean
 
     @property
     def theta(self) -> np.ndarray:
@@ -205,6 +216,7 @@ def fit_dense(
     ArithmeticError
         If there is no proper posterior at the start; with a learned mean, also if the sites do not converge.
     """
+    settings = settings.timed()
     if settings.optimise == "cv":
         at, seed = candidates(kernel), int(rng.integers(2**31))
 
@@ -219,42 +231,42 @@ def fit_dense(
         return DenseModel(fit, noted(fit.status, note), settings.correction)
     if settings.optimise is None:
         fit = _fit(X, y, kernel, settings, False)
+        return DenseModel(fit, noted(fit.status, ""), settings.correction)
+    prior = settings.prior(kernel)
+
+    def search(start: Kernel) -> DenseModel:
+        fit = _fit(X, y, start, settings, True, prior)
         return DenseModel(fit, fit.status, settings.correction)
 
-    def search(factors: np.ndarray) -> DenseModel:
-        fit = _fit(X, y, kernel.with_parameters(kernel.parameters() * factors), settings, True)
-        return DenseModel(fit, fit.status, settings.correction)
-
-    best, note = best_of(search, len(kernel.parameters()), settings.n_restarts, rng)
+    kernels = settings.starts(X, y, settings.likelihood, kernel, rng)
+    best, note = best_of(search, kernels, prior, settings.deadline)
     return DenseModel(best.fit, noted(best.status, note), settings.correction)
 
 
-def _fit(X: np.ndarray, y: np.ndarray, kernel: Kernel, settings: DenseSettings, optimise: bool) -> api.Fit:
+def _fit(
+    X: np.ndarray,
+    y: np.ndarray,
+    kernel: Kernel,
+    settings: DenseSettings,
+    optimise: bool,
+    prior: LogNormal | None = None,
+) -> api.Fit:
     """One search, or one inference; of the mean too where that is learned, whatever the kernel does."""
-    search = settings.search or SEARCH
-    data = X, y, settings.likelihood
-    mean, options, projection = settings.mean, settings.options, settings.projection
+    search, began = settings.search or SEARCH, time.perf_counter()
+    method = "ep" if settings.inference == "rep" else settings.method
+    problem = api.make_problem(
+        X, y, settings.likelihood, method, settings.mean, settings.options, settings.projection
+    )
     if settings.inference == "rep":
-        return _relaxed(api.make_problem(*data, "ep", mean, options), kernel, settings.penalty)
-    learned = bool(optimise and settings.learn_likelihood and len(coordinates_of(settings.likelihood)))
+        return _relaxed(problem, kernel, settings.penalty)
+    start = settings.start or first_sites(problem.likelihood, problem.y, problem.mean)
+    learned = bool(optimise and settings.learn_likelihood and len(coordinates_of(problem.likelihood)))
     if not settings.learn_mean:
-        return api.fit(
-            *data,
-            settings.method,
-            kernel,
-            mean,
-            optimise,
-            search,
-            options,
-            projection=projection,
-            learn_likelihood=learned,
-        )
-    began = time.perf_counter()
-    problem = api.make_problem(*data, settings.method, mean, options, projection)
+        return api.fit_problem(problem, kernel, optimise, search, start, prior, learned)
     if learned:
-        tuned = with_likelihood.maximise(problem, kernel, search, move_mean=True)
+        tuned = with_likelihood.maximise(problem, kernel, search, start, True, prior)
     else:
-        tuned = means.maximise(problem, kernel, search, move_kernel=optimise)
+        tuned = means.maximise(problem, kernel, search, start, optimise, prior)
     return api.Fit(tuned.problem, tuned.kernel, tuned.inference, tuned.status, time.perf_counter() - began)
 
 

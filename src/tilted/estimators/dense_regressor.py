@@ -16,8 +16,8 @@ from tilted import likelihoods
 from tilted.estimators import dense
 from tilted.estimators.base import LatentFunctions, generator, parameters
 from tilted.estimators.models import choice
-from tilted.estimators.search import noted, start_kernel
 from tilted.inference.options import Options
+from tilted.learning.starts import noted, require_moderate, start_kernel
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.laplace import LaplaceNoise
 from tilted.likelihoods.student_t import StudentT
@@ -56,7 +56,8 @@ class GPRegressor(RegressorMixin, LatentFunctions):
         and a lengthscale from the spread of the inputs.
     mean : float or "constant", optional
         Prior mean; by default the mean of the targets, under other noises than Gaussian their median.
-    ard, optimise, n_restarts, cv, power, penalty, search, options, random_state : see `GPClassifier`
+    ard, optimise, n_restarts, cv, priors, max_time : see `GPClassifier`
+    power, penalty, search, options, random_state : see `GPClassifier`
         Without ``optimise="evidence"`` the likelihood stays where a search would start.
 
     Attributes
@@ -117,6 +118,7 @@ class GPRegressor(RegressorMixin, LatentFunctions):
         """
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         reals = targets.astype(float)
+        require_moderate("y", reals)
         likelihood, spread = self._start(reals)
         gaussian = isinstance(likelihood, GaussianNoise)
         centre = float(np.mean(reals) if gaussian else np.median(reals))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -12,12 +13,19 @@ import numpy as np
 from tilted.inference.options import Options, require_whole
 from tilted.inference.pep import SMALLEST
 from tilted.inference.result import Inference, StateT, Status
+from tilted.inference.rule import Rule
+from tilted.kernels.stationary import Stationary
+from tilted.learning.priors import WEAK, LogNormal
 from tilted.learning.search import Search
+from tilted.learning.starts import around, promising
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
 
+SEARCHED = Options(
+    max_sweeps=100, min_damping=0.02, fallback=False
+)  # a search steps back from where that is not enough
 LEARNED = "constant"  # what stands for a prior mean learned by evidence
 
 
@@ -42,6 +50,7 @@ def finite(name: str, value: object) -> None:
 class Parameters(Protocol):
     """What `Settings` read of an estimator, beside parameters of their own names."""
 
+    kernel: Kernel | None
     mean: float | str | None
     optimise: str | bool | None
 
@@ -50,7 +59,8 @@ class Parameters(Protocol):
 class Settings:
     """How one latent function is fitted; as the parameters of the estimators, of the same names.
 
-    ``learn_mean`` says whether ``mean`` is learned, from there. A kind of models says which inferences it
+    ``learn_mean`` says whether ``mean`` is learned, from there; ``guessed`` whether the kernel was guessed
+    from the data, about which a search then looks for starts. A kind of models says which inferences it
     offers, and how its hyperparameters can be chosen.
 
     Raises
@@ -63,7 +73,7 @@ class Settings:
     choices: ClassVar[tuple[str | None, ...]]
 
     likelihood: Likelihood
-    inference: str
+    inference: str | Rule
     mean: float
     learn_mean: bool
     optimise: str | None
@@ -71,9 +81,17 @@ class Settings:
     power: float
     search: Search | None
     options: Options | None
+    guessed: bool
+    priors: LogNormal | str | None
+    max_time: float
 
     def __post_init__(self) -> None:
-        choice("inference", self.inference, self.inferences)
+        if not isinstance(self.inference, Rule):
+            choice("inference", self.inference, self.inferences)
+        if not (self.priors is None or isinstance(self.priors, LogNormal)):
+            choice("priors", self.priors, (WEAK, None))
+        if isinstance(self.max_time, bool) or not (isinstance(self.max_time, Real) and self.max_time > 0):
+            raise ValueError(f"max_time must be a positive number of seconds, got {self.max_time!r}")
         choice("optimise", self.optimise, self.choices)
         kind("search", self.search, Search)
         kind("options", self.options, Options)
@@ -92,7 +110,7 @@ class Settings:
         learned = isinstance(estimator.mean, str)
         if learned:
             choice("mean", estimator.mean, (LEARNED,))
-        resolved["learn_mean"] = learned
+        resolved["learn_mean"], resolved["guessed"] = learned, estimator.kernel is None
         resolved["optimise"] = None if estimator.optimise is False else estimator.optimise
         resolved["mean"] = start if learned or estimator.mean is None else estimator.mean
         names = [field.name for field in fields(cls)]
@@ -100,6 +118,32 @@ class Settings:
             name: resolved[name] if name in resolved else getattr(estimator, name, None) for name in names
         }
         return cls(**values)
+
+    def timed(self) -> Self:
+        """The same with the deadline that ``max_time`` sets from now on among its options."""
+        options = self.options or (Options() if self.optimise is None else SEARCHED)
+        deadline = min(options.deadline, time.monotonic() + float(self.max_time))
+        return replace(self, options=replace(options, deadline=deadline))
+
+    @property
+    def deadline(self) -> float:
+        """That of the options."""
+        return np.inf if self.options is None else self.options.deadline
+
+    def prior(self, kernel: Kernel) -> LogNormal | None:
+        """On the parameters of ``kernel``: the weak one is about a guess only."""
+        if isinstance(self.priors, str):
+            return LogNormal.weak(kernel) if self.guessed else None
+        return self.priors
+
+    def starts(
+        self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, kernel: Kernel, rng: np.random.Generator
+    ) -> list[Kernel]:
+        """Where searches start: at ``kernel``, or at what promises most about a guess; and restarts."""
+        first = [kernel]
+        if self.guessed and isinstance(kernel, Stationary):
+            first = promising(X, y, likelihood, self.mean, kernel)
+        return first + around(kernel, self.n_restarts, rng)
 
 
 class Model(Protocol):
@@ -120,6 +164,10 @@ class Model(Protocol):
     @property
     def mean(self) -> float:
         """The prior mean."""
+
+    @property
+    def fitted_mean(self) -> np.ndarray:
+        """Posterior mean [N] of the latent function at the training inputs."""
 
     @property
     def status(self) -> Status:

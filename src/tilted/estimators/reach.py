@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted.kernels.compound import noise_of
+from tilted.learning.dense import SMALLEST
 
 if TYPE_CHECKING:
+    from tilted.estimators.models import Model
     from tilted.kernels.contract import Kernel
 
 CHUNK = 1000  # rows at once
 APART = 1e-3  # correlation below which an input is as good as out of sight
+CONSTANT = 1e-3  # sd of noise within which f is constant
 ALIKE = 1e-9  # by which a correlation falls short of 1 where inputs are as good as one
 OUT_OF_SIGHT = (
     "inputs do not see each other at this lengthscale (most have no correlation above 0.001 with another): "
@@ -20,6 +23,27 @@ OUT_OF_SIGHT = (
 )
 OUT_OF_REACH = "most inputs have no correlation above 0.001 with a pseudo-input: take more or move them"
 ALL_ONE = "inputs are all alike at this lengthscale (their correlations are 1): predictions are constant"
+
+
+NOTHING = (
+    "predictions hardly depend on the inputs (f varies by less than a thousandth of its noise among them): "
+    "nothing was learnt; look for wild values, other units, another kernel"
+)
+AT_BOUND = "a parameter of the kernel ended at the lower bound of the search"
+
+
+def shortcomings(model: Model, X: np.ndarray) -> list[str]:
+    """Why a fitted model may be useless: what `reach` says, a constant f, a parameter at its bound."""
+    likelihood, seen = model.likelihood, reach(model.kernel, X, model.Z)
+    noise = np.sqrt(getattr(likelihood, "noise", 1.0))
+    constant = np.ptp(model.fitted_mean) < CONSTANT * noise
+    apart = np.max(model.kernel.diagonal(X)) * ALIKE > CONSTANT * noise**2  # in spite of correlations near 1
+    notes = [] if seen == ALL_ONE and apart and not constant else [seen]
+    if constant and not seen and model.status.evaluations > 1:  # a kernel that was searched
+        notes.append(NOTHING)
+    if np.any(model.kernel.parameters() <= 1.01 * SMALLEST):
+        notes.append(AT_BOUND)
+    return [note for note in notes if note]
 
 
 def reach(kernel: Kernel, X: np.ndarray, Z: np.ndarray | None = None) -> str:

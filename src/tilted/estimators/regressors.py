@@ -15,9 +15,9 @@ from sklearn.utils.validation import validate_data
 from tilted.estimators import collapsed, dense, sparse
 from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters
 from tilted.estimators.models import choice, finite
-from tilted.estimators.search import noted, start_kernel
 from tilted.inference.options import Options
 from tilted.learning.mean import EVEN
+from tilted.learning.starts import SCALES, noted, require_moderate, start_kernel, start_variance
 from tilted.likelihoods.exponential_link import Counts, NegativeBinomial, PoissonExponential
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.real_counts import RealCounts
@@ -56,7 +56,8 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         Any of ``tilted.kernels``, or one of scikit-learn's: where the search starts, or what is kept. By
         default a squared exponential with the variance of the roots of the counts, or of their logarithms for
         e^f (at least 1/4), and a lengthscale from the spread of the inputs.
-    ard, optimise, n_restarts, cv, power, penalty, search, options, random_state : see `GPClassifier`
+    ard, optimise, n_restarts, cv, priors, max_time : see `GPClassifier`
+    power, penalty, search, options, random_state : see `GPClassifier`
     correction : see `GPClassifier`
     mean : float or "constant", optional
         Prior mean of f; by default the root, or logarithm, of the mean count (half a count added to the sum),
@@ -138,8 +139,8 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
             raise ValueError(EVEN)
         if square and settings.mean == 0:
             warnings.warn(BOTH_SIGNS, UserWarning, stacklevel=2)
-        spread = max(0.25, float(np.var(np.sqrt(counts) if square else np.log(counts + 0.5))))
-        kernel = start_kernel(self.kernel, inputs, self.ard, spread)
+        variance = start_variance(settings.likelihood, counts, level)
+        kernel = start_kernel(self.kernel, inputs, self.ard, variance)
         rng = generator(self.random_state)
         model = dense.fit_dense(inputs, counts, kernel, settings, rng, stratified=False)
         if settings.learn_mean and not np.any(counts):
@@ -207,7 +208,7 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
         Prior mean; that of the targets by default. "constant": at any hyperparameters the one with the
         highest evidence, that of generalised least squares.
     ard, n_pseudo, pseudo_inputs, move_pseudo_inputs : see `SparseGPClassifier`
-    optimise, n_restarts, power, jitter, search, random_state : see `SparseGPClassifier`
+    optimise, n_restarts, priors, max_time, power, jitter, search, random_state : see `SparseGPClassifier`
 
     Attributes
     ----------
@@ -263,7 +264,9 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         reals = targets.astype(float)
         settings = sparse.SparseSettings.of(self, float(np.mean(reals)))
-        spread = float(np.var(reals)) if np.ptp(reals) > 0 else 1.0
+        require_moderate("y", reals)
+        variance = float(np.var(reals))
+        spread = variance if np.ptp(reals) > 0 and variance > SCALES[0] else 1.0
         aimless = np.ptp(reals) == 0 and settings.optimise is not None
         kernel = start_kernel(self.kernel, inputs, self.ard, spread)
         noise = collapsed.NOISE * spread if self.noise is None else self.noise

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from tilted.estimators.models import Settings, finite, standing
 from tilted.estimators.reach import reach
-from tilted.estimators.search import best_of, noted
-from tilted.inference.options import require_whole
+from tilted.inference.options import Options, require_whole
 from tilted.inference.result import Status
 from tilted.learning import sparse as sparse_search
 from tilted.learning.dense import ridge
 from tilted.learning.search import Search
+from tilted.learning.starts import best_of, noted
 from tilted.likelihoods.contract import as_floats
 from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.posteriors.pseudo import PseudoPoints
@@ -46,7 +46,7 @@ class SparseSettings(Settings):
     @property
     def alpha(self) -> float:
         """The power: 1 is EP, 0 is VB."""
-        return {"ep": 1.0, "vb": 0.0}.get(self.inference, self.power)
+        return {"ep": 1.0, "vb": 0.0}.get(str(self.inference), self.power)
 
     @property
     def how(self) -> Search:
@@ -142,6 +142,11 @@ class SparseModel:
         return self.fitted.mean
 
     @property
+    def fitted_mean(self) -> np.ndarray:
+        """Posterior mean [N] of the latent function at the training inputs."""
+        return self.fitted.inference.state.marginals.mean
+
+    @property
     def theta(self) -> np.ndarray:
         """Logarithms [P] of the kernel's parameters."""
         return np.log(self.kernel.parameters())
@@ -210,9 +215,9 @@ def fit_sparse(
         If the first evaluation fails: Kuu is singular (allow jitter), the pseudo-inputs are out of sight, or
         the sites do not converge.
     """
+    settings = settings.timed()
     parts = settings.likelihood, settings.alpha, settings.mean, settings.jitter
-    options = () if settings.options is None else (settings.options,)
-    problem = sparse_search.Problem(X, y, *parts, *options)
+    problem = sparse_search.Problem(X, y, *parts, settings.options or Options())
     if settings.optimise is None and settings.learn_mean:
         raise ValueError(KEPT)
     try:
@@ -241,9 +246,10 @@ def _found(
 ) -> SparseModel:
     """The best model of the searches that start here and elsewhere."""
 
-    def search(factors: np.ndarray) -> SparseModel:
-        at = kernel.with_parameters(kernel.parameters() * factors)
-        fitted = sparse_search.maximise(problem, at, Z, settings.how, settings.learn_mean)
+    prior = settings.prior(kernel)
+
+    def search(start: Kernel) -> SparseModel:
+        fitted = sparse_search.maximise(problem, start, Z, settings.how, settings.learn_mean, prior)
         here, inference = replace(problem, mean=fitted.mean), fitted.inference
         note = ridge(
             problem.likelihood,
@@ -254,5 +260,6 @@ def _found(
         )
         return SparseModel(problem, fitted, noted(fitted.status, note))
 
-    best, note = best_of(search, len(kernel.parameters()), settings.n_restarts, rng)
+    kernels = settings.starts(problem.X, problem.y, settings.likelihood, kernel, rng)
+    best, note = best_of(search, kernels, prior, settings.deadline)
     return replace(best, status=noted(best.status, note))

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilted.gaussian import Sites
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -58,3 +60,15 @@ class Anderson:
         dX, dF, f = X[1:] - X[:-1], F[1:] - F[:-1], F[-1]
         combination = np.linalg.lstsq(scale(dF).T, scale(f), rcond=1e-10)[0]
         return damping * f - combination @ (dX + damping * dF)
+
+
+def as_sites(x: np.ndarray) -> Sites:
+    """Sites from a point [2N] of the iteration, tau and nu one after the other."""
+    half = len(x) // 2
+    return Sites(x[:half], x[half:])
+
+
+def in_units(change: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Changes of (tau, nu), along the last axis, in units of the marginals: relative variance, mean in sd."""
+    d_tau, d_nu = change[..., : len(m)], change[..., len(m) :]
+    return np.concatenate([d_tau * v, (d_nu - d_tau * m) * np.sqrt(v)], axis=-1)

@@ -12,13 +12,14 @@ parallel step is acceptable at all the run starts again sequentially, and its st
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic
 
 import numpy as np
 
 from tilted.gaussian import Marginals, Sites
-from tilted.inference.acceleration import Anderson
+from tilted.inference.acceleration import Anderson, as_sites, in_units
 from tilted.inference.newton import newton_sites
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, StateT, Status
@@ -42,7 +43,7 @@ class _Point(Generic[StateT]):
 
     @property
     def evidence(self) -> float:
-        return self.state.log_normaliser + float(np.sum(self.update.log_terms))
+        return self.state.anchored + float(np.sum(self.update.log_terms))
 
 
 @dataclass
@@ -77,7 +78,8 @@ class _Run(Generic[StateT]):
     def first(self, sites: Sites) -> _Point[StateT]:
         """Condition on ``sites``; NotPositiveDefinite if the posterior is improper, if only by rounding."""
         state = self.posterior.condition(sites)
-        proper = state.marginals.variance > 0
+        variance = state.marginals.variance  # of h 0 where pseudo-points are out of sight
+        proper = (variance >= 0) & (variance + state.marginals.extra > 0) & np.any(variance > 0)
         if not np.all(proper):
             raise NotPositiveDefinite("Sigma", int(np.argmin(proper)) + 1, len(self.y))
         return self.answer(state)
@@ -94,6 +96,11 @@ class _Run(Generic[StateT]):
         update = self.rule.update(state.marginals, state.sites, self.likelihood, self.y)
         clipped = int(np.sum(update.sites.tau < self.options.min_precision))
         return _Point(state, replace(update, sites=self.clip(update.sites)), clipped)
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self.options.deadline
 
     def shrink(self) -> None:
         self.step *= 0.5
@@ -134,7 +141,8 @@ def infer(
     start = start or Sites.zeros(len(y))
     run = _Run(posterior, likelihood, y, rule, options)
     point = _iterate(run, start)
-    if options.schedule == "parallel" and run.step < options.min_damping:
+    stuck = options.schedule == "parallel" and run.step < options.min_damping
+    if stuck and options.fallback and not run.late:
         # no acceptable parallel step: strongly multimodal sites; one at a time is safer and slower
         tried, options = run, replace(options, schedule="sequential")
         if rule.ascends:  # what has been climbed so far is not given up
@@ -154,7 +162,7 @@ def _iterate(run: _Run[StateT], start: Sites) -> _Point[StateT]:
     advance = _parallel if options.schedule == "parallel" else _sequential
     while True:
         previous, run.residual = run.residual, _residual(point, options.stop)
-        if not run.residual > options.tolerance or run.sweeps >= options.max_sweeps:
+        if not run.residual > options.tolerance or run.sweeps >= options.max_sweeps or run.late:
             return point
         if not run.rule.ascends:
             _adapt(run, previous)
@@ -177,7 +185,7 @@ def _parallel(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None
     run.memory.record(x, f)
     if run.memory.active:
         v, m = point.state.marginals.variance, point.state.marginals.mean
-        ahead = _sites(x + run.memory.step(run.step, lambda r: _scaled(r, m, v)))
+        ahead = as_sites(x + run.memory.step(run.step, lambda r: in_units(r, m, v)))
         # extrapolation may overshoot to precisions that no log-concave site can have
         sound = not (run.likelihood.log_concave and np.any(ahead.tau < 0))
         following = run.visit(ahead) if sound else None
@@ -186,7 +194,7 @@ def _parallel(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None
         run.memory.restart()
         run.retries += 1
     while run.step >= run.options.min_damping:
-        following = run.visit(_sites(x + run.step * f))
+        following = run.visit(as_sites(x + run.step * f))
         if following is not None and _acceptable(run, point, following):
             if run.rule.ascends:
                 run.step = min(1.5 * run.step, run.options.damping)
@@ -227,8 +235,8 @@ def _newton(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None:
 
 
 def _sequential(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None:
-    """One sequential sweep; None when no step, however small, is acceptable."""
-    while run.step >= run.options.min_damping:
+    """One sequential sweep; None when no step, however small, is acceptable, or the time is up."""
+    while run.step >= run.options.min_damping and not run.late:
         sites = _one_by_one(run, point)
         following = None if sites is None else run.visit(sites)
         # without a rule that ascends, the evidence may be infinite on the way
@@ -242,7 +250,8 @@ def _sequential(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | No
 def _one_by_one(run: _Run[StateT], point: _Point[StateT]) -> Sites | None:
     """The sites after each was moved in order and folded in before the next by a rank-one step.
 
-    None where rounding has left a point without a positive variance, or its site without a number.
+    None where rounding has left a point without a positive variance, or its site without a number, and when
+    the time is up.
     """
     state, options = point.state, run.options
     covariance = run.posterior.covariance(state)
@@ -250,7 +259,7 @@ def _one_by_one(run: _Run[StateT], point: _Point[StateT]) -> Sites | None:
     for i in range(len(run.y)):
         one = slice(i, i + 1)
         marginal = run.posterior.marginal(mean, covariance, i)
-        if not marginal.variance[0] > 0:
+        if not marginal.variance[0] > 0 or run.late:
             return None
         old = Sites(sites.tau[one], sites.nu[one])
         new = run.rule.at(i).update(marginal, old, run.likelihood, run.y[one]).sites
@@ -265,17 +274,6 @@ def _one_by_one(run: _Run[StateT], point: _Point[StateT]) -> Sites | None:
         mean, covariance = run.posterior.update_one(mean, covariance, i, step * d_tau, step * d_nu)
         sites = sites.replace(i, sites.tau[i] + step * d_tau, sites.nu[i] + step * d_nu)
     return sites
-
-
-def _sites(x: np.ndarray) -> Sites:
-    half = len(x) // 2
-    return Sites(x[:half], x[half:])
-
-
-def _scaled(change: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Changes of (tau, nu), along the last axis, in units of the marginals: relative variance, mean in sd."""
-    d_tau, d_nu = change[..., : len(m)], change[..., len(m) :]
-    return np.concatenate([d_tau * v, (d_nu - d_tau * m) * np.sqrt(v)], axis=-1)
 
 
 def _acceptable(run: _Run[StateT], old: _Point[StateT], new: _Point[StateT]) -> bool:
@@ -341,6 +339,8 @@ def _message(run: _Run[StateT], point: _Point[StateT], converged: bool) -> str:
     cause = f"not converged: residual {run.residual:.1e} after {run.sweeps} sweeps{how}"
     if point.update.skipped:
         return f"{cause}, {point.update.skipped} sites with an improper cavity or projection"
+    if run.late:
+        return f"{cause}, when the time was up"
     if run.step < run.options.min_damping:
         return f"{cause}; no step of at least {run.options.min_damping:g} is acceptable here"
     if not (np.isfinite(point.evidence) and np.isfinite(run.residual)):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.gaussian import Marginals, Sites, cavity, log_site_integral
+from tilted.gaussian import Marginals, Sites, anchors, cavity, log_site_integral
 from tilted.inference.rule import Rule, Update
 from tilted.projections.moments import kl
 
@@ -45,7 +45,7 @@ def _update(
     share = of_sites(power, y)
     removed_tau, removed_nu = share * sites.tau, share * sites.nu
     m, v_h = cavity(marginals.mean, marginals.variance, removed_tau, removed_nu)
-    proper = np.isfinite(v_h) & (v_h > 0)
+    proper = np.isfinite(v_h) & (v_h >= 0) & (v_h + marginals.extra > 0)
     m, v_h = np.where(proper, m, 0.0), np.where(proper, v_h, 1.0)
     v = v_h + marginals.extra
     projection = project(likelihood, y, m, v)
@@ -55,7 +55,9 @@ def _update(
     scale = share * np.where(usable, scale, 1.0)
     tau = np.where(usable, -projection.d2 / scale, sites.tau)
     nu = np.where(usable, (projection.d1 - m * projection.d2) / scale, sites.nu)
-    log_z = projection.log_z - log_site_integral(m, v_h, removed_tau, removed_nu)
+    c = anchors(marginals.mean, sites.tau)
+    from_c = np.where(c == 0.0, m, v_h * (removed_tau * marginals.mean - removed_nu))
+    log_z = projection.log_z - log_site_integral(from_c, v_h, removed_tau, removed_nu - removed_tau * c)
     log_terms = np.where(proper, log_z / share, -np.inf)
     by_extra = np.where(usable, 0.5 * (projection.d2 + projection.d1**2) / share, 0.0)
     return Update(Sites(tau, nu), log_terms, by_extra, skipped=int(np.sum(~usable)))

@@ -63,7 +63,7 @@ def newton_sites(
     -------
     Sites or None
         None where a precision is not positive, so that the coordinates do not exist, or so small that they
-        overflow in single precision (Laplace noise far from its target).
+        overflow in single precision (Laplace noise far from its target), and where the linear system does.
     """
     sites, marginals = state.sites, state.marginals
     there = np.all(np.minimum(sites.tau, target.tau) * marginals.variance > LEAST)
@@ -92,7 +92,10 @@ def newton_sites(
     weight = v * sites.tau
     right = np.concatenate([weight * rise, weight * (shift + (mu - m) / s * rise)])
     precision = float(np.clip(residual, FORCING[1], FORCING[0]))
-    u = linalg.gmres(system, right, precision, VECTORS)
+    with np.errstate(over="ignore", invalid="ignore"):  # products are of single precision
+        u = linalg.gmres(system, right, precision, VECTORS)
+    if not np.all(np.isfinite(u)):
+        return None
     change, d_mu = np.clip(u[:n] / weight, -REACH, REACH), s * u[n:] / weight
     tau = sites.tau * np.exp(change)
     return Sites(tau, tau * (mu + d_mu - (mu - m) * change))

@@ -39,6 +39,11 @@ class Options:
     newton : bool
         Try a Newton step first in sweeps of the parallel schedule (log-concave likelihoods), the less often
         the more of them in a row led no nearer.
+    fallback : bool
+        Whether a parallel run goes on sequentially where no step is acceptable, in time O(N^3) a sweep.
+    deadline : float
+        Instant of ``time.monotonic()`` after which no sweep begins, nor, of a sequential one, the next site:
+        the inference ends there, not converged.
 
     Raises
     ------
@@ -55,6 +60,8 @@ class Options:
     stop: str = "marginals"
     min_precision: float = -np.inf
     newton: bool = True
+    fallback: bool = True
+    deadline: float = np.inf
 
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:
@@ -65,6 +72,8 @@ class Options:
             raise ValueError("need 0 < min_damping <= damping <= 1")
         if not 0 < self.tolerance < np.inf:
             raise ValueError(f"tolerance must be finite and positive, got {self.tolerance}")
+        if np.isnan(self.deadline):
+            raise ValueError("deadline must be an instant or inf, got nan")
         if not self.min_precision < np.inf:
             raise ValueError(f"min_precision must be a number or -inf, got {self.min_precision}")
         require_whole("max_sweeps", self.max_sweeps, 1)

@@ -40,7 +40,7 @@ class Update:
     log_terms : array [N]
         Local parts of the log evidence at the **given** marginals and sites: log Z of the tilted
         distribution minus log of the integral of cavity times site (EP, QP), or the expected log
-        likelihood minus the expected log site (VB).
+        likelihood minus the expected log site (VB). Exponents of sites are taken about `gaussian.anchors`.
     by_extra : array [N]
         Derivatives of the local parts in the extra variances of the marginals; 0 where a site was skipped.
     skipped : int

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilted.gaussian import Sites
+from tilted.gaussian import Sites, anchors, log_sites
 from tilted.inference.rule import Rule, Update
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def variational_update(marginals: Marginals, sites: Sites, likelihood: Likelihoo
     m, v_h = marginals.mean, marginals.variance
     value, d_mean, d_variance = likelihood.expected_log(y, m, v_h + marginals.extra)
     tau = -2.0 * d_variance
-    expected_site = -0.5 * sites.tau * (m**2 + v_h) + sites.nu * m
+    expected_site = log_sites(m, sites, anchors(m, sites.tau)) - 0.5 * sites.tau * v_h
     return Update(Sites(tau, d_mean + tau * m), value - expected_site, d_variance)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilted.kernels.stationary import Stationary, squared_distances
+from tilted.kernels.stationary import Stationary
 
 SMOOTHNESSES = (1.5, 2.5)
 
@@ -114,8 +114,7 @@ class Matern(Stationary):
         if distances is not None:
             self._require_shareable(X2)
             return distances / self._scale**2
-        A = self._scaled(X)
-        return squared_distances(A, A if X2 is None else self._scaled(X2), 1.0)
+        return self._scaled_squares(X, X2)
 
     def _roots(self, squares: np.ndarray) -> np.ndarray:
         """s = sqrt(2 smoothness) r."""

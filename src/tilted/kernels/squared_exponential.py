@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilted.kernels.stationary import Stationary, squared_distances
+from tilted.kernels.stationary import Stationary
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ class SquaredExponential(Stationary):
             self._require_shareable(X2)
             K = distances * (-0.5 / self._scale**2)
         else:
-            A = self._scaled(X)
-            K = squared_distances(A, A if X2 is None else self._scaled(X2), 1.0)
+            K = self._scaled_squares(X, X2)
             K *= -0.5
         np.exp(K, out=K)
         K *= self.variance

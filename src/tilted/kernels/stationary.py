@@ -10,6 +10,7 @@ from scipy.spatial.distance import cdist
 
 from tilted.kernels.compound import add, add_to, multiply, multiply_by
 
+OFFSET = 1e3  # times their spread, by which inputs are far from zero
 ROUNDING = 1e-10  # of a squared lengthscale: error of squared distances that is let pass
 
 
@@ -101,10 +102,25 @@ class Stationary:
         spread = rows @ A**2 + columns @ B**2 - 2.0 * np.einsum("nd,nd->d", A, product)
         return spread if self.ard else np.atleast_1d(spread.sum()), product - rows[:, None] * A
 
+    def _scaled_squares(self, X: np.ndarray, X2: np.ndarray | None) -> np.ndarray:
+        """Squared distances [N, N2] in units of the lengthscales; those among ``X`` without ``X2``."""
+        among = X if X2 is None else X2
+        centre = offset(among)
+        if np.any(centre):
+            X, among = X - centre, among - centre
+        A = self._scaled(X)
+        return squared_distances(A, A if X2 is None else self._scaled(among), 1.0)
+
     def _require_shareable(self, X2: np.ndarray | None) -> None:
         """ValueError where distances are given that cannot be those among one set of points."""
         if X2 is not None or self.ard:
             raise ValueError("distances are those among X, of an isotropic kernel")
+
+
+def offset(X: np.ndarray) -> np.ndarray:
+    """A common offset [D] of the rows of ``X`` [N, D] that would cost digits if scaled; mostly 0."""
+    first = X[0]
+    return np.where(np.abs(first) > OFFSET * np.max(np.abs(X - first), axis=0), first, 0.0)
 
 
 def squared_distances(A: np.ndarray, B: np.ndarray, unit: float) -> np.ndarray:

@@ -32,6 +32,7 @@ from tilted.posteriors.dense import Dense
 if TYPE_CHECKING:
     from tilted.inference.rule import Rule
     from tilted.kernels.contract import Kernel
+    from tilted.learning.priors import LogNormal
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.dense import DenseState
 
@@ -120,6 +121,16 @@ def evidence_and_gradient(
     return inference, kernel.contract_gradient(problem.X, posterior.K, G, problem.distances)
 
 
+def with_prior(
+    prior: LogNormal | None, kernel: Kernel, evidence: float, gradient: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Evidence and gradient [P] in the kernel's parameters, those of a prior's log density added."""
+    if prior is None:
+        return evidence, gradient
+    value, slope = prior.log(kernel.parameters())
+    return evidence + value, gradient + slope
+
+
 @dataclass
 class _Trace:
     """What the evaluations of one search remember."""
@@ -152,7 +163,11 @@ class _Abandoned(Exception):
 
 
 def maximise(
-    problem: Problem, kernel: Kernel, search: Search | None = None, start: Sites | None = None
+    problem: Problem,
+    kernel: Kernel,
+    search: Search | None = None,
+    start: Sites | None = None,
+    prior: LogNormal | None = None,
 ) -> Tuned:
     """Maximise the log evidence from the parameters of ``kernel``.
 
@@ -164,6 +179,8 @@ def maximise(
     search : Search, optional
     start : Sites, optional
         Warm start of the first inference.
+    prior : LogNormal, optional
+        On the parameters; its log density is maximised with the evidence.
 
     Returns
     -------
@@ -197,8 +214,9 @@ def maximise(
             raise _Abandoned(
                 f"no finite {what} at the starting point ({inference.status.message})", inference
             )
+        value, gradient = with_prior(prior, at, inference.log_evidence, gradient)
         slope = gradient * transform.slope(x)
-        return Evaluation(inference.log_evidence, slope, (at, inference), inference.status.converged)
+        return Evaluation(value, slope, (at, inference), inference.status.converged)
 
     def again(best: Best[tuple[Kernel, Inference[DenseState]]]) -> np.ndarray:
         return transform.inverse(best.at.result[0].parameters())  # off ``best.x`` by rounding
@@ -206,7 +224,7 @@ def maximise(
     x0 = transform.inverse(kernel.parameters())
     lowest = float(transform.inverse(np.array(SMALLEST)))
     try:
-        end = climb(evaluate, x0, search, lowest, again, same=GAIN)
+        end = climb(evaluate, x0, search, lowest, again, same=GAIN, deadline=problem.options.deadline)
     except _Abandoned as error:
         status = _status(prepared, kernel, error.inference, trace, False, f"search abandoned: {error}")
         return Tuned(problem, kernel, error.inference, status)
@@ -264,7 +282,7 @@ def ridge(
     There the evidence rises ever more slowly with the variance (at ``X`` [N, D]); ``infer_with`` one twice as
     large tells.
     """
-    if not _of_labels(likelihood) or np.max(kernel.diagonal(X)) < 100.0:
+    if not of_labels(likelihood) or np.max(kernel.diagonal(X)) < 100.0:
         return ""
     try:
         steeper = infer_with(Product(Constant(2.0), kernel), inference.sites)
@@ -277,7 +295,7 @@ def ridge(
     return f"flat ridge: {what}, so the variance is set by the search's tolerance"
 
 
-def _of_labels(likelihood: Likelihood) -> bool:
+def of_labels(likelihood: Likelihood) -> bool:
     """Whether targets are labels -1 and +1, among which 0 is not."""
     try:
         likelihood.domain(np.zeros(1))

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tilted.inference.result import Inference
-from tilted.learning.dense import SEARCH, Problem, Tuned, evidence_and_gradient, flat_ridge, infer_at
+from tilted.learning.dense import (
+    SEARCH,
+    Problem,
+    Tuned,
+    evidence_and_gradient,
+    flat_ridge,
+    infer_at,
+    with_prior,
+)
 from tilted.learning.mean import Level, mean_derivative
 from tilted.learning.search import Evaluation, Search, climb
 from tilted.learning.warmstarts import Attempts
@@ -23,6 +31,7 @@ from tilted.numerics.optimise import TRANSFORMS
 if TYPE_CHECKING:
     from tilted.gaussian import Sites
     from tilted.kernels.contract import Kernel
+    from tilted.learning.priors import LogNormal
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.dense import DenseState
 
@@ -64,6 +73,7 @@ def maximise(
     search: Search | None = None,
     start: Sites | None = None,
     move_mean: bool = False,
+    prior: LogNormal | None = None,
 ) -> Tuned:
     """Maximise the log evidence from the parameters of ``kernel`` and of the likelihood of ``problem``.
 
@@ -78,6 +88,8 @@ def maximise(
         Of the first inference, and of those that earlier ones do not help; flat by default.
     move_mean : bool
         Whether the prior mean is searched too (``mean.Level``).
+    prior : LogNormal, optional
+        On the kernel's parameters; its log density is maximised with the evidence.
 
     Returns
     -------
@@ -113,12 +125,14 @@ def maximise(
         if move_mean:
             through_unit, by_c = level.pull_back(at, c, mean_derivative(here, at, inference, search.gradient))
             by_kernel = slope + through_unit
+        value, by_kernel = with_prior(prior, at, inference.log_evidence, by_kernel)
         by_likelihood = likelihood_derivative(here, at, inference) if len(first) else first
         gradient = np.concatenate([by_kernel * transform.slope(x[:P]), [by_c], by_likelihood])
         point = _Point(here, at, inference)
-        return Evaluation(inference.log_evidence, gradient, point, inference.status.converged)
+        return Evaluation(value, gradient, point, inference.status.converged)
 
-    end = climb(evaluate, np.concatenate([transform.inverse(kernel.parameters()), [0.0], first]), search)
+    x0 = np.concatenate([transform.inverse(kernel.parameters()), [0.0], first])
+    end = climb(evaluate, x0, search, deadline=problem.options.deadline)
     found = end.result
     notes = [end.message, flat_ridge(*found)]
     if unconverged:

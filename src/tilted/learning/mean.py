@@ -21,7 +21,7 @@ import numpy as np
 from tilted.gaussian import Sites
 from tilted.inference.implicit import evidence_derivative
 from tilted.inference.result import Inference
-from tilted.learning.dense import SEARCH, Problem, Tuned, evidence_and_gradient, flat_ridge
+from tilted.learning.dense import SEARCH, Problem, Tuned, evidence_and_gradient, flat_ridge, with_prior
 from tilted.learning.search import Best, Evaluation, Search, climb
 from tilted.learning.warmstarts import Attempts
 from tilted.numerics.optimise import TRANSFORMS
@@ -29,6 +29,7 @@ from tilted.posteriors.collapsed import Collapsed, Gradient, Regression, conditi
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
+    from tilted.learning.priors import LogNormal
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.dense import DenseState
 
@@ -118,6 +119,7 @@ def maximise(
     search: Search | None = None,
     start: Sites | None = None,
     move_kernel: bool = True,
+    prior: LogNormal | None = None,
 ) -> Tuned:
     """Maximise the log evidence from the parameters of ``kernel`` and the mean of ``problem``.
 
@@ -136,6 +138,8 @@ def maximise(
         Of the first inference, and of those that earlier ones do not help; flat by default.
     move_kernel : bool
         Whether the kernel's parameters are searched too.
+    prior : LogNormal, optional
+        As of ``learning.dense.maximise``.
 
     Returns
     -------
@@ -167,8 +171,9 @@ def maximise(
         starts = [inference.sites, start] if search.warm else [start]
         by_mean = mean_derivative(here, at, inference, search.gradient)
         through_unit, by_c = level.pull_back(at, c, by_mean)
+        value, slope = with_prior(prior, at, inference.log_evidence, slope)
         by_kernel = (slope + through_unit) * transform.slope(x[:-1]) if move_kernel else np.zeros(0)
-        return Evaluation(inference.log_evidence, np.append(by_kernel, by_c), _Point(here, at, inference))
+        return Evaluation(value, np.append(by_kernel, by_c), _Point(here, at, inference))
 
     def again(best: Best[_Point]) -> np.ndarray:
         nonlocal starts
@@ -177,7 +182,7 @@ def maximise(
         return best.x
 
     x0 = np.append(transform.inverse(kernel.parameters()) if move_kernel else [], 0.0)
-    end = climb(evaluate, x0, search, again=again)
+    end = climb(evaluate, x0, search, again=again, deadline=problem.options.deadline)
     notes = [end.message]
     if attempts.restarted:
         notes.append(f"{attempts.restarted} evaluations started again from the first sites")

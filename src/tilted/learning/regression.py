@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted.inference.result import Status
+from tilted.learning.dense import with_prior
 from tilted.learning.search import Evaluation, Search, climb
 from tilted.numerics.optimise import TRANSFORMS
 from tilted.posteriors.collapsed import Collapsed, Gradient, Regression, check_noise
@@ -21,6 +22,7 @@ from tilted.posteriors.full import Full, FullRegression
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
+    from tilted.learning.priors import LogNormal
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ def maximise(
     Z: np.ndarray,
     noise: float,
     search: Search | None = None,
+    prior: LogNormal | None = None,
+    deadline: float = np.inf,
 ) -> Fitted:
     """Maximise the energy from given parameters.
 
@@ -62,6 +66,10 @@ def maximise(
     noise : float
         Noise variance to start from.
     search : Search, optional
+    prior : LogNormal, optional
+        On the kernel's parameters; its log density is maximised with the energy.
+    deadline : float
+        As of ``learning.search.climb``.
 
     Returns
     -------
@@ -83,13 +91,14 @@ def maximise(
             points = x[P + 1 :].reshape(Z.shape) if moving else Z
             at = kernel.with_parameters(parameters[:P]), points, float(parameters[P])
             state, gradient = problem.evaluate(*at)
-            slope = np.append(gradient.kernel, gradient.noise) * transform.slope(x[: P + 1])
+            value, by_kernel = with_prior(prior, at[0], state.log_evidence, gradient.kernel)
+            slope = np.append(by_kernel, gradient.noise) * transform.slope(x[: P + 1])
         if moving:
             slope = np.concatenate([slope, gradient.Z.ravel()])
-        return Evaluation(state.log_evidence, slope, (state, gradient))
+        return Evaluation(value, slope, (state, gradient))
 
     start = transform.inverse(np.append(kernel.parameters(), noise))
-    end = climb(evaluate, np.concatenate([start, Z.ravel()]) if moving else start, search)
+    end = climb(evaluate, np.concatenate([start, Z.ravel()]) if moving else start, search, deadline=deadline)
     state, gradient = end.result
     message = end.message
     if state.jitter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
@@ -85,6 +86,10 @@ class Search:
             raise ValueError(f"method must be one of {', '.join(METHODS)}")
 
 
+class OutOfTime(Exception):
+    """A search has come to its deadline; its best evaluation stands."""
+
+
 class Evaluation(NamedTuple, Generic[ResultT]):
     """What is found at a point of a search: the value to maximise, its gradient [n], anything else.
 
@@ -150,6 +155,8 @@ class _Path(Generic[ResultT]):
 
     evaluate: Callable[[np.ndarray], Evaluation[ResultT]]
     wall: Callable[[float], float]
+    deadline: float
+    evaluations: int = 0
     best: Best[ResultT] | None = None
     worst: float = 0.0
     failures: list[str] = field(default_factory=list)
@@ -161,7 +168,10 @@ class _Path(Generic[ResultT]):
         return self.best
 
     def objective(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """What the optimiser minimises."""
+        """What the optimiser minimises; OutOfTime after the deadline, unless there is nothing yet."""
+        if self.best is not None and time.monotonic() >= self.deadline:
+            raise OutOfTime
+        self.evaluations += 1
         try:
             at = self.evaluate(x)
             if not (np.isfinite(at.value) and np.all(np.isfinite(at.gradient))):
@@ -188,6 +198,7 @@ def climb(
     lowest: float | None = None,
     again: Callable[[Best[ResultT]], np.ndarray] = lambda best: best.x,
     same: float = SAME,
+    deadline: float = np.inf,
 ) -> Climb[ResultT]:
     """Maximise, keeping the best evaluation wherever the search ends.
 
@@ -206,17 +217,24 @@ def climb(
         The best evaluation -> where another round starts.
     same : float
         Relative difference of two values up to which the search counts as ended at its best.
+    deadline : float
+        Instant of ``time.monotonic()`` after which no evaluation but the first begins.
 
     Raises
     ------
     ArithmeticError, ValueError
         If the first evaluation fails.
     """
-    path = _Path(evaluate, wall if search.method == "lbfgs" else lambda worst: np.inf)
+    path = _Path(evaluate, wall if search.method == "lbfgs" else lambda worst: np.inf, deadline)
     evaluations, ended, ending = 0, False, ""
     for _ in range(search.rounds):
         before = path.best
-        outcome = _minimised(path.objective, x0 if before is None else again(before), search, lowest)
+        try:
+            outcome = _minimised(path.objective, x0 if before is None else again(before), search, lowest)
+        except OutOfTime:
+            evaluations = path.evaluations
+            ended, ending = False, f"stopped after {evaluations} evaluations: the time was up"
+            break
         evaluations += outcome.evaluations
         if path.top is before:
             break

@@ -20,6 +20,7 @@ from tilted.inference.options import Options
 from tilted.inference.pep import SMALLEST, power_rule
 from tilted.inference.result import Inference, Status
 from tilted.inference.vb import VB
+from tilted.learning.dense import with_prior
 from tilted.learning.mean import EVEN, Level, even
 from tilted.learning.search import Evaluation, Search, climb
 from tilted.learning.warmstarts import Attempts
@@ -31,6 +32,7 @@ from tilted.posteriors.sparse import Sparse
 if TYPE_CHECKING:
     from tilted.inference.rule import Rule
     from tilted.kernels.contract import Kernel
+    from tilted.learning.priors import LogNormal
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.sparse import SparseState
 
@@ -125,7 +127,12 @@ class Fitted:
 
 
 def maximise(
-    problem: Problem, kernel: Kernel, Z: np.ndarray, search: Search | None = None, move_mean: bool = False
+    problem: Problem,
+    kernel: Kernel,
+    Z: np.ndarray,
+    search: Search | None = None,
+    move_mean: bool = False,
+    prior: LogNormal | None = None,
 ) -> Fitted:
     """Maximise the energy from given parameters.
 
@@ -140,6 +147,8 @@ def maximise(
     search : Search, optional
     move_mean : bool
         Whether the prior mean is searched too (``means.Level``).
+    prior : LogNormal, optional
+        As of ``learning.dense.maximise``.
 
     Returns
     -------
@@ -169,6 +178,7 @@ def maximise(
         )
         last = inference.sites if search.warm and problem.likelihood.log_concave else None
         by_parameters, by_Z = posterior.evidence_gradient(inference.state, inference.by_extra)
+        value, by_parameters = with_prior(prior, at, inference.log_evidence, by_parameters)
         scale = transform.slope(x[:P])
         slope = by_parameters * scale
         if moving:
@@ -178,14 +188,14 @@ def maximise(
             through_unit, by_c = level.pull_back(at, float(x[-1]), by_mean)
             slope[:P] += through_unit * scale
             slope = np.append(slope, by_c)
-        return Evaluation(inference.log_evidence, slope, (posterior, inference, here.mean))
+        return Evaluation(value, slope, (posterior, inference, here.mean))
 
     starts = [transform.inverse(kernel.parameters())]
     if moving:
         starts.append(Z.ravel())
     if move_mean:
         starts.append(np.zeros(1))
-    end = climb(evaluate, np.concatenate(starts), search)
+    end = climb(evaluate, np.concatenate(starts), search, deadline=problem.options.deadline)
     posterior, inference, mean = end.result
     notes = [end.message, inference.status.message]
     if posterior.floored:

@@ -31,7 +31,7 @@ SMOOTH, CUSP = 2.0 ** -np.arange(1.0, 9.0), 2.0 ** np.arange(-30.0, 17.0)
 FAR = 20.0  # |m| in sd beyond which nothing of a cavity is near 0
 CHUNK = 256  # sites that are integrated at once
 LARGEST = 100_000  # count
-MANY = 1000  # counts from which quadrature, whose time does not depend on them, is faster than the recurrence
+MANY = 300  # counts from which quadrature, whose time does not depend on them, is faster than the recurrence
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -48,6 +49,22 @@ class Outcome:
     evaluations: int
     success: bool
     message: str
+
+
+WORDS = {  # what L-BFGS-B says
+    r" \(L-BFGS-B: ABNORMAL\)": "",
+    r"CONVERGENCE: NORM.OF.PROJECTED.GRADIENT.<=.PGTOL": "converged: the gradient is within its tolerance",
+    r"CONVERGENCE: (REL_|RELATIVE )REDUCTION.OF.F.<=.FACTR\*EPSMCH": "converged: the last step gained little",
+    r"STOP: TOTAL NO\. OF ITERATIONS REACHED LIMIT": "stopped at the limit of its iterations",
+    r"STOP: TOTAL NO\. OF F,G EVALUATIONS EXCEEDS LIMIT": "stopped at the limit of its evaluations",
+}
+
+
+def in_words(message: str) -> str:
+    """A message with L-BFGS-B's own texts put as sentences."""
+    for text, words in WORDS.items():
+        message = re.sub(text, words, message, flags=re.IGNORECASE)
+    return message
 
 
 def wall(worst: float) -> float:

@@ -25,6 +25,10 @@ class State(Protocol):
         """log of the integral of p(h) prod_i exp(-tau_i h_i^2/2 + nu_i h_i)."""
 
     @property
+    def anchored(self) -> float:
+        """The same with the sites' exponents about their `gaussian.anchors`."""
+
+    @property
     def negative_sites(self) -> int:
         """How many of the N precisions are negative."""
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg.blas import ssymv
 
-from tilted.gaussian import Marginals, Sites
+from tilted.gaussian import Marginals, Sites, anchors, log_sites
 from tilted.numerics import linalg
 
 COLUMNS = 128  # handled at once where a part of K is copied
@@ -33,6 +33,8 @@ class DenseState:
         a with mean = prior mean + K a.
     log_normaliser : float
         log of the integral of N(h; mean, K) prod_i exp(-tau_i h_i^2/2 + nu_i h_i).
+    anchored : float
+        The same with the exponents about `gaussian.anchors`, for the evidence.
     factor : array
         What the conditioning left behind: L^-1 of B, or L of the other form.
     root : array or None
@@ -45,6 +47,7 @@ class DenseState:
     marginals: Marginals
     weights: np.ndarray
     log_normaliser: float
+    anchored: float
     factor: np.ndarray = field(repr=False)
     root: np.ndarray | None = field(repr=False)
     negative_sites: int = 0
@@ -150,8 +153,16 @@ class Dense:
         log_normaliser = -0.5 * log_det + 0.5 * float(
             shift @ (mean - self.mean) + self.mean @ (2.0 * sites.nu - sites.tau * self.mean)
         )
-        marginals = Marginals(mean, variance, self.extra)
-        return DenseState(sites, marginals, weights, log_normaliser, factor, root, negative)
+        marginals, anchored, c = (
+            Marginals(mean, variance, self.extra),
+            log_normaliser,
+            anchors(mean, sites.tau),
+        )
+        if np.any(c):  # by the integrand at its maximum
+            anchored = -0.5 * (log_det + float(weights @ (mean - self.mean))) + float(
+                np.sum(log_sites(mean, sites, c))
+            )
+        return DenseState(sites, marginals, weights, log_normaliser, anchored, factor, root, negative)
 
     def _with_sites(self, tau: np.ndarray) -> tuple[np.ndarray, float, np.ndarray, None]:
         """Variances, log det, L^-1 (and None) for B = I + S^1/2 K S^1/2 = L L^T."""

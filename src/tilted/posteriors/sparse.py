@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.gaussian import Marginals, Sites
+from tilted.gaussian import Marginals, Sites, anchors, log_sites
 from tilted.numerics import linalg
 from tilted.posteriors.pseudo import PseudoPoints
 
@@ -32,6 +32,8 @@ class SparseState:
         Of h; the extra variance is that of f given h.
     log_normaliser : float
         log of the integral of p(h) prod_i exp(-tau_i h_i^2/2 + nu_i h_i).
+    anchored : float
+        The same with the exponents about `gaussian.anchors`, for the evidence.
     factor : array [M, M]
         LB^-1, with LB LB^T = I + Lambda^T T Lambda.
     projected : array [M]
@@ -42,6 +44,7 @@ class SparseState:
     sites: Sites
     marginals: Marginals
     log_normaliser: float
+    anchored: float
     factor: np.ndarray = field(repr=False)
     projected: np.ndarray = field(repr=False)
     negative_sites: int = 0
@@ -127,8 +130,11 @@ class Sparse:
             projected @ projected - log_det + self.mean @ (2.0 * sites.nu - sites.tau * self.mean)
         )
         marginals = Marginals(mean, np.einsum("mn,mn->n", W, W), self.extra)
-        negative = int(np.sum(sites.tau < 0))
-        return SparseState(sites, marginals, log_normaliser, factor, projected, negative)
+        negative, anchored, c = int(np.sum(sites.tau < 0)), log_normaliser, anchors(mean, sites.tau)
+        if np.any(c):  # by the integrand at its maximum
+            z = factor.T @ projected
+            anchored = -0.5 * float(log_det + z @ z) + float(np.sum(log_sites(mean, sites, c)))
+        return SparseState(sites, marginals, log_normaliser, anchored, factor, projected, negative)
 
     def correlations(self, state: SparseState) -> None:
         """None: products with their squares would cost as much as conditioning."""

@@ -57,7 +57,7 @@ class Minimum:
 
 @dataclass(frozen=True)
 class LpProjection:
-    """Minimiser of the L_p Wasserstein distance, for ``tilted.fit(..., method="qp", projection=...)``.
+    """Minimiser of the L_p Wasserstein distance, for ``tilted.fit(..., inference="qp", projection=...)``.
 
     It has no exact evidence gradient: fix the hyperparameters, or search with ``gradient="sites-fixed"``.
 

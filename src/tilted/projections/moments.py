@@ -142,7 +142,7 @@ def _scored_panels(
 class TableGrid:
     """Grid of the paper's lookup table [Zhang 2020, appendix J]: mu linear, sigma in log10.
 
-    A projection for ``tilted.fit(..., method="qp", projection=TableGrid())``, without exact gradient.
+    A projection for ``tilted.fit(..., inference="qp", projection=TableGrid())``, without exact gradient.
     """
 
     mu_limit: float = 10.0

@@ -40,7 +40,7 @@ def test_fits_answer_with_corrections(fitted, grade):
 def test_corrections_start_from_the_fixed_point_of_ep_whatever_the_method(fitted):
     X, y = fitted.problem.X, fitted.problem.y
     for method in ("qp", "vb"):
-        other = tilted.fit(X, y, method=method, kernel=KERNEL, optimise=False)
+        other = tilted.fit(X, y, inference=method, kernel=KERNEL, optimise=False)
         for one, two in zip(
             other.predict_latent(X[:3], "cheap"), fitted.predict_latent(X[:3], "cheap"), strict=True
         ):

@@ -196,7 +196,7 @@ def test_fit(toy, counts, p):
 
 def test_search_needs_fixed_sites(toy):
     with pytest.raises(ValueError, match="no exact evidence gradient"):
-        tilted.fit(*toy, method="qp", projection=LpProjection(3.0))
+        tilted.fit(*toy, inference="qp", projection=LpProjection(3.0))
     found = tilted.fit(
         *toy,
         method="qp",

@@ -208,7 +208,7 @@ def test_other_likelihoods_are_refused(table, counts):
     with pytest.raises(ValueError, match="the probit's, not that of 'poisson-square'"):
         table.project(PoissonSquare(), np.ones(1), np.zeros(1), np.ones(1))
     with pytest.raises(ValueError, match="poisson-square"):
-        tilted.fit(*counts, likelihood="poisson-square", method="qp", mean=1.0, projection=table)
+        tilted.fit(*counts, likelihood="poisson-square", inference="qp", mean=1.0, projection=table)
 
 
 @pytest.mark.parametrize("kernel", [SquaredExponential(1.0, 1.0), SquaredExponential(900.0, 4.0)])
@@ -229,7 +229,7 @@ def test_fit_with_the_table_is_the_fit_by_quadrature(table, toy, kernel):
 
 def test_search_with_the_table_is_the_search_by_quadrature(table, toy):
     """Evidence and its exact gradient: the same optimum."""
-    fits = [tilted.fit(*toy, method="qp", projection=p) for p in (None, table)]
+    fits = [tilted.fit(*toy, inference="qp", projection=p) for p in (None, table)]
     assert fits[1].log_evidence == pytest.approx(fits[0].log_evidence, abs=1e-9)
     np.testing.assert_allclose(fits[1].kernel.parameters(), fits[0].kernel.parameters(), rtol=1e-5)
 

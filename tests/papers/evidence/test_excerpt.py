@@ -47,6 +47,14 @@ def test_a_missing_table_is_an_error(tmp_path, heading):
     assert "Before." in (tmp_path / "README.md").read_text(encoding="utf-8")
 
 
+def test_in_a_cell_of_a_table_bars_are_escaped(tmp_path):
+    """Readers of Markdown divide a line into cells first, comments and all."""
+    cell = '| a | <!-- n: qp/fits.csv \\| outcome == "ok" \\| count -->old<!-- --> |'
+    (tmp_path / "records" / "qp").mkdir(parents=True)
+    (tmp_path / "records" / "qp" / "fits.csv").write_text(LINES, encoding="utf-8")
+    assert filled(tmp_path, cell) == cell.replace("old", "2")
+
+
 LINES = "dataset,outcome,ratio\ncoal,ok,1.5\ncoal,stopped,2.25\nwine,ok,\n"
 
 

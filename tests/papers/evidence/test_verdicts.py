@@ -2,8 +2,10 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import yaml
 
 from papers.evidence import claims
 from papers.evidence.verdicts import (
@@ -23,6 +25,8 @@ from papers.evidence.verdicts import (
     finding,
     verdict,
 )
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize(
@@ -129,6 +133,43 @@ def test_one_row_decides_a_universal_claim(claim):
     assert finding("Q", "p", [rows]).verdict == IN_PART
     claim(coverage={}, universal=True)
     assert [block.verdict for block in finding("Q", "p", [rows, rows]).blocks] == [FAILS, FAILS]
+
+
+def test_where_part_of_a_claim_is_universal_one_row_of_that_part_decides(claim):
+    claim(coverage={}, universal="always")
+    others = line("B", YES), line("C", YES)
+    apart, within = (Block("b", "t", (line(row, NO), *others), float) for row in ("A", "A always"))
+    verdicts = [finding("Q", "p", [block]).verdict for block in (apart, within)]
+    assert verdicts == [IN_PART, FAILS]
+    never = Block("b", "t", (line("A always", UNDECIDED), line("B", NO), line("C", YES)), float)
+    assert finding("Q", "p", [never]).verdict == UNDECIDED
+
+
+def test_the_universal_part_of_a_claim_has_rows():
+    import pandas as pd
+
+    rows = pd.read_csv(ROOT / "tables" / "audit_rows.csv").groupby("id")["row"].unique()
+    parts = {name: of.universal for name, of in claims.load().items() if isinstance(of.universal, str)}
+    assert parts and all(any(part in row for row in rows[name]) for name, part in parts.items())
+
+
+def test_no_key_of_a_yaml_file_is_there_twice():
+    """Of two, a reader of YAML keeps the last and says nothing: a change of a rule was lost so."""
+
+    def keys(node):
+        if isinstance(node, yaml.MappingNode):
+            found = [key.value for key, _ in node.value]
+            assert len(found) == len(set(found)), node.start_mark
+        for child in node.value if not isinstance(node, yaml.ScalarNode) else ():
+            for part in child if isinstance(child, tuple) else (child,):
+                keys(part)
+
+    files = [*ROOT.glob("src/**/*.yaml"), *ROOT.glob("config/*.yaml"), *ROOT.glob("data/*.yaml")]
+    assert claims.FILE in files
+    for file in files:
+        keys(yaml.compose(file.read_text(encoding="utf-8")))
+    with pytest.raises(AssertionError):
+        keys(yaml.compose("a: {b: 1, c: 2, b: 3}"))
 
 
 def test_what_no_data_could_decide_comes_first(claim):

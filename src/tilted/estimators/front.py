@@ -1,0 +1,158 @@
+"""The front door: ``tilted.fit``, one latent function with the words and the starts of the estimators."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted import api, likelihoods
+from tilted.estimators.dense import DenseSettings, fit_dense
+from tilted.estimators.models import LEARNED, choice
+from tilted.estimators.reach import shortcomings
+from tilted.inference import rule_of
+from tilted.inference.pep import power_rule
+from tilted.learning.starts import noted, start_kernel, start_variance
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from tilted.gaussian import Sites
+    from tilted.inference.options import Options
+    from tilted.inference.rule import Projector, Rule
+    from tilted.kernels.contract import Kernel
+    from tilted.learning.priors import LogNormal
+    from tilted.learning.search import Search
+    from tilted.likelihoods.contract import Likelihood
+
+
+def fit(
+    X: ArrayLike,
+    y: ArrayLike,
+    likelihood: str | Likelihood = "probit",
+    inference: str | Rule = "ep",
+    kernel: Kernel | None = None,
+    mean: float | str = 0.0,
+    optimise: str | bool | None = True,
+    search: Search | None = None,
+    options: Options | None = None,
+    start: Sites | None = None,
+    projection: Projector | None = None,
+    *,
+    ard: bool = False,
+    n_restarts: int = 0,
+    power: float = 0.5,
+    priors: LogNormal | str | None = None,
+    max_time: float = 600.0,
+    random_state: int | np.random.Generator = 0,
+    learn_likelihood: bool = False,
+    method: str | Rule | None = None,
+) -> api.Fit:
+    """Fit a Gaussian-process model.
+
+    Parameters
+    ----------
+    X : array [N, D]
+        Inputs; zero-variance columns and duplicate rows are allowed.
+    y : array [N]
+        Labels -1 and +1 (probit, logit), counts (poisson-square) or reals (gaussian, of noise variance 1; for
+        another pass ``likelihoods.gaussian.GaussianNoise(variance)``: the search does not move it).
+    likelihood : str or Likelihood
+        A name from ``tilted.likelihoods.names()`` or a likelihood object.
+    inference : str or Rule
+        "ep", "qp", "vb" or "power-ep" (of ``power``), or a rule such as
+        ``tilted.inference.pep.power_rule(0.5)``.
+    kernel : Kernel, optional
+        Any of ``tilted.kernels``: start of the search, or the hyperparameters to use. By default a squared
+        exponential of variance 1 and a lengthscale from the median distance between inputs, about which the
+        search looks for promising starts. A tuple of lengthscales makes it ARD.
+    mean : float or "constant"
+        Constant prior mean, or learned from 0 with the kernel. For "poisson-square" 0 is a trap: f and -f
+        have the same likelihood, so that from flat sites every mean stays 0 and the data teach nothing but
+        the scale of f. Give another mean, or sites that tell the signs apart (``start``). A search from 0 is
+        refused; an inference (``optimise=False``) says in ``status.message`` where this happened.
+    optimise : {True, "evidence", False, None}
+        Maximise the log evidence over the kernel's parameters (and the prior on them), or keep them.
+    search : tilted.learning.search.Search, optional
+        How to search; by default over logarithms of the parameters.
+    options : tilted.inference.options.Options, optional
+        How to iterate the sites.
+    start : Sites, optional
+        Warm start.
+    projection : Projector, optional
+        How "qp" projects; by quadrature if not given. ``tilted.projections.table.build()`` (probit) gives
+        the same to 1e-10 and is faster; ``tilted.projections.moments.TableGrid()`` is the QP paper's own
+        table; ``tilted.projections.lp.LpProjection(p)`` minimises the L_p distance instead (fixed
+        hyperparameters, or ``search=Search(gradient="sites-fixed")``).
+    ard, n_restarts, power, priors, max_time, random_state : see ``tilted.GPClassifier``
+    learn_likelihood : bool
+        Whether the search moves the parameters of the likelihood too (noise, scale, dispersion), to
+        ``problem.likelihood``.
+    method
+        Former name of ``inference``.
+
+    Returns
+    -------
+    Fit
+        Also when not converged: ``status`` says so, and why. A UserWarning says where nothing was learnt.
+
+    Raises
+    ------
+    ValueError
+        For NaN or infinite values, one class only, labels outside the likelihood's domain, fewer than
+        two points, shapes that do not match, unknown names, arguments of another kind than these, and a
+        search from mean 0 where f and -f have the same likelihood.
+    ArithmeticError
+        If the posterior is improper at the start.
+
+    Examples
+    --------
+    >>> import numpy as np, tilted
+    >>> X = np.linspace(-2, 2, 8)[:, None]
+    >>> y = np.array([-1, -1, -1, 1, -1, 1, 1, 1])
+    >>> result = tilted.fit(X, y, inference="ep")
+    >>> result.status.converged
+    True
+    """
+    if method is not None:
+        warnings.warn("method is called inference, as in the estimators", DeprecationWarning, stacklevel=2)
+        inference = method
+    api.require("optimise", optimise, optimise in (True, False, None, "evidence"))
+    rule = power_rule(power) if inference == "power-ep" else rule_of(inference, projection)
+    learned = isinstance(mean, str)
+    if learned:
+        choice("mean", mean, (LEARNED,))
+    at = 0.0 if isinstance(mean, str) else mean
+    problem = api.make_problem(X, y, likelihood, rule, at, options)  # checks what is given
+    if start is not None:
+        api.require_sites(start, len(problem.y))
+    settings = DenseSettings(
+        likelihood=likelihoods.get(likelihood),
+        inference=rule,
+        mean=float(at),
+        learn_mean=learned,
+        optimise="evidence" if optimise else None,
+        n_restarts=n_restarts,
+        power=power,
+        search=search,
+        options=options,
+        guessed=kernel is None,
+        priors=priors,
+        max_time=max_time,
+        cv=2,
+        penalty=0.0,
+        projection=None,
+        start=start,
+        learn_likelihood=learn_likelihood,
+    )
+    variance = start_variance(settings.likelihood, problem.y, float(at))
+    first = start_kernel(kernel, problem.X, ard, variance)
+    rng = np.random.default_rng(random_state)
+    model = fit_dense(problem.X, problem.y, first, settings, rng, stratified=False)
+    notes = shortcomings(model, problem.X) if optimise else []
+    lost = [] if np.isfinite(model.fit.log_evidence) else [f"no finite evidence: {model.status.message}"]
+    for note in notes + lost:
+        warnings.warn(note, UserWarning, stacklevel=2)
+    return replace(model.fit, status=noted(model.status, "; ".join(notes)))

@@ -1,0 +1,244 @@
+"""Where searches of hyperparameters start, and the best of several.
+
+Without a kernel the units of inputs are guessed from the median distance between two rows, which single wild
+values do not move. Evidences have several maxima: of a coarse grid about the guess, evaluated on a part of
+the data, every point that is higher than its neighbours starts a search, the `SEARCHES` highest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import numpy as np
+from scipy.spatial.distance import pdist
+
+from tilted.gaussian import Sites
+from tilted.inference.ep import EP
+from tilted.inference.options import Options
+from tilted.inference.result import Status
+from tilted.kernels.converted import as_kernel
+from tilted.kernels.squared_exponential import SquaredExponential
+from tilted.kernels.stationary import Stationary
+from tilted.learning.dense import Problem, infer_at, of_labels
+from tilted.learning.mean import even
+from tilted.likelihoods.exponential_link import Counts
+from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.likelihoods.laplace import LaplaceNoise
+from tilted.likelihoods.student_t import StudentT
+from tilted.numerics.optimise import in_words
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
+    from tilted.learning.priors import LogNormal
+    from tilted.likelihoods.contract import Likelihood
+
+LARGEST = 1e50  # size of inputs and targets
+SCALES = 1e-100, 1e100  # of parameters of a kernel
+ROWS = 500  # of which distances are taken
+PART = 100  # rows on which grids are evaluated
+GRID_LENGTHSCALES = (0.25, 1.0, 4.0, 16.0)  # in units of the guess
+GRID_VARIANCES = (1.0, 100.0, 1e4)  # of labels, whose f has no unit of its own
+NARROW_VARIANCES = (0.1, 1.0, 10.0)  # where the guess is from the targets
+SEARCHES = 2
+RESTART_DECADES = 1.0  # restarts multiply every parameter by up to this power of ten, or divide
+NO_LENGTHSCALE = "needs a kernel with a lengthscale of its own (kernels.stationary)"  # as a sum has not
+
+
+class Ranked(Protocol):
+    """What one search of several brings."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """With the hyperparameters found."""
+
+    @property
+    def standing(self) -> float:
+        """The log evidence it is chosen by, -inf where that is unsound."""
+
+
+Found = TypeVar("Found", bound=Ranked)
+StartT = TypeVar("StartT")
+
+
+def require_moderate(name: str, values: np.ndarray) -> None:
+    """ValueError if a number is so large that its powers may overflow."""
+    if np.size(values) and np.max(np.abs(values)) > LARGEST:
+        raise ValueError(
+            f"{name} has values up to {np.max(np.abs(values)):.1e}, beyond {LARGEST:g}: scale it"
+        )
+
+
+def typical_distance(X: np.ndarray) -> float:
+    """The median distance between two different rows of ``X`` [N, D]; 1 if all are alike.
+
+    Of at most `ROWS` rows, evenly spaced.
+    """
+    distances = pdist(X[:: -(-len(X) // ROWS)])
+    distances = distances[distances > SCALES[0]]
+    return float(np.median(distances)) if len(distances) else 1.0
+
+
+def start_kernel(kernel: Kernel | None, X: np.ndarray, ard: bool, variance: float = 1.0) -> Kernel:
+    """The kernel a search starts from.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        One that is given, also of scikit-learn's, starts from its own hyperparameters, nothing being guessed
+        from the data. None: a
+        squared exponential whose lengthscale is the median distance between two rows of ``X`` [N, D] over
+        sqrt(2), or sqrt(D / 2) times that of each column (ARD); 1 where a column is constant.
+    X : array [N, D]
+    ard : bool
+        Whether an isotropic kernel gets a lengthscale for every dimension.
+    variance : float
+        That of the default kernel.
+
+    Raises
+    ------
+    ValueError
+        For what is no kernel, for ``ard`` with a kernel that has no lengthscale of its own, and for inputs
+        and parameters whose powers may overflow.
+    """
+    require_moderate("X", X)
+    D = X.shape[1]
+    if kernel is None:
+        if ard:
+            each = [np.sqrt(0.5 * D) * typical_distance(X[:, [d]]) for d in range(D)]
+            return SquaredExponential(variance, tuple(each))
+        return SquaredExponential(variance, np.sqrt(0.5) * typical_distance(X))
+    kernel = as_kernel(kernel, D)
+    at = kernel.parameters()
+    if not np.all((at >= SCALES[0]) & (at <= SCALES[1])):
+        raise ValueError(
+            f"the kernel's parameters must lie between {SCALES[0]:g} and {SCALES[1]:g}, got {kernel!r}"
+        )
+    if not ard:
+        return kernel
+    if not isinstance(kernel, Stationary):
+        raise ValueError(f"ard {NO_LENGTHSCALE}, got {kernel!r}")
+    return kernel if kernel.ard else replace(kernel, lengthscale=(kernel.lengthscale,) * D)
+
+
+def start_variance(likelihood: Likelihood, y: np.ndarray, mean: float) -> float:
+    """The variance of f to start from: 1 for labels, else what the targets [N] tell."""
+    if isinstance(likelihood, Counts):
+        return max(0.25, float(np.var(np.log(y + 0.5))))
+    if not isinstance(likelihood, GaussianNoise | LaplaceNoise | StudentT):
+        # of a rate of f^2 the root has the noise 1/4
+        return max(0.25, float(np.var(np.sqrt(y)))) if even(likelihood, y) else 1.0
+    require_moderate("y", y)
+    square = float(np.mean((y - mean) ** 2))
+    return square if square > SCALES[0] else 1.0
+
+
+def first_sites(likelihood: Likelihood, y: np.ndarray, mean: float) -> Sites | None:
+    """Sites [N] near the fixed point, where flat ones are far from it; else None.
+
+    Of counts with rate f^2: log p(y | f) to second order at its maximum on the side of ``mean``.
+    """
+    if mean == 0.0 or not even(likelihood, y):
+        return None
+    tau = np.where(y > 0, 4.0, 2.0)
+    return Sites(tau, np.sign(mean) * tau * np.sqrt(y))
+
+
+def promising(
+    X: np.ndarray, y: np.ndarray, likelihood: Likelihood, mean: float, kernel: Kernel
+) -> list[Kernel]:
+    """Kernels of a grid about ``kernel`` at which EP's evidence is higher than beside them.
+
+    The highest first. Evaluated roughly on at most `PART` rows, evenly spaced among sorted targets;
+    ``kernel`` itself where no point has an evidence.
+    """
+    rows = np.argsort(y, kind="stable")[:: -(-len(y) // PART)]
+    options = Options(tolerance=0.1, max_sweeps=8, newton=False)
+    problem = Problem(X[rows], y[rows], likelihood, EP, mean, options)
+    at, start = kernel.parameters(), first_sites(likelihood, y[rows], mean)
+    problem = replace(problem, distances=kernel.distances(problem.X))
+    variances = GRID_VARIANCES if of_labels(likelihood) else NARROW_VARIANCES
+    heights = np.full((len(variances), len(GRID_LENGTHSCALES)), -np.inf)
+    kernels: dict[tuple[int, int], Kernel] = {}
+    for j, s in enumerate(GRID_LENGTHSCALES):
+        sites = start
+        for i, v in enumerate(variances):
+            kernels[i, j] = kernel.with_parameters(np.append(v, np.full(len(at) - 1, s)) * at)
+            try:
+                found = infer_at(problem, kernels[i, j], sites)
+            except ArithmeticError:
+                continue
+            if np.isfinite(found.log_evidence):
+                heights[i, j], sites = found.log_evidence, found.sites
+    return [kernels[place] for place in _peaks(heights)[:SEARCHES]] or [kernel]
+
+
+def _peaks(heights: np.ndarray) -> list[tuple[int, int]]:
+    """Indices of finite entries of a matrix that no neighbour exceeds, the highest first."""
+    padded = np.pad(heights, 1, constant_values=-np.inf)
+    around = np.max(
+        [np.roll(padded, shift, axis=(0, 1)) for shift in ((0, 1), (0, -1), (1, 0), (-1, 0))], axis=0
+    )[1:-1, 1:-1]
+    places = np.argwhere((heights >= around) & np.isfinite(heights))
+    return sorted(((int(i), int(j)) for i, j in places), key=lambda place: -heights[place])
+
+
+def best_of(
+    search: Callable[[StartT], Found],
+    starts: Sequence[StartT],
+    prior: LogNormal | None = None,
+    deadline: float = np.inf,
+) -> tuple[Found, str]:
+    """The best of the searches from ``starts``.
+
+    Returns
+    -------
+    model
+        That of the highest standing, the prior's log density added.
+    note : str
+        Of how many, how many failed, and how many were left out after the ``deadline``; "" of one.
+
+    Raises
+    ------
+    ArithmeticError, ValueError
+        If all fail: that of the first.
+    """
+    models: list[Found] = []
+    failures: list[ArithmeticError | ValueError] = []
+    for start in starts:
+        if models and time.monotonic() >= deadline:
+            break
+        try:
+            models.append(search(start))
+        except (ArithmeticError, ValueError) as error:
+            failures.append(error)
+    if not models:
+        raise failures[0]
+
+    def height(model: Found) -> float:
+        return model.standing + (0.0 if prior is None else prior.log(model.kernel.parameters())[0])
+
+    best, late = max(models, key=height), len(starts) - len(models) - len(failures)
+    if len(starts) == 1:
+        return best, ""
+    notes = [f"best of {len(models)} starts"]
+    if failures:
+        notes.append(f"{len(failures)} failed ({failures[0]})")
+    if late:
+        notes.append(f"{late} not tried, the time was up")
+    return best, ", ".join(notes)
+
+
+def around(kernel: Kernel, number: int, rng: np.random.Generator) -> list[Kernel]:
+    """So many kernels whose parameters are each up to ten times smaller or larger."""
+    at = kernel.parameters()
+    spread = (10.0 ** rng.uniform(-RESTART_DECADES, RESTART_DECADES, len(at)) for _ in range(number))
+    return [kernel.with_parameters(at * factors) for factors in spread]
+
+
+def noted(status: Status, note: str) -> Status:
+    """The status with a note at the end of its message, and that in words (`in_words`)."""
+    message = "; ".join(part for part in (status.message, note) if part)
+    return replace(status, message=in_words(message))

@@ -1,0 +1,259 @@
+"""Data as newcomers bring them: defaults find what is there, in time, or say that they did not."""
+
+import time
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_wine, make_moons
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+
+import tilted
+from tilted import GPClassifier, GPPoissonRegressor, SparseGPClassifier, SparseGPRegressor, api, likelihoods
+from tilted.inference.pep import power_rule
+from tilted.kernels import Matern, SquaredExponential
+from tilted.learning import sparse as through_points
+from tilted.learning.dense import evidence_and_gradient, infer_at
+from tilted.learning.priors import LogNormal
+from tilted.learning.search import Search
+from tilted.learning.starts import SEARCHES, promising, typical_distance
+from tilted.posteriors.collapsed import Regression, condition
+
+
+@pytest.fixture(scope="module")
+def moons():
+    """Two moons with one wild value, and others without: X [100, 2], y, Xs, ys."""
+    X, y = make_moons(100, noise=0.2, random_state=0)
+    X[0, 0] = 99999.0
+    return X, y, *make_moons(300, noise=0.2, random_state=1)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [GPClassifier(), GPClassifier(optimise="cv"), GPClassifier(ard=True), SparseGPClassifier(n_pseudo=20)],
+    ids=str,
+)
+def test_one_wild_value_does_not_matter(model, moons):
+    X, y, Xs, ys = moons
+    assert model.fit(X, y).score(Xs, ys) > 0.93
+
+
+def test_one_wild_value_does_not_matter_to_a_regression(moons):
+    X, _, Xs, _ = moons
+    targets = [np.sin(3.0 * inputs[:, 0]) + inputs[:, 1] for inputs in (X, Xs)]
+    assert SparseGPRegressor(n_pseudo=20).fit(X, targets[0]).score(Xs, targets[1]) > 0.97
+
+
+def test_columns_of_different_units():
+    """The search from the guess alone ended at a mean evidence of -33.1, 71 % right."""
+    X, y = load_wine(return_X_y=True)
+    X, Xs, y, ys = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
+    model = GPClassifier().fit(X, y)
+    assert model.log_evidence_ > -26.0 and model.score(Xs, ys) > 0.9
+
+
+def test_a_useless_model_is_said(toy):
+    X, y = np.repeat(toy[0][:15], 2, axis=0), np.tile([1.0, -1.0], 15)  # both labels at every input
+    with pytest.warns(UserWarning, match="nothing was learnt"):
+        model = GPClassifier().fit(X, y)
+    assert "nothing was learnt" in model.status_.message
+    with pytest.warns(UserWarning, match="nothing was learnt"):
+        tilted.fit(X, y)
+    with pytest.warns(UserWarning, match="ended at the lower bound"):
+        GPClassifier(kernel=SquaredExponential(1e-15, 1.0)).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GPClassifier().fit(*toy)
+
+
+def test_starts_are_where_the_evidence_has_its_peaks(moons):
+    X, y, _, _ = moons
+    guess = SquaredExponential(1.0, typical_distance(X))
+    assert 0.5 < guess.lengthscale < 3.0
+    kernels = promising(X, 2.0 * y - 1.0, likelihoods.get("probit"), 0.0, guess)
+    assert 1 <= len(kernels) <= SEARCHES and kernels[0] != guess
+    assert typical_distance(np.ones((5, 2))) == 1.0
+
+
+def test_priors_end_flat_ridges():
+    X = np.linspace(-2, 2, 16)[:, None]
+    y = np.sign(X[:, 0])
+    flat, weak = tilted.fit(X, y), tilted.fit(X, y, priors="weak")
+    assert "flat ridge" in flat.status.message and "flat ridge" not in weak.status.message
+    assert weak.kernel.variance < 1e3 < 1e6 < flat.kernel.variance
+    assert weak.log_evidence > flat.log_evidence - 2.0
+    tight = LogNormal(tuple(weak.kernel.parameters()), (1e-3, 1e-3))
+    kept = GPClassifier(priors=tight).fit(X, y)
+    np.testing.assert_allclose(kept.kernel_.parameters(), weak.kernel.parameters(), rtol=1e-2)
+    with pytest.raises(ValueError, match="unknown priors 'strong'"):
+        GPClassifier(priors="strong").fit(X, y)
+    with pytest.raises(ValueError, match="a prior on 2 of 3 parameters"):
+        GPClassifier(kernel=SquaredExponential(1.0, (1.0, 1.0)), priors=tight).fit(np.hstack([X, X]), y)
+
+
+def test_the_gradient_of_a_prior():
+    prior, at = LogNormal((2.0, 0.3), (1.0, 2.0)), np.array([5.0, 0.1])
+    numeric = [(prior.log(at + step)[0] - prior.log(at - step)[0]) / 2e-6 for step in 1e-6 * np.eye(2)]
+    np.testing.assert_allclose(prior.log(at)[1], numeric, rtol=1e-7)
+    assert prior.log(np.array([2.0, 0.3]))[0] == 0.0
+
+
+FAR = [300.0, 1e5, 1e6]
+RULES = {"ep": "ep", "qp": "qp", "vb": "vb", "power-ep": power_rule(0.5)}
+
+
+def exact_evidence(K, y):
+    """log N(y; 0, K + I)."""
+    L = np.linalg.cholesky(K + np.eye(len(y)))
+    white = np.linalg.solve(L, y)
+    return -0.5 * white @ white - np.sum(np.log(np.diagonal(L))) - 0.5 * len(y) * np.log(2.0 * np.pi)
+
+
+@pytest.mark.parametrize("offset", FAR)
+@pytest.mark.parametrize("rule", RULES)
+def test_evidences_of_targets_far_from_zero(offset, rule):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = offset + X[:, 0]
+    kernel = SquaredExponential(3.0, 2.0)
+    problem = api.make_problem(X, y, "gaussian", RULES[rule])
+    found = infer_at(problem, kernel).log_evidence
+    assert found == pytest.approx(exact_evidence(kernel.matrix(X), y), rel=1e-13)
+    near = api.make_problem(X, y, "gaussian", RULES[rule], mean=offset)  # of which no digit may be lost
+    exact = exact_evidence(kernel.matrix(X), y - offset)
+    assert infer_at(near, kernel).log_evidence == pytest.approx(exact, abs=1e-12 * offset)
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+def test_sparse_evidences_of_targets_far_from_zero(power):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    kernel, noise = SquaredExponential(3.0, 2.0), likelihoods.get("gaussian")
+    problem = through_points.Problem(X, 1e5 + X[:, 0], noise, power, mean=1e5)
+    exact = condition(Regression(X, problem.y - 1e5, power), kernel, X[:10], 1.0).log_evidence
+    assert problem.infer(kernel, X[:10])[1].log_evidence == pytest.approx(exact, abs=1e-7)
+
+
+def test_a_search_with_targets_far_from_zero_arrives():
+    """It ended at -236.8, converged, as its gradient is small in units of a variance of 3e7."""
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    assert tilted.fit(X, 1e5 + X[:, 0], "gaussian").log_evidence > -46.0
+
+
+SCALES = {  # likelihood, targets from N(0, 1) numbers and a variance, prior mean
+    "gaussian": [(lambda f: f, 1e-8, 0.0), (lambda f: 1e4 * f, 1e8, 0.0), (lambda f: 1e6 + f, 1.0, 1e6)],
+    "probit": [(np.sign, 1e-8, 0.0), (np.sign, 1e8, 0.0)],
+    "logit": [(np.sign, 1e-8, 0.0), (np.sign, 1e6, 0.0)],
+    "poisson-square": [
+        (lambda f: np.floor((1.0 + np.abs(f)) ** 2), 1e-6, 1.0),
+        (lambda f: np.floor((100.0 + f) ** 2), 1.0, 100.0),
+    ],
+}
+CASES = [(name, *case) for name, cases in SCALES.items() for case in cases]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("kernel", [SquaredExponential, Matern])
+@pytest.mark.parametrize("name, target, variance, mean", CASES)
+def test_gradients_at_awkward_scales_are_finite_differences(name, target, variance, mean, kernel, rule):
+    rng = np.random.default_rng(3)
+    X, f = rng.normal(size=(8, 2)), rng.normal(size=8)
+    problem = api.make_problem(X, target(f), name, RULES[rule], mean)
+    at = kernel(variance, 1.7)
+    _, gradient = evidence_and_gradient(problem, at)
+
+    def evidence(log_change):
+        return infer_at(problem, at.with_parameters(at.parameters() * np.exp(log_change))).log_evidence
+
+    steps = 1e-4 * np.eye(2)
+    numeric = [(evidence(step) - evidence(-step)) / 2e-4 for step in steps]
+    rounding = 1e-11 * (1.0 + abs(evidence(np.zeros(2)))) / 2e-4  # of the differences
+    np.testing.assert_allclose(gradient * at.parameters(), numeric, rtol=1e-5, atol=1e-7 + rounding)
+
+
+def test_large_counts_end_in_time(counts):
+    X, y = counts
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        GPPoissonRegressor().fit(X, 1000.0 * y)
+    assert time.process_time() - began < 5.0
+
+
+@pytest.mark.parametrize(
+    "model",
+    [GPClassifier("qp"), GPPoissonRegressor("qp"), SparseGPRegressor()],
+    ids=str,
+)
+def test_a_fit_ends_when_its_time_is_up(model, toy):
+    X, y = toy
+    targets = y if hasattr(model, "predict_proba") else y + 1.0
+    with pytest.warns(ConvergenceWarning, match="the time was up"):
+        model.set_params(max_time=1e-9).fit(X, targets)
+    status = model.status_
+    assert not status.converged and status.evaluations == 1
+    assert np.all(np.isfinite(model.predict(X)))
+    for wrong in (0.0, -1.0, "long", True):
+        with pytest.raises(ValueError, match="max_time must be a positive number of seconds"):
+            model.set_params(max_time=wrong).fit(X, targets)
+
+
+def test_a_first_evaluation_that_does_not_end_in_time_is_an_error(toy):
+    for model in (SparseGPClassifier(max_time=1e-9), GPClassifier(mean="constant", max_time=1e-9)):
+        with pytest.raises(ArithmeticError, match="did not converge .*when the time was up"):
+            model.fit(*toy)
+
+
+@pytest.mark.parametrize("kernel", [SquaredExponential(2.0, 1.5), Matern(2.0, (1.5, 0.7))], ids=str)
+@pytest.mark.parametrize("offset", [1e6, 1e12, 1e15])
+def test_predictions_do_not_depend_on_an_offset_of_the_inputs(offset, kernel, toy):
+    X, y = (np.round(8.0 * toy[0]), toy[1])  # whole numbers, exact at every offset
+    new = X[:7] + 3.0
+    here, far = (tilted.fit(at, y, kernel=kernel, optimise=False) for at in (X, X + offset))
+    np.testing.assert_allclose(far.predict_latent(new + offset), here.predict_latent(new), rtol=1e-9)
+
+
+@pytest.mark.parametrize("of", [tilted.fit, lambda X, y, **how: GPClassifier(**how).fit(X, y)])
+def test_what_cannot_be_is_said_clearly(of, toy):
+    X, y = toy
+    with pytest.raises(ValueError, match="kernel must be a kernel, such as"):
+        of(X, y, kernel=SquaredExponential)
+    for kernel in (SquaredExponential(1e300, 1.0), SquaredExponential(1.0, 1e300), Matern(1e-300, 1e-300)):
+        with pytest.raises(ValueError, match="parameters must lie between 1e-100 and 1e.100"):
+            of(X, y, kernel=kernel)
+    with pytest.raises(ValueError, match="X has values up to .*e.200, beyond 1e.50: scale it"):
+        of(1e200 * X, y)
+    with pytest.raises((ValueError, TypeError), match="toarray"):
+        of(sparse.csr_matrix(X), y)
+
+
+def test_labels_of_two_kinds(toy):
+    X, _ = toy
+    for labels in ([1, "a"] * 15, np.array([1, "a"] * 15, dtype=object)):
+        with pytest.raises(ValueError, match="labels mix strings and other kinds"):
+            GPClassifier().fit(X, labels)
+
+
+def test_the_optimiser_speaks_in_sentences(toy):
+    with pytest.warns(ConvergenceWarning, match="stopped at the limit of its"):
+        model = GPClassifier(search=Search("log", max_iterations=1)).fit(*toy)
+    sentences = [
+        model.status_.message,
+        tilted.fit(*toy).status.message,
+        GPClassifier().fit(*toy).status_.message,
+    ]
+    assert not any(
+        shout in text for text in sentences for shout in ("CONVERGENCE", "STOP", "PGTOL", "ABNORMAL")
+    )
+
+
+def test_fit_and_the_estimators_have_the_same_words_and_starts(toy):
+    X, y = toy
+    for how in ({"inference": "power-ep", "power": 0.7}, {"ard": True, "mean": "constant"}):
+        fit, model = tilted.fit(X, y, **how), GPClassifier(**how).fit(X, y)
+        assert fit.kernel == model.kernel_ and fit.status == model.status_
+        assert fit.log_evidence == model.log_evidence_
+    with pytest.warns(DeprecationWarning, match="method is called inference"):
+        assert tilted.fit(X, y, method="vb", optimise=False).log_evidence == (
+            tilted.fit(X, y, inference="vb", optimise=None).log_evidence
+        )
