@@ -6,6 +6,7 @@ CORES ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || getconf _NPROCESSOR
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
+AUDIT := $(VENV)-audit
 # pip would compile every module of every package, near half of the set-up's processor time; what is imported
 # is compiled on first use instead, unless an inherited PYTHONDONTWRITEBYTECODE forbids it.
 PIP := $(BIN)/python -m pip install --quiet --progress-bar off --no-compile
@@ -35,7 +36,7 @@ endif
 endif
 
 .DEFAULT_GOAL := preview
-.PHONY: setup preview paper unlock records tables site report verify check plan cluster test-cluster test test-full bench lint format lock clean help
+.PHONY: setup preview paper unlock records tables site report verify check plan cluster test-cluster test test-full bench sbom audit-dependencies lint format lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -105,8 +106,22 @@ test-full: cluster ## all tests, the long ones included
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile --no-loadscope-reorder -m ""
 
 bench: setup ## ours against GPy and scikit-learn (minutes, on a quiet machine); writes benchmarks/
-	$(PIP) --only-binary :all: 'GPy>=1.15' || echo "GPy could not be installed: its rows will be missing"
+	$(PIP) --require-hashes --no-deps --only-binary :all: -r requirements-bench.lock || \
+	  echo "GPy could not be installed: its rows will be missing"
 	$(BIN)/python benchmarks/bench.py
+
+# What looks at the dependencies is not among them.
+$(AUDIT)/.stamp: requirements-audit.lock
+	$(PYTHON) -m venv $(AUDIT)
+	$(AUDIT)/bin/python -m pip install --quiet --progress-bar off --require-hashes -r requirements-audit.lock
+	@touch "$@"
+
+sbom: setup $(AUDIT)/.stamp ## what is installed, with versions and licences: sbom.json (CycloneDX)
+	$(AUDIT)/bin/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --output-reproducible \
+	  --output-format JSON --output-file sbom.json
+
+audit-dependencies: $(AUDIT)/.stamp ## known vulnerabilities of what the locks name (asks a public service)
+	@for lock in requirements*.lock; do $(AUDIT)/bin/pip-audit --disable-pip --require-hashes -r $$lock || exit 1; done
 
 lint: setup ## ruff, snakefmt, mypy, snakemake --lint
 	$(BIN)/ruff check .

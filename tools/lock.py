@@ -4,7 +4,9 @@
     python tools/lock.py --check    only compare environment.yml with the lock
 
 A lock holds ``name==version ; markers`` and hashes, nothing else. requirements-cluster.lock holds what a
-cluster needs beside requirements.lock: every start of snakemake takes longer where its plugins are installed.
+cluster needs beside requirements.lock: every start of snakemake takes longer where its plugins are installed;
+requirements-bench.lock what `make bench` compares with. requirements-audit.lock is whole: what looks at the
+other locks is installed apart from them.
 """
 
 from __future__ import annotations
@@ -21,11 +23,14 @@ PROJECTS = ("pyproject.toml", "src/papers/pyproject.toml")
 OURS = "tilted"  # on which the second depends
 LOCK, ENVIRONMENT = ROOT / "requirements.lock", ROOT / "environment.yml"
 OF_RULES = ROOT / "workflow" / "envs" / "tilted.yaml"
-CLUSTER, CLUSTER_LOCK = "cluster", ROOT / "requirements-cluster.lock"
+CLUSTER, BENCH, AUDIT = "cluster", "bench", "audit"
+CLUSTER_LOCK, BENCH_LOCK, AUDIT_LOCK = (
+    ROOT / f"requirements-{extra}.lock" for extra in (CLUSTER, BENCH, AUDIT)
+)
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # without a GUI toolkit
-NOT_LOCKED = ("bench", "mkl", CLUSTER)  # extras that are installed on request only
+NOT_LOCKED = ("mkl", CLUSTER, BENCH, AUDIT)  # extras that are installed on request only
 UV = (
-    "uv pip compile {projects} {extras} --universal --python-version 3.11 --fork-strategy fewest "
+    "uv pip compile {sources} {extras} --universal --python-version 3.11 --fork-strategy fewest "
     "--generate-hashes --no-config --no-emit-index-url --no-emit-find-links --no-header --no-annotate "
     "--quiet --no-emit-package {ours}"
 )
@@ -86,36 +91,41 @@ def environment_text(lock: str, ours: bool = True) -> str:
     return "\n".join([*lines, ""])
 
 
-def resolve(asked: list[str], *options: str) -> str:
-    """A lock file's text; one version of a package for every Python where that is possible."""
+def resolve(asked: list[str], *options: str, alone: str = "") -> str:
+    """A lock file's text; one version of a package for every Python where that is possible.
+
+    Of both projects with some extras, or ``alone`` of the requirements in a text.
+    """
     if shutil.which("uv") is None:
         sys.exit("`make lock` needs uv on the path: python3 -m pip install uv")
     flags = " ".join(f"--extra {name}" for name in asked)
-    command = UV.format(projects=" ".join(PROJECTS), extras=flags, ours=OURS).split()
-    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True)
+    command = UV.format(sources="-" if alone else " ".join(PROJECTS), extras=flags, ours=OURS).split()
+    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, input=alone)
     if done.returncode:
         sys.exit(f"uv could not resolve the dependencies:\n{done.stderr}")
     return done.stdout
 
 
-def cluster_text(resolved: str, lock: str) -> str:
+def rest_of(resolved: str, lock: str) -> str:
     """The part of a resolved list that the lock has not."""
     versions = locked_versions(lock)
     pins = re.split(r"\n(?=\S)", resolved.strip())
     return "".join(f"{pin}\n" for pin in pins if name_of(pin) not in versions)
 
 
-def make_cluster_lock() -> None:
-    """Write requirements-cluster.lock, at the versions that requirements.lock has."""
-    resolved = resolve([*locked_extras(), CLUSTER], "--constraint", str(LOCK))
-    CLUSTER_LOCK.write_text(cluster_text(resolved, LOCK.read_text(encoding="utf-8")), encoding="utf-8")
+def make_other_locks() -> None:
+    """Write the locks of single extras, two of them at the versions that requirements.lock has."""
+    for extra, path in ((CLUSTER, CLUSTER_LOCK), (BENCH, BENCH_LOCK)):
+        resolved = resolve([*locked_extras(), extra], "--constraint", str(LOCK))
+        path.write_text(rest_of(resolved, LOCK.read_text(encoding="utf-8")), encoding="utf-8")
+    AUDIT_LOCK.write_text(resolve([], alone="\n".join(extras()[AUDIT])), encoding="utf-8")
 
 
 def main(check: bool) -> int:
     """Write the files, or compare."""
     if not check:
         LOCK.write_text(resolve(list(locked_extras())), encoding="utf-8")
-        make_cluster_lock()
+        make_other_locks()
     lock = LOCK.read_text(encoding="utf-8")
     wanted = {ENVIRONMENT: environment_text(lock), OF_RULES: environment_text(lock, ours=False)}
     if check:

@@ -69,12 +69,38 @@ def test_what_a_cluster_needs_is_locked_beside_it(lock):
     base, more = (path.read_text(encoding="utf-8") for path in (lock.LOCK, lock.CLUSTER_LOCK))
     assert not set(lock.locked_versions(base)) & set(lock.locked_versions(more))
     assert unmet(lock, lock.extras()[lock.CLUSTER], base + more) == []
-    assert lock.cluster_text("a==1 \\\n    --hash=x\nb==2 \\\n    --hash=y\n", "a==1 \\") == (
+    assert lock.rest_of("a==1 \\\n    --hash=x\nb==2 \\\n    --hash=y\n", "a==1 \\") == (
         "b==2 \\\n    --hash=y\n"
     )
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-cluster.lock"])
+def test_what_the_benchmark_needs_is_locked_beside_it(lock):
+    base, more = (path.read_text(encoding="utf-8") for path in (lock.LOCK, lock.BENCH_LOCK))
+    assert not set(lock.locked_versions(base)) & set(lock.locked_versions(more))
+    assert unmet(lock, lock.extras()[lock.BENCH], base + more) == []
+
+
+def test_what_looks_at_the_locks_is_locked_whole(lock):
+    """With the installer, which it asks for."""
+    text = lock.AUDIT_LOCK.read_text(encoding="utf-8")
+    assert unmet(lock, lock.extras()[lock.AUDIT], text) == []
+    assert {"pip", "pip-audit", "cyclonedx-bom"} <= set(lock.locked_versions(text))
+
+
+LOCKS = sorted(path.name for path in ROOT.glob("requirements*.lock"))
+
+
+def test_every_install_names_a_lock_and_asks_for_hashes():
+    """But for the two projects themselves, of which nothing is fetched."""
+    recipes = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
+    installs = [line for line in recipes if line.startswith(("\t$(PIP)", "\t@$(PIP)"))]
+    installs += [line for line in recipes if line.startswith("\t") and "pip install" in line]
+    ours = [line for line in installs if line.endswith("-e . -e src/papers")]
+    assert len(ours) == 1 and "--no-deps --no-build-isolation" in ours[0]
+    assert len(installs) >= 6 and all("--require-hashes" in line for line in installs if line not in ours)
+
+
+@pytest.mark.parametrize("name", LOCKS)
 def test_every_pin_has_hashes_and_no_address(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     for block in re.split(r"\n(?=\S)", text.strip()):

@@ -24,6 +24,8 @@ from papers.evidence.files import replacing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import h5py
+
     from papers.data.readers import Raw
     from papers.data.schema import Kind
 
@@ -188,11 +190,14 @@ def read_standard(path: str | Path, name: str | None = None, variant: str | None
     content = _intact_bytes(path)
     try:
         with h5py.File(io.BytesIO(content), "r") as file:
-            X, y, attributes = file["X"][()], file["y"][()], dict(file.attrs)
+            X, y = (_numbers(file, key, dimensions, len(content)) for key, dimensions in (("X", 2), ("y", 1)))
+            attributes = dict(file.attrs)
         intact = attributes["content"] == content_hash(X, y)
         features, provenance = (json.loads(attributes[key]) for key in ("features", "provenance"))
         identity = [str(attributes[key]) for key in ("name", "variant", "kind")]
-    except (OSError, KeyError, ValueError) as error:
+        if len(X) != len(y) or X.shape[1] != len(features):
+            raise ValueError(f"X is {X.shape}, y {y.shape}, of {len(features)} features")
+    except (OSError, KeyError, TypeError, ValueError) as error:
         raise DataError(f"{path} is corrupted ({error}); delete it and run again") from None
     if not intact:
         raise DataError(f"{path} is corrupted (content hash differs); delete it and run again")
@@ -201,6 +206,24 @@ def read_standard(path: str | Path, name: str | None = None, variant: str | None
         if asked not in (None, given):
             raise DataError(f"{path} is of {key} '{given}', not '{asked}'")
     return Dataset(identity[0], identity[1], X, y, tuple(features), provenance, identity[2])
+
+
+def _numbers(file: h5py.File, key: str, dimensions: int, most: int) -> np.ndarray:
+    """Doubles that lie in this file as they are, at most so many bytes of them; ValueError for all else.
+
+    A link may lead to another file, another file may hold the numbers, and a few bytes may stand for any
+    number of them: nothing is opened or allocated before that is known.
+    """
+    import h5py
+
+    found = file[key] if isinstance(file.get(key, getlink=True), h5py.HardLink) else None
+    if (
+        not isinstance(found, h5py.Dataset)
+        or (found.external or found.is_virtual or found.chunks)
+        or (found.dtype != "<f8" or found.ndim != dimensions or found.nbytes > most)
+    ):
+        raise ValueError(f"{key} is no plain array of numbers with {dimensions} dimensions")
+    return np.asarray(found[()])
 
 
 def made_by(path: str | Path) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -12,11 +13,13 @@ if TYPE_CHECKING:
     """Header, alignment and cells, as `grid` takes them."""
 
 WIDTH = 108
+TAG = re.compile(r"<(?=[A-Za-z/!?])")
+"""What Markdown would take for the beginning of HTML, as in the reason of a fit that failed."""
 
 
 def grid(header: Sequence[str], align: str, cells: Iterable[Sequence[str]]) -> list[str]:
     """Lines of an aligned Markdown pipe table; ``align`` has an ``l`` or ``r`` a column."""
-    rows = [tuple(header), *map(tuple, cells)]
+    rows = [tuple(_plain(text).replace("|", r"\|") for text in row) for row in (header, *cells)]
     widths = [max(3, *(len(row[k]) for row in rows)) for k in range(len(header))]
     rules = ["-" * w if side == "l" else "-" * (w - 1) + ":" for w, side in zip(widths, align, strict=True)]
     return [_line(row, widths, align) for row in (rows[0], rules, *rows[1:])]
@@ -34,8 +37,12 @@ def items(texts: Iterable[str]) -> list[str]:
     """Wrapped lines of a Markdown list, or ``None.``"""
     lines: list[str] = []
     for text in texts:
-        lines += textwrap.wrap(f"- {text}", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+        lines += textwrap.wrap(f"- {_plain(text)}", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
     return lines or ["None."]
+
+
+def _plain(text: str) -> str:
+    return TAG.sub("&lt;", text)
 
 
 def number(mean: float, sd: float, n_seeds: int | None = None) -> str:

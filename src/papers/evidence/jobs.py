@@ -191,7 +191,7 @@ def make(
     Records get a stamp as ``run``: `runs.stamp`, and as ``source`` the job's key, so that what other code
     made is found by reading it. The committed records have no such hash.
     """
-    call, stamp = named(function), {**runs.stamp(choices), "source": key}
+    call, stamp = named(function), {**runs.stamp(choices), "source": key, **store.COUNTED}
     if "kept" in signature(call).parameters:
         made = call(**parameters, **inputs, log=log, kept=kept.before(path, key))
         store.write_records(path, kept.noted(path, made, stamp))

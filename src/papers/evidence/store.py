@@ -2,7 +2,8 @@
 
 The bytes depend on the records alone (no time stamp, no file name in the gzip header), floats
 round-trip exactly (``json`` writes the shortest text that reads back as the same double), and
-NaN and infinity are refused both ways: a number a fit could not produce is ``null``.
+NaN and infinity are refused both ways: a number a fit could not produce is ``null``. A file of fits ends with
+a line that says how many records come before it: one from which lines were cut is not taken for whole.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import io
 import json
 import math
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 LARGEST = 2**27
 """Bytes that a file of records may inflate to; the largest has a twentieth."""
+NUMBER = "records"
+"""The one key of a file's last line."""
+COUNTED = {"counted": "yes"}
+"""Part of the stamp (``run``) of records whose file has such a line; those of earlier versions have none."""
 
 
 class RecordError(ValueError):
@@ -64,12 +69,20 @@ def write_records(path: str | Path, records: Iterable[dict[str, Any]]) -> Path:
         `path`, if any, stays as it was.
     """
     with replacing(path) as file:
-        _pack(file, records, path)
+        _pack(file, _numbered(records), path)
     return Path(path)
 
 
+def _numbered(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The records, and a last one with their number."""
+    number = 0
+    for number, record in enumerate(records, start=1):  # noqa: B007 # the last one is what is asked for
+        yield record
+    yield {NUMBER: number}
+
+
 def encoded(records: Iterable[dict[str, Any]], where: object) -> bytes:
-    """What `write_records` writes."""
+    """What `write_records` writes, without the last line."""
     content = io.BytesIO()
     _pack(content, records, where)
     return content.getvalue()
@@ -98,11 +111,27 @@ def read_records(path: str | Path) -> list[dict[str, Any]]:
     ------
     RecordError
         The file is empty, truncated or corrupt, a line is no JSON object, or holds NaN or an
-        infinity; the message names the file and, if the file is whole, the line.
+        infinity; the message names the file and, if the file is whole, the line. Or there are fewer or
+        more records than its last line, or their stamps (`COUNTED`), say.
     FileNotFoundError
         There is no such file.
     """
-    return decoded(Path(path).read_bytes(), path)
+    return _whole(decoded(Path(path).read_bytes(), path), path)
+
+
+def _whole(records: list[dict[str, Any]], where: object) -> list[dict[str, Any]]:
+    """Records without the line that ends them, which must be there if they say so and give their number."""
+    if records and records[-1].keys() == {NUMBER}:
+        said = records.pop()[NUMBER]
+    elif any(isinstance(run := r.get("run"), dict) and run.items() >= COUNTED.items() for r in records):
+        said = "more"
+    else:  # of an earlier version
+        return records
+    if said != len(records):
+        raise RecordError(
+            f"{where}: {len(records)} records, where the file had {said}; delete the file and run again"
+        )
+    return records
 
 
 def decoded(packed: bytes, where: object) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 RUN = "run"
 """Column of the run that made a line."""
+
+NAMES = r"[\w .,+=()-]*"
+"""What names of sets, methods and protocols are made of: they stand in every table and page as they are."""
 
 EXACT = 0
 """In place of a number of digits: the shortest text that reads back as the same number."""
@@ -208,6 +212,10 @@ class Study:
             self._refuse(
                 frame, frame[name].notna() & ~frame[name].between(0, 1), f"{name} is no share", where
             )
+        for name in (name for name in self.text if name in (*self.key, *self.unit)):
+            for value in frame[name].unique():
+                if not re.fullmatch(NAMES, value, re.ASCII):
+                    raise RecordError(f"{where}: {name} {value!r} is no name")
         for wrong, what in self.rules(frame):
             self._refuse(frame, wrong, what, where)
         if self.key:

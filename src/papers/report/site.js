@@ -76,12 +76,14 @@
     const columns = tiltedFits[button.dataset.fits];
     const where = JSON.parse(button.dataset.where);
     const cell = ([, words, values], i) => words ? words[values[i]] : values[i];
+    // The library takes what is in a cell for HTML; records hold text, such as "<class 'float'>" in a reason.
+    const plain = (value) => element("div", { textContent: value ?? "" }).innerHTML;
     const lines = [];
     for (let i = 0; i < columns[0][2].length; i++) {
       // A column of numbers was read with pandas: 1 may have been 1.0 there.
       if (columns.every((column) => !where[column[0]]
         || where[column[0]].some((value) => column[1] ? value === cell(column, i) : Number(value) === cell(column, i)))) {
-        lines.push(columns.map((column) => cell(column, i) ?? ""));
+        lines.push(columns.map((column) => column[1] ? plain(cell(column, i)) : cell(column, i) ?? ""));
       }
     }
     const table = element("table", { className: "sorts" }, element("thead", {}, element("tr", {},

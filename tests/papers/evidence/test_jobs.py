@@ -1,5 +1,7 @@
 """What a job does, and how its files are folded in: with functions that stand for experiments."""
 
+import gzip
+
 import pytest
 
 from papers.evidence import jobs, records, runs, store
@@ -47,7 +49,8 @@ def test_records_are_stamped_with_the_run_and_the_code(tmp_path):
     jobs.make(path, asked.function, asked.parameters, {"given": "x"}, log, asked.choices, asked.key)
     first, second = store.read_records(path)
     assert (first["n"], second["n"], first["given"]) == (0, 1, "x") and log.read_text() == "0 to 1\n"
-    assert first["run"] == {**runs.stamp({"method": "ep"}), "source": closure_hash(*MODULES, fits=True)}
+    source = closure_hash(*MODULES, fits=True)
+    assert first["run"] == {**runs.stamp({"method": "ep"}), "source": source, **store.COUNTED}
     assert first["run"]["protocol"] == runs.content_hash({"method": "ep"})
 
 
@@ -81,7 +84,7 @@ def test_a_job_that_was_killed_goes_on_and_one_asked_for_more_makes_only_that(tm
     assert make_resumed(path, 1, 5)[5] == "1 to 5" != make_resumed(path, 1, 5)[4]
     assert len((tmp_path / "00-03.kept").read_text().splitlines()) == 6
     records = store.read_records(path)
-    assert all(record["run"] == {**runs.stamp(), "source": "code"} for record in records)
+    assert all(record["run"] == {**runs.stamp(), "source": "code", **store.COUNTED} for record in records)
 
 
 def test_other_blocks_of_a_folder_count_and_other_code_does_not(tmp_path):
@@ -165,6 +168,19 @@ def test_other_records_stay_when_one_begins_anew(searches, tmp_path):
     fold(searches(0), folder, True)
     records.forget(folder, ["pesc/accuracy.csv"])
     assert records.wrong(folder) == [] and (folder / "pesc/regret.csv").is_file()
+
+
+def test_a_file_of_fits_from_which_a_line_was_cut_is_not_folded_in(tmp_path):
+    """Whatever line it is, the one that says how many there are too; the file stays a valid one."""
+    path = tmp_path / "00-02.jsonl.gz"
+    make_resumed(path, 0, 2)
+    whole = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+    assert len(whole) == 4 and len(store.read_records(path)) == 3
+    for gone in range(4):
+        path.write_bytes(gzip.compress(b"".join(whole[:gone] + whole[gone + 1 :])))
+        with pytest.raises(store.RecordError, match=r"00-02\.jsonl\.gz: \d records, where the file had"):
+            fold([path], tmp_path / "results", True)
+    assert not (tmp_path / "results/runs.csv").exists()
 
 
 def test_a_file_without_records_is_named(searches, tmp_path):

@@ -93,6 +93,25 @@ def test_no_line_is_believed_before_the_check_sum(tmp_path):
             store.read_records(path)
 
 
+@pytest.mark.parametrize("first, last", [(0, 1), (1, 2), (2, 4), (3, 4), (0, 2), (0, 3), (1, 3)])
+def test_a_file_from_which_lines_were_cut_is_named(tmp_path, record, first, last):
+    """First, middle and last lines, with the last one that says how many there are and without it."""
+    stamp = {"date": "2026-01-01", **store.COUNTED}
+    path = store.write_records(tmp_path / "r.gz", (record(fold=k, run=stamp) for k in range(3)))
+    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+    assert len(store.read_records(path)) == 3 and lines[3] == b'{"records":3}\n'
+    del lines[first:last]
+    path.write_bytes(gzip.compress(b"".join(lines)))
+    with pytest.raises(store.RecordError, match=r"r\.gz: \d records, where the file had (3|more); delete"):
+        store.read_records(path)
+
+
+def test_a_file_of_an_earlier_version_has_no_number(tmp_path, record):
+    path = tmp_path / "r.gz"
+    path.write_bytes(store.encoded([record(run={"date": "2026-01-01"}), record(fold=1)], path))
+    assert len(store.read_records(path)) == 2
+
+
 def test_no_records_are_a_valid_file(tmp_path):
     assert store.read_records(store.write_records(tmp_path / "r.gz", [])) == []
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from papers.report import pages
+from papers.report import fits, pages
 from papers.report.content import Folders
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -160,6 +160,19 @@ def test_the_fits_behind_a_claim_are_shown_and_filtered(opened):
         assert all("yacht" in row for row in rows(page, ".fits"))
         assert "filtered" in page.ask("document.querySelector('.fits .dt-info').innerText")
         assert page.errors == []
+
+
+def test_markup_in_a_record_is_shown_and_not_obeyed(browser, built, tmp_path):
+    site = shutil.copytree(built, tmp_path / "site")
+    script = site / fits.FOLDER / "rep-fits.js"
+    text, markup = script.read_text(encoding="utf-8"), "<img src=x onerror=document.body.remove()>"
+    assert text.count('["reason",[') == 1
+    script.write_text(text.replace('["reason",[', f'["reason",["{markup}",'), encoding="utf-8")
+    with browser.opened(site / "claims/REP4.html", *WINDOWS["desktop"], tmp_path / "profile", False) as page:
+        page.ask("document.querySelector('[data-fits=\"rep/fits.csv.gz\"]').click()")
+        page.wait("document.querySelector('.fits .dt-info')")
+        assert markup in page.ask("document.querySelector('.fits tbody').innerText")
+        assert page.ask("document.querySelectorAll('.fits img').length") == 0 and page.errors == []
 
 
 def test_a_figure_is_enlarged_and_closed_again(opened):
