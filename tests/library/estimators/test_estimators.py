@@ -376,7 +376,7 @@ ERRORS = [
     ({"likelihood": 3}, "labels -1 and \\+1, got 3"),
     ({"likelihood": Probit}, "labels -1 and \\+1"),
     ({"kernel": SquaredExponential}, "kernel must be a kernel"),
-    ({"cv": 1}, "cv must be a whole number of at least 2"),
+    ({"cv": 1, "optimise": "cv"}, "cv must be a whole number of at least 2"),
     ({"random_state": "one"}, "random_state must be a seed or a generator, got 'one'"),
     ({"inference": "rep", "penalty": -1.0, "optimise": None}, "penalty must be"),
     ({"penalty": -1.0}, "penalty must be"),
@@ -819,14 +819,6 @@ def test_a_mean_learned_from_no_counts_is_said(counts):
 def test_counts_refuse_to_search_from_a_mean_of_zero(inference, counts):
     with pytest.raises(ValueError, match="no search leaves a prior mean of 0"):
         GPPoissonRegressor(inference, mean=0.0).fit(*counts)
-
-
-def test_weights_of_samples_are_refused_by_a_public_name(wine):
-    X, y, _, _ = wine
-    with pytest.raises(
-        TypeError, match="^Classifier.fit.. got an unexpected keyword argument 'sample_weight'"
-    ):
-        GPClassifier().fit(X, y, sample_weight=np.ones(len(y)))
 
 
 def test_pseudo_inputs_of_a_classifier_stay(toy):
