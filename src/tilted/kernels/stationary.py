@@ -119,6 +119,8 @@ class Stationary:
 
 def offset(X: np.ndarray) -> np.ndarray:
     """A common offset [D] of the rows of ``X`` [N, D] that would cost digits if scaled; mostly 0."""
+    if not len(X):
+        return np.zeros(X.shape[1])
     first = X[0]
     return np.where(np.abs(first) > OFFSET * np.max(np.abs(X - first), axis=0), first, 0.0)
 

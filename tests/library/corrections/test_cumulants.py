@@ -30,6 +30,7 @@ EXAMPLES = {
     "poisson-square": (PoissonSquare(), 3.0),
     "probit": (Probit(), 1.0),
 }
+BY_PANELS = ("laplace", "negative-binomial", "poisson-exp", "student-t")  # without a formula of their own
 
 
 def shape(likelihood, y, m, v):
@@ -60,8 +61,20 @@ def by_quadrature(log_p, m, v, points):
 
 
 def test_every_likelihood_has_an_example():
-    assert sorted(EXAMPLES) == likelihoods.names()
+    assert sorted([*EXAMPLES, *BY_PANELS]) == likelihoods.names()
     assert all(hasattr(likelihood, "tilted_shape") for likelihood, _ in EXAMPLES.values())
+    assert not any(hasattr(likelihoods.get(name), "tilted_shape") for name in BY_PANELS)
+
+
+@pytest.mark.parametrize("name", BY_PANELS)
+def test_those_without_formulas_are_integrated(name):
+    likelihood, y, m, v = likelihoods.get(name), 2.0, 0.3, 0.5
+    f = m + np.sqrt(v) * np.linspace(-14.0, 14.0, 400001)
+    weights = np.exp(likelihood.log_likelihood(np.full(len(f), y), f) - 0.5 * (f - m) ** 2 / v)
+    weights /= weights.sum()
+    deviations = f - weights @ f
+    c2, c3, c4 = (weights @ deviations**k for k in (2, 3, 4))
+    assert shape(likelihood, y, m, v) == pytest.approx((c3 / c2**1.5, c4 / c2**2 - 3.0), rel=1e-6, abs=1e-8)
 
 
 @pytest.mark.parametrize(("m", "v"), CAVITIES)

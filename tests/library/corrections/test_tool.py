@@ -156,6 +156,8 @@ def test_counts(counts):
     ]
 )
 def test_conventions_of_scikit_learn(estimator, check):
+    if "weight" in check.func.__name__:
+        pytest.skip("corrections of weighted models are refused")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CorrectionWarning)
         check(estimator)

@@ -425,3 +425,9 @@ def test_a_fit_says_where_a_parameter_ended_at_a_bound_given():
         said = "lengthscale of the kernel ended at a bound"
         assert (said in fit.status.message) == ended == any(said in str(w.message) for w in caught)
         assert said not in kept.status.message
+
+
+def test_no_inputs_have_no_offset():
+    none = np.zeros((0, 2))
+    assert SquaredExponential(1.0, 1.0).matrix(np.ones((3, 2)), none).shape == (3, 0)
+    assert SquaredExponential(1.0, (1.0, 2.0)).matrix(none, np.ones((3, 2))).shape == (0, 3)
