@@ -68,7 +68,7 @@ def test_every_likelihood_has_an_example():
     assert all(hasattr(likelihood, "tilted_shape") for likelihood, _ in EXAMPLES.values())
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "noisy-step"])  # whose jump a sum blurs
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "noisy-step"])  # a sum blurs its jump
 def test_a_fine_sum_says_the_same(name):
     (likelihood, y), m, v = EXAMPLES[name], 0.3, 0.5
     f = m + np.sqrt(v) * np.linspace(-14.0, 14.0, 400001)
