@@ -18,6 +18,9 @@ from papers.evidence.verify import TOLERANCE, differences
 from papers.qp import fidelity
 from papers.reproduce.names import READS
 
+CLOSE = 0.01
+"""Relative difference of what ended near the committed line, if not at it."""
+
 if TYPE_CHECKING:
     from papers.evidence.study import Study
 
@@ -45,9 +48,11 @@ def _of_study(paper: str, study: Study, results: Path) -> Iterator[str]:
     both = records.load(study, CHECKOUT / "results").set_index(list(study.key), drop=False).sort_index()
     found = [compared(study, line, both) for line in mine.to_dict("records")]
     known = [value for value in found if value is not None]
-    same = sum(value <= TOLERANCE for value in known)
-    text = f"{paper:4} {study.file}: {len(mine)} made, {same} of {len(known)} committed ones the same"
-    yield f"{text}; largest difference {max(known):.1e}" if known and same < len(known) else text
+    same, close = (sum(value <= most for value in known) for most in (TOLERANCE, CLOSE))
+    text = f"{paper:4} {study.file}: {len(mine)} made, {same} of {len(known)} as committed to {TOLERANCE:.0e}"
+    if same < len(known):
+        text += f", {close} to {CLOSE:.0%}"
+    yield text
 
 
 def compared(study: Study, line: dict[str, object], committed: pd.DataFrame) -> float | None:

@@ -183,4 +183,4 @@ def test_a_preview_says_what_it_is_and_how_its_lines_compare(tmp_path):
     lines[0]["observed_gap"] += 0.5
     records.put(tmp_path, {REGRET: lines})
     shown = preview.lines(tmp_path, tmp_path)
-    assert shown[0].startswith("A preview") and "4 of 5 committed ones the same" in shown[1]
+    assert shown[0].startswith("A preview") and "4 of 5 as committed to 1e-06, 4 to 1%" in shown[1]
