@@ -442,8 +442,11 @@ def test_nothing_read_can_run_or_unpack_itself(repository):
     """No pickles, no archives of several files, no YAML but the safe kind."""
     for top in ("src", "workflow"):
         for path in (repository / top).rglob("*.py"):
-            asks_git = {"subprocess"} if path.name == "runs.py" else set()  # for the commit: a fixed command
-            assert dangers(path.read_text(encoding="utf-8")) == asks_git, path
+            # for the commit, and to start Snakemake: fixed commands
+            starts = {"subprocess"} if str(path).endswith(("runs.py", "reproduce/fits.py")) else set()
+            # chapters that one rule of a run hands to the next, below data/ (SECURITY.md)
+            starts |= {"cloudpickle"} if str(path).endswith("scripts/artifacts.py") else set()
+            assert dangers(path.read_text(encoding="utf-8")) == starts, path
     for line in (
         "import pickle",
         "from zipfile import ZipFile",

@@ -39,7 +39,7 @@ def rules():
 
 
 def test_every_job_has_a_log_and_one_thread():
-    assert len(rules()) == 6
+    assert len(rules()) == 7
     for name, text in rules():
         assert "log:" in text and "threads: 1" in text and "conda:" in text, name
         assert "mem_mb" not in text and "runtime" not in text, "profiles say what jobs need"

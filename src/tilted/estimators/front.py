@@ -14,7 +14,7 @@ from tilted.estimators.models import LEARNED, choice
 from tilted.estimators.reach import shortcomings
 from tilted.inference import rule_of
 from tilted.inference.pep import power_rule
-from tilted.learning.starts import noted, start_kernel, start_variance
+from tilted.learning.starts import noted, require_moderate, start_kernel, start_variance
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -126,6 +126,7 @@ def fit(
         choice("mean", mean, (LEARNED,))
     at = 0.0 if isinstance(mean, str) else mean
     problem = api.make_problem(X, y, likelihood, rule, at, options)  # checks what is given
+    require_moderate("mean", np.array([at]))
     if start is not None:
         api.require_sites(start, len(problem.y))
     settings = DenseSettings(
