@@ -69,9 +69,8 @@ def test_a_folders_name_that_snakemake_would_read(letter):
 def test_the_workflow_asks_where_it_is(repository):
     """Before anything else of ours."""
     text = (repository / "workflow/rules/common.smk").read_text(encoding="utf-8")
-    asked = text.index(
-        "place.unfit(Path(str(workflow.current_basedir)).parents[1], Path.cwd(), sys.executable)"
-    )
+    where = "Path(str(workflow.current_basedir)).parents[1], Path.cwd(), sys.executable"
+    asked = text.index(f"place.unfit({where})")
     assert asked < text.index("ASKED = asked(config)")
 
 
