@@ -169,7 +169,7 @@ def test_numbers_inside_an_override_are_text_and_refused(run, snakemake):
 def test_another_snakefile_may_use_the_workflow(run, snakemake, tmp_path):
     folder, _ = run
     shown = (Path(__file__).resolve().parents[2] / "docs/pipeline.md").read_text(encoding="utf-8")
-    outer = shown.split("```python\nmodule tilted")[1].split("```")[0]
+    outer = shown.split("```text\nmodule tilted")[1].split("```")[0]
     (tmp_path / "Snakefile").write_text(
         f"module tilted{outer}".replace("/path/to/tilted", str(folder)), encoding="utf-8"
     )
