@@ -42,6 +42,15 @@ class Slice(NamedTuple):
             not set(self.where[column]).isdisjoint(other.where[column]) for column in shared
         )
 
+    def up_to(self, most: int) -> tuple[Slice, float]:
+        """The part with units (values of columns that have a range) below ``most``, and its share of all."""
+        where, share = dict(self.where), 1.0
+        for column, values in self.where.items():
+            if isinstance(values, range):
+                where[column] = range(values.start, min(values.stop, most))
+                share *= len(where[column]) / len(values)
+        return Slice(self.study, where), share
+
 
 def mask(slices: Iterable[Slice], study: Study, frame: pd.DataFrame) -> np.ndarray:
     """Which lines [N] of a study's frame belong to any of some slices."""

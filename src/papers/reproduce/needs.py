@@ -183,7 +183,10 @@ def _demanded(targets: Iterable[Target], lacking: Mapping[str, Collection[str]],
             for job, made in _jobs():
                 ours = any(made.meets(one) for one in target.slices) and _is_under(made, protocol)
                 first = job.parameters.get("first", job.parameters.get("split", 0))
-                if ours and first < most and made.mask(frames[made.study]).sum() < job.fits:
+                if not ours or first >= most:
+                    continue
+                asked_for, share = made.up_to(most)
+                if asked_for.mask(frames[made.study]).sum() < share * job.fits:
                     jobs[job.path] = job
     return list(jobs.values())
 
