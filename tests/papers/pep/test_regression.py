@@ -179,6 +179,8 @@ def test_a_block_takes_what_was_made_before_of_its_own_protocol(monkeypatch):
     assert [r for r in more if "run" in r] == made
     other = pep.run_block("synthetic", [2], {**grid, "protocol": "as-described"}, kept=made)
     assert all("run" not in record and record["protocol"] == "as-described" for record in other)
+    (long,) = pep.run_block("synthetic", [2], {**grid, "alphas": [0.5], "starts": ["long"]}, kept=made)
+    assert "run" not in long and long["start"] == "long"
 
 
 def test_the_search_of_a_protocol(parts):
