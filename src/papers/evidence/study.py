@@ -64,8 +64,8 @@ class Study:
     shares : tuple of str
         Columns, as far as there are such, of numbers from 0 to 1 or none.
     signed : tuple of str
-        Columns, likewise, of whole numbers that may be negative. Other whole numbers and ``seconds`` may not be,
-        and no float infinite.
+        Columns, likewise, of whole numbers that may be negative. Other whole numbers and ``seconds`` may not,
+        no float may be infinite.
     gaps, flags : tuple of str
         Columns of whole numbers that may be empty, and of True and False.
     order : tuple of str
