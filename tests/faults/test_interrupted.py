@@ -98,6 +98,28 @@ def test_an_interrupt_from_the_keyboard(done, undisturbed, tools, number):
     tools.assert_same(done, undisturbed)
 
 
+@pytest.mark.slow
+def test_ten_moments(done, undisturbed, tools):
+    """Ctrl-C and SIGKILL in turn, after more and more lines of output: what is there is right."""
+    wanted = tools.products(undisturbed.folder)
+    done.forget(*SEED_1)
+    codes = []
+    for moment in range(10):
+        process = done.start()
+        for _ in range(4 + 5 * moment):
+            process.stdout.readline()
+        os.killpg(process.pid, number := signal.SIGKILL if moment % 2 else signal.SIGINT)
+        process.communicate()
+        codes.append(process.returncode)
+        if number == signal.SIGKILL:
+            done("--unlock")
+        made = tools.products(done.folder, ("data/fits", "data/standard", "tables", "figures"))
+        assert [name for name in made.keys() & wanted.keys() if made[name] != wanted[name]] == []
+    assert codes.count(1) >= 3 and codes.count(-signal.SIGKILL) >= 3 and {*codes} <= {0, 1, -signal.SIGKILL}
+    done()
+    tools.assert_same(done, undisturbed)
+
+
 def lose_notes(run):
     """Cut every note of Snakemake in half, as a full disk or a crash may; their number."""
     notes = [path for path in (run.folder / ".snakemake/metadata").rglob("*") if path.is_file()]

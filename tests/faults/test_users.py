@@ -1,4 +1,4 @@
-"""Other users, masks and modes; two commands at once; products dated in the future."""
+"""Other users, masks and modes; two commands at once; products dated in the future or the past."""
 
 import os
 import shutil
@@ -110,6 +110,16 @@ def test_two_commands_at_once(done, tools, what):
     for process in [command(done.folder, *arguments) for _ in range(2)]:
         tools.finished(process)
     assert everything(done.folder / "drawn") == alone
+
+
+def test_products_dated_in_the_past(done, undisturbed, tools):
+    """As by a clock that leapt back: what is older than what it is made of is made again, and is the same."""
+    for top in ("results", "tables", "figures"):
+        for path in (done.folder / top).rglob("*"):
+            os.utime(path, (0, 0))
+    out = done()
+    assert "rule compact:" in out and "rule qp_artifacts:" in out and "rule fit:" not in out
+    tools.assert_same(done, undisturbed)
 
 
 def test_products_dated_in_the_future(done, undisturbed, tools):
