@@ -190,7 +190,7 @@ def _encode(record: dict[str, Any], where: str) -> bytes:
 def _decode(line: bytes, where: str) -> dict[str, Any]:
     try:
         record = json.loads(line, parse_constant=_refuse, parse_float=_finite)
-    except ValueError as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
+    except (ValueError, RecursionError) as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
         raise RecordError(f"{where}: {error}") from error
     if not isinstance(record, dict):
         raise RecordError(f"{where}: a record is an object, not {type(record).__name__}")

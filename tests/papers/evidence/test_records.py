@@ -119,6 +119,13 @@ def test_what_cannot_be_a_line_is_refused_before_anything_is_written(study, make
     assert before and before == {path: path.read_bytes() for path in tmp_path.glob("[!f]*/*")}
 
 
+@pytest.mark.parametrize("day", ["2026-13-01", "20261122", "", 5])
+def test_a_record_of_no_day_is_refused(study, make, files, tmp_path, day):
+    """Of two runs the later counts."""
+    with pytest.raises(RecordError, match=f"0.jsonl.gz: a record of '{day}', which is no date"):
+        records.fold_in(study, files([make(date=day)]), tmp_path / "results")
+
+
 @pytest.fixture
 def folder(study, make, files, tmp_path):
     records.fold_in(study, files([make(seed=k) for k in range(3)]), tmp_path / "results")
@@ -259,6 +266,8 @@ def test_a_run_that_is_not_listed_is_noticed(study, folder):
         (lambda content: content.replace(b"replaced", b"else"), "columns"),
         (lambda content: content + content.splitlines(keepends=True)[1], "two runs of one name"),
         (lambda content: content.replace(b",3,0", b",three,0"), "three"),
+        (lambda content: content.replace(b",3,0", b",-3,0"), "-3 lines"),
+        (lambda content: content.replace(b",2026-11-22,", b",2026-11-32,"), "of '2026-11-32'"),
     ],
 )
 def test_damaged_runs_are_named(study, folder, change, what):
