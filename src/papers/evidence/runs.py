@@ -151,7 +151,7 @@ def parse(content: bytes, where: object) -> dict[str, Run]:
 def _run(line: Any) -> Run:
     cells = line._asdict()
     numbers = {name: int(cells[name]) for name in ("lines", "replaced")}
-    if min(numbers.values()) < 0 or not is_date(cells["date"]):
+    if min(numbers.values()) < 0 or (cells["date"] and not is_date(cells["date"])):
         raise ValueError(f"run '{line.run}' of '{line.date}', {line.lines} lines, {line.replaced} replaced")
     return Run(**{**cells, **numbers, "core_seconds": float(cells["core_seconds"] or "nan")})
 
