@@ -24,6 +24,7 @@ from papers.qp.steps import (
     PAPER_TABLE,
     TRUTH,
     TRUTH_FOLDING,
+    truth_file,
 )
 
 if TYPE_CHECKING:
@@ -156,16 +157,18 @@ def _truth(config: Config) -> Iterator[Job]:
     rules = tuple(_module("inference", method) for method in TRUTH_METHODS)
     for dataset, effort in config.get("truth", {}).items():
         choices = protocols.block(TRUTH_PROTOCOL, task_of(dataset))
-        yield Job(
-            path=f"data/truth/{dataset}.json.gz",
-            kind="truth",
-            function=f"{STEPS}:truth",
-            parameters={"effort": effort},
-            modules=(TRUTH, *rules, _module("likelihoods", choices["likelihood"])),
-            inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
-            record="truth_record",
-            part="ground truth",
-        )
+        each = {name: value for name, value in effort.items() if name != "splits"}
+        for part in range(effort.get("splits", 1)):
+            yield Job(
+                path=f"data/truth/{truth_file(dataset, part)}",
+                kind="truth",
+                function=f"{STEPS}:truth",
+                parameters={"part": part, "effort": each},
+                modules=(TRUTH, *rules, _module("likelihoods", choices["likelihood"])),
+                inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
+                record="truth_record",
+                part="ground truth",
+            )
 
 
 def _effects(config: Config) -> Iterator[Job]:

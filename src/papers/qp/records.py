@@ -3,7 +3,7 @@
 `FITS`, a file a protocol, and `DIFFERENCES`, of the protocols derived from them: one fit a line
 (`papers.qp.lines`). `VARIANCES`: a line a test point whose variances a figure draws. `TIMING`: one inference.
 `LOOKUP_ERRORS`, `LOOKUP_EFFECT`: errors of a projection at random points; one fit at fixed hyperparameters.
-`TRUTH`: a file a data set, which are no tables; its lines are the methods beside the exact posterior.
+`TRUTH`: a file a split, which are no tables; its lines are the methods beside the exact posterior.
 """
 
 from __future__ import annotations
@@ -165,10 +165,11 @@ LOOKUP_EFFECT = Study(
 )
 TRUTH = Study(
     truth_records.FOLDER,
-    ("dataset", "method"),
-    ("dataset", "method"),
-    text=("dataset", "method"),
+    ("dataset", "split", "method"),
+    ("dataset", "split", "method"),
+    text=("dataset", "split", "method"),
     group=("dataset",),
+    later={"split": "0"},
     again=truth_records.again,
     reader=truth_records.lines,
 )

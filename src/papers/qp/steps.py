@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from papers.evidence import records, store
 from papers.evidence.records import Change
 from papers.evidence.store import RecordError
-from papers.qp import protocols
+from papers.qp import protocols, published
 
 if TYPE_CHECKING:
     from typing import Any
@@ -77,12 +77,22 @@ def table(log: str) -> bytes:
     return lookup.encode(built)
 
 
-def truth(effort: Mapping[str, Any], data: str, log: str) -> Iterator[dict[str, Any]]:
-    """The exact posterior of a data set by sampling, beside the methods; in the log, how it went."""
+def truth_file(dataset: str, part: int) -> str:
+    """File of the ground truth of a split: of a fold of seed 0, or of a seed where seeds are not folded.
+
+    The first was alone once and goes without its number.
+    """
+    return f"{dataset}{f'-{part}' if part else ''}.json.gz"
+
+
+def truth(part: int, effort: Mapping[str, Any], data: str, log: str) -> Iterator[dict[str, Any]]:
+    """The exact posterior on a split (`truth_file`) by sampling, beside the methods; in the log, how it went."""
     from papers.data import standard
 
     experiment = import_module(TRUTH)
-    record = experiment.run(standard.read_standard(data), experiment.Effort(**effort))
+    dataset = standard.read_standard(data)
+    seed, fold = (part, 0) if published.is_counts(dataset.name) else (0, part)
+    record = experiment.run(dataset, experiment.Effort(**effort), seed=seed, fold=fold)
     sampled = record["truth"]
     store.write_text(log, f"{sampled['sampler']} {sampled['annealing']} {sampled['seconds']}\n")
     yield record

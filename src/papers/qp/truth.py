@@ -1,4 +1,4 @@
-"""EP, QP and VB beside the exact posterior on one fold of a data set, all at the same hyperparameters.
+"""EP, QP and VB beside the exact posterior on a fold of a data set, all at the same hyperparameters.
 
 The hyperparameters are those of EP's (first) tuning, as in the QP paper. The exact posterior and evidence
 are sampled (``tilted.exact``) from the reference Gaussian of EP's sites raised to the power ``FRACTION``,
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from papers.data import Split
+
+    Seed = int | list[int]
 
 PROTOCOL = "as-released"
 METHODS = ("ep", "qp", "vb")
@@ -73,7 +75,7 @@ def run(
     kernel : SquaredExponential, optional
         Hyperparameters; those of EP's first tuning on this fold by default.
     seed, fold : int
-        The split; the seed also starts the random numbers of the sampler.
+        The split; they also start the random numbers of the sampler.
 
     Returns
     -------
@@ -90,9 +92,10 @@ def run(
     points, approximated = _approximated(dataset, kernel, seed, fold)
     ep = approximated["ep"]
     target = _target(ep, points, kernel)
-    truth = _truth(Reference.build(target, ep.inference.sites, FRACTION), points, effort, seed)
+    entropy = [seed, fold] if fold else seed
+    truth = _truth(Reference.build(target, ep.inference.sites, FRACTION), points, effort, entropy)
     if ep.problem.likelihood.name == "poisson-square":
-        truth["mirror"] = _mirror(target, ep.inference.sites, effort, seed, truth)
+        truth["mirror"] = _mirror(target, ep.inference.sites, effort, entropy, truth)
     return {
         "paper": fits.PAPER,
         "dataset": dataset.name,
@@ -171,7 +174,7 @@ def _approximation(fit: api.Fit, points: Split, distinct: np.ndarray) -> dict[st
     }
 
 
-def _truth(reference: Reference, points: Split, effort: Effort, seed: int) -> dict[str, Any]:
+def _truth(reference: Reference, points: Split, effort: Effort, seed: Seed) -> dict[str, Any]:
     """Sampled moments, predictions and evidence, with standard errors and diagnostics."""
     rng, rng_annealing = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     began = time.process_time()
@@ -239,7 +242,9 @@ def _annealing(annealed: Annealed, powers: np.ndarray, moves: Moves) -> dict[str
     }
 
 
-def _mirror(target: Target, sites: Sites, effort: Effort, seed: int, truth: dict[str, Any]) -> dict[str, Any]:
+def _mirror(
+    target: Target, sites: Sites, effort: Effort, seed: Seed, truth: dict[str, Any]
+) -> dict[str, Any]:
     """The mode at -f, which the likelihood of f^2 cannot tell from the one at f: how much mass it has.
 
     ``log_odds``: evidence annealed from the mirrored reference, minus the evidence. ``r_hat`` is of
