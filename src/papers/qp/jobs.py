@@ -158,12 +158,12 @@ def _truth(config: Config) -> Iterator[Job]:
     for dataset, effort in config.get("truth", {}).items():
         choices = protocols.block(TRUTH_PROTOCOL, task_of(dataset))
         each = {name: value for name, value in effort.items() if name != "splits"}
-        for part in range(effort.get("splits", 1)):
+        for split in range(effort.get("splits", 1)):
             yield Job(
-                path=f"data/truth/{truth_file(dataset, part)}",
+                path=f"data/truth/{truth_file(dataset, split)}",
                 kind="truth",
                 function=f"{STEPS}:truth",
-                parameters={"part": part, "effort": each},
+                parameters={"split": split, "effort": each},
                 modules=(TRUTH, *rules, _module("likelihoods", choices["likelihood"])),
                 inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
                 record="truth_record",

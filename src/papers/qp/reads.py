@@ -71,7 +71,7 @@ def made_by(job: Job) -> Slice | None:
         return Slice(study_of(p["protocol"]), where)
     dataset = Path(job.path).name.partition(".")[0]
     if job.kind == "truth":
-        return Slice(TRUTH, {"dataset": [dataset.partition("-")[0]], "split": [str(p["part"])]})
+        return Slice(TRUTH, {"dataset": [dataset.partition("-")[0]], "split": [str(p["split"])]})
     if job.kind == "lookup_effect":
         return Slice(LOOKUP_EFFECT, {"protocol": [p["protocol"]], "dataset": [dataset]})
     return None

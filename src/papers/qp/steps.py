@@ -77,21 +77,21 @@ def table(log: str) -> bytes:
     return lookup.encode(built)
 
 
-def truth_file(dataset: str, part: int) -> str:
+def truth_file(dataset: str, split: int) -> str:
     """File of the ground truth of a split: of a fold of seed 0, or of a seed where seeds are not folded.
 
     The first was alone once and goes without its number.
     """
-    return f"{dataset}{f'-{part}' if part else ''}.json.gz"
+    return f"{dataset}{f'-{split}' if split else ''}.json.gz"
 
 
-def truth(part: int, effort: Mapping[str, Any], data: str, log: str) -> Iterator[dict[str, Any]]:
-    """The exact posterior on a split (`truth_file`) by sampling, beside the methods; in the log, how it went."""
+def truth(split: int, effort: Mapping[str, Any], data: str, log: str) -> Iterator[dict[str, Any]]:
+    """The exact posterior on a split by sampling, beside the methods; in the log, how it went."""
     from papers.data import standard
 
     experiment = import_module(TRUTH)
     dataset = standard.read_standard(data)
-    seed, fold = (part, 0) if published.is_counts(dataset.name) else (0, part)
+    seed, fold = (split, 0) if published.is_counts(dataset.name) else (0, split)
     record = experiment.run(dataset, experiment.Effort(**effort), seed=seed, fold=fold)
     sampled = record["truth"]
     store.write_text(log, f"{sampled['sampler']} {sampled['annealing']} {sampled['seconds']}\n")

@@ -1,4 +1,4 @@
-"""Records of ground truth, a JSON file a split of a data set: read with check sums, folded in, made again in part.
+"""Records of ground truth, a JSON file a split: read with check sums, folded in, made again in part.
 
 Sampling the exact posterior again takes half an hour, inference seconds: `again` repeats EP, QP and VB at the
 recorded hyperparameters, a method a line.
@@ -20,8 +20,8 @@ from papers.evidence.study import RUN
 from papers.evidence.verified import FIXED
 from papers.evidence.verify import outcome
 from papers.qp import fits
-from papers.qp.published import ROWS
 from papers.qp.lines import FOLDS
+from papers.qp.published import ROWS
 from papers.qp.rerun import loaded, naming_missing_data
 from papers.qp.steps import truth_file
 from papers.qp.truth import DIGITS, METHODS, PROTOCOL, approximations
@@ -50,7 +50,7 @@ def read(folder: str | Path) -> list[dict[str, Any]]:
     """
     files.finished(folder)
     known = records.read_runs(folder)
-    names = [f"{FOLDER}/{truth_file(name, part)}" for name in ROWS for part in range(FOLDS)]
+    names = [f"{FOLDER}/{truth_file(name, split)}" for name in ROWS for split in range(FOLDS)]
     present = {f"{FOLDER}/{path.name}" for path in Path(folder, FOLDER).glob(f"*{SUFFIX}")}
     present |= {name for name in records.sums(folder) if name.startswith(f"{FOLDER}/")}
     strange = sorted(present.difference(names))
@@ -78,12 +78,12 @@ def _single(content: list[dict[str, Any]], path: Path) -> dict[str, Any]:
         raise RecordError(f"{path}: {len(content)} records of ground truth")
     record = content[0]
     name = f"{record.get('dataset')} {record.get('protocol')}"
-    if record.get("protocol") != PROTOCOL or path.name != truth_file(record["dataset"], part_of(record)):
+    if record.get("protocol") != PROTOCOL or path.name != truth_file(record["dataset"], split_of(record)):
         raise RecordError(f"{path}: the record of {name} does not belong here")
     return record
 
 
-def part_of(record: Mapping[str, Any]) -> int:
+def split_of(record: Mapping[str, Any]) -> int:
     """Which split it is of: the fold of seed 0, or the seed where these are not folded."""
     return int(record["seed"] + record["fold"])
 
@@ -93,8 +93,8 @@ def lines(folder: str | Path) -> pd.DataFrame:
     import pandas as pd
 
     listed = [
-        (each["dataset"], str(part_of(each)), method, each[RUN])
-        for each in read(folder)
+        (record["dataset"], str(split_of(record)), method, record[RUN])
+        for record in read(folder)
         for method in METHODS
     ]
     return pd.DataFrame(listed, columns=["dataset", "split", "method", RUN])
@@ -138,7 +138,7 @@ def _run(name: str, stamp: Mapping[str, str], record: Mapping[str, Any]) -> Run:
 @naming_missing_data
 def again(lines: pd.DataFrame, context: Context) -> Made:
     """Approximations of lines of one data set again (`papers.evidence.verify.Again`)."""
-    recorded = {(record["dataset"], str(part_of(record))): record for record in read(context.folder)}
+    recorded = {(record["dataset"], str(split_of(record))): record for record in read(context.folder)}
     today: dict[tuple[str, str], dict[str, Any]] = {}
     for line in lines.to_dict("records"):
         of, method = (line["dataset"], line["split"]), line["method"]
