@@ -21,6 +21,7 @@ from papers.qp.steps import (
     FITS,
     FOLDING,
     LOOKUP,
+    NEARER,
     PAPER_TABLE,
     TRUTH,
     TRUTH_FOLDING,
@@ -159,7 +160,7 @@ def _truth(config: Config) -> Iterator[Job]:
         choices = protocols.block(TRUTH_PROTOCOL, task_of(dataset))
         each = {name: value for name, value in effort.items() if name != "splits"}
         for split in range(effort.get("splits", 1)):
-            yield Job(
+            exact = Job(
                 path=f"data/truth/{truth_file(dataset, split)}",
                 kind="truth",
                 function=f"{STEPS}:truth",
@@ -168,6 +169,17 @@ def _truth(config: Config) -> Iterator[Job]:
                 inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
                 record="truth_record",
                 part="ground truth",
+            )
+            yield exact
+            yield Job(
+                path=f"data/nearer/{truth_file(dataset, split).replace('.json', '.jsonl')}",
+                kind="nearer",
+                function=f"{STEPS}:nearer",
+                parameters={},
+                modules=tuple(dict.fromkeys((NEARER, *exact.modules))),
+                inputs={"data": exact.inputs["data"], "truth": exact},
+                record="nearer_record",
+                part="nearer than EP",
             )
 
 
@@ -224,6 +236,7 @@ def records(config: Config) -> list[Record]:
         Record("compact", ("qp",), _compact_files, f"{FOLDING}:fold_in", (FOLDING,)),
         Record("differences", (), lambda _: [DERIVED], f"{FOLDING}:fold_in", (FOLDING,)),
         Record("truth_record", (), _truth_files, f"{STEPS}:fold_truth", (TRUTH_FOLDING,)),
+        Record("nearer_record", (), lambda _: list(NEARER_FILES), f"{STEPS}:fold_nearer", (NEARER,)),
         Record(
             "lookup_study",
             (),
@@ -241,6 +254,9 @@ DERIVED = "qp/differences.csv.gz"
 def _compact_files(paths: Sequence[str]) -> list[str]:
     named = dict.fromkeys(Path(path).parts[-3] for path in paths)
     return [*(f"qp/{protocol}.csv.gz" for protocol in named), "qp/variances.csv.gz"]
+
+
+NEARER_FILES = ("qp/nearer.csv", "qp/nearer_latents.csv.gz")
 
 
 def _truth_files(paths: Sequence[str]) -> list[str]:
