@@ -21,6 +21,7 @@ from papers.qp import (
     table1,
     tables,
     truth_figure,
+    truth_pages,
     truth_records,
     truth_tables,
     vb_column,
@@ -185,9 +186,9 @@ def _write_truth(
         return None, ""
     table = truth_tables.summary(sampled)
     truth_tables.write_csv(table, tables_folder / "qp_truth.csv")
-    truth_tables.write_markdown(sampled, table, tables_folder / "qp_truth.md", note)
+    truth_pages.write_markdown(sampled, table, tables_folder / "qp_truth.md", note)
     truth_figure.figure_truth(sampled, table, figures_folder / TRUTH_FIGURE)
-    return table, truth_tables.overview(sampled, note)
+    return table, truth_pages.overview(sampled, note)
 
 
 def _write_lookup(
