@@ -278,7 +278,8 @@ def tables(config: Config) -> list[str]:
     """Tables and pages that are made where there are fits of this paper."""
     if "qp" not in config:
         return []
-    listed = [*TABLES, *(["qp_truth.csv", "qp_truth.md"] if "truth" in config else [])]
+    sampled = [f"qp_{name}.{kind}" for name in ("truth", "nearer") for kind in ("csv", "md")]
+    listed = [*TABLES, *(sampled if "truth" in config else [])]
     return listed + (["vb_column.csv", "vb_column.md"] if _replays_vb(config) else [])
 
 
@@ -293,7 +294,7 @@ def figures(config: Config) -> list[str]:
     if "qp" not in config:
         return []
     drawn = [f"{protocol}/{name}" for protocol, part in config["qp"].items() for name in _figures(part)]
-    drawn += ["qp_truth"] if "truth" in config else []
+    drawn += ["qp_truth", "qp_nearer"] if "truth" in config else []
     drawn += ["as-released/vb_column"] if _replays_vb(config) else []
     return [f"{name}.{kind}" for name in drawn for kind in ("pdf", "png")]
 

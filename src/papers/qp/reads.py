@@ -65,6 +65,8 @@ def figure(name: str) -> tuple[Slice, ...]:
         return (*_fits(datasets, (EP, TUNED, QP)), Slice(VARIANCES, {"dataset": datasets}))
     if name == "qp_truth":
         return CLAIMS["QP10"]
+    if name == "qp_nearer":
+        return CLAIMS["OURS1"]
     if name == "vb_column":
         return (*_fits(ALL, VB), Slice(DIFFERENCES, {"method": VB}))
     return _fits(ALL, PRINTED)
