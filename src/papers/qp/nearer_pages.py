@@ -1,4 +1,4 @@
-"""How near seven approximations come to the exact posterior, to read and to look at; Table 1's exact column."""
+"""How near seven approximations come to the exact posterior, to read and to see; Table 1's exact column."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ TITLE = "Nearer to the exact posterior than EP"
 LEGEND = """\
 Seven approximations at the same hyperparameters (EP's first tuning, as-released) beside the sampled exact
 posterior, at all test latents of the folds of seed 0 (Mining: seeds 0 to 9), as many as "Splits" says.
-"Noise": the Monte-Carlo error of the exact numbers, below which nothing can be told. A latent whose correction
-is not to be trusted is EP's ("not trusted": how many)."""
+"Noise": the Monte-Carlo error of the exact numbers, below which nothing can be told. A latent whose
+correction is not to be trusted is EP's ("not trusted": how many)."""
 
 ERRORS: dict[str, tuple[str, str, str]] = {
     "Variances of test latents: rms of log(v / exact)": ("variance_rms", "variance_noise", ".4f"),
@@ -116,7 +116,7 @@ def exact_column(fits: pd.DataFrame) -> list[str]:
     seeds = seed_means(ours[ours["dataset"].isin(rows)])
     lost = ours[(ours["method"] == EXACT) & (ours["outcome"] != "ok")].groupby("dataset").size()
     lines: list[str] = []
-    for metric, (_, factor) in FIELDS.items():
+    for metric in FIELDS:
         header = ["Data", "Seeds", *EXACT_LABELS.values(), "EP - exact", "QP - exact", "not trusted"]
         cells = []
         for dataset in rows:
@@ -209,9 +209,8 @@ def _panel(axes: Axes, table: pd.DataFrame, rows: Sequence[str], column: str, no
         row, (colour, mark) = rows.index(line.row), LOOKS[line.method]
         if line.method == METHODS[0]:
             reach = 2.0 * getattr(line, noise)
-            axes.barh(
-                row, reach - smallest, left=smallest, height=1.0, color=style.LIGHT, linewidth=0, zorder=1
-            )
+            grey: dict[str, Any] = {"color": style.LIGHT, "linewidth": 0, "zorder": 1}
+            axes.barh(row, reach - smallest, left=smallest, height=1.0, **grey)
         size = 6.5 if line.method == NEARLY_EXACT else 4.0
         axes.plot(
             getattr(line, column),

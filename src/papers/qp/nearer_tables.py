@@ -1,10 +1,10 @@
-"""How near seven approximations come to the exact posterior: records to numbers, and our own claims about them.
+"""How near seven approximations come to the exact posterior: records to numbers, and our own claims about it.
 
-Errors at the test latents of all splits of a data set, against the sampled posterior (`papers.qp.truth_tables`,
-whose conventions these are): of the log variance, of the mean in exact standard deviations, of the log
-predictive density in nats, and of the log evidence, a number a split. Beside each stands the Monte-Carlo error
-of the exact numbers, below which nothing can be told. The claims OURS1 to OURS3 are no paper's: they say of
-EP's correction what the first paper says of QP.
+Errors at the test latents of all splits of a data set, against the sampled posterior, by the conventions of
+`papers.qp.truth_tables`: of the log variance, of the mean in exact standard deviations, of the log predictive
+density in nats, and of the log evidence, a number a split. Beside each stands the Monte-Carlo error of the
+exact numbers, below which nothing can be told. The claims OURS1 to OURS3 are no paper's: they say of EP's
+correction what the first paper says of QP.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ COLUMNS = tuple(
     "milliseconds".split()
 )
 """Columns of the summary, a line a (data set, method). ``*_rms``, ``*_error``: root mean square, mean absolute
-error; ``*_noise`` the Monte-Carlo error of the exact numbers in the same mean. ``variance_excess``: mean squared
-log-variance error minus EP's; ``density_gap``: mean absolute error of the log density minus EP's;
+error; ``*_noise``: the Monte-Carlo error of the exact numbers in the same mean. ``variance_excess``: mean
+squared log-variance error minus EP's; ``density_gap``: mean absolute error of the log density minus EP's;
 ``evidence_gap``: mean absolute error of the evidence minus a quarter of EP's. ``overconfidence``: of labels,
-mean probability of the likelier one minus the share of splits' test points that have it. ``seconds`` of
-inference and evidence a split, ``milliseconds`` a test point, of a processor, medians over splits."""
+mean probability of the likelier one minus the share of test points that have it. ``seconds`` of inference
+and evidence a split, ``milliseconds`` a test point: of a processor, medians over splits."""
 
 QUARTER = load()["OURS2"].margin["share"]
 NO_WORSE = load()["OURS3"].margin["nats"]

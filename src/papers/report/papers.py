@@ -49,7 +49,7 @@ PAPERS = (
         'Processes", NeurIPS 2020',
         "The paper prints its Table 1; Figure 1 shows points without numbers, for which its claims QP5 and "
         "QP6 stand.",
-        ("qp_table1", "qp_fidelity", "vb_column", "qp_truth", "lookup", "bayesian"),
+        ("qp_table1", "qp_fidelity", "vb_column", "qp_truth", "qp_nearer", "lookup", "bayesian"),
     ),
     Paper(
         "PEP",
@@ -96,6 +96,7 @@ SHOWS = {
     "paired": ("QP2", "QP1", "QP3"),
     "vb_column": ("QP4",),
     "qp_truth": ("QP10",),
+    "qp_nearer": ("OURS1", "OURS2", "OURS3"),
     "accuracy": ("PESC1", "PESC3"),
 }
 """Figures of ours that are none of a paper's -> claims whose rows they show."""
