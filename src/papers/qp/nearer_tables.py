@@ -37,8 +37,8 @@ COLUMNS = tuple(
     "variance_excess_se density_gap density_gap_se evidence_gap evidence_gap_se ntll overconfidence seconds "
     "milliseconds".split()
 )
-"""Columns of the summary, a line a (data set, method). ``*_rms``, ``*_error``: root mean square, mean absolute
-error; ``*_noise``: the Monte-Carlo error of the exact numbers in the same mean. ``variance_excess``: mean
+"""Columns of the summary, a line a (data set, method). ``*_rms``, ``*_error``: root mean square, mean
+absolute error; ``*_noise``: the Monte-Carlo error of the exact numbers in the same mean. ``variance_excess``: mean
 squared log-variance error minus EP's; ``density_gap``: mean absolute error of the log density minus EP's;
 ``evidence_gap``: mean absolute error of the evidence minus a quarter of EP's. ``overconfidence``: of labels,
 mean probability of the likelier one minus the share of test points that have it. ``seconds`` of inference
