@@ -38,11 +38,12 @@ COLUMNS = tuple(
     "milliseconds".split()
 )
 """Columns of the summary, a line a (data set, method). ``*_rms``, ``*_error``: root mean square, mean
-absolute error; ``*_noise``: the Monte-Carlo error of the exact numbers in the same mean. ``variance_excess``:
-mean squared log-variance error minus EP's; ``density_gap``: mean absolute error of the log density minus
-EP's; ``evidence_gap``: mean absolute error of the evidence minus a quarter of EP's. ``overconfidence``: of labels,
-mean probability of the likelier one minus the share of test points that have it. ``seconds`` of inference
-and evidence a split, ``milliseconds`` a test point: of a processor, medians over splits."""
+absolute error; ``*_noise``: the Monte-Carlo error of the exact numbers in the same mean.
+``variance_excess``: mean squared log-variance error minus EP's; ``density_gap``: mean absolute error of
+the log density minus EP's; ``evidence_gap``: mean absolute error of the evidence minus a quarter of
+EP's. ``overconfidence``: of labels, mean probability of the likelier one minus the share of test points
+that have it. ``seconds`` of inference and evidence a split, ``milliseconds`` a test point: of a
+processor, medians over splits."""
 
 QUARTER = load()["OURS2"].margin["share"]
 NO_WORSE = load()["OURS3"].margin["nats"]
