@@ -78,6 +78,21 @@ def test_a_fallback_starts_where_a_bound_was_climbed_and_else_anew(toy, two_lobe
     assert len(of_ep) == 2 and np.all(of_ep[1].tau == 0)
 
 
+@pytest.mark.parametrize("sequential, smallest", [(0.125, 0.125), (0.4, 0.25)])
+def test_the_smallest_step_is_that_of_both_schedules(two_lobes, monkeypatch, sequential, smallest):
+    iterate = engine._iterate
+
+    def halved(run, start):
+        point = iterate(run, start)
+        if run.options.schedule == "sequential":
+            run.smallest = sequential
+        return point
+
+    monkeypatch.setattr(engine, "_iterate", halved)
+    status = infer(*two_lobes, Options(min_damping=0.5)).status  # parallel steps end at 0.25
+    assert "sequentially" in status.message and status.damping == smallest
+
+
 def test_no_sequential_sweep_lowers_a_bound(toy):
     """Isolated points at a large prior variance, where the second whole step leads back to the prior."""
     X, y = toy
