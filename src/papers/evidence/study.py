@@ -216,17 +216,17 @@ class Study:
             self._refuse(
                 frame, frame[name].notna() & ~frame[name].between(0, 1), f"{name} is no share", where
             )
-        for name, kind in self.types.items():
-            if kind == "float64":
-                self._refuse(frame, np.isinf(frame[name]), f"{name} is infinite", where)
-            if name == "seconds" or (kind.lower() == "int64" and name not in self.signed):
-                self._refuse(frame, frame[name].lt(0).fillna(False), f"{name} is negative", where)
         for name in (name for name in self.text if name in (*self.key, *self.unit)):
             for value in frame[name].unique():
                 if not re.fullmatch(NAMES, value, re.ASCII):
                     raise RecordError(f"{where}: {name} {value!r} is no name")
         for wrong, what in self.rules(frame):
             self._refuse(frame, wrong, what, where)
+        for name, kind in self.types.items():
+            if kind == "float64":
+                self._refuse(frame, np.isinf(frame[name]), f"{name} is infinite", where)
+            if name == "seconds" or (kind.lower() == "int64" and name not in self.signed):
+                self._refuse(frame, frame[name].lt(0).fillna(False), f"{name} is negative", where)
         if self.key:
             self._refuse(frame, frame.duplicated(list(self.key)), "two lines of one name", where)
 

@@ -135,7 +135,7 @@ def test_numbers_that_cannot_be_are_refused(study, texts):
     wrong |= dict.fromkeys(kinds.keys() & {*study.shares}, 1.5)
     assert len(wrong) > 3
     for name, value in wrong.items():
-        with pytest.raises(RecordError, match=f"somewhere: .*: {name} is (negative|infinite|no share)"):
+        with pytest.raises(RecordError, match="somewhere: .*: "):  # by a rule of its own, or of all
             study.check(lines.assign(**{name: value}).astype(study.types), "somewhere")
 
 
