@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import erfcx
 
 from tilted.gaussian import Sites
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from tilted.posteriors.dense import DenseState
 
 STEPS, HALVINGS, TOLERANCE = 100, 40, 1e-9
-LOG_SQRT_2_PI = 0.5 * np.log(2.0 * np.pi)
 
 
 def _probit(y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """d1, d2 [N] of log Phi(y f)."""
     z = y * f
-    ratio = np.exp(-0.5 * z**2 - LOG_SQRT_2_PI - log_ndtr(z))
+    with np.errstate(over="ignore"):  # far on the right side, where the ratio is 0
+        ratio = np.sqrt(2.0 / np.pi) / erfcx(-z / np.sqrt(2.0))
     return y * ratio, -ratio * (z + ratio)
 
 
