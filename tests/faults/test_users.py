@@ -113,12 +113,13 @@ def test_two_commands_at_once(done, tools, what):
 
 
 def test_products_dated_in_the_past(done, undisturbed, tools):
-    """As by a clock that leapt back: what is older than what it is made of is made again, and is the same."""
+    """As by a clock that leapt back: what is there stays, what is made from it is the same."""
     for top in ("results", "tables", "figures"):
         for path in (done.folder / top).rglob("*"):
             os.utime(path, (0, 0))
-    out = done()
-    assert "rule compact:" in out and "rule qp_artifacts:" in out and "rule fit:" not in out
+    assert "Nothing to be done" in done()
+    done.forget("tables/tiny/*", "figures/tiny/as-released/*")
+    assert "rule compact:" not in done()
     tools.assert_same(done, undisturbed)
 
 
