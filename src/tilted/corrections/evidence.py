@@ -25,14 +25,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.polynomial.hermite_e import hermeval
 
-from tilted.corrections.expansion import expand
 from tilted.gaussian import cavity
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tilted.corrections.expansion import Expansion
-    from tilted.gaussian import Sites
     from tilted.kernels.contract import Kernel
-    from tilted.learning.dense import Problem
     from tilted.likelihoods.shape import Shape
 
 HIGHER = range(5, 9)
@@ -157,11 +156,15 @@ def _higher_terms(base: Expansion, P: np.ndarray) -> float:
     return total
 
 
-def correction_gradient(problem: Problem, kernel: Kernel, start: Sites) -> np.ndarray:
+def correction_gradient(beside: Callable[[Kernel], Expansion], kernel: Kernel) -> np.ndarray:
     """Gradient of the second-order terms in ``kernel.parameters()`` [P], by central differences.
 
-    The terms are small and smooth, so that differences of 1e-3 in the logarithms leave 1e-6 of them; each
-    needs an inference from ``start``, EP's sites at ``kernel``: a few sweeps.
+    The terms are small and smooth, so that differences of 1e-3 in the logarithms leave 1e-6 of them.
+
+    Parameters
+    ----------
+    beside : callable
+        EP's fixed point at a kernel beside ``kernel``, best from the sites there: a few sweeps.
 
     Raises
     ------
@@ -175,8 +178,7 @@ def correction_gradient(problem: Problem, kernel: Kernel, start: Sites) -> np.nd
         for sign in (1.0, -1.0):
             factors = np.ones(len(parameters))
             factors[p] = np.exp(sign * STEP)
-            prior = problem.posterior(kernel.with_parameters(parameters * factors))
-            base = expand(prior, problem.likelihood, problem.y, start, problem.options)
+            base = beside(kernel.with_parameters(parameters * factors))
             ends.append(sum(second_order(base.correlations(), base.shape)))
         found[p] = (ends[0] - ends[1]) / (2.0 * STEP * parameters[p])
     return found

@@ -175,10 +175,13 @@ class GPClassifier(Classifier):
         the most promising places of a coarse grid about it.
     ard : bool
         One lengthscale a dimension.
-    optimise : {"evidence", "cv", None}
+    optimise : {"evidence", "ep-evidence", "corrected-evidence", "cv", None}
         How the kernel is chosen: by the log evidence, by cross-validation over ten kernels (1 and 10 times
         the variance with 1/4, 1/2, 1, 2 and 4 times the lengthscales), not at all (False likewise). Relaxed
-        EP has no evidence.
+        EP has no evidence. "ep-evidence" is EP's whatever the inference, with "vb" the hybrid of [Li, John &
+        Solin 2023]; "corrected-evidence" climbs EP's to second order from there
+        (``tilted.corrections.learning``), where that is to be trusted; else a CorrectionWarning says that
+        EP's kernel was kept.
     n_restarts : int
         Further searches of the evidence, from up to ten times smaller or larger parameters.
     priors : {None, "weak"} or tilted.learning.priors.LogNormal
@@ -199,9 +202,9 @@ class GPClassifier(Classifier):
         How QP projects; ``tilted.projections.table.build()`` is much faster than quadrature (probit only).
     correction : {None, "cheap", "nearly-exact"}
         Corrects predictions, latents and `log_marginal_likelihood` towards the exact posterior at the kernel
-        found, from EP's fixed point there whatever the inference (``tilted.corrections``). The search does
-        not know of it. A CorrectionWarning says where EP's answer stands because a correction is not to be
-        trusted.
+        found, from EP's fixed point there whatever the inference (``tilted.corrections``). The search has its
+        own word for it (``optimise``). A CorrectionWarning says where EP's answer stands because a correction
+        is not to be trusted.
     class_weight : {None, "balanced"} or dict
         Weights by class, times the sample weights of `fit`; "balanced" makes all classes weigh the same.
     search : tilted.learning.search.Search, optional
