@@ -16,7 +16,7 @@ from tilted.corrections import CorrectionWarning, learning
 from tilted.kernels import SquaredExponential
 
 PLACES = np.array([[0.0], [0.8], [2.5]])
-LABELS = [[1, 1, 1, 1, 1, -1], [1, 1, -1], [-1, -1, -1, -1, -1, -1, 1]]
+LABELS = [[1, 1, 1, 1, 1, -1], [1, -1], [-1, -1, -1, -1, -1, -1, -1]]
 START = SquaredExponential(2.0, 1.0)
 
 
@@ -58,7 +58,7 @@ def test_the_hybrid_has_the_kernel_of_ep_and_the_posterior_of_vb(few):
     assert hybrid.kernel == ep.kernel == tilted.fit(*few, kernel=START).kernel
     vb = tilted.fit(*few, inference="vb", kernel=hybrid.kernel, optimise=False)
     assert hybrid.log_evidence == pytest.approx(vb.log_evidence, abs=1e-8)
-    assert hybrid.log_evidence < ep.log_evidence - 1e-3
+    assert hybrid.log_evidence < ep.log_evidence - 1e-4
     np.testing.assert_allclose(hybrid.predict_latent(few[0]), vb.predict_latent(few[0]), rtol=1e-6)
 
 
@@ -73,17 +73,17 @@ def test_where_nothing_is_trusted_the_hyperparameters_are_those_of_ep():
 
 def test_steps_that_are_not_trusted_are_infeasible_and_counted(few, monkeypatch):
     ep = tilted.fit(*few, kernel=START)
-    wall, true = ep.kernel.variance * 1.001, learning.correct_evidence
+    free = tilted.fit(*few, kernel=START, optimise="corrected-evidence")
+    assert free.kernel.variance > ep.kernel.variance and "infeasible" not in free.status.message
+    wall, true = 0.5 * (ep.kernel.variance + free.kernel.variance), learning.correct_evidence
 
     def limited(base):
         beyond = base.prior.K[0, 0] > wall
         return replace(true(base), trusted=False, message="too far") if beyond else true(base)
 
-    free = tilted.fit(*few, kernel=START, optimise="corrected-evidence")
-    assert free.kernel.variance > 1.01 * wall and "infeasible" not in free.status.message
     monkeypatch.setattr(learning, "correct_evidence", limited)
     held = tilted.fit(*few, kernel=START, optimise="corrected-evidence")
-    assert held.kernel.variance <= wall
+    assert ep.kernel.variance <= held.kernel.variance <= wall
     assert "evaluations not to be trusted and 0 without a value" in held.status.message
     assert "too far" in held.status.message
 
