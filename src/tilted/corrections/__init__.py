@@ -21,7 +21,7 @@ The rooms, in reading order:
 """
 
 from tilted.corrections.evidence import Evidence, correct_evidence
-from tilted.corrections.expansion import Expansion, Queries, expand, queries
+from tilted.corrections.expansion import Expansion, Queries, expand, queries, queries_through
 from tilted.corrections.marginals import GRADES, Corrected, CorrectionWarning, correct_marginals
 
 __all__ = [
@@ -35,4 +35,5 @@ __all__ = [
     "correct_marginals",
     "expand",
     "queries",
+    "queries_through",
 ]

@@ -107,11 +107,6 @@ def test_an_inference_that_did_not_converge_is_refused():
     assert not found.trusted and "did not converge" in found.message and found.value == found.ep
 
 
-def test_independent_noise_of_the_prior_is_refused():
-    with pytest.raises(ValueError, match="independent noise"):
-        expand(Dense.build(np.eye(2), 0.0, 0.1), Probit(), np.array([1.0, -1.0]))
-
-
 def test_starts_of_other_methods_lead_to_the_same_fixed_point():
     chain, _ = chain_of("probit", 8)
     prior = Dense.build(chain.covariance(chain.x, chain.x))
