@@ -96,7 +96,7 @@ class Classifier(ClassifierMixin, LatentFunctions):
     def _corrected_log_proba(self, X: np.ndarray) -> np.ndarray:
         """The same [N*, C] from the corrected densities, whose quadrature leaves sums of 1 to normalise."""
         signs, one = ((-1.0, 1.0) if len(self.models_) == 1 else (1.0,)), np.ones(len(X))
-        models = cast("list[dense.DenseModel]", self.models_)
+        models = cast("list[dense.DenseModel | sparse.SparseModel]", self.models_)
         found = [model.log_predictive(X, [sign * one for sign in signs]) for model in models]
         each = np.stack([log_p for of_model in found for log_p in of_model], axis=1)
         return each - logsumexp(each, axis=1, keepdims=True)
@@ -290,6 +290,10 @@ class SparseGPClassifier(Classifier, PseudoInputs):
     power : float in [1e-6, 1]
     jitter : float
         Added to the diagonal of Kuu, in units of its mean; part of the model.
+    correction : {None, "cheap", "nearly-exact"}
+        As of `GPClassifier`, towards the exact posterior of the model with these pseudo-points (whose power
+        is 1 then, whatever the fit's); what the pseudo-points themselves leave out stays out. "nearly-exact"
+        for at most 1000 rows.
     search : tilted.learning.search.Search, optional
         By default at most 500 evaluations, to a relative tolerance of 1e-7.
     options : inference.options.Options, optional
@@ -317,6 +321,7 @@ class SparseGPClassifier(Classifier, PseudoInputs):
 
     inference: str = field(default="power-ep", kw_only=False)
     move_pseudo_inputs: bool = False
+    correction: str | None = None
 
     def _fitter(
         self,

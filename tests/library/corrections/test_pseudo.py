@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr, logsumexp
 
-from tilted import likelihoods
+from tilted import SparseGPClassifier, likelihoods
 from tilted.corrections import (
+    GRADES,
     correct_evidence,
     correct_marginals,
     expand,
@@ -13,6 +14,7 @@ from tilted.corrections import (
     queries,
     queries_through,
 )
+from tilted.estimators import sparse_corrections
 from tilted.kernels import SquaredExponential
 from tilted.posteriors.dense import Dense
 from tilted.posteriors.sparse import Sparse
@@ -120,3 +122,37 @@ def test_nearly_exact_marginals_are_of_dense_priors(model):
     base = expand(sparse, likelihood, y)
     with pytest.raises(ValueError, match="nearly exact marginals are of dense priors"):
         correct_marginals(base, queries_through(base, NEW), "nearly-exact")
+
+
+@pytest.mark.parametrize("grade", GRADES)
+def test_the_estimator(toy, grade):
+    X, y = toy
+    kept = {"kernel": KERNEL, "optimise": None, "mean": 0.2, "power": 0.5}
+    model = SparseGPClassifier(correction=grade, pseudo_inputs=X[::4], **kept).fit(X, y)
+    sparse = Sparse.build(KERNEL, X, X[::4], 0.2, 1e-6)
+    dense = expand(dense_of(sparse), likelihoods.get("probit"), y)
+    found = correct_marginals(dense, asked_of(dense, sparse, NEW), grade)
+    mean, sd = model.predict_latent(NEW, return_std=True)
+    np.testing.assert_allclose([mean, sd**2], [found.mean, found.variance], rtol=1e-4)
+    log_p = model.predict_log_proba(NEW)
+    np.testing.assert_allclose(log_p[:, 1], found.log_predictive(np.ones(3)), atol=1e-5)
+    plain = SparseGPClassifier("ep", pseudo_inputs=X[::4], **kept).fit(X, y)
+    assert np.max(np.abs(log_p - plain.predict_log_proba(NEW))) > 3e-4
+    assert model.log_marginal_likelihood() == pytest.approx(correct_evidence(dense).value, abs=1e-5)
+    value, slope = model.log_marginal_likelihood(model.theta_, eval_gradient=True)
+    assert value == pytest.approx(model.log_marginal_likelihood(), abs=1e-10)
+    for p in range(2):
+        step = 1e-3 * np.eye(2)[p]
+        ends = [model.log_marginal_likelihood(model.theta_ + s * step) for s in (1, -1)]
+        assert slope[p] == pytest.approx((ends[0] - ends[1]) / 2e-3, abs=5e-5)
+
+
+def test_what_the_estimator_refuses(toy, monkeypatch):
+    X, y = toy
+    with pytest.raises(ValueError, match="unknown correction"):
+        SparseGPClassifier(correction="exact").fit(X, y)
+    with pytest.raises(ValueError, match="without weights"):
+        SparseGPClassifier(correction="cheap").fit(X, y, sample_weight=np.linspace(1.0, 2.0, 30))
+    monkeypatch.setattr(sparse_corrections, "MOST", 29)
+    with pytest.raises(ValueError, match=r"at most 29 rows \('cheap' takes any\), got 30"):
+        SparseGPClassifier(correction="nearly-exact").fit(X, y)
