@@ -2,9 +2,9 @@
 
     python benchmarks/objectives.py [--mirror FOLDER] [--seeds 3] [--rows wine12 crabs] [--folds 10]
 
-Splits, standardisation, likelihoods, start and search of protocol `as-released`. Objectives: EP's log evidence, the
-same to second order (``optimise="corrected-evidence"``), VB's bound, and the sum of leave-one-out log
-predictive densities, of EP's and of QP's cavities, by Nelder and Mead's simplex from EP's optimum. Prints the
+Splits, standardisation, likelihoods, start and search of protocol `as-released`. Objectives: EP's log
+evidence, the same to second order (``optimise="corrected-evidence"``), VB's bound, and the sum of
+leave-one-out log predictive densities, of EP's and of QP's cavities, by Nelder and Mead's simplex from EP's optimum. Prints the
 tables of docs/corrections.md and docs/qp-objective.md, with standard errors of differences over folds.
 """
 
