@@ -1,6 +1,6 @@
 """Corrections through pseudo-points against the exact posterior of the model with these pseudo-points.
 
-    python benchmarks/sparse_corrections.py [--mirror FOLDER] [--samples 20000] [--points 20]
+    python benchmarks/sparse_corrections.py [--mirror FOLDER] [--samples 200000] [--points 20]
 
 Half of each set is learned from, inputs standardised, with EP's evidence and pseudo-inputs that stay; the
 first test points of the other half are judged. The exact posterior is one of M numbers: importance sampling
@@ -74,7 +74,7 @@ def main() -> None:
     """A line a set and grade."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--mirror")
-    parser.add_argument("--samples", type=int, default=20000)
+    parser.add_argument("--samples", type=int, default=200_000)
     parser.add_argument("--points", type=int, default=20)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
