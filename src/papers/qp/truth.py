@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -89,8 +89,8 @@ def run(
         If EP's tuning or a method's inference fails: there is nothing to compare.
     """
     kernel = kernel or tuned_kernel(dataset, seed, fold)
-    points, approximated = _approximated(dataset, kernel, seed, fold)
-    ep = approximated["ep"]
+    made = approximated(dataset, kernel, seed, fold)
+    points, ep = made.points, made.fits["ep"]
     target = _target(ep, points, kernel)
     entropy = [seed, fold] if fold else seed
     truth = _truth(Reference.build(target, ep.inference.sites, FRACTION), points, effort, entropy)
@@ -106,7 +106,7 @@ def run(
         "n_latents": len(target),
         "n_test": len(points.y_test),
         "hyperparameters": {"variance": kernel.variance, "lengthscale": kernel.lengthscale},
-        "methods": _said(approximated, points, target),
+        "methods": _said(made.fits, points, target),
         "truth": truth,
     }
 
@@ -121,22 +121,36 @@ def approximations(
     ArithmeticError
         If a method's inference fails.
     """
-    points, approximated = _approximated(dataset, kernel, seed, fold)
-    return _said(approximated, points, _target(approximated["ep"], points, kernel))
+    made = approximated(dataset, kernel, seed, fold)
+    return _said(made.fits, made.points, _target(made.fits["ep"], made.points, kernel))
 
 
-def _approximated(
-    dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int
-) -> tuple[Split, dict[str, api.Fit]]:
-    """The fold, and each method on it at fixed hyperparameters, by quadrature and with EP's prior mean."""
-    done = {}
+class Approximated(NamedTuple):
+    """A split; on it `METHODS` at fixed hyperparameters; processor seconds of each."""
+
+    points: Split
+    fits: dict[str, api.Fit]
+    seconds: dict[str, float]
+
+
+def approximated(dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int) -> Approximated:
+    """Each method on a fold at fixed hyperparameters, by quadrature and with EP's prior mean.
+
+    Raises
+    ------
+    ArithmeticError
+        If a method's inference fails.
+    """
+    done, seconds = {}, {}
     for method in METHODS:
+        began = time.process_time()
         cell = fits.cell_of(dataset, PROTOCOL, method, seed, fold)
         cell = cell._replace(spec={**cell.spec, "mean": cell.block["mean"]})
         done[method] = fits.approximate(cell, kernel)
         if not done[method].status.converged:
             raise ArithmeticError(f"{method} on {dataset.name}: {done[method].status.message}")
-    return cell.points, done
+        seconds[method] = time.process_time() - began
+    return Approximated(cell.points, done, seconds)
 
 
 def _target(ep: api.Fit, points: Split, kernel: SquaredExponential) -> Target:
