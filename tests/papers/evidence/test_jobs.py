@@ -1,7 +1,10 @@
 """What a job does, and how its files are folded in: with functions that stand for experiments."""
 
 import gzip
+import runpy
 import shutil
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -180,6 +183,20 @@ def test_a_record_keeps_other_lines_or_begins_anew(searches, tmp_path):
     for repeats in ((0, 1), (1,), (0, 1)):  # the runs of before come again
         fold(searches(*repeats), folder, False)
         assert len(records.read(REGRET, folder)) == len(repeats)
+
+
+@pytest.mark.parametrize("keep, left", [(True, [0, 1]), (False, [1])])
+def test_the_workflows_script_keeps_other_lines_as_its_rule_says(searches, tmp_path, keep, left):
+    from papers.pesc.records import REGRET
+
+    script, folder = Path(__file__).parents[3] / "workflow/scripts/record.py", tmp_path / "results"
+    parameters = {"study": "papers.pesc.records:REGRET", "line_of": ""}
+    asked = {"function": "papers.evidence.jobs:fold", "parameters": parameters, "folder": folder}
+    params = SimpleNamespace(**asked, files=[REGRET.file], keep=keep)
+    for repeat in (0, 1):
+        job = SimpleNamespace(params=params, input=searches(repeat), log=[tmp_path / "log"])
+        runpy.run_path(str(script), {"snakemake": job})
+    assert records.read(REGRET, folder)["repeat"].tolist() == left
 
 
 def test_what_begins_anew_may_be_damaged_or_missing(searches, tmp_path):
