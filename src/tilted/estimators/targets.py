@@ -21,8 +21,8 @@ class DenseTargets(RegressorMixin, LatentFunctions):
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Expected targets under the posterior of f, and standard deviations of new ones, noise included.
 
-        Of counts: E[f^2] or E[e^f], and the root of mean + Var[f^2], or of mean + Var[e^f] + dispersion E[e^2f]
-        (where there is a dispersion).
+        Of counts: E[f^2] or E[e^f], and the root of mean + Var[f^2], or of mean + Var[e^f] + dispersion
+        E[e^2f].
 
         Parameters
         ----------
