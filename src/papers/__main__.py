@@ -11,6 +11,7 @@ tilted verify --datasets wine13
 tilted check
 tilted records
 tilted study dense
+tilted completion bash
 """
 
 from __future__ import annotations
@@ -211,6 +212,15 @@ def _check(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _completion(arguments: argparse.Namespace) -> int:
+    import shtab
+
+    from papers.reproduce import names
+
+    print(shtab.complete(parser([*names.known()]), arguments.shell))
+    return 0
+
+
 def _tell(line: str) -> None:
     print(f"  {line}", file=sys.stderr, flush=True)
 
@@ -227,6 +237,7 @@ RUN: dict[str, Callable[[argparse.Namespace], int]] = {
     "plan": _plan,
     "records": _records,
     "study": _study,
+    "completion": _completion,
 }
 """Verb -> what it runs."""
 
