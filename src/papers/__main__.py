@@ -151,6 +151,7 @@ def _tables(arguments: argparse.Namespace) -> int:
     from papers import make
     from papers.evidence import excerpt
     from papers.qp import differences
+    from papers.report import index
 
     loud = make.write_all(arguments.records, arguments.tables, arguments.figures, arguments.published)
     if arguments.documents:
@@ -158,6 +159,7 @@ def _tables(arguments: argparse.Namespace) -> int:
         differences.write_all(arguments.records, table, "docs/differences.md")
         for document in DOCUMENTS:
             excerpt.refresh(document, arguments.tables, arguments.records)
+    index.write(Path(arguments.tables), Path(arguments.figures))
     for line in loud:
         print(f"tilted: {line}", file=sys.stderr)
     print(f"Tables: {arguments.tables}, figures: {arguments.figures}")

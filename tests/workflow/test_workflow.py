@@ -18,6 +18,7 @@ from papers.evidence import records, store
 from papers.pep.records import CLASSIFICATION, REGRESSION, TOY
 from papers.pesc.records import ACCURACY
 from papers.rep.records import POINTS
+from papers.report import index
 
 COLUMNS = "row,metric,method,protocol,mean,sd,n_seeds,n_converged,n_attempted".split(",")
 COLUMNS += ["published_mean", "published_sd", "deviation_sd"]
@@ -152,18 +153,22 @@ def test_a_paper_is_a_target(run, snakemake, paper):
     assert "Nothing to be done" in snakemake(run[0], "--dry-run", paper)
 
 
-def test_snakemakes_report_has_tables_and_figures_by_paper(run, snakemake):
+def test_snakemakes_report_has_tables_and_figures_by_paper_each_with_what_it_shows(run, snakemake):
     folder, _ = run
     snakemake(folder, "--report", "report.html")
     text = (folder / "report.html").read_text(encoding="utf-8")
     for expected in ("Paper QP", "Paper PEP", "Audit", "qp_table1.csv", "qp_truth.png", "qp_artifacts"):
         assert expected in text
+    for shown in (*index.TABLES["QP"].values(), index.captions(index.PAPERS[2])["figure1"]):
+        assert shown.split(",")[0] in text
 
 
-def test_numbers_inside_an_override_are_text_and_refused(run, snakemake):
-    more = "qp={as-released: {rows: {coal: {seeds: 4}}}}"
-    said = snakemake(run[0], "--dry-run", "compact", "--config", more, code=1)
-    assert "qp.as-released.rows.coal.seeds: '4' is not of type 'integer'" in said
+def test_numbers_inside_an_override_are_numbers(run, snakemake):
+    more = "qp={{as-released: {{rows: {{coal: {{seeds: {}, block: 2}}}}}}}}"
+    planned = jobs_of(snakemake(run[0], "--dry-run", "compact", "--config", more.format(4)))
+    assert planned == {"fit": 2, "compact": 1}
+    said = snakemake(run[0], "--dry-run", "compact", "--config", more.format("4.5"), code=1)
+    assert "qp.as-released.rows.coal.seeds: 4.5 is not of type 'integer'" in said
 
 
 def test_another_snakefile_may_use_the_workflow(run, snakemake, tmp_path):

@@ -100,6 +100,9 @@ SHOWS = {
 }
 """Figures of ours that are none of a paper's -> claims whose rows they show."""
 
+OWN = "qp_"
+"""With which the name of a figure of the QP paper begins if it is of no protocol."""
+
 Place = tuple[int, str]
 """Number and panel of a figure in a paper."""
 
@@ -172,6 +175,11 @@ def _is_first(paper: Paper, path: Path) -> bool:
 def _same(ours: Place, theirs: Place) -> bool:
     """Whether a claim's place is a figure of ours; a claim on one panel belongs to the whole figure."""
     return ours[0] == theirs[0] and (ours[1] == theirs[1] or not ours[1] or not theirs[1])
+
+
+def reproduced(key: str, stem: str) -> str:
+    """The name by which a figure of a paper is made again (`papers.reproduce.names`)."""
+    return f"{key}-{stem.removeprefix(OWN)}"
 
 
 def _order(name: str) -> tuple[int, str]:

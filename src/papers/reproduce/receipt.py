@@ -7,7 +7,6 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,17 +91,11 @@ class Receipt:
             and {
                 "sentence": self.sampled.sentence(),
                 "passed": self.sampled.passed,
-                "checks": [
-                    {
-                        name: getattr(check, name)
-                        for name in ("study", "group", "fit", "how", "passed", "note")
-                    }
-                    for check in self.sampled.checks
-                ],
+                "checks": [{name: getattr(check, name) for name in CHECKED} for check in self.sampled.checks],
             },
             "jobs_run": self.made,
             "seeds": {**self.draw, "units": _units(self.needs)},
-            "versions": {name: metadata.version(name) for name in PACKAGES if _is_installed(name)},
+            "versions": runs.versions(PACKAGES),
             "commit": stamp["commit"],
             "environment": stamp["environment"],
             "date": stamp["date"],
@@ -179,14 +172,6 @@ def _units(needs: Needs) -> dict[str, list[int]]:
                 ends = found.get(name, []) + [int(frame[name].min()), int(frame[name].max())]
                 found[name] = [min(ends), max(ends)]
     return found
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def _shown(value: float | None) -> str:
