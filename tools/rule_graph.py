@@ -16,7 +16,7 @@ from statistics import mean
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs/rules.svg"
 COMMAND = "-m snakemake --rulegraph mermaid-js --forceall --quiet --configfile config/paper.yaml".split()
-ACROSS, DOWN, WIDE, HIGH = 215, 34, 165, 22
+ACROSS, DOWN, WIDE, HIGH = 190, 34, 160, 22
 """Pixels from column to column and from row to row, and of a box."""
 BOX = (
     '<rect x="{x}" y="{y}" width="{wide}" height="{high}" rx="4"/><text x="{middle}" y="{base}">{name}</text>'
