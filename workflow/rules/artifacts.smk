@@ -19,7 +19,7 @@ for paper in ASKED.artifacts if ASKED.tables else ():
         threads: 1
         params:
             source=closure_hash(f"papers.{paper}.artifacts", "papers.make"),
-            claims={name: list(claim) for name, claim in claims.of_paper(paper.upper()).items()},
+            claims=content_hash({name: list(claim) for name, claim in claims.of_paper(paper.upper()).items()}),
             folders=lambda wildcards: [RESULTS, TABLES, FIGURES],
             paper=paper,
         script:

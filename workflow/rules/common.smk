@@ -14,6 +14,7 @@ try:
     from papers.data import classification, regression, relaxed
     from papers.evidence import claims, files, jobs, place
     from papers.evidence.provenance import closure_hash
+    from papers.evidence.runs import content_hash
     from papers.qp import protocols
     from papers.report import index
 except ImportError as error:
@@ -77,7 +78,8 @@ def shown(path, category, kind):
     if not Path(path).suffix:
         where |= {"patterns": ["{name}.png"], "labels": {"name": "{name}", "format": "png"}}
         return report(directory(path), **where)
-    where["labels"] = {"name": Path(path).stem, "format": Path(path).suffix[1:]}
+    below = Path(path).relative_to({"Tables": TABLES, "Figures": FIGURES}[kind])
+    where["labels"] = {"name": str(below.with_suffix("")), "format": below.suffix[1:]}
     return report(path, **where)
 
 
