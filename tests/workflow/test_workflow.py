@@ -9,6 +9,8 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
@@ -303,6 +305,33 @@ def test_committed_records_do_not_make_a_run_look_done(run, snakemake):
     shutil.rmtree(folder / ".snakemake")
     planned = jobs_of(snakemake(folder, "--dry-run"))
     assert planned["truth"] == 1 and planned["regressions"] == 2
+
+
+ELSEWHERE = """\
+name: elsewhere
+results: results/elsewhere
+tables: tables/elsewhere
+figures: figures/elsewhere
+pesc: {accuracy: {problems: 1}}
+"""
+
+
+@pytest.mark.slow
+def test_an_environment_of_another_folder_runs_the_workflow(copy_of_repository, tmp_path):
+    """As those do that conda makes of environment.yml: the packages of the lock, and this checkout's two."""
+    folder = copy_of_repository(tmp_path / "checkout", ELSEWHERE)
+    venv.create(tmp_path / "env")
+    python = tmp_path / "env" / "bin" / "python"
+    (packages,) = (tmp_path / "env" / "lib").glob("python3*/site-packages")
+    locked = sysconfig.get_path("purelib")
+    (packages / "installed.pth").write_text(f"{folder / 'src'}\n{locked}\n", encoding="utf-8")
+    environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"}
+    environment.pop("PYTHONPATH", None)
+    command = [python, "-m", "snakemake", "--cores", "1", "--configfile", "config/small.yaml"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    made = store.read_records(next((folder / "data" / "fits" / "pesc").rglob("*.jsonl.gz")))
+    assert len(list(made)) > 0 and records.wrong(folder / "results" / "elsewhere") == []
 
 
 def test_the_default_configuration_is_the_preview(run, snakemake):
