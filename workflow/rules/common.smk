@@ -88,12 +88,12 @@ def caption(path, category):
     paper = next((paper for paper in index.PAPERS if category.endswith(f" {paper.key}")), None)
     name = Path(path).stem
     if Path(path).suffix in (".png", ".pdf"):
-        said = plain(index.captions(paper)[name])
+        said = plain(paper.captions[name])
     elif Path(path).suffix:
         said = plain(index.about_table(Path(path).name))
     else:
         of = "snakemake.wildcards.name.split('/')[-1]"
-        known = index.captions(paper).items()
+        known = paper.captions.items()
         said = "".join(f"{{% if {of} == '{name}' %}}{plain(text)}{{% endif %}}" for name, text in known)
     kept = Path(".snakemake", "captions", config["name"], f"{path}.rst".replace("/", "-"))
     if workflow.is_main_process:

@@ -5,12 +5,10 @@ The same words are the captions of Snakemake's report.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from papers.evidence.grid import items
 from papers.evidence.store import write_text
-from papers.qp import figures as qp
 from papers.report.papers import PAPERS, Paper, figures, reproduced
 
 TABLES = {
@@ -72,11 +70,6 @@ def about_table(name: str) -> str:
     return known[stem] if stem in known else f"{known[base]}: {KINDS[kind]}"
 
 
-def captions(paper: Paper) -> Mapping[str, str]:
-    """Figure, by its file's name without ending -> what is printed under it."""
-    return paper.captions or qp.CAPTIONS
-
-
 def write(tables: Path, drawn: Path) -> Path:
     """Write the index of what is in the folders of tables and of figures."""
     lines = [HEAD]
@@ -108,6 +101,6 @@ def _figures(paper: Paper, folder: Path) -> list[str]:
         path = figure.path.relative_to(folder)
         links.setdefault(path.stem, []).append(f"[{path.with_suffix('')}](../figures/{path.as_posix()})")
     return [
-        f"{', '.join(of_one)}: {captions(paper)[stem]} `tilted reproduce {reproduced(paper.key, stem)}`"
+        f"{', '.join(of_one)}: {paper.captions[stem]} `tilted reproduce {reproduced(paper.key, stem)}`"
         for stem, of_one in links.items()
     ]

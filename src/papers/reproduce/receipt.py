@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from papers.evidence import claims, runs, store
 from papers.evidence.grid import grid
+from papers.evidence.verified import DIFFERS
 from papers.reproduce.results import SAME, SHARE
 
 if TYPE_CHECKING:
@@ -124,6 +125,10 @@ class Receipt:
         """Whether it passed, and verdicts, in a sentence."""
         n, passed = len(self.result.lines), sum(line.passed for line in self.result.lines)
         parts = [f"{'PASS' if self.passed else 'FAIL'}: {passed} of {n} numbers are the committed ones"]
+        if self.sampled is not None and not self.sampled.passed:
+            differ = sum(check.passed == DIFFERS for check in self.sampled.checks)
+            tried = f"{differ} of {len(self.sampled.checks)} fits made again differ from their records"
+            parts.append(tried if differ else "no fit behind them could be made again")
         for name, verdicts in self.result.mine.items():
             for protocol, verdict in verdicts.items():
                 was = self.result.committed.get(name, {}).get(protocol, "not judged")

@@ -25,4 +25,4 @@ def test_the_words_are_those_under_the_figures():
     assert index.about_table("pep_converged_wins.csv").startswith(
         "Power EP for sparse regression, by searches"
     )
-    assert index.captions(index.PAPERS[0])["figure1b"].startswith("The same for Poisson")
+    assert index.PAPERS[0].captions["figure1b"].startswith("The same for Poisson")
