@@ -38,7 +38,7 @@ COMMITTED = Path("results")
 """Folder of the committed records."""
 
 TARGETS = {
-    "qp": ("compact", "truth_record"),
+    "qp": ("compact", "truth_record", "nearer_record"),
     "pep": ("regression_records", "toy_record", "classification_records"),
     "digits": ("mnist_record",),
     "rep": tuple(

@@ -16,11 +16,14 @@ from papers.qp import (
     latex,
     lookup,
     lookup_effect,
+    nearer_pages,
+    nearer_tables,
     paired_figure,
     published,
     table1,
     tables,
     truth_figure,
+    truth_pages,
     truth_records,
     truth_tables,
     vb_column,
@@ -29,6 +32,8 @@ from papers.qp.records import (
     DIFFERENCES,
     LOOKUP_EFFECT,
     LOOKUP_ERRORS,
+    NEARER_FITS,
+    NEARER_LATENTS,
     TIMING,
     TRUTH,
     VARIANCES,
@@ -74,7 +79,8 @@ def write(
         The folder has no records of the paper's fits.
     """
     summary = table1.load(folder, Path(published_folder, PRINTED))
-    made = {study: records.find(study, folder) for study in (TIMING, LOOKUP_ERRORS, LOOKUP_EFFECT, TRUTH)}
+    studies = (TIMING, LOOKUP_ERRORS, LOOKUP_EFFECT, TRUTH, NEARER_FITS)
+    made = {study: records.find(study, folder) for study in studies}
     groups = {study: _groups(study, folder, frame) for study, frame in made.items()}
     notes = {study: standing.note(several) for study, several in groups.items()}
     write_figures(summary, records.load(VARIANCES, folder), Path(figures_folder))
@@ -83,7 +89,10 @@ def write(
     exact, appendix = _write_truth(folder, Path(tables_folder), Path(figures_folder), notes[TRUTH])
     if made[LOOKUP_ERRORS] is not None and made[LOOKUP_EFFECT] is not None:
         _write_lookup(made[LOOKUP_ERRORS], made[LOOKUP_EFFECT], notes, Path(tables_folder))
-    evidence = claims.Evidence(_printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT], exact)
+    near = _write_nearer(folder, summary.fits, Path(tables_folder), Path(figures_folder))
+    if near is not None:
+        appendix += nearer_pages.overview(near)
+    evidence = claims.Evidence(_printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT], exact, near)
     beside = {claim: notes[study] for claim, study in STUDIED.items()}
     loud = standing.loud([*summary.groups, *(group for several in groups.values() for group in several)])
     return Written([claims.chapter(evidence, beside, appendix)], loud)
@@ -92,10 +101,11 @@ def write(
 def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
     """Some claims judged, with nothing written (errors as `write`)."""
     fits = ordered(load_fits(folder))
-    sampled = truth_records.read(folder) if "QP10" in names else []
+    sampled = truth_records.read(folder) if {"QP10", *OURS} & set(names) else []
     timed, effect = (records.find(study, folder) for study in (TIMING, LOOKUP_EFFECT))
     truth = truth_tables.summary(sampled) if sampled else None
-    return claims.judge(claims.Evidence(_printed(fits), timed, effect, truth), names)
+    near = _nearer(folder) if {*OURS} & set(names) else None
+    return claims.judge(claims.Evidence(_printed(fits), timed, effect, truth, near), names)
 
 
 def draw(name: str, folder: Path, figures_folder: Path) -> None:
@@ -103,13 +113,16 @@ def draw(name: str, folder: Path, figures_folder: Path) -> None:
     summary = table1.load(folder, CHECKOUT / "data" / "published" / PRINTED)
     if name == TRUTH_FIGURE:
         _write_truth(folder, figures_folder, figures_folder, [])
+    elif name == NEARER_FIGURE:
+        _write_nearer(folder, summary.fits, figures_folder, figures_folder)
     elif name == "vb_column":
         _write_vb(summary, folder, figures_folder, figures_folder)
     else:
         write_figures(summary, records.load(VARIANCES, folder), figures_folder, (name,))
 
 
-STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT}
+OURS = ("OURS1", "OURS2", "OURS3")
+STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT, **dict.fromkeys(OURS, NEARER_FITS)}
 """Claim -> the study behind it, of which is said beside its numbers what was made again."""
 
 
@@ -173,7 +186,7 @@ def _write_vb(summary: Summary, folder: str | Path, tables_folder: Path, figures
     vb_column.write(fits, summary.printed, tables_folder, figures_folder)
 
 
-TRUTH_FIGURE = "qp_truth"
+TRUTH_FIGURE, NEARER_FIGURE = "qp_truth", "qp_nearer"
 
 
 def _write_truth(
@@ -185,9 +198,27 @@ def _write_truth(
         return None, ""
     table = truth_tables.summary(sampled)
     truth_tables.write_csv(table, tables_folder / "qp_truth.csv")
-    truth_tables.write_markdown(sampled, table, tables_folder / "qp_truth.md", note)
+    truth_pages.write_markdown(sampled, table, tables_folder / "qp_truth.md", note)
     truth_figure.figure_truth(sampled, table, figures_folder / TRUTH_FIGURE)
-    return table, truth_tables.overview(sampled, note)
+    return table, truth_pages.overview(sampled, note)
+
+
+def _nearer(folder: str | Path) -> pd.DataFrame | None:
+    """How near the approximations come; None without records of them."""
+    fits, latents = (records.find(study, folder) for study in (NEARER_FITS, NEARER_LATENTS))
+    sampled = truth_records.read(folder)
+    return None if fits is None or latents is None else nearer_tables.summary(fits, latents, sampled)
+
+
+def _write_nearer(
+    folder: str | Path, fits: pd.DataFrame, tables_folder: Path, figures_folder: Path
+) -> pd.DataFrame | None:
+    """Write ``qp_nearer.{csv,md}`` and the figure, if there are records; what they say."""
+    table = _nearer(folder)
+    if table is not None:
+        nearer_pages.write(table, fits, tables_folder)
+        nearer_pages.figure(table, figures_folder / NEARER_FIGURE)
+    return table
 
 
 def _write_lookup(

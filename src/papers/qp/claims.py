@@ -20,7 +20,7 @@ from papers.evidence.claims import load
 from papers.evidence.comparisons import Score, higher, not_lower, noticeably_higher, shown, similar
 from papers.evidence.statistics import ALPHA
 from papers.evidence.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Inference, Line, finding
-from papers.qp import claims_projection, claims_variances, lookup_effect, protocols, timing
+from papers.qp import claims_projection, claims_variances, lookup_effect, nearer_tables, protocols, timing
 from papers.qp.paired import (
     FALLBACK,
     NTLL,
@@ -178,6 +178,7 @@ class Evidence(NamedTuple):
     timing: pd.DataFrame | None = None
     lookup_effect: pd.DataFrame | None = None
     truth: pd.DataFrame | None = None
+    nearer: pd.DataFrame | None = None
 
 
 HEADING = "Which claims of the QP paper hold"
@@ -200,6 +201,9 @@ CLAIMS: dict[str, Judge] = {
     "QP7": lambda fits, evidence, protocol: claims_projection.one_tilted(protocol),
     "QP8": lambda fits, evidence, protocol: timing.same_time(evidence.timing, protocol),
     "QP9": lambda fits, evidence, protocol: lookup_effect.unstable(evidence.lookup_effect, protocol),
+    "OURS1": lambda fits, evidence, protocol: nearer_tables.nearer_variances(evidence.nearer, protocol),
+    "OURS2": lambda fits, evidence, protocol: nearer_tables.better_evidence(evidence.nearer, protocol),
+    "OURS3": lambda fits, evidence, protocol: nearer_tables.no_worse_predictions(evidence.nearer, protocol),
 }
 
 

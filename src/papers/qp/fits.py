@@ -197,7 +197,11 @@ def _attempt(
     began = time.process_time()
     try:
         fitted = _fit(cell, kernel, sites, optimise, table)
-        record = scored.stable(cell.likelihood, cell.points, fitted)
+        grade = cell.spec.get("correction")
+        if grade is None:
+            record = scored.stable(cell.likelihood, cell.points, fitted)
+        else:
+            record = scored.corrected(cell.likelihood, cell.points, fitted, grade)
     except scored.FAILURES as error:
         return scored.failure(error, began), None, None
     assert isinstance(fitted.kernel, SquaredExponential), "a search keeps the kind of its kernel"

@@ -21,9 +21,11 @@ from papers.qp.steps import (
     FITS,
     FOLDING,
     LOOKUP,
+    NEARER,
     PAPER_TABLE,
     TRUTH,
     TRUTH_FOLDING,
+    truth_file,
 )
 
 if TYPE_CHECKING:
@@ -156,16 +158,29 @@ def _truth(config: Config) -> Iterator[Job]:
     rules = tuple(_module("inference", method) for method in TRUTH_METHODS)
     for dataset, effort in config.get("truth", {}).items():
         choices = protocols.block(TRUTH_PROTOCOL, task_of(dataset))
-        yield Job(
-            path=f"data/truth/{dataset}.json.gz",
-            kind="truth",
-            function=f"{STEPS}:truth",
-            parameters={"effort": effort},
-            modules=(TRUTH, *rules, _module("likelihoods", choices["likelihood"])),
-            inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
-            record="truth_record",
-            part="ground truth",
-        )
+        each = {name: value for name, value in effort.items() if name != "splits"}
+        for split in range(effort.get("splits", 1)):
+            exact = Job(
+                path=f"data/truth/{truth_file(dataset, split)}",
+                kind="truth",
+                function=f"{STEPS}:truth",
+                parameters={"split": split, "effort": each},
+                modules=(TRUTH, *rules, _module("likelihoods", choices["likelihood"])),
+                inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
+                record="truth_record",
+                part="ground truth",
+            )
+            yield exact
+            yield Job(
+                path=f"data/nearer/{truth_file(dataset, split).replace('.json', '.jsonl')}",
+                kind="nearer",
+                function=f"{STEPS}:nearer",
+                parameters={},
+                modules=tuple(dict.fromkeys((NEARER, *exact.modules))),
+                inputs={"data": exact.inputs["data"], "truth": exact},
+                record="nearer_record",
+                part="nearer than EP",
+            )
 
 
 def _effects(config: Config) -> Iterator[Job]:
@@ -221,6 +236,7 @@ def records(config: Config) -> list[Record]:
         Record("compact", ("qp",), _compact_files, f"{FOLDING}:fold_in", (FOLDING,)),
         Record("differences", (), lambda _: [DERIVED], f"{FOLDING}:fold_in", (FOLDING,)),
         Record("truth_record", (), _truth_files, f"{STEPS}:fold_truth", (TRUTH_FOLDING,)),
+        Record("nearer_record", (), lambda _: list(NEARER_FILES), f"{STEPS}:fold_nearer", (NEARER,)),
         Record(
             "lookup_study",
             (),
@@ -238,6 +254,9 @@ DERIVED = "qp/differences.csv.gz"
 def _compact_files(paths: Sequence[str]) -> list[str]:
     named = dict.fromkeys(Path(path).parts[-3] for path in paths)
     return [*(f"qp/{protocol}.csv.gz" for protocol in named), "qp/variances.csv.gz"]
+
+
+NEARER_FILES = ("qp/nearer.csv", "qp/nearer_latents.csv.gz")
 
 
 def _truth_files(paths: Sequence[str]) -> list[str]:
@@ -259,7 +278,8 @@ def tables(config: Config) -> list[str]:
     """Tables and pages that are made where there are fits of this paper."""
     if "qp" not in config:
         return []
-    listed = [*TABLES, *(["qp_truth.csv", "qp_truth.md"] if "truth" in config else [])]
+    sampled = [f"qp_{name}.{kind}" for name in ("truth", "nearer") for kind in ("csv", "md")]
+    listed = [*TABLES, *(sampled if "truth" in config else [])]
     return listed + (["vb_column.csv", "vb_column.md"] if _replays_vb(config) else [])
 
 
@@ -274,7 +294,7 @@ def figures(config: Config) -> list[str]:
     if "qp" not in config:
         return []
     drawn = [f"{protocol}/{name}" for protocol, part in config["qp"].items() for name in _figures(part)]
-    drawn += ["qp_truth"] if "truth" in config else []
+    drawn += ["qp_truth", "qp_nearer"] if "truth" in config else []
     drawn += ["as-released/vb_column"] if _replays_vb(config) else []
     return [f"{name}.{kind}" for name in drawn for kind in ("pdf", "png")]
 

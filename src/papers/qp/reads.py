@@ -10,7 +10,16 @@ from papers.evidence.slices import Slice
 from papers.qp import protocols, timing
 from papers.qp.claims import VARIANTS
 from papers.qp.published import CLASSIFICATION, PUBLISHED_COLUMNS, RELEASED_VB, ROWS
-from papers.qp.records import DIFFERENCES, FITS, LOOKUP_EFFECT, TIMING, TRUTH, VARIANCES, study_of
+from papers.qp.records import (
+    DIFFERENCES,
+    FITS,
+    LOOKUP_EFFECT,
+    NEARER_FITS,
+    TIMING,
+    TRUTH,
+    VARIANCES,
+    study_of,
+)
 
 if TYPE_CHECKING:
     from papers.evidence.jobs import Job
@@ -56,6 +65,8 @@ def figure(name: str) -> tuple[Slice, ...]:
         return (*_fits(datasets, (EP, TUNED, QP)), Slice(VARIANCES, {"dataset": datasets}))
     if name == "qp_truth":
         return CLAIMS["QP10"]
+    if name == "qp_nearer":
+        return CLAIMS["OURS1"]
     if name == "vb_column":
         return (*_fits(ALL, VB), Slice(DIFFERENCES, {"method": VB}))
     return _fits(ALL, PRINTED)
@@ -71,7 +82,11 @@ def made_by(job: Job) -> Slice | None:
         return Slice(study_of(p["protocol"]), where)
     dataset = Path(job.path).name.partition(".")[0]
     if job.kind == "truth":
-        return Slice(TRUTH, {"dataset": [dataset]})
+        return Slice(TRUTH, {"dataset": [dataset.partition("-")[0]], "split": [str(p["split"])]})
+    if job.kind == "nearer":
+        name, _, split = dataset.partition("-")
+        seed, fold = (int(split or 0), 0) if name == "coal" else (0, int(split or 0))
+        return Slice(NEARER_FITS, {"dataset": [name], "seed": [seed], "fold": [fold]})
     if job.kind == "lookup_effect":
         return Slice(LOOKUP_EFFECT, {"protocol": [p["protocol"]], "dataset": [dataset]})
     return None

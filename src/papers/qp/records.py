@@ -3,7 +3,8 @@
 `FITS`, a file a protocol, and `DIFFERENCES`, of the protocols derived from them: one fit a line
 (`papers.qp.lines`). `VARIANCES`: a line a test point whose variances a figure draws. `TIMING`: one inference.
 `LOOKUP_ERRORS`, `LOOKUP_EFFECT`: errors of a projection at random points; one fit at fixed hyperparameters.
-`TRUTH`: a file a data set, which are no tables; its lines are the methods beside the exact posterior.
+`TRUTH`: a file a split, which are no tables; its lines are the methods beside the exact posterior.
+`NEARER_FITS`, `NEARER_LATENTS`: seven approximations on the same splits, and their test latents.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.evidence import records
-from papers.evidence.study import Study, places
-from papers.qp import lookup, lookup_effect, protocols, rerun, timing, truth_records
+from papers.evidence.study import EXACT, Study, places
+from papers.qp import lookup, lookup_effect, nearer, protocols, rerun, timing, truth_records
 from papers.qp.lines import COLUMNS, FAILED, FOLD, KEY, NUMBERS, OUTCOMES, PAIR, SEED, n_folds
 from papers.qp.published import ROWS, is_counts, is_known, method_order, row_order
 
@@ -165,15 +166,53 @@ LOOKUP_EFFECT = Study(
 )
 TRUTH = Study(
     truth_records.FOLDER,
-    ("dataset", "method"),
-    ("dataset", "method"),
-    text=("dataset", "method"),
+    ("dataset", "split", "method"),
+    ("dataset", "split", "method"),
+    text=("dataset", "split", "method"),
     group=("dataset",),
+    later={"split": "0"},
     again=truth_records.again,
     reader=truth_records.lines,
 )
 
-STUDIES = (*FITS.values(), DIFFERENCES, VARIANCES, TIMING, LOOKUP_ERRORS, LOOKUP_EFFECT, TRUTH)
+NEARER_FITS = Study(
+    "qp/nearer.csv",
+    nearer.FIT_COLUMNS,
+    nearer.KEY,
+    {"variance": EXACT, "lengthscale": EXACT, "log_evidence": 10, "seconds": 3, "latent_seconds": 3},
+    ("dataset", "method"),
+    flags=("trusted",),
+    order=nearer.KEY,
+    ranks={"dataset": _rows, "method": places(nearer.METHODS)},
+    unit=nearer.KEY[:3],
+    group=("dataset", "method"),
+    rules=lambda frame: ((~frame["method"].isin(nearer.METHODS), "unknown method"),),
+    again=nearer.again,
+)
+NEARER_LATENTS = Study(
+    "qp/nearer_latents.csv.gz",
+    nearer.LATENT_COLUMNS,
+    (*nearer.KEY, "point"),
+    {"mean": 7, "variance": 7, "log_density": 7},
+    ("dataset", "method"),
+    flags=("trusted",),
+    order=(*nearer.KEY, "point"),
+    ranks={"dataset": _rows, "method": places(nearer.METHODS)},
+    unit=nearer.KEY[:3],
+    rules=lambda frame: ((~(frame["variance"] > 0), "a variance is not positive"),),
+)
+
+STUDIES = (
+    *FITS.values(),
+    DIFFERENCES,
+    VARIANCES,
+    TIMING,
+    LOOKUP_ERRORS,
+    LOOKUP_EFFECT,
+    TRUTH,
+    NEARER_FITS,
+    NEARER_LATENTS,
+)
 
 
 def study_of(protocol: str) -> Study:

@@ -1,4 +1,4 @@
-"""A fit of a fold as a record: predicted and scored stably or as the released code does, or failed."""
+"""A fit of a fold as a record: scored stably, corrected, or as the released code does; or failed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from papers.evidence import metrics
 from papers.qp import vb_released
 from tilted.inference.result import Status
 from tilted.kernels.squared_exponential import SquaredExponential
+from tilted.likelihoods.contract import Labels
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,6 +31,30 @@ def stable(likelihood: Likelihood, points: Split, fitted: api.Fit | JointFit) ->
         raise ArithmeticError(f"no finite evidence or test density ({fitted.status.message})")
     errors = likelihood.errors(points.y_test, mean, variance)
     return _record(fitted, fitted.status, mean, variance, density, errors)
+
+
+def corrected(likelihood: Likelihood, points: Split, fitted: api.Fit, grade: str) -> dict[str, Any]:
+    """Record of EP's fit with its posterior and evidence corrected (`tilted.corrections`).
+
+    A label is wrong where less than half of the predictive probability is its own; counts are predicted from
+    the corrected moments. A correction that is not to be trusted, of the evidence or of a latent (which is
+    EP's then), leaves the fit not converged, with the reason.
+    """
+    evidence, found = fitted.corrected_evidence(), fitted.corrected(points.X_test, grade)
+    density = found.log_predictive(likelihood.domain(points.y_test))
+    if not (np.isfinite(evidence.value) and np.all(np.isfinite(density))):
+        raise ArithmeticError(f"no finite evidence or test density ({found.message})")
+    if isinstance(likelihood, Labels):
+        errors = (density < np.log(0.5)).astype(float)
+    else:
+        errors = likelihood.errors(points.y_test, found.mean, found.variance)
+    status = fitted.status
+    if status.converged and not np.all(found.trusted):
+        status = replace(status, converged=False, message=f"not corrected: {found.message}")
+    elif status.converged and not evidence.trusted:
+        status = replace(status, converged=False, message=f"evidence not corrected: {evidence.message}")
+    record = _record(fitted, status, found.mean, found.variance, density, errors)
+    return {**record, "log_evidence": float(evidence.value)}
 
 
 def released(likelihood: Likelihood, points: Split, fitted: JointFit) -> dict[str, Any]:

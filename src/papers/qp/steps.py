@@ -10,17 +10,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import records, store
+from papers.evidence import merge, records, store
 from papers.evidence.records import Change
 from papers.evidence.store import RecordError
-from papers.qp import protocols
+from papers.qp import protocols, published
 
 if TYPE_CHECKING:
     from typing import Any
 
 FITS, TRUTH, DIFFERENCES = "papers.qp.fits", "papers.qp.truth", "papers.qp.differences"
 EFFECTS, ERRORS, PAPER_TABLE = "papers.qp.lookup_effect", "papers.qp.lookup", "papers.qp.paper_table"
-FOLDING, TRUTH_FOLDING = "papers.qp.collect", "papers.qp.truth_records"
+FOLDING, TRUTH_FOLDING, NEARER = "papers.qp.collect", "papers.qp.truth_records", "papers.qp.nearer"
 LOOKUP = "tilted.projections.table"
 """Modules of the experiments, of the folding of their files, and of the certified table."""
 
@@ -77,15 +77,34 @@ def table(log: str) -> bytes:
     return lookup.encode(built)
 
 
-def truth(effort: Mapping[str, Any], data: str, log: str) -> Iterator[dict[str, Any]]:
-    """The exact posterior of a data set by sampling, beside the methods; in the log, how it went."""
+def truth_file(dataset: str, split: int) -> str:
+    """File of the ground truth of a split: of a fold of seed 0, or of a seed where seeds are not folded.
+
+    The first was alone once and goes without its number.
+    """
+    return f"{dataset}{f'-{split}' if split else ''}.json.gz"
+
+
+def truth(split: int, effort: Mapping[str, Any], data: str, log: str) -> Iterator[dict[str, Any]]:
+    """The exact posterior on a split by sampling, beside the methods; in the log, how it went."""
     from papers.data import standard
 
     experiment = import_module(TRUTH)
-    record = experiment.run(standard.read_standard(data), experiment.Effort(**effort))
+    dataset = standard.read_standard(data)
+    seed, fold = (split, 0) if published.is_counts(dataset.name) else (0, split)
+    record = experiment.run(dataset, experiment.Effort(**effort), seed=seed, fold=fold)
     sampled = record["truth"]
     store.write_text(log, f"{sampled['sampler']} {sampled['annealing']} {sampled['seconds']}\n")
     yield record
+
+
+def nearer(data: str, truth: str, log: str) -> Iterator[dict[str, Any]]:
+    """Approximations of the split of a record of ground truth, at its hyperparameters."""
+    from papers.data import standard
+
+    dataset, (sampled,) = standard.read_standard(data), store.read_records(truth)
+    kernel = import_module(FITS).kernel_at(sampled["hyperparameters"])
+    return import_module(NEARER).run(dataset, sampled["seed"], sampled["fold"], kernel)
 
 
 def effects(protocol: str, data: str, records: str, table: str, log: str) -> Iterator[dict[str, Any]]:
@@ -108,6 +127,18 @@ def block_of_table(
 def fold_truth(paths: Iterable[str | Path], folder: str | Path) -> dict[str, str]:
     """Put records of ground truth into the folder of records; which of them are new."""
     return dict.fromkeys(import_module(TRUTH_FOLDING).fold_in(paths, folder), "new")
+
+
+def fold_nearer(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change]:
+    """Put approximations beside the ground truth into their two records."""
+    from papers.qp.records import NEARER_FITS, NEARER_LATENTS
+
+    module, paths = import_module(NEARER), list(paths)
+    new = {
+        NEARER_FITS: merge.collected(NEARER_FITS, paths, module.fit_line),
+        NEARER_LATENTS: merge.collected(NEARER_LATENTS, paths, module.latent_lines),
+    }
+    return records.replace_units(folder, new)
 
 
 def fold_lookup(

@@ -1,4 +1,4 @@
-"""EP, QP and VB beside the exact posterior on one fold of a data set, all at the same hyperparameters.
+"""EP, QP and VB beside the exact posterior on a fold of a data set, all at the same hyperparameters.
 
 The hyperparameters are those of EP's (first) tuning, as in the QP paper. The exact posterior and evidence
 are sampled (``tilted.exact``) from the reference Gaussian of EP's sites raised to the power ``FRACTION``,
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from papers.data import Split
+
+    Seed = int | list[int]
 
 PROTOCOL = "as-released"
 METHODS = ("ep", "qp", "vb")
@@ -73,7 +75,7 @@ def run(
     kernel : SquaredExponential, optional
         Hyperparameters; those of EP's first tuning on this fold by default.
     seed, fold : int
-        The split; the seed also starts the random numbers of the sampler.
+        The split; they also start the random numbers of the sampler.
 
     Returns
     -------
@@ -87,12 +89,13 @@ def run(
         If EP's tuning or a method's inference fails: there is nothing to compare.
     """
     kernel = kernel or tuned_kernel(dataset, seed, fold)
-    points, approximated = _approximated(dataset, kernel, seed, fold)
-    ep = approximated["ep"]
+    made = approximated(dataset, kernel, seed, fold)
+    points, ep = made.points, made.fits["ep"]
     target = _target(ep, points, kernel)
-    truth = _truth(Reference.build(target, ep.inference.sites, FRACTION), points, effort, seed)
+    entropy = [seed, fold] if fold else seed
+    truth = _truth(Reference.build(target, ep.inference.sites, FRACTION), points, effort, entropy)
     if ep.problem.likelihood.name == "poisson-square":
-        truth["mirror"] = _mirror(target, ep.inference.sites, effort, seed, truth)
+        truth["mirror"] = _mirror(target, ep.inference.sites, effort, entropy, truth)
     return {
         "paper": fits.PAPER,
         "dataset": dataset.name,
@@ -103,7 +106,7 @@ def run(
         "n_latents": len(target),
         "n_test": len(points.y_test),
         "hyperparameters": {"variance": kernel.variance, "lengthscale": kernel.lengthscale},
-        "methods": _said(approximated, points, target),
+        "methods": _said(made.fits, points, target),
         "truth": truth,
     }
 
@@ -118,22 +121,36 @@ def approximations(
     ArithmeticError
         If a method's inference fails.
     """
-    points, approximated = _approximated(dataset, kernel, seed, fold)
-    return _said(approximated, points, _target(approximated["ep"], points, kernel))
+    made = approximated(dataset, kernel, seed, fold)
+    return _said(made.fits, made.points, _target(made.fits["ep"], made.points, kernel))
 
 
-def _approximated(
-    dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int
-) -> tuple[Split, dict[str, api.Fit]]:
-    """The fold, and each method on it at fixed hyperparameters, by quadrature and with EP's prior mean."""
-    done = {}
+class Approximated(NamedTuple):
+    """A split; on it `METHODS` at fixed hyperparameters; processor seconds of each."""
+
+    points: Split
+    fits: dict[str, api.Fit]
+    seconds: dict[str, float]
+
+
+def approximated(dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int) -> Approximated:
+    """Each method on a fold at fixed hyperparameters, by quadrature and with EP's prior mean.
+
+    Raises
+    ------
+    ArithmeticError
+        If a method's inference fails.
+    """
+    done, seconds = {}, {}
     for method in METHODS:
+        began = time.process_time()
         cell = fits.cell_of(dataset, PROTOCOL, method, seed, fold)
         cell = cell._replace(spec={**cell.spec, "mean": cell.block["mean"]})
         done[method] = fits.approximate(cell, kernel)
         if not done[method].status.converged:
             raise ArithmeticError(f"{method} on {dataset.name}: {done[method].status.message}")
-    return cell.points, done
+        seconds[method] = time.process_time() - began
+    return Approximated(cell.points, done, seconds)
 
 
 def _target(ep: api.Fit, points: Split, kernel: SquaredExponential) -> Target:
@@ -171,7 +188,7 @@ def _approximation(fit: api.Fit, points: Split, distinct: np.ndarray) -> dict[st
     }
 
 
-def _truth(reference: Reference, points: Split, effort: Effort, seed: int) -> dict[str, Any]:
+def _truth(reference: Reference, points: Split, effort: Effort, seed: Seed) -> dict[str, Any]:
     """Sampled moments, predictions and evidence, with standard errors and diagnostics."""
     rng, rng_annealing = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     began = time.process_time()
@@ -239,7 +256,9 @@ def _annealing(annealed: Annealed, powers: np.ndarray, moves: Moves) -> dict[str
     }
 
 
-def _mirror(target: Target, sites: Sites, effort: Effort, seed: int, truth: dict[str, Any]) -> dict[str, Any]:
+def _mirror(
+    target: Target, sites: Sites, effort: Effort, seed: Seed, truth: dict[str, Any]
+) -> dict[str, Any]:
     """The mode at -f, which the likelihood of f^2 cannot tell from the one at f: how much mass it has.
 
     ``log_odds``: evidence annealed from the mirrored reference, minus the evidence. ``r_hat`` is of

@@ -11,7 +11,8 @@ import numpy as np
 from papers.evidence import style
 from papers.qp.published import ROWS
 from papers.qp.truth import METHODS
-from papers.qp.truth_tables import LABELS, log_ratios, log_variance_errors
+from papers.qp.truth_pages import LABELS
+from papers.qp.truth_tables import by_dataset, log_ratios, log_variance_errors
 
 if TYPE_CHECKING:
     from typing import Any
@@ -61,11 +62,12 @@ def figure_truth(
 
     if not records:
         raise ValueError("nothing to draw: no record of ground truth")
-    rows = [ROWS[record["dataset"]] for record in records]
+    splits = by_dataset(records)
+    rows = [ROWS[name] for name in splits]
     with style.applied():
         figure = Figure(figsize=(7.6, 1.35 + 0.46 * len(rows)), layout="constrained")
         panels = figure.subplots(1, 4, sharey=True, width_ratios=(2.0, 1.0, 1.25, 1.0))
-        _variances(panels[0], records)
+        _variances(panels[0], list(splits.values()))
         _errors(panels[1], table, rows, "test", "mean_rms", "mean_noise")
         _densities(panels[2], table, rows)
         _errors(panels[3], table, rows, "train", "evidence_error", "evidence_se")
@@ -86,13 +88,13 @@ def _look(method: str) -> dict[str, Any]:
     return {"color": colour, "marker": marker}
 
 
-def _variances(axes: Axes, records: Sequence[dict[str, Any]]) -> None:
-    for row, record in enumerate(records):
-        noise = 2.0 * np.sqrt(np.mean(log_variance_errors(record, "test") ** 2))
+def _variances(axes: Axes, rows: Sequence[Sequence[dict[str, Any]]]) -> None:
+    for row, splits in enumerate(rows):
+        noise = 2.0 * np.sqrt(np.mean(log_variance_errors(splits, "test") ** 2))
         axes.fill_betweenx([row - 0.5, row + 0.5], np.exp(-noise), np.exp(noise), **NOISE)
         for method in METHODS:
-            ratios, height, look = log_ratios(record, method, "test"), _height(row, method), _look(method)
-            opacity = float(np.clip(3.0 / np.sqrt(len(ratios)), 0.25, 0.7))
+            ratios, height, look = log_ratios(splits, method, "test"), _height(row, method), _look(method)
+            opacity = float(np.clip(3.0 / np.sqrt(len(ratios)), 0.15, 0.7))
             dots: dict[str, Any] = {
                 "linestyle": "",
                 "markersize": 2.6,

@@ -1,4 +1,4 @@
-"""Records of ground truth, a JSON file a data set: read with check sums, folded in, made again in part.
+"""Records of ground truth, a JSON file a split: read with check sums, folded in, made again in part.
 
 Sampling the exact posterior again takes half an hour, inference seconds: `again` repeats EP, QP and VB at the
 recorded hyperparameters, a method a line.
@@ -20,8 +20,10 @@ from papers.evidence.study import RUN
 from papers.evidence.verified import FIXED
 from papers.evidence.verify import outcome
 from papers.qp import fits
+from papers.qp.lines import FOLDS
 from papers.qp.published import ROWS
 from papers.qp.rerun import loaded, naming_missing_data
+from papers.qp.steps import truth_file
 from papers.qp.truth import DIGITS, METHODS, PROTOCOL, approximations
 
 if TYPE_CHECKING:
@@ -48,48 +50,58 @@ def read(folder: str | Path) -> list[dict[str, Any]]:
     """
     files.finished(folder)
     known = records.read_runs(folder)
-    names = {f"{FOLDER}/{dataset}{SUFFIX}": dataset for dataset in ROWS}
+    names = [f"{FOLDER}/{truth_file(name, split)}" for name in ROWS for split in range(FOLDS)]
     present = {f"{FOLDER}/{path.name}" for path in Path(folder, FOLDER).glob(f"*{SUFFIX}")}
     present |= {name for name in records.sums(folder) if name.startswith(f"{FOLDER}/")}
-    strange = sorted(present - names.keys())
+    strange = sorted(present.difference(names))
     if strange:
-        raise RecordError(f"{Path(folder, strange[0])}: no data set of the paper's table")
-    return [_record(folder, name, dataset, known) for name, dataset in names.items() if name in present]
+        raise RecordError(f"{Path(folder, strange[0])}: no data set of the paper's table, or no split of it")
+    return [_record(folder, name, known) for name in names if name in present]
 
 
-def _record(folder: str | Path, name: str, dataset: str, known: Mapping[str, Run]) -> dict[str, Any]:
+def _record(folder: str | Path, name: str, known: Mapping[str, Run]) -> dict[str, Any]:
     path = Path(folder, name)
     try:
         content = records.content(folder, name)
     except FileNotFoundError:
         raise RecordError(f"{path}: missing, though {records.SUMS} has it") from None
-    record = _single(store.decoded(content, path), dataset, path)
+    record = _single(store.decoded(content, path), path)
     run = known.get(record[RUN])
     if run is None or run.study != name:
         raise RecordError(f"{path}: run '{record[RUN]}' is {f'of {run.study}' if run else 'not known'}")
     return record
 
 
-def _single(content: list[dict[str, Any]], dataset: str, where: object) -> dict[str, Any]:
-    """The record of a file, which is of its data set; `RecordError` names the file."""
+def _single(content: list[dict[str, Any]], path: Path) -> dict[str, Any]:
+    """The record of a file, which is of the split that its name says; `RecordError` names the file."""
     if len(content) != 1:
-        raise RecordError(f"{where}: {len(content)} records of ground truth")
-    name = f"{content[0].get('dataset')} {content[0].get('protocol')}"
-    if name != f"{dataset} {PROTOCOL}":
-        raise RecordError(f"{where}: the record of {name} does not belong here")
-    return content[0]
+        raise RecordError(f"{path}: {len(content)} records of ground truth")
+    record = content[0]
+    name = f"{record.get('dataset')} {record.get('protocol')}"
+    if record.get("protocol") != PROTOCOL or path.name != truth_file(record["dataset"], split_of(record)):
+        raise RecordError(f"{path}: the record of {name} does not belong here")
+    return record
+
+
+def split_of(record: Mapping[str, Any]) -> int:
+    """Which split it is of: the fold of seed 0, or the seed where these are not folded."""
+    return int(record["seed"] + record["fold"])
 
 
 def lines(folder: str | Path) -> pd.DataFrame:
-    """A line a (data set, method), with the run of its record."""
+    """A line a (data set, split, method), with the run of its record."""
     import pandas as pd
 
-    listed = [(each["dataset"], method, each[RUN]) for each in read(folder) for method in METHODS]
-    return pd.DataFrame(listed, columns=["dataset", "method", RUN])
+    listed = [
+        (record["dataset"], str(split_of(record)), method, record[RUN])
+        for record in read(folder)
+        for method in METHODS
+    ]
+    return pd.DataFrame(listed, columns=["dataset", "split", "method", RUN])
 
 
 def fold_in(paths: Iterable[str | Path], folder: str | Path) -> list[str]:
-    """Fold files of one record each (``<data set>.json.gz``) into a folder of records; names of new ones.
+    """Fold files of one record each (`truth_file`) into a folder of records; names of new ones.
 
     A record of an earlier day than the recorded one is passed over.
 
@@ -100,13 +112,13 @@ def fold_in(paths: Iterable[str | Path], folder: str | Path) -> list[str]:
     """
     made = {}
     for path in map(Path, paths):
-        made[path] = _single(store.read_records(path), path.name.removesuffix(SUFFIX), path)
+        made[path] = _single(store.read_records(path), path)
     contents, fresh = {}, []
     with files.alone(folder):
         known = records.read_runs(folder)
         had = {run.study: run for run in known.values()}
         for path, record in made.items():
-            name, stamp = f"{FOLDER}/{record['dataset']}{SUFFIX}", stamp_of(record, path)
+            name, stamp = f"{FOLDER}/{path.name}", stamp_of(record, path)
             old = had.get(name)
             run = _run(name, stamp, record)._replace(replaced=int(old is not None))
             if run.run not in known and (old is None or run.date >= old.date):
@@ -126,16 +138,16 @@ def _run(name: str, stamp: Mapping[str, str], record: Mapping[str, Any]) -> Run:
 @naming_missing_data
 def again(lines: pd.DataFrame, context: Context) -> Made:
     """Approximations of lines of one data set again (`papers.evidence.verify.Again`)."""
-    recorded = {record["dataset"]: record for record in read(context.folder)}
-    today: dict[str, dict[str, Any]] = {}
+    recorded = {(record["dataset"], str(split_of(record))): record for record in read(context.folder)}
+    today: dict[tuple[str, str], dict[str, Any]] = {}
     for line in lines.to_dict("records"):
-        name, method = line["dataset"], line["method"]
-        record = recorded[name]
-        if name not in today:
+        of, method = (line["dataset"], line["split"]), line["method"]
+        record = recorded[of]
+        if of not in today:
             kernel = fits.kernel_at(record["hyperparameters"])
-            dataset = loaded(name, PROTOCOL, context.mirror)
-            today[name] = approximations(dataset, kernel, record["seed"], record["fold"])
-        compared = differences(record["methods"][method], today[name][method])
+            dataset = loaded(line["dataset"], PROTOCOL, context.mirror)
+            today[of] = approximations(dataset, kernel, record["seed"], record["fold"])
+        compared = differences(record["methods"][method], today[of][method])
         yield line, [outcome(FIXED, compared, TOLERANCE)]
 
 

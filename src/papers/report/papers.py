@@ -54,7 +54,7 @@ PAPERS = (
         'Processes", NeurIPS 2020',
         "The paper prints its Table 1; Figure 1 shows points without numbers, for which its claims QP5 and "
         "QP6 stand.",
-        ("qp_table1", "qp_fidelity", "vb_column", "qp_truth", "lookup", "bayesian"),
+        ("qp_table1", "qp_fidelity", "vb_column", "qp_truth", "qp_nearer", "lookup", "bayesian"),
         qp_figures.CAPTIONS,
     ),
     Paper(
@@ -102,12 +102,16 @@ SHOWS = {
     "paired": ("QP2", "QP1", "QP3"),
     "vb_column": ("QP4",),
     "qp_truth": ("QP10",),
+    "qp_nearer": ("OURS1", "OURS2", "OURS3"),
     "accuracy": ("PESC1", "PESC3"),
 }
 """Figures of ours that are none of a paper's -> claims whose rows they show."""
 
 OWN = "qp_"
 """With which the name of a figure of the QP paper begins if it is of no protocol."""
+
+EXACT = (f"{OWN}truth", f"{OWN}nearer")
+"""The QP paper's figures of no protocol: against the exact posterior."""
 
 Place = tuple[int, str]
 """Number and panel of a figure in a paper."""
@@ -147,7 +151,8 @@ def _files(paper: Paper, folder: Path) -> Iterable[tuple[Path, str]]:
             for name in sorted(paper.captions, key=_order):
                 yield folder / paper.key.lower() / protocol / f"{name}.png", paper.captions[name] + said
         return
-    yield folder / "qp_truth.png", paper.captions["qp_truth"]
+    for name in EXACT:
+        yield folder / f"{name}.png", paper.captions[name]
     for protocol in protocols.names():
         for name, caption in paper.captions.items():
             yield folder / protocol / f"{name}.png", f"{caption} Protocol {protocol}."
@@ -174,7 +179,7 @@ def _is_first(paper: Paper, path: Path) -> bool:
     """Whether it is of no protocol, or of the one that repeats the paper's numbers."""
     if not paper.by_protocol:
         return path.parent.name not in PROTOCOLS
-    return path.stem == "qp_truth" or path.parent.name == fidelity.PROTOCOL
+    return path.stem in EXACT or path.parent.name == fidelity.PROTOCOL
 
 
 def _same(ours: Place, theirs: Place) -> bool:

@@ -8,7 +8,7 @@ sum over inputs makes it positive definite in every dimension, as the same of Eu
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -55,12 +55,12 @@ class Periodic(Stationary):
         """None for every ``X`` [N, D]: they depend on the period."""
         return
 
-    def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: None = None) -> np.ndarray:
+    def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: Any = None) -> np.ndarray:
         """Covariance matrix [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D]."""
         return self._of_circles.matrix(self._circles(X), None if X2 is None else self._circles(X2))
 
     def contract_gradient(
-        self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: None = None
+        self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: Any = None
     ) -> np.ndarray:
         """sum_ij G_ij dK_ij/dtheta [P] for the matrix at ``X`` [N, D]; G [N, N] need not be symmetric."""
         return self.contract_cross(X, X, K, G)[0]

@@ -11,7 +11,7 @@ from typing import Self
 
 import numpy as np
 
-from tilted.kernels.stationary import Stationary, squared_distances
+from tilted.kernels.stationary import Stationary
 
 
 @dataclass(frozen=True)
@@ -49,54 +49,16 @@ class RationalQuadratic(Stationary):
         """The same kernel with other parameter values, ordered as in :meth:`parameters`."""
         return replace(super().with_parameters(values[:-1]), shape=float(values[-1]))
 
-    def matrix(
-        self, X: np.ndarray, X2: np.ndarray | None = None, distances: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Covariance matrix [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D].
+    def _profile(self, squares: np.ndarray) -> np.ndarray:
+        return np.exp(-self.shape * self._log(squares))
 
-        ``distances`` may be :meth:`distances` of ``X``; ValueError if they are given with ``X2`` or for ARD.
-        """
-        return self.variance * np.exp(-self.shape * self._log(self._squares(X, X2, distances)))
+    def _falls(self, squares: np.ndarray, K: np.ndarray) -> np.ndarray:
+        return K / (1.0 + squares / (2.0 * self.shape))
 
-    def contract_gradient(
-        self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: np.ndarray | None = None
-    ) -> np.ndarray:
-        """sum_ij G_ij dK_ij/dtheta [P] for the matrix at ``X`` [N, D]; G [N, N] need not be symmetric."""
-        if distances is None:
-            return self.contract_cross(X, X, K, G)[0]
-        squares, weights = self._squares(X, None, distances), G * K
-        by_scale = np.vdot(weights / self._base(squares), squares) / self._scale
-        return np.array([weights.sum() / self.variance, by_scale, self._by_shape(weights, squares)])
-
-    def contract_cross(
-        self, Z: np.ndarray, X: np.ndarray, K: np.ndarray, G: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """sum_ij G_ij dK_ij/dtheta [P] for K [M, N] between ``Z`` [M, D] and ``X`` [N, D]; in Z [M, D]."""
-        squares, scales, product = self._squares(Z, X, None), np.asarray(self.lengthscale), G * K
-        weights = product / self._base(squares)  # -2 dk / dr^2
-        by_scale, by_Z = self._by_distance(Z, X, weights)
-        by_parameters = np.concatenate(
-            [[product.sum() / self.variance], by_scale / scales, [self._by_shape(product, squares)]]
-        )
-        return by_parameters, by_Z / scales
-
-    def _base(self, squares: np.ndarray) -> np.ndarray:
-        """1 + r^2 / (2 shape)."""
-        return 1.0 + squares / (2.0 * self.shape)
+    def _by_others(self, squares: np.ndarray, K: np.ndarray, G: np.ndarray) -> tuple[float]:
+        part = squares / (2.0 * self.shape + squares)
+        return (float(np.vdot(G * K, part - self._log(squares))),)
 
     def _log(self, squares: np.ndarray) -> np.ndarray:
-        """Its logarithm."""
+        """log(1 + r^2 / (2 shape))."""
         return np.log1p(squares / (2.0 * self.shape))
-
-    def _by_shape(self, weights: np.ndarray, squares: np.ndarray) -> float:
-        """Derivative in the shape, from weights times K."""
-        part = squares / (2.0 * self.shape * self._base(squares))
-        return float(np.vdot(weights, part - self._log(squares)))
-
-    def _squares(self, X: np.ndarray, X2: np.ndarray | None, distances: np.ndarray | None) -> np.ndarray:
-        """Squared distances r^2 [N, N2] in lengthscales."""
-        if distances is not None:
-            self._require_shareable(X2)
-            return distances / self._scale**2
-        A = self._scaled(X)
-        return squared_distances(A, A if X2 is None else self._scaled(X2), 1.0)

@@ -1,7 +1,12 @@
-"""What covariance functions of scaled distances share: variance, lengthscales, squared distances."""
+"""What covariance functions of scaled distances share: variance, lengthscales, squared distances, gradients.
+
+One says what it is as a function of the squared distance in lengthscales (``_profile``), how it falls
+(``_falls``), and the derivatives in further parameters (``_by_others``); the rest is here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -67,13 +72,93 @@ class Stationary:
         """What matrices at the same ``X`` share: squared distances [N, N] if isotropic, None for ARD."""
         return None if self.ard else squared_distances(X, X, self._scale)
 
+    def matrix(
+        self, X: np.ndarray, X2: np.ndarray | None = None, distances: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Covariance matrix [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D].
+
+        ``distances`` may be :meth:`distances` of ``X``, to save their computation.
+
+        Raises
+        ------
+        ValueError
+            If distances are given with ``X2`` or to an ARD kernel, or the dimensions differ.
+        """
+        return self.variance * self._profile(self._squares(X, X2, distances))
+
     def diagonal(self, X: np.ndarray) -> np.ndarray:
         """Prior variances [N] at the rows of ``X`` [N, D]."""
         return np.full(len(X), self.variance)
 
+    def contract_gradient(
+        self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: np.ndarray | None = None
+    ) -> np.ndarray:
+        """sum_ij G_ij dK_ij/dtheta [P], ordered as in :meth:`parameters`.
+
+        Parameters
+        ----------
+        X : array [N, D]
+        K : array [N, N]
+            This kernel's matrix at ``X``.
+        G : array [N, N]
+            Weights, such as the derivative of the evidence with respect to K; need not be symmetric.
+        distances : array [N, N], optional
+            :meth:`distances` of ``X``.
+        """
+        if distances is None:
+            return self.contract_cross(X, X, K, G)[0]
+        squares = self._squares(X, None, distances)
+        by_scale = np.vdot(G * self._falls(squares, K), squares) / self._scale
+        return np.array([np.vdot(G, K) / self.variance, by_scale, *self._by_others(squares, K, G)])
+
+    def contract_cross(
+        self, Z: np.ndarray, X: np.ndarray, K: np.ndarray, G: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """sum_ij G_ij dK_ij/dtheta for a matrix [M, N] between two sets of points.
+
+        Parameters
+        ----------
+        Z, X : arrays [M, D], [N, D]
+        K : array [M, N]
+            This kernel's matrix between them.
+        G : array [M, N]
+
+        Returns
+        -------
+        by_parameters : array [P]
+        by_Z : array [M, D]
+            Derivatives in the points Z, those X held fixed.
+        """
+        squares, scales = self._squares(Z, X, None), np.asarray(self.lengthscale)
+        weights = G * self._falls(squares, K)
+        spread, by_Z = self._by_distance(Z, X, weights)
+        if not self.ard:
+            spread = np.atleast_1d(np.vdot(weights, squares))
+        others = self._by_others(squares, K, G)
+        return np.concatenate([[np.vdot(G, K) / self.variance], spread / scales, others]), by_Z / scales
+
     def contract_diagonal(self, X: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """sum_i g_i dk(x_i, x_i)/dtheta [P], and the derivatives in the rows of ``X`` [N, D]."""
         return np.append(np.sum(g), np.zeros(len(self.parameters()) - 1)), np.zeros(np.shape(X))
+
+    def _profile(self, squares: np.ndarray) -> np.ndarray:
+        """k / variance as a function of the squared distance in lengthscales, any shape."""
+        raise NotImplementedError
+
+    def _falls(self, squares: np.ndarray, K: np.ndarray) -> np.ndarray:
+        """-2 dk / dr^2, given k."""
+        raise NotImplementedError
+
+    def _by_others(self, squares: np.ndarray, K: np.ndarray, G: np.ndarray) -> Sequence[float]:
+        """sum_ij G_ij dK_ij/dtheta of the parameters after the lengthscales."""
+        return ()
+
+    def _squares(self, X: np.ndarray, X2: np.ndarray | None, distances: np.ndarray | None) -> np.ndarray:
+        """Squared distances r^2 [N, N2] in lengthscales."""
+        if distances is not None:
+            self._require_shareable(X2)
+            return distances / self._scale**2
+        return self._scaled_squares(X, X2)
 
     @property
     def _scale(self) -> float:

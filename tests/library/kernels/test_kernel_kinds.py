@@ -431,3 +431,13 @@ def test_no_inputs_have_no_offset():
     none = np.zeros((0, 2))
     assert SquaredExponential(1.0, 1.0).matrix(np.ones((3, 2)), none).shape == (3, 0)
     assert SquaredExponential(1.0, (1.0, 2.0)).matrix(none, np.ones((3, 2))).shape == (0, 3)
+
+
+@pytest.mark.parametrize("lengthscale", [0.7, (0.7, 1.3)])
+@pytest.mark.parametrize("kind", [SquaredExponential, Matern, RationalQuadratic])
+def test_inputs_far_from_zero_keep_their_distances(kind, lengthscale):
+    """Differences are exact here, scaled inputs are not: the offset goes before it is scaled."""
+    near = np.array([[0.0, 0.25], [0.5, 1.0], [0.75, -0.5]])
+    kernel, far = kind(2.0, lengthscale), near + 2.0**45
+    np.testing.assert_allclose(kernel.matrix(far, far[:2]), kernel.matrix(near, near[:2]), rtol=1e-12)
+    np.testing.assert_allclose(kernel.matrix(far), kernel.matrix(near), rtol=1e-12)

@@ -37,9 +37,19 @@ def folded(record, tmp_path, stamp):
 
 def test_committed_records_come_in_the_order_of_the_table():
     found = truth_records.read(RESULTS)
-    assert len(found) == 10 and [found[0]["dataset"], found[-1]["dataset"]] == ["ionosphere", "coal"]
+    assert [found[0]["dataset"], found[-1]["dataset"]] == ["ionosphere", "coal"]
+    assert len({record["dataset"] for record in found}) == 10
     lines = records.load(TRUTH, RESULTS)
-    assert list(lines.columns) == ["dataset", "method", "run"] and len(lines) == 30
+    assert list(lines.columns) == ["dataset", "split", "method", "run"]
+    assert len(lines) == 3 * len(found)
+
+
+def test_another_fold_has_a_file_of_its_own(folded, tmp_path):
+    assert folded() == [WINE]
+    assert folded("wine13-3", fold=3) == ["qp/truth/wine13-3.json.gz"]
+    assert [record["fold"] for record in truth_records.read(tmp_path / "results")] == [0, 3]
+    with pytest.raises(RecordError, match=r"wine13-4\.json\.gz: the record of wine13 as-released"):
+        folded("wine13-4", fold=3)
 
 
 def test_a_record_is_folded_in_once(folded, tmp_path, record):
@@ -55,10 +65,10 @@ def test_a_record_is_folded_in_once(folded, tmp_path, record):
 
 def test_the_later_record_stands(folded, tmp_path):
     folded()
-    assert folded(seed=1, stamp={"date": "2026-01-01"}) == []
-    assert folded(seed=1, stamp={"date": "2026-01-03"}) == [WINE]
+    assert folded(n_test=11, stamp={"date": "2026-01-01"}) == []
+    assert folded(n_test=11, stamp={"date": "2026-01-03"}) == [WINE]
     (back,) = truth_records.read(tmp_path / "results")
-    assert back["seed"] == 1
+    assert back["n_test"] == 11
     assert [run.replaced for run in records.read_runs(tmp_path / "results").values()] == [0, 1]
 
 

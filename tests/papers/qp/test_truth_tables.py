@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from papers.evidence import style
-from papers.qp import truth_figure
+from papers.qp import truth_figure, truth_pages
 from papers.qp import truth_tables as truth
 
 
@@ -60,6 +60,20 @@ def records():
     return [make_truth("wine12"), coal]
 
 
+def test_splits_are_taken_together_and_their_errors_are_independent():
+    first, second = make_truth(), make_truth(se=0.03)
+    second["truth"]["log_evidence"] = -5.4
+    table = truth.summary([first, second])
+    assert len(table) == 6
+    ep = table[(table.method == "ep") & (table.part == "train")].iloc[0]
+    assert (ep.splits, ep.n) == (2, 4)
+    assert ep.log_variance_bias == pytest.approx(np.log(0.9))
+    assert ep.log_variance_bias_se == pytest.approx(np.hypot(0.02, 0.06) / 4)
+    assert ep.log_variance_noise == pytest.approx(np.sqrt((0.01**2 + 0.03**2) / 2))
+    assert ep.evidence_error == pytest.approx((-0.2 + 0.2) / 2)
+    assert ep.evidence_se == pytest.approx(0.01 / np.sqrt(2))
+
+
 def test_the_numbers_of_a_line(records):
     table = truth.summary(records)
     assert tuple(table.columns) == truth.COLUMNS and len(table) == 2 * 3 * 2
@@ -104,7 +118,7 @@ def test_who_is_closer_is_decided_by_the_midpoint(exact, shares, expected):
     table = truth.summary([record])
     qp = table[(table.method == "qp") & (table.part == "test")].iloc[0]
     assert (qp.closer_than_ep, qp.closer_low, qp.closer_high) == shares
-    assert truth.verdict(qp) == expected
+    assert truth_pages.verdict(qp) == expected
 
 
 def test_latents_beyond_two_standard_errors_are_shown_to_be_on_a_side():
@@ -124,14 +138,14 @@ def test_a_method_above_ep_is_treated_alike():
     record["methods"] |= {"ep": low, "qp": high}
     table = truth.summary([record])
     qp = table[(table.method == "qp") & (table.part == "test")].iloc[0]
-    assert qp.closer_low == 1.0 and truth.verdict(qp) == "QP closer"
+    assert qp.closer_low == 1.0 and truth_pages.verdict(qp) == "QP closer"
 
 
 def write(records, folder):
     """All files made of records; their bytes."""
     table = truth.summary(records)
     csv = truth.write_csv(table, folder / "qp_truth.csv")
-    text = truth.write_markdown(records, table, folder / "qp_truth.md", ["A note."])
+    text = truth_pages.write_markdown(records, table, folder / "qp_truth.md", ["A note."])
     drawn = truth_figure.figure_truth(records, table, folder / "f" / "qp_truth")
     return [path.read_bytes() for path in (csv, text, *drawn)]
 
@@ -147,7 +161,7 @@ def test_files_are_complete_and_reproducible(records, tmp_path):
 
 
 def test_the_overview_has_means_variances_densities_and_evidence(records):
-    text = truth.overview(records)
+    text = truth_pages.overview(records)
     assert "0.9000 | 0.8000 | 0.3000" in text  # variances
     assert "| Wine1  | 0.0707 | 0.0354 | 0.4243 | 0.0100 |" in text  # means
     assert "| Wine1  | 300.000 | 2.000 |    -50.000 |     +0.000 |   -150.000 |" in text  # densities
@@ -159,7 +173,7 @@ def test_the_sampler_is_as_good_as_its_worst_latent(records, tmp_path):
     for record, size, r_hat in zip(records, (7654.0, 8000.0), (1.002, 1.034), strict=True):
         test = record["truth"]["test"]
         record["truth"]["test"] = {**test, "effective_size": [9e3, size], "r_hat_max": r_hat}
-    page = truth.write_markdown(records, truth.summary(records), tmp_path / "qp_truth.md", [])
+    page = truth_pages.write_markdown(records, truth.summary(records), tmp_path / "qp_truth.md", [])
     lines = page.read_text(encoding="utf-8").splitlines()
     heading = next(i for i, line in enumerate(lines) if "Min. size" in line)
     cells = [[cell.strip() for cell in lines[i].split("|")] for i in (heading, heading + 2, heading + 3)]
