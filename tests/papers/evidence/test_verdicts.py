@@ -176,3 +176,13 @@ def test_what_no_data_could_decide_comes_first(claim):
     claim(coverage={"rows": 9})
     block = Block("b", "t", (line("A", NO),), untestable="the times are of other code")
     assert finding("Q", "p", [block]).verdict == UNTESTABLE
+
+
+@pytest.mark.parametrize(
+    "best, unit, worst",
+    [(math.inf, "nats", 0.4), (-math.inf, "nats", 2.0), (1.0, "nats", 2.0), (1.0, "factor", 0.4)],
+)
+def test_a_claim_is_worst_off_farthest_from_where_it_is_best_off(best, unit, worst):
+    """Of ratios by their logarithms: 0.4 is farther from 1 than 2 is."""
+    lines = [replace(line(f"{x}", YES, x, n=3), unit=unit) for x in (0.4, 1.1, 2.0)]
+    assert Block("b", "t", tuple(lines), best=best).decisive.effect == worst
