@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from papers.data.registry import task_of
 from papers.evidence.jobs import Job, Record, blocks
 from papers.qp import protocols
+from papers.qp.published import truth_file
 from papers.qp.steps import (
     DIFFERENCES,
     EFFECTS,
@@ -25,7 +26,6 @@ from papers.qp.steps import (
     PAPER_TABLE,
     TRUTH,
     TRUTH_FOLDING,
-    truth_file,
 )
 
 if TYPE_CHECKING:

@@ -80,6 +80,14 @@ def is_counts(dataset: str) -> bool:
     return dataset == "coal" or (dataset not in ROWS and registry.task_of(dataset) == "counts")
 
 
+def truth_file(dataset: str, split: int) -> str:
+    """File of the ground truth of a split: of a fold of seed 0, or of a seed where seeds are not folded.
+
+    The first was alone once and goes without its number.
+    """
+    return f"{dataset}{f'-{split}' if split else ''}.json.gz"
+
+
 def method_order(methods: Sequence[str]) -> list[str]:
     """Distinct methods: the published ones in the paper's order, then the others by name."""
     present = set(methods)

@@ -77,14 +77,6 @@ def table(log: str) -> bytes:
     return lookup.encode(built)
 
 
-def truth_file(dataset: str, split: int) -> str:
-    """File of the ground truth of a split: of a fold of seed 0, or of a seed where seeds are not folded.
-
-    The first was alone once and goes without its number.
-    """
-    return f"{dataset}{f'-{split}' if split else ''}.json.gz"
-
-
 def truth(split: int, effort: Mapping[str, Any], data: str, log: str) -> Iterator[dict[str, Any]]:
     """The exact posterior on a split by sampling, beside the methods; in the log, how it went."""
     from papers.data import standard

@@ -21,9 +21,8 @@ from papers.evidence.verified import FIXED
 from papers.evidence.verify import outcome
 from papers.qp import fits
 from papers.qp.lines import FOLDS
-from papers.qp.published import ROWS
+from papers.qp.published import ROWS, truth_file
 from papers.qp.rerun import loaded, naming_missing_data
-from papers.qp.steps import truth_file
 from papers.qp.truth import DIGITS, METHODS, PROTOCOL, approximations
 
 if TYPE_CHECKING:

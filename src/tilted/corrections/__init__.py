@@ -10,6 +10,8 @@ The rooms, in reading order:
     cheap marginals: every datum corrects the marginal of a latent by itself;
 ``conditioned``, ``full``
     nearly exact marginals: EP conditioned on the latent, with the evidence's correction inside;
+``learning``
+    hyperparameters by that log evidence;
 ``densities``
     what marginals become: Gaussians times splines, their moments and predictions;
 ``marginals``
@@ -18,8 +20,8 @@ The rooms, in reading order:
 ``tilted.fit(...).corrected(X)`` and ``.corrected_evidence()`` are the front door.
 """
 
-from tilted.corrections.evidence import Evidence, correct_evidence, correction_gradient
-from tilted.corrections.expansion import Expansion, Queries, expand, queries
+from tilted.corrections.evidence import Evidence, correct_evidence
+from tilted.corrections.expansion import Expansion, Queries, expand, queries, queries_through
 from tilted.corrections.marginals import GRADES, Corrected, CorrectionWarning, correct_marginals
 
 __all__ = [
@@ -31,7 +33,7 @@ __all__ = [
     "Queries",
     "correct_evidence",
     "correct_marginals",
-    "correction_gradient",
     "expand",
     "queries",
+    "queries_through",
 ]

@@ -102,6 +102,7 @@ def evidences(base: Expansion, asked: Queries, f: np.ndarray) -> Conditioned:
 def _conditioned_priors(base: Expansion, asked: Queries) -> tuple[np.ndarray, np.ndarray]:
     """Covariances [Q, N, N] given the queries, 0 where these determine a latent; free ones [Q, N]."""
     free = others(base, asked)
+    assert isinstance(base.prior, Dense)
     root = asked.cross / np.sqrt(asked.prior_variance)[:, None]
     K = base.prior.K - root[:, :, None] * root[:, None, :]
     K *= free[:, :, None]

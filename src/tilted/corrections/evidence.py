@@ -25,14 +25,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.polynomial.hermite_e import hermeval
 
-from tilted.corrections.expansion import expand
-from tilted.gaussian import cavity
-
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tilted.corrections.expansion import Expansion
-    from tilted.gaussian import Sites
     from tilted.kernels.contract import Kernel
-    from tilted.learning.dense import Problem
     from tilted.likelihoods.shape import Shape
 
 HIGHER = range(5, 9)
@@ -42,6 +39,7 @@ CORRELATED = 0.05  # from where a distribution with two lobes concerns another d
 GAUSSIAN = 0.01  # skewness and kurtosis of a tilted distribution that has no higher cumulants to speak of
 GRID = np.linspace(-9.0, 9.0, 145)  # sd
 POLYNOMIALS = np.stack([hermeval(GRID, np.eye(HIGHER[-1] + 1)[order]) for order in HIGHER])
+CHUNK = 4096  # data whose grids are summed at once
 STEP = 1e-3  # of logarithms of parameters, for differences of the correction
 
 
@@ -57,7 +55,8 @@ class Evidence:
     skewness_term, kurtosis_term : float
         Second order, l = 3 and 4.
     higher_terms, third_order : float
-        What comes next (module's docstring); not part of the value.
+        What comes next (module's docstring); not part of the value. Of third order there is none, NaN, where
+        correlations are made in blocks.
     trusted : bool
     message : str
         Why not, or how large the terms are.
@@ -100,13 +99,19 @@ def correct_evidence(base: Expansion) -> Evidence:
     ep = base.inference.log_evidence
     if base.concern:
         return Evidence(ep, ep, 0.0, 0.0, 0.0, 0.0, False, f"not corrected: {base.concern}")
-    P = base.correlations()
-    third, fourth = second_order(P, base.shape)
+    terms, higher, beyond, strongest = np.zeros(2), 0.0, 0.0, np.zeros(len(base.y))
+    coefficients = _coefficients(base)
+    for rows, P in base.blocks():
+        here = np.array(second_order(P, base.shape, rows))
+        terms += here
+        strongest[rows] = np.max(np.abs(P), axis=1, initial=0.0)
+        if np.sum(np.abs(here)) <= NEGLIGIBLE:
+            continue
+        higher += _higher_terms(coefficients, P, rows)
+        beyond += _third_order(P, base.shape) if len(P) == len(base.y) else np.nan
+    third, fourth = (float(term) for term in terms)
     size = abs(third) + abs(fourth)
-    higher, beyond = (
-        (_higher_terms(base, P), _third_order(P, base.shape)) if size > NEGLIGIBLE else (0.0, 0.0)
-    )
-    lobes = int(np.sum(base.lobes & (np.max(np.abs(P), axis=1, initial=0.0) > CORRELATED)))
+    lobes = int(np.sum(base.lobes & (strongest > CORRELATED)))
     concern = ""
     if lobes:
         concern = f"{lobes} tilted distributions have two lobes"
@@ -119,11 +124,14 @@ def correct_evidence(base: Expansion) -> Evidence:
     return Evidence(value, ep, third, fourth, higher, beyond, not concern, message)
 
 
-def second_order(P: np.ndarray, shape: Shape) -> tuple[float, float]:
-    """Terms l = 3 and 4 from correlations [N, N] with a zero diagonal [Opper, Paquet & Winther 2013]."""
+def second_order(P: np.ndarray, shape: Shape, rows: slice = slice(None)) -> tuple[float, float]:
+    """Terms l = 3 and 4 from ``rows`` of the correlations, [rows, N] with a zero diagonal.
+
+    [Opper, Paquet & Winther 2013]
+    """
     square = P * P
-    third = shape.skewness @ (square * P) @ shape.skewness / 12.0
-    return float(third), float(shape.kurtosis @ (square * square) @ shape.kurtosis / 48.0)
+    third = shape.skewness[rows] @ ((square * P) @ shape.skewness) / 12.0
+    return float(third), float(shape.kurtosis[rows] @ ((square * square) @ shape.kurtosis) / 48.0)
 
 
 def _third_order(P: np.ndarray, shape: Shape) -> float:
@@ -135,33 +143,41 @@ def _third_order(P: np.ndarray, shape: Shape) -> float:
     return float(mixed + np.sum((weighted @ weighted) * weighted.T) / 48.0)
 
 
-def _higher_terms(base: Expansion, P: np.ndarray) -> float:
-    """1/2 sum_{i != j} a_li a_lj P_ij^l / l! over l = 5 to 8, a_l = E[He_l] of tilted distributions.
+def _coefficients(base: Expansion) -> np.ndarray:
+    """a_l = E[He_l] [4, N] of the tilted distributions, l = 5 to 8; 0 where they are as good as Gaussian.
 
     By sums over a grid about each mean, which is good enough for a figure of trust.
     """
-    marginals, sites = base.inference.state.marginals, base.inference.sites
-    m, v = cavity(marginals.mean, marginals.variance, sites.tau, sites.nu)
     a = np.zeros((len(HIGHER), len(base.y)))
     skewed = np.flatnonzero(np.abs(base.shape.skewness) + np.abs(base.shape.kurtosis) > GAUSSIAN)
-    f = marginals.mean[skewed, None] + np.sqrt(marginals.variance[skewed])[:, None] * GRID
-    log_w = base.likelihood.log_likelihood(base.y[skewed, None], f)
-    log_w = log_w - 0.5 * (f - m[skewed, None]) ** 2 / v[skewed, None]
-    w = np.exp(log_w - np.max(log_w, axis=1, keepdims=True, initial=-np.inf))
-    a[:, skewed] = POLYNOMIALS @ (w / w.sum(axis=1, keepdims=True)).T
+    for rows in np.array_split(skewed, max(1, -(-len(skewed) // CHUNK))):
+        m, v = (values[rows, None] for values in base.cavity)
+        f = base.tilted.mean[rows, None] + np.sqrt(base.tilted.variance[rows])[:, None] * GRID
+        log_w = base.likelihood.log_likelihood(base.y[rows, None], f) - 0.5 * (f - m) ** 2 / v
+        w = np.exp(log_w - np.max(log_w, axis=1, keepdims=True, initial=-np.inf))
+        a[:, rows] = POLYNOMIALS @ (w / w.sum(axis=1, keepdims=True)).T
+    return a
+
+
+def _higher_terms(a: np.ndarray, P: np.ndarray, rows: slice) -> float:
+    """1/2 sum_{i != j} a_li a_lj P_ij^l / l! over l = 5 to 8 and i in ``rows``."""
     square = P * P
     power, total = square * square * P, 0.0
     for k, order in enumerate(HIGHER):
-        total += float(a[k] @ power @ a[k]) / (2.0 * math.factorial(order))
+        total += float(a[k, rows] @ (power @ a[k])) / (2.0 * math.factorial(order))
         power *= P
     return total
 
 
-def correction_gradient(problem: Problem, kernel: Kernel, start: Sites) -> np.ndarray:
+def correction_gradient(beside: Callable[[Kernel], Expansion], kernel: Kernel) -> np.ndarray:
     """Gradient of the second-order terms in ``kernel.parameters()`` [P], by central differences.
 
-    The terms are small and smooth, so that differences of 1e-3 in the logarithms leave 1e-6 of them; each
-    needs an inference from ``start``, EP's sites at ``kernel``: a few sweeps.
+    The terms are small and smooth, so that differences of 1e-3 in the logarithms leave 1e-6 of them.
+
+    Parameters
+    ----------
+    beside : callable
+        EP's fixed point at a kernel beside ``kernel``, best from the sites there: a few sweeps.
 
     Raises
     ------
@@ -175,8 +191,7 @@ def correction_gradient(problem: Problem, kernel: Kernel, start: Sites) -> np.nd
         for sign in (1.0, -1.0):
             factors = np.ones(len(parameters))
             factors[p] = np.exp(sign * STEP)
-            prior = problem.posterior(kernel.with_parameters(parameters * factors))
-            base = expand(prior, problem.likelihood, problem.y, start, problem.options)
-            ends.append(sum(second_order(base.correlations(), base.shape)))
+            base = beside(kernel.with_parameters(parameters * factors))
+            ends.append(sum(sum(second_order(P, base.shape, rows)) for rows, P in base.blocks()))
         found[p] = (ends[0] - ends[1]) / (2.0 * STEP * parameters[p])
     return found

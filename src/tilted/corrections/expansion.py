@@ -5,13 +5,19 @@ With q(f) = N(mean, Sigma) EP's posterior and eps_i = p(y_i | f_i) / site_i, nor
 corrections are approximations of one of these products [Opper, Paquet & Winther 2013; Cseke & Heskes 2011].
 eps_i q_i is the tilted distribution, which has the mean and variance of q_i at EP's fixed point; so the
 cumulants from the third on say all that eps_i adds.
+
+Where sites act on h and f = h + e with independent e of extra variance d (pseudo-points), the exact posterior
+is that of the prior with the covariance of h plus diag(d). h has the share a = v / (v + d) of a deviation of
+f in a cavity of variance v, and the l-th standardised cumulant of h's tilted distribution is rho^l times that
+of f's, rho^2 = a^2 Var[f] / Var[h]. So the expansion is in the cumulants of f, with rho_i rho_j P_ij for
+correlations: those of f under EP's posterior.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,13 +28,17 @@ from tilted.inference.options import Options
 from tilted.likelihoods.shape import Shape, shape_of
 from tilted.numerics import linalg
 from tilted.numerics.linalg import NotPositiveDefinite
+from tilted.posteriors.dense import Dense
+from tilted.posteriors.sparse import Sparse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tilted.inference.result import Inference
-    from tilted.likelihoods.contract import Likelihood
-    from tilted.posteriors.dense import Dense, DenseState
+    from tilted.likelihoods.contract import Likelihood, Tilted
 
 TOLERANCE = 1e-8  # of EP's residual: terms of first and second order in what is left are neglected
+MEMORY = 64e6  # bytes of a block of correlations, where they are made in blocks
 MIRRORED = -5.0  # log odds of -f that corrections of f may neglect
 LOBES = 0.6  # (skewness^2 + 1) / (kurtosis + 3): 5/9 for a uniform or exponential density, 1 for two points
 
@@ -39,39 +49,75 @@ class Expansion:
 
     Attributes
     ----------
-    prior : Dense
+    prior : Dense or Sparse
     likelihood : Likelihood
     y : array [N]
     inference : Inference
         EP's.
+    cavity : pair of arrays [N]
+        Mean and variance of f without its own datum.
+    tilted : Tilted
     log_terms : array [N]
         log of the tilted normaliser minus that of cavity times site.
     shape : Shape
-        Skewness and excess kurtosis [N] of the tilted distributions.
+        Skewness and excess kurtosis [N] of the tilted distributions of f.
+    retained : array [N]
+        rho, 1 where f is h.
     options : Options
         How EP was iterated.
     """
 
-    prior: Dense = field(repr=False)
+    prior: Dense | Sparse = field(repr=False)
     likelihood: Likelihood
     y: np.ndarray = field(repr=False)
-    inference: Inference[DenseState] = field(repr=False)
+    inference: Inference[Any] = field(repr=False)
+    cavity: tuple[np.ndarray, np.ndarray] = field(repr=False)
+    tilted: Tilted = field(repr=False)
     log_terms: np.ndarray = field(repr=False)
     shape: Shape = field(repr=False)
+    retained: np.ndarray = field(repr=False)
     options: Options
 
-    def correlations(self) -> np.ndarray:
-        """Posterior correlations [N, N] with zeros on the diagonal.
+    @cached_property
+    def prior_variance(self) -> np.ndarray:
+        """Prior variances [N] of h."""
+        if isinstance(self.prior, Sparse):
+            return np.einsum("mn,mn->n", self.prior.V, self.prior.V)
+        return np.diagonal(self.prior.K)
 
-        Where all precisions are positive, from B^-1 (``posteriors.dense``): Sigma = S^-1/2 (I - B^-1) S^-1/2.
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Rows of the posterior correlations of f, zeros on the diagonal: which, and they [rows, N].
+
+        All at once of a dense posterior; through pseudo-points from W [M, N], Cov[h] = W^T W, in blocks of
+        `MEMORY` bytes, O(N^2 M) in all.
         """
+        n = len(self.y)
+        if not isinstance(self.prior, Sparse):
+            yield slice(0, n), self._dense_correlations()
+            return
+        W = self.inference.state.factor @ self.prior.V
+        W *= self.retained / np.sqrt(self.inference.state.marginals.variance)
+        size = max(1, int(MEMORY / (8.0 * n)))
+        for first in range(0, n, size):
+            rows = slice(first, min(first + size, n))
+            P = W[:, rows].T @ W
+            P[np.arange(len(P)), np.arange(n)[rows]] = 0.0
+            yield rows, np.clip(P, -1.0, 1.0, out=P)
+
+    def correlations(self) -> np.ndarray:
+        """All of them [N, N]."""
+        return np.concatenate([P for _, P in self.blocks()])
+
+    def _dense_correlations(self) -> np.ndarray:
+        """From B^-1 (``posteriors.dense``) where precisions are positive: S^-1/2 (I - B^-1) S^-1/2."""
+        assert isinstance(self.prior, Dense)
         state = self.inference.state
         tau, v = state.sites.tau, state.marginals.variance
         if state.root is None and np.all(tau > 0):
-            P, scale = linalg.mirror_lower(linalg.gram_lower(state.factor)), -1.0 / np.sqrt(tau * v)
+            P, scale = linalg.mirror_lower(linalg.gram_lower(state.factor)), self.retained / np.sqrt(tau * v)
             P *= -scale
         else:
-            P, scale = self.prior.covariance(state), 1.0 / np.sqrt(v)
+            P, scale = self.prior.covariance(state), self.retained / np.sqrt(v)
             P *= scale
         P *= scale[:, None]
         P.flat[:: len(P) + 1] = 0.0
@@ -135,7 +181,7 @@ class Queries(NamedTuple):
 
 
 def expand(
-    prior: Dense,
+    prior: Dense | Sparse,
     likelihood: Likelihood,
     y: np.ndarray,
     start: Sites | None = None,
@@ -145,8 +191,7 @@ def expand(
 
     Parameters
     ----------
-    prior : Dense
-        Without independent noise of f given h.
+    prior : Dense or Sparse
     likelihood : Likelihood
     y : array [N]
     start : Sites, optional
@@ -156,29 +201,31 @@ def expand(
 
     Raises
     ------
-    ValueError
-        For a prior with independent noise.
     NotPositiveDefinite
         If there is no proper posterior.
     """
-    if np.any(prior.extra):
-        raise ValueError("corrections are for dense posteriors without independent noise of f given h")
     options = options or Options()
     tight = min(options.tolerance, TOLERANCE)
     options = replace(options, stop="marginals", min_precision=-np.inf, tolerance=tight)
-    rule = EP
+    posterior: Any = prior
     try:
-        found = infer(prior, likelihood, y, rule, options, start)
+        found = infer(posterior, likelihood, y, EP, options, start)
     except NotPositiveDefinite:
         if start is None:
             raise
-        found = infer(prior, likelihood, y, rule, options)
+        found = infer(posterior, likelihood, y, EP, options)
     marginals, sites = found.state.marginals, found.sites
     m, v = cavity(marginals.mean, marginals.variance, sites.tau, sites.nu)
     proper = np.isfinite(v) & (v > 0)
     m, v = np.where(proper, m, 0.0), np.where(proper, v, 1.0)
-    log_terms = likelihood.tilted(y, m, v).log_z - log_site_integral(m, v, sites.tau, sites.nu)
-    return Expansion(prior, likelihood, y, found, log_terms, shape_of(likelihood, y, m, v), options)
+    whole = v + prior.extra
+    tilted, shape = likelihood.tilted(y, m, whole), shape_of(likelihood, y, m, whole)
+    log_terms = tilted.log_z - log_site_integral(m, v, sites.tau, sites.nu)
+    share = v / whole
+    spread = share**2 * tilted.variance
+    retained = np.where(prior.extra > 0, np.sqrt(spread / (spread + (1.0 - share) * v)), 1.0)
+    parts = (m, whole), tilted, log_terms, shape, retained
+    return Expansion(prior, likelihood, y, found, *parts, options)
 
 
 def queries(
@@ -186,8 +233,9 @@ def queries(
 ) -> Queries:
     """EP's posterior of latents with prior covariances ``cross`` [Q, N] with the data's.
 
-    The data's own latents have ``cross`` rows of the prior covariance matrix.
+    Of a dense prior; the data's own latents have ``cross`` rows of its covariance matrix.
     """
+    assert isinstance(base.prior, Dense)
     state = base.inference.state
     mean, variance = state.predict(cross, prior_variance, prior_mean)
     W = state.inner_precision()
@@ -196,3 +244,20 @@ def queries(
         np.broadcast_to(np.asarray(x, dtype=float), mean.shape) for x in (prior_mean, prior_variance)
     )
     return Queries(cross, means, variances, mean, variance, covariance)
+
+
+def queries_through(base: Expansion, X: np.ndarray) -> Iterator[Queries]:
+    """EP's posterior of f at ``X`` [Q, D] through pseudo-points, in parts that fit `MEMORY`.
+
+    A training input's f is one of its own given the pseudo-points, as new data have it. ArithmeticError if a
+    variance is lost to rounding.
+    """
+    assert isinstance(base.prior, Sparse)
+    pseudo, prior, state = base.prior.pseudo, base.prior, base.inference.state
+    level, W = float(prior.mean[0]), state.factor @ prior.V
+    for rows in np.array_split(X, max(1, -(-len(X) * len(base.y) // int(MEMORY / 16.0)))):
+        V = pseudo.root @ pseudo.cross(rows)
+        means = np.full(len(rows), level)
+        mean, variance = prior.predict(state, rows, level)
+        covariance = (state.factor @ V).T @ W
+        yield Queries(V.T @ prior.V, means, pseudo.kernel.diagonal(rows), mean, variance, covariance)

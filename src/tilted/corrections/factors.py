@@ -43,8 +43,7 @@ def own_data(base: Expansion, asked: Queries) -> Own:
     """Data whose latents are linear functions of each query [Q, J]: EP's own at training latents."""
     state, y = base.inference.state, base.y
     slope = asked.cross / asked.prior_variance[:, None]
-    left = np.diagonal(base.prior.K) - slope * asked.cross
-    determined = left < DETERMINED * np.diagonal(base.prior.K)
+    determined = ~others(base, asked)
     most = int(np.max(np.sum(determined, axis=1), initial=0))
     order = np.argsort(~determined, axis=1, kind="stable")[:, :most]
     there = np.take_along_axis(determined, order, axis=1)
@@ -55,14 +54,15 @@ def own_data(base: Expansion, asked: Queries) -> Own:
 
 def others(base: Expansion, asked: Queries) -> np.ndarray:
     """Which data [Q, N] are not determined by the query."""
-    left = np.diagonal(base.prior.K) - asked.cross**2 / asked.prior_variance[:, None]
-    return left >= DETERMINED * np.diagonal(base.prior.K)
+    whole = base.prior_variance + base.prior.extra
+    return whole - asked.cross**2 / asked.prior_variance[:, None] >= DETERMINED * whole
 
 
 def log_factors(base: Expansion, asked: Queries, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """log of the corrections of q(f*) at f [Q, G]: EP-FACT's, and EP-1STEP's (-inf where it is negative)."""
     marginals, sites, shape = base.inference.state.marginals, base.inference.sites, base.shape
     rho = asked.covariance / np.sqrt(asked.variance[:, None] * marginals.variance)
+    rho *= base.retained
     cube = np.abs(rho * rho * rho)
     size = np.abs(shape.skewness) * cube + np.abs(shape.kurtosis * rho) * cube
     matters = others(base, asked) & (size > SLIGHT * size.sum(axis=1, keepdims=True))
@@ -75,7 +75,8 @@ def log_factors(base: Expansion, asked: Queries, f: np.ndarray) -> tuple[np.ndar
         s2 = np.maximum(own - slope * asked.covariance[q, j], DETERMINED * own)[:, None]
         mu = marginals.mean[j, None] + slope[:, None] * (f[q] - asked.mean[q, None])
         remaining = 1.0 - tau[:, None] * s2
-        m, v = (mu - nu[:, None] * s2) / remaining, np.broadcast_to(s2 / remaining, mu.shape)
+        v = np.broadcast_to(s2 / remaining + base.prior.extra[j, None], mu.shape)
+        m = (mu - nu[:, None] * s2) / remaining
         gain = log_z(np.repeat(base.y[j], f.shape[1]), m.ravel(), v.ravel()).reshape(m.shape)
         gain += log_site_integral(mu, s2, -tau[:, None], -nu[:, None]) - base.log_terms[j, None]
         firsts = np.flatnonzero(np.diff(q, prepend=-1))

@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted.corrections.densities import Densities, join
+from tilted.corrections.expansion import Queries
 from tilted.corrections.factors import cheap, gaussians
 from tilted.corrections.full import SMOOTH, nearly_exact
+from tilted.posteriors.sparse import Sparse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from tilted.corrections.expansion import Expansion, Queries
+    from tilted.corrections.expansion import Expansion
 
 CHEAP, NEARLY_EXACT = GRADES = ("cheap", "nearly-exact")
+ONLY_DENSE = "nearly exact marginals are of dense priors without independent noise of f given h"
 CORRELATED = 0.05  # with a datum whose tilted distribution has two lobes, from where that concerns a latent
 FALLEN = 10.0  # nats by which a log density has to be below its top where it is cut off
 NOTHING = 0.02  # change of a marginal (`change`) that needs no second opinion
@@ -71,14 +74,17 @@ class Corrected:
 
 
 def correct_marginals(
-    base: Expansion, asked: Queries, grade: str, progress: Callable[[int], None] | None = None
+    base: Expansion,
+    asked: Queries | Iterable[Queries],
+    grade: str,
+    progress: Callable[[int], None] | None = None,
 ) -> Corrected:
     """Corrected posteriors of latents.
 
     Parameters
     ----------
     base : Expansion
-    asked : Queries
+    asked : Queries, or parts of them
     grade : "cheap" or "nearly-exact"
         EP-FACT, O(N) a latent and knot; or EP conditioned on the latent with second-order terms, about thirty
         factorisations of O(N^3) a latent.
@@ -92,16 +98,22 @@ def correct_marginals(
     Raises
     ------
     ValueError
-        For an unknown grade.
+        For an unknown grade, and for the nearly exact one of a prior that is not dense or has independent
+        noise of f given h.
     """
     require_grade(grade)
-    parts, total = [], len(asked.mean)
-    for first in range(0, total, CHUNK):
-        part = asked.part(slice(first, first + CHUNK))
-        report = None if progress is None else lambda done, first=first: progress(first + done)
+    if grade == NEARLY_EXACT and (isinstance(base.prior, Sparse) or np.any(base.prior.extra)):
+        raise ValueError(ONLY_DENSE)
+    if isinstance(asked, Queries):
+        asked = [asked.part(slice(first, first + CHUNK)) for first in range(0, len(asked.mean), CHUNK)]
+    parts, before, total = [], [], 0
+    for part in asked:
+        report = None if progress is None else lambda done, first=total: progress(first + done)
         parts.append(_correct(base, part, grade, report))
+        before.append((part.mean, part.variance))
+        total += len(part.mean)
         if progress is not None:
-            progress(min(first + CHUNK, total))
+            progress(total)
     counts: dict[str, int] = {}
     for _, _, _, why in parts:
         for reason, rows in why.items():
@@ -109,7 +121,8 @@ def correct_marginals(
     densities, trust = join([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
     trusted = np.concatenate([part[2] for part in parts])
     mean, variance, skewness = densities.moments()
-    mean, variance = np.where(trusted, mean, asked.mean), np.where(trusted, variance, asked.variance)
+    was = [np.concatenate(moment) for moment in zip(*before, strict=True)]
+    mean, variance = np.where(trusted, mean, was[0]), np.where(trusted, variance, was[1])
     message = f"{total} latents corrected"
     if not np.all(trusted):
         because = "; ".join(f"{reason}: {count}" for reason, count in counts.items() if count)
@@ -169,4 +182,4 @@ def _correct(
 def _lobes(base: Expansion, asked: Queries) -> np.ndarray:
     """Which latents [Q] are correlated with a datum whose tilted distribution has two lobes."""
     scale = np.sqrt(asked.variance[:, None] * base.inference.state.marginals.variance)
-    return np.any((np.abs(asked.covariance) > CORRELATED * scale) & base.lobes, axis=1)
+    return np.any((np.abs(asked.covariance) * base.retained > CORRELATED * scale) & base.lobes, axis=1)

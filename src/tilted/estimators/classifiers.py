@@ -96,7 +96,7 @@ class Classifier(ClassifierMixin, LatentFunctions):
     def _corrected_log_proba(self, X: np.ndarray) -> np.ndarray:
         """The same [N*, C] from the corrected densities, whose quadrature leaves sums of 1 to normalise."""
         signs, one = ((-1.0, 1.0) if len(self.models_) == 1 else (1.0,)), np.ones(len(X))
-        models = cast("list[dense.DenseModel]", self.models_)
+        models = cast("list[dense.DenseModel | sparse.SparseModel]", self.models_)
         found = [model.log_predictive(X, [sign * one for sign in signs]) for model in models]
         each = np.stack([log_p for of_model in found for log_p in of_model], axis=1)
         return each - logsumexp(each, axis=1, keepdims=True)
@@ -175,10 +175,13 @@ class GPClassifier(Classifier):
         the most promising places of a coarse grid about it.
     ard : bool
         One lengthscale a dimension.
-    optimise : {"evidence", "cv", None}
+    optimise : {"evidence", "ep-evidence", "corrected-evidence", "cv", None}
         How the kernel is chosen: by the log evidence, by cross-validation over ten kernels (1 and 10 times
         the variance with 1/4, 1/2, 1, 2 and 4 times the lengthscales), not at all (False likewise). Relaxed
-        EP has no evidence.
+        EP has no evidence. "ep-evidence" is EP's whatever the inference, with "vb" the hybrid of [Li, John &
+        Solin 2023]; "corrected-evidence" climbs EP's to second order from there
+        (``tilted.corrections.learning``), where that is to be trusted; else a CorrectionWarning says that
+        EP's kernel was kept.
     n_restarts : int
         Further searches of the evidence, from up to ten times smaller or larger parameters.
     priors : {None, "weak"} or tilted.learning.priors.LogNormal
@@ -199,9 +202,9 @@ class GPClassifier(Classifier):
         How QP projects; ``tilted.projections.table.build()`` is much faster than quadrature (probit only).
     correction : {None, "cheap", "nearly-exact"}
         Corrects predictions, latents and `log_marginal_likelihood` towards the exact posterior at the kernel
-        found, from EP's fixed point there whatever the inference (``tilted.corrections``). The search does
-        not know of it. A CorrectionWarning says where EP's answer stands because a correction is not to be
-        trusted.
+        found, from EP's fixed point there whatever the inference (``tilted.corrections``). The search has its
+        own word for it (``optimise``). A CorrectionWarning says where EP's answer stands because a correction
+        is not to be trusted.
     class_weight : {None, "balanced"} or dict
         Weights by class, times the sample weights of `fit`; "balanced" makes all classes weigh the same.
     search : tilted.learning.search.Search, optional
@@ -287,6 +290,10 @@ class SparseGPClassifier(Classifier, PseudoInputs):
     power : float in [1e-6, 1]
     jitter : float
         Added to the diagonal of Kuu, in units of its mean; part of the model.
+    correction : {None, "cheap", "nearly-exact"}
+        As of `GPClassifier`, towards the exact posterior of the model with these pseudo-points (whose power
+        is 1 then, whatever the fit's); what the pseudo-points themselves leave out stays out. "nearly-exact"
+        for at most 1000 rows.
     search : tilted.learning.search.Search, optional
         By default at most 500 evaluations, to a relative tolerance of 1e-7.
     options : inference.options.Options, optional
@@ -314,6 +321,7 @@ class SparseGPClassifier(Classifier, PseudoInputs):
 
     inference: str = field(default="power-ep", kw_only=False)
     move_pseudo_inputs: bool = False
+    correction: str | None = None
 
     def _fitter(
         self,

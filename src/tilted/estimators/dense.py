@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted import api, corrections
+from tilted.corrections import learning as corrected_learning
 from tilted.estimators.models import Settings, choice, finite, standing
 from tilted.estimators.search import by_cross_validation, candidates
 from tilted.inference import rep
@@ -35,6 +37,7 @@ NO_EVIDENCE = (
     "relaxed EP (inference='rep') has no evidence: choose the kernel by cross-validation (optimise='cv', or "
     "GridSearchCV with optimise=None), or keep the one given (optimise=None)"
 )
+EVIDENCES = OWN, EP_EVIDENCE, CORRECTED = "evidence", "ep-evidence", "corrected-evidence"
 NO_WEIGHTS = "relaxed EP (inference='rep') takes no weights"
 NO_LEARNED_MEAN = "relaxed EP (inference='rep') has no evidence to learn a mean by: give mean as a number"
 
@@ -47,7 +50,7 @@ class DenseSettings(Settings):
     """
 
     inferences = ("ep", "qp", "vb", "power-ep", "rep")
-    choices = ("evidence", "cv", None)
+    choices = (*EVIDENCES, "cv", None)
 
     cv: int
     penalty: float
@@ -63,13 +66,13 @@ class DenseSettings(Settings):
             require_whole("cv", self.cv, 2)
         finite("penalty", self.penalty)
         rep.Relaxation(self.penalty)  # refuses a negative one
-        if self.inference == "rep" and self.optimise == "evidence":
+        if self.inference == "rep" and self.optimise in EVIDENCES:
             raise ValueError(NO_EVIDENCE)
         if self.inference == "rep" and self.learn_mean:
             raise ValueError(NO_LEARNED_MEAN)
         if self.weights is not None and self.inference == "rep":
             raise ValueError(NO_WEIGHTS)
-        if self.weights is not None and self.correction is not None:
+        if self.weights is not None and (self.correction is not None or self.optimise == CORRECTED):
             raise ValueError(api.UNCORRECTED)
         if self.inference != "qp" and self.projection is not None:
             raise ValueError(f"only inference='qp' takes a projection, not {self.inference!r}")
@@ -181,16 +184,13 @@ class DenseModel:
     def _corrected_evidence(self, kernel: Kernel, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """EP's evidence to second order, whatever the inference."""
         problem = self.fit.problem
+        if gradient:
+            base, found, slope = corrected_learning.evidence_and_gradient(problem, kernel)
+            return found.value, slope * kernel.parameters(), noted(base.inference.status, found.message)
         prior = problem.posterior(kernel)
         base = corrections.expand(prior, problem.likelihood, problem.y, options=problem.options)
         found = corrections.correct_evidence(base)
-        status = noted(base.inference.status, found.message)
-        if not gradient:
-            return found.value, None, status
-        slope = kernel.contract_gradient(problem.X, prior.K, prior.evidence_derivative(base.inference.state))
-        if found.trusted:
-            slope = slope + corrections.correction_gradient(problem, kernel, base.inference.sites)
-        return found.value, slope * kernel.parameters(), status
+        return found.value, None, noted(base.inference.status, found.message)
 
 
 def fit_dense(
@@ -223,6 +223,8 @@ def fit_dense(
         If there is no proper posterior at the start; with a learned mean, also if the sites do not converge.
     """
     settings = settings.timed()
+    if settings.optimise in (EP_EVIDENCE, CORRECTED):
+        return _by_ep(X, y, kernel, settings, rng, stratified)
     if settings.optimise == "cv":
         at, seed = candidates(kernel), int(rng.integers(2**31))
 
@@ -248,6 +250,36 @@ def fit_dense(
     kernels = settings.starts(X, y, settings.likelihood, kernel, rng)
     best, note = best_of(search, kernels, prior, settings.deadline)
     return DenseModel(best.fit, noted(best.status, note), settings.correction)
+
+
+def _by_ep(
+    X: np.ndarray,
+    y: np.ndarray,
+    kernel: Kernel,
+    settings: DenseSettings,
+    rng: np.random.Generator,
+    stratified: bool,
+) -> DenseModel:
+    """Hyperparameters by EP's evidence, corrected or as it is; then the inference asked for.
+
+    A prior mean and parameters of the likelihood that are learned too stay where EP's evidence has them.
+    """
+    own = replace(settings, inference="ep", optimise="evidence", projection=None, correction=None)
+    model = fit_dense(X, y, kernel, own, rng, stratified)
+    problem, at, sites, status = model.fit.problem, model.kernel, model.fit.inference.sites, model.status
+    if settings.optimise == CORRECTED:
+        prior, search = settings.prior(kernel), settings.search or SEARCH
+        tuned, trusted = corrected_learning.maximise(problem, at, search, sites, prior)
+        at, sites = tuned.kernel, tuned.inference.sites
+        status = noted(tuned.status, f"EP's: {status.message}")
+        if not trusted:
+            warnings.warn(tuned.status.message, corrections.CorrectionWarning, stacklevel=4)
+    there = replace(settings, optimise=None, likelihood=problem.likelihood, mean=problem.mean, start=sites)
+    fit = _fit(X, y, at, replace(there, learn_mean=False), False)
+    converged = status.converged and fit.status.converged
+    searched = replace(fit.status, converged=converged, evaluations=status.evaluations)
+    status = noted(searched, status.message)
+    return DenseModel(replace(fit, status=status), status, settings.correction)
 
 
 def _fit(

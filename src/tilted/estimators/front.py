@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted import api, likelihoods
-from tilted.estimators.dense import DenseSettings, fit_dense
+from tilted.estimators.dense import EVIDENCES, DenseSettings, fit_dense
 from tilted.estimators.models import LEARNED, choice
 from tilted.estimators.reach import shortcomings
 from tilted.inference import rule_of
@@ -73,8 +73,9 @@ def fit(
         have the same likelihood, so that from flat sites every mean stays 0 and the data teach nothing but
         the scale of f. Give another mean, or sites that tell the signs apart (``start``). A search from 0 is
         refused; an inference (``optimise=False``) says in ``status.message`` where this happened.
-    optimise : {True, "evidence", False, None}
-        Maximise the log evidence over the kernel's parameters (and the prior on them), or keep them.
+    optimise : {True, "evidence", "ep-evidence", "corrected-evidence", False, None}
+        Maximise the log evidence over the kernel's parameters (and the prior on them), EP's whatever the
+        inference, or EP's with its second-order terms; or keep them. See ``tilted.GPClassifier``.
     search : tilted.learning.search.Search, optional
         How to search; by default over logarithms of the parameters.
     options : tilted.inference.options.Options, optional
@@ -119,7 +120,7 @@ def fit(
     if method is not None:
         warnings.warn("method is called inference, as in the estimators", DeprecationWarning, stacklevel=2)
         inference = method
-    api.require("optimise", optimise, optimise in (True, False, None, "evidence"))
+    api.require("optimise", optimise, optimise in (True, False, None, *EVIDENCES))
     rule = power_rule(power) if inference == "power-ep" else rule_of(inference, projection)
     learned = isinstance(mean, str)
     if learned:
@@ -134,7 +135,7 @@ def fit(
         inference=rule,
         mean=float(at),
         learn_mean=learned,
-        optimise="evidence" if optimise else None,
+        optimise=optimise if optimise in EVIDENCES else "evidence" if optimise else None,
         n_restarts=n_restarts,
         power=power,
         search=search,

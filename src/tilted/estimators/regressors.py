@@ -142,7 +142,7 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         )
         if np.any(counts != np.floor(counts)):
             warnings.warn(REAL_COUNTS, UserWarning, stacklevel=2)
-        if square and settings.mean == 0 and settings.optimise == "evidence":
+        if square and settings.mean == 0 and settings.optimise in dense.EVIDENCES:
             raise ValueError(EVEN)
         if square and settings.mean == 0:
             warnings.warn(BOTH_SIGNS, UserWarning, stacklevel=2)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tilted.estimators.models import Settings, finite, standing
+from tilted import api, corrections
+from tilted.estimators import sparse_corrections
+from tilted.estimators.models import Settings, choice, finite, standing
 from tilted.estimators.reach import reach
 from tilted.inference.options import Options, require_whole
 from tilted.inference.result import Status
@@ -38,10 +40,14 @@ class SparseSettings(Settings):
 
     jitter: float
     move_pseudo_inputs: bool
+    correction: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         finite("jitter", self.jitter)
+        choice("correction", self.correction, (None, *corrections.GRADES))
+        if self.weights is not None and self.correction is not None:
+            raise ValueError(api.UNCORRECTED)
 
     @property
     def alpha(self) -> float:
@@ -110,11 +116,14 @@ class SparseModel:
     problem : sparse_search.Problem
     fitted : sparse_search.Fitted
     status : Status
+    correction : str or None
+        Of predictions and of the evidence.
     """
 
     problem: sparse_search.Problem
     fitted: sparse_search.Fitted
     status: Status
+    correction: str | None = None
 
     @property
     def pseudo(self) -> PseudoPoints:
@@ -168,16 +177,40 @@ class SparseModel:
         return Predictor(self.pseudo, state.factor, state.projected, self.mean)
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of the latent function, in chunks."""
-        return self.latent.moments(X)
+        """Mean and variance [N*] of the latent function, in chunks, corrected where that was asked for."""
+        if self.correction is None:
+            return self.latent.moments(X)
+        found = self.corrected(X)
+        return found.mean, found.variance
+
+    def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
+        """Log predictive densities [N*], corrected, of several vectors of targets [N*], all in the domain."""
+        found = self.corrected(X)
+        return [found.log_predictive(y) for y in targets]
+
+    def corrected(self, X: np.ndarray) -> corrections.Corrected:
+        """Corrected posterior of the latent function at ``X`` [N*, D]."""
+        sites, grade = self.fitted.inference.sites, str(self.correction)
+        return sparse_corrections.corrected(self._problem, self.kernel, self.Z, sites, X, grade)
+
+    @property
+    def _problem(self) -> sparse_search.Problem:
+        """With the prior mean found."""
+        return replace(self.problem, mean=self.mean)
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*] of the latent function."""
         return self.latent.covariance(X)
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
-        """Energy at ``theta``, pseudo-inputs as fitted, its gradient [P] if asked for, and the status."""
+        """Energy at ``theta``, pseudo-inputs as fitted, its gradient [P] if asked for, and the status.
+
+        With a correction it is EP's at second order where that is to be trusted; the status says so.
+        """
         kernel = self.kernel.with_parameters(np.exp(theta))
+        if self.correction is not None:
+            value, slope, status = sparse_corrections.evidence(self._problem, kernel, self.Z, gradient)
+            return value, None if slope is None else slope * kernel.parameters(), status
         posterior, inference = self.problem.infer(kernel, self.pseudo.Z)
         if not gradient:
             return inference.log_evidence, None, inference.status
@@ -220,10 +253,14 @@ def fit_sparse(
     problem = sparse_search.Problem(X, y, *parts, settings.options or Options(), settings.weights)
     if settings.optimise is None and settings.learn_mean:
         raise ValueError(KEPT)
+    sparse_corrections.require_few(settings.correction, len(y))
     try:
-        if settings.optimise is None:
-            return _kept(problem, kernel, Z)
-        return _found(problem, kernel, Z, settings, rng)
+        found = (
+            _kept(problem, kernel, Z)
+            if settings.optimise is None
+            else _found(problem, kernel, Z, settings, rng)
+        )
+        return replace(found, correction=settings.correction)
     except NotPositiveDefinite as error:
         if note := reach(kernel, X, Z):
             raise ArithmeticError(f"{error}: {note}") from error

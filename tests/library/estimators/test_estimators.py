@@ -362,7 +362,7 @@ ERRORS = [
     ({"inference": "laplace"}, "unknown inference 'laplace'; known: 'ep', 'qp', 'vb', 'power-ep', 'rep'"),
     ({"likelihood": "cloglog"}, "unknown likelihood 'cloglog'; known: 'probit', 'logit', 'noisy-step'"),
     ({"likelihood": PoissonSquare()}, "labels -1 and \\+1"),
-    ({"optimise": True}, "unknown optimise True; known: 'evidence', 'cv', None"),
+    ({"optimise": True}, "unknown optimise True; known: 'evidence', 'ep-evidence', .*, 'cv', None"),
     ({"kernel": 1.0}, "kernel must be a kernel"),
     ({"search": "softplus"}, "search must be a tilted.learning.search.Search"),
     ({"options": 3}, "options must be a tilted.inference.options.Options"),

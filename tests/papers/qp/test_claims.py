@@ -43,8 +43,9 @@ def test_one_line_a_claim_and_protocol(written):
     table = pd.read_csv(written["audit.csv"], keep_default_na=False)
     counts = ["yes", "no", "undecided", "no_data"]
     assert list(table.columns) == ["id", "paper", "protocol", "verdict", *counts, *text.COLUMNS[-5:]]
-    assert table["id"].tolist()[::3] == ["QP10", *(f"QP{k}" for k in range(1, 10))]
-    assert len(table) == 30 and not table.duplicated(["id", "protocol"]).any()
+    papers = ["QP10", *(f"QP{k}" for k in range(1, 10))]
+    assert table["id"].tolist()[::3] == [*papers, "OURS1", "OURS2", "OURS3"]
+    assert len(table) == 39 and not table.duplicated(["id", "protocol"]).any()
     assert set(table["verdict"]) <= set(VERDICTS) and set(table["paper"]) == {"QP"}
     line = table[(table["id"] == "QP2") & (table["protocol"] == "as-released")].iloc[0]
     assert line["verdict"] == "holds" and float(line["effect"]) == pytest.approx(5e-4)
@@ -74,7 +75,7 @@ def test_the_text_leads_with_a_summary_of_every_claim(written):
     head = page.split("\n## ")[0]
     assert len(head.splitlines()) < 40
     for name, claim in of_paper("QP").items():
-        assert name in CLAIMS and f"| {name:4} |" in head
+        assert name in CLAIMS and f"| {name:5} |" in head
         assert f"## {name}: {claim.title}" in page and claim.rule[:40] in page.replace("\n", " ")
     assert "holds (10 yes, 0 no, 0 undecided of 10)" in head and "+0.500" in page
     assert "nan" not in page and "\n\nA note.\n\n" in page.split("## QP8")[1].split("## QP9")[0]

@@ -1,0 +1,150 @@
+"""Hyperparameters by EP's evidence to second order.
+
+The search climbs log Z_EP + second-order terms (``evidence``) from the optimum of EP's own evidence. Where
+the terms are not to be trusted the step is infeasible, as one without a posterior is: a line search comes
+back from there, and the status counts how often. If they are not to be trusted at EP's optimum to begin
+with, nothing is searched and EP's hyperparameters stand, as EP's answer stands wherever else a correction is
+refused. So what is returned is trusted and its corrected evidence no lower than at EP's optimum, or is EP's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilted.corrections.evidence import correct_evidence, correction_gradient
+from tilted.corrections.expansion import expand
+from tilted.learning.dense import SEARCH, Tuned, flat_ridge, with_prior
+from tilted.learning.search import GAIN, Evaluation, climb
+from tilted.numerics.optimise import TRANSFORMS
+
+if TYPE_CHECKING:
+    from tilted.corrections.evidence import Evidence
+    from tilted.corrections.expansion import Expansion
+    from tilted.gaussian import Sites
+    from tilted.kernels.contract import Kernel
+    from tilted.learning.dense import Problem
+    from tilted.learning.priors import LogNormal
+    from tilted.learning.search import Search
+
+KEPT = "the corrected evidence is not to be trusted at EP's hyperparameters, which are kept"
+
+
+class Learned(NamedTuple):
+    """Where a search of the corrected evidence ended.
+
+    Attributes
+    ----------
+    tuned : Tuned
+        EP's inference there.
+    trusted : bool
+        Whether there was anything to climb; else the kernel is the one given.
+    """
+
+    tuned: Tuned
+    trusted: bool
+
+
+class _Untrusted(ArithmeticError):
+    """A point of the search at which the evidence's correction is not to be trusted."""
+
+
+def evidence_and_gradient(
+    problem: Problem, kernel: Kernel, start: Sites | None = None
+) -> tuple[Expansion, Evidence, np.ndarray]:
+    """EP's fixed point at ``kernel``, its corrected evidence, and that value's gradient [P].
+
+    Value and gradient are EP's where the correction is not to be trusted, whatever the rule of the problem.
+
+    Raises
+    ------
+    NotPositiveDefinite
+        If there is no proper posterior.
+    """
+    prior = problem.posterior(kernel)
+    base = expand(prior, problem.likelihood, problem.y, start, problem.options)
+    found = correct_evidence(base)
+    G = prior.evidence_derivative(base.inference.state)
+    slope = kernel.contract_gradient(problem.X, prior.K, G, problem.distances)
+    if found.trusted:
+
+        def beside(other: Kernel) -> Expansion:
+            parts = problem.likelihood, problem.y, base.inference.sites, problem.options
+            return expand(problem.posterior(other), *parts)
+
+        slope = slope + correction_gradient(beside, kernel)
+    return base, found, slope
+
+
+def maximise(
+    problem: Problem,
+    kernel: Kernel,
+    search: Search | None = None,
+    start: Sites | None = None,
+    prior: LogNormal | None = None,
+) -> Learned:
+    """Climb the corrected evidence from ``kernel``, the optimum of EP's.
+
+    Parameters
+    ----------
+    problem : Problem
+    kernel : Kernel
+    search : Search, optional
+    start : Sites, optional
+        EP's at ``kernel``.
+    prior : LogNormal, optional
+        On the parameters; its log density is maximised with the evidence.
+
+    Returns
+    -------
+    Learned
+        ``tuned.status.message`` says what was gained, of infeasible evaluations, and of a flat ridge.
+
+    Raises
+    ------
+    ArithmeticError
+        If EP has no posterior at ``kernel``.
+    """
+    search = search or SEARCH
+    transform = TRANSFORMS[search.transform or "softplus"]
+    prepared, sites = replace(problem, distances=kernel.distances(problem.X)), start
+    sweeps, first, refused = 0, -np.inf, 0
+
+    def evaluate(x: np.ndarray) -> Evaluation[tuple[Kernel, Expansion]]:
+        nonlocal sites, sweeps, first, refused
+        at = kernel.with_parameters(transform.forward(x))
+        base, found, slope = evidence_and_gradient(prepared, at, sites)
+        sweeps += base.inference.status.sweeps
+        if not found.trusted:
+            refused += 1
+            raise _Untrusted(found.message)
+        sites = base.inference.sites if search.warm else start
+        value, slope = with_prior(prior, at, found.value, slope)
+        first = value if not np.isfinite(first) else first
+        return Evaluation(value, slope * transform.slope(x), (at, base))
+
+    x0 = transform.inverse(kernel.parameters())
+    try:
+        end = climb(evaluate, x0, search, same=GAIN, deadline=problem.options.deadline)
+    except _Untrusted as error:
+        base = expand(problem.posterior(kernel), problem.likelihood, problem.y, start, problem.options)
+        status = replace(base.inference.status, message=f"{KEPT} ({error})")
+        return Learned(Tuned(problem, kernel, base.inference, status), False)
+    (at, base), notes = end.result, [end.ending]
+    notes.append(f"the corrected evidence rose by {end.best.at.value - first:.3g} from EP's hyperparameters")
+    if end.failures:
+        notes.append(
+            f"{refused} evaluations not to be trusted and {len(end.failures) - refused} without a value, "
+            f"taken for infeasible ({end.failures[0]})"
+        )
+    notes.append(flat_ridge(prepared, at, base.inference))
+    status = replace(
+        base.inference.status,
+        converged=end.converged and base.inference.status.converged,
+        sweeps=sweeps,
+        evaluations=end.evaluations,
+        message="; ".join(note for note in notes if note),
+    )
+    return Learned(Tuned(problem, at, base.inference, status), True)
