@@ -95,7 +95,7 @@ def caption(path, category):
         of = "snakemake.wildcards.name.split('/')[-1]"
         known = paper.captions.items()
         said = "".join(f"{{% if {of} == '{name}' %}}{plain(text)}{{% endif %}}" for name, text in known)
-    kept = Path(".snakemake", "captions", config["name"], f"{path}.rst".replace("/", "-"))
+    kept = Path(".snakemake", "captions", config["name"], "-".join(Path(f"{path}.rst").parts))
     if workflow.is_main_process:
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(f"{said}\n\n{CAPTION.read_text(encoding='utf-8')}", encoding="utf-8")
