@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from papers.evidence.study import Study
 
 USER_ERRORS = (ValueError, OSError)
-QUOTING = "differences fidelity pep rescience results table1 vb-column which-method".split()
+QUOTING = "corrections differences fidelity pep rescience results table1 vb-column which-method".split()
 DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING))
 """They quote tables and numbers."""
 
