@@ -19,7 +19,10 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-if not {"name", "qp"} & set(config):
+# A module is given its configuration; what --config says is an override of one.
+if not workflow.overwrite_configfiles and not {"name", "qp"} & (
+    set(config) - set(workflow.config_settings.config)
+):
 
     configfile: "config/preview.yaml"
 

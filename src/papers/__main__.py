@@ -11,6 +11,7 @@ tilted verify --datasets wine13
 tilted check
 tilted records
 tilted study dense
+tilted completion bash
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from papers.evidence.study import Study
 
 USER_ERRORS = (ValueError, OSError)
-QUOTING = "differences fidelity pep rescience results table1 vb-column which-method".split()
+QUOTING = "corrections differences fidelity pep rescience results table1 vb-column which-method".split()
 DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING))
 """They quote tables and numbers."""
 
@@ -150,6 +151,7 @@ def _tables(arguments: argparse.Namespace) -> int:
     from papers import make
     from papers.evidence import excerpt
     from papers.qp import differences
+    from papers.report import index
 
     loud = make.write_all(arguments.records, arguments.tables, arguments.figures, arguments.published)
     if arguments.documents:
@@ -157,6 +159,7 @@ def _tables(arguments: argparse.Namespace) -> int:
         differences.write_all(arguments.records, table, "docs/differences.md")
         for document in DOCUMENTS:
             excerpt.refresh(document, arguments.tables, arguments.records)
+    index.write(Path(arguments.tables), Path(arguments.figures))
     for line in loud:
         print(f"tilted: {line}", file=sys.stderr)
     print(f"Tables: {arguments.tables}, figures: {arguments.figures}")
@@ -211,6 +214,15 @@ def _check(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _completion(arguments: argparse.Namespace) -> int:
+    import shtab
+
+    from papers.reproduce import names
+
+    print(shtab.complete(parser([*names.known()]), arguments.shell))
+    return 0
+
+
 def _tell(line: str) -> None:
     print(f"  {line}", file=sys.stderr, flush=True)
 
@@ -227,6 +239,7 @@ RUN: dict[str, Callable[[argparse.Namespace], int]] = {
     "plan": _plan,
     "records": _records,
     "study": _study,
+    "completion": _completion,
 }
 """Verb -> what it runs."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 PAPERS = ("qp", "pep", "rep", "pesc")
 STUDIES = {
@@ -26,6 +27,7 @@ VERBS = {
     "plan": ("say what a configuration would cost", "--config config/preview.yaml"),
     "records": ("fold new fits into the committed records", "--fits data/fits"),
     "study": ("make a small study that no job of the workflow makes", "dense"),
+    "completion": ("print a script that completes words of `tilted` in a shell", "bash"),
 }
 """Verb -> what it does, and an example of its arguments."""
 
@@ -35,16 +37,17 @@ WANTS = {
     "one fit, one data set": ("fit", "datasets"),
     "what was found": ("tables", "site"),
     "run the papers (with make or Snakemake) and keep what they make": ("plan", "records", "study"),
+    "your shell": ("completion",),
 }
 """What a person wants -> verbs."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """Of the whole command; the verb is ``verb``."""
+def parser(names: Iterable[str] | None = None) -> argparse.ArgumentParser:
+    """Of the whole command; the verb is ``verb``. With names that `reproduce` takes it is that of a shell."""
     from tilted import __version__
 
     adders: dict[str, Callable[[argparse.ArgumentParser], None]] = {
-        "reproduce": _add_reproduce,
+        "reproduce": partial(_add_reproduce, known=names),
         "compare": _add_compare,
         "verify": _add_verify,
         "check": _add_check,
@@ -55,16 +58,18 @@ def parser() -> argparse.ArgumentParser:
         "plan": _add_plan,
         "records": _add_folding,
         "study": _add_studies,
+        "completion": _add_completion,
     }
     raw = argparse.RawDescriptionHelpFormatter
     whole = argparse.ArgumentParser("tilted", "tilted COMMAND ...", _grouped(), formatter_class=raw)
     whole.add_argument("--version", action="version", version=f"tilted {__version__}")
-    commands = whole.add_subparsers(
-        required=True, dest="verb", metavar="COMMAND", prog="tilted", help=argparse.SUPPRESS
-    )
+    listed = (
+        argparse.SUPPRESS if names is None else ""
+    )  # `_grouped` lists the verbs; a shell is told them all
+    commands = whole.add_subparsers(required=True, dest="verb", metavar="COMMAND", prog="tilted", help=listed)
     for verb, (described, example) in VERBS.items():
         text, shown = f"{described[0].upper()}{described[1:]}.", f"example: tilted {verb} {example}".rstrip()
-        adders[verb](commands.add_parser(verb, description=text, epilog=shown))
+        adders[verb](commands.add_parser(verb, help=described, description=text, epilog=shown))
     return whole
 
 
@@ -75,10 +80,15 @@ def _grouped() -> str:
     return "\n".join(lines)
 
 
-def _add_reproduce(parser: argparse.ArgumentParser) -> None:
+def _add_completion(completion: argparse.ArgumentParser) -> None:
+    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"), help='eval "$(tilted completion bash)"')
+
+
+def _add_reproduce(parser: argparse.ArgumentParser, known: Iterable[str] | None) -> None:
     from papers.reproduce.sample import LINES
 
-    parser.add_argument("names", nargs="*", metavar="NAME", help="PEP5, REP-figure4, Table1:Glass, qp, all")
+    described = "PEP5, REP-figure4, Table1:Glass, qp, all"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=described, choices=known)
     parser.add_argument("--list", action="store_true", help="print every name")
     parser.add_argument("--dry-run", action="store_true", help="only say what is needed")
     parser.add_argument("--fresh", action="store_true", help="make every fit again instead of a sample")

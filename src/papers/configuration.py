@@ -6,6 +6,7 @@ The Snakefile, the plan and the tests read the same lists; nothing here knows of
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -151,6 +152,34 @@ def read(path: str | Path) -> Config:
         raise ValueError(f"{path}: {TOO_DEEP}") from None
     except ValueError as error:
         raise ValueError(f"{path}: {_shortened(str(error))}") from None
+
+
+def retype(config: dict[str, Any], override: Config) -> None:
+    """Make what an override says numbers and truth values where it reads so: Snakemake gives them as text.
+
+    Parameters
+    ----------
+    config : dict
+        With the override in it; changed.
+    override : mapping
+        What was said besides configuration files.
+    """
+    for key, value in override.items():
+        if isinstance(value, Mapping) and isinstance(config.get(key), dict):
+            retype(config[key], value)
+        else:
+            config[key] = _typed(value)
+
+
+def _typed(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _typed(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_typed(part) for part in value]
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def check(config: Config) -> None:

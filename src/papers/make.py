@@ -16,8 +16,9 @@ from papers.qp import artifacts as qp
 from papers.rep import artifacts as rep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from papers.evidence.audit import Chapter
     from papers.evidence.parts import Written
 
 NAMES = ("qp", "pep", "rep", "pesc")
@@ -51,7 +52,7 @@ def write_all(
     """
     folders = tuple(map(Path, (records, tables, figures, published)))
     papers = [write_paper(name, *folders) for name in NAMES]
-    write_audit(papers, folders[1])
+    write_audit([chapter for paper in papers for chapter in paper.audit], folders[1])
     return [line for paper in papers for line in paper.loud]
 
 
@@ -62,9 +63,8 @@ def write_paper(name: str, records: Path, tables: Path, figures: Path, published
     return {"rep": rep, "pesc": pesc}[name].write(records, tables, figures)
 
 
-def write_audit(papers: Iterable[Written], tables: Path) -> None:
+def write_audit(chapters: Sequence[Chapter], tables: Path) -> None:
     """Write the audit of what papers handed over, and its Bayesian reading."""
-    chapters = [chapter for paper in papers for chapter in paper.audit]
     audit.write(chapters, tables)
     bayesian.write(chapters, tables)
 

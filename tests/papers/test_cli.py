@@ -2,6 +2,7 @@
 
 import io
 import json
+import subprocess
 import sys
 
 import pytest
@@ -225,3 +226,27 @@ def test_the_plan_is_that_of_a_configuration(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("| Part") and lines[2].startswith("| QP as-released")
     assert [cell.strip() for cell in lines[2].split("|")][2] == "16"
+
+
+ASK = """\
+. {script}
+COMP_WORDS=({words}); COMP_CWORD=$(({number} - 1)); _shtab_tilted; echo "${{COMPREPLY[*]}}"
+"""
+
+
+@pytest.mark.parametrize(
+    "words, completed",
+    [
+        ("tilted rep", {"reproduce"}),
+        ("tilted reproduce REP-figure4", {"REP-figure4"}),
+        ("tilted reproduce PEP5 --sh", {"--share"}),
+        ("tilted compare --task c", {"classification", "counts"}),
+    ],
+)
+def test_a_shell_completes_verbs_options_and_names(words, completed, capsys, tmp_path):
+    assert main(["completion", "bash"]) == 0
+    script = tmp_path / "tilted.bash"
+    script.write_text(capsys.readouterr().out, encoding="utf-8")
+    asked = ASK.format(script=script, words=words, number=len(words.split()))
+    done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == completed

@@ -398,3 +398,18 @@ def test_a_file_that_is_no_yaml_is_named(tmp_path):
     (tmp_path / "wrong.yaml").write_text("qp: [\n", encoding="utf-8")
     with pytest.raises(ValueError, match="wrong.yaml is no YAML"):
         configuration.read(tmp_path / "wrong.yaml")
+
+
+def test_numbers_in_an_override_are_numbers_and_other_text_stays():
+    said = {
+        "qp": {"p": {"rows": {"coal": {"seeds": "4"}}}},
+        "pep": {"a": {"m": ["5"], "alphas": ["0.5", "full"]}},
+    }
+    config = {
+        "name": "x",
+        "qp": {"p": {"rows": {"coal": {"seeds": "4"}, "glass": {"seeds": "7"}}}},
+        "pep": said["pep"],
+    }
+    configuration.retype(config, said)
+    assert config["qp"]["p"]["rows"] == {"coal": {"seeds": 4}, "glass": {"seeds": "7"}}
+    assert config["pep"]["a"] == {"m": [5], "alphas": [0.5, "full"]} and config["name"] == "x"

@@ -46,3 +46,15 @@ def test_make_targets_named_in_the_documents_exist():
         text = (ROOT / name).read_text(encoding="utf-8")
         named = set(re.findall(r"(?:^\s*|`)make ([a-z-]+)", text, re.M))
         assert named <= targets, f"{name}: {named - targets}"
+
+
+def git(*arguments):
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True).stdout.split()
+
+
+def test_what_configurations_of_ones_own_make_is_ignored_and_nothing_committed_is():
+    tracked()  # skips outside of a checkout
+    made = ["results/mine/qp/a.csv.gz", "tables/mine/audit.md", "figures/mine/rep/figure1.png", "report.html"]
+    assert git("check-ignore", *made) == made
+    assert git("check-ignore", "results/rep/new.csv.gz", "tables/new.md", "figures/pep/new.png") == []
+    assert git("ls-files", "--cached", "--ignored", "--exclude-standard") == []

@@ -9,6 +9,8 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from papers.evidence import records, store
 from papers.pep.records import CLASSIFICATION, REGRESSION, TOY
 from papers.pesc.records import ACCURACY
 from papers.rep.records import POINTS
+from papers.report import index
 
 COLUMNS = "row,metric,method,protocol,mean,sd,n_seeds,n_converged,n_attempted".split(",")
 COLUMNS += ["published_mean", "published_sd", "deviation_sd"]
@@ -152,18 +155,23 @@ def test_a_paper_is_a_target(run, snakemake, paper):
     assert "Nothing to be done" in snakemake(run[0], "--dry-run", paper)
 
 
-def test_snakemakes_report_has_tables_and_figures_by_paper(run, snakemake):
+def test_snakemakes_report_has_tables_and_figures_by_paper_each_with_what_it_shows(run, snakemake):
     folder, _ = run
     snakemake(folder, "--report", "report.html")
     text = (folder / "report.html").read_text(encoding="utf-8")
     for expected in ("Paper QP", "Paper PEP", "Audit", "qp_table1.csv", "qp_truth.png", "qp_artifacts"):
         assert expected in text
+    tables = [index.about_table(name) for name in ("qp_table1.md", "pep_wins.csv", "audit.csv")]
+    for shown in (*tables, index.PAPERS[2].captions["figure1"]):
+        assert shown.split(",")[0] in text
 
 
-def test_numbers_inside_an_override_are_text_and_refused(run, snakemake):
-    more = "qp={as-released: {rows: {coal: {seeds: 4}}}}"
-    said = snakemake(run[0], "--dry-run", "compact", "--config", more, code=1)
-    assert "qp.as-released.rows.coal.seeds: '4' is not of type 'integer'" in said
+def test_numbers_inside_an_override_are_numbers(run, snakemake):
+    more = "qp={{as-released: {{rows: {{coal: {{seeds: {}, block: 2}}}}}}}}"
+    planned = jobs_of(snakemake(run[0], "--dry-run", "compact", "--config", more.format(4)))
+    assert planned == {"fit": 2, "compact": 1}
+    said = snakemake(run[0], "--dry-run", "compact", "--config", more.format("4.5"), code=1)
+    assert "qp.as-released.rows.coal.seeds: 4.5 is not of type 'integer'" in said
 
 
 def test_another_snakefile_may_use_the_workflow(run, snakemake, tmp_path):
@@ -298,6 +306,33 @@ def test_committed_records_do_not_make_a_run_look_done(run, snakemake):
     shutil.rmtree(folder / ".snakemake")
     planned = jobs_of(snakemake(folder, "--dry-run"))
     assert planned["truth"] == 1 and planned["regressions"] == 2
+
+
+ELSEWHERE = """\
+name: elsewhere
+results: results/elsewhere
+tables: tables/elsewhere
+figures: figures/elsewhere
+pesc: {accuracy: {problems: 1}}
+"""
+
+
+@pytest.mark.slow
+def test_an_environment_of_another_folder_runs_the_workflow(copy_of_repository, tmp_path):
+    """As those do that conda makes of environment.yml: the packages of the lock, and this checkout's two."""
+    folder = copy_of_repository(tmp_path / "checkout", ELSEWHERE)
+    venv.create(tmp_path / "env")
+    python = tmp_path / "env" / "bin" / "python"
+    (packages,) = (tmp_path / "env" / "lib").glob("python3*/site-packages")
+    locked = sysconfig.get_path("purelib")
+    (packages / "installed.pth").write_text(f"{folder / 'src'}\n{locked}\n", encoding="utf-8")
+    environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"}
+    environment.pop("PYTHONPATH", None)
+    command = [python, "-m", "snakemake", "--cores", "1", "--configfile", "config/small.yaml"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    made = store.read_records(next((folder / "data" / "fits" / "pesc").rglob("*.jsonl.gz")))
+    assert len(list(made)) > 0 and records.wrong(folder / "results" / "elsewhere") == []
 
 
 def test_the_default_configuration_is_the_preview(run, snakemake):

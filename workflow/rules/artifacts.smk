@@ -11,7 +11,7 @@ for paper in ASKED.artifacts if ASKED.tables else ():
             published="data/published/qp_table1.csv",
         output:
             shown=artifact_paths(paper),
-            chapter=f"{CHAPTERS}/{paper}.pickle",
+            chapter=f"{CHAPTERS}/{paper}.json",
         log:
             f"logs/{config['name']}/{paper}_artifacts.log",
         conda:
@@ -19,7 +19,7 @@ for paper in ASKED.artifacts if ASKED.tables else ():
         threads: 1
         params:
             source=closure_hash(f"papers.{paper}.artifacts", "papers.make"),
-            claims={name: list(claim) for name, claim in claims.of_paper(paper.upper()).items()},
+            claims=content_hash({name: list(claim) for name, claim in claims.of_paper(paper.upper()).items()}),
             folders=lambda wildcards: [RESULTS, TABLES, FIGURES],
             paper=paper,
         script:
@@ -30,7 +30,7 @@ if "qp" in ASKED.artifacts:
 
     rule audit:
         input:
-            expand(f"{CHAPTERS}/{{paper}}.pickle", paper=ASKED.artifacts),
+            expand(f"{CHAPTERS}/{{paper}}.json", paper=ASKED.artifacts),
         output:
             [shown(f"{TABLES}/{name}", "Audit", "Tables") for name in AUDIT],
         log:

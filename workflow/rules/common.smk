@@ -10,11 +10,13 @@ from snakemake.io import IOFile
 
 try:
     from papers import data
-    from papers.configuration import APART, AUDIT, TARGETS, asked, read
+    from papers.configuration import APART, AUDIT, TARGETS, asked, read, retype
     from papers.data import classification, regression, relaxed
     from papers.evidence import claims, files, jobs, place
     from papers.evidence.provenance import closure_hash
+    from papers.evidence.runs import content_hash
     from papers.qp import protocols
+    from papers.report import index
 except ImportError as error:
     sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
 
@@ -34,12 +36,14 @@ os.environ.update(TILTED_DATA=str(Path("data").resolve()))
 try:
     for path in workflow.configfiles:
         read(path)  # Snakemake takes the last of two values of one key
+    retype(config, workflow.config_settings.config)  # and numbers inside of what --config says for text
     ASKED = asked(config)
 except ValueError as error:
     sys.exit(f"In the configuration: {error}")
 
 STANDARD = "data/standard/"
 RESULTS, TABLES, FIGURES = config["results"], config["tables"], config["figures"]
+CAPTION = Path(str(workflow.current_basedir)).parent / "report" / "artifact.rst"
 CHAPTERS = f"data/chapters/{config['name']}"
 
 
@@ -70,12 +74,37 @@ def artifact_paths(paper):
 
 def shown(path, category, kind):
     """A file, or, without a suffix, a folder of figures, in Snakemake's report."""
-    where = {"category": category, "subcategory": kind, "caption": "../report/artifact.rst"}
+    where = {"category": category, "subcategory": kind, "caption": caption(path, category)}
     if not Path(path).suffix:
         where |= {"patterns": ["{name}.png"], "labels": {"name": "{name}", "format": "png"}}
         return report(directory(path), **where)
-    where["labels"] = {"name": Path(path).stem, "format": Path(path).suffix[1:]}
+    below = Path(path).relative_to({"Tables": TABLES, "Figures": FIGURES}[kind])
+    where["labels"] = {"name": str(below.with_suffix("")), "format": below.suffix[1:]}
     return report(path, **where)
+
+
+def caption(path, category):
+    """A file with what a table or figure shows: Snakemake takes captions from files, one for all of a folder's."""
+    paper = next((paper for paper in index.PAPERS if category.endswith(f" {paper.key}")), None)
+    name = Path(path).stem
+    if Path(path).suffix in (".png", ".pdf"):
+        said = plain(paper.captions[name])
+    elif Path(path).suffix:
+        said = plain(index.about_table(Path(path).name))
+    else:
+        of = "snakemake.wildcards.name.split('/')[-1]"
+        known = paper.captions.items()
+        said = "".join(f"{{% if {of} == '{name}' %}}{plain(text)}{{% endif %}}" for name, text in known)
+    kept = Path(".snakemake", "captions", config["name"], "-".join(Path(f"{path}.rst").parts))
+    if workflow.is_main_process:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(f"{said}\n\n{CAPTION.read_text(encoding='utf-8')}", encoding="utf-8")
+    return str(kept.resolve())
+
+
+def plain(text):
+    """Text as reStructuredText, in which some characters mean more."""
+    return re.sub(r"([\\*_`|])", r"\\\1", text)
 
 
 def sweep():

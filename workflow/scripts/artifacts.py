@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-import cloudpickle
-
 from papers import make
-from papers.evidence import store
+from papers.evidence import parts, store
 
 job = snakemake  # noqa: F821
 folders = [*map(Path, job.params.folders), Path(job.input.published).parent]
 written = make.write_paper(job.params.paper, *folders)
 loud = [*written.loud, *make.fill(job.output.shown)]
 store.write_text(job.log[0], "".join(f"{line}\n" for line in loud))
-store.write_bytes(job.output.chapter, cloudpickle.dumps(written))  # rules have local functions
+parts.write_chapters(written.audit, job.output.chapter)

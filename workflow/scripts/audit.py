@@ -1,10 +1,11 @@
 """What the papers hand over to the audit."""
 
-import pickle
 from pathlib import Path
 
 from papers import make
+from papers.evidence import parts
 
 job = snakemake  # noqa: F821
-written = [pickle.loads(Path(path).read_bytes()) for path in job.input]
-make.write_audit(written, Path(job.params.tables))
+make.write_audit(
+    [chapter for path in job.input for chapter in parts.read_chapters(path)], Path(job.params.tables)
+)

@@ -168,7 +168,7 @@ def _figure(differences: Sequence[Difference], margin: float) -> Figure:
     from matplotlib.figure import Figure
 
     shown = [d for d in differences if d.score == "loss" and math.isfinite(d.mean)]
-    figure = Figure(figsize=(5.2, 0.9 + 0.32 * len(shown)), layout="constrained")
+    figure = Figure(figsize=(5.2, 1.1 + 0.32 * len(shown)), layout="constrained")
     axes = figure.add_subplot()
     axes.axvspan(-margin, margin, color=style.LIGHT, zorder=0)
     for k, d in enumerate(shown):
@@ -177,7 +177,7 @@ def _figure(differences: Sequence[Difference], margin: float) -> Figure:
         axes.plot([d.mean], [k], "o", color=style.BLUE)
     style.row_axis([axes], [f"{d.method}: {d.says}" for d in shown])
     axes.set_xlabel(
-        "log loss minus the first method's, nats a test row (below 0: better; grey: does not matter)"
+        "log loss minus the first method's, nats a test row\n(below 0: better; grey: does not matter)"
     )
     return figure
 
@@ -192,7 +192,7 @@ def _interval(d: Difference) -> str:
 
 
 def _four(value: float) -> str:
-    return "" if not math.isfinite(value) else f"{value:.4f}"
+    return "" if not math.isfinite(value) else f"{value:z.4f}"
 
 
 def _without_nan(value: Any) -> Any:

@@ -1,10 +1,25 @@
-"""What a paper hands to the artifacts of all papers: its chapter of the audit, and what is loud."""
+"""What a paper hands to the artifacts of all papers: its chapter of the audit, and what is loud.
+
+From one rule of the workflow to the next a chapter goes as JSON: text, numbers and nothing that could run.
+Numbers that are none are written as Python's `json` does, ``NaN`` and ``Infinity``.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from papers.evidence.audit import Chapter
+from papers.evidence.store import RecordError, write_text
+from papers.evidence.verdicts import Block, Finding, Inference, Line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
 
 
 class Written(NamedTuple):
@@ -20,3 +35,39 @@ class Written(NamedTuple):
 
     audit: list[Chapter]
     loud: list[str]
+
+
+def write_chapters(chapters: Sequence[Chapter], path: str | Path) -> Path:
+    """Write what `read_chapters` reads, to the last digit."""
+    return write_text(Path(path), json.dumps([asdict(chapter) for chapter in chapters], default=_plain))
+
+
+def _plain(value: np.generic) -> int | float | bool:
+    return value.item()
+
+
+def read_chapters(path: str | Path) -> list[Chapter]:
+    """Chapters of a file.
+
+    Raises
+    ------
+    RecordError
+        It is no JSON, or its parts are others than those of chapters.
+    """
+    try:
+        said = json.loads(Path(path).read_text(encoding="utf-8"))
+        return [Chapter(**{**one, "findings": list(map(_finding, one["findings"]))}) for one in said]
+    except (ValueError, TypeError, KeyError) as error:
+        raise RecordError(f"{path} has no chapters of the audit ({error}); delete it and run again") from None
+
+
+def _finding(said: Mapping[str, Any]) -> Finding:
+    return Finding(**{**said, "blocks": tuple(map(_block, said["blocks"]))})
+
+
+def _block(said: Mapping[str, Any]) -> Block:
+    return Block(**{**said, "lines": tuple(map(_line, said["lines"]))})
+
+
+def _line(said: Mapping[str, Any]) -> Line:
+    return Line(**{**said, **{name: Inference(**said[name]) for name in ("sample", "general")}})

@@ -14,6 +14,7 @@ import json
 import math
 import platform
 import subprocess
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from importlib import metadata
@@ -189,18 +190,17 @@ def _git(*arguments: str) -> str:
 @lru_cache(maxsize=1)
 def environment() -> str:
     """Versions and processor, in a line."""
-    parts = [f"python {platform.python_version()}"]
-    parts += [f"{name} {metadata.version(name)}" for name in PACKAGES]
-    parts += [f"{name} {metadata.version(name)}" for name in OPTIONAL if _is_installed(name)]
-    return ", ".join([*parts, _processor()])
+    parts = [f"{name} {version}" for name, version in versions((*PACKAGES, *OPTIONAL)).items()]
+    return ", ".join([f"python {platform.python_version()}", *parts, _processor()])
 
 
-def _is_installed(package: str) -> bool:
-    try:
-        metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Version of each of some packages that is installed."""
+    found = {}
+    for package in packages:
+        with suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
 
 
 def _processor() -> str:

@@ -19,7 +19,7 @@ Rows without data are rows: they are neither yes nor no.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from papers.evidence import claims
@@ -114,8 +114,6 @@ class Block:
         The test behind the statuses.
     lines : tuple of Line
         Lines of one row are judged together: the row is yes if all its lines are.
-    support : callable
-        Effect -> number that is smallest where the claim is worst off.
     remark : str
         What else a reader has to know; the reason where nothing was run.
     covered : mapping
@@ -126,17 +124,19 @@ class Block:
         One row that is no decides, where it is text one whose name contains it; set by `finding`.
     needs : mapping
         The least that may decide; set by `finding`.
+    best : float
+        The effect at which the claim is best off: the farther from it (of ratios by logarithms), the worse.
     """
 
     name: str
     test: str
     lines: tuple[Line, ...]
-    support: Callable[[float], float]
     remark: str = ""
     covered: Mapping[str, int] = field(default_factory=dict)
     untestable: str = ""
     universal: bool | str = False
     needs: Mapping[str, int] = field(default_factory=dict)
+    best: float = math.inf
 
     def rows(self, general: bool = False) -> dict[str, str]:
         """Row -> status, without the rows that are shown only."""
@@ -192,7 +192,13 @@ class Block:
         """The line on which the claim is worst off; None without data."""
         tested = [line for line in self.lines if line.sample.status not in (SHOWN, MISSING)]
         order = (NO, UNDECIDED, YES)
-        return min(tested, key=lambda x: (order.index(x.sample.status), self.support(x.effect)), default=None)
+        return min(tested, key=lambda x: (order.index(x.sample.status), self._merit(x)), default=None)
+
+    def _merit(self, line: Line) -> float:
+        """Smallest where the claim is worst off."""
+        if math.isinf(self.best):
+            return line.effect if self.best > 0 else -line.effect
+        return -abs(math.log(line.effect / self.best) if line.unit == "factor" else line.effect - self.best)
 
 
 @dataclass(frozen=True)

@@ -200,7 +200,7 @@ def moved(frame: pd.DataFrame | None) -> list[Block]:
     name = "where pseudo-points end"
     if frame is None:
         lines = tested([missing("pseudo-points", RATIO, "factor", "not run")])
-        return [Block(name, TEST, tuple(lines), float, "needs `tilted study banana`")]
+        return [Block(name, TEST, tuple(lines), "needs `tilted study banana`")]
     ratios = frame.pivot(index="seed", columns="alpha", values="ratio").dropna()
     low, middle, high = (ratios[alpha].to_numpy(float) for alpha in ALPHAS)
     drafts = [
@@ -217,7 +217,7 @@ def moved(frame: pd.DataFrame | None) -> list[Block]:
         f"mean ratio {_by_power(frame, 'ratio')}",
         f"mean number of pseudo-points outside the data's rectangle {_by_power(frame, 'outside')}",
     ]
-    return [Block(name, TEST, tuple(tested(drafts)), float, "; ".join(remarks))]
+    return [Block(name, TEST, tuple(tested(drafts)), "; ".join(remarks))]
 
 
 def _draft(row: str, units: np.ndarray, judge: Rule, margin: float, quantity: str) -> Draft:

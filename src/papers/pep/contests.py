@@ -82,7 +82,7 @@ def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
 
     def direction(name: str, chosen: pd.DataFrame, remark: str) -> Block:
         lines = tested([_share(chosen, line, 0.5, higher) for line in pairs])
-        return Block(name, DIRECTION, tuple(lines), float, remark, _run(chosen, pairs, claim))
+        return Block(name, DIRECTION, tuple(lines), remark, _run(chosen, pairs, claim))
 
     return [
         direction("direction", sets, covered(sets)),
@@ -99,7 +99,7 @@ def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Bloc
 
     def shares(name: str, chosen: pd.DataFrame, remark: str) -> Block:
         lines = tested([_even_or_won(chosen, line) for line in pairs])
-        return Block(name, EVEN, tuple(lines), float, remark, _run(chosen, pairs, claim))
+        return Block(name, EVEN, tuple(lines), remark, _run(chosen, pairs, claim))
 
     worst = _worst(compare.ranks(sets, NLL), NLL, LARGE)
     return [
@@ -107,7 +107,7 @@ def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Bloc
         shares(CONVERGED, *converged(sets)),
         _near_printed(sets, [line for line in pairs if not np.isnan(line.percent)]),
         set_by_set(sets, published.counts, claim),
-        Block("large powers worst on NLL", RANKS, worst_lines(worst), float),
+        Block("large powers worst on NLL", RANKS, worst_lines(worst)),
     ]
 
 
@@ -129,7 +129,7 @@ def _near_printed(sets: pd.DataFrame, pairs: Sequence[Printed]) -> Block:
     name = f"the printed share ± {100 * SHARE_MARGIN:g} points"
     drafts = [_share(sets, line, line.percent / 100, similar) for line in pairs]
     test = "two one-sided t tests over splits, Holm"
-    return Block(name, test, tuple(tested(drafts)), lambda share: -abs(share - 0.5))
+    return Block(name, test, tuple(tested(drafts)), best=0.5)
 
 
 def _even_or_won(sets: pd.DataFrame, line: Printed) -> Draft:
@@ -181,7 +181,7 @@ def set_by_set(sets: pd.DataFrame, counts: Iterable[Counted], claim: str) -> Blo
     }
     judged = dict(zip(drafts, tested(list(drafts.values())), strict=True))
     rows = [_counted(line, {name: judged[line, name] for name in groups}) for line in lines]
-    return Block("data set by data set", SET_BY_SET, tuple(rows), float)
+    return Block("data set by data set", SET_BY_SET, tuple(rows))
 
 
 def _counted(line: Counted, judged: dict[str, Line]) -> Line:
@@ -226,7 +226,7 @@ def _ranked(name: str, sets: pd.DataFrame, remark: str) -> Block:
         if len(table)
     ]
     run = coverage(ranks.values(), "PEP6") | {"powers": len(scores.alphas(sets))}
-    return Block(name, RANKS, worst_lines(drafts), float, "; ".join([*leaders, remark]), run)
+    return Block(name, RANKS, worst_lines(drafts), "; ".join([*leaders, remark]), run)
 
 
 def _best(ranks: pd.DataFrame, score: Score, alpha: str) -> list[Draft]:

@@ -169,19 +169,16 @@ def recovered(frame: pd.DataFrame | None) -> list[Block]:
     reached = [_limit(frame, limit, names) for limit in (FITC, VFE) for names in (EVIDENCE, POSTERIOR)]
     test = f"{TEST}; α in {', '.join(f'{a:g}' for a in sorted(PASSES))} for one pass"
     return [
-        Block("direct computation", test, (*reached, *_passes(frame, PRINTED)), smallness),
-        Block("one pass with the full step", TEST, tuple(_passes(frame, WHOLE)), smallness),
+        Block("direct computation", test, (*reached, *_passes(frame, PRINTED)), best=-math.inf),
+        Block("one pass with the full step", TEST, tuple(_passes(frame, WHOLE)), best=-math.inf),
     ]
 
 
 def not_made(row: str, test: str, needed: str) -> Block:
     """In place of the comparisons of a study that was not made."""
-    return Block("direct computation", test, (Line(row, QUANTITY, "excess"),), smallness, f"needs {needed}")
-
-
-def smallness(difference: float) -> float:
-    """Of differences the largest decides."""
-    return -difference
+    return Block(
+        "direct computation", test, (Line(row, QUANTITY, "excess"),), f"needs {needed}", best=-math.inf
+    )
 
 
 def _limit(frame: pd.DataFrame, limit: str, quantities: tuple[str, ...]) -> Line:

@@ -88,8 +88,8 @@ def approaches_full(fits: pd.DataFrame) -> list[Block]:
             steps += _approach(cells, alpha, score, stepwise=True)
     name, run = "distance to the full GP", {"sets at every M": sets_at_every_m(made_up)}
     return [
-        Block(name, BETTER, tuple(tested(whole)), float, covered(made_up), run),
-        Block("it grows on no step of M", STEPS, worst_lines(steps), float),
+        Block(name, BETTER, tuple(tested(whole)), covered(made_up), run),
+        Block("it grows on no step of M", STEPS, worst_lines(steps)),
     ]
 
 
@@ -135,8 +135,8 @@ def overestimates(fits: pd.DataFrame) -> list[Block]:
     """
     name, remark = "full GP's NLML minus the sparse one's, a point", covered(scores.made_up(fits))
     return [
-        Block(name, f"{BETTER}; at M = N against the largest excess", _excess_lines(fits), float, remark),
-        Block(f"below {MARKEDLY:g} of it at M = N", BETTER, _excess_lines(fits, MARKEDLY), float),
+        Block(name, f"{BETTER}; at M = N against the largest excess", _excess_lines(fits), remark),
+        Block(f"below {MARKEDLY:g} of it at M = N", BETTER, _excess_lines(fits, MARKEDLY)),
     ]
 
 
@@ -204,7 +204,7 @@ def intermediate_best(fits: pd.DataFrame) -> list[Block]:
     test = f"{BETTER}; others: {STEPS}"
     remark = "; ".join([*remarks, covered(scores.made_up(fits))])
     run = {"powers": len(scores.alphas(scores.made_up(fits)))}
-    return [Block("mean over M", test, worst_lines(drafts), float, remark, run)]
+    return [Block("mean over M", test, worst_lines(drafts), remark, run)]
 
 
 def _gains(table: pd.DataFrame, best: str, others: list[str], score: Score) -> Iterator[Draft]:

@@ -55,12 +55,12 @@ def chapter(lines: pd.DataFrame, note: Sequence[str] = ()) -> Chapter:
 def _as_stated() -> Block:
     """PESC3 as it is made: about formulas, which no record compares."""
     line = Line("(37)", "difference from the moments of (35)", "share", note="no record")
-    return Block("means and variances of (35)", "none", (line,), float, untestable=UNRECORDED)
+    return Block("means and variances of (35)", "none", (line,), untestable=UNRECORDED)
 
 
 def _missing() -> Block:
     line = Line("problems", WITHIN, "share")
-    return Block("rejection sampling", WITHIN, (line,), float, "needs accuracy.csv (`snakemake pesc`)")
+    return Block("rejection sampling", WITHIN, (line,), "needs accuracy.csv (`snakemake pesc`)")
 
 
 def _shares(
@@ -93,7 +93,7 @@ def _interval(hits: int, n: int) -> tuple[float, float]:
 
 def _posterior(lines: pd.DataFrame) -> list[Block]:
     shares = _shares(lines, within(lines, "_points"), WITHIN, ACCURATE)
-    return [Block("at the points and x*", TOLERANCES, tuple(shares), float)]
+    return [Block("at the points and x*", TOLERANCES, tuple(shares))]
 
 
 def _converged(lines: pd.DataFrame) -> list[Block]:
@@ -113,8 +113,8 @@ def _converged(lines: pd.DataFrame) -> list[Block]:
     ]
     test = f"share of converged problems; {INTERVAL.format(100 * CONVERGED)}"
     return [
-        Block("to 1e-4", test, tuple(shares), float, remark),
-        Block("on every problem", "all converged", tuple(every), float),
+        Block("to 1e-4", test, tuple(shares), remark),
+        Block("on every problem", "all converged", tuple(every)),
     ]
 
 
@@ -143,4 +143,4 @@ def _predictive(lines: pd.DataFrame) -> list[Block]:
     shares = _shares(lines, within(lines), WITHIN, ACCURATE)
     for suffix, what in BESIDE.items():
         shares += _shares(lines, within(lines, suffix), f"{WITHIN}, {what}", ACCURATE, SHOWN)
-    return [Block("at random inputs, by tolerances of ours", TOLERANCES, tuple(shares), float, remark)]
+    return [Block("at random inputs, by tolerances of ours", TOLERANCES, tuple(shares), remark)]

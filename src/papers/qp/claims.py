@@ -72,7 +72,7 @@ def similar_errors(fits: pd.DataFrame, protocol: str) -> list[Block]:
         same = f"both means print alike on {sum(shown_alike)} of {len(shown_alike)} rows"
         alike = same if shown_alike else ""
         remark = joined(alike, fallback(fits, protocol, first, CLASSIFICATION))
-        blocks.append(Block(name, test, lines, lambda effect: -abs(effect), remark))
+        blocks.append(Block(name, test, lines, remark, best=0.0))
     return blocks
 
 
@@ -93,9 +93,9 @@ def no_higher_ntll(fits: pd.DataFrame, protocol: str) -> list[Block]:
     for name, first, second in pairs:
         lines = tested(drafts(fits, tuple(ROWS), "EP - QP", first, second, NTLL, not_lower))
         remark = joined(_what_matters(lines), fallback(fits, protocol, first, tuple(ROWS)))
-        blocks.append(Block(name, test, lines, float, remark))
+        blocks.append(Block(name, test, lines, remark))
     lower = tuple(tested(drafts(fits, tuple(ROWS), "EP - QP", *pairs[0][1:], NTLL, higher)))
-    return [*blocks, Block(f"superior (section 6.1), {pairs[0][0]}", PAIRED_TEST, lower, float)]
+    return [*blocks, Block(f"superior (section 6.1), {pairs[0][0]}", PAIRED_TEST, lower)]
 
 
 def _what_matters(lines: Sequence[Line]) -> str:
@@ -129,7 +129,7 @@ def asterisks(fits: pd.DataFrame, protocol: str) -> list[Block]:
             lines = [_share(protocol, dataset, matched.get(dataset), unit) for dataset in order]
             inside, outside = lines[: len(STARRED)], lines[len(STARRED) :]
             remark = fallback(fits, protocol, first, STARRED)
-            blocks.append(Block(f"by {unit}, {name}", test, (*inside, *shown(outside)), float, remark))
+            blocks.append(Block(f"by {unit}, {name}", test, (*inside, *shown(outside)), remark))
     return blocks
 
 
@@ -165,7 +165,7 @@ def _worse(fits: pd.DataFrame, method: str, score: Score) -> Block:
     family = [draft for row in zip(*by_method, strict=True) for draft in row]
     apart = [drafts(fits, ["cancer"], *names, score, noticeably_higher)[0] for names in against]
     lines = (*tested(family), *shown(tested(apart)))
-    return Block(f"{method}, {score.name}", PAIRED_TEST, lines, float)
+    return Block(f"{method}, {score.name}", PAIRED_TEST, lines)
 
 
 # All claims

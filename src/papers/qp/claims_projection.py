@@ -13,7 +13,7 @@ A Gaussian likelihood, whose tilted distributions are Gaussian, has to give R = 
 
 from __future__ import annotations
 
-import operator
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -82,7 +82,7 @@ def _block(name: str, projection: Project, populations: Sequence[Population]) ->
         f"every one of {N} random tilted distributions; interval: smallest and largest; what is within "
         f"{NOTHING:g} of 0 is rounding and given as 0"
     )
-    return Block(name, test, tuple(_line(p, projection) for p in populations), operator.neg)
+    return Block(name, test, tuple(_line(p, projection) for p in populations), best=-math.inf)
 
 
 @cache

@@ -6,7 +6,7 @@ with the exact ones (`papers.qp.truth_tables`).
 
 from __future__ import annotations
 
-import operator
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -48,7 +48,7 @@ def never_above(fits: pd.DataFrame, protocol: str) -> list[Block]:
     lines = tuple(_largest_ratio(fits, name, exceeded) for name in CLASSIFICATION)
     remark = joined(_slack(lines), fallback(fits, protocol, EQUAL, CLASSIFICATION))
     covered = {"seeds": _fewest_seeds(fits, CLASSIFICATION)}
-    return [Block("equal hyperparameters", BELOW, lines, operator.neg, remark, covered)]
+    return [Block("equal hyperparameters", BELOW, lines, remark, covered, best=-math.inf)]
 
 
 def poisson(fits: pd.DataFrame, protocol: str) -> list[Block]:
@@ -60,7 +60,6 @@ def poisson(fits: pd.DataFrame, protocol: str) -> list[Block]:
             f"VB is {method}",
             test,
             (variance, *_unmoved(fits), *_ranked(fits, method)),
-            float,
             _slack([variance]),
             covered,
         )
@@ -164,7 +163,7 @@ def _against_exact(table: pd.DataFrame | None, part: str, name: str) -> Block:
             nothing = [Line(row, name, "relative", note="no exact posterior") for name in (OVER, NEARER)]
             lines += nothing
     remark = _sides(lines) if table is not None else f"ground truth was sampled under {truth.PROTOCOL} alone"
-    return Block(name, test, tuple(lines), float, remark)
+    return Block(name, test, tuple(lines), remark)
 
 
 def _of_row(by_method: dict[str, Any]) -> list[Line]:

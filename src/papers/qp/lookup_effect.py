@@ -232,7 +232,7 @@ def unstable(effect: pd.DataFrame | None, protocol: str) -> list[Block]:
         absent = f"{FILE} has no fits with the {projection} table under {protocol}"
         remark = "; ".join(reach.values()) or absent
         covered = {"sets": high["dataset"].nunique()}
-        blocks.append(Block(f"table {projection}", test, lines, float, remark, covered))
+        blocks.append(Block(f"table {projection}", test, lines, remark, covered))
     return blocks
 
 

@@ -116,7 +116,7 @@ def exact_column(fits: pd.DataFrame) -> list[str]:
     seeds = seed_means(ours[ours["dataset"].isin(rows)])
     lost = ours[(ours["method"] == EXACT) & (ours["outcome"] != "ok")].groupby("dataset").size()
     lines: list[str] = []
-    for metric in FIELDS:
+    for metric in reversed(FIELDS):
         header = ["Data", "Seeds", *EXACT_LABELS.values(), "EP - exact", "QP - exact", "not trusted"]
         cells = []
         for dataset in rows:

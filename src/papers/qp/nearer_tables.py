@@ -235,5 +235,5 @@ def _blocks(table: pd.DataFrame | None, protocol: str, test: str, line: Any) -> 
         done = {one.row for one in lines}
         lines += [Line(row, "", "", note="no exact posterior") for row in ROWS.values() if row not in done]
         remark = "" if known is not None else f"ground truth was sampled under {truth.PROTOCOL} alone"
-        blocks.append(Block(f"EP, {grade}", test, tuple(lines), float, remark, {"rows of ten splits": whole}))
+        blocks.append(Block(f"EP, {grade}", test, tuple(lines), remark, {"rows of ten splits": whole}))
     return blocks

@@ -15,6 +15,7 @@ from papers.qp.records import (
     FITS,
     LOOKUP_EFFECT,
     NEARER_FITS,
+    NEARER_LATENTS,
     TIMING,
     TRUTH,
     VARIANCES,
@@ -48,6 +49,7 @@ CLAIMS: dict[str, tuple[Slice, ...]] = {
     "QP8": (Slice(TIMING),),
     "QP9": (Slice(LOOKUP_EFFECT),),
     "QP10": (Slice(TRUTH),),
+    **dict.fromkeys(("OURS1", "OURS2", "OURS3"), (Slice(NEARER_FITS), Slice(NEARER_LATENTS), Slice(TRUTH))),
 }
 """Claim -> what it is judged by; QP7 by no record."""
 

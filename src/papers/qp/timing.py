@@ -184,7 +184,7 @@ def same_time(times: pd.DataFrame | None, protocol: str) -> list[Block]:
         ]
         lines = tuple(map(_as_factor, comparisons.tested(family)))
         remark = REMARK if len(wide) else f"{FILE} has no times of {method} under this protocol"
-        blocks.append(Block(name, test, lines, _nearness, remark))
+        blocks.append(Block(name, test, lines, remark, best=1.0))
     return blocks
 
 
@@ -224,7 +224,3 @@ def _as_factor(line: Line) -> Line:
     low, high = math.exp(line.sample.low), math.exp(line.sample.high)
     sample = replace(line.sample, low=low, high=high)
     return replace(line, effect=math.exp(line.effect), sd=math.nan, sample=sample, says="")
-
-
-def _nearness(ratio: float) -> float:
-    return -abs(math.log(ratio))

@@ -99,7 +99,7 @@ def errors(fits: pd.DataFrame, protocol: Protocol, cells: Sequence[Cell]) -> lis
 
 
 def _not_run(name: str, row: str, unit: str) -> Block:
-    return Block(name, T_TEST, (Line(row, "not run", unit),), float, "not run")
+    return Block(name, T_TEST, (Line(row, "not run", unit),), "not run")
 
 
 def _compared(
@@ -111,7 +111,7 @@ def _compared(
     best = [max([next(lines) for _ in drafts], key=_favour) for drafts in of_rows]
     remarks = [_not_converged(fits, cell, (*others, *rep)) for cell in cells]
     remarks += [_lengthscales(fits, cell, (*others, *rep)) for cell in cells]
-    return Block(name, T_TEST, tuple(best), float, "; ".join(filter(None, remarks)))
+    return Block(name, T_TEST, tuple(best), "; ".join(filter(None, remarks)))
 
 
 def _favour(line: Line) -> tuple[bool, float]:
@@ -195,8 +195,8 @@ def converges(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
     name = f"made-up set{protocol.favouring('reading that converges most often')}"
     sweeps = [_undecided(line) for line in tested(drafts)]
     sets = min(line.n for line in counts)
-    first = Block(name, test, (*counts, *sweeps), float, covered={"sets": sets})
-    return [first, Block("damped EP, and the engine's EP and REP", "counts", tuple(beside), float)]
+    first = Block(name, test, (*counts, *sweeps), covered={"sets": sets})
+    return [first, Block("damped EP, and the engine's EP and REP", "counts", tuple(beside))]
 
 
 def _undecided(line: Line) -> Line:

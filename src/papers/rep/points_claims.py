@@ -8,6 +8,7 @@ with the parameters that are best on it, as the paper chose its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ BASE_TEST = "log error ratios of the one set, whose best parameters both have; o
 def closer(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
     """REP1: REP nearer to the exact posterior than EP and Power EP, for many c; Power EP further than EP."""
     if table.empty:
-        return [Block("five points", TEST, (Line("five points", "not run", "relative"),), float, "not run")]
+        return [Block("five points", TEST, (Line("five points", "not run", "relative"),), "not run")]
     logs, base = _logs(table[table["set"] != BASE_SET]), _logs(table[table["set"] == BASE_SET])
     pep = (PRINTED_PEP,) if protocol is DESCRIBED else ("pep",)
     rep_chosen, rep_picks = _crossed(logs, protocol.rep)
@@ -61,9 +62,9 @@ def closer(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
         rows.setdefault(line.row, []).append(line)
     lines = [Group(of_row).line() for of_row in rows.values()]
     remark = "; ".join(_picked(table, pick) for pick in (*rep_picks, *pep_picks))
-    decides = Block("five points, chosen c", TEST, (*lines, _range(logs, protocol)), float, remark)
+    decides = Block("five points, chosen c", TEST, (*lines, _range(logs, protocol)), remark)
     shown = tuple(_on_one(base, protocol, *pep))
-    return [decides, Block("the base set, c best there", BASE_TEST, shown, float)] if shown else [decides]
+    return [decides, Block("the base set, c best there", BASE_TEST, shown)] if shown else [decides]
 
 
 def _on_one(base: pd.DataFrame, protocol: Protocol, pep: str) -> Iterator[Line]:
@@ -94,7 +95,8 @@ def equal_for_large(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
     test = f"largest difference of posterior means at most {SAME:g} at c = {PENALTIES[-1]:g}, on every set"
     quantity, unit = "largest difference", "excess"
     if table.empty:
-        return [Block("five points", test, (Line("five points", quantity, unit),), _negative, "not run")]
+        nothing = (Line("five points", quantity, unit),)
+        return [Block("five points", test, nothing, "not run", best=-math.inf)]
     means = table.set_index(["set", "method", "value"])[["mean_0", "mean_1"]]
     ep = means.xs(("ep", 1.0), level=("method", "value"))
     lines = []
@@ -103,11 +105,7 @@ def equal_for_large(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
         status = YES if len(apart) and apart.max() <= SAME else NO
         inference = Inference(status, float(apart.min()), float(apart.max()))
         lines.append(Line(method, quantity, unit, float(apart.max()), sample=inference, n=len(apart)))
-    return [Block("five points", test, tuple(lines), _negative)]
-
-
-def _negative(difference: float) -> float:
-    return -difference
+    return [Block("five points", test, tuple(lines), best=-math.inf)]
 
 
 def _logs(table: pd.DataFrame) -> pd.DataFrame:

@@ -35,10 +35,14 @@ class Folders(NamedTuple):
     figures: Path = Path("figures")
     records: Path = Path("results")
 
+    def path(self, name: str) -> Path:
+        """A file of the repository; tables and figures may be elsewhere."""
+        kind, _, below = name.partition("/")
+        return {"tables": self.tables, "figures": self.figures}.get(kind, self.root / kind) / below
+
     def text(self, name: str) -> str:
-        """A file of the repository; one of the tables or figures may be elsewhere."""
-        path = self.tables / name.removeprefix("tables/") if name.startswith("tables/") else self.root / name
-        return path.read_text(encoding="utf-8")
+        """What a file of the repository says."""
+        return self.path(name).read_text(encoding="utf-8")
 
 
 class Finding(NamedTuple):

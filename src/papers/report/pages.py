@@ -84,10 +84,9 @@ def write(
     for name in OWN:
         shutil.copyfile(Path(__file__).with_name(name), folder / "assets" / name)
     for name, target in site.links.pages.items():
-        if name.startswith(("figures/", "tables/")) and not name.endswith(".md"):
-            kind, _, below = name.partition("/")
+        if not name.endswith(".md"):
             (folder / target).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(getattr(folders, kind) / below, folder / target)
+            shutil.copyfile(folders.path(name), folder / target)
     _write(site)
     known = json.dumps(site.index, ensure_ascii=False)
     write_text(folder / "assets" / "search.js", f"tiltedPages({known});\n")

@@ -30,7 +30,7 @@ class Paper(NamedTuple):
     documents : tuple of str
         Files of the tables' folder, in the order shown.
     captions : mapping
-        Figure -> caption; empty for the QP paper, whose figures are one a protocol.
+        Figure, by its file's name without ending -> what is printed under it.
     """
 
     key: str
@@ -38,7 +38,12 @@ class Paper(NamedTuple):
     citation: str
     prints: str
     documents: tuple[str, ...]
-    captions: Mapping[str, str] = {}
+    captions: Mapping[str, str]
+
+    @property
+    def by_protocol(self) -> bool:
+        """Whether each of its figures is one a protocol, as those of the first paper are."""
+        return self.key == "QP"
 
 
 PAPERS = (
@@ -50,6 +55,7 @@ PAPERS = (
         "The paper prints its Table 1; Figure 1 shows points without numbers, for which its claims QP5 and "
         "QP6 stand.",
         ("qp_table1", "qp_fidelity", "vb_column", "qp_truth", "qp_nearer", "lookup", "bayesian"),
+        qp_figures.CAPTIONS,
     ),
     Paper(
         "PEP",
@@ -101,7 +107,10 @@ SHOWS = {
 }
 """Figures of ours that are none of a paper's -> claims whose rows they show."""
 
-EXACT = ("qp_truth", "qp_nearer")
+OWN = "qp_"
+"""With which the name of a figure of the QP paper begins if it is of no protocol."""
+
+EXACT = (f"{OWN}truth", f"{OWN}nearer")
 """The QP paper's figures of no protocol: against the exact posterior."""
 
 Place = tuple[int, str]
@@ -136,18 +145,17 @@ def figures(paper: Paper, folder: str | Path, claims: Mapping[str, Claim]) -> li
 
 
 def _files(paper: Paper, folder: Path) -> Iterable[tuple[Path, str]]:
-    if paper.captions:
+    if not paper.by_protocol:
         for protocol in ("", *PROTOCOLS):
             said = f" Protocol {protocol}." if protocol else ""
             for name in sorted(paper.captions, key=_order):
                 yield folder / paper.key.lower() / protocol / f"{name}.png", paper.captions[name] + said
         return
     for name in EXACT:
-        yield folder / f"{name}.png", qp_figures.CAPTIONS[name]
+        yield folder / f"{name}.png", paper.captions[name]
     for protocol in protocols.names():
-        for name in qp_figures.CAPTIONS:
-            path = folder / protocol / f"{name}.png"
-            yield path, f"{qp_figures.CAPTIONS[name]} Protocol {protocol}."
+        for name, caption in paper.captions.items():
+            yield folder / protocol / f"{name}.png", f"{caption} Protocol {protocol}."
 
 
 def _figure(paper: Paper, path: Path, caption: str, shown: Mapping[str, set[Place]]) -> Figure:
@@ -169,7 +177,7 @@ def _number(path: Path) -> re.Match[str] | None:
 
 def _is_first(paper: Paper, path: Path) -> bool:
     """Whether it is of no protocol, or of the one that repeats the paper's numbers."""
-    if paper.captions:
+    if not paper.by_protocol:
         return path.parent.name not in PROTOCOLS
     return path.stem in EXACT or path.parent.name == fidelity.PROTOCOL
 
@@ -177,6 +185,11 @@ def _is_first(paper: Paper, path: Path) -> bool:
 def _same(ours: Place, theirs: Place) -> bool:
     """Whether a claim's place is a figure of ours; a claim on one panel belongs to the whole figure."""
     return ours[0] == theirs[0] and (ours[1] == theirs[1] or not ours[1] or not theirs[1])
+
+
+def reproduced(key: str, stem: str) -> str:
+    """The name by which a figure of a paper is made again (`papers.reproduce.names`)."""
+    return f"{key}-{stem.removeprefix(OWN)}"
 
 
 def _order(name: str) -> tuple[int, str]:

@@ -86,6 +86,9 @@ def _targets(folders: Folders) -> dict[str, str]:
     targets = dict(DOCUMENTS)
     for path in sorted((folders.root / "docs").glob("*.md")):
         targets[f"docs/{path.name}"] = f"docs/{'index' if path.stem == 'README' else path.stem}.html"
+    targets |= {
+        f"docs/{path.name}": f"docs/{path.name}" for path in sorted((folders.root / "docs").glob("*.svg"))
+    }
     for path in sorted(folders.tables.glob("*.*")):
         name = f"tables/{path.name}"
         targets[name] = f"tables/{path.stem}.html" if path.suffix == ".md" else name

@@ -40,8 +40,6 @@ ARTIFACTS: dict[str, ModuleType] = {
 }
 CLAIM, FIGURE, TABLE = KINDS = ("claim", "figure", "table")
 TABLE1, ALL = "Table1", "all"
-OWN = "qp_"
-"""With which the name of a figure of the QP paper begins if it is of no protocol."""
 
 
 class Target(NamedTuple):
@@ -126,7 +124,7 @@ def _figures() -> Iterable[Target]:
     for (paper, stem), of_figure in files.items():
         belongs = _belongs(paper, stem)
         slices = READS[paper].figure(stem)
-        name = f"{paper}-{stem.removeprefix(OWN)}"
+        name = report.reproduced(paper, stem)
         yield Target(name, FIGURE, paper, f"{stem} of {paper}", slices, belongs, tuple(of_figure))
 
 

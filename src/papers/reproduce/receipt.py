@@ -7,12 +7,12 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.evidence import claims, runs, store
 from papers.evidence.grid import grid
+from papers.evidence.verified import DIFFERS
 from papers.reproduce.results import SAME, SHARE
 
 if TYPE_CHECKING:
@@ -92,17 +92,11 @@ class Receipt:
             and {
                 "sentence": self.sampled.sentence(),
                 "passed": self.sampled.passed,
-                "checks": [
-                    {
-                        name: getattr(check, name)
-                        for name in ("study", "group", "fit", "how", "passed", "note")
-                    }
-                    for check in self.sampled.checks
-                ],
+                "checks": [{name: getattr(check, name) for name in CHECKED} for check in self.sampled.checks],
             },
             "jobs_run": self.made,
             "seeds": {**self.draw, "units": _units(self.needs)},
-            "versions": {name: metadata.version(name) for name in PACKAGES if _is_installed(name)},
+            "versions": runs.versions(PACKAGES),
             "commit": stamp["commit"],
             "environment": stamp["environment"],
             "date": stamp["date"],
@@ -131,6 +125,10 @@ class Receipt:
         """Whether it passed, and verdicts, in a sentence."""
         n, passed = len(self.result.lines), sum(line.passed for line in self.result.lines)
         parts = [f"{'PASS' if self.passed else 'FAIL'}: {passed} of {n} numbers are the committed ones"]
+        if self.sampled is not None and not self.sampled.passed:
+            differ = sum(check.passed == DIFFERS for check in self.sampled.checks)
+            tried = f"{differ} of {len(self.sampled.checks)} fits made again differ from their records"
+            parts.append(tried if differ else "no fit behind them could be made again")
         for name, verdicts in self.result.mine.items():
             for protocol, verdict in verdicts.items():
                 was = self.result.committed.get(name, {}).get(protocol, "not judged")
@@ -179,14 +177,6 @@ def _units(needs: Needs) -> dict[str, list[int]]:
                 ends = found.get(name, []) + [int(frame[name].min()), int(frame[name].max())]
                 found[name] = [min(ends), max(ends)]
     return found
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def _shown(value: float | None) -> str:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
 from tilted import likelihoods
 from tilted.estimators import dense
-from tilted.estimators.base import LatentFunctions, generator, parameters, weighed
+from tilted.estimators.base import generator, parameters, weighed
 from tilted.estimators.models import choice
+from tilted.estimators.targets import DenseTargets
 from tilted.inference.options import Options
 from tilted.learning import averages
 from tilted.learning.starts import noted, require_moderate, start_kernel
@@ -41,7 +41,7 @@ STARTS: dict[str, Callable[[float], Likelihood]] = {  # spread of the targets ->
 
 
 @parameters
-class GPRegressor(RegressorMixin, LatentFunctions):
+class GPRegressor(DenseTargets):
     """Regression of real targets, N^3 in the number of rows; robust with a likelihood of heavy tails.
 
     Parameters
@@ -154,34 +154,3 @@ class GPRegressor(RegressorMixin, LatentFunctions):
             return likelihoods.get(self.likelihood), spread
         choice("likelihood", self.likelihood, tuple(STARTS))
         return STARTS[self.likelihood](spread), spread
-
-    def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Expected targets, and the standard deviations of new ones, noise included.
-
-        Parameters
-        ----------
-        X : array-like [N*, D]
-        return_std : bool
-
-        Returns
-        -------
-        mean : array [N*]
-        std : array [N*]
-            If ``return_std``; `predict_latent` has those without noise.
-
-        Raises
-        ------
-        ValueError
-            For bad inputs.
-        ArithmeticError
-            If a variance is lost to rounding.
-        NotFittedError
-        """
-        ((m, v),) = self._moments(X)
-        mean, variance = cast(Any, self.likelihood_).target_moments(m, v)
-        return (mean, np.sqrt(variance)) if return_std else mean
-
-    def log_predictive(self, X: ArrayLike, y: ArrayLike) -> np.ndarray:
-        """Log predictive densities [N*] of ``y`` [N*], f integrated out; ValueError for bad inputs."""
-        X, model = self._inputs(X), cast(dense.DenseModel, self.models_[0])
-        return model.fit.log_predictive(X, y)

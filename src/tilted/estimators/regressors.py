@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +13,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from tilted.estimators import collapsed, dense, sparse
-from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters, weighed
+from tilted.estimators.base import PseudoInputs, generator, parameters, weighed
 from tilted.estimators.models import choice, finite
+from tilted.estimators.targets import DenseTargets
 from tilted.inference.options import Options
 from tilted.learning import averages
 from tilted.learning.mean import EVEN
@@ -43,7 +44,7 @@ CONSTANT = "targets are constant: kernel and noise stay where a search would sta
 
 
 @parameters
-class GPPoissonRegressor(RegressorMixin, LatentFunctions):
+class GPPoissonRegressor(DenseTargets):
     """Regression of counts, of rate f^2 or e^f, f a Gaussian process [Zhang 2020, appendix C.2]; O(N^3).
 
     Parameters
@@ -156,37 +157,6 @@ class GPPoissonRegressor(RegressorMixin, LatentFunctions):
         self.likelihood_ = model.likelihood
         self._keep([model], ["the fit"], inputs)
         return self
-
-    def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Expected counts under the posterior of f, E[f^2] or E[e^f], and standard deviations of new counts.
-
-        Parameters
-        ----------
-        X : array-like [N*, D]
-        return_std : bool
-
-        Returns
-        -------
-        mean : array [N*]
-        std : array [N*]
-            If ``return_std``: the root of mean + Var[f^2], or of mean + Var[e^f] + dispersion E[e^2f].
-
-        Raises
-        ------
-        ValueError
-            For bad inputs.
-        ArithmeticError
-            If a variance is lost to rounding.
-        NotFittedError
-        """
-        ((m, v),) = self._moments(X)
-        mean, variance = cast(Any, self.likelihood_).target_moments(m, v)
-        return (mean, np.sqrt(variance)) if return_std else mean
-
-    def log_predictive(self, X: ArrayLike, y: ArrayLike) -> np.ndarray:
-        """Log probabilities [N*] of counts ``y`` [N*], f integrated out; ValueError for bad inputs."""
-        X, model = self._inputs(X), cast(dense.DenseModel, self.models_[0])
-        return model.fit.log_predictive(X, y, model.correction)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -11,7 +11,7 @@ others, and a deadline in the options bounds it.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from tilted.learning.dense import (
     infer_at,
     with_prior,
 )
-from tilted.learning.mean import Level, mean_derivative
+from tilted.learning.mean import Level, Point, mean_derivative
 from tilted.learning.search import Evaluation, Search, climb
 from tilted.learning.warmstarts import Attempts
 from tilted.numerics.optimise import TRANSFORMS
@@ -59,14 +59,6 @@ def likelihood_derivative(problem: Problem, kernel: Kernel, inference: Inference
 
     h = STEP if rule.stationary else STEP_OF_INFERENCES
     return np.array([(local(at + h * e) - local(at - h * e)) / (2.0 * h) for e in np.eye(len(at))])
-
-
-class _Point(NamedTuple):
-    """An evaluation: where, and what was found there."""
-
-    problem: Problem
-    kernel: Kernel
-    inference: Inference[DenseState]
 
 
 def maximise(
@@ -111,7 +103,7 @@ def maximise(
     attempts, starts, P = Attempts(), [start], len(kernel.parameters())
     unconverged = 0
 
-    def evaluate(x: np.ndarray) -> Evaluation[_Point]:
+    def evaluate(x: np.ndarray) -> Evaluation[Point]:
         nonlocal starts, unconverged
         at, c = kernel.with_parameters(transform.forward(x[:P])), float(x[P])
         likelihood: Any = problem.likelihood
@@ -130,7 +122,7 @@ def maximise(
         value, by_kernel = with_prior(prior, at, inference.log_evidence, by_kernel)
         by_likelihood = likelihood_derivative(here, at, inference) if len(first) else first
         gradient = np.concatenate([by_kernel * transform.slope(x[:P]), [by_c], by_likelihood])
-        point = _Point(here, at, inference)
+        point = Point(here, at, inference)
         return Evaluation(value, gradient, point, inference.status.converged)
 
     x0 = np.concatenate([transform.inverse(kernel.parameters()), [0.0], first])

@@ -106,7 +106,7 @@ def mean_derivative(
     return explicit + float(np.sum(sides[0] - sides[1])) / (2.0 * n)
 
 
-class _Point(NamedTuple):
+class Point(NamedTuple):
     """An evaluation: where, and what was found there."""
 
     problem: Problem
@@ -162,7 +162,7 @@ def maximise(
     prepared = replace(problem, distances=kernel.distances(problem.X))
     attempts, starts = Attempts(), [start]
 
-    def evaluate(x: np.ndarray) -> Evaluation[_Point]:
+    def evaluate(x: np.ndarray) -> Evaluation[Point]:
         nonlocal starts
         at = kernel.with_parameters(transform.forward(x[:-1])) if move_kernel else kernel
         here, c = replace(prepared, mean=level.mean(at, float(x[-1]))), float(x[-1])
@@ -174,9 +174,9 @@ def maximise(
         through_unit, by_c = level.pull_back(at, c, by_mean)
         value, slope = with_prior(prior, at, inference.log_evidence, slope)
         by_kernel = (slope + through_unit) * transform.slope(x[:-1]) if move_kernel else np.zeros(0)
-        return Evaluation(value, np.append(by_kernel, by_c), _Point(here, at, inference))
+        return Evaluation(value, np.append(by_kernel, by_c), Point(here, at, inference))
 
-    def again(best: Best[_Point]) -> np.ndarray:
+    def again(best: Best[Point]) -> np.ndarray:
         nonlocal starts
         if search.warm:
             starts = [best.at.result.inference.sites, *starts]

@@ -19,7 +19,7 @@ def written(tmp_path):
         Line(f"row {k}", "EP - QP", "nats", 0.1 * k, sample=Inference(status), n=30)
         for k, status in enumerate(STATUSES)
     )
-    found = finding("QP2", "as-released", [Block("as reported", "t", lines, float)])
+    found = finding("QP2", "as-released", [Block("as reported", "t", lines)])
     audit.write([audit.Chapter("Which claims hold", [found])], tmp_path)
     return tmp_path
 

@@ -19,7 +19,7 @@ def block(effects, judge=comparisons.higher, spread=1e-5):
         Draft(f"row {k}", "EP - QP", "nats", effect + units, effect + units, M, judge)
         for k, effect in enumerate(effects)
     ]
-    return Block("as reported", "t", tuple(comparisons.tested(drafts)), float)
+    return Block("as reported", "t", tuple(comparisons.tested(drafts)))
 
 
 def read(*blocks):
@@ -80,10 +80,10 @@ def test_a_share_is_compared_by_its_excess_over_one_half():
     ]
     lines = tuple(comparisons.tested(drafts))
     assert lines[0].effect == pytest.approx(0.8)
-    (reading,) = read(Block("won", "t", lines, float))
+    (reading,) = read(Block("won", "t", lines))
     assert reading.above > 0.95
     small = [replace(draft, sample=draft.sample - 0.3, general=draft.sample - 0.3) for draft in drafts]
-    (reading,) = read(Block("won", "t", tuple(comparisons.tested(small)), float))
+    (reading,) = read(Block("won", "t", tuple(comparisons.tested(small))))
     assert reading.within > 0.95
 
 
@@ -103,7 +103,7 @@ def test_ratios_are_compared_by_their_logarithms():
         Draft(f"row {k}", "sweeps", "factor", logs, logs, np.log(1.25), comparisons.similar) for k in range(6)
     ]
     lines = [replace(line, effect=np.exp(line.effect)) for line in comparisons.tested(drafts)]
-    (reading,) = read(Block("sweeps", "t", tuple(lines), float))
+    (reading,) = read(Block("sweeps", "t", tuple(lines)))
     assert reading.within > 0.95 and reading.bayesian == YES
 
 

@@ -63,7 +63,7 @@ def line(row, status, effect=0.0, general=MISSING, low=math.nan, n=0):
 
 
 def block(*lines):
-    return Block("b", "t", lines, float)
+    return Block("b", "t", lines)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def claim(monkeypatch):
 def test_below_the_least_that_may_decide_there_is_no_verdict(claim):
     claim(coverage={"rows": 2, "units": 20, "sets": 3}, coverage_of={"few": {"units": 5}})
     rows = line("A", YES, n=30), line("B", YES, n=7), line("C", MISSING), line("D", SHOWN, n=1)
-    few = Block("b", "t", rows, float, covered={"sets": 3})
+    few = Block("b", "t", rows, covered={"sets": 3})
     assert few.coverage == {"rows": 2, "units": 7, "sets": 3}
     ours = finding("Q", "p", [few, few])
     assert (ours.verdict, ours.blocks[0].lacking) == (NOT_RUN, {"units": (7, 20)})
@@ -128,7 +128,7 @@ def test_below_the_least_that_may_decide_there_is_no_verdict(claim):
 
 
 def test_one_row_decides_a_universal_claim(claim):
-    rows = Block("b", "t", (line("A", YES), line("B", YES), line("C", NO)), float)
+    rows = Block("b", "t", (line("A", YES), line("B", YES), line("C", NO)))
     claim(coverage={}, universal=False)
     assert finding("Q", "p", [rows]).verdict == IN_PART
     claim(coverage={}, universal=True)
@@ -138,10 +138,10 @@ def test_one_row_decides_a_universal_claim(claim):
 def test_where_part_of_a_claim_is_universal_one_row_of_that_part_decides(claim):
     claim(coverage={}, universal="always")
     others = line("B", YES), line("C", YES)
-    apart, within = (Block("b", "t", (line(row, NO), *others), float) for row in ("A", "A always"))
+    apart, within = (Block("b", "t", (line(row, NO), *others)) for row in ("A", "A always"))
     verdicts = [finding("Q", "p", [block]).verdict for block in (apart, within)]
     assert verdicts == [IN_PART, FAILS]
-    never = Block("b", "t", (line("A always", UNDECIDED), line("B", NO), line("C", YES)), float)
+    never = Block("b", "t", (line("A always", UNDECIDED), line("B", NO), line("C", YES)))
     assert finding("Q", "p", [never]).verdict == UNDECIDED
 
 
@@ -174,5 +174,15 @@ def test_no_key_of_a_yaml_file_is_there_twice():
 
 def test_what_no_data_could_decide_comes_first(claim):
     claim(coverage={"rows": 9})
-    block = Block("b", "t", (line("A", NO),), float, untestable="the times are of other code")
+    block = Block("b", "t", (line("A", NO),), untestable="the times are of other code")
     assert finding("Q", "p", [block]).verdict == UNTESTABLE
+
+
+@pytest.mark.parametrize(
+    "best, unit, worst",
+    [(math.inf, "nats", 0.4), (-math.inf, "nats", 2.0), (1.0, "nats", 2.0), (1.0, "factor", 0.4)],
+)
+def test_a_claim_is_worst_off_farthest_from_where_it_is_best_off(best, unit, worst):
+    """Of ratios by their logarithms: 0.4 is farther from 1 than 2 is."""
+    lines = [replace(line(f"{x}", YES, x, n=3), unit=unit) for x in (0.4, 1.1, 2.0)]
+    assert Block("b", "t", tuple(lines), best=best).decisive.effect == worst

@@ -133,7 +133,7 @@ def test_the_summary_counts_undecided_rows_apart(statuses, expected):
     names = statuses.replace(",", " ").replace("no data", "no_data").split()
     found = [name.replace("_", " ") for name in names]
     lines = tuple(Line(f"row {k}", "x", "nats", 1.0, sample=Inference(s)) for k, s in enumerate(found))
-    assert text._short(Finding("QP1", "as-released", (Block("b", "t", lines, float),))) == expected
+    assert text._short(Finding("QP1", "as-released", (Block("b", "t", lines),))) == expected
 
 
 def test_the_same_records_give_the_same_bytes(fits, written, studies, tmp_path):

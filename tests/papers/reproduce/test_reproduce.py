@@ -133,7 +133,7 @@ def test_a_claim_is_confirmed(reproduce, tmp_path):
     assert "PASS: 4 of 4 numbers" in text and "holds in part" in text
 
 
-def test_it_does_not_pass_where_a_sampled_line_differs(reproduce, monkeypatch):
+def test_it_does_not_pass_where_a_sampled_line_differs(reproduce, monkeypatch, tmp_path):
     made = sample.verify.execute
 
     def differing(*arguments):
@@ -143,6 +143,11 @@ def test_it_does_not_pass_where_a_sampled_line_differs(reproduce, monkeypatch):
     monkeypatch.setattr(sample.verify, "execute", differing)
     code, said = reproduce("PESC1", "--sample", "1")
     assert code == 1 and not said["passed"] and not said["sample"]["passed"]
+    text = (tmp_path / "pesc1" / "receipt.md").read_text(encoding="utf-8")
+    assert (
+        "FAIL: 4 of 4 numbers are the committed ones; 1 of 1 fits made again differ from their records"
+        in text
+    )
 
 
 def test_it_does_not_pass_where_a_number_differs(tmp_path):
