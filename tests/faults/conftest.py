@@ -47,7 +47,7 @@ def held(lines):
             time.sleep(0.05)
 
 
-store.write_records = lambda path, lines: write(path, held(lines))
+store.write_records = lambda path, lines, *place: write(path, held(lines), *place)
 """
 DROPPED = 1, 2  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: root without them obeys the modes of files
 PR_CAPBSET_DROP = 24
@@ -161,9 +161,9 @@ def numbers(path):
     return content
 
 
-def products(folder):
+def products(folder, tops=MADE):
     """Every product of a run, by its path."""
-    paths = [path for top in MADE for path in (folder / top).rglob("*") if path.is_file()]
+    paths = [path for top in tops for path in (folder / top).rglob("*") if path.is_file()]
     return {str(path.relative_to(folder)): numbers(path) for path in paths}
 
 

@@ -24,10 +24,10 @@ CLASSES = {"protocol": "as-released", "alphas": [0.5], "m": [3]}
 STUDIES = {
     "ep, counts": lambda block: qp.run_job(data.load("coal"), "as-released", "ep", block),
     "vb, counts": lambda block: qp.run_job(data.load("coal"), "as-released", "vb", block),
-    "relaxed ep, five points": rep_points.study,
     "power ep, regression": lambda block: pep.run_block("synthetic", block, GRID),
 }
 LONG = {
+    "relaxed ep, five points": rep_points.study,
     "ep, labels": lambda block: qp.run_job(data.load("wine13"), "as-released", "ep", block),
     "power ep, labels": lambda block: pep_classification.run_block("banana", block, CLASSES),
 }

@@ -1,4 +1,4 @@
-"""Other users, masks and modes; two commands at once; products dated in the future."""
+"""Other users, masks and modes; two commands at once; products dated in the future or the past."""
 
 import os
 import shutil
@@ -59,34 +59,43 @@ def everything(folder):
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+def half_done(run):
+    """Half of the fits are to be made again, and all that is made of them."""
+    run.forget("data/fits/qp/as-released/coal/*-001-001.jsonl.gz")
+    for top in ("results", "tables", "figures"):
+        shutil.rmtree(run.folder / top)
+
+
 def belongs_to_nobody(run, place):
-    run.folder = Path(shutil.move(run.folder, place / "fresh"))
+    run.folder = Path(shutil.move(run.folder, place / "theirs"))
     for path in (run.folder, *run.folder.rglob("*")):
         os.chown(path, NOBODY, NOBODY)
 
 
-def test_another_user_and_then_a_folder_that_may_only_be_read(fresh, open_place, nobody, undisturbed, tools):
+def test_another_user_and_then_a_folder_that_may_only_be_read(done, open_place, nobody, undisturbed, tools):
     """A user without rights makes the same; reading needs no right to write, writing says what it lacks."""
-    belongs_to_nobody(fresh, open_place)
-    fresh(before=nobody, HOME=str(fresh.folder / "home"), XDG_CACHE_HOME=str(fresh.folder / "cache"))
-    tools.assert_same(fresh, undisturbed)
-    before = everything(fresh.folder / "results/tiny")
-    for path in (fresh.folder, *fresh.folder.rglob("*")):
+    half_done(done)
+    belongs_to_nobody(done, open_place)
+    done(before=nobody, HOME=str(done.folder / "home"), XDG_CACHE_HOME=str(done.folder / "cache"))
+    tools.assert_same(done, undisturbed)
+    before = everything(done.folder / "results/tiny")
+    for path in (done.folder, *done.folder.rglob("*")):
         path.chmod(path.stat().st_mode & 0o555)
     refused = {FOLD: "results/tiny", DRAW: "drawn"}
     for arguments, name in refused.items():
         arguments = (*arguments, "results/tiny") if arguments == FOLD else arguments
-        out = tools.finished(command(fresh.folder, *arguments, before=nobody), 1)
+        out = tools.finished(command(done.folder, *arguments, before=nobody), 2)
         assert "Permission denied" in out and name in out and "Traceback" not in out
-    out = tools.finished(command(fresh.folder, "check", "--records", "results/tiny", before=nobody))
-    assert everything(fresh.folder / "results/tiny") == before
+    out = tools.finished(command(done.folder, "check", "--records", "results/tiny", before=nobody))
+    assert "intact" in out and everything(done.folder / "results/tiny") == before
 
 
-def test_files_that_nobody_else_may_read(fresh, undisturbed, tools):
+def test_files_that_nobody_else_may_read(done, undisturbed, tools):
     """umask 077: the same products, for their owner alone."""
-    fresh(child=lambda: os.umask(0o077))
-    tools.assert_same(fresh, undisturbed)
-    made = [path for path in (fresh.folder / "results").rglob("*") if path.is_file()]
+    half_done(done)
+    done(child=lambda: os.umask(0o077))
+    tools.assert_same(done, undisturbed)
+    made = [path for path in (done.folder / "results").rglob("*") if path.is_file()]
     assert made and all(path.stat().st_mode & 0o077 == 0 for path in made)
 
 
@@ -101,6 +110,17 @@ def test_two_commands_at_once(done, tools, what):
     for process in [command(done.folder, *arguments) for _ in range(2)]:
         tools.finished(process)
     assert everything(done.folder / "drawn") == alone
+
+
+def test_products_dated_in_the_past(done, undisturbed, tools):
+    """As by a clock that leapt back: what is there stays, what is made from it is the same."""
+    for top in ("results", "tables", "figures"):
+        for path in (done.folder / top).rglob("*"):
+            os.utime(path, (0, 0))
+    assert "Nothing to be done" in done()
+    done.forget("tables/tiny/*", "figures/tiny/as-released/*")
+    assert "rule compact:" not in done()
+    tools.assert_same(done, undisturbed)
 
 
 def test_products_dated_in_the_future(done, undisturbed, tools):

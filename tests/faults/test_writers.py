@@ -5,6 +5,7 @@ import errno
 import gzip
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -300,6 +301,17 @@ def test_every_other_writer_goes_through_these(repository):
     rules = [*(repository / "workflow/rules").glob("*.smk"), repository / "Snakefile"]
     shells = [path.name for path in rules if "shell:" in path.read_text(encoding="utf-8")]
     assert shells == []  # a shell would write in place
+
+
+def test_durations_are_of_clocks_that_do_not_leap(repository):
+    """The wall clock is asked for the day of a run alone."""
+    wall, asked = re.compile(r"time\.time\(|time_ns\(|\bnow\(|utcnow\(|today\("), []
+    for top in ("src", "workflow/scripts"):
+        for path in sorted((repository / top).rglob("*.py")):
+            asked += [
+                line.strip() for line in path.read_text(encoding="utf-8").splitlines() if wall.search(line)
+            ]
+    assert asked == ['"date": datetime.now(UTC).date().isoformat(),']
 
 
 @pytest.mark.parametrize(

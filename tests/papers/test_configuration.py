@@ -213,6 +213,8 @@ def test_every_job_has_a_place_in_the_lists(everything):
     for path, job in everything.jobs.items():
         assert path == job.path and job.part
         assert not job.record or path in everything.paths(job.record)
+    for name in everything.records:
+        assert {everything.jobs[path].record for path in everything.paths(name)} == {name}
     names = {name for names in configuration.TARGETS.values() for name in names}
     assert names <= {record.name for record in configuration.records({})}
 

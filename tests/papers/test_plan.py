@@ -71,6 +71,12 @@ def test_the_model_finds_planted_costs(measured):
     np.testing.assert_allclose(known.seconds("power", 9000, "full", 0), 20 * cost(9000, 0), rtol=0.05)
 
 
+def test_a_fit_too_short_for_the_clock_is_no_hindrance(measured):
+    measured[0]["seconds"] = 0.0
+    seconds = plan.Regressions(pd.DataFrame(measured)).seconds("power", 9000, "0", 64)
+    assert 0 < seconds < np.inf
+
+
 def test_without_a_record_of_its_kind_the_cost_is_unknown(measured):
     frame = pd.DataFrame(measured)
     assert plan.Regressions(frame[frame["alpha"] != "full"]).seconds("power", 9000, "full", 0) is None

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import signature
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from papers.evidence import kept, records, runs, store
@@ -194,13 +195,19 @@ def make(
     call, stamp = named(function), {**runs.stamp(choices), "source": key, **store.COUNTED}
     if "kept" in signature(call).parameters:
         made = call(**parameters, **inputs, log=log, kept=kept.before(path, key))
-        store.write_records(path, kept.noted(path, made, stamp))
+        store.write_records(path, kept.noted(path, made, stamp), place_of(path))
         return
     made = call(**parameters, **inputs, log=log)
     if isinstance(made, bytes):
         store.write_bytes(path, made)
     else:
-        store.write_records(path, ({**record, "run": stamp} for record in made))
+        store.write_records(path, ({**record, "run": stamp} for record in made), place_of(path))
+
+
+def place_of(path: str | Path) -> str:
+    """Where a job's file belongs below the folder of all fits, or its name: elsewhere it is not believed."""
+    _, found, below = PurePath(path).as_posix().rpartition("/fits/")
+    return below if found else PurePath(path).name
 
 
 def made_by(path: str) -> str | None:

@@ -1,12 +1,14 @@
 """Records kept as a job makes them: a killed one goes on, and one that is asked for more makes only that.
 
 Beside the file of a job is another, with a line a record, written at once. Whoever makes the file again, or
-another of its folder, gets the records in these that the same code made; a line that a kill cut off is none.
+another of its folder, gets the records in these that the same code made. A line begins with its check sum:
+one that a kill cut off, or that was damaged, is none, and its record is made again.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,8 +36,15 @@ def before(path: str | Path, source: str) -> list[dict[str, Any]]:
 
 
 def _lines(path: Path) -> list[str]:
-    """Whole lines of a file; none if there is none."""
-    return path.read_text(encoding="ascii").split("\n")[:-1] if path.is_file() else []
+    """Whole lines of a file, if there is one, without their sums, which those of earlier versions lack."""
+    text = path.read_text(encoding="ascii", errors="replace") if path.is_file() else ""
+    lines = (line[9:] if line == _summed(line[9:]) else line for line in text.split("\n")[:-1])
+    return [line for line in lines if line.startswith("{")]
+
+
+def _summed(line: str) -> str:
+    """A line with its check sum before it."""
+    return f"{zlib.crc32(line.encode()):08x} {line}"
 
 
 def noted(path: str | Path, records: Records, stamp: dict[str, str]) -> Iterator[dict[str, Any]]:
@@ -51,12 +60,12 @@ def noted(path: str | Path, records: Records, stamp: dict[str, str]) -> Iterator
         Of those without; its ``source`` is the hash of the code.
     """
     whole = [line for line in _lines(place(path)) if json.loads(line)[RUN]["source"] == stamp["source"]]
-    store.write_text(place(path), "".join(f"{line}\n" for line in whole))
+    store.write_text(place(path), "".join(f"{_summed(line)}\n" for line in whole))
     with open(place(path), "a", encoding="ascii", buffering=1) as file:
         for record in records:
             if RUN in record:
                 yield record
             else:
                 stamped = {**record, RUN: stamp}
-                file.write(f"{json.dumps(stamped, allow_nan=False)}\n")
+                file.write(f"{_summed(json.dumps(stamped, allow_nan=False))}\n")
                 yield stamped

@@ -79,6 +79,8 @@ def stamp_of(record: dict[str, Any], path: Path) -> dict[str, str]:
     stamp = record.get(RUN)
     if not isinstance(stamp, dict) or not stamp.keys() >= set(runs.STAMP):
         raise RecordError(f"{path}: a record does not say what made it; make the file again")
+    if not runs.is_date(stamp["date"]):
+        raise RecordError(f"{path}: a record of '{stamp['date']}', which is no date; make the file again")
     return stamp
 
 

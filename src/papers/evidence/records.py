@@ -56,8 +56,9 @@ def find(study: Study, folder: str | Path | None) -> pd.DataFrame | None:
         return None
     files.finished(folder)
     if not Path(folder, study.file).is_file():
-        if study.file in sums(folder):
-            raise RecordError(f"{Path(folder, study.file)}: missing, though {SUMS} has it")
+        for file, has in ((SUMS, sums(folder)), (runs.FILE, {r.study for r in read_runs(folder).values()})):
+            if study.file in has:
+                raise RecordError(f"{Path(folder, study.file)}: missing, though {file} has it")
         return None
     return read(study, folder)
 
@@ -96,8 +97,8 @@ def sums(folder: str | Path) -> dict[str, str]:
     digests = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         digest, _, name = line.partition("  ")
-        if len(digest) != 64 or not name:
-            raise RecordError(f"{path}, line {number}: not a check sum and a name")
+        if len(digest) != 64 or not name or name in digests:
+            raise RecordError(f"{path}, line {number}: not a check sum and a name, or a second sum of one")
         digests[name] = digest
     return digests
 
@@ -113,6 +114,8 @@ def content(folder: str | Path, name: str) -> bytes:
         There is no such file.
     """
     path = Path(folder, name)
+    if path.exists() and not path.is_file():  # one would wait for a pipe
+        raise RecordError(f"{path}: not a file")
     data = path.read_bytes()
     expected = sums(folder).get(name)
     if expected is None:

@@ -15,7 +15,7 @@ import math
 import platform
 import subprocess
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -97,6 +97,14 @@ def stamp(choices: Mapping[str, Any] | None = None) -> dict[str, str]:
     }
 
 
+def is_date(text: object) -> bool:
+    """Whether a text is a day as `stamp` writes it: runs are compared by them."""
+    try:
+        return date.fromisoformat(str(text)).isoformat() == text
+    except ValueError:
+        return False
+
+
 def of_lines(study: str, stamp: Mapping[str, str], lines: pd.DataFrame) -> Run:
     """The run of lines of one stamp; its name follows from these: the same lines make the same run."""
     cells = lines.drop(columns=RUN, errors="ignore").to_csv(index=False, float_format="%.12g")
@@ -144,6 +152,8 @@ def parse(content: bytes, where: object) -> dict[str, Run]:
 def _run(line: Any) -> Run:
     cells = line._asdict()
     numbers = {name: int(cells[name]) for name in ("lines", "replaced")}
+    if min(numbers.values()) < 0 or (cells["date"] and not is_date(cells["date"])):
+        raise ValueError(f"run '{line.run}' of '{line.date}', {line.lines} lines, {line.replaced} replaced")
     return Run(**{**cells, **numbers, "core_seconds": float(cells["core_seconds"] or "nan")})
 
 

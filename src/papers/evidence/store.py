@@ -3,7 +3,8 @@
 The bytes depend on the records alone (no time stamp, no file name in the gzip header), floats
 round-trip exactly (``json`` writes the shortest text that reads back as the same double), and
 NaN and infinity are refused both ways: a number a fit could not produce is ``null``. A file of fits ends with
-a line that says how many records come before it: one from which lines were cut is not taken for whole.
+a line that says how many records come before it, and may say where it belongs: one from which lines were cut
+is not taken for whole, nor one for another.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 LARGEST = 2**27
 """Bytes that a file of records may inflate to; the largest has a twentieth."""
-NUMBER = "records"
-"""The one key of a file's last line."""
+NUMBER, PLACE = "records", "place"
+"""Keys of a file's last line."""
 COUNTED = {"counted": "yes"}
 """Part of the stamp (``run``) of records whose file has such a line; those of earlier versions have none."""
 
@@ -47,7 +48,7 @@ def write_text(path: str | Path, content: str) -> Path:
     return write_bytes(path, content.encode("utf-8"))
 
 
-def write_records(path: str | Path, records: Iterable[dict[str, Any]]) -> Path:
+def write_records(path: str | Path, records: Iterable[dict[str, Any]], place: str = "") -> Path:
     """Write records as gzipped JSON lines, atomically and byte for byte reproducibly.
 
     Parameters
@@ -57,6 +58,8 @@ def write_records(path: str | Path, records: Iterable[dict[str, Any]]) -> Path:
     records : iterable of dict
         JSON values only (no arrays; ``list(array)`` or ``array.tolist()``), keys in the order
         they should have in the file.
+    place : str, optional
+        End of the paths at which the file is believed; at any if empty.
 
     Returns
     -------
@@ -69,16 +72,16 @@ def write_records(path: str | Path, records: Iterable[dict[str, Any]]) -> Path:
         `path`, if any, stays as it was.
     """
     with replacing(path) as file:
-        _pack(file, _numbered(records), path)
+        _pack(file, _numbered(records, place), path)
     return Path(path)
 
 
-def _numbered(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The records, and a last one with their number."""
+def _numbered(records: Iterable[dict[str, Any]], place: str) -> Iterator[dict[str, Any]]:
+    """The records, and a last one with their number and the file's place."""
     number = 0
     for number, record in enumerate(records, start=1):  # noqa: B007 # the last one is what is asked for
         yield record
-    yield {NUMBER: number}
+    yield {NUMBER: number, **({PLACE: place} if place else {})}
 
 
 def encoded(records: Iterable[dict[str, Any]], where: object) -> bytes:
@@ -112,17 +115,20 @@ def read_records(path: str | Path) -> list[dict[str, Any]]:
     RecordError
         The file is empty, truncated or corrupt, a line is no JSON object, or holds NaN or an
         infinity; the message names the file and, if the file is whole, the line. Or there are fewer or
-        more records than its last line, or their stamps (`COUNTED`), say.
+        more records than its last line, or their stamps (`COUNTED`), say; or it belongs elsewhere.
     FileNotFoundError
         There is no such file.
     """
-    return _whole(decoded(Path(path).read_bytes(), path), path)
+    return _whole(decoded(Path(path).read_bytes(), path), Path(path))
 
 
-def _whole(records: list[dict[str, Any]], where: object) -> list[dict[str, Any]]:
+def _whole(records: list[dict[str, Any]], where: Path) -> list[dict[str, Any]]:
     """Records without the line that ends them, which must be there if they say so and give their number."""
-    if records and records[-1].keys() == {NUMBER}:
-        said = records.pop()[NUMBER]
+    if records and {NUMBER} <= records[-1].keys() <= {NUMBER, PLACE}:
+        end = records.pop()
+        said = end[NUMBER]
+        if PLACE in end and not where.match(str(end[PLACE]) or "?"):
+            raise RecordError(f"{where}: the file of '{end[PLACE]}'; delete it and run again")
     elif any(isinstance(run := r.get("run"), dict) and run.items() >= COUNTED.items() for r in records):
         said = "more"
     else:  # of an earlier version
@@ -184,7 +190,7 @@ def _encode(record: dict[str, Any], where: str) -> bytes:
 def _decode(line: bytes, where: str) -> dict[str, Any]:
     try:
         record = json.loads(line, parse_constant=_refuse, parse_float=_finite)
-    except ValueError as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
+    except (ValueError, RecursionError) as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
         raise RecordError(f"{where}: {error}") from error
     if not isinstance(record, dict):
         raise RecordError(f"{where}: a record is an object, not {type(record).__name__}")

@@ -63,6 +63,9 @@ class Study:
         Columns of text. Columns that are of no kind hold whole numbers.
     shares : tuple of str
         Columns, as far as there are such, of numbers from 0 to 1 or none.
+    signed : tuple of str
+        Columns, likewise, of whole numbers that may be negative. Other whole numbers and ``seconds`` may not,
+        no float may be infinite.
     gaps, flags : tuple of str
         Columns of whole numbers that may be empty, and of True and False.
     order : tuple of str
@@ -93,7 +96,8 @@ class Study:
     key: tuple[str, ...]
     digits: Mapping[str, int] = field(default_factory=dict)
     text: tuple[str, ...] = ()
-    shares: tuple[str, ...] = ("error",)
+    shares: tuple[str, ...] = ("error", "probability", "within")
+    signed: tuple[str, ...] = ("set", "label")
     gaps: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
@@ -218,6 +222,11 @@ class Study:
                     raise RecordError(f"{where}: {name} {value!r} is no name")
         for wrong, what in self.rules(frame):
             self._refuse(frame, wrong, what, where)
+        for name, kind in self.types.items():
+            if kind == "float64":
+                self._refuse(frame, np.isinf(frame[name]), f"{name} is infinite", where)
+            if name == "seconds" or (kind.lower() == "int64" and name not in self.signed):
+                self._refuse(frame, frame[name].lt(0).fillna(False), f"{name} is negative", where)
         if self.key:
             self._refuse(frame, frame.duplicated(list(self.key)), "two lines of one name", where)
 

@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal, norm
 from tilted.exact import annealing, diagnostics
 from tilted.exact.annealing import anneal, schedule
 from tilted.exact.chains import Length, sample
-from tilted.exact.moves import Moves, Walkers, iterate, suited
+from tilted.exact.moves import Moves, Walkers, iterate, slice_angles, suited
 from tilted.exact.target import Conditional, Reference, Target
 from tilted.gaussian import Sites
 from tilted.inference import RULES
@@ -214,6 +214,15 @@ def test_unmixed_chains_are_flagged():
     both = sample(Reference.build(target), np.random.default_rng(0), length, start=start)
     assert np.all(both.latents.r_hat < 1.05)
     assert_within(both.latents.mean, both.latents.se_mean, 0.0)
+
+
+def test_a_chain_that_finds_no_angle_stays_where_it_is():
+    def value(chains, angles):
+        return np.where(chains == 1, -np.inf, 0.0)
+
+    angle, values, stuck = slice_angles(np.random.default_rng(0), value, np.array([-3.0, -2.0, -1.0]), 1.0)
+    assert stuck == 1 and angle[1] == 0.0 and values.tolist() == [0.0, -2.0, 0.0]
+    assert angle[0] != 0.0 != angle[2]
 
 
 def test_moves_given_up_are_counted_over_all_blocks(monkeypatch):

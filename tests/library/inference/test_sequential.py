@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilted.gaussian import Sites
-from tilted.inference import RULES
+from tilted.inference import RULES, engine
 from tilted.inference.engine import infer
 from tilted.inference.ep import tilted_rule
 from tilted.inference.options import Options
@@ -57,6 +57,40 @@ def test_a_fallback_keeps_what_was_climbed(toy):
     assert not schedules[0] and schedules[-1]
     bounds = np.array([run.log_evidence for run in runs])
     assert np.all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:]))
+
+
+def test_a_fallback_starts_where_a_bound_was_climbed_and_else_anew(toy, two_lobes, monkeypatch):
+    starts, iterate = [], engine._iterate
+
+    def seen(run, start):
+        starts.append(start)
+        return iterate(run, start)
+
+    monkeypatch.setattr(engine, "_iterate", seen)
+    X, y = (part[:15] for part in toy)
+    posterior = Dense.build(SquaredExponential(1e3, 1.0).matrix(X))
+    assert (
+        infer(posterior, Probit(), y, RULES["vb"], Options(min_damping=1.0, max_sweeps=8)).status.sweeps > 1
+    )
+    infer(*two_lobes)
+    of_bound, of_ep = starts[:2], starts[2:]
+    assert np.all(of_bound[0].tau == 0) and np.all(of_bound[1].tau > 0)
+    assert len(of_ep) == 2 and np.all(of_ep[1].tau == 0)
+
+
+@pytest.mark.parametrize("sequential, smallest", [(0.125, 0.125), (0.4, 0.25)])
+def test_the_smallest_step_is_that_of_both_schedules(two_lobes, monkeypatch, sequential, smallest):
+    iterate = engine._iterate
+
+    def halved(run, start):
+        point = iterate(run, start)
+        if run.options.schedule == "sequential":
+            run.smallest = sequential
+        return point
+
+    monkeypatch.setattr(engine, "_iterate", halved)
+    status = infer(*two_lobes, Options(min_damping=0.5)).status  # parallel steps end at 0.25
+    assert "sequentially" in status.message and status.damping == smallest
 
 
 def test_no_sequential_sweep_lowers_a_bound(toy):

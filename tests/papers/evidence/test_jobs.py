@@ -1,6 +1,10 @@
 """What a job does, and how its files are folded in: with functions that stand for experiments."""
 
 import gzip
+import runpy
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -95,6 +99,38 @@ def test_other_blocks_of_a_folder_count_and_other_code_does_not(tmp_path):
     assert '"code"' not in kept and len(kept.splitlines()) == 3
 
 
+@pytest.mark.parametrize("damaged, instead", [(b'"0 to 1"', b'"0 to 7"'), (b'"n"', b'"m"'), (b"{", b"\xff")])
+def test_a_damaged_line_of_what_is_kept_is_none(tmp_path, damaged, instead):
+    path = tmp_path / "00-01.jsonl.gz"
+    make_resumed(path, 0, 1)
+    kept = tmp_path / "00-01.kept"
+    kept.write_bytes(kept.read_bytes().replace(damaged, instead, 1))
+    assert make_resumed(tmp_path / "00-02.jsonl.gz", 0, 2) == {0: "0 to 2", 1: "0 to 1", 2: "0 to 2"}
+    assert make_resumed(path, 0, 1) == {0: "0 to 2", 1: "0 to 1"}
+
+
+def test_lines_that_were_kept_without_sums_count(tmp_path):
+    path = tmp_path / "00-01.jsonl.gz"
+    make_resumed(path, 0, 1)
+    kept = tmp_path / "00-01.kept"
+    kept.write_text("".join(line[9:] + "\n" for line in kept.read_text().splitlines()))
+    assert make_resumed(tmp_path / "00-02.jsonl.gz", 0, 2) == {0: "0 to 1", 1: "0 to 1", 2: "0 to 2"}
+
+
+def test_a_sound_file_of_fits_in_the_place_of_another_is_not_believed(tmp_path):
+    """Of another block, or of a folder of the same name; that of all fits may have any name."""
+    asked = tmp_path / "data/fits/small/coal/00-01.jsonl.gz"
+    made = make_resumed(asked, 0, 1)
+    for name in ("small/coal/02-03.jsonl.gz", "large/coal/00-01.jsonl.gz", "small/00-01.jsonl.gz"):
+        other = tmp_path / "data/fits" / name
+        other.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(asked, other)
+        with pytest.raises(store.RecordError, match=f"{name}: the file of 'small/coal/00-01.jsonl.gz'"):
+            fold([other], tmp_path / "results", True)
+    shutil.move(tmp_path / "data/fits", tmp_path / "moved")
+    assert len(store.read_records(tmp_path / "moved/small/coal/00-01.jsonl.gz")) == len(made)
+
+
 def test_a_jobs_inputs_are_files_or_other_jobs():
     first = job("fits/first.gz")
     second = job("fits/second.gz", inputs={"start": first, "data": "x.h5", "raw": ("a", "b")})
@@ -147,6 +183,20 @@ def test_a_record_keeps_other_lines_or_begins_anew(searches, tmp_path):
     for repeats in ((0, 1), (1,), (0, 1)):  # the runs of before come again
         fold(searches(*repeats), folder, False)
         assert len(records.read(REGRET, folder)) == len(repeats)
+
+
+@pytest.mark.parametrize("keep, left", [(True, [0, 1]), (False, [1])])
+def test_the_workflows_script_keeps_other_lines_as_its_rule_says(searches, tmp_path, keep, left):
+    from papers.pesc.records import REGRET
+
+    script, folder = Path(__file__).parents[3] / "workflow/scripts/record.py", tmp_path / "results"
+    parameters = {"study": "papers.pesc.records:REGRET", "line_of": ""}
+    asked = {"function": "papers.evidence.jobs:fold", "parameters": parameters, "folder": folder}
+    params = SimpleNamespace(**asked, files=[REGRET.file], keep=keep)
+    for repeat in (0, 1):
+        job = SimpleNamespace(params=params, input=searches(repeat), log=[tmp_path / "log"])
+        runpy.run_path(str(script), {"snakemake": job})
+    assert records.read(REGRET, folder)["repeat"].tolist() == left
 
 
 def test_what_begins_anew_may_be_damaged_or_missing(searches, tmp_path):

@@ -1,8 +1,11 @@
 """The folder of records: folding in, runs, check sums, refusals."""
 
 import gzip
+import os
 import shutil
 import subprocess
+import sys
+from collections import Counter
 
 import pandas as pd
 import pytest
@@ -116,6 +119,13 @@ def test_what_cannot_be_a_line_is_refused_before_anything_is_written(study, make
     assert before and before == {path: path.read_bytes() for path in tmp_path.glob("[!f]*/*")}
 
 
+@pytest.mark.parametrize("day", ["2026-13-01", "20261122", "", 5])
+def test_a_record_of_no_day_is_refused(study, make, files, tmp_path, day):
+    """Of two runs the later counts."""
+    with pytest.raises(RecordError, match=f"0.jsonl.gz: a record of '{day}', which is no date"):
+        records.fold_in(study, files([make(date=day)]), tmp_path / "results")
+
+
 @pytest.fixture
 def folder(study, make, files, tmp_path):
     records.fold_in(study, files([make(seed=k) for k in range(3)]), tmp_path / "results")
@@ -143,6 +153,64 @@ def test_a_record_that_is_gone_is_named(study, folder):
     with pytest.raises(RecordError, match="missing, though SHA256SUMS has it"):
         records.find(study, folder)
     assert any("fits.csv.gz" in line for line in records.wrong(folder, [study]))
+
+
+def test_a_record_that_is_gone_with_its_sum_is_named(study, folder):
+    """As after a merge of branches that went wrong; its runs still say that it was there."""
+    (folder / study.file).unlink()
+    sums = folder / records.SUMS
+    sums.write_text("".join(line for line in sums.open() if study.file not in line))
+    with pytest.raises(RecordError, match="missing, though runs.csv has it"):
+        records.find(study, folder)
+    assert any("fits.csv.gz" in line for line in records.wrong(folder, [study]))
+
+
+def test_two_sums_of_one_file_are_refused(study, folder):
+    sums = folder / records.SUMS
+    sums.write_text(f"{'0' * 64}  {study.file}\n{sums.read_text()}")
+    with pytest.raises(RecordError, match=r"line \d: .* a second sum of one"):
+        records.read(study, folder)
+
+
+def test_a_pipe_in_the_place_of_a_record_is_refused(study, folder):
+    """Nobody waits for somebody to write into it."""
+    (folder / study.file).unlink()
+    os.mkfifo(folder / study.file)
+    with pytest.raises(RecordError, match="not a file"):
+        records.content(folder, study.file)
+    assert any("fits.csv.gz: not a file" in line for line in records.wrong(folder, [study]))
+
+
+def test_what_is_read_while_it_is_replaced_is_of_one_moment_or_refused(study, files, make, tmp_path):
+    """Readers need no right to lock the folder: at worst a file of the next moment is refused by name."""
+    folders = [tmp_path / name for name in ("a", "b", "read")]
+    for score, folder in enumerate(folders):
+        records.fold_in(study, files([make(seed=k, score=float(score)) for k in range(20)]), folder)
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom papers.evidence import files\n"
+        "*states, folder = map(Path, sys.argv[1:])\n"
+        "read = [{str(p.relative_to(s)): p.read_bytes() for p in s.rglob('[!.]*') if p.is_file()} "
+        "for s in states]\n"
+        "while True:\n"
+        "    for state in read:\n"
+        "        with files.alone(folder):\n            files.replace_all(folder, state)\n"
+        "        print(flush=True)\n        time.sleep(0.01)\n"
+    )
+    command, seen = [sys.executable, "-c", code, *map(str, folders)], Counter()
+    writer = subprocess.Popen(command, stdout=subprocess.PIPE)
+    try:
+        writer.stdout.readline()
+        for _ in range(40):
+            try:
+                (score,) = set(records.read(study, folders[2])["score"])
+                seen[score] += 1
+            except RecordError as error:
+                assert str(folders[2]) in str(error)
+                seen["refused"] += 1
+    finally:
+        writer.kill()
+        writer.communicate()
+    assert sum(seen.values()) == 40 and seen[0.0] + seen[1.0] + seen["refused"] == 40
 
 
 def test_a_record_beside_the_sums_is_refused(study, folder):
@@ -198,6 +266,8 @@ def test_a_run_that_is_not_listed_is_noticed(study, folder):
         (lambda content: content.replace(b"replaced", b"else"), "columns"),
         (lambda content: content + content.splitlines(keepends=True)[1], "two runs of one name"),
         (lambda content: content.replace(b",3,0", b",three,0"), "three"),
+        (lambda content: content.replace(b",3,0", b",-3,0"), "-3 lines"),
+        (lambda content: content.replace(b",2026-11-22,", b",2026-11-32,"), "of '2026-11-32'"),
     ],
 )
 def test_damaged_runs_are_named(study, folder, change, what):

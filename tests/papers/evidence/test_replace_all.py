@@ -82,6 +82,15 @@ def test_killed_between_two_files_the_next_reader_finishes(tmp_path):
     assert there(tmp_path) == {"a": b"2", "deep/b": b"2", "gone": b"1"}
 
 
+def test_files_without_the_list_of_their_names_are_not_thrown_away(tmp_path):
+    """No kill leaves this, but a disk that lost the list may: better an error than the loss of them."""
+    (tmp_path / files.JOURNAL).mkdir()
+    (tmp_path / files.JOURNAL / "0").write_bytes(b"2")
+    with pytest.raises(OSError, match="not empty"):
+        files.finished(tmp_path)
+    assert (tmp_path / files.JOURNAL / "0").read_bytes() == b"2"
+
+
 def test_two_writers_wait_for_each_other(tmp_path):
     code = (
         "import sys\nfrom papers.evidence import files\n"

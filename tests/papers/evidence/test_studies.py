@@ -4,6 +4,7 @@ import gzip
 import io
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -121,6 +122,21 @@ def test_an_error_that_is_no_share_is_refused(study, texts, value):
     (name,) = {"error", "test_error"} & {*study.columns}
     with pytest.raises(RecordError, match=f"{name} is no share"):
         parsed(study, table.assign(**{name: value}).to_csv(index=False))
+
+
+@small
+def test_numbers_that_cannot_be_are_refused(study, texts):
+    """Negative times and counts, what is infinite, shares beyond 1."""
+    lines = parsed(study, texts[study.file]).head(1)
+    kinds = {name: kind for name, kind in study.types.items() if name not in study.signed}
+    wrong = {name: -1 for name, kind in kinds.items() if kind.lower() == "int64"}
+    wrong |= {name: np.inf for name, kind in kinds.items() if kind == "float64"}
+    wrong |= dict.fromkeys(kinds.keys() & {"seconds"}, -0.5)
+    wrong |= dict.fromkeys(kinds.keys() & {*study.shares}, 1.5)
+    assert len(wrong) > 3
+    for name, value in wrong.items():
+        with pytest.raises(RecordError, match="somewhere: .*: "):  # by a rule of its own, or of all
+            study.check(lines.assign(**{name: value}).astype(study.types), "somewhere")
 
 
 def test_lines_of_another_protocol_do_not_belong_in_a_file():

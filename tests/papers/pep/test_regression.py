@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from papers.data import regression
 from papers.data.registry import data_home
@@ -107,12 +108,16 @@ def test_a_record_says_what_was_fitted_and_is_json(parts):
 
 def test_exact_regression_has_the_evidence_at_its_hyperparameters(parts):
     record = pep.run_cell(parts, "synthetic", 0, "full", 0)
-    X, _, y, _ = pep.standardise(*parts)
+    X, Xs, y, ys = pep.standardise(*parts)
     at = record["hyperparameters"]
     kernel = SquaredExponential(at["variance"], tuple(at["lengthscale"]))
     state, _ = FullRegression(X, y).evaluate(kernel, np.zeros((0, 3)), at["noise"])
     np.testing.assert_allclose(record["nlml"], -state.log_evidence, rtol=1e-10)
     assert record["m"] == 0
+    mean, variance = state.predict(Xs)  # of the function; what is observed has noise too
+    loss = -norm.logpdf(ys, mean, np.sqrt(variance + at["noise"])).mean()
+    trivial = -norm.logpdf(ys, y.mean(), y.std()).mean()
+    np.testing.assert_allclose(record["smll"], loss - trivial, rtol=1e-9)
 
 
 def test_a_failed_fit_is_a_record_with_its_reason(parts, monkeypatch):
@@ -179,6 +184,8 @@ def test_a_block_takes_what_was_made_before_of_its_own_protocol(monkeypatch):
     assert [r for r in more if "run" in r] == made
     other = pep.run_block("synthetic", [2], {**grid, "protocol": "as-described"}, kept=made)
     assert all("run" not in record and record["protocol"] == "as-described" for record in other)
+    (long,) = pep.run_block("synthetic", [2], {**grid, "alphas": [0.5], "starts": ["long"]}, kept=made)
+    assert "run" not in long and long["start"] == "long"
 
 
 def test_the_search_of_a_protocol(parts):

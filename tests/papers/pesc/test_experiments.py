@@ -51,6 +51,15 @@ def test_a_comparison_names_its_worst_moment():
     assert 1000 <= line["fewest"] <= line["kept"]
 
 
+@pytest.mark.parametrize("least, share", [(0.0, 1), (1e9, 0)])
+def test_errors_away_are_those_from_a_distance_on(monkeypatch, least, share):
+    monkeypatch.setattr(pesc_accuracy, "AWAY", least)
+    (line,) = pesc_accuracy.lines(1, 1, 1, seed=1)
+    assert line["mean_error"] > 0 and line["sd_error"] > 0
+    assert line["mean_error_away"] == share * line["mean_error"]
+    assert line["sd_error_away"] == share * line["sd_error"]
+
+
 def test_each_step_is_judged_alone(monkeypatch):
     """EP spoilt shows in q and in all, not in the last factor; the last factor spoilt not in q."""
 

@@ -18,7 +18,7 @@ from tilted.exact.chains import Moments
 from tilted.gaussian import Marginals
 from tilted.inference.ep import EP
 from tilted.inference.pep import power_rule
-from tilted.inference.rep import NORMALISED, Relaxation
+from tilted.inference.rep import NORMALISED, SEARCHED, Relaxation
 from tilted.inference.textbook import OUTCOMES, UNSETTLED, sweep_on
 from tilted.likelihoods.step import NoisyStep
 from tilted.numerics.linalg import NotPositiveDefinite
@@ -89,6 +89,18 @@ def test_the_reason_of_a_divergence_names_its_sweep():
     found = methods.relaxed(problem, Relaxation(100.0, NORMALISED), searched=2)  # EP, diverges in sweep 4
     assert found.outcome == "diverged" and found.sweeps == len(found.changes) == 3
     assert found.reason.startswith("sweep 4: the ")
+
+
+@pytest.mark.parametrize("name, searched", [("rep-as-described", 37), (f"rep-{NORMALISED}", SEARCHED)])
+def test_as_described_relaxations_are_searched_to_the_end(name, searched, monkeypatch):
+    def sweeps(*arguments):
+        raise ValueError(arguments[4], arguments[6])
+
+    monkeypatch.setattr(methods.rep, "sweeps", sweeps)
+    problem = Problem(rep.prior_of(np.eye(2), 2.0), NoisyStep(0.1), np.array([1.0, -1.0]), 37)
+    with pytest.raises(ValueError) as seen:
+        METHODS[name].run(problem, 1.0)
+    assert seen.value.args == (37, searched)
 
 
 # Choices
