@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tilted import api
     from tilted.posteriors.dense import DenseState
 
-STEPS, HALVINGS, TOLERANCE = 100, 40, 1e-9
+STEPS, HALVINGS = 100, 40
+TOLERANCE = 1e-7  # of a step, in standard deviations of the posterior
 
 
 def _probit(y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -66,7 +67,7 @@ def laplace(fit: api.Fit) -> tuple[DenseState, float]:
         sites = Sites(-d2, d1 - d2 * f)
         state = prior.condition(sites)
         aim = state.marginals.mean
-        if np.max(np.abs(aim - f)) <= TOLERANCE * (1.0 + np.max(np.abs(f))):
+        if np.max(np.abs(aim - f) / np.sqrt(state.marginals.variance)) <= TOLERANCE:
             log_site = sites.nu * f - 0.5 * sites.tau * f**2
             at_mode = problem.likelihood.log_likelihood(y, f) - log_site
             return state, float(state.log_normaliser + np.sum(at_mode))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilted.corrections.conditioned import evidences, queries_at_once
-from tilted.corrections.densities import LOG_SQRT_2PI, Densities, Spline
+from tilted.corrections.densities import LOG_SQRT_2PI, Densities, Spline, spread_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +115,8 @@ def _excesses(base: Expansion, asked: Queries, fact: Densities, levels: np.ndarr
 def _interpolated(fact: Densities, found: Excesses) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Excesses with and without their second-order terms at EP-FACT's knots [Q, G], and the roughness [Q]."""
     knots = fact.spline.knots
-    x = (found.f - fact.mean[:, None]) / fact.sd[:, None]
+    # values coincide where EP-FACT does not fall off; the density is not trusted then
+    x = spread_out((found.f - fact.mean[:, None]) / fact.sd[:, None])
     excess = _extended(found.excess, found.settled)
     corrected = _extended(found.excess + found.terms, found.settled)
     added, plain = (Spline.through(x, values).at(knots) for values in (corrected, excess))

@@ -26,6 +26,7 @@ CHEAP, NEARLY_EXACT = GRADES = ("cheap", "nearly-exact")
 ONLY_DENSE = "nearly exact marginals are of dense priors without independent noise of f given h"
 CORRELATED = 0.05  # with a datum whose tilted distribution has two lobes, from where that concerns a latent
 FALLEN = 10.0  # nats by which a log density has to be below its top where it is cut off
+REACHED = 5.0  # the same of the cheap density, where the nearly exact one is evaluated
 NOTHING = 0.02  # change of a marginal (`change`) that needs no second opinion
 LARGEST_CHANGE = 1.0  # that a cheap correction may make
 # second against first order, of log-concave likelihoods and of others, and changes that are too slight to ask
@@ -174,7 +175,10 @@ def _correct(
         )
         why["the correction does not settle"] = (relative > largest) & (np.minimum(step, whole) > slight)
     why["lost to rounding or overflow"] = lost
-    why["their densities do not fall off"] = ~(np.minimum(*found.fall()) > FALLEN)
+    falls = np.minimum(*found.fall()) > FALLEN
+    if grade == NEARLY_EXACT:  # whose values are those where EP-FACT has fallen by so much
+        falls &= np.minimum(*fact.fall()) > REACHED
+    why["their densities do not fall off"] = ~falls
     trusted = ~np.any(np.stack(list(why.values())), axis=0)
     return found.gaussian_where(~trusted), trust, trusted, why
 

@@ -169,3 +169,18 @@ def test_the_exact_answer_through_the_front_door():
         0.3 * np.arange(6), np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0]), tilted.likelihoods.get("probit"), 4.0
     )
     assert abs(chain.evidence().value - chain.exact()[0]) < 1e-3
+
+
+def test_where_the_cheap_density_does_not_fall_off_the_nearly_exact_one_is_refused():
+    """Separable labels under a wide prior: EP-FACT rises at the edge, and values where it falls coincide."""
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        X, new = rng.normal(size=(30, 2)), rng.normal(size=(45, 2))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    fit = tilted.fit(X, y, kernel=SquaredExponential(1e5, 10.0), optimise=False)
+    found = fit.corrected(new[15:30], "nearly-exact")
+    assert np.all(np.isfinite(found.variance)) and "(their densities do not fall off: 1)" in found.message
+    mean, variance = fit.predict_latent(new[15:30])
+    refused = ~found.trusted
+    assert refused.sum() == 1
+    assert found.mean[refused] == mean[refused] and found.variance[refused] == variance[refused]
