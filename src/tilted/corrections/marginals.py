@@ -28,7 +28,7 @@ CORRELATED = 0.05  # with a datum whose tilted distribution has two lobes, from 
 FALLEN = 10.0  # nats by which a log density has to be below its top where it is cut off
 REACHED = 5.0  # the same of the cheap density, where the nearly exact one is evaluated
 NOTHING = 0.02  # change of a marginal (`change`) that needs no second opinion
-LARGEST_CHANGE = 1.0  # that a cheap correction may make
+LARGEST_CHANGE = 1.0  # that a correction may make; of ten data sets the largest sound one was 0.6
 # second against first order, of log-concave likelihoods and of others, and changes that are too slight to ask
 LARGEST, SLIGHT = {True: 1.0, False: 0.5}, {True: 0.1, False: 0.02}
 LARGEST_FIRST = 0.35  # EP-FACT against EP-1STEP of the others
@@ -167,8 +167,7 @@ def _correct(
         relative = step / np.maximum(whole, NOTHING)
         trust = whole if grade == CHEAP else relative
         lost = ~np.isfinite(after[0] + after[1] + trust)
-    if grade == CHEAP:
-        why["the correction is too large"] = whole > LARGEST_CHANGE
+    why["the correction is too large"] = whole > LARGEST_CHANGE
     if grade == NEARLY_EXACT or not concave:
         largest, slight = (
             (LARGEST[concave], SLIGHT[concave]) if grade == NEARLY_EXACT else (LARGEST_FIRST, NOTHING)

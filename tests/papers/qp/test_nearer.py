@@ -1,6 +1,7 @@
 """Approximations beside the exact posterior: Laplace's by brute force, the rest by hand-worked numbers."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,12 +14,13 @@ from papers import data
 from papers.evidence.claims import load
 from papers.evidence.store import RecordError
 from papers.evidence.verdicts import FAILS, HOLDS, NOT_RUN
-from papers.qp import nearer, nearer_pages, nearer_tables
+from papers.qp import fits, nearer, nearer_pages, nearer_tables, truth, truth_records
 from papers.qp.laplace import DERIVATIVES, laplace
 from papers.qp.published import ROWS
 from papers.qp.truth_records import split_of
 from tilted.kernels import SquaredExponential
 
+RESULTS = Path(__file__).resolve().parents[3] / "results"
 X = np.array([[0.0], [0.7], [1.1], [2.0]])
 
 
@@ -72,6 +74,20 @@ def test_records_of_a_split():
     assert evidence["cheap"] == evidence["nearly-exact"] > evidence["ep"] > evidence["pep"] > evidence["vb"]
     ratio = np.divide(made["nearly-exact"]["latents"]["variance"], made["ep"]["latents"]["variance"])
     assert np.all(ratio > 1.0), "EP's variances are too small"
+
+
+def test_a_latent_that_goes_to_the_other_lobe_is_refused():
+    """Counts cannot tell f from -f: conditioned on a negative value of this latent, EP finds -f throughout."""
+    (record,) = (
+        each for each in truth_records.read(RESULTS) if (each["dataset"], each["seed"]) == ("coal", 7)
+    )
+    made = truth.approximated(
+        data.load("coal", "as-released"), fits.kernel_at(record["hyperparameters"]), 7, 0
+    )
+    ep, new = made.fits["ep"], made.points.X_test[32:33]
+    found = ep.corrected(new, "nearly-exact")
+    assert not found.trusted[0] and "the correction is too large: 1" in found.message
+    assert found.mean[0] == ep.predict_latent(new)[0][0]
 
 
 EXACT = {"mean": [0.0, 1.0], "variance": [1.0, 4.0], "se_mean": [0.01, 0.02], "se_variance": [0.01, 0.04]}
