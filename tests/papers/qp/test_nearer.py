@@ -77,7 +77,7 @@ def test_records_of_a_split():
 
 
 def test_a_latent_that_goes_to_the_other_lobe_is_refused():
-    """Counts cannot tell f from -f: conditioned on a negative value of this latent, EP finds -f throughout."""
+    """Counts cannot tell f from -f: conditioned on a negative value here, EP finds -f throughout."""
     (record,) = (
         each for each in truth_records.read(RESULTS) if (each["dataset"], each["seed"]) == ("coal", 7)
     )
