@@ -134,7 +134,7 @@ WRITTEN = {"config/mine.yaml"}
 
 READERS = {"make": _make, "snakemake": _snakemake, "pip": _pip, "pytest": _pytest}
 READERS |= dict.fromkeys(("tilted", "papers"), _tilted) | dict.fromkeys(
-    ("source", "sha256sum", "wc", "git"), _other
+    ("eval", "source", "sha256sum", "wc", "git"), _other
 )
 
 

@@ -10,7 +10,7 @@ PERMISSIVE = re.compile(
     r"MIT(-CMU)?|0?BSD(-[23]-Clause)?|Apache(-2\.0)?|PSF-2\.0|Python Software Foundation|Public Domain", re.I
 )
 MPL = re.compile(r"MPL-2\.0|MPL 2\.0|Mozilla Public License", re.I)
-PER_FILE = {"certifi", "hypothesis", "pathspec", "tqdm"}
+PER_FILE = {"certifi", "hypothesis", "pathspec", "shtab", "tqdm"}
 """Under the MPL: whoever changes their files gives these away too; nothing follows for what uses them."""
 UNSAID = {
     "conda-inject": "MIT",

@@ -233,7 +233,11 @@ def _blocks(table: pd.DataFrame | None, protocol: str, test: str, line: Any) -> 
             lines = [line(ours, ep) for ep, ours in pairs]
             whole = int((by_method[grade]["splits"] >= TEN).sum())
         done = {one.row for one in lines}
-        lines += [Line(row, "", "", note="no exact posterior") for row in ROWS.values() if row not in done]
+        lines += [
+            Line(row, "not compared", "nats", note="no exact posterior")
+            for row in ROWS.values()
+            if row not in done
+        ]
         remark = "" if known is not None else f"ground truth was sampled under {truth.PROTOCOL} alone"
         blocks.append(Block(f"EP, {grade}", test, tuple(lines), remark, {"rows of ten splits": whole}))
     return blocks

@@ -10,11 +10,11 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_every_table_and_figure_is_in_the_index_and_has_a_name(tmp_path):
-    for path in (ROOT / "tables").iterdir():
+    for path in (ROOT / "tables").glob("*.*"):
         (tmp_path / path.name).touch()
     text = index.write(tmp_path, ROOT / "figures").read_text(encoding="utf-8")
     linked = {(ROOT / "tables" / target).resolve() for target in re.findall(r"\]\(([^)]+)\)", text)}
-    tables = {path for path in (ROOT / "tables").iterdir() if path.name != "index.md"}
+    tables = {path for path in (ROOT / "tables").glob("*.*") if path.name != "index.md"}
     figures = {path for path in (ROOT / "figures").rglob("*.png") if "preview" not in path.parts}
     assert linked - {ROOT / "docs/reproduce.md"} == tables | figures
     asked = re.findall(r"`tilted\s+reproduce\s+([\w-]+)`", text)
