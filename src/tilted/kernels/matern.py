@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilted.kernels.stationary import Stationary
+from tilted.kernels.stationary import Radial
 
 SMOOTHNESSES = (1.5, 2.5)
 
 
 @dataclass(frozen=True)
-class Matern(Stationary):
+class Matern(Radial):
     """Matern covariance.
 
     Parameters

@@ -11,11 +11,11 @@ from typing import Self
 
 import numpy as np
 
-from tilted.kernels.stationary import Stationary
+from tilted.kernels.stationary import Radial
 
 
 @dataclass(frozen=True)
-class RationalQuadratic(Stationary):
+class RationalQuadratic(Radial):
     """Rational quadratic covariance.
 
     Parameters

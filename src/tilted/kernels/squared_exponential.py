@@ -33,14 +33,9 @@ class SquaredExponential(Stationary):
     def matrix(
         self, X: np.ndarray, X2: np.ndarray | None = None, distances: np.ndarray | None = None
     ) -> np.ndarray:
-        """Covariance matrix [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D].
+        """Covariance matrix [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D], made in one place.
 
-        ``distances`` may be :meth:`distances` of ``X``, to save their computation.
-
-        Raises
-        ------
-        ValueError
-            If distances are given with ``X2`` or to an ARD kernel.
+        ``distances`` may be :meth:`distances` of ``X``; ValueError if they are given with ``X2`` or for ARD.
         """
         if distances is not None:
             self._require_shareable(X2)
@@ -52,21 +47,12 @@ class SquaredExponential(Stationary):
         K *= self.variance
         return K
 
+    # K itself is -2 dk / dr^2: the gradients below need no distances between X and Z, as `Radial`'s would
+
     def contract_gradient(
         self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: np.ndarray | None = None
     ) -> np.ndarray:
-        """sum_ij G_ij dK_ij/dtheta for each parameter, ordered as in :meth:`parameters`.
-
-        Parameters
-        ----------
-        X : array [N, D]
-        K : array [N, N]
-            This kernel's matrix at ``X``.
-        G : array [N, N]
-            Weights, such as the derivative of the evidence with respect to K; need not be symmetric.
-        distances : array [N, N], optional
-            :meth:`distances` of ``X``.
-        """
+        """sum_ij G_ij dK_ij/dtheta [P] for the matrix at ``X`` [N, D]; G [N, N] need not be symmetric."""
         if distances is not None:
             weights = G * K
             by_scale = np.vdot(weights, distances) / self._scale**3
@@ -76,21 +62,7 @@ class SquaredExponential(Stationary):
     def contract_cross(
         self, Z: np.ndarray, X: np.ndarray, K: np.ndarray, G: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """sum_ij G_ij dK_ij/dtheta for a matrix [M, N] between two sets of points.
-
-        Parameters
-        ----------
-        Z, X : arrays [M, D], [N, D]
-        K : array [M, N]
-            This kernel's matrix between them.
-        G : array [M, N]
-
-        Returns
-        -------
-        by_parameters : array [P]
-        by_Z : array [M, D]
-            Derivatives in the points Z, those X held fixed.
-        """
+        """sum_ij G_ij dK_ij/dtheta [P] for K [M, N] between ``Z`` [M, D] and ``X`` [N, D]; in Z [M, D]."""
         weights, scales = G * K, np.asarray(self.lengthscale)
         by_scale, by_Z = self._by_distance(Z, X, weights)
         return np.append(weights.sum() / self.variance, by_scale / scales), by_Z / scales

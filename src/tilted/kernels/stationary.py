@@ -1,11 +1,8 @@
-"""What covariance functions of scaled distances share: variance, lengthscales, squared distances, gradients.
-
-One says what it is as a function of the squared distance in lengthscales (``_profile``), how it falls
-(``_falls``), and the derivatives in further parameters (``_by_others``); the rest is here.
-"""
+"""What covariance functions of scaled distances share: variance, lengthscales, distances, gradients."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -72,6 +69,64 @@ class Stationary:
         """What matrices at the same ``X`` share: squared distances [N, N] if isotropic, None for ARD."""
         return None if self.ard else squared_distances(X, X, self._scale)
 
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        """Prior variances [N] at the rows of ``X`` [N, D]."""
+        return np.full(len(X), self.variance)
+
+    def contract_diagonal(self, X: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """sum_i g_i dk(x_i, x_i)/dtheta [P], and the derivatives in the rows of ``X`` [N, D]."""
+        return np.append(np.sum(g), np.zeros(len(self.parameters()) - 1)), np.zeros(np.shape(X))
+
+    @property
+    def _scale(self) -> float:
+        """The one lengthscale of an isotropic kernel."""
+        if isinstance(self.lengthscale, tuple):
+            raise ValueError("distances are those of an isotropic kernel")
+        return self.lengthscale
+
+    def _scaled(self, X: np.ndarray) -> np.ndarray:
+        """Inputs in units of the lengthscales."""
+        scales = np.asarray(self.lengthscale)
+        if scales.ndim and len(scales) != X.shape[1]:
+            raise ValueError(f"{len(scales)} lengthscales for inputs of dimension {X.shape[1]}")
+        return X / scales
+
+    def _by_distance(
+        self, Z: np.ndarray, X: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives in the logarithms of the lengthscales, and in Z [M, D] in units of them.
+
+        ``weights`` [M, N] are -2 G dk / dr^2.
+        """
+        centre = X.mean(axis=0)  # a common offset would cancel, with the digits after it
+        A, B = self._scaled(Z - centre), self._scaled(X - centre)
+        rows, columns, product = weights.sum(axis=1), weights.sum(axis=0), weights @ B
+        spread = rows @ A**2 + columns @ B**2 - 2.0 * np.einsum("nd,nd->d", A, product)
+        return spread if self.ard else np.atleast_1d(spread.sum()), product - rows[:, None] * A
+
+    def _scaled_squares(self, X: np.ndarray, X2: np.ndarray | None) -> np.ndarray:
+        """Squared distances [N, N2] in units of the lengthscales; those among ``X`` without ``X2``."""
+        among = X if X2 is None else X2
+        centre = offset(among)
+        if np.any(centre):
+            X, among = X - centre, among - centre
+        A = self._scaled(X)
+        return squared_distances(A, A if X2 is None else self._scaled(among), 1.0)
+
+    def _require_shareable(self, X2: np.ndarray | None) -> None:
+        """ValueError where distances are given that cannot be those among one set of points."""
+        if X2 is not None or self.ard:
+            raise ValueError("distances are those among X, of an isotropic kernel")
+
+
+@dataclass(frozen=True)
+class Radial(Stationary, ABC):
+    """A stationary kernel by what it is of the squared distance in lengthscales, which its subclass says.
+
+    How it is there (``_profile``), how it falls (``_falls``), and the derivatives in further parameters
+    (``_by_others``); parameters and errors as of `Stationary`.
+    """
+
     def matrix(
         self, X: np.ndarray, X2: np.ndarray | None = None, distances: np.ndarray | None = None
     ) -> np.ndarray:
@@ -85,10 +140,6 @@ class Stationary:
             If distances are given with ``X2`` or to an ARD kernel, or the dimensions differ.
         """
         return self.variance * self._profile(self._squares(X, X2, distances))
-
-    def diagonal(self, X: np.ndarray) -> np.ndarray:
-        """Prior variances [N] at the rows of ``X`` [N, D]."""
-        return np.full(len(X), self.variance)
 
     def contract_gradient(
         self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: np.ndarray | None = None
@@ -137,17 +188,13 @@ class Stationary:
         others = self._by_others(squares, K, G)
         return np.concatenate([[np.vdot(G, K) / self.variance], spread / scales, others]), by_Z / scales
 
-    def contract_diagonal(self, X: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """sum_i g_i dk(x_i, x_i)/dtheta [P], and the derivatives in the rows of ``X`` [N, D]."""
-        return np.append(np.sum(g), np.zeros(len(self.parameters()) - 1)), np.zeros(np.shape(X))
-
+    @abstractmethod
     def _profile(self, squares: np.ndarray) -> np.ndarray:
         """k / variance as a function of the squared distance in lengthscales, any shape."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _falls(self, squares: np.ndarray, K: np.ndarray) -> np.ndarray:
         """-2 dk / dr^2, given k."""
-        raise NotImplementedError
 
     def _by_others(self, squares: np.ndarray, K: np.ndarray, G: np.ndarray) -> Sequence[float]:
         """sum_ij G_ij dK_ij/dtheta of the parameters after the lengthscales."""
@@ -159,47 +206,6 @@ class Stationary:
             self._require_shareable(X2)
             return distances / self._scale**2
         return self._scaled_squares(X, X2)
-
-    @property
-    def _scale(self) -> float:
-        """The one lengthscale of an isotropic kernel."""
-        if isinstance(self.lengthscale, tuple):
-            raise ValueError("distances are those of an isotropic kernel")
-        return self.lengthscale
-
-    def _scaled(self, X: np.ndarray) -> np.ndarray:
-        """Inputs in units of the lengthscales."""
-        scales = np.asarray(self.lengthscale)
-        if scales.ndim and len(scales) != X.shape[1]:
-            raise ValueError(f"{len(scales)} lengthscales for inputs of dimension {X.shape[1]}")
-        return X / scales
-
-    def _by_distance(
-        self, Z: np.ndarray, X: np.ndarray, weights: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives in the logarithms of the lengthscales, and in Z [M, D] in units of them.
-
-        ``weights`` [M, N] are -2 G dk / dr^2.
-        """
-        centre = X.mean(axis=0)  # a common offset would cancel, with the digits after it
-        A, B = self._scaled(Z - centre), self._scaled(X - centre)
-        rows, columns, product = weights.sum(axis=1), weights.sum(axis=0), weights @ B
-        spread = rows @ A**2 + columns @ B**2 - 2.0 * np.einsum("nd,nd->d", A, product)
-        return spread if self.ard else np.atleast_1d(spread.sum()), product - rows[:, None] * A
-
-    def _scaled_squares(self, X: np.ndarray, X2: np.ndarray | None) -> np.ndarray:
-        """Squared distances [N, N2] in units of the lengthscales; those among ``X`` without ``X2``."""
-        among = X if X2 is None else X2
-        centre = offset(among)
-        if np.any(centre):
-            X, among = X - centre, among - centre
-        A = self._scaled(X)
-        return squared_distances(A, A if X2 is None else self._scaled(among), 1.0)
-
-    def _require_shareable(self, X2: np.ndarray | None) -> None:
-        """ValueError where distances are given that cannot be those among one set of points."""
-        if X2 is not None or self.ard:
-            raise ValueError("distances are those among X, of an isotropic kernel")
 
 
 def offset(X: np.ndarray) -> np.ndarray:
