@@ -143,8 +143,9 @@ def _lines(dataset: str, splits: Sequence[Record], here: Sequence[tuple[Any, Any
                 "variance_excess": np.mean(gap * (ours["variance"] + ep["variance"])),
                 "variance_excess_se": error_of_mean(2.0 * np.abs(gap) * log_se, sizes),
                 "density_gap": np.mean(ours["density"] - ep["density"]),
-                # an error of the exact density moves the difference by no more than twice itself
-                "density_gap_se": error_of_mean(np.minimum(2.0 * se_density, moved), sizes),
+                # an error of the exact density moves the difference of two distances by at most twice itself,
+                # and by at most twice what lies between the two densities
+                "density_gap_se": error_of_mean(2.0 * np.minimum(se_density, moved), sizes),
                 "evidence_gap": np.mean(ours["evidence"] - QUARTER * ep["evidence"]),
                 "evidence_gap_se": error_of_mean((1.0 + QUARTER) * se_evidence, [1] * len(splits)),
                 "ntll": -np.mean(ours["points"]["log_density"]),

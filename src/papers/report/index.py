@@ -16,7 +16,7 @@ TABLES = {
         "qp_table1": "Table 1 of the QP paper, ours beside the printed one",
         "qp_fidelity": "Each cell, gap and asterisk of the printed Table 1: passed or missed",
         "vb_column": "The VB column of the printed Table 1, step by step",
-        "qp_truth": "EP, QP and VB beside the exact posterior and evidence of one fold of each data set",
+        "qp_truth": "EP, QP and VB beside the exact posterior and evidence of the folds of seed 0",
         "qp_nearer": "Seven approximations beside the exact posterior on every split of seed 0",
         "lookup": "Lookup tables of the Wasserstein projection: errors, size, speed, what they do to fits",
         "differences": "What each difference between the QP paper's text and its code does, one at a time",

@@ -1,6 +1,8 @@
 """Records of the QP paper's experiments: protocols, starts, failures."""
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from papers import data
 from papers.evidence import provenance
 from papers.qp import fits as qp
-from papers.qp import jobs, protocols
+from papers.qp import jobs, protocols, scored
 from tilted.inference import RULES
 from tilted.kernels import SquaredExponential
 from tilted.numerics.linalg import NotPositiveDefinite
@@ -139,3 +141,41 @@ def test_closures_hold_what_a_job_runs_and_nothing_else():
     assert not [name for name in ep if name.startswith(("papers.evidence.audit", "papers.qp.table"))]
     with pytest.raises(ValueError, match="no module"):
         provenance.closure("tilted.nonesuch")
+
+
+def exact_of(name, seed, fold):
+    """The record of the method ``exact`` on a split, and EP's that it starts from."""
+    dataset = data.load(name, "as-released")
+    ep = qp.run_cell(dataset, "as-released", "ep", seed, fold)[-1]
+    return qp.run_cell(dataset, "as-released", "exact", seed, fold, start=ep)[0], ep, dataset
+
+
+def test_the_exact_column_is_ep_corrected_at_eps_hyperparameters():
+    record, ep, dataset = exact_of("wine13", 0, 5)
+    assert record["hyperparameters"] == ep["hyperparameters"] and record["status"]["converged"]
+    cell = qp.cell_of(dataset, "as-released", "exact", 0, 5)
+    fit = qp.approximate(cell, qp.kernel_at(ep["hyperparameters"]))
+    found = fit.corrected(cell.points.X_test, "nearly-exact")
+    density = found.log_predictive(cell.points.y_test)
+    assert record["ntll"] == pytest.approx(-density.mean()) and record["ntll"] != pytest.approx(ep["ntll"])
+    assert record["log_evidence"] == pytest.approx(fit.corrected_evidence().value)
+    assert record["log_evidence"] != pytest.approx(ep["log_evidence"], abs=0.01)
+    np.testing.assert_allclose(record["latent_variance"], found.variance)
+
+
+def test_labels_with_less_than_half_of_the_probability_are_errors_and_what_is_not_trusted_is_said():
+    dataset = data.load("wine13", "as-released")
+    cell = qp.cell_of(dataset, "as-released", "exact", 0, 5)
+    flipped = replace(cell.points, y_test=-cell.points.y_test)
+    fit = qp.approximate(cell, SquaredExponential(30.0, 5.0))
+    right, wrong = (scored.corrected(cell.likelihood, p, fit, "cheap") for p in (cell.points, flipped))
+    assert right["test_error"] + wrong["test_error"] == 1.0 and right["test_error"] < 0.5
+    assert right["status"]["converged"]
+    coal = data.load("coal", "as-released")
+    cell = qp.cell_of(coal, "as-released", "exact", 0, 0)
+    record = scored.corrected(
+        cell.likelihood, cell.points, qp.approximate(cell, SquaredExponential(0.259, 18.24)), "nearly-exact"
+    )
+    assert not record["status"]["converged"]
+    assert re.match(r"not corrected: \d of 55 latents are EP's", record["status"]["message"])
+    assert np.isfinite(record["ntll"])
