@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence import verify
+from papers.evidence import records, verify
 from papers.evidence.verified import DIFFERS, REPORTED
 
 if TYPE_CHECKING:
@@ -21,26 +21,46 @@ LINES = 8
 """Of each study."""
 LONGEST, TOGETHER = 20.0, 60.0
 """Processor seconds that a drawn line, and all those of a study, took at most when they were recorded."""
+ELSEWHERE = 0.25
+"""Share of the lines made again that may end elsewhere; they are judged in the place of their records."""
 
 
 class Sampled(NamedTuple):
-    """Checks, what could not be made again, and how many lines were too long to be drawn, of how many."""
+    """What was found by making lines again.
+
+    Attributes
+    ----------
+    checks : list
+    missing : list of str
+        What could not be made again.
+    replaced : int
+        Lines that ended elsewhere, and are in the place of the recorded ones in what is judged.
+    long, lines : int
+        Lines too long to be drawn; of how many.
+    """
 
     checks: list[Check]
     missing: list[str]
+    replaced: int
     long: int
     lines: int
 
     @property
+    def differing(self) -> int:
+        """Lines that differ from their records."""
+        return sum(check.passed == DIFFERS for check in self.checks)
+
+    @property
     def passed(self) -> bool:
-        """Whether something was made again, or there was nothing, and nothing differs."""
-        differs = any(check.passed == DIFFERS for check in self.checks)
-        return not differs and (bool(self.checks) or self.lines == 0)
+        """Whether something was made again, or nothing was there; what differs is little and judged too."""
+        stands = self.differing == self.replaced <= ELSEWHERE * len(self.checks)
+        return stands and (bool(self.checks) or self.lines == 0)
 
     def sentence(self) -> str:
         """What was found."""
-        differ, chaotic = (sum(check.passed == what for check in self.checks) for what in (DIFFERS, REPORTED))
-        text = f"{len(self.checks)} of {self.lines:,} recorded lines made again, {differ} differ"
+        chaotic = sum(check.passed == REPORTED for check in self.checks)
+        text = f"{len(self.checks)} of {self.lines:,} recorded lines made again, {self.differing} differ"
+        text += f" ({self.replaced} in their records' place below)" if self.replaced else ""
         text += f", {chaotic} chaotic ones ended elsewhere" if chaotic else ""
         text += f"; {self.long:,} longer than {LONGEST:g} s were not drawn from" if self.long else ""
         return text + (f"; not made again: {self.missing[0]}" if self.missing else "")
@@ -79,8 +99,14 @@ def made_again(
     jobs: int,
     tell: Callable[[str], None],
 ) -> Sampled:
-    """Make a sample again; what was found goes into ``verified.csv`` of the folder of records."""
+    """Make a sample again.
+
+    What was found goes into ``verified.csv`` of the folder of records, and lines that ended elsewhere into
+    the records, so that what is judged counts them.
+    """
     checked = verify.execute(drawn(frames, number, seed), folder, mirror, jobs, tell)
+    for study, line in checked.elsewhere:
+        records.put(folder, {study: [line]})
     long = sum(int((~_is_short(frame)).sum()) for study, frame in frames.items() if study.again)
     lines = sum(len(frame) for study, frame in frames.items() if study.again)
-    return Sampled(checked.checks, checked.missing, long, lines)
+    return Sampled(checked.checks, checked.missing, len(checked.elsewhere), long, lines)

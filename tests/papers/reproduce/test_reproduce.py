@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 
 from papers.__main__ import main
-from papers.evidence import claims, records, slices
+from papers.evidence import claims, records, slices, verified
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verdicts import VERDICTS
-from papers.evidence.verified import DIFFERS
+from papers.evidence.verified import DIFFERS, PASSED, Outcome
 from papers.evidence.verify import Result as Verified
+from papers.pep.records import REGRESSION
 from papers.pesc.records import ACCURACY, REGRET
 from papers.rep.records import FITS
 from papers.reproduce import fits, names, needs, preview, receipt, results, sample
@@ -138,7 +139,7 @@ def test_it_does_not_pass_where_a_sampled_line_differs(reproduce, monkeypatch, t
 
     def differing(*arguments):
         found = made(*arguments)
-        return Verified([check._replace(passed=DIFFERS) for check in found.checks], [])
+        return Verified([check._replace(passed=DIFFERS) for check in found.checks], [], [])
 
     monkeypatch.setattr(sample.verify, "execute", differing)
     code, said = reproduce("PESC1", "--sample", "1")
@@ -148,6 +149,30 @@ def test_it_does_not_pass_where_a_sampled_line_differs(reproduce, monkeypatch, t
         "FAIL: 4 of 4 numbers are the committed ones; 1 of 1 fits made again differ from their records"
         in text
     )
+
+
+@pytest.mark.parametrize(("differing", "moved", "code"), [(1, 0.01, 0), (1, -100.0, 1), (2, 0.01, 1)])
+def test_fits_that_end_elsewhere_are_judged_in_their_records_place(
+    reproduce, monkeypatch, tmp_path, differing, moved, code
+):
+    """One of four is let pass if the claim's numbers stand with it; its SMLL counts, and two are too many."""
+
+    def execute(drawn, *_):
+        ((study, lines),) = drawn.items()
+        checks, elsewhere = [], []
+        for k, line in enumerate(lines.to_dict("records")):
+            found = Outcome("scratch", DIFFERS if k < differing else PASSED, 1.0)
+            checks.append(verified.check(study, line, found))
+            if k < differing:
+                elsewhere.append((study, {**line, "smll": line["smll"] + moved}))
+        return Verified(checks, [], elsewhere)
+
+    monkeypatch.setattr(sample.verify, "execute", execute)
+    found, said = reproduce("PEP3", "--sample", "4")
+    assert found == code and said["sample"]["passed"] == (differing == 1)
+    assert f"{differing} differ ({differing} in their records' place below)" in said["sample"]["sentence"]
+    before, after = (records.load(REGRESSION, x)["smll"] for x in (RECORDS, tmp_path / "pep3" / "results"))
+    assert sorted((after - before)[after != before].round(6)) == [moved] * differing
 
 
 def test_it_does_not_pass_where_a_number_differs(tmp_path):
