@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from papers.evidence.study import Study
 
 USER_ERRORS = (ValueError, OSError, MemoryError, BrokenExecutor, YAMLError)
-"""Bad input; a machine's limits, among them a worker that was killed for its memory; a file merged by halves."""
+"""Bad input; limits of the machine, as when it killed a worker for its memory; a file merged by halves."""
 QUOTING = "corrections differences fidelity pep rescience results table1 vb-column which-method".split()
 DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING))
 """They quote tables and numbers."""

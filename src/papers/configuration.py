@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from papers.evidence.jobs import Job, Record
 from papers.evidence.runs import CHECKOUT
-from papers.evidence.strict import TOO_DEEP, read, shortened
+from papers.evidence.strict import TOO_DEEP, shortened
+from papers.evidence.strict import read as read
 from papers.pep import jobs as pep
 from papers.pesc import jobs as pesc
 from papers.qp import jobs as qp

@@ -11,8 +11,9 @@ import pytest
 
 import papers
 from papers.__main__ import main
-from papers.evidence import jobs, records, runs, store
+from papers.evidence import jobs, place, records, runs, store
 from papers.pep import published
+from papers.reproduce import fits
 
 HERE = Path(papers.__file__).parents[2]
 GIT = ("git", "-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
@@ -83,13 +84,17 @@ def test_an_unfinished_merge_is_named(repository_with_one_commit, monkeypatch, c
     assert "=======" in (folder / "claims.yaml").read_text(encoding="utf-8")
     assert runs.unmerged() == ["claims.yaml"]
     assert main(["datasets"]) == 2
-    assert "a merge is not finished (git status): claims.yaml\n" in capsys.readouterr().err
+    said = "a merge is not finished (git status): claims.yaml"
+    assert capsys.readouterr().err == f"tilted: {said}\n"
+    assert place.unfit(HERE, HERE, sys.executable) == said  # the workflow asks this
 
 
 SIDES = "<<<<<<< HEAD\n{0}\n=======\n{0}\n>>>>>>> theirs\n"
 
 
-@pytest.mark.parametrize("name, read", [(published.FILE, published.read), (published.SETS_FILE, published.read_counts)])
+@pytest.mark.parametrize(
+    "name, read", [(published.FILE, published.read), (published.SETS_FILE, published.read_counts)]
+)
 @pytest.mark.parametrize("form", ["{0}\n{0}\n", SIDES])
 def test_printed_numbers_of_both_sides_of_a_merge_are_refused(tmp_path, name, read, form):
     """Also where somebody added the file as it was: the number would count twice."""
@@ -176,8 +181,25 @@ def test_a_command_whose_worker_or_itself_is_killed(tmp_path, kind, code, said):
         raise AssertionError("workers live on")
 
 
+class Interrupting:
+    """In the place of what looks for the steps of Snakemake in its lines."""
+
+    def search(self, line):
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_reproduction_ends_snakemake(tmp_path, monkeypatch):
+    """Else it would go on alone, and the next one would find its lock."""
+    monkeypatch.setattr(fits, "STEPS", Interrupting())
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+    with pytest.raises(KeyboardInterrupt):
+        fits._run([sys.executable, "-c", code], tmp_path / "log")
+    assert not alive((tmp_path / "log").read_text(encoding="utf-8").strip())
+
+
 def alive(process):
     try:
-        return "Z" not in Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     except OSError:
         return False
+    return "State:\tZ" not in status

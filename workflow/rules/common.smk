@@ -172,7 +172,9 @@ def refuse_stale():
     says = {True: data.standard.made_by, False: jobs.made_by}
     stale = [p for p in sorted(taken) if says[p.startswith(STANDARD)](p) not in (None, keys[p])]
     if stale:
-        said = "Made by other code, which Snakemake does not know or was told not to mind; delete and run again:"
+        said = (
+            "Made by other code, which Snakemake does not know or was told not to mind; delete and run again:"
+        )
         sys.exit("\n".join([said, *stale]))
 
 

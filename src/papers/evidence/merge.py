@@ -84,8 +84,8 @@ def stamp_of(record: dict[str, Any], path: Path) -> dict[str, str]:
         raise RecordError(f"{path}: a record of '{stamp['date']}', which is no date; make the file again")
     if date.fromisoformat(stamp["date"]) > runs.today() + timedelta(days=1):  # clocks differ a little
         raise RecordError(
-            f"{path}: a record of {stamp['date']}, a day to come, which later ones would not replace: where a "
-            "clock was wrong, make the file again"
+            f"{path}: a record of {stamp['date']}, a day to come, which later ones would not replace: "
+            "where a clock was wrong, make the file again"
         )
     return stamp
 

@@ -206,7 +206,7 @@ def unmerged() -> list[str]:
 
 
 def _git(*arguments: str) -> str:
-    """What git says of this checkout, whatever repository a hook or the user names (``GIT_DIR`` and others)."""
+    """What git says of this checkout, whatever repository a hook or the user names (such as ``GIT_DIR``)."""
     kept = {k: v for k, v in os.environ.items() if k[:4] != "GIT_" or k[:10] == "GIT_CONFIG"}
     command = ["git", "-C", str(CHECKOUT), *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True, env=kept).stdout.strip()

@@ -78,9 +78,9 @@ def write(
     ValueError
         The audit has no section for a claim, or a finding of the README leads nowhere.
     """
-    target, folders = Path(folder).resolve(), folders or Folders()
-    _require(target, Path(libraries))
-    folder = target.with_name(f".{target.name}.new")
+    final, folders = Path(folder).resolve(), folders or Folders()
+    _require(final, Path(libraries), folders.tables)
+    folder = final.with_name(f".{final.name}.new")
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "assets").mkdir(parents=True)
     site = Site(folder, folders, list(claims or printed.load()))
@@ -95,15 +95,18 @@ def write(
     _write(site)
     known = json.dumps(site.index, ensure_ascii=False)
     write_text(folder / SEARCH, f"{CALL}({known});\n")
-    shutil.rmtree(target, ignore_errors=True)
-    folder.rename(target)
-    return target / "index.html"
+    shutil.rmtree(final, ignore_errors=True)
+    folder.rename(final)
+    return final / "index.html"
 
 
-def _require(folder: Path, libraries: Path) -> None:
+def _require(folder: Path, libraries: Path, tables: Path) -> None:
     missing = ", ".join(name for name in LIBRARIES.values() if not Path(libraries, name).is_file())
     if missing:
         raise FileNotFoundError(f"{libraries} lacks {missing}: run `npm ci` in site/, as `make site` does")
+    listed = re.findall(r"\]\(([^/)]+)\)", (tables / "index.md").read_text(encoding="utf-8"))
+    if lost := ", ".join(name for name in listed if not (tables / name).is_file()):
+        raise FileNotFoundError(f"{tables} lacks {lost}, which its index.md has: `make tables` writes them")
     if folder.exists() and any(folder.iterdir()):
         mark = folder / SEARCH  # others have a site.js too
         if not (mark.is_file() and mark.read_bytes().startswith(f"{CALL}(".encode())):

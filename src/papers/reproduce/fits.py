@@ -119,11 +119,11 @@ def _run(command: list[str], log: Path) -> None:
                 if found := STEPS.search(line):
                     bar.total = int(found[2])
                     bar.update(int(found[1]) - bar.n)
-    except BaseException:  # interrupted, or a full disk: Snakemake would go on alone, and keep its lock
+        process.wait()
+    finally:  # interrupted, or a full disk: Snakemake would go on alone, and keep its lock
         process.terminate()
         process.wait()
-        raise
-    if process.wait():
+    if process.returncode:
         raise FitsFailed(f"Snakemake did not make every fit: {log} (made ones are kept: run again to go on)")
 
 
