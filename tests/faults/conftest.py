@@ -54,7 +54,7 @@ PR_CAPBSET_DROP = 24
 
 
 def interruptible():
-    """To be called in a child: signals end it, also where these tests run in the background or under nohup."""
+    """To be called in a child: signals end it, also where these tests run in the background."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
