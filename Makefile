@@ -36,6 +36,8 @@ endif
 endif
 
 .DEFAULT_GOAL := preview
+# `make -j clean preview` would do both at once; what a target runs uses the cores itself.
+.NOTPARALLEL:
 .PHONY: setup preview paper unlock records tables site report verify check plan cluster test-cluster test test-full bench sbom audit-dependencies lint format lock clean help
 
 help: ## this list

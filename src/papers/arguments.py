@@ -80,6 +80,17 @@ def _grouped() -> str:
     return "\n".join(lines)
 
 
+def _at_least(least: int) -> Callable[[str], int]:
+    """Reads a whole number that is not below another: Python would count from the end, or take every core."""
+
+    def number(text: str) -> int:
+        if int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text} is below {least}")
+        return int(text)
+
+    return number
+
+
 def _add_completion(completion: argparse.ArgumentParser) -> None:
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"), help='eval "$(tilted completion bash)"')
 
@@ -94,9 +105,9 @@ def _add_reproduce(parser: argparse.ArgumentParser, known: Iterable[str] | None)
     parser.add_argument("--fresh", action="store_true", help="make every fit again instead of a sample")
     parser.add_argument("--share", type=float, help="make this share of the jobs again, drawn by --seed")
     parser.add_argument("--protocol", nargs="+", default=[], help="complete what a claim lacks under it")
-    parser.add_argument("--sample", type=int, default=LINES, help="lines a study made again")
-    parser.add_argument("--seed", type=int, default=0, help="of what is drawn (%(default)s)")
-    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="(%(default)s)")
+    parser.add_argument("--sample", type=_at_least(0), default=LINES, help="lines a study made again")
+    parser.add_argument("--seed", type=_at_least(0), default=0, help="of what is drawn (%(default)s)")
+    parser.add_argument("--cores", type=_at_least(1), default=os.cpu_count() or 1, help="(%(default)s)")
     parser.add_argument("--profile", help="of Snakemake, such as profiles/slurm")
     parser.add_argument("--output", default="reproduced", help="folder of runs and receipts (%(default)s)")
     parser.add_argument("--mirror", help="folder or base URL tried first for raw data")
@@ -111,14 +122,14 @@ def _add_compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument(
         "--methods", nargs="+", default=[], help="ep qp vb pep rep gp; default: all that fit"
     )
-    compare.add_argument("--rows", type=int, help="compare on so many, drawn by --seed")
+    compare.add_argument("--rows", type=_at_least(1), help="compare on so many, drawn by --seed")
     compare.add_argument("--ard", action="store_true", help="a lengthscale for each feature")
     compare.add_argument("--margin", type=float, default=0.01, help="nats that matter (%(default)s)")
     compare.add_argument(
-        "--iterations", type=int, default=300, help="of the exact sampler; 0: none (%(default)s)"
+        "--iterations", type=_at_least(0), default=300, help="of the exact sampler; 0: none (%(default)s)"
     )
-    compare.add_argument("--seed", type=int, default=0, help="of folds and rows (%(default)s)")
-    compare.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="(%(default)s)")
+    compare.add_argument("--seed", type=_at_least(0), default=0, help="of folds and rows (%(default)s)")
+    compare.add_argument("--cores", type=_at_least(1), default=os.cpu_count() or 1, help="(%(default)s)")
     compare.add_argument("--output", default="compared", help="folder of pages (%(default)s)")
     compare.add_argument("--json", action="store_true", help="print the numbers, all else to stderr")
 
@@ -208,16 +219,18 @@ def _add_verify(verify: argparse.ArgumentParser) -> None:
     for name in ("protocols", "datasets", "methods"):
         verify.add_argument(f"--{name}", nargs="+", help="of studies that have some; default: every one")
     number = verify.add_mutually_exclusive_group()
-    number.add_argument("--fits", type=int, default=FITS, help="of each group and outcome (%(default)s)")
+    number.add_argument(
+        "--fits", type=_at_least(0), default=FITS, help="of each group and outcome (%(default)s)"
+    )
     number.add_argument("--all", action="store_true", help="every fit")
     verify.add_argument(
         "--from-scratch",
-        type=int,
+        type=_at_least(0),
         default=SCRATCHES,
         metavar="N",
         help="fits of each group whose whole search is repeated too (%(default)s)",
     )
-    verify.add_argument("--seed", type=int, default=0, help="of the draw (%(default)s)")
+    verify.add_argument("--seed", type=_at_least(0), default=0, help="of the draw (%(default)s)")
     verify.add_argument("--new", action="store_true", help="only what was not verified at this commit")
-    verify.add_argument("--jobs", type=int, default=1, help="processes (%(default)s)")
+    verify.add_argument("--jobs", type=_at_least(1), default=1, help="processes (%(default)s)")
     _add_mirror(verify)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
 
 import numpy as np
 
@@ -24,9 +25,6 @@ ERROR_MARGIN = 0.01
 
 def run(arguments: argparse.Namespace) -> int:
     """0 if every method ran on every fold, 1 if one failed somewhere."""
-    for name, least in (("iterations", 0), ("seed", 0), ("cores", 1)):
-        if getattr(arguments, name) < least:
-            raise ValueError(f"--{name} must be at least {least}, got {getattr(arguments, name)}")
     if 0 < arguments.iterations < 10 or not arguments.margin > 0:
         raise ValueError("--iterations is 0 or at least 10, --margin is positive")
     read = table.read(Path(arguments.data), arguments.target, arguments.task, arguments.delimiter)
@@ -38,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     how = How(**{name: getattr(arguments, name) for name in How._fields})
     methods.of(read.task, how.methods)
     found = compared(read, how)
-    paths = page.write(found, Path(arguments.output, read.name))
+    paths = page.write(found, Path(arguments.output, f"{read.name}-{quote(read.target, safe=' ')}"))
     if arguments.json:
         print(json.dumps(found.as_dict(), indent=1, allow_nan=False))
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -42,6 +42,8 @@ class Table:
         Of the file.
     remarks : tuple of str
         What was chosen for the reader: what +1 stands for, which rows.
+    target : str
+        Column of ``y``.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Table:
     features: tuple[str, ...]
     sha256: str
     remarks: tuple[str, ...]
+    target: str = ""
 
     def drawn(self, rows: int, seed: int) -> Table:
         """Some of the rows, by a seed; all where there are no more."""
@@ -58,8 +61,7 @@ class Table:
             return self
         chosen = np.sort(np.random.default_rng(seed).permutation(len(self.y))[:rows])
         remark = f"{rows} of {len(self.y)} rows, drawn by seed {seed}"
-        X, y, remarks = self.X[chosen], self.y[chosen], (*self.remarks, remark)
-        return Table(self.name, self.task, X, y, self.features, self.sha256, remarks)
+        return replace(self, X=self.X[chosen], y=self.y[chosen], remarks=(*self.remarks, remark))
 
 
 def read(data: Path, target: str | None = None, task: str | None = None, delimiter: str = ",") -> Table:
@@ -93,11 +95,18 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
         raise ValueError(str(error).removeprefix("sources.yaml: sets/")) from None
     except DataError as error:
         raise ValueError(f"{error} ({HINT})" if "finite number" in str(error) else str(error)) from None
+    nameless = [name for name in raw.features if not name or name.startswith("Unnamed: ")]
+    if nameless:
+        raise ValueError(
+            f"{path}: a column has no name, '{nameless[0]}', as row numbers that pandas wrote: name it, or leave "
+            f"it out (drop: ['{nameless[0]}'] in a YAML block)"
+        )
     _require(raw.X, raw.y, block)
     constant = [n for n, column in zip(raw.features, raw.X.T, strict=True) if np.all(column == column[0])]
     remarks += [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
     digest = hashlib.sha256(content).hexdigest()
-    return Table(path.stem, block["task"], raw.X, raw.y, tuple(raw.features), digest, tuple(remarks))
+    said = tuple(raw.features), digest, tuple(remarks), str(block["target"])
+    return Table(path.stem, block["task"], raw.X, raw.y, *said)
 
 
 def _block(path: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -59,16 +60,19 @@ JOURNAL = ".replacing"
 
 
 @contextlib.contextmanager
-def alone(folder: str | Path) -> Iterator[None]:
-    """Wait until no other process is in this block for the same folder, which is made if missing.
+def alone(folder: str | Path, wait: bool = True) -> Iterator[None]:
+    """Wait, and say so, until no other process is in this block for the same folder, which is made if missing.
 
     What a killed `replace_all` had begun there is finished first. Where the file system has no locks nothing
-    is waited for.
+    is waited for. Without ``wait`` a folder that another process has is refused (ValueError).
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "ab") as file:
-        if fcntl is not None:
+        if fcntl is not None and _is_another(file.fileno()):
+            if not wait:
+                raise ValueError(f"another process is at work in {folder}")
+            print(f"waiting for another process that writes in {folder}", file=sys.stderr, flush=True)
             _lock(file.fileno(), "LOCK_EX")
         _finish(folder)
         yield
@@ -205,6 +209,17 @@ def _locked(folder: Path, *flags: str) -> Iterator[bool]:
         yield _lock(handle, *flags)
     finally:
         os.close(handle)  # which gives the lock back, as the end of the process does
+
+
+def _is_another(handle: int) -> bool:
+    """Whether another process has the lock; else this one has it, where the file system knows locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _lock(handle: int, *flags: str) -> bool:

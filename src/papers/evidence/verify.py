@@ -146,9 +146,16 @@ def verify(
     Raises
     ------
     ValueError
-        No line is selected, or a damaged record (`RecordError`).
+        No line is selected, or none has a value that is wanted, or a damaged record (`RecordError`).
     """
-    drawn = {study: _drawn(study, folder, selection) for study in studies if study.again}
+    every = {study: records.load(study, folder) for study in studies if study.again}
+    for column, values in selection.wanted.items():
+        there = {
+            str(value) for frame in every.values() if column in frame for value in frame[column].unique()
+        }
+        if unknown := sorted(set(values) - there):
+            raise ValueError(f"no line with {column} {', '.join(unknown)} to make again in {folder}")
+    drawn = {study: _drawn(study, frame, folder, selection) for study, frame in every.items()}
     if not any(map(len, drawn.values())) and not selection.new:
         raise ValueError(f"no line to make again in {folder}")
     return execute(drawn, folder, mirror, jobs, tell)
@@ -179,9 +186,8 @@ def execute(
     return every
 
 
-def _drawn(study: Study, folder: str | Path, selection: Selection) -> pd.DataFrame:
-    """Lines of a study to make again; none without a record."""
-    every = records.load(study, folder)
+def _drawn(study: Study, every: pd.DataFrame, folder: str | Path, selection: Selection) -> pd.DataFrame:
+    """Of all lines of a study those to make again."""
     commit = runs.stamp()["commit"]
     counting = verified.counting(verified.read(folder), study, every) if selection.new else []
     done = {(c.group, c.fit) for c in counting if c.commit == commit}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import claims
+from papers.evidence import claims, files
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verdicts import NOT_RUN
 from papers.reproduce import fits, names, needs, receipt, results, sample
@@ -36,9 +36,14 @@ def run(arguments: argparse.Namespace) -> int:
     _tell("\n".join([*_asked(targets), *needed.lines()]))
     if arguments.dry_run:
         return 0
-    receipts = reproduced(targets, needed, arguments, fresh, share)
     folder = _folder(arguments)
-    paths = receipt.write(receipts, folder)
+    if (folder / "results").exists() and not (folder / ".lock").exists():
+        raise ValueError(
+            f"{folder}/results is not of a run of this command, which would replace it: --output"
+        )
+    with files.alone(folder, wait=False):
+        receipts = reproduced(targets, needed, folder, arguments, fresh, share)
+        paths = receipt.write(receipts, folder)
     if arguments.json:
         print(receipt.encoded(receipts), end="")
     else:
@@ -58,11 +63,14 @@ def _folder(arguments: argparse.Namespace) -> Path:
 
 
 def reproduced(
-    targets: Sequence[Target], needed: Needs, arguments: argparse.Namespace, fresh: bool, share: float
+    targets: Sequence[Target],
+    needed: Needs,
+    folder: Path,
+    arguments: argparse.Namespace,
+    fresh: bool,
+    share: float,
 ) -> list[Receipt]:
-    """Have everything made, and compare; a receipt a target."""
-    folder = _folder(arguments)
-    folder.mkdir(parents=True, exist_ok=True)
+    """Have everything made in a folder, and compare; a receipt a target."""
     place = fits.make(needed.jobs, folder, fresh, arguments.cores, arguments.profile, arguments.mirror)
     whole = fresh and share == 1.0
     gone = _remade(needed) if whole else []
@@ -93,6 +101,10 @@ def _remade(needed: Needs) -> list[str]:
 def _lacking(targets: Sequence[Target], protocols: Sequence[str]) -> dict[str, list[str]]:
     """Claim -> protocols, of those asked for, under which it was not judged for want of fits."""
     verdicts = results.committed_verdicts([x.name for x in targets if x.kind == names.CLAIM])
+    judged = {protocol: None for found in verdicts.values() for protocol in found}
+    for protocol in protocols:
+        if protocol not in judged:
+            raise ValueError(f"--protocol {protocol}: these are judged under {', '.join(judged) or 'none'}")
     return {
         name: [
             protocol for protocol, verdict in found.items() if verdict == NOT_RUN and protocol in protocols
