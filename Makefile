@@ -35,6 +35,15 @@ CLEAR := --clear
 endif
 endif
 
+# The system's Python was upgraded or removed.
+ifneq ($(wildcard $(VENV)/pyvenv.cfg),)
+ifeq ($(realpath $(BIN)/python),)
+$(info $(BIN)/python leads nowhere: $(VENV) is made again)
+.PHONY: $(STAMP)
+CLEAR := --clear
+endif
+endif
+
 .DEFAULT_GOAL := preview
 # `make -j clean preview` would do both at once; what a target runs uses the cores itself.
 .NOTPARALLEL:

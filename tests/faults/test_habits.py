@@ -1,5 +1,6 @@
 """What people do to a command line and a checkout: slips of the pen, two at once, things left behind."""
 
+import gzip
 import os
 import signal
 import subprocess
@@ -31,7 +32,7 @@ def test_a_number_below_what_counts_is_refused(arguments, capsys):
 
 @pytest.mark.parametrize(
     "arguments, said",
-    [("reproduce PEP5 --dry-run --protocol convergd", "--protocol convergd: these are judged under as-described"),
+    [("reproduce PEP5 --dry-run --protocol convergd", "--protocol convergd: these are judged under"),
      ("reproduce REP-figure4 --dry-run --protocol converged", "these are judged under none"),
      ("verify --papers rep --datasets heart wine99", "no line with dataset wine99 to make again"),
      ("verify --papers pesc --methods no-such", "no line with method no-such to make again")],
@@ -56,7 +57,12 @@ def test_two_reproductions_of_one_name_do_not_share_a_folder(tmp_path, capsys):
     assert f"another process is at work in {tmp_path / 'pesc1'}" in capsys.readouterr().err
 
 
-HOLDS = "import sys, time\nfrom papers.evidence import files\nwith files.alone(sys.argv[1]):\n    print(flush=True)\n"
+HOLDS = """
+import sys, time
+from papers.evidence import files
+with files.alone(sys.argv[1]):
+    print(flush=True)
+"""
 
 
 def test_who_waits_for_a_stopped_writer_says_so(tmp_path):
@@ -130,3 +136,99 @@ def test_another_target_has_a_page_of_its_own(tmp_path):
         asked = f"compare --data {tmp_path}/mine.csv --target {target} --methods gp --iterations 0 --cores 1"
         assert main([*asked.split(), "--output", str(tmp_path / "pages")]) == 0
     assert sorted(path.name for path in (tmp_path / "pages").iterdir()) == ["mine-p%2Fq", "mine-y"]
+
+
+@pytest.mark.parametrize(
+    "name, said",
+    [("cut.csv.gz", "ended before"), ("bad.csv.gz", "is no table"), ("plain.csv.gz", "Not a gzipped file"),
+     ("mine.csv.zip", "is no table"), ("mine.csv.xz", "is no table"), ("mine.csv.zst", "is no table")],
+)  # fmt: skip
+def test_a_table_that_was_packed_or_copied_by_halves_is_named(name, said, tmp_path, capsys):
+    text = "a,y\n" + "".join(f"{a},{b}\n" for a, b in np.random.default_rng(0).normal(size=(200, 2)))
+    packed = bytearray(gzip.compress(text.encode()))
+    middle = len(packed) // 2
+    damaged = packed[:middle] + bytes([packed[middle] ^ 255]) + packed[middle + 1 :]
+    of = {"cut": packed[:middle], "bad": damaged, "plain": text.encode(), "mine": b"\xff\xfe no table"}
+    (tmp_path / name).write_bytes(of[name.partition(".")[0]])
+    assert main(["compare", "--data", str(tmp_path / name), "--target", "y"]) == 2
+    said_all = capsys.readouterr().err
+    assert said in said_all and name in said_all
+
+
+def test_tables_of_two_moments_are_not_said_to_be_of_one(tmp_path, monkeypatch, capsys):
+    """`make records` while `make tables` is at work: some tables are of the records before."""
+    from papers import make
+    from papers.evidence import records
+    from papers.report import index
+
+    def written(folder, *others):
+        records.save(folder, {}, [], {"new": b"x"})
+        return []
+
+    monkeypatch.setattr(make, "write_all", written)
+    monkeypatch.setattr(index, "write", lambda *folders: None)
+    (tmp_path / "results").mkdir()
+    assert main(["tables", "--records", str(tmp_path / "results")]) == 2
+    assert "changed meanwhile" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["{0}\n{1}\n", "<<<<<<< HEAD\n{0}\n=======\n{1}\n>>>>>>> theirs\n"])
+def test_verdicts_of_both_sides_of_a_merge_are_not_compared_with(form, tmp_path, monkeypatch):
+    """The last would have counted as the committed one."""
+    from papers.reproduce import results
+
+    (tmp_path / "tables").mkdir()
+    lines = (HERE / "tables/audit.csv").read_text(encoding="utf-8").splitlines()
+    theirs = lines[-1].replace("holds", "is undecided")
+    text = "\n".join(lines[:-1]) + "\n"
+    (tmp_path / "tables/audit.csv").write_text(text + form.format(lines[-1], theirs), encoding="utf-8")
+    monkeypatch.setattr(results, "CHECKOUT", tmp_path)
+    with pytest.raises(ValueError, match="audit.csv .*make tables"):
+        results.committed_verdicts([lines[-1].partition(",")[0]])
+
+
+def test_a_mirror_is_a_folder_of_where_the_command_was_given(tmp_path, monkeypatch):
+    """Snakemake works in another."""
+    from papers.reproduce import fits, names, needs
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(fits, "_run", lambda *command: None)
+    jobs = needs.of(names.find(["PESC1"]), HERE / "results", fresh=True).jobs[:1]
+    away = "https://example.org/raw"
+    of = [("raw", "", tmp_path / "raw"), ("~/raw", "", Path.home() / "raw"), (away, "", away)]
+    for given, variable, meant in [*of, (None, "raw", tmp_path / "raw")]:
+        monkeypatch.setenv("TILTED_DATA_MIRROR", variable)
+        fits.make(jobs, tmp_path / "run", False, 1, None, given)
+        assert f"\nmirror: {meant}\n" in (tmp_path / "run/configuration.yaml").read_text(encoding="utf-8")
+
+
+def test_an_environment_whose_interpreter_is_gone_is_made_again(make, tmp_path):
+    """The system's Python was upgraded; the stamp is up to date."""
+    program = tmp_path / "env/bin/python"
+    (tmp_path / "env/pyvenv.cfg").write_text("", encoding="utf-8")
+    assert "venv --clear env" not in make("--dry-run", "check")[0].stdout
+    program.unlink()
+    program.symlink_to("/nowhere/python3")
+    done, _ = make("--dry-run", "check")
+    assert "env/bin/python leads nowhere: env is made again" in done.stdout
+    assert "python3 -m venv --clear env" in done.stdout
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another")
+def test_the_commit_of_a_checkout_of_another_user_is_known(tmp_path, monkeypatch):
+    """In a container git calls its owner dubious: no commit was named, and no unfinished merge."""
+    from papers.evidence import runs
+
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    name = subprocess.run(
+        [*git, "rev-parse", "--short=12", "HEAD"], check=True, capture_output=True, text=True
+    )
+    for path in (tmp_path, tmp_path / ".git"):
+        os.chown(path, 1234, -1)
+    assert subprocess.run([*git, "status"], capture_output=True).returncode == 128
+    monkeypatch.setattr(runs, "CHECKOUT", tmp_path)
+    runs.commit.cache_clear()
+    assert runs.commit() == name.stdout.strip()
+    runs.commit.cache_clear()

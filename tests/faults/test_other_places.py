@@ -83,6 +83,12 @@ def test_an_unfinished_merge_is_named(repository_with_one_commit, monkeypatch, c
     assert git(folder, "merge", "-q", "theirs").returncode == 1
     assert "=======" in (folder / "claims.yaml").read_text(encoding="utf-8")
     assert runs.unmerged() == ["claims.yaml"]
+    assert runs.unmerged(()) == ["claims.yaml", "tables/qp_table1.md"]  # those that read them
+    git(folder, "add", "claims.yaml", check=True)
+    assert main(["tables", "--records", "nowhere"]) == 2 and "merge" not in capsys.readouterr().err
+    assert main(["reproduce", "PEP5"]) == 2 and "(git status): tables/qp" in capsys.readouterr().err
+    git(folder, "reset", "-q", "--hard", check=True)
+    assert git(folder, "merge", "-q", "theirs").returncode == 1
     assert main(["datasets"]) == 2
     said = "a merge is not finished (git status): claims.yaml"
     assert capsys.readouterr().err == f"tilted: {said}\n"

@@ -66,3 +66,31 @@ def test_a_warning_after_a_fit_leaves_it_whole(toy, monkeypatch):
         model.fit(*toy)
     assert model.log_marginal_likelihood() == model.log_evidence_
     assert model.predict(toy[0]).shape == toy[1].shape
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fit_is_not_changed_with_the_arrays_it_was_given(kind, counts):
+    """A buffer that is filled with the next rows."""
+    X, y = (np.array(each, dtype=float) for each in counts)
+    y = np.where(y > 1, 1.0, 0.0) if "Classifier" in kind.__name__ else y
+    rows = X.copy()
+    model = kind(optimise=None).fit(X, y)
+    before = [*model.predict_latent(rows, return_std=True), model.log_marginal_likelihood(model.theta_)]
+    X[:], y[:] = 0.0, 0.0
+    after = [*model.predict_latent(rows, return_std=True), model.log_marginal_likelihood(model.theta_)]
+    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("kind", [GPClassifier, SparseGPClassifier, GPPoissonRegressor])
+def test_a_search_does_not_take_an_underflow_for_a_failure(kind):
+    """Where the caller's program makes exceptions of floating-point errors; it had ended elsewhere, converged."""
+    X = np.linspace(0, 200, 30)[:, None]
+    latent = 3 * np.sin(X[:, 0]) + np.random.default_rng(0).normal(size=30)
+    y = np.floor(np.exp(latent / 2)) if kind is GPPoissonRegressor else np.where(latent > 0, "yes", "no")
+    found = []
+    for how in ("ignore", "raise"):
+        with np.errstate(all=how), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.append(kind().fit(X, y))
+    assert np.array_equal(found[0].theta_, found[1].theta_)
+    assert found[0].log_evidence_ == found[1].log_evidence_

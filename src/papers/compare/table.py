@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -98,8 +99,8 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
     nameless = [name for name in raw.features if not name or name.startswith("Unnamed: ")]
     if nameless:
         raise ValueError(
-            f"{path}: a column has no name, '{nameless[0]}', as row numbers that pandas wrote: name it, or leave "
-            f"it out (drop: ['{nameless[0]}'] in a YAML block)"
+            f"{path}: a column has no name, '{nameless[0]}', as row numbers that pandas wrote: name it, or "
+            f"leave it out (drop: ['{nameless[0]}'] in a YAML block)"
         )
     _require(raw.X, raw.y, block)
     constant = [n for n, column in zip(raw.features, raw.X.T, strict=True) if np.all(column == column[0])]
@@ -129,9 +130,10 @@ def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
     import pandas as pd
 
     how: dict[str, Any] = {"sep": block["delimiter"], "header": 0 if block["header"] else None}
+    how["compression"] = "gzip" if path.suffix == ".gz" else None  # as `described` reads it
     try:
         frame = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True, **how)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+    except (ValueError, EOFError, OSError, zlib.error) as error:
         raise ValueError(f"{path} is no table: {error}") from None
     frame.columns = [name.strip() if isinstance(name, str) else name for name in frame.columns]
     if block["target"] not in frame.columns:

@@ -61,7 +61,7 @@ JOURNAL = ".replacing"
 
 @contextlib.contextmanager
 def alone(folder: str | Path, wait: bool = True) -> Iterator[None]:
-    """Wait, and say so, until no other process is in this block for the same folder, which is made if missing.
+    """Wait, and say so, until no other process is in this block for the same folder, made if missing.
 
     What a killed `replace_all` had begun there is finished first. Where the file system has no locks nothing
     is waited for. Without ``wait`` a folder that another process has is refused (ValueError).

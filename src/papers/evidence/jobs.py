@@ -15,7 +15,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from papers.evidence import kept, records, runs, store
-from papers.evidence.provenance import closure_hash
+from papers.evidence.provenance import closure_hash, read_anew
 from papers.evidence.study import RUN
 
 if TYPE_CHECKING:
@@ -186,22 +186,48 @@ def make(
     log: str | Path,
     choices: Mapping[str, Any],
     key: str,
+    modules: Sequence[str] = (),
 ) -> None:
     """Make the file of a job (see `Job`).
 
     Records get a stamp as ``run``: `runs.stamp`, and as ``source`` the job's key, so that what other code
     made is found by reading it. The committed records have no such hash.
+
+    Raises
+    ------
+    CodeChanged
+        When the job begins or ends, the code of ``modules`` is not that of its key: a branch may be switched,
+        and back, while a run goes on.
     """
     call, stamp = named(function), {**runs.stamp(choices), "source": key, **store.COUNTED}
+    _require_code(key, modules)
     if "kept" in signature(call).parameters:
         made = call(**parameters, **inputs, log=log, kept=kept.before(path, key))
-        store.write_records(path, kept.noted(path, made, stamp), place_of(path))
+        store.write_records(path, _checked(kept.noted(path, made, stamp), key, modules), place_of(path))
         return
     made = call(**parameters, **inputs, log=log)
     if isinstance(made, bytes):
+        _require_code(key, modules)
         store.write_bytes(path, made)
     else:
-        store.write_records(path, ({**record, "run": stamp} for record in made), place_of(path))
+        stamped = ({**record, RUN: stamp} for record in made)
+        store.write_records(path, _checked(stamped, key, modules), place_of(path))
+
+
+class CodeChanged(RuntimeError):
+    """The code of a job is not what it was when the run began."""
+
+
+def _require_code(key: str, modules: Sequence[str]) -> None:
+    """Refuse (`CodeChanged`) code on the disk that is not that of a key."""
+    if modules and read_anew(*modules) != key:
+        raise CodeChanged(f"the code of {', '.join(modules)} changed while the run went on: run again")
+
+
+def _checked(records: Iterable[dict[str, Any]], key: str, modules: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The records, and `_require_code` when all are made."""
+    yield from records
+    _require_code(key, modules)
 
 
 def place_of(path: str | Path) -> str:

@@ -51,7 +51,10 @@ def foreign(folder: Path) -> str:
     return ""
 
 
-def unfinished() -> str:
-    """That a merge was not finished: what is made of files with both sides' lines would be neither's."""
-    both = runs.unmerged()
+def unfinished(but_made: bool = True) -> str:
+    """That a merge was not finished: what is made of files with both sides' lines would be neither's.
+
+    Tables and figures do not count where they are made again (``but_made``).
+    """
+    both = runs.unmerged(runs.MADE if but_made else ())
     return f"a merge is not finished (git status): {', '.join(both)}" if both else ""

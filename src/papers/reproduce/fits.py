@@ -7,6 +7,7 @@ interrupted goes on.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from papers import configuration
+from papers.data.fetch import MIRROR_VARIABLE
 from papers.evidence import jobs as evidence
 from papers.evidence import records, store
 from papers.evidence.records import SUMS
@@ -78,6 +80,9 @@ def make(
     place = _workplace(folder / "fits") if fresh else CHECKOUT
     if not jobs:
         return place
+    mirror = mirror or os.environ.get(MIRROR_VARIABLE)
+    if mirror and "://" not in mirror:  # of this folder, not of that in which Snakemake works
+        mirror = str(Path(mirror).expanduser().resolve())
     said = {**config(), "name": "reproduce"} | ({"mirror": mirror} if mirror else {})
     path = store.write_text(folder / "configuration.yaml", yaml.safe_dump(said, sort_keys=False))
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(CHECKOUT / "Snakefile")]

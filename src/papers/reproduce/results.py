@@ -77,14 +77,27 @@ class Result(NamedTuple):
 
 def committed_verdicts(claims: Iterable[str]) -> dict[str, Verdicts]:
     """The audit's."""
-    import pandas as pd
-
-    audit = pd.read_csv(CHECKOUT / "tables" / "audit.csv")
+    audit = _committed("tables", "audit.csv")
+    twice = audit[audit.duplicated(["id", "protocol"])]
+    if len(twice):
+        raise ValueError(
+            f"tables/audit.csv judges {twice['id'].iloc[0]} twice, as after a merge: `make tables`"
+        )
     wanted = set(claims)
     found: dict[str, Verdicts] = {name: {} for name in claims}
     for line in audit[audit["id"].isin(wanted)].to_dict("records"):
         found[line["id"]][line["protocol"]] = line["verdict"]
     return found
+
+
+def _committed(folder: str, file: str) -> pd.DataFrame:
+    """A table that was made of the committed records; ValueError if a merge left both sides in it."""
+    import pandas as pd
+
+    path = CHECKOUT / folder / file
+    if re.search(rb"^(<{7} |>{7} )", path.read_bytes(), re.MULTILINE):
+        raise ValueError(f"{folder}/{file} has the lines of both sides of a merge: `make tables`")
+    return pd.read_csv(path)
 
 
 def of(target: Target, results: Path, folder: Path, refitted: bool) -> Result:
@@ -118,9 +131,7 @@ def _claim(target: Target, results: Path, refitted: bool) -> Result:
 
 def _committed_rows(claim: str) -> Rows:
     """Rows of the audit, in its order: several may have one name."""
-    import pandas as pd
-
-    table = pd.read_csv(CHECKOUT / "tables" / "audit_rows.csv")
+    table = _committed("tables", "audit_rows.csv")
     rows: Rows = {}
     for line in table[table["id"] == claim].fillna({"quantity": "", "row": ""}).to_dict("records"):
         key = line["protocol"], line["block"], line["row"], line["quantity"]
@@ -181,11 +192,9 @@ def _number(value: float) -> float | None:
 
 def _table(target: Target, results: Path, refitted: bool) -> Result:
     """Cells, gaps and asterisks of the printed table; a verdict as of a claim whose rows they are."""
-    import pandas as pd
-
     summary = table1.load(results, CHECKOUT / "data" / "published" / PRINTED)
     mine = _of_row(fidelity.check(summary).round(6), target)
-    committed = _of_row(pd.read_csv(CHECKOUT / "tables" / "qp_fidelity.csv"), target)
+    committed = _of_row(_committed("tables", "qp_fidelity.csv"), target)
     lines = []
     for ours, theirs in zip(mine.to_dict("records"), committed.to_dict("records"), strict=True):
         printed = _number(ours["published"])
@@ -234,7 +243,7 @@ def _drawn(file: str, folder: Path, tolerance: float) -> Compared:
     """How many numbers are drawn; they pass if each is the committed one, to a relative tolerance."""
     import pandas as pd
 
-    theirs = pd.read_csv(CHECKOUT / "figures" / file)
+    theirs = _committed("figures", file)
     path = folder / file
     if not path.is_file():
         return Compared(file, None, float(len(theirs)), None, tolerance, False, "not drawn")

@@ -136,7 +136,8 @@ class LatentFunctions(BaseEstimator):
         checked: tuple[np.ndarray, np.ndarray] = validate_data(
             self, X, y, dtype=np.float64, ensure_min_samples=2, **how
         )
-        return checked
+        X, y = (np.array(each) for each in checked)  # the caller may fill theirs anew
+        return X, y
 
     def _inputs(self, X: ArrayLike) -> np.ndarray:
         """``X`` [N*, D] as fitted on: ValueError for missing values, names and numbers of features."""

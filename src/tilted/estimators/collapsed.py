@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilted.estimators.models import unraised
 from tilted.estimators.sparse import Predictor, SparseSettings
 from tilted.inference.result import Status
 from tilted.learning import mean as means
@@ -105,6 +106,7 @@ class CollapsedModel:
         return state.log_evidence, np.append(slope.kernel, slope.noise) * values, Status(True, 0)
 
 
+@unraised
 def fit_collapsed(
     X: np.ndarray,
     y: np.ndarray,

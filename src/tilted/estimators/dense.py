@@ -11,7 +11,7 @@ import numpy as np
 
 from tilted import api, corrections
 from tilted.corrections import learning as corrected_learning
-from tilted.estimators.models import Settings, choice, finite, standing
+from tilted.estimators.models import Settings, choice, finite, standing, unraised
 from tilted.estimators.search import by_cross_validation, candidates
 from tilted.inference import rep
 from tilted.inference.options import require_whole
@@ -193,6 +193,7 @@ class DenseModel:
         return found.value, None, noted(base.inference.status, found.message)
 
 
+@unraised
 def fit_dense(
     X: np.ndarray,
     y: np.ndarray,
@@ -273,7 +274,7 @@ def _by_ep(
         at, sites = tuned.kernel, tuned.inference.sites
         status = noted(tuned.status, f"EP's: {status.message}")
         if not trusted:
-            warnings.warn(tuned.status.message, corrections.CorrectionWarning, stacklevel=4)
+            warnings.warn(tuned.status.message, corrections.CorrectionWarning, stacklevel=5)
     there = replace(settings, optimise=None, likelihood=problem.likelihood, mean=problem.mean, start=sites)
     fit = _fit(X, y, at, replace(there, learn_mean=False), False)
     converged = status.converged and fit.status.converged

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
+from functools import wraps
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,25 @@ SEARCHED = Options(
     max_sweeps=100, min_damping=0.02, fallback=False
 )  # a search steps back from where that is not enough
 LEARNED = "constant"  # what stands for a prior mean learned by evidence
+
+
+Call = ParamSpec("Call")
+Made = TypeVar("Made")
+
+
+def unraised(function: Callable[Call, Made]) -> Callable[Call, Made]:
+    """The function without the caller's ``np.seterr(...="raise")``.
+
+    A search would take an underflow, which is right, for a failed evaluation, and end elsewhere.
+    """
+
+    @wraps(function)
+    def run(*arguments: Call.args, **named: Call.kwargs) -> Made:
+        quiet = {kind: "ignore" for kind, how in np.geterr().items() if how in ("raise", "call")}
+        with np.errstate(**quiet):  # type: ignore[arg-type] # names of kinds
+            return function(*arguments, **named)
+
+    return run
 
 
 def choice(name: str, value: object, known: Collection[object]) -> None:

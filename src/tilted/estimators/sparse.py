@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from tilted import api, corrections
 from tilted.estimators import sparse_corrections
-from tilted.estimators.models import Settings, choice, finite, standing
+from tilted.estimators.models import Settings, choice, finite, standing, unraised
 from tilted.estimators.reach import reach
 from tilted.inference.options import Options, require_whole
 from tilted.inference.result import Status
@@ -218,6 +218,7 @@ class SparseModel:
         return inference.log_evidence, slope * kernel.parameters(), inference.status
 
 
+@unraised
 def fit_sparse(
     X: np.ndarray,
     y: np.ndarray,

@@ -238,3 +238,38 @@ def test_a_file_without_records_is_named(searches, tmp_path):
     store.write_records(path, [])
     with pytest.raises(store.RecordError, match="0.jsonl.gz: no record in it"):
         fold([path], tmp_path / "results", True)
+
+
+def switched(log, path, to):
+    """A record; meanwhile somebody switches to another branch."""
+    yield {"n": 0}
+    Path(path).write_text(to, encoding="utf-8")
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_a_job_whose_code_was_changed_since_the_run_began_makes_nothing(tmp_path, monkeypatch, when):
+    """Its record would name the code from which the run began, to which a branch may be switched back."""
+    from papers.evidence import provenance
+
+    package = tmp_path / "papers"
+    package.mkdir()
+    (package / "a.py").write_text("x = 1\n", encoding="utf-8")
+    monkeypatch.setattr(provenance, "SOURCES", tmp_path)
+    key = provenance.read_anew("papers.a")
+    monkeypatch.setattr(jobs, "named", lambda name: switched)
+    to = {"path": str(package / "a.py"), "to": "x = 1  # of a comment\n"}
+    jobs.make(tmp_path / "f", "", to, {}, "", {}, key, ("papers.a",))
+    assert store.read_records(tmp_path / "f")[0]["run"]["source"] == key
+    (tmp_path / "f").unlink()
+    if when == "before":
+        (package / "a.py").write_text("x = 2\n", encoding="utf-8")
+    with pytest.raises(jobs.CodeChanged, match="the code of papers.a changed while the run went on"):
+        jobs.make(tmp_path / "f", "", {**to, "to": "x = 2\n"}, {}, "", {}, key, ("papers.a",))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["papers"]
+    provenance.read_anew()
+
+
+def test_the_workflow_hands_the_modules_of_a_job_to_it():
+    """Of a function of the threads Snakemake keeps no note, so that it does not make older fits again."""
+    rule = Path(jobs.__file__).parents[3] / "workflow/rules/jobs.smk"
+    assert "modules=lambda wildcards, threads: job_of(wildcards).modules" in rule.read_text(encoding="utf-8")
