@@ -182,3 +182,22 @@ def test_lost_notes_alone_and_what_is_deleted_as_told(done, undisturbed, tools):
     assert done().count("rule fit:") == 4
     made, wanted = tools.products(done.folder), tools.products(undisturbed.folder)
     assert {name for name in wanted if made[name] != wanted[name]} <= {said[-1], *said}
+
+
+@pytest.mark.slow
+def test_a_branch_that_is_switched_and_back_while_a_run_goes_on(done, tools):
+    """Fits of the other code would name that from which the run began, and be kept as made by it."""
+    wanted, source = tools.products(done.folder), done.folder / "src/papers/qp/fits.py"
+    done.forget(*SEED_1)
+    done.hold(1)
+    process, before = done.start(cores=1), source.read_text(encoding="utf-8")
+    done.held()
+    edit(done)
+    done.release()
+    out = tools.finished(process, 1)
+    assert "the code of" in out and "changed while the run went on: run again" in out
+    assert not [path for pattern in SEED_1 for path in done.folder.glob(pattern)]
+    source.write_text(before, encoding="utf-8")
+    done()
+    made = tools.products(done.folder)
+    assert {name for name in wanted if made[name] != wanted[name]} <= {"results/tiny/runs.csv"}

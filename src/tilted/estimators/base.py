@@ -7,9 +7,11 @@ parameters are the fields of a dataclass, from which the constructor that scikit
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, dataclass_transform
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from tilted.estimators import sparse
-from tilted.estimators.models import Model
+from tilted.estimators.models import Call, Made, Model
 from tilted.estimators.nested import fields_of, with_field
 from tilted.estimators.reach import shortcomings
 from tilted.gaussian import require_positive
@@ -81,6 +83,16 @@ def warn_unless_converged(status: Status, what: str, level: int) -> None:
         warnings.warn(f"{what}: {status.message}", ConvergenceWarning, stacklevel=level + 1)
 
 
+def of_one_fit(method: Callable[Concatenate[Any, Call], Made]) -> Callable[Concatenate[Any, Call], Made]:
+    """The method of an estimator as it is when it is called, though another thread may fit it meanwhile."""
+
+    @wraps(method)
+    def run(self: Any, *arguments: Call.args, **named: Call.kwargs) -> Made:
+        return method(copy(self), *arguments, **named)
+
+    return run
+
+
 @parameters
 class LatentFunctions(BaseEstimator):
     """Parameters of every estimator, and methods of the latent functions: ``fit`` sets ``models_``."""
@@ -131,6 +143,7 @@ class LatentFunctions(BaseEstimator):
 
         What was fitted before is forgotten: a fit that fails or is interrupted leaves none, never a mixture.
         """
+        vars(self).pop("models_", None)  # first: without them it is not fitted
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         checked: tuple[np.ndarray, np.ndarray] = validate_data(
@@ -160,16 +173,17 @@ class LatentFunctions(BaseEstimator):
         for note in dict.fromkeys(note for each in notes for note in each):
             warnings.warn(note, UserWarning, stacklevel=3)
         self._warn_of_idle()
-        self.models_ = models
         self.mean_ = models[0].mean if single else np.array([model.mean for model in models])
         self.kernel_ = models[0].kernel if single else [model.kernel for model in models]
         self.status_ = models[0].status if single else [model.status for model in models]
         self.theta_ = models[0].theta if single else np.concatenate([model.theta for model in models])
         evidences = [model.log_evidence for model in models if model.log_evidence is not None]
         self.log_evidence_ = float(np.mean(evidences)) if len(evidences) == len(models) else None
+        self.models_ = models  # last: with them it is fitted
         for model, name in zip(models, names, strict=True):
             warn_unless_converged(model.status, name, 3)
 
+    @of_one_fit
     def predict_latent(
         self, X: ArrayLike, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -213,6 +227,7 @@ class LatentFunctions(BaseEstimator):
             return means, second
         return (means, np.sqrt(second)) if return_std else means
 
+    @of_one_fit
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False
     ) -> float | tuple[float, np.ndarray]:
@@ -265,7 +280,7 @@ class LatentFunctions(BaseEstimator):
                 model.evidence(point, eval_gradient) for model, point in zip(models, points, strict=True)
             ]
         for _, _, status in evaluated:
-            warn_unless_converged(status, "log_marginal_likelihood", 2)
+            warn_unless_converged(status, "log_marginal_likelihood", 3)
         value = float(np.mean([evidence for evidence, _, _ in evaluated]))
         if not eval_gradient:
             return value

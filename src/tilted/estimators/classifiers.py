@@ -15,7 +15,15 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tilted import likelihoods
 from tilted.estimators import dense, sparse
-from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters, unless_alike, weighed
+from tilted.estimators.base import (
+    LatentFunctions,
+    PseudoInputs,
+    generator,
+    of_one_fit,
+    parameters,
+    unless_alike,
+    weighed,
+)
 from tilted.estimators.models import Model, choice
 from tilted.inference.options import Options
 from tilted.learning.starts import start_kernel
@@ -79,6 +87,7 @@ class Classifier(ClassifierMixin, LatentFunctions):
         self._keep(models, [f"class {classes[c]!s} against the rest" for c in positive], inputs)
         return self
 
+    @of_one_fit
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
         if getattr(self, "correction", None) is not None:
@@ -115,6 +124,7 @@ class Classifier(ClassifierMixin, LatentFunctions):
         """
         return np.exp(self.predict_log_proba(X))
 
+    @of_one_fit
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The most probable of ``classes_`` [N*]; errors as `predict_proba`."""
         best = np.argmax(self.predict_log_proba(X), axis=1)

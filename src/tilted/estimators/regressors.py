@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from tilted.estimators import collapsed, dense, sparse
-from tilted.estimators.base import PseudoInputs, generator, parameters, weighed
+from tilted.estimators.base import PseudoInputs, generator, of_one_fit, parameters, weighed
 from tilted.estimators.models import choice, finite
 from tilted.estimators.targets import DenseTargets
 from tilted.inference.options import Options
@@ -261,6 +261,7 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
         self._keep([model], ["the fit"], inputs)
         return self
 
+    @of_one_fit
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Expected targets, and the standard deviations of new ones, noise included.
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from tilted.estimators import dense
-from tilted.estimators.base import LatentFunctions, parameters
+from tilted.estimators.base import LatentFunctions, of_one_fit, parameters
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class DenseTargets(RegressorMixin, LatentFunctions):
     """A regression with one latent function and the likelihood ``likelihood_`` of its targets."""
 
+    @of_one_fit
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Expected targets under the posterior of f, and standard deviations of new ones, noise included.
 
@@ -47,6 +48,7 @@ class DenseTargets(RegressorMixin, LatentFunctions):
         mean, variance = cast(Any, self).likelihood_.target_moments(m, v)
         return (mean, np.sqrt(variance)) if return_std else mean
 
+    @of_one_fit
     def log_predictive(self, X: ArrayLike, y: ArrayLike) -> np.ndarray:
         """Log densities, or probabilities of counts, [N*] of ``y`` [N*], f integrated out.
 

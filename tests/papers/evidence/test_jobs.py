@@ -267,9 +267,3 @@ def test_a_job_whose_code_was_changed_since_the_run_began_makes_nothing(tmp_path
         jobs.make(tmp_path / "f", "", {**to, "to": "x = 2\n"}, {}, "", {}, key, ("papers.a",))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["papers"]
     provenance.read_anew()
-
-
-def test_the_workflow_hands_the_modules_of_a_job_to_it():
-    """Of a function of the threads Snakemake keeps no note, so that it does not make older fits again."""
-    rule = Path(jobs.__file__).parents[3] / "workflow/rules/jobs.smk"
-    assert "modules=lambda wildcards, threads: job_of(wildcards).modules" in rule.read_text(encoding="utf-8")
