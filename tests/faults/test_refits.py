@@ -83,7 +83,7 @@ def test_a_fit_is_not_changed_with_the_arrays_it_was_given(kind, counts):
 
 @pytest.mark.parametrize("kind", [GPClassifier, SparseGPClassifier])
 def test_a_search_does_not_take_an_underflow_for_a_failure(kind):
-    """Where the caller's program makes exceptions of floating-point errors; once it ended elsewhere, converged."""
+    """Where the caller's program makes exceptions of floating-point errors; once it ended elsewhere."""
     X = np.linspace(0, 200, 40)[:, None]
     y = 3 * np.sin(X[:, 0]) + np.random.default_rng(0).normal(size=40) > 0
     found = []

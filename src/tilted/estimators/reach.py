@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilted.estimators.models import unraised
 from tilted.estimators.nested import fields_of
 from tilted.kernels.compound import noise_of
 from tilted.kernels.restricted import Restricted
@@ -34,6 +35,7 @@ NOTHING = (
 AT_BOUND = "a parameter of the kernel ended at the lower bound of the search"
 
 
+@unraised
 def shortcomings(model: Model, X: np.ndarray) -> list[str]:
     """Why a fitted model may be useless: what `reach` says, a constant f, a parameter at its bound."""
     likelihood, seen = model.likelihood, reach(model.kernel, X, model.Z)
