@@ -87,7 +87,7 @@ def of_one_fit(method: Callable[Concatenate[Any, Call], Made]) -> Callable[Conca
     """The method of an estimator as it is when it is called, though another thread may fit it meanwhile."""
 
     @wraps(method)
-    def run(self: Any, *arguments: Call.args, **named: Call.kwargs) -> Made:
+    def run(self: Any, /, *arguments: Call.args, **named: Call.kwargs) -> Made:
         return method(copy(self), *arguments, **named)
 
     return run
@@ -143,8 +143,8 @@ class LatentFunctions(BaseEstimator):
 
         What was fitted before is forgotten: a fit that fails or is interrupted leaves none, never a mixture.
         """
-        vars(self).pop("models_", None)  # first: without them it is not fitted
-        for name in [name for name in vars(self) if name.endswith("_")]:
+        fitted = [name for name in vars(self) if name.endswith("_")]
+        for name in sorted(fitted, key="models_".__ne__):  # first these: without them it is not fitted
             delattr(self, name)
         checked: tuple[np.ndarray, np.ndarray] = validate_data(
             self, X, y, dtype=np.float64, ensure_min_samples=2, **how
