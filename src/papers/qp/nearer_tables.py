@@ -21,7 +21,7 @@ from papers.qp import truth
 from papers.qp.nearer import METHODS
 from papers.qp.published import ROWS
 from papers.qp.truth_records import split_of
-from papers.qp.truth_tables import DECIDED, by_dataset, error_of_mean, exact
+from papers.qp.truth_tables import DECIDED, TEN, by_dataset, error_of_mean, exact
 from tilted.corrections.marginals import CHEAP, NEARLY_EXACT
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ processor, medians over splits."""
 
 QUARTER = load()["OURS2"].margin["share"]
 NO_WORSE = load()["OURS3"].margin["nats"]
-TEN = 10
 """Splits of a row that count as all."""
 
 
@@ -235,7 +234,7 @@ def _blocks(table: pd.DataFrame | None, protocol: str, test: str, line: Any) -> 
             whole = int((by_method[grade]["splits"] >= TEN).sum())
         done = {one.row for one in lines}
         lines += [
-            Line(row, "not compared", "nats", note="no exact posterior")
+            Line(row, "not compared", "nats", note="no nearly exact answer was made")
             for row in ROWS.values()
             if row not in done
         ]
