@@ -10,6 +10,7 @@ correction what the first paper says of QP.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -180,6 +181,7 @@ def nearer_variances(table: pd.DataFrame | None, protocol: str) -> list[Block]:
         both = ours.variance_rms + ep.variance_rms
         effect, error = -ours.variance_excess / both, ours.variance_excess_se / both
         note = f"{ours.variance_rms:.4f} for {ep.variance_rms:.4f} of EP, noise {ours.variance_noise:.4f}"
+        note += _untrusted(ours)
         return _judged(ours, "rms of log(v / exact), EP - corrected", "relative", effect, error, note)
 
     return _blocks(table, protocol, "interval of two Monte-Carlo standard errors", line)
@@ -193,7 +195,8 @@ def better_evidence(table: pd.DataFrame | None, protocol: str) -> list[Block]:
         if ours.evidences_not_trusted:
             note += f"; not to be trusted on {ours.evidences_not_trusted} of {ours.splits}"
         quantity = "EP's error / 4 - corrected one's"
-        return _judged(ours, quantity, "nats", -ours.evidence_gap, ours.evidence_gap_se, note)
+        line = _judged(ours, quantity, "nats", -ours.evidence_gap, ours.evidence_gap_se, note)
+        return replace(line, n=ours.splits)
 
     return _blocks(table, protocol, "interval of two Monte-Carlo standard errors", line)[:1]
 
@@ -203,11 +206,17 @@ def no_worse_predictions(table: pd.DataFrame | None, protocol: str) -> list[Bloc
 
     def line(ours: Any, ep: Any) -> Line:
         note = f"{ours.density_error:.6f} for {ep.density_error:.6f} of EP, noise {ours.density_noise:.6f}"
+        note += _untrusted(ours)
         quantity = "error of log p(y), EP - corrected"
         return _judged(ours, quantity, "nats", -ours.density_gap, ours.density_gap_se, note, NO_WORSE)
 
     test = f"interval of two Monte-Carlo standard errors beside -{NO_WORSE:g} nats"
     return _blocks(table, protocol, test, line)
+
+
+def _untrusted(ours: Any) -> str:
+    """How many latents the correction does not answer for, whose answer is EP's."""
+    return f"; {ours.not_trusted} of {ours.n} latents not to be trusted, and EP's" if ours.not_trusted else ""
 
 
 def _judged(
@@ -216,8 +225,6 @@ def _judged(
     """Yes where the effect is shown to be above minus the margin, no where below."""
     low, high = effect - DECIDED * error, effect + DECIDED * error
     status = YES if low > -margin else NO if high < -margin else UNDECIDED
-    if ours.not_trusted:
-        note += f"; {ours.not_trusted} of {ours.n} latents not to be trusted, and EP's"
     sample = Inference(status, low, high)
     return Line(ours.row, quantity, unit, effect, sample=sample, n=ours.n, note=note, margin=margin)
 
