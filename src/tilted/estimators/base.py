@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Seed = int | np.random.Generator | np.random.RandomState | None
 Estimator = TypeVar("Estimator")
+WITHOUT_WEIGHTS = {"rep", "corrected-evidence", "cv"}
 USED_BY = {"power": "power-ep", "penalty": "rep"}  # parameters that one inference only has a use for
 
 
@@ -68,6 +69,23 @@ def weighed(
     if np.sum(rows) < 2:
         raise ValueError(f"at least 2 rows need a sample weight above zero, got {np.sum(rows)}")
     return X[rows], y[rows], unless_alike(weights[rows])
+
+
+def merged(
+    X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The same data [N, D], [N] with rows that come more than once in one, of their weights' sum.
+
+    In an order of their own, so that weights, repetitions and their order make no difference, not even by
+    rounding. As they are without weights and repetitions, and where fewer than 2 rows would be left.
+    """
+    order = np.lexsort((y, *X.T))
+    inputs, targets = X[order], y[order]
+    new = np.append(True, np.any(inputs[1:] != inputs[:-1], axis=1) | (targets[1:] != targets[:-1]))
+    if np.sum(new) < 2 or (weights is None and np.all(new)):
+        return X, y, weights
+    each = np.ones(len(y)) if weights is None else weights[order]
+    return inputs[new], targets[new], unless_alike(np.add.reduceat(each, np.flatnonzero(new)))
 
 
 def unless_alike(weights: np.ndarray) -> np.ndarray | None:
@@ -117,6 +135,13 @@ class LatentFunctions(BaseEstimator):
         others = {name: value for name, value in params.items() if name not in of_kernel}
         super().set_params(**others | ({"kernel": kernel} if of_kernel else {}))
         return self
+
+    def _merged(
+        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """`merged` data, where what is asked for takes weights; folds are of the rows as they are."""
+        kept = not isinstance(self.inference, str) or {self.inference, self.optimise} & WITHOUT_WEIGHTS
+        return (X, y, weights) if kept or getattr(self, "correction", None) else merged(X, y, weights)
 
     def _warn_of_idle(self) -> None:
         """A UserWarning, from ``fit``, for what is not its default where the inference has no use for it."""
@@ -181,7 +206,7 @@ class LatentFunctions(BaseEstimator):
         ValueError
             For bad inputs, both flags, and covariances of an estimator with a correction.
         ArithmeticError
-            If a variance is lost to rounding.
+            If a variance that is asked for is lost to rounding.
         NotFittedError
         """
         X = self._inputs(X)
@@ -191,6 +216,9 @@ class LatentFunctions(BaseEstimator):
             raise ValueError(
                 "corrections are of single latents: there is no corrected covariance (return_cov)"
             )
+        if not (return_std or return_cov):
+            each = [model.means(X) for model in self.models_]
+            return each[0] if len(each) == 1 else np.stack(each, axis=-1)
         moments = [model.covariance(X) if return_cov else model.moments(X) for model in self.models_]
         means, second = (np.stack(values, axis=-1) for values in zip(*moments, strict=True))
         if len(self.models_) == 1:
@@ -198,7 +226,7 @@ class LatentFunctions(BaseEstimator):
         if return_cov:
             require_positive(np.diagonal(second))
             return means, second
-        return (means, np.sqrt(second)) if return_std else means
+        return means, np.sqrt(second)
 
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False

@@ -71,6 +71,7 @@ class Classifier(ClassifierMixin, LatentFunctions):
         classes, labels = np.unique(targets, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"a classifier needs at least 2 classes, got only one class, {classes[0]!s}")
+        inputs, labels, weights = self._merged(inputs, labels, weights)
         weights = self._with_class_weights(classes, labels, weights)
         kernel = start_kernel(self.kernel, inputs, self.ard, weights=weights)
         positive = [1] if len(classes) == 2 else list(range(len(classes)))

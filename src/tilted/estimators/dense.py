@@ -146,6 +146,15 @@ class DenseModel:
         """Mean and variance [N*] of the latent function, in chunks, corrected where that was asked for."""
         return self.fit.predict_latent(X, self.correction)
 
+    def means(self, X: np.ndarray) -> np.ndarray:
+        """The means [N*] alone, which need no variance that rounding may have lost."""
+        if self.correction is not None:
+            return self.moments(X)[0]
+        problem, weights = self.fit.problem, self.fit.inference.state.weights
+        rows = np.array_split(X, max(1, -(-len(X) // api.CHUNK)))
+        parts = [self.kernel.matrix(inputs, problem.X) @ weights for inputs in rows]
+        return problem.mean + np.concatenate(parts)
+
     def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
         """Log predictive densities [N*] of several vectors of targets [N*], all in the domain."""
         if self.correction is None:

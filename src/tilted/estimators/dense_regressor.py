@@ -120,7 +120,7 @@ class GPRegressor(DenseTargets):
             If there is no proper posterior at the start.
         """
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        inputs, reals, weights = weighed(inputs, targets.astype(float), sample_weight)
+        inputs, reals, weights = self._merged(*weighed(inputs, targets.astype(float), sample_weight))
         require_moderate("y", reals)
         likelihood, spread = self._start(reals, weights)
         gaussian = isinstance(likelihood, GaussianNoise)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -128,7 +128,7 @@ class GPPoissonRegressor(DenseTargets):
             converge there.
         """
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        inputs, targets, weights = weighed(inputs, targets, sample_weight)
+        inputs, targets, weights = self._merged(*weighed(inputs, targets, sample_weight))
         if isinstance(self.likelihood, str):
             choice("likelihood", self.likelihood, tuple(COUNTS))
         likelihood: Any = COUNTS[self.likelihood] if isinstance(self.likelihood, str) else self.likelihood
@@ -241,7 +241,7 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
             If the first evaluation fails: Kuu is singular (allow jitter).
         """
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        inputs, reals, weights = weighed(inputs, targets.astype(float), sample_weight)
+        inputs, reals, weights = self._merged(*weighed(inputs, targets.astype(float), sample_weight))
         settings = sparse.SparseSettings.of(self, averages.mean(reals, weights), weights=weights)
         require_moderate("y", reals)
         variance = averages.variance(reals, weights)
@@ -284,5 +284,7 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
             If a variance is lost to rounding.
         NotFittedError
         """
+        if not return_std:
+            return cast(np.ndarray, self.predict_latent(X))
         ((mean, variance),) = self._moments(X)
-        return (mean, np.sqrt(variance + self.noise_)) if return_std else mean
+        return mean, np.sqrt(variance + self.noise_)

@@ -100,6 +100,12 @@ class Predictor:
         means, variances = zip(*moments, strict=True)
         return self.mean + np.concatenate(means), np.concatenate(variances)
 
+    def means(self, X: np.ndarray) -> np.ndarray:
+        """The means [N*] alone, which need no variance that rounding may have lost."""
+        weights, pseudo = self.projected @ self.factor, self.pseudo
+        rows = np.array_split(X, max(1, -(-len(X) // CHUNK)))
+        return self.mean + np.concatenate([weights @ (pseudo.root @ pseudo.cross(inputs)) for inputs in rows])
+
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*] of the latent function: K** - V^T V + W^T W."""
         V = self.pseudo.root @ self.pseudo.cross(X)
@@ -182,6 +188,10 @@ class SparseModel:
             return self.latent.moments(X)
         found = self.corrected(X)
         return found.mean, found.variance
+
+    def means(self, X: np.ndarray) -> np.ndarray:
+        """The means [N*] alone."""
+        return self.latent.means(X) if self.correction is None else self.moments(X)[0]
 
     def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
         """Log predictive densities [N*], corrected, of several vectors of targets [N*], all in the domain."""
