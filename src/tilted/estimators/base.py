@@ -22,6 +22,7 @@ from tilted.estimators.models import Model
 from tilted.estimators.nested import fields_of, with_field
 from tilted.estimators.reach import shortcomings
 from tilted.gaussian import require_positive
+from tilted.inference.options import require_whole
 from tilted.inference.result import Status
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
@@ -228,6 +229,36 @@ class LatentFunctions(BaseEstimator):
             return means, second
         return means, np.sqrt(second)
 
+    def sample_latent(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
+        """Draws of the latent function from its joint posterior at ``X``.
+
+        Parameters
+        ----------
+        X : array-like [N*, D]
+            O(N*^3).
+        n_samples : int
+        random_state : int, Generator, RandomState or None
+
+        Returns
+        -------
+        f : array [N*, n_samples], or [N*, C, n_samples] for C > 2 classes
+
+        Raises
+        ------
+        ValueError
+            For bad inputs, an estimator with a correction, and a covariance that is lost to rounding.
+        ArithmeticError
+            If a variance is.
+        NotFittedError
+        """
+        require_whole("n_samples", n_samples, 1)
+        mean, covariance = self.predict_latent(X, return_cov=True)
+        rng, shape = generator(random_state), (*mean.shape, n_samples)
+        n = len(mean)
+        means, covariances = mean.reshape(n, -1).T, covariance.reshape(n, n, -1).T
+        draws = [_gaussians(*each, n_samples, rng) for each in zip(means, covariances, strict=True)]
+        return np.stack(draws, axis=1).reshape(shape)
+
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False
     ) -> float | tuple[float, np.ndarray]:
@@ -286,6 +317,15 @@ class LatentFunctions(BaseEstimator):
             return value
         slopes = [slope / len(models) for _, slope, _ in evaluated if slope is not None]
         return value, np.sum(slopes, axis=0) if shared else np.concatenate(slopes)
+
+
+def _gaussians(mean: np.ndarray, covariance: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+    """So many draws, [N, number]; ValueError if the covariance has eigenvalues below zero by over 1e-8."""
+    unit = np.max(np.diagonal(covariance))
+    draws = rng.multivariate_normal(
+        np.zeros(len(mean)), covariance / unit, number, check_valid="raise", method="eigh"
+    )
+    return mean[:, None] + np.sqrt(unit) * draws.T
 
 
 @parameters

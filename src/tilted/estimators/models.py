@@ -126,6 +126,10 @@ class Settings:
         deadline = min(options.deadline, time.monotonic() + float(self.max_time))
         return replace(self, options=replace(options, deadline=deadline))
 
+    def untimed(self, options: Options) -> Options:
+        """Those of a `timed` fit as its model keeps them, which may be asked at any time."""
+        return replace(options, deadline=self.deadline)
+
     @property
     def deadline(self) -> float:
         """That of the options."""

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from tilted.estimators import collapsed, dense, sparse
-from tilted.estimators.base import PseudoInputs, generator, parameters, weighed
+from tilted.estimators.base import PseudoInputs, Seed, generator, parameters, weighed
 from tilted.estimators.models import choice, finite
 from tilted.estimators.targets import DenseTargets
 from tilted.inference.options import Options
@@ -21,6 +21,7 @@ from tilted.learning import averages
 from tilted.learning.mean import EVEN
 from tilted.learning.starts import SCALES, noted, require_moderate, start_kernel, start_variance
 from tilted.likelihoods.exponential_link import Counts, NegativeBinomial, PoissonExponential
+from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.real_counts import RealCounts
 
@@ -288,3 +289,8 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
             return cast(np.ndarray, self.predict_latent(X))
         ((mean, variance),) = self._moments(X)
         return mean, np.sqrt(variance + self.noise_)
+
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
+        """As that of `GPRegressor`."""
+        rng = generator(random_state)
+        return GaussianNoise(self.noise_).draw(self.sample_latent(X, n_samples, rng), rng)

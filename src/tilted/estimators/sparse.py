@@ -258,7 +258,7 @@ def fit_sparse(
         If the first evaluation fails: Kuu is singular (allow jitter), the pseudo-inputs are out of sight, or
         the sites do not converge.
     """
-    settings = settings.timed()
+    asked, settings = settings, settings.timed()
     parts = settings.likelihood, settings.alpha, settings.mean, settings.jitter
     problem = sparse_search.Problem(X, y, *parts, settings.options or Options(), settings.weights)
     if settings.optimise is None and settings.learn_mean:
@@ -270,7 +270,8 @@ def fit_sparse(
             if settings.optimise is None
             else _found(problem, kernel, Z, settings, rng)
         )
-        return replace(found, correction=settings.correction)
+        problem = replace(found.problem, options=asked.untimed(problem.options))
+        return replace(found, problem=problem, correction=settings.correction)
     except NotPositiveDefinite as error:
         if note := reach(kernel, X, Z):
             raise ArithmeticError(f"{error}: {note}") from error
