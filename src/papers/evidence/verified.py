@@ -45,6 +45,8 @@ class Outcome(NamedTuple):
         Today's evidence, or what was maximised, minus the recorded, nats; NaN where there is none.
     note : str
         Why not ``yes``; of a failed fit, that it fails again.
+    made : dict, optional
+        The whole line as it was made, if it could stand in the place of the recorded one; not written down.
     """
 
     how: str
@@ -52,6 +54,7 @@ class Outcome(NamedTuple):
     difference: float
     gain: float = math.nan
     note: str = ""
+    made: dict[str, Any] | None = None
 
 
 class Check(NamedTuple):
@@ -78,7 +81,9 @@ def check(study: Study, line: Mapping[str, Any], outcome: Outcome) -> Check:
     """The line about a fit that was made again now."""
     stamp = runs.stamp()
     where = stamp["date"], stamp["commit"], stamp["environment"]
-    return Check(study.file, group_of(study, line), fit_of(study, line), line[RUN], *outcome, *where)
+    how, passed, difference, gain, note, _ = outcome
+    found = how, passed, difference, gain, note
+    return Check(study.file, group_of(study, line), fit_of(study, line), line[RUN], *found, *where)
 
 
 def group_of(study: Study, line: Mapping[str, Any]) -> str:

@@ -87,10 +87,11 @@ class Selection:
 
 
 class Result(NamedTuple):
-    """Checks done, and what could not be made again with the reason."""
+    """Checks done, what could not be made again and why, and lines as they were made where they differ."""
 
     checks: list[Check]
     missing: list[str]
+    elsewhere: list[tuple[Study, dict[str, Any]]]
 
 
 def sample(
@@ -165,13 +166,14 @@ def execute(
 
     some = {study: lines for study, lines in drawn.items() if len(lines)}
     pieces = [piece for study, lines in some.items() for piece in _pieces(study, folder, lines, mirror)]
-    every = Result([], [])
+    every = Result([], [], [])
     run = Parallel(n_jobs=jobs, return_as="generator_unordered")
     for name, result in run(delayed(_make)(*piece) for piece in pieces):
         if result.checks:
             verified.append(folder, result.checks)
         every.checks.extend(result.checks)
         every.missing.extend(result.missing)
+        every.elsewhere.extend(result.elsewhere)
         differ = sum(check.passed == DIFFERS for check in result.checks)
         tell(f"{name}: {len(result.checks)} made again, {differ} differ")
     return every
@@ -213,13 +215,15 @@ def _chunks(lines: pd.DataFrame, unit: Sequence[str]) -> Iterator[pd.DataFrame]:
 
 def _make(study: Study, lines: pd.DataFrame, context: Context) -> tuple[str, Result]:
     name = f"{study.file} {verified.group_of(study, lines.iloc[0].to_dict())}".rstrip()
-    result = Result([], [])
+    result = Result([], [], [])
     assert study.again is not None, "asked for by `verify`"
     for line, outcomes in study.again(lines, context):
         if isinstance(outcomes, str):
             result.missing.append(f"{name}: {outcomes}")
         else:
             result.checks.extend(verified.check(study, line, outcome) for outcome in outcomes)
+            ends = (outcome.made for outcome in outcomes if outcome.passed == DIFFERS)
+            result.elsewhere.extend((study, made) for made in ends if made is not None)
     return name, result
 
 

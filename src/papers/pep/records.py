@@ -138,7 +138,7 @@ def again(
         except DataError as error:
             yield line, str(error)
         else:
-            yield line, [beside(context.study, line, today)]
+            yield line, [beside(context.study, line, today)._replace(made=today)]
 
 
 def beside(study: Study, line: Line, today: Line) -> Outcome:

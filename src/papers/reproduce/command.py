@@ -75,7 +75,7 @@ def reproduced(
         among = (frames, copy, arguments.sample, arguments.seed, arguments.mirror, arguments.cores)
         sampled = sample.made_again(*among, tell=lambda line: _tell(f"  {line}"))
     draw = {"seed": arguments.seed, "share": share if fresh else 0.0}
-    refitted = bool(needed.jobs or needed.studies)
+    refitted = bool(needed.jobs or needed.studies or (sampled and sampled.replaced))
     return [
         receipt.Receipt(
             target, needed, results.of(target, copy, folder, refitted), sampled, len(needed.jobs), draw
