@@ -15,8 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tilted import likelihoods
 from tilted.estimators import dense, sparse
-from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters, unless_alike, weighed
+from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, parameters
 from tilted.estimators.models import Model, choice
+from tilted.estimators.rows import unless_alike, weighed
 from tilted.inference.options import Options
 from tilted.learning.starts import start_kernel
 

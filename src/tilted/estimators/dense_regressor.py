@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from tilted import likelihoods
 from tilted.estimators import dense
-from tilted.estimators.base import generator, parameters, weighed
+from tilted.estimators.base import generator, parameters
 from tilted.estimators.models import choice
+from tilted.estimators.rows import weighed
 from tilted.estimators.targets import DenseTargets
 from tilted.inference.options import Options
 from tilted.learning import averages

@@ -12,8 +12,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from tilted.estimators import collapsed, dense, sparse
-from tilted.estimators.base import PseudoInputs, Seed, generator, parameters, weighed
+from tilted.estimators.base import PseudoInputs, Seed, generator, parameters
 from tilted.estimators.models import choice, finite
+from tilted.estimators.rows import weighed
 from tilted.estimators.targets import DenseTargets
 from tilted.inference.options import Options
 from tilted.learning import averages
@@ -290,6 +291,6 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
         return mean, np.sqrt(variance + self.noise_)
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
-        """As that of `GPRegressor`."""
+        """Draws [N*, n_samples] of new targets at ``X`` [N*, D], noise included; as that of `GPRegressor`."""
         rng = generator(random_state)
         return GaussianNoise(self.noise_).draw(self.sample_latent(X, n_samples, rng), rng)
