@@ -121,12 +121,11 @@ def _compared(
     return Block(name, T_TEST, tuple(best), "; ".join(filter(None, remarks)))
 
 
-def _favour(lines: Sequence[Line]) -> tuple[list[int], float]:
+def _favour(lines: Iterable[Line]) -> tuple[list[int], float]:
     """How much a reading favours the claim: by the worst of its comparisons, of equals by the effects."""
     order = (MISSING, NO, UNDECIDED, YES)
-    effects = [line.effect for line in lines]
-    smallest = -np.inf if np.isnan(effects).any() else min(effects)
-    return sorted(order.index(line.sample.status) for line in lines), smallest
+    effects, statuses = zip(*((line.effect, order.index(line.sample.status)) for line in lines), strict=True)
+    return sorted(statuses), -np.inf if np.isnan(effects).any() else min(effects)
 
 
 def _error_drafts(fits: pd.DataFrame, cell: Cell, other: str, rep: tuple[str, ...]) -> list[Draft]:
