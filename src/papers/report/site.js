@@ -100,6 +100,7 @@
   // ------------------------------------------------------------------------------------------------ search
   const field = document.getElementById("search");
   const results = document.getElementById("results");
+  const EXCERPT = 110;
   let index;
   window.tiltedPages = (pages) => {
     index = new MiniSearch({
@@ -108,6 +109,14 @@
     });
     index.addAll(pages);
   };
+  // Whole words of a page, from a little before the first that was found.
+  function excerpt({ text, terms }) {
+    const found = terms.map((term) => text.toLowerCase().indexOf(term)).filter((at) => at > EXCERPT - 30);
+    const from = found.length ? Math.max(0, text.indexOf(" ", Math.min(...found) - 30)) : 0;
+    const shown = text.slice(from, from + EXCERPT);
+    const whole = from + EXCERPT < text.length ? shown.replace(/\s+\S*$/, " …") : shown;
+    return from ? `…${whole}` : whole;
+  }
   async function search() {
     const words = field.value.trim();
     results.hidden = !words;
@@ -119,7 +128,7 @@
     results.querySelector("ol").replaceChildren(...found.slice(0, 12).map((one) => element("li", {},
       element("a", { href: root + one.url }, element("b", { textContent: one.title }),
         element("span", { className: "kind", textContent: one.kind }),
-        element("span", { className: "text", textContent: one.text.slice(0, 110) })))));
+        element("span", { className: "text", textContent: excerpt(one) })))));
   }
   field.addEventListener("input", search);
   field.addEventListener("keydown", (event) => {

@@ -11,7 +11,7 @@ import pytest
 
 from papers import configuration
 from papers.evidence import claims as printed
-from papers.report import content, fits, pages, papers, rule_times
+from papers.report import content, fits, pages, papers, rule_times, site
 from papers.report.content import Folders
 from papers.report.markup import Links
 from papers.report.papers import PAPERS
@@ -122,6 +122,13 @@ def test_search_knows_pages_and_sections(built):
     for url in ("claims/PEP5.html", "data/rep-haberman.html", "methods/ep.html", "docs/theory.html"):
         assert url in urls
     assert any(url.startswith("docs/results.html#") for url in urls)
+    for entry in known:
+        text = entry["text"]
+        assert not re.search(r"\b(?:id|class|href)=", text) and not text.startswith(entry["title"]), entry
+        assert len(text) <= site.FOUND and (entry["url"].endswith(".html") or text)
+        assert len(text) < site.FOUND - 60 or text.endswith((" …", ".", "?", ")", ":")), entry
+    (claim,) = [entry for entry in known if entry["url"] == "claims/PEP5.html"]
+    assert claim["text"].startswith("As the paper claims it SMLL over the 8 UCI sets")
 
 
 def test_the_fits_of_a_page_are_the_records(built, folders):
