@@ -125,8 +125,8 @@ def test_search_knows_pages_and_sections(built):
     for entry in known:
         text = entry["text"]
         assert not re.search(r"\b(?:id|class|href)=", text) and not text.startswith(entry["title"]), entry
-        assert len(text) <= site.FOUND and (entry["url"].endswith(".html") or text)
-        assert len(text) < site.FOUND - 60 or text.endswith((" …", ".", "?", ")", ":")), entry
+        assert text or entry["url"].endswith(".html")
+    assert site._words("<p>word " * 200).endswith("word word …")
     (claim,) = [entry for entry in known if entry["url"] == "claims/PEP5.html"]
     assert claim["text"].startswith("As the paper claims it SMLL over the 8 UCI sets")
 
