@@ -122,16 +122,16 @@ class Comparison(NamedTuple):
 
     def _differences(self) -> list[str]:
         names = {"loss": "log loss, nats", "error": "error"}
-        header = ("Method", "Score", "Difference", "95 % interval", "p (Holm)", "Folds", "Is")
+        header = ("Method", "Score", "Is", "Difference", "95 % interval", "p (Holm)", "Folds")
         cells = [
-            (d.method, names[d.score], _digits(d.mean, 2), _interval(d), _digits(d.p, 2),
-             str(d.folds), d.says)
+            (d.method, names[d.score], d.says, _digits(d.mean, 2), _interval(d), _digits(d.p, 2),
+             str(d.folds))
             for d in self.differences
         ]  # fmt: skip
         small = (
             f"Below zero is better. What matters: {self.margins[0]:g} nats, {self.margins[1]:.3g} of error."
         )
-        return [*grid(header, "llrrrrl", cells), "", small]
+        return [*grid(header, "lllrrrr", cells), "", small]
 
     def _exact(self) -> list[str]:
         if self.exact is None:

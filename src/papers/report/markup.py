@@ -22,8 +22,8 @@ CLASSES = {
     HOLDS: "yes",
     FAILS: "no",
     UNDECIDED: "open",
-    NOT_RUN: "open",
-    UNTESTABLE: "open",
+    NOT_RUN: "few",
+    UNTESTABLE: "none",
 }
 """Verdict -> class of its mark, longer names first."""
 

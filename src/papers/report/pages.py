@@ -37,6 +37,8 @@ LIBRARIES = {
     "minisearch.js": "minisearch/dist/umd/index.js",
 }
 """File of the site -> what npm installs."""
+WIDE = 7
+"""A page with a table of more columns has no list of contents beside it."""
 OWN = ("site.css", "site.js")
 
 
@@ -220,7 +222,8 @@ def _documents(site: Site) -> None:
             head, _, body = site.folders.text(name).strip().partition("\n")
             shown = markup.html(body, site.links, page, name)
             contents = re.findall(r'<h2 id="([^"]+)">(.*?)</h2>', shown)
-            about = {"body": shown, "contents": contents, "source": name}
+            wide = any(head.count("</th>") > WIDE for head in re.findall(r"<thead>.*?</thead>", shown, re.S))
+            about = {"body": content.explained(shown), "contents": contents, "source": name, "wide": wide}
             kind = "Tables" if page.startswith("tables/") else "Document"
             site.write(page, head.lstrip("# "), kind, "document.html.j2", **about)
 
@@ -237,6 +240,7 @@ def _front(site: Site, claims: Sequence[Claim], shown: Sequence[Shown]) -> None:
         "index.html.j2",
         findings=content.findings(site.folders, site.links, "index.html"),
         claims=claims,
+        ours=sum(claim.name.startswith("OURS") for claim in claims),
         papers=PAPERS,
         counted={name: sum(v.verdict == name for c in claims for v in c.verdicts) for name in VERDICTS},
         picture=next((one for one in shown if one.figure.path.stem == "qp_truth"), None),

@@ -66,6 +66,10 @@
     }
   }
 
+  for (const list of document.querySelectorAll(".reading:not(.wide) .contents details")) {
+    list.open = matchMedia("(min-width: 62rem)").matches;
+  }
+
   // -------------------------------------------------------------------------------------------------- fits
   window.tiltedFits = {};
   const CHOICES = 30;
@@ -105,7 +109,9 @@
   window.tiltedPages = (pages) => {
     index = new MiniSearch({
       fields: ["title", "text"], storeFields: ["title", "kind", "url", "text"], idField: "url",
-      searchOptions: { boost: { title: 4 }, prefix: true, fuzzy: (word) => /\d/.test(word) ? false : 0.15 },
+      searchOptions: { boost: { title: 4 }, prefix: true, fuzzy: (word) => /\d/.test(word) ? false : 0.15,
+        // A page before its sections, whose titles are shorter.
+        boostDocument: (url) => url.includes("#") ? 0.5 : 1 },
     });
     index.addAll(pages);
   };
@@ -150,7 +156,9 @@
   // ----------------------------------------------------------------------------------------------- figures
   const dialog = element("dialog", { className: "large" });
   document.body.append(dialog);
-  dialog.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("click", ({ target }) => {
+    if (target.tagName === "IMG") target.classList.toggle("whole"); else if (target.tagName !== "P") dialog.close();
+  });
   for (const link of document.querySelectorAll("a.enlarge")) {
     link.addEventListener("click", (event) => {
       event.preventDefault();
