@@ -19,17 +19,24 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from yaml import YAMLError
+
 from papers.arguments import PAPERS, parser
+from papers.evidence import place
 
 if TYPE_CHECKING:
     from papers.evidence.study import Study
 
-USER_ERRORS = (ValueError, OSError)
+USER_ERRORS = (ValueError, OSError, MemoryError, BrokenExecutor, YAMLError)
+"""Bad input; limits of the machine, as when it killed a worker for its memory; a file merged by halves."""
 QUOTING = "corrections differences fidelity pep rescience results table1 vb-column which-method".split()
 DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING))
 """They quote tables and numbers."""
@@ -41,10 +48,23 @@ def main(argv: list[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal may have no ±
     try:
+        if reason := (place.foreign(Path.cwd()) if Path("src/papers").is_dir() else "") or place.unfinished():
+            raise ValueError(reason)
+        _end_by(signal.SIGTERM, signal.SIGHUP)
         return RUN[arguments.verb](arguments)
     except USER_ERRORS as error:
         print(f"tilted: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("tilted: interrupted; every file is whole", file=sys.stderr)
+        return 130
+
+
+def _end_by(*signals: signal.Signals) -> None:
+    """Let signals end this process as ctrl-C does, its workers with it, where they would end it alone."""
+    for each in signals:
+        if signal.getsignal(each) == signal.SIG_DFL and threading.current_thread() is threading.main_thread():
+            signal.signal(each, signal.default_int_handler)
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from papers.evidence.jobs import Job, Record
 from papers.evidence.runs import CHECKOUT
+from papers.evidence.strict import TOO_DEEP, shortened
+from papers.evidence.strict import read as read
 from papers.pep import jobs as pep
 from papers.pesc import jobs as pesc
 from papers.qp import jobs as qp
@@ -33,7 +34,6 @@ PAPERS = (qp, pep, rep, pesc)
 MOST, DEEPEST, MOST_JOBS = 100_000, 20, 20_000
 """Values and characters that a configuration may hold, how deeply nested, and jobs of a paper."""
 
-TOO_DEEP = "nested too deeply"
 COMMITTED = Path("results")
 """Folder of the committed records."""
 
@@ -126,34 +126,6 @@ def records(config: Config) -> list[Record]:
     return [record for paper in PAPERS for record in paper.records(config)]
 
 
-def read(path: str | Path) -> Config:
-    """What a YAML file says.
-
-    Raises
-    ------
-    ValueError
-        It is no YAML, a mapping says two things of one key, or it is nested too deeply.
-    """
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-            keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
-            for key, times in keys.items():
-                if times > 1:
-                    raise ValueError(f"'{key}' is there twice below line {node.start_mark.line + 1}")
-            return super().construct_mapping(node, deep)
-
-    try:
-        return Loader(Path(path).read_text(encoding="utf-8")).get_single_data()
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no YAML: {error}") from None
-    except RecursionError:
-        raise ValueError(f"{path}: {TOO_DEEP}") from None
-    except ValueError as error:
-        raise ValueError(f"{path}: {_shortened(str(error))}") from None
-
-
 def retype(config: dict[str, Any], override: Config) -> None:
     """Make what an override says numbers and truth values where it reads so: Snakemake gives them as text.
 
@@ -193,7 +165,7 @@ def check(config: Config) -> None:
     validator = extend(Draft202012Validator, type_checker=known)(read(SCHEMA))
     error = best_match(validator.iter_errors(config))
     if error is not None:
-        place = _shortened(".".join(map(str, error.absolute_path))) or "top level"
+        place = shortened(".".join(map(str, error.absolute_path))) or "top level"
         raise ValueError(f"{place}: {_what(error)}")
     folders = {key: Path(config[key].lower()) for key in ("results", "tables", "figures")}
     for (one, first), (other, second) in itertools.permutations(folders.items(), 2):
@@ -236,7 +208,7 @@ def _refuse_excess(config: Config) -> None:
 
 def _what(error: ValidationError) -> str:
     """What is wrong, and what is known there."""
-    what = _shortened(error.message)
+    what = shortened(error.message)
     if error.validator == "additionalProperties":
         return f"{what}; known: {', '.join(error.schema['properties'])}"
     if error.validator == "pattern" and "description" in error.schema:
@@ -245,8 +217,3 @@ def _what(error: ValidationError) -> str:
         parts = [name for choice in error.validator_value for name in choice["required"]]
         return f"{', '.join(parts[:-1])} or {parts[-1]} must say what to run"
     return what
-
-
-def _shortened(text: str) -> str:
-    """At most 300 characters of a message, in which any value may be quoted."""
-    return text if len(text) <= 300 else f"{text[:297]}..."

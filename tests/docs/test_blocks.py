@@ -133,7 +133,7 @@ WRITTEN = {"config/mine.yaml"}
 """Configurations that a page has its reader write."""
 
 READERS = {"make": _make, "snakemake": _snakemake, "pip": _pip, "pytest": _pytest}
-READERS |= dict.fromkeys(("tilted", "papers"), _tilted) | dict.fromkeys(
+READERS |= dict.fromkeys(("tilted", ".venv/bin/tilted", "papers"), _tilted) | dict.fromkeys(
     ("eval", "source", "sha256sum", "wc", "git"), _other
 )
 

@@ -54,8 +54,9 @@ PR_CAPBSET_DROP = 24
 
 
 def interruptible():
-    """To be called in a child: SIGINT interrupts it, also where these tests run in the background."""
+    """To be called in a child: signals end it, also where these tests run in the background."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def obey_modes():

@@ -131,7 +131,7 @@ def lose_notes(run):
     return len(notes)
 
 
-STALE = "Made by other code, and Snakemake's notes of it are lost; delete and run again:"
+STALE = "Made by other code, which Snakemake does not know or was told not to mind; delete and run again:"
 
 
 def edit(run):
@@ -148,6 +148,23 @@ def test_fits_of_other_code_are_found_without_snakemakes_notes(done, tools):
     said = done("--dry-run", code=1).partition(STALE)[2].split()
     assert said == sorted(path for path in before if path.startswith("data/fits"))
     assert tools.products(done.folder) == before
+
+
+def test_fits_of_other_code_are_found_where_snakemake_looks_at_dates_alone(done, tools):
+    """By habit (`--rerun-triggers mtime`) an edit changes nothing, and old fits would be shown as today's."""
+    edit(done)
+    said = done("--dry-run", "--rerun-triggers", "mtime", code=1).partition(STALE)[2].split()
+    assert said == sorted(path for path in tools.products(done.folder) if path.startswith("data/fits"))
+
+
+@pytest.mark.slow
+def test_fits_of_other_code_are_found_after_they_were_touched(done, tools):
+    """`--touch` writes down that they are of today's code; they say themselves that they are not."""
+    assert "Nothing to be done" in done("--dry-run")
+    edit(done)
+    done("--touch")
+    said = done("--dry-run", code=1).partition(STALE)[2].split()
+    assert said == sorted(path for path in tools.products(done.folder) if path.startswith("data/fits"))
 
 
 @pytest.mark.slow

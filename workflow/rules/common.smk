@@ -160,16 +160,21 @@ def raw_paths(wildcards):
 
 @cache
 def refuse_stale():
-    """Refuse files that other code made and of which Snakemake lost its notes: it would take them for new."""
+    """Refuse files that other code made and that Snakemake would take for new: its notes of them are lost, say today's
+    code, as after `--touch`, or are not asked (`--rerun-triggers mtime`)."""
     keys = {path: job.key for path, job in ASKED.jobs.items()}
     for path in {given for job in ASKED.jobs.values() for given in job.files.values()}:
         if isinstance(path, str) and path.startswith(STANDARD):
             keys[path] = closure_hash(reader(str(Path(path).parent).removeprefix(STANDARD))[0].__name__)
-    unknown = [path for path in keys if not workflow.persistence.metadata(IOFile(path))]
+    asks = "params" in map(str, workflow.rerun_triggers)
+    noted = {path: workflow.persistence.params(IOFile(path)) for path in keys if asks}
+    taken = [path for path in keys if not noted.get(path) or repr(keys[path]) in noted[path]]
     says = {True: data.standard.made_by, False: jobs.made_by}
-    stale = [p for p in sorted(unknown) if says[p.startswith(STANDARD)](p) not in (None, keys[p])]
+    stale = [p for p in sorted(taken) if says[p.startswith(STANDARD)](p) not in (None, keys[p])]
     if stale:
-        said = "Made by other code, and Snakemake's notes of it are lost; delete and run again:"
+        said = (
+            "Made by other code, which Snakemake does not know or was told not to mind; delete and run again:"
+        )
         sys.exit("\n".join([said, *stale]))
 
 

@@ -77,6 +77,8 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
     path = data.parent / str(block["file"])
     if "target" not in block:
         raise ValueError(f"which column of {path.name} is to be predicted? --target NAME")
+    if path.exists() and not path.is_file():  # it is read three times; one would wait for a second writer
+        raise ValueError(f"{path} is no file; what a pipe gives has to be saved first")
     content, remarks = path.read_bytes(), []
     block |= {} if "task" in block else {"task": _task(_targets(path, block))}
     if block["task"] not in TASKS:

@@ -7,6 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from papers.evidence import strict
+
 FILE = Path(__file__).parents[1] / "claims.yaml"
 
 
@@ -65,9 +67,7 @@ def load() -> dict[str, Claim]:
     TypeError
         A claim lacks a field, or has one that is not known.
     """
-    import yaml
-
-    content = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    content = strict.read(FILE)
     return {name: Claim(**fields) for name, fields in content.items()}
 
 

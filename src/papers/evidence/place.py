@@ -6,6 +6,7 @@ from pathlib import Path
 
 import papers
 import tilted
+from papers.evidence import runs
 
 READ = '$`"\\{}'
 """Letters of a folder's name that Snakemake or its profiles for clusters read as more than a name."""
@@ -23,14 +24,8 @@ def unfit(checkout: Path, working: Path, interpreter: str) -> str:
     interpreter : str
         Path of the interpreter of the jobs.
     """
-    sources = (checkout / "src").resolve()
-    for package in (papers, tilted):
-        found = Path(package.__file__ or "").resolve().parent
-        if found.parent != sources:
-            return (
-                f"this checkout's code is in {sources}, but {package.__name__} of this environment is in "
-                f"{found}: it would run another checkout; run `make setup` here"
-            )
+    if reason := foreign(checkout) or unfinished():
+        return reason
     if " " in interpreter:
         return (
             f"Snakemake cannot run scripts with an interpreter whose path has a space ({interpreter}); "
@@ -41,3 +36,22 @@ def unfit(checkout: Path, working: Path, interpreter: str) -> str:
             f"Snakemake reads parts of such a folder's name ({working}) as more than a name: clone to another"
         )
     return ""
+
+
+def foreign(folder: Path) -> str:
+    """That the code of another checkout runs in a folder, if it is a checkout; empty if its own does."""
+    sources = (folder / "src").resolve()
+    for package in (papers, tilted):
+        found = Path(package.__file__ or "").resolve().parent
+        if found.parent != sources:
+            return (
+                f"this checkout's code is in {sources}, but {package.__name__} of this environment is in "
+                f"{found}: it would run another checkout; run `make setup` here"
+            )
+    return ""
+
+
+def unfinished() -> str:
+    """That a merge was not finished: what is made of files with both sides' lines would be neither's."""
+    both = runs.unmerged()
+    return f"a merge is not finished (git status): {', '.join(both)}" if both else ""

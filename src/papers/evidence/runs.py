@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import math
+import os
 import platform
 import subprocess
 from contextlib import suppress
@@ -93,8 +94,13 @@ def stamp(choices: Mapping[str, Any] | None = None) -> dict[str, str]:
         "version": __version__,
         "protocol": content_hash(choices) if choices else "",
         "environment": environment(),
-        "date": datetime.now(UTC).date().isoformat(),
+        "date": today().isoformat(),
     }
+
+
+def today() -> date:
+    """By this machine's clock, UTC."""
+    return datetime.now(UTC).date()
 
 
 def is_date(text: object) -> bool:
@@ -173,8 +179,13 @@ def content_hash(value: object) -> str:
 
 @lru_cache(maxsize=1)
 def commit() -> str:
-    """Commit of this checkout, `DIRTY` behind it if its sources differ; empty without git or outside one."""
+    """Commit of this checkout, `DIRTY` behind it if its sources differ; empty without git or outside one.
+
+    A copy without a history that lies in another repository has none: that one's commit says nothing of it.
+    """
     try:
+        if Path(_git("rev-parse", "--show-toplevel")).resolve() != CHECKOUT:
+            return ""
         name = _git("rev-parse", "--short=12", "HEAD")
         changed = _git("status", "--porcelain", "--", "src", "workflow", "Snakefile")
     except (OSError, subprocess.CalledProcessError):
@@ -182,9 +193,23 @@ def commit() -> str:
     return name + (DIRTY if changed else "")
 
 
+MADE = (":!tables", ":!figures")
+"""What is made again from the rest, so that a merge of it is finished by that."""
+
+
+def unmerged() -> list[str]:
+    """Files of this checkout that a merge left with the lines of both sides, but for those of `MADE`."""
+    try:
+        return _git("diff", "--name-only", "--diff-filter=U", "--relative", "--", ".", *MADE).splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        return []
+
+
 def _git(*arguments: str) -> str:
+    """What git says of this checkout, whatever repository a hook or the user names (such as ``GIT_DIR``)."""
+    kept = {k: v for k, v in os.environ.items() if k[:4] != "GIT_" or k[:10] == "GIT_CONFIG"}
     command = ["git", "-C", str(CHECKOUT), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=kept).stdout.strip()
 
 
 @lru_cache(maxsize=1)

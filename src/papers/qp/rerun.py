@@ -32,7 +32,7 @@ from papers.evidence.runs import content_hash
 from papers.evidence.verified import BY_SEARCH, DIFFERS, FIXED, PASSED, REPORTED, SCRATCH, Outcome
 from papers.evidence.verify import reported
 from papers.qp import fits, pairs, protocols
-from papers.qp.lines import FAILED, NUMBERS, OK, kernel_of, line_of, reason_class
+from papers.qp.lines import FAILED, NUMBERS, OK, PAIR, kernel_of, line_of, reason_class
 from tilted.projections import table as lookup
 
 if TYPE_CHECKING:
@@ -237,8 +237,12 @@ def outcome(bench: Bench, line: dict[str, Any], how: str) -> Outcome:
         notes.append(f"not converged today: {today['reason']}")
     verdict = PASSED if not notes else REPORTED if chaotic else DIFFERS
     largest = max(abs(value) for value in differences.values())
-    made = Outcome(how, verdict, largest, differences["log_evidence"], "; ".join(notes))
-    return reported(made, OPEN) if bench.stops_by_sites and _is_open(differences, how) else made
+    found = Outcome(how, verdict, largest, differences["log_evidence"], "; ".join(notes))
+    if bench.stops_by_sites and _is_open(differences, how):
+        return reported(found, OPEN)
+    now = {name: line[name] + differences[name] for name in (*NUMBERS, *PAIR[1:]) if name in differences}
+    chosen = {name: today[name] for name in ("outcome", "reason", "variance", "lengthscale")}
+    return found._replace(made={**line, **chosen, **now})
 
 
 def _is_open(differences: Mapping[str, float], how: str) -> bool:

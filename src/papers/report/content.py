@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from papers.evidence import claims as printed
+from papers.evidence import strict
 from papers.evidence.audit import UNITS
 from papers.evidence.verdicts import NO, UNDECIDED, YES
 from papers.report import markup
@@ -130,9 +131,7 @@ class Method(NamedTuple):
 @lru_cache(maxsize=1)
 def methods() -> dict[str, Method]:
     """The methods that have a page."""
-    import yaml
-
-    content = yaml.safe_load(Path(__file__).with_name("methods.yaml").read_text(encoding="utf-8"))
+    content = strict.read(Path(__file__).with_name("methods.yaml"))
     return {name: Method(**fields) for name, fields in content.items()}
 
 

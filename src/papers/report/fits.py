@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from papers.evidence import strict
 from papers.evidence.store import write_text
 
 if TYPE_CHECKING:
@@ -38,9 +39,7 @@ class Behind(NamedTuple):
 @lru_cache(maxsize=1)
 def of_claims() -> dict[str, dict[str, dict[str, list[str]]]]:
     """Claim -> file of records -> column -> values."""
-    import yaml
-
-    return dict(yaml.safe_load(FILE.read_text(encoding="utf-8")))
+    return dict(strict.read(FILE))
 
 
 class Records:

@@ -40,6 +40,8 @@ LIBRARIES = {
 WIDE = 7
 """A page with a table of more columns has no list of contents beside it."""
 OWN = ("site.css", "site.js")
+SEARCH, CALL = "assets/search.js", "tiltedPages"
+"""What search knows, by which a folder is known to be a site of this project; the function that takes it."""
 
 
 class Shown(NamedTuple):
@@ -61,7 +63,7 @@ def write(
     Parameters
     ----------
     folder : path
-        Replaced, if it is a site.
+        Replaced, if it is a site, once the new one is whole; links are followed.
     libraries : path
         What npm installed (``node_modules``).
     folders : Folders, optional
@@ -78,8 +80,11 @@ def write(
     ValueError
         The audit has no section for a claim, or a finding of the README leads nowhere.
     """
-    folder, folders = Path(folder), folders or Folders()
-    _empty(folder, Path(libraries))
+    final, folders = Path(folder).resolve(), folders or Folders()
+    _require(final, Path(libraries), folders.tables)
+    folder = final.with_name(f".{final.name}.new")
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "assets").mkdir(parents=True)
     site = Site(folder, folders, list(claims or printed.load()))
     for name, source in LIBRARIES.items():
         shutil.copyfile(Path(libraries, source), folder / "assets" / name)
@@ -91,18 +96,23 @@ def write(
             shutil.copyfile(folders.path(name), folder / target)
     _write(site)
     known = json.dumps(site.index, ensure_ascii=False)
-    write_text(folder / "assets" / "search.js", f"tiltedPages({known});\n")
-    return folder / "index.html"
+    write_text(folder / SEARCH, f"{CALL}({known});\n")
+    shutil.rmtree(final, ignore_errors=True)
+    folder.rename(final)
+    return final / "index.html"
 
 
-def _empty(folder: Path, libraries: Path) -> None:
+def _require(folder: Path, libraries: Path, tables: Path) -> None:
     missing = ", ".join(name for name in LIBRARIES.values() if not Path(libraries, name).is_file())
     if missing:
         raise FileNotFoundError(f"{libraries} lacks {missing}: run `npm ci` in site/, as `make site` does")
-    if folder.exists() and any(folder.iterdir()) and not (folder / "assets" / "site.js").is_file():
-        raise FileExistsError(f"{folder} is not empty and no site: name another folder")
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "assets").mkdir(parents=True)
+    listed = re.findall(r"\]\(([^/)]+)\)", (tables / "index.md").read_text(encoding="utf-8"))
+    if lost := ", ".join(name for name in listed if not (tables / name).is_file()):
+        raise FileNotFoundError(f"{tables} lacks {lost}, which its index.md has: `make tables` writes them")
+    if folder.exists() and any(folder.iterdir()):
+        mark = folder / SEARCH  # others have a site.js too
+        if not (mark.is_file() and mark.read_bytes().startswith(f"{CALL}(".encode())):
+            raise FileExistsError(f"{folder} is not empty and no site: name another folder")
 
 
 def _write(site: Site) -> None:

@@ -112,13 +112,18 @@ def _run(command: list[str], log: Path) -> None:
     )
     assert process.stdout is not None, "asked for"
     bar = tqdm(desc="fits", unit="job", leave=False)
-    with log.open("w", encoding="utf-8", buffering=1) as file, closing(bar):
-        for line in process.stdout:
-            file.write(line)
-            if found := STEPS.search(line):
-                bar.total = int(found[2])
-                bar.update(int(found[1]) - bar.n)
-    if process.wait():
+    try:
+        with log.open("w", encoding="utf-8", buffering=1) as file, closing(bar):
+            for line in process.stdout:
+                file.write(line)
+                if found := STEPS.search(line):
+                    bar.total = int(found[2])
+                    bar.update(int(found[1]) - bar.n)
+        process.wait()
+    finally:  # interrupted, or a full disk: Snakemake would go on alone, and keep its lock
+        process.terminate()
+        process.wait()
+    if process.returncode:
         raise FitsFailed(f"Snakemake did not make every fit: {log} (made ones are kept: run again to go on)")
 
 

@@ -110,6 +110,7 @@ class Receipt:
             lines += [f"The paper ({claims.load()[name].where}): {claims.load()[name].wording}.", ""]
         if self.sampled is not None:
             lines += [f"Fits: {self.sampled.sentence()}.", ""]
+            lines += [f"- {text}" for text in self.differing()] + ([""] if self.differing() else [])
         lines += [f"Jobs run: {self.made}.", ""] if self.made else []
         cells = [
             (line.what, *map(_shown, (line.mine, line.committed, line.published)), _shown(line.tolerance),
@@ -126,9 +127,8 @@ class Receipt:
         n, passed = len(self.result.lines), sum(line.passed for line in self.result.lines)
         parts = [f"{'PASS' if self.passed else 'FAIL'}: {passed} of {n} numbers are the committed ones"]
         if self.sampled is not None and not self.sampled.passed:
-            differ = self.sampled.differing
-            tried = f"{differ} of {len(self.sampled.checks)} fits made again differ from their records"
-            parts.append(tried if differ else "no fit behind them could be made again")
+            differ = bool(self.sampled.differing)
+            parts.append(self.sampled.sentence() if differ else "no fit behind them could be made again")
         for name, verdicts in self.result.mine.items():
             for protocol, verdict in verdicts.items():
                 was = self.result.committed.get(name, {}).get(protocol, "not judged")
@@ -136,17 +136,24 @@ class Receipt:
                 parts.append(f"{name}, {protocol}: {verdict}{beside}")
         return "; ".join(parts) + "."
 
+    def differing(self) -> list[str]:
+        """Sampled fits that differ from their records, and by how much."""
+        checks = self.sampled.differing if self.sampled else []
+        return [f"{c.study}, {c.group}, {c.fit} ({c.how}): by {c.difference:.2g}; {c.note}" for c in checks]
+
     def terminal(self, width: int = 80, most: int = 12) -> list[str]:
         """The receipt in lines of a width: what failed first, then as many numbers as fit."""
         lines = [f"{self.target.name}: {self.target.title}", self.headline()]
         lines += [f"Fits: {self.sampled.sentence()}."] if self.sampled else []
-        wrapped = [piece for line in lines for piece in textwrap.wrap(line, width)]
+        lines += self.differing()
+        wrapped = [piece for line in lines for piece in _wrapped(line, width)]
         numbers = sorted(self.result.lines, key=lambda line: line.passed)
         if not numbers:
             return wrapped
-        wrapped.append(f"{'':4} {'mine':>11} {'committed':>11} {'published':>9}")
+        wrapped.append(f"{'':4} {'mine':>10} {'committed':>10} {'published':>9}")
         for line in numbers[:most]:
-            cells = f"{_shown(line.mine):>11} {_shown(line.committed):>11} {_shown(line.published):>9}"
+            mine, committed, published = (_shown(x, 4) for x in (line.mine, line.committed, line.published))
+            cells = f"{mine:>10} {committed:>10} {published:>9}"
             text = f"{'pass' if line.passed else 'FAIL'} {cells}  {line.what}"
             wrapped.append(text if len(text) <= width else f"{text[: width - 3]}...")
         left = len(numbers) - most
@@ -179,5 +186,10 @@ def _units(needs: Needs) -> dict[str, list[int]]:
     return found
 
 
-def _shown(value: float | None) -> str:
-    return "" if value is None or not math.isfinite(value) else f"{value:.6g}"
+def _shown(value: float | None, digits: int = 6) -> str:
+    return "" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """In lines of a width, but for what has no spaces: addresses are copied whole."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,8 @@ from papers.evidence import records, verify
 from papers.evidence.verified import DIFFERS, REPORTED
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
     from papers.evidence.study import Study
@@ -23,6 +25,8 @@ LONGEST, TOGETHER = 20.0, 60.0
 """Processor seconds that a drawn line, and all those of a study, took at most when they were recorded."""
 ELSEWHERE = 0.25
 """Share of the lines made again that may end elsewhere; they are judged in the place of their records."""
+
+HINT = " (`--mirror`, or TILTED_DATA_MIRROR: a folder or address that has the raw data)"
 
 
 class Sampled(NamedTuple):
@@ -46,24 +50,31 @@ class Sampled(NamedTuple):
     lines: int
 
     @property
-    def differing(self) -> int:
-        """Lines that differ from their records."""
-        return sum(check.passed == DIFFERS for check in self.checks)
+    def differing(self) -> list[Check]:
+        """What differs from its record."""
+        return [check for check in self.checks if check.passed == DIFFERS]
 
     @property
     def passed(self) -> bool:
         """Whether something was made again, or nothing was there; what differs is little and judged too."""
-        stands = self.differing == self.replaced <= ELSEWHERE * len(self.checks)
+        stands = _fits(self.differing) == self.replaced <= ELSEWHERE * _fits(self.checks)
         return stands and (bool(self.checks) or self.lines == 0)
 
     def sentence(self) -> str:
         """What was found."""
-        chaotic = sum(check.passed == REPORTED for check in self.checks)
-        text = f"{len(self.checks)} of {self.lines:,} recorded lines made again, {self.differing} differ"
-        text += f" ({self.replaced} in their records' place below)" if self.replaced else ""
+        chaotic = _fits([check for check in self.checks if check.passed == REPORTED])
+        differ = _fits(self.differing)
+        text = f"{_fits(self.checks)} of {self.lines:,} recorded lines made again, "
+        text += f"{differ} {'differs' if differ == 1 else 'differ'}"
+        text += f" ({self.replaced} judged in the records' place)" if self.replaced else ""
         text += f", {chaotic} chaotic ones ended elsewhere" if chaotic else ""
         text += f"; {self.long:,} longer than {LONGEST:g} s were not drawn from" if self.long else ""
-        return text + (f"; not made again: {self.missing[0]}" if self.missing else "")
+        return text + (f"; not made again: {self.missing[0]}{HINT}" if self.missing else "")
+
+
+def _fits(checks: Sequence[Check]) -> int:
+    """Lines that checks are of: one may have been made again in two ways."""
+    return len({(check.study, check.group, check.fit) for check in checks})
 
 
 def drawn(frames: Mapping[Study, pd.DataFrame], number: int, seed: int) -> dict[Study, pd.DataFrame]:
@@ -105,8 +116,21 @@ def made_again(
     the records, so that what is judged counts them.
     """
     checked = verify.execute(drawn(frames, number, seed), folder, mirror, jobs, tell)
-    for study, line in checked.elsewhere:
-        records.put(folder, {study: [line]})
+    replaced = 0
+    for study in dict.fromkeys(study for study, _ in checked.elsewhere):
+        replaced += _put_in_place(study, [line for x, line in checked.elsewhere if x == study], folder)
     long = sum(int((~_is_short(frame)).sum()) for study, frame in frames.items() if study.again)
     lines = sum(len(frame) for study, frame in frames.items() if study.again)
-    return Sampled(checked.checks, checked.missing, len(checked.elsewhere), long, lines)
+    return Sampled(checked.checks, checked.missing, replaced, long, lines)
+
+
+def _put_in_place(study: Study, lines: Sequence[dict[str, Any]], folder: Path) -> int:
+    """Put lines in the place of the recorded ones, of several of one name the last; how many there are."""
+    made = {tuple(study.line(line)[name] for name in study.key): line for line in lines}
+    recorded = records.load(study, folder)
+    unit = list(study.unit or study.key)
+    touched = {tuple(line[name] for name in unit) for line in made.values()}
+    whole = [line for line in recorded.to_dict("records") if tuple(line[name] for name in unit) in touched]
+    put = [made.get(tuple(line[name] for name in study.key), line) for line in whole]
+    records.put(folder, {study: put})
+    return len(made)

@@ -126,6 +126,18 @@ class LatentFunctions(BaseEstimator):
                 what = f"{one.name}={value!r} has no effect: it is for inference={inference!r}"
                 warnings.warn(f"{what}, not {self.inference!r}", UserWarning, stacklevel=4)
 
+    def _begin(self, X: ArrayLike, y: ArrayLike, **how: bool) -> tuple[np.ndarray, np.ndarray]:
+        """``X`` [N, D] and ``y`` [N] to fit, checked by scikit-learn (ValueError).
+
+        What was fitted before is forgotten: a fit that fails or is interrupted leaves none, never a mixture.
+        """
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        checked: tuple[np.ndarray, np.ndarray] = validate_data(
+            self, X, y, dtype=np.float64, ensure_min_samples=2, **how
+        )
+        return checked
+
     def _inputs(self, X: ArrayLike) -> np.ndarray:
         """``X`` [N*, D] as fitted on: ValueError for missing values, names and numbers of features."""
         check_is_fitted(self, "models_")
@@ -146,13 +158,13 @@ class LatentFunctions(BaseEstimator):
         ]
         for note in dict.fromkeys(note for each in notes for note in each):
             warnings.warn(note, UserWarning, stacklevel=3)
+        self._warn_of_idle()
         self.models_ = models
         self.mean_ = models[0].mean if single else np.array([model.mean for model in models])
         self.kernel_ = models[0].kernel if single else [model.kernel for model in models]
         self.status_ = models[0].status if single else [model.status for model in models]
         self.theta_ = models[0].theta if single else np.concatenate([model.theta for model in models])
         evidences = [model.log_evidence for model in models if model.log_evidence is not None]
-        self._warn_of_idle()
         self.log_evidence_ = float(np.mean(evidences)) if len(evidences) == len(models) else None
         for model, name in zip(models, names, strict=True):
             warn_unless_converged(model.status, name, 3)

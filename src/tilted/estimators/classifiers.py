@@ -12,7 +12,6 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from tilted import likelihoods
 from tilted.estimators import dense, sparse
@@ -65,7 +64,7 @@ class Classifier(ClassifierMixin, LatentFunctions):
         """
         if isinstance(y, list | tuple | np.ndarray) and len({isinstance(label, str) for label in y}) == 2:
             raise ValueError("labels mix strings and other kinds: give labels of one kind")
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        inputs, targets = self._begin(X, y)
         check_classification_targets(targets)
         inputs, targets, weights = weighed(inputs, targets, sample_weight)
         classes, labels = np.unique(targets, return_inverse=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import validate_data
 
 from tilted import likelihoods
 from tilted.estimators import dense
@@ -119,7 +118,7 @@ class GPRegressor(DenseTargets):
         ArithmeticError
             If there is no proper posterior at the start.
         """
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        inputs, targets = self._begin(X, y, y_numeric=True)
         inputs, reals, weights = weighed(inputs, targets.astype(float), sample_weight)
         require_moderate("y", reals)
         likelihood, spread = self._start(reals, weights)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
 
 from tilted.estimators import collapsed, dense, sparse
 from tilted.estimators.base import PseudoInputs, generator, parameters, weighed
@@ -127,7 +126,7 @@ class GPPoissonRegressor(DenseTargets):
             If there is no proper posterior at the start; with a learned mean, also if the sites do not
             converge there.
         """
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        inputs, targets = self._begin(X, y, y_numeric=True)
         inputs, targets, weights = weighed(inputs, targets, sample_weight)
         if isinstance(self.likelihood, str):
             choice("likelihood", self.likelihood, tuple(COUNTS))
@@ -240,7 +239,7 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
         ArithmeticError
             If the first evaluation fails: Kuu is singular (allow jitter).
         """
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        inputs, targets = self._begin(X, y, y_numeric=True)
         inputs, reals, weights = weighed(inputs, targets.astype(float), sample_weight)
         settings = sparse.SparseSettings.of(self, averages.mean(reals, weights), weights=weights)
         require_moderate("y", reals)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 
 import numpy as np
 import pytest
@@ -111,6 +112,17 @@ def test_a_cell_that_is_no_number_has_a_place(cell, mine, capsys):
     assert main(["compare", "--data", str(mine), "--target", "y"]) == 2
     err = capsys.readouterr().err
     assert f"line 4: column 'a': '{cell}' is not a finite number" in err and "one_hot" in err
+
+
+def test_a_pipe_is_refused_at_once(mine, capsys):
+    """Of a shell's `<(zcat mine.csv.gz)`, or with a name: the second reading is empty, or waits."""
+    os.mkfifo(mine.with_name("pipe.csv"))
+    reading, writing = os.pipe()
+    for path in (mine.with_name("pipe.csv"), f"/dev/fd/{reading}"):
+        assert main(["compare", "--data", str(path), "--target", "y"]) == 2
+        assert "is no file; what a pipe gives has to be saved first" in capsys.readouterr().err
+    os.close(reading)
+    os.close(writing)
 
 
 def test_equal_rows_are_in_one_fold_and_every_row_is_tested_once():

@@ -13,6 +13,7 @@ from papers.evidence.verify import Selection
 from papers.evidence.verify import verify as make_again
 from papers.qp import collect, protocols, rerun
 from papers.qp import fits as qp
+from papers.qp.lines import NUMBERS
 from papers.qp.records import FITS
 from tilted.learning import dense as hyperparameters
 from tilted.learning.dense import infer_at
@@ -117,6 +118,19 @@ def test_an_altered_digit_is_found(results, name):
     if name == "log_evidence":  # the search, tried because the rest differs, is below what is recorded
         search = checks["qp", 1, "scratch"]
         assert search.passed == "no" and search.note.startswith("the evidence is lower")
+
+
+def test_what_is_made_where_a_line_differs_could_stand_in_its_place(results):
+    study = FITS["as-released"]
+    before = records.read(study, results)
+    moved = {name: lambda value: value + 1e-5 for name in ("ntll", "ratio_min")}
+    altered(results, "as-released", moved, method="qp", fold=1)
+    found = make_again([study], results, Selection({"method": ["qp"]}, scratches=0))
+    ((same, line),) = found.elsewhere
+    (true,) = before[(before["method"] == "qp") & (before["fold"] == 1)].to_dict("records")
+    assert same == study and line["fold"] == 1
+    for name in (*NUMBERS, "ratio_min", "ratio_max", "n_above"):
+        assert line[name] == pytest.approx(true[name], abs=1e-7)
 
 
 def test_a_count_beyond_rounding_is_found(results):

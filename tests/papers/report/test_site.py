@@ -237,6 +237,44 @@ def test_a_folder_with_something_else_is_left_alone(libraries, folders, tmp_path
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
+def test_somebody_elses_site_is_left_alone(libraries, folders, tmp_path):
+    """Others have a script of that name too."""
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets/site.js").write_text("mine")
+    with pytest.raises(FileExistsError, match="no site"):
+        pages.write(tmp_path, libraries, folders)
+    assert (tmp_path / "assets/site.js").read_text() == "mine"
+
+
+def test_a_site_that_could_not_be_written_leaves_the_old_one_and_the_next_is_whole(
+    built, libraries, folders, tmp_path, monkeypatch
+):
+    """At the first copied file, and in the middle; the folder is a link, as to where a server looks."""
+    shutil.copytree(built, tmp_path / "root")
+    (tmp_path / "report").symlink_to(tmp_path / "root")
+    (tmp_path / "root/old.html").touch()
+
+    def fails(*arguments):
+        raise OSError("No space left on device")
+
+    for where, name in ((shutil, "copyfile"), (pages, "_methods")):
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+            patch.setattr(where, name, fails)
+            pages.write(tmp_path / "report", libraries, folders)
+        assert (tmp_path / "report/old.html").is_file() and (tmp_path / "report/index.html").is_file()
+    pages.write(tmp_path / "report", libraries, folders)
+    made = [sorted(path.relative_to(f) for path in f.rglob("*")) for f in (tmp_path / "root", built)]
+    assert made[0] == made[1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report", "root"]
+
+
+def test_a_table_that_is_lost_is_named(libraries, folders, tmp_path):
+    """Its page would be missing, and every link to it."""
+    shutil.copytree(folders.tables, tmp_path / "tables", ignore=shutil.ignore_patterns("qp_table1.md"))
+    with pytest.raises(FileNotFoundError, match="lacks qp_table1.md, which"):
+        pages.write(tmp_path / "site", libraries, folders._replace(tables=tmp_path / "tables"))
+
+
 def test_without_the_libraries_it_says_how_to_get_them(folders, tmp_path):
     with pytest.raises(FileNotFoundError, match="npm ci"):
         pages.write(tmp_path / "site", tmp_path / "none", folders)

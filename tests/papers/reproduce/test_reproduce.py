@@ -16,6 +16,7 @@ from papers.evidence.verified import DIFFERS, PASSED, Outcome
 from papers.evidence.verify import Result as Verified
 from papers.pep.records import REGRESSION
 from papers.pesc.records import ACCURACY, REGRET
+from papers.qp.records import FITS as QP_FITS
 from papers.rep.records import FITS
 from papers.reproduce import fits, names, needs, preview, receipt, results, sample
 
@@ -146,9 +147,9 @@ def test_it_does_not_pass_where_a_sampled_line_differs(reproduce, monkeypatch, t
     assert code == 1 and not said["passed"] and not said["sample"]["passed"]
     text = (tmp_path / "pesc1" / "receipt.md").read_text(encoding="utf-8")
     assert (
-        "FAIL: 4 of 4 numbers are the committed ones; 1 of 1 fits made again differ from their records"
-        in text
+        "FAIL: 4 of 4 numbers are the committed ones; 1 of 4,000 recorded lines made again, 1 differs" in text
     )
+    assert "- pesc/accuracy.csv, " in text
 
 
 @pytest.mark.parametrize(("differing", "moved", "code"), [(1, 0.01, 0), (1, -100.0, 1), (2, 0.01, 1)])
@@ -170,9 +171,24 @@ def test_fits_that_end_elsewhere_are_judged_in_their_records_place(
     monkeypatch.setattr(sample.verify, "execute", execute)
     found, said = reproduce("PEP3", "--sample", "4")
     assert found == code and said["sample"]["passed"] == (differing == 1)
-    assert f"{differing} differ ({differing} in their records' place below)" in said["sample"]["sentence"]
+    assert f"({differing} judged in the records' place)" in said["sample"]["sentence"]
     before, after = (records.load(REGRESSION, x)["smll"] for x in (RECORDS, tmp_path / "pep3" / "results"))
     assert sorted((after - before)[after != before].round(6)) == [moved] * differing
+
+
+def test_a_fold_in_its_records_place_leaves_the_rest_of_the_seed(tmp_path):
+    study = QP_FITS["as-described"]
+    copy = fits.copied(RECORDS, tmp_path, [])
+    before = records.load(study, copy)
+    line = before[(before["dataset"] == "wine12") & (before["method"] == "qp")].iloc[13].to_dict()
+    made = [{**line, "ntll": 7.0}, {**line, "ntll": line["ntll"] + 0.5}]
+    assert sample._put_in_place(study, made, copy) == 1
+    after = records.load(study, copy)
+    moved = (after["ntll"] - before["ntll"]).abs() > 0
+    assert after[moved][["seed", "fold"]].to_numpy().tolist() == [[line["seed"], line["fold"]]]
+    assert after["ntll"][moved].item() == pytest.approx(line["ntll"] + 0.5, abs=1e-9)
+    rest = [name for name in study.columns if name != "ntll"]
+    pd.testing.assert_frame_equal(before[rest], after[rest])
 
 
 def test_it_does_not_pass_where_a_number_differs(tmp_path):

@@ -1,0 +1,205 @@
+"""The command beside other checkouts, other repositories, unfinished merges, signals and wrong clocks."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import papers
+from papers.__main__ import main
+from papers.evidence import jobs, place, records, runs, store
+from papers.pep import published
+from papers.reproduce import fits
+
+HERE = Path(papers.__file__).parents[2]
+GIT = ("git", "-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
+
+
+def git(folder, *arguments, **options):
+    return subprocess.run([*GIT, *arguments], cwd=folder, capture_output=True, text=True, **options)
+
+
+@pytest.fixture
+def repository_with_one_commit(tmp_path):
+    folder = tmp_path / "outer"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main", check=True)
+    git(folder, "commit", "-q", "--allow-empty", "-m", "first", check=True)
+    return folder
+
+
+@pytest.fixture
+def asked_anew():
+    """The commit is asked for once a process."""
+    runs.commit.cache_clear()
+    yield
+    runs.commit.cache_clear()
+
+
+def test_another_repositorys_commit_is_never_named(repository_with_one_commit, asked_anew, monkeypatch):
+    """A copy without a history below it; then a hook of the other one, which says so in the environment."""
+    other = git(repository_with_one_commit, "rev-parse", "--short=12", "HEAD").stdout.strip()
+    own = runs.commit()
+    assert len(other) == 12 and not own.startswith(other)
+    for name, value in {"GIT_DIR": ".git", "GIT_WORK_TREE": ".", "GIT_INDEX_FILE": "none"}.items():
+        monkeypatch.setenv(name, str(repository_with_one_commit / value))
+    runs.commit.cache_clear()
+    assert runs.commit() == own
+    inside = repository_with_one_commit / "copy"
+    inside.mkdir()
+    monkeypatch.setattr(runs, "CHECKOUT", inside)
+    runs.commit.cache_clear()
+    assert runs.commit() == ""
+    monkeypatch.setattr(runs, "CHECKOUT", repository_with_one_commit)
+    runs.commit.cache_clear()
+    assert runs.commit() == other
+
+
+def test_the_command_of_another_checkout_is_refused(tmp_path, monkeypatch, capsys):
+    """Its code would make this one's tables and records."""
+    (tmp_path / "src/papers").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert main(["check"]) == 2
+    said = capsys.readouterr().err
+    assert "it would run another checkout" in said and str(HERE / "src/papers") in said
+
+
+def test_an_unfinished_merge_is_named(repository_with_one_commit, monkeypatch, capsys):
+    """Files with the lines of both sides; tables and figures are what is made again to finish it."""
+    folder = repository_with_one_commit
+    for branch in ("theirs", "main"):
+        git(folder, "checkout", "-q", *(["-b"] if branch == "theirs" else []), branch, check=True)
+        for name in ("claims.yaml", "tables/qp_table1.md"):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(f"of {branch}\n", encoding="utf-8")
+        git(folder, "add", ".", check=True)
+        git(folder, "commit", "-q", "-m", branch, check=True)
+    monkeypatch.setattr(runs, "CHECKOUT", folder)
+    assert runs.unmerged() == []
+    assert git(folder, "merge", "-q", "theirs").returncode == 1
+    assert "=======" in (folder / "claims.yaml").read_text(encoding="utf-8")
+    assert runs.unmerged() == ["claims.yaml"]
+    assert main(["datasets"]) == 2
+    said = "a merge is not finished (git status): claims.yaml"
+    assert capsys.readouterr().err == f"tilted: {said}\n"
+    assert place.unfit(HERE, HERE, sys.executable) == said  # the workflow asks this
+
+
+SIDES = "<<<<<<< HEAD\n{0}\n=======\n{0}\n>>>>>>> theirs\n"
+
+
+@pytest.mark.parametrize(
+    "name, read", [(published.FILE, published.read), (published.SETS_FILE, published.read_counts)]
+)
+@pytest.mark.parametrize("form", ["{0}\n{0}\n", SIDES])
+def test_printed_numbers_of_both_sides_of_a_merge_are_refused(tmp_path, name, read, form):
+    """Also where somebody added the file as it was: the number would count twice."""
+    lines = (HERE / "data/published" / name).read_text(encoding="utf-8").splitlines()
+    (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert len(read(tmp_path)) == len(lines) - 1
+    (tmp_path / name).write_text("\n".join(lines) + "\n" + form.format(lines[-1]), encoding="utf-8")
+    with pytest.raises(ValueError, match=name):
+        read(tmp_path)
+
+
+def test_claims_of_both_sides_of_a_merge_are_refused(tmp_path, monkeypatch, capsys):
+    """Of two rules of one claim the last would have counted."""
+    from papers.evidence import claims
+
+    text = claims.FILE.read_text(encoding="utf-8")
+    monkeypatch.setattr(claims, "FILE", tmp_path / "claims.yaml")
+    for wrong, what in ((SIDES.format("x: 1") + text, "is no YAML"), (text + text, "is there twice")):
+        claims.FILE.write_text(wrong, encoding="utf-8")
+        claims.load.cache_clear()
+        assert main(["reproduce", "QP10", "--dry-run"]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"tilted: {claims.FILE}") and what in said
+    claims.load.cache_clear()
+
+
+def test_fits_of_a_day_to_come_are_not_folded_in(tmp_path, monkeypatch):
+    """A node's clock is ahead: later fits, which are of an earlier day, would never replace these."""
+    path, today = tmp_path / "fits/qp/coal.jsonl.gz", runs.today()
+    stamp = {**runs.stamp(), **store.COUNTED}
+    record = {"run": {**stamp, "date": today.replace(year=today.year + 10, day=1).isoformat()}}
+    store.write_records(path, [record], jobs.place_of(path))
+    from papers.pesc.records import STUDIES
+
+    with pytest.raises(store.RecordError, match="coal.jsonl.gz: a record of .*a day to come"):
+        records.fold_in(STUDIES[0], [path], tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+
+
+LONG = """
+import os, sys, time
+from joblib import Parallel, delayed
+import papers.__main__ as command
+
+def work(kind):
+    open(f"worker-{os.getpid()}", "w").close()
+    if kind == "killed":
+        os.kill(os.getpid(), 9)
+    if kind == "memory":
+        raise MemoryError("no more memory")
+    time.sleep(600)
+
+command.RUN["datasets"] = lambda arguments: Parallel(n_jobs=2)(delayed(work)(sys.argv[1]) for _ in range(2))
+sys.exit(command.main(["datasets"]))
+"""
+
+
+@pytest.mark.parametrize(
+    "kind, code, said",
+    [("killed", 2, "SIGKILL"), ("memory", 2, "no more memory"), ("SIGTERM", 130, "interrupted"),
+     ("SIGHUP", 130, "interrupted"), ("SIGINT", 130, "interrupted")],
+)  # fmt: skip
+def test_a_command_whose_worker_or_itself_is_killed(tmp_path, kind, code, said):
+    """A sentence, no traceback, and no worker left behind."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", LONG, kind], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(HERE / "src")},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    workers = []
+    while len(workers) < (2 if code == 130 else 1):
+        time.sleep(0.02)
+        workers = [int(path.name.partition("-")[2]) for path in tmp_path.glob("worker-*")]
+    if code == 130:
+        process.send_signal(getattr(signal, kind))
+    error = process.communicate(timeout=120)[1]
+    assert process.returncode == code and error.startswith("tilted: ") and said in error
+    assert "Traceback" not in error
+    for _ in range(500):
+        if not any(alive(worker) for worker in workers):
+            break
+        time.sleep(0.02)
+    else:
+        raise AssertionError("workers live on")
+
+
+class Interrupting:
+    """In the place of what looks for the steps of Snakemake in its lines."""
+
+    def search(self, line):
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_reproduction_ends_snakemake(tmp_path, monkeypatch):
+    """Else it would go on alone, and the next one would find its lock."""
+    monkeypatch.setattr(fits, "STEPS", Interrupting())
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+    with pytest.raises(KeyboardInterrupt):
+        fits._run([sys.executable, "-c", code], tmp_path / "log")
+    assert not alive((tmp_path / "log").read_text(encoding="utf-8").strip())
+
+
+def alive(process):
+    try:
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return "State:\tZ" not in status
