@@ -37,8 +37,6 @@ LIBRARIES = {
     "minisearch.js": "minisearch/dist/umd/index.js",
 }
 """File of the site -> what npm installs."""
-WIDE = 7
-"""A page with a table of more columns has no list of contents beside it."""
 OWN = ("site.css", "site.js")
 SEARCH, CALL = "assets/search.js", "tiltedPages"
 """What search knows, by which a folder is known to be a site of this project; the function that takes it."""
@@ -232,8 +230,7 @@ def _documents(site: Site) -> None:
             head, _, body = site.folders.text(name).strip().partition("\n")
             shown = markup.html(body, site.links, page, name)
             contents = re.findall(r'<h2 id="([^"]+)">(.*?)</h2>', shown)
-            wide = any(head.count("</th>") > WIDE for head in re.findall(r"<thead>.*?</thead>", shown, re.S))
-            about = {"body": content.explained(shown), "contents": contents, "source": name, "wide": wide}
+            about = {"body": content.explained(shown), "contents": contents, "source": name}
             kind = "Tables" if page.startswith("tables/") else "Document"
             site.write(page, head.lstrip("# "), kind, "document.html.j2", **about)
 

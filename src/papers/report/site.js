@@ -66,8 +66,14 @@
     }
   }
 
-  for (const list of document.querySelectorAll(".reading:not(.wide) .contents details")) {
-    list.open = matchMedia("(min-width: 62rem)").matches;
+  // A document whose tables need the width has its contents above it, closed, as on a phone.
+  const reading = document.querySelector(".reading");
+  if (reading) {
+    const wide = [...reading.querySelectorAll(".scroll")].some((box) => box.scrollWidth > box.clientWidth);
+    reading.classList.toggle("wide", wide);
+    for (const list of reading.querySelectorAll(".contents details")) {
+      list.open = !wide && matchMedia("(min-width: 62rem)").matches;
+    }
   }
 
   // -------------------------------------------------------------------------------------------------- fits

@@ -161,6 +161,11 @@ def test_a_phone_shows_verdicts_and_statuses_without_scrolling(opened):
         page.ask("document.querySelector('a.enlarge').click()")
         page.wait("document.querySelector('dialog img').complete")
         assert page.ask("document.querySelector('dialog img').getBoundingClientRect().right") <= 390
+        page.ask("document.querySelector('dialog img').click()")
+        assert (
+            page.ask("document.querySelector('dialog').open && document.querySelector('dialog img').width")
+            > 390
+        )
         columns = "new Set([...document.querySelectorAll('.gallery figure')].map((f) => f.offsetLeft)).size"
         assert page.ask(columns) == 2
 
@@ -174,9 +179,9 @@ def test_table_1_filters_in_pairs_and_fits_a_desktop(opened):
                  " i.dispatchEvent(new Event('input', {bubbles: true}))")  # fmt: skip
         shown = rows(page, ".doc h2 ~ .dt-container:not(.dt-container ~ .dt-container)")
         assert [row.split("\t")[:2] for row in shown] == [["Glass", "ours"], ["Glass", "published"]]
-    with opened("docs/results.html", "phone") as page:
+    with opened("docs/theory.html", "phone") as page:
         assert page.ask(closed)
-    with opened("docs/results.html") as page:
+    with opened("docs/theory.html") as page:
         assert not page.ask(closed)
 
 
