@@ -64,6 +64,8 @@ CHECKED = [
     SparseGPRegressor(n_pseudo=6),
 ]
 CHECKED_SLOWLY = [
+    SparseGPClassifier(),
+    SparseGPRegressor(),
     *(GPRegressor(likelihood=likelihood) for likelihood in ("gaussian", "laplace", "student-t")),
     *(GPClassifier(inference) for inference in ("vb", "power-ep")),
     *(GPPoissonRegressor(inference) for inference in ("vb", "power-ep")),
@@ -101,19 +103,12 @@ FIXED = {  # every kind of model at given hyperparameters
 
 
 UNWEIGHTED = ("rep",)
-KEPT = "check_sample_weight_equivalence_on_dense_data", "check_class_weight_classifiers"
-
-
-def run_check(estimator, check):
-    """At the kernel guessed where weights are compared to 1e-7, which searches are not, or are 1e7 apart."""
-    name = check.func.__name__
-    check(clone(estimator).set_params(optimise=None, mean=None) if name in KEPT else estimator)
 
 
 @parametrize_with_checks(CHECKED)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has values")
 def test_scikit_learns_own_checks(estimator, check):
-    run_check(estimator, check)
+    check(estimator)
 
 
 @pytest.mark.slow
@@ -122,7 +117,7 @@ def test_scikit_learns_own_checks(estimator, check):
 def test_scikit_learns_own_checks_of_every_inference(estimator, check):
     if getattr(estimator, "inference", "") in UNWEIGHTED and "sample_weight" in check.func.__name__:
         pytest.skip("relaxed EP takes no weights")
-    run_check(estimator, check)
+    check(estimator)
 
 
 @pytest.fixture
