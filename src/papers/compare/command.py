@@ -23,7 +23,7 @@ ERROR_MARGIN = 0.01
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 if every method ran on every fold, 1 if one failed somewhere."""
+    """0 if every method ran on every fold, 1 if one failed somewhere, 130 if it was interrupted."""
     for name, least in (("iterations", 0), ("seed", 0), ("cores", 1)):
         if getattr(arguments, name) < least:
             raise ValueError(f"--{name} must be at least {least}, got {getattr(arguments, name)}")
@@ -36,7 +36,6 @@ def run(arguments: argparse.Namespace) -> int:
         )
     read = read.drawn(arguments.rows or MOST_ROWS, arguments.seed)
     how = How(**{name: getattr(arguments, name) for name in How._fields})
-    methods.of(read.task, how.methods)
     found = compared(read, how)
     paths = page.write(found, Path(arguments.output, read.name))
     if arguments.json:
@@ -44,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(found.answer.sentence.replace("**", ""))
     _tell(f"Page: {paths[2]}, {paths[1]}; numbers: {paths[0]}")
+    if found.folds < folds.FOLDS:
+        return 130
     return 0 if not any(row.failed for row in found.rows) else 1
 
 
@@ -69,16 +70,25 @@ def compared(read: Table, how: How) -> Comparison:
         )
     elif not how.iterations:
         reason = "Not sampled: --iterations 0."
+    names = [method.name for method in methods.of(read.task, how.methods)]
     parts = list(folds.folds(read, how.seed, how.ard))
-    _tell(f"{read.name}: {len(read.y)} rows, {read.X.shape[1]} features, {read.task}; {len(parts)} folds")
+    _tell(f"{read.name}: {len(read.y)} rows, {read.X.shape[1]} features, {read.task}")
+    _tell(f"{len(names) * len(parts)} fits to make: {', '.join(names)}, each on {len(parts)} folds")
+    if not how.methods:
+        _tell(f"without {', '.join(methods.SLOW)}, which takes the longest: --methods {' '.join(names)} rep")
     asked = [(fold, k, 0 if reason or k else how.iterations, how.methods) for k, fold in enumerate(parts)]
     running = Parallel(n_jobs=how.cores, return_as="generator")(
         delayed(folds.compared)(*one) for one in asked
     )
     done = []
-    for k, one in enumerate(running):
-        done.append(one)
-        _tell(f"  fold {k}: {', '.join(f'{x.method} {x.loss:.3f}' for x in one[0])}")
+    try:
+        for k, one in enumerate(running):
+            done.append(one)
+            _tell(f"  fold {k}: {', '.join(f'{x.method} {x.loss:.3f}' for x in one[0])}")
+    except KeyboardInterrupt:
+        if not done:
+            raise
+        _tell(f"interrupted: the page is of {len(done)} of {len(parts)} folds")
     outcomes = [outcome for of_fold, _ in done for outcome in of_fold]
     # errors of numbers have the target's unit: a hundredth of its spread matters
     scale = 1.0 if read.task == table.CLASSIFICATION else float(np.std(read.y))
