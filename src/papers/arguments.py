@@ -120,7 +120,7 @@ def _add_compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument("--task", choices=("classification", "counts", "regression"), help="default: seen")
     compare.add_argument("--delimiter", default=",", help="of a CSV (%(default)s)")
     compare.add_argument(
-        "--methods", nargs="+", default=[], help="ep qp vb pep rep gp; default: all that fit"
+        "--methods", nargs="+", default=[], help="ep qp vb pep rep gp; default: all that fit but rep"
     )
     compare.add_argument("--rows", type=_at_least(1), help="compare on so many, drawn by --seed")
     compare.add_argument("--ard", action="store_true", help="a lengthscale for each feature")

@@ -34,8 +34,8 @@ def test_a_number_below_what_counts_is_refused(arguments, capsys):
     "arguments, said",
     [("reproduce PEP5 --dry-run --protocol convergd", "--protocol convergd: these are judged under"),
      ("reproduce REP-figure4 --dry-run --protocol converged", "these are judged under none"),
-     ("verify --papers rep --datasets heart wine99", "no line with dataset wine99 to make again"),
-     ("verify --papers pesc --methods no-such", "no line with method no-such to make again")],
+     ("verify --papers rep --datasets heart wine99", "to make again in results with dataset wine99"),
+     ("verify --papers pesc --methods no-such", "to make again in results with method no-such")],
 )  # fmt: skip
 def test_a_name_that_nothing_has_is_refused_also_beside_others(arguments, said, capsys, monkeypatch):
     monkeypatch.chdir(HERE)

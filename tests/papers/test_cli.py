@@ -188,7 +188,7 @@ def again(monkeypatch, tmp_path):
         from papers.evidence.verify import Result
 
         checks = [verified.check(REGRET, *pair) for pair in zip(lines, outcomes, strict=True)]
-        return Result(checks, ["no raw data"] if mirror else [])
+        return Result(checks, ["no raw data"] if mirror else [], [])
 
     monkeypatch.setattr("papers.evidence.verify.verify", verify)
     return asked

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from papers.compare.folds import FOLDS, Outcome
+from papers.compare.folds import Outcome
 from papers.compare.table import CLASSIFICATION
 from papers.evidence.comparisons import Draft, Resampled, noticeably_higher, tested
 from papers.evidence.statistics import ALPHA
@@ -24,7 +24,7 @@ class Row(NamedTuple):
     """A method over all folds.
 
     ``calibration``: mean distance of predicted and seen shares of +1 over ten bins, else the share of targets
-    in their central 90 % intervals. ``seconds`` of a fold, median.
+    in their central 90 % intervals. ``seconds`` of processor: of a fold, median; ``total``: of all ``folds``.
     """
 
     method: str
@@ -32,8 +32,10 @@ class Row(NamedTuple):
     error: float
     calibration: float
     seconds: float
+    total: float
     converged: int
     failed: int
+    folds: int
 
 
 class Difference(NamedTuple):
@@ -72,14 +74,15 @@ def by_method(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
 def _row(of: Sequence[Outcome], task: str) -> Row:
     done = [x for x in of if math.isfinite(x.loss)]
     if not done:
-        return Row(of[0].method, math.nan, math.nan, math.nan, math.nan, 0, len(of))
+        return Row(of[0].method, *(math.nan,) * 5, 0, len(of), len(of))
     said = np.concatenate([x.probability for x in done])
     label = np.concatenate([x.label for x in done])
     calibration = _distance(said, label) if task == CLASSIFICATION else float(said.mean())
     loss, error = (float(np.mean([getattr(x, score) for x in done])) for score in ("loss", "error"))
     seconds = float(np.median([x.seconds for x in done]))
-    converged = sum(x.converged for x in done)
-    return Row(of[0].method, loss, error, calibration, seconds, converged, len(of) - len(done))
+    total, converged = sum(x.seconds for x in done), sum(x.converged for x in done)
+    failed = len(of) - len(done)
+    return Row(of[0].method, loss, error, calibration, seconds, total, converged, failed, len(of))
 
 
 def _distance(said: np.ndarray, label: np.ndarray) -> float:
@@ -158,7 +161,7 @@ def answer(found: Sequence[Row], differ: Sequence[Difference], margin: float) ->
             sentence += f" **{least.method}** is shown to be alike and takes {share} of its time."
     for says, text in ((ALIKE, "shown to be alike"), (WORSE, "shown to be worse"), (OPEN, "undecided")):
         sentence += f" {text.capitalize()}: {', '.join(named[says])}." if named[says] else ""
-    failed = [row.method for row in found if row.failed or row.converged < FOLDS]
+    failed = [row.method for row in found if row.failed or row.converged < row.folds]
     sentence += f" Not converged, or failed, on some fold: {', '.join(failed)}." if failed else ""
     return Answer(best.method, sentence)
 

@@ -24,7 +24,7 @@ ERROR_MARGIN = 0.01
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 if every method ran on every fold, 1 if one failed somewhere."""
+    """0 if every method ran on every fold, 1 if one failed somewhere, 130 if it was interrupted."""
     if 0 < arguments.iterations < 10 or not arguments.margin > 0:
         raise ValueError("--iterations is 0 or at least 10, --margin is positive")
     read = table.read(Path(arguments.data), arguments.target, arguments.task, arguments.delimiter)
@@ -34,7 +34,6 @@ def run(arguments: argparse.Namespace) -> int:
         )
     read = read.drawn(arguments.rows or MOST_ROWS, arguments.seed)
     how = How(**{name: getattr(arguments, name) for name in How._fields})
-    methods.of(read.task, how.methods)
     found = compared(read, how)
     paths = page.write(found, Path(arguments.output, f"{read.name}-{quote(read.target, safe=' ')}"))
     if arguments.json:
@@ -42,6 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(found.answer.sentence.replace("**", ""))
     _tell(f"Page: {paths[2]}, {paths[1]}; numbers: {paths[0]}")
+    if found.folds < folds.FOLDS:
+        return 130
     return 0 if not any(row.failed for row in found.rows) else 1
 
 
@@ -67,16 +68,25 @@ def compared(read: Table, how: How) -> Comparison:
         )
     elif not how.iterations:
         reason = "Not sampled: --iterations 0."
+    names = [method.name for method in methods.of(read.task, how.methods)]
     parts = list(folds.folds(read, how.seed, how.ard))
-    _tell(f"{read.name}: {len(read.y)} rows, {read.X.shape[1]} features, {read.task}; {len(parts)} folds")
+    _tell(f"{read.name}: {len(read.y)} rows, {read.X.shape[1]} features, {read.task}")
+    _tell(f"{len(names) * len(parts)} fits to make: {', '.join(names)}, each on {len(parts)} folds")
+    if not how.methods:
+        _tell(f"without {', '.join(methods.SLOW)}, which takes the longest: --methods {' '.join(names)} rep")
     asked = [(fold, k, 0 if reason or k else how.iterations, how.methods) for k, fold in enumerate(parts)]
     running = Parallel(n_jobs=how.cores, return_as="generator")(
         delayed(folds.compared)(*one) for one in asked
     )
     done = []
-    for k, one in enumerate(running):
-        done.append(one)
-        _tell(f"  fold {k}: {', '.join(f'{x.method} {x.loss:.3f}' for x in one[0])}")
+    try:
+        for k, one in enumerate(running):
+            done.append(one)
+            _tell(f"  fold {k}: {', '.join(f'{x.method} {x.loss:.3f}' for x in one[0])}")
+    except KeyboardInterrupt:
+        if not done:
+            raise
+        _tell(f"interrupted: the page is of {len(done)} of {len(parts)} folds")
     outcomes = [outcome for of_fold, _ in done for outcome in of_fold]
     # errors of numbers have the target's unit: a hundredth of its spread matters
     scale = 1.0 if read.task == table.CLASSIFICATION else float(np.std(read.y))

@@ -32,6 +32,13 @@ less than matters; *undecided*: neither. Ten folds of one table say how methods 
 drawn again, and nothing of other tables."""
 
 
+CALIBRATION = {
+    True: "Calibration error: how far predicted chances are from the shares seen, over ten bins.",
+    False: "In 90 % intervals: the share of targets that their predicted central 90 % interval holds.",
+}
+"""Whether targets are labels -> what the number for calibration is."""
+
+
 class Comparison(NamedTuple):
     """Everything that is said."""
 
@@ -44,6 +51,11 @@ class Comparison(NamedTuple):
     exact: Exact | None
     why_not_exact: str
     answer: Answer
+
+    @property
+    def folds(self) -> int:
+        """How many were finished."""
+        return self.rows[0].folds
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values; what is missing is null."""
@@ -67,7 +79,7 @@ class Comparison(NamedTuple):
             "answer": self.answer._asdict(),
             "table": about,
             "seed": self.seed,
-            "folds": FOLDS,
+            "folds": self.folds,
             "margins": dict(zip(("loss", "error"), self.margins, strict=True)),
             "methods": [row._asdict() for row in self.rows],
             "differences": [difference._asdict() for difference in self.differences],
@@ -83,6 +95,8 @@ class Comparison(NamedTuple):
         table, first = self.table, self.rows[0].method
         shape = f"{len(table.y)} rows, {len(table.features)} features, {table.task}"
         lines = [f"# Which method for {table.name}?", "", self.answer.sentence, ""]
+        if self.folds < FOLDS:
+            lines += [f"**Interrupted: all numbers are of {self.folds} of {FOLDS} folds.**", ""]
         lines += [f"{shape}. {'. '.join([*table.remarks, ''])}".strip(), ""]
         lines += ["![Differences in log score with intervals](comparison.png)", "", "## Scores", ""]
         lines += [*self._scores(), "", f"## Differences from {first}", "", *self._differences(), ""]
@@ -92,34 +106,39 @@ class Comparison(NamedTuple):
     def _scores(self) -> list[str]:
         labels = self.table.task == CLASSIFICATION
         scores = ("Wrong", "Calibration error") if labels else ("Mean abs. error", "In 90 % intervals")
-        header = ("Method", "Is", "Log loss, nats", *scores, "Seconds", "Converged", "Failed")
-        titles = {method.name: method.title for method in methods.of(self.table.task)}
+        spent = ("Seconds a fold", "In all")
+        header = ("Method", "Log loss, nats", *scores, *spent, "Converged", "Failed", "Is")
+        titles = {m.name: m.title for m in methods.of(self.table.task, [row.method for row in self.rows])}
         cells = [
-            (row.method, titles[row.method], *map(_four, row[1:4]), f"{row.seconds:.2f}",
-             f"{row.converged} of {FOLDS}", str(row.failed))
+            (row.method, _digits(row.loss, 4), (_percent if labels else _digits)(row.error),
+             _percent(row.calibration), f"{row.seconds:.2f}", f"{row.total:.1f}",
+             f"{row.converged} of {row.folds}", str(row.failed), titles[row.method])
             for row in self.rows
         ]  # fmt: skip
-        return grid(header, "llrrrrrr", cells)
+        slow = [name for name in methods.SLOW if name not in titles]
+        said = f"{CALIBRATION[labels]} Seconds are of processor."
+        said += f" Not compared, because it takes the longest: {', '.join(slow)} (--methods)." if slow else ""
+        return [*grid(header, "lrrrrrrrl", cells), "", said]
 
     def _differences(self) -> list[str]:
         names = {"loss": "log loss, nats", "error": "error"}
-        header = ("Method", "Score", "Difference", "95 % interval", "p (Holm)", "Folds", "Is")
+        header = ("Method", "Score", "Is", "Difference", "95 % interval", "p (Holm)", "Folds")
         cells = [
-            (d.method, names[d.score], _four(d.mean), _interval(d), _four(d.p),
-             str(d.folds), d.says)
+            (d.method, names[d.score], d.says, _digits(d.mean, 2), _interval(d), _digits(d.p, 2),
+             str(d.folds))
             for d in self.differences
         ]  # fmt: skip
         small = (
             f"Below zero is better. What matters: {self.margins[0]:g} nats, {self.margins[1]:.3g} of error."
         )
-        return [*grid(header, "llrrrrl", cells), "", small]
+        return [*grid(header, "lllrrrr", cells), "", small]
 
     def _exact(self) -> list[str]:
         if self.exact is None:
             return [self.why_not_exact]
         found = self.exact
         header = ("Method", "Means off, exact sds", "Variance / exact", "Log loss - exact, nats", "Note")
-        cells = [(x.method, *map(_four, x[1:4]), x.message) for x in found.nearness]
+        cells = [(x.method, *map(_digits, x[1:4]), x.message) for x in found.nearness]
         sure = f"R-hat at most {found.r_hat:.3f}, at least {found.effective:.0f} independent draws"
         noise = f"an exact method would have means off by {found.noise:.4f}"
         lines = [*grid(header, "lrrrl", cells), ""]
@@ -173,8 +192,9 @@ def _figure(differences: Sequence[Difference], margin: float) -> Figure:
     axes.axvspan(-margin, margin, color=style.LIGHT, zorder=0)
     for k, d in enumerate(shown):
         if math.isfinite(d.low):
-            axes.plot([d.low, d.high], [k, k], color=style.BLUE)
-        axes.plot([d.mean], [k], "o", color=style.BLUE)
+            axes.plot([d.low, d.high], [k, k], "|-", color=style.BLUE, markersize=9)
+        axes.plot([d.mean], [k], "o", color=style.BLUE, markersize=3)
+    axes.locator_params(axis="x", nbins=5)
     style.row_axis([axes], [f"{d.method}: {d.says}" for d in shown])
     axes.set_xlabel(
         "log loss minus the first method's, nats a test row\n(below 0: better; grey: does not matter)"
@@ -188,11 +208,15 @@ def _stamped() -> str:
 
 
 def _interval(d: Difference) -> str:
-    return f"[{_four(d.low)}, {_four(d.high)}]" if math.isfinite(d.low) else ""
+    return f"[{_digits(d.low, 2)}, {_digits(d.high, 2)}]" if math.isfinite(d.low) else ""
 
 
-def _four(value: float) -> str:
-    return "" if not math.isfinite(value) else f"{value:z.4f}"
+def _digits(value: float, significant: int = 3) -> str:
+    return "" if not math.isfinite(value) else f"{value:.{significant}g}"
+
+
+def _percent(value: float) -> str:
+    return "" if not math.isfinite(value) else f"{100 * value:.3g} %"
 
 
 def _without_nan(value: Any) -> Any:

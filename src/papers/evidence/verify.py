@@ -154,7 +154,7 @@ def verify(
             str(value) for frame in every.values() if column in frame for value in frame[column].unique()
         }
         if unknown := sorted(set(values) - there):
-            raise ValueError(f"no line with {column} {', '.join(unknown)} to make again in {folder}")
+            raise ValueError(f"no line to make again in {folder} with {column} {', '.join(unknown)}")
     drawn = {study: _drawn(study, frame, folder, selection) for study, frame in every.items()}
     if not any(map(len, drawn.values())) and not selection.new:
         raise ValueError(f"no line to make again in {folder}")

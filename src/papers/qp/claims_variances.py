@@ -19,7 +19,7 @@ from papers.qp import pairs, protocols, truth
 from papers.qp.lines import FAILED, OK
 from papers.qp.paired import EQUAL, NTLL, PAIRED_TEST, drafts, fallback, joined, tested, variational
 from papers.qp.published import CLASSIFICATION, ROWS
-from papers.qp.truth_tables import DECIDED
+from papers.qp.truth_tables import DECIDED, TEN
 
 if TYPE_CHECKING:
     from typing import Any
@@ -163,7 +163,9 @@ def _against_exact(table: pd.DataFrame | None, part: str, name: str) -> Block:
             nothing = [Line(row, name, "relative", note="no exact posterior") for name in (OVER, NEARER)]
             lines += nothing
     remark = _sides(lines) if table is not None else f"ground truth was sampled under {truth.PROTOCOL} alone"
-    return Block(name, test, tuple(lines), remark)
+    ep = None if table is None else table[(table["method"] == "ep") & (table["part"] == part)]
+    whole = 0 if ep is None else int((ep["splits"] >= TEN).sum())
+    return Block(name, test, tuple(lines), remark, {"rows of ten splits": whole})
 
 
 def _of_row(by_method: dict[str, Any]) -> list[Line]:

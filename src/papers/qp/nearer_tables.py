@@ -10,6 +10,7 @@ correction what the first paper says of QP.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ from papers.qp import truth
 from papers.qp.nearer import METHODS
 from papers.qp.published import ROWS
 from papers.qp.truth_records import split_of
-from papers.qp.truth_tables import DECIDED, by_dataset, error_of_mean, exact
+from papers.qp.truth_tables import DECIDED, TEN, by_dataset, error_of_mean, exact
 from tilted.corrections.marginals import CHEAP, NEARLY_EXACT
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ processor, medians over splits."""
 
 QUARTER = load()["OURS2"].margin["share"]
 NO_WORSE = load()["OURS3"].margin["nats"]
-TEN = 10
 """Splits of a row that count as all."""
 
 
@@ -181,6 +181,7 @@ def nearer_variances(table: pd.DataFrame | None, protocol: str) -> list[Block]:
         both = ours.variance_rms + ep.variance_rms
         effect, error = -ours.variance_excess / both, ours.variance_excess_se / both
         note = f"{ours.variance_rms:.4f} for {ep.variance_rms:.4f} of EP, noise {ours.variance_noise:.4f}"
+        note += _untrusted(ours)
         return _judged(ours, "rms of log(v / exact), EP - corrected", "relative", effect, error, note)
 
     return _blocks(table, protocol, "interval of two Monte-Carlo standard errors", line)
@@ -194,7 +195,8 @@ def better_evidence(table: pd.DataFrame | None, protocol: str) -> list[Block]:
         if ours.evidences_not_trusted:
             note += f"; not to be trusted on {ours.evidences_not_trusted} of {ours.splits}"
         quantity = "EP's error / 4 - corrected one's"
-        return _judged(ours, quantity, "nats", -ours.evidence_gap, ours.evidence_gap_se, note)
+        line = _judged(ours, quantity, "nats", -ours.evidence_gap, ours.evidence_gap_se, note)
+        return replace(line, n=ours.splits)
 
     return _blocks(table, protocol, "interval of two Monte-Carlo standard errors", line)[:1]
 
@@ -204,11 +206,17 @@ def no_worse_predictions(table: pd.DataFrame | None, protocol: str) -> list[Bloc
 
     def line(ours: Any, ep: Any) -> Line:
         note = f"{ours.density_error:.6f} for {ep.density_error:.6f} of EP, noise {ours.density_noise:.6f}"
+        note += _untrusted(ours)
         quantity = "error of log p(y), EP - corrected"
         return _judged(ours, quantity, "nats", -ours.density_gap, ours.density_gap_se, note, NO_WORSE)
 
     test = f"interval of two Monte-Carlo standard errors beside -{NO_WORSE:g} nats"
     return _blocks(table, protocol, test, line)
+
+
+def _untrusted(ours: Any) -> str:
+    """How many latents the correction does not answer for, whose answer is EP's."""
+    return f"; {ours.not_trusted} of {ours.n} latents not to be trusted, and EP's" if ours.not_trusted else ""
 
 
 def _judged(
@@ -217,8 +225,6 @@ def _judged(
     """Yes where the effect is shown to be above minus the margin, no where below."""
     low, high = effect - DECIDED * error, effect + DECIDED * error
     status = YES if low > -margin else NO if high < -margin else UNDECIDED
-    if ours.not_trusted:
-        note += f"; {ours.not_trusted} of {ours.n} latents not to be trusted, and EP's"
     sample = Inference(status, low, high)
     return Line(ours.row, quantity, unit, effect, sample=sample, n=ours.n, note=note, margin=margin)
 
@@ -235,7 +241,7 @@ def _blocks(table: pd.DataFrame | None, protocol: str, test: str, line: Any) -> 
             whole = int((by_method[grade]["splits"] >= TEN).sum())
         done = {one.row for one in lines}
         lines += [
-            Line(row, "not compared", "nats", note="no exact posterior")
+            Line(row, "not compared", "nats", note="no nearly exact answer was made")
             for row in ROWS.values()
             if row not in done
         ]

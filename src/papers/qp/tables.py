@@ -146,7 +146,7 @@ def _paper_table(summary: Summary, protocol: str) -> Iterator[str]:
         cells.append((row, "ours", *_starred(ours, starred.get(row, "")), seeds))
         star = "*" if printed.get(row) else ""
         cells.append(("", "published", *_starred(theirs, star), str(published.n_seeds(row) or "-")))
-    yield from grid(("Data", "", *labels, "Seeds"), "llrrrrrrr", cells)
+    yield from grid(("Data", "Numbers", *labels, "Seeds"), "llrrrrrrr", cells)
 
 
 def in_columns(lines: pd.DataFrame, methods: Sequence[str]) -> list[Any]:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
 
 PARTS = ("train", "test")
+TEN = 10
+"""Splits that make a row complete."""
 DECIDED = load()["QP10"].margin["standard_errors"]
 """Standard errors beyond which a comparison counts as decided."""
 

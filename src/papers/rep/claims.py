@@ -105,18 +105,27 @@ def _not_run(name: str, row: str, unit: str) -> Block:
 def _compared(
     fits: pd.DataFrame, cells: Sequence[Cell], name: str, others: tuple[str, ...], rep: tuple[str, ...]
 ) -> Block:
-    """Other methods minus REP; p-values are adjusted over every reading, of which the best is shown."""
-    of_rows = [_error_drafts(fits, cell, other, rep) for cell in cells for other in others]
-    lines = iter(tested([draft for drafts in of_rows for draft in drafts]))
-    best = [max([next(lines) for _ in drafts], key=_favour) for drafts in of_rows]
+    """Other methods minus REP; p-values are adjusted over every reading, of which each row has the best."""
+    of_rows = [[_error_drafts(fits, cell, other, rep) for other in others] for cell in cells]
+    lines = iter(tested([draft for row in of_rows for drafts in row for draft in drafts]))
+    best: list[Line] = []
+    for row in of_rows:
+        by_other = [[next(lines) for _ in drafts] for drafts in row]
+        readings = max(map(len, by_other))
+        whole = [
+            found * (readings // len(found)) for found in by_other
+        ]  # a method that was not run has one line
+        best += max(zip(*whole, strict=True), key=_favour)
     remarks = [_not_converged(fits, cell, (*others, *rep)) for cell in cells]
     remarks += [_lengthscales(fits, cell, (*others, *rep)) for cell in cells]
     return Block(name, T_TEST, tuple(best), "; ".join(filter(None, remarks)))
 
 
-def _favour(line: Line) -> tuple[bool, float]:
-    """How much a reading favours the claim: by its effect, but a shown one before one that is not."""
-    return line.sample.status == YES, -np.inf if np.isnan(line.effect) else line.effect
+def _favour(lines: Iterable[Line]) -> tuple[list[int], float]:
+    """How much a reading favours the claim: by the worst of its comparisons, of equals by the effects."""
+    order = (MISSING, NO, UNDECIDED, YES)
+    effects, statuses = zip(*((line.effect, order.index(line.sample.status)) for line in lines), strict=True)
+    return sorted(statuses), -np.inf if np.isnan(effects).any() else min(effects)
 
 
 def _error_drafts(fits: pd.DataFrame, cell: Cell, other: str, rep: tuple[str, ...]) -> list[Draft]:

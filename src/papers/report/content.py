@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from papers.evidence import claims as printed
 from papers.evidence import strict
 from papers.evidence.audit import UNITS
+from papers.evidence.verdicts import NO, UNDECIDED, YES
 from papers.report import markup
 from papers.report.markup import Links, Section
 
@@ -23,8 +24,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COUNTS = ("yes", "no", "undecided", "no_data")
+AGAINST = (NO, UNDECIDED, YES)
+MARKS = {
+    r"± +-": "± -: of a single seed, which has no deviation",
+    r"\*[fs]</td>": "*: QP's NTLL is below EP's in over 90 % of folds and of seeds (*f, *s: of these only)",
+    r"vb-joint\b(?!-)": "vb-joint: VB by one search over sites and hyperparameters, as in the paper's code",
+    r"vb-joint-released": "vb-joint-released: fits of vb-joint, scored as the paper's code scores them",
+}
+"""Mark in a table or its heading -> what it means."""
 LACKS = "below what the rule asks for: "
 CONTEST = re.compile(r"(?P<first>[\w-]+) - (?P<second>[\w-]+), (?P<score>.+)")
+ASIDE = re.compile(r"\s*\((<a [^>]*>[^<]*</a>)\)")
+MORE = re.compile(r"\s*\((<a [^>]*>[\w-]+\.md</a>)\)")
+"""A link in brackets, to anything or to a document."""
 SHARE = re.compile(r"(?P<first>α = [\d.]+) over (?P<second>α = [\d.]+)")
 
 
@@ -55,13 +67,17 @@ class Finding(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A claim under a protocol: verdict, rows that are what, what it lacks, the whole reckoning (HTML)."""
+    """A claim under a protocol: verdict, rows that are what, what it lacks, the whole reckoning (HTML).
+
+    ``rows`` are those with data that decide, those against the claim first.
+    """
 
     protocol: str
     verdict: str
     counts: dict[str, int]
     lacks: str
     full: str
+    rows: list[Row]
 
 
 class Claim(NamedTuple):
@@ -91,6 +107,12 @@ class Row(NamedTuple):
     decides: bool
     low: float
     high: float
+
+    @property
+    def printed(self) -> str:
+        """What the paper prints in its place, if that is said."""
+        said = re.match(r"printed ([^;]+)", self.note)
+        return said[1] if said else ""
 
 
 class Method(NamedTuple):
@@ -123,17 +145,25 @@ def findings(folders: Folders, links: Links, page: str) -> list[Finding]:
     """
     _, parts = markup.sections(folders.text("README.md"), 2)
     body = next(part.body for part in parts if part.heading == "What was found")
-    found = []
-    for item in re.split(r"^\d+\. ", body.split("\n<img")[0], flags=re.M)[1:]:
-        shown = markup.html(" ".join(item.split()), links, page, "README.md")
-        begun = re.match(r"<p><strong>(.*?)</strong>(.*)</p>", shown, re.S)
-        href = re.search(r'<a href="([^"]+)"', shown)
-        if not begun or not href:
-            raise ValueError(f"a finding of README.md has no bold beginning or no link: {item[:60]}")
-        lead, rest = re.sub(r"</?a[^>]*>", "", begun[1]).rstrip("."), begun[2].lstrip(" ,:;.")
-        rest = re.sub(r">[\w-]+\.md<", ">more<", f"{rest[:1].upper()}{rest[1:]}")
-        found.append(Finding(lead, rest, href[1]))
-    return found
+    items = re.split(r"^\d+\. ", body.split("\n<img")[0], flags=re.M)[1:]
+    return [_finding(markup.html(" ".join(item.split()), links, page, "README.md")) for item in items]
+
+
+def _finding(shown: str) -> Finding:
+    """The bold words and what else belongs to their clause; the rest; then the links that stood as asides."""
+    begun = re.match(r"<p><strong>(.*?)</strong>(.*)</p>", shown, re.S)
+    href = re.search(r'<a href="([^"]+)"', shown)
+    if not begun or not href:
+        raise ValueError(f"a finding of README.md has no bold beginning or no link: {shown[:60]}")
+    lead, rest = begun.groups()
+    clause = re.match(r"(.*?)(?:[,:;.](?=\s|$)|$)" if lead[-1] != "." else rf"((?:{ASIDE.pattern})*)", rest)
+    assert clause is not None  # both match the empty text
+    lead, rest = lead.rstrip(".") + clause[1], rest[clause.end() :].strip()
+    asides = [*ASIDE.findall(lead), *MORE.findall(rest)]
+    lead, rest = re.sub(r"</?a[^>]*>", "", ASIDE.sub("", lead)), MORE.sub("", rest)
+    rest = re.sub(r"^(?:<[^>]+>)*\w", lambda begins: begins[0][:-1] + begins[0][-1].upper(), rest)
+    shown = " ".join([rest, *asides])
+    return Finding(lead, re.sub(r">[\w-]+\.md<", ">More<", shown), href[1])
 
 
 def claims(folders: Folders, links: Links, names: Sequence[str]) -> list[Claim]:
@@ -187,22 +217,26 @@ def _claim(
     page = f"claims/{name}.html"
     before, parts = markup.sections(ours[0].body, 3)
     _, *meaning = markup.paragraphs(before)  # the first says where the paper says what
+    if other := re.match(r"The same as (\w+)", printed.load()[name].rule):
+        meaning.append(f"{other[1]}: {printed.load()[other[1]].rule}")
     bodies = {part.heading.split(", ", 1)[1].rsplit(": ", 1)[0]: part.body for part in parts}
-    mine = verdicts[verdicts["id"] == name]
+    mine, rows = verdicts[verdicts["id"] == name], [row for row in every if row.claim == name]
     return Claim(
         name,
         printed.load()[name],
         markup.html("\n\n".join(meaning), links, page, "tables/audit.md"),
-        [_verdict(line, bodies[line.protocol], links, page) for line in mine.itertuples(index=False)],
-        [row for row in every if row.claim == name],
+        [_verdict(line, bodies[line.protocol], links, page, rows) for line in mine.itertuples(index=False)],
+        rows,
     )
 
 
-def _verdict(line: Any, body: str, links: Links, page: str) -> Verdict:
+def _verdict(line: Any, body: str, links: Links, page: str, rows: Sequence[Row]) -> Verdict:
     lacks = [part.removeprefix(LACKS) for part in line.note.split("; ") if part.startswith(LACKS)]
     counts = {name.replace("_", " "): int(getattr(line, name)) for name in COUNTS}
     full = markup.html(body, links, page, "tables/audit.md", 1)
-    return Verdict(line.protocol, line.verdict, counts, ", ".join(lacks), full)
+    deciding = [r for r in rows if r.decides and r.protocol == line.protocol and r.status in AGAINST]
+    deciding.sort(key=lambda row: AGAINST.index(row.status))
+    return Verdict(line.protocol, line.verdict, counts, ", ".join(lacks), full, deciding)
 
 
 OUTCOMES = ("won", "lost", "open")
@@ -249,6 +283,17 @@ def tally(found: Sequence[Contest]) -> dict[str, dict[str, int]]:
             of = counted.setdefault(contest.opponent, dict.fromkeys(OUTCOMES, 0))
             of[contest.outcome] += 1
     return counted
+
+
+def explained(shown: str) -> str:
+    """A document's HTML with what the marks of its tables mean below the last table of each section."""
+    parts = re.split(r"(?=<h[23] )", shown)
+    for k, part in enumerate(parts):
+        before, table, after = part.rpartition("</table></div>")
+        found = [said for mark, said in MARKS.items() if table and re.search(mark, before)]
+        if found:
+            parts[k] = f'{before}{table}\n<p class="soft">{". ".join(found)}.</p>{after}'
+    return "".join(parts)
 
 
 def legends(folders: Folders) -> list[str]:

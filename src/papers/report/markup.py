@@ -22,8 +22,8 @@ CLASSES = {
     HOLDS: "yes",
     FAILS: "no",
     UNDECIDED: "open",
-    NOT_RUN: "open",
-    UNTESTABLE: "open",
+    NOT_RUN: "few",
+    UNTESTABLE: "none",
 }
 """Verdict -> class of its mark, longer names first."""
 
@@ -31,7 +31,7 @@ COMMENT = re.compile(r"^<!--(?:(?!-->).)*-->\n|<!--.*?-->", re.S | re.M)
 """Comments, those alone on a line with it."""
 PICTURE = re.compile(r'<img src="([^"]+)" alt="([^"]*)"[^>]*>')
 VERDICT = re.compile(rf"(<td[^>]*>)({'|'.join(CLASSES)}) (\([^<]*\))(</td>)")
-NAME = re.compile(r"\b(?:QP|PEP|REP|PESC)\d+\b")
+NAME = re.compile(r"\b(?:QP|PEP|REP|PESC|OURS)\d+\b")
 TAG = re.compile(r"(<[^>]+>)")
 UNLINKED = re.compile(r"<(/?)(?:a|code|pre|h\d)\b")
 POWER = re.compile(r"(x )?\b10\^(-?\d+)")
@@ -115,7 +115,8 @@ def html(text: str, links: Links, page: str, source: str = "", deeper: int = 0) 
     Notes
     -----
     HTML in the text is shown, but for pictures; comments are left out. A link to a file that the site does
-    not have becomes plain text. Names of claims become links to their pages.
+    not have becomes plain text. Names of claims become links to their pages; a name that stands for several
+    lines of a table is repeated in each.
     """
     from markdown_it import MarkdownIt
 
@@ -130,6 +131,7 @@ def html(text: str, links: Links, page: str, source: str = "", deeper: int = 0) 
                 token.attrs = {"id": anchor(following.content, used)}
         elif token.type == "inline":
             _link(token.children or (), links, page, source)
+    _repeat(tokens)
     shown = str(parser.renderer.render(tokens, parser.options, {}))
     shown = shown.replace("<table>", '<div class="scroll" tabindex="0"><table>')
     shown = shown.replace("</table>", "</table></div>")
@@ -148,6 +150,18 @@ def anchor(heading: str, used: dict[str, int]) -> str:
 def raised(text: str) -> str:
     """Powers of ten as they are printed: ``x 10^-3`` as × 10⁻³."""
     return POWER.sub(lambda match: f"{'× ' if match[1] else ''}10{match[2].translate(RAISED)}", text)
+
+
+def _repeat(tokens: Sequence[Token]) -> None:
+    """Write what stands in the first of several lines of a table into each, so that they can be sorted."""
+    above = None
+    for row, cell, inside in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if row.type == "table_open":
+            above = None
+        elif row.type == "tr_open" and cell.type == "td_open":
+            if above is not None and not inside.content:
+                inside.content, inside.children = above.content, above.children
+            above = inside
 
 
 def _link(tokens: Iterable[Token], links: Links, page: str, source: str) -> None:

@@ -230,7 +230,7 @@ def _documents(site: Site) -> None:
             head, _, body = site.folders.text(name).strip().partition("\n")
             shown = markup.html(body, site.links, page, name)
             contents = re.findall(r'<h2 id="([^"]+)">(.*?)</h2>', shown)
-            about = {"body": shown, "contents": contents, "source": name}
+            about = {"body": content.explained(shown), "contents": contents, "source": name}
             kind = "Tables" if page.startswith("tables/") else "Document"
             site.write(page, head.lstrip("# "), kind, "document.html.j2", **about)
 
@@ -247,6 +247,7 @@ def _front(site: Site, claims: Sequence[Claim], shown: Sequence[Shown]) -> None:
         "index.html.j2",
         findings=content.findings(site.folders, site.links, "index.html"),
         claims=claims,
+        ours=sum(claim.name.startswith("OURS") for claim in claims),
         papers=PAPERS,
         counted={name: sum(v.verdict == name for c in claims for v in c.verdicts) for name in VERDICTS},
         picture=next((one for one in shown if one.figure.path.stem == "qp_truth"), None),

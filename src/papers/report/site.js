@@ -66,6 +66,16 @@
     }
   }
 
+  // A document whose tables need the width has its contents above it, closed, as on a phone.
+  const reading = document.querySelector(".reading");
+  if (reading) {
+    const wide = [...reading.querySelectorAll(".scroll")].some((box) => box.scrollWidth > box.clientWidth);
+    reading.classList.toggle("wide", wide);
+    for (const list of reading.querySelectorAll(".contents details")) {
+      list.open = !wide && matchMedia("(min-width: 62rem)").matches;
+    }
+  }
+
   // -------------------------------------------------------------------------------------------------- fits
   window.tiltedFits = {};
   const CHOICES = 30;
@@ -100,14 +110,25 @@
   // ------------------------------------------------------------------------------------------------ search
   const field = document.getElementById("search");
   const results = document.getElementById("results");
+  const EXCERPT = 110;
   let index;
   window.tiltedPages = (pages) => {
     index = new MiniSearch({
       fields: ["title", "text"], storeFields: ["title", "kind", "url", "text"], idField: "url",
-      searchOptions: { boost: { title: 4 }, prefix: true, fuzzy: (word) => /\d/.test(word) ? false : 0.15 },
+      searchOptions: { boost: { title: 4 }, prefix: true, fuzzy: (word) => /\d/.test(word) ? false : 0.15,
+        // A page before its sections, whose titles are shorter.
+        boostDocument: (url) => url.includes("#") ? 0.5 : 1 },
     });
     index.addAll(pages);
   };
+  // Whole words of a page, from a little before the first that was found.
+  function excerpt({ text, terms }) {
+    const found = terms.map((term) => text.toLowerCase().indexOf(term)).filter((at) => at > EXCERPT - 30);
+    const from = found.length ? Math.max(0, text.indexOf(" ", Math.min(...found) - 30)) : 0;
+    const shown = text.slice(from, from + EXCERPT);
+    const whole = from + EXCERPT < text.length ? shown.replace(/\s+\S*$/, " …") : shown;
+    return from ? `…${whole}` : whole;
+  }
   async function search() {
     const words = field.value.trim();
     results.hidden = !words;
@@ -119,7 +140,7 @@
     results.querySelector("ol").replaceChildren(...found.slice(0, 12).map((one) => element("li", {},
       element("a", { href: root + one.url }, element("b", { textContent: one.title }),
         element("span", { className: "kind", textContent: one.kind }),
-        element("span", { className: "text", textContent: one.text.slice(0, 110) })))));
+        element("span", { className: "text", textContent: excerpt(one) })))));
   }
   field.addEventListener("input", search);
   field.addEventListener("keydown", (event) => {
@@ -141,7 +162,9 @@
   // ----------------------------------------------------------------------------------------------- figures
   const dialog = element("dialog", { className: "large" });
   document.body.append(dialog);
-  dialog.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("click", ({ target }) => {
+    if (target.tagName === "IMG") target.classList.toggle("whole"); else if (target.tagName !== "P") dialog.close();
+  });
   for (const link of document.querySelectorAll("a.enlarge")) {
     link.addEventListener("click", (event) => {
       event.preventDefault();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Sequence
 from html import unescape
 from pathlib import Path
@@ -25,6 +26,11 @@ DOCUMENTS = {
 """Documents shown besides docs/ and the tables."""
 FOUND = 420
 """Letters of a section that search knows."""
+UNSAID = re.compile(
+    r"<table.*?</table>|<nav.*?</nav>|<h1.*?</h1>|<p class=.crumbs.*?</p>|<section class=.fits.*?</section>",
+    re.S,
+)
+"""Parts of a page that search does not look into."""
 
 
 class Site:
@@ -61,7 +67,7 @@ class Site:
             **values,
         )
         write_text(self.folder / page, shown)
-        main = shown.split("<main", 1)[1].split("</main>")[0]
+        main = shown.split('<main id="main">', 1)[1].split("</main>")[0]
         self.index += _found(page, title, kind, main)
 
 
@@ -100,20 +106,21 @@ def _targets(folders: Folders) -> dict[str, str]:
 
 
 def _found(page: str, title: str, kind: str, main: str) -> list[dict[str, str]]:
-    """What search knows of a page: it, and each of its sections."""
+    """What search knows of a page: it, and each of its sections that has words."""
     first, *rest = re.split(r'<h2 id="([^"]+)">', main)
     entries = [{"title": title, "kind": kind, "url": page, "text": _words(first)}]
     for identity, body in zip(rest[::2], rest[1::2], strict=True):
         heading, _, below = body.partition("</h2>")
-        section = {"title": f"{title}: {_words(heading)}", "kind": kind, "url": f"{page}#{identity}"}
-        entries.append({**section, "text": _words(below)})
+        name = f"{title.split(': ')[0]}: {_words(heading)}"
+        section = {"title": name, "kind": kind, "url": f"{page}#{identity}", "text": _words(below)}
+        entries += [section] if section["text"] else []
     return entries
 
 
 def _words(shown: str) -> str:
-    """The text of some HTML without its tables, cut."""
-    text = re.sub(r"<table.*?</table>|<nav.*?</nav>", " ", shown, flags=re.S)
-    return unescape(" ".join(re.sub(r"<[^>]+>", " ", text).split()))[:FOUND]
+    """The text of some HTML without what every page has of its kind, cut after a word."""
+    text = UNSAID.sub(" ", shown)
+    return textwrap.shorten(unescape(re.sub(r"<[^>]+>", " ", text)), FOUND, placeholder=" …")
 
 
 def _duration(seconds: float) -> str:

@@ -1,5 +1,7 @@
 """Predictive entropy search with unknown constraints (PESC) [Hernandez-Lobato et al. 2015].
 
+``optimizer``
+    ask where to evaluate next, and tell what was found (`Optimizer`); ``loop`` calls the functions itself;
 ``surrogate``
     a Gaussian process of one function, given its own observations, at points shared by all functions;
 ``factors``
@@ -13,3 +15,7 @@
 ``rejection``
     the same distributions by rejection sampling.
 """
+
+from tilted.bayesopt.optimizer import Optimizer
+
+__all__ = ["Optimizer"]

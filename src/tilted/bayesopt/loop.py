@@ -122,32 +122,46 @@ def minimise(
         are in the log); a log of another search, or from which lines are missing.
     """
     low, high = check_bounds(bounds)
-    initial = 2 * len(low) + 1 if initial is None else initial
-    for name, value, least in (("n_iter", n_iter, 1), ("initial", initial, 2), ("seed", seed, 0)):
-        require_whole(name, value, least)
-    if rule not in RULES:
-        raise ValueError(f"no rule '{rule}'; known: {', '.join(RULES)}")
+    require_whole("n_iter", n_iter, 1)
     settings = settings or Settings()
     functions = (objective, *constraints)
-    header = {
-        "bounds": np.transpose([low, high]).tolist(),
-        "seed": int(seed),
-        "functions": len(functions),
-        "rule": rule,
-        "initial": int(initial),
-        "settings": asdict(settings),
-    }
-    done = _resume(log, header)
+    about = header(bounds, seed, len(functions), rule, initial, settings)
+    done = _resume(log, about)
     resumed = len(done)
     for iteration in range(resumed, n_iter):
-        proposal = _propose(done, iteration, header, settings, len(low))
-        x = _in_box(proposal.place, low, high)
+        proposal = propose(done, iteration, about, settings, len(low))
+        x = in_box(proposal.place, low, high)
         done.append(Evaluation(iteration, tuple(x.tolist()), _observe(functions, x, proposal), proposal.why))
         if log is not None:
             logs.append(log, asdict(done[-1]))
         if progress is not None:
             progress(done[-1])
-    return _conclude(done[:n_iter], header, settings, min(resumed, n_iter))
+    return conclude(done[:n_iter], about, settings, min(resumed, n_iter))
+
+
+def header(
+    bounds: Sequence[tuple[float, float]],
+    seed: int,
+    functions: int,
+    rule: str,
+    initial: int | None,
+    settings: Settings,
+) -> dict[str, Any]:
+    """What a search is, as the first line of its log; ValueError for bad bounds, numbers or rule."""
+    low, high = check_bounds(bounds)
+    initial = 2 * len(low) + 1 if initial is None else initial
+    for name, value, least in (("initial", initial, 2), ("seed", seed, 0)):
+        require_whole(name, value, least)
+    if rule not in RULES:
+        raise ValueError(f"no rule '{rule}'; known: {', '.join(RULES)}")
+    return {
+        "bounds": np.transpose([low, high]).tolist(),
+        "seed": int(seed),
+        "functions": functions,
+        "rule": rule,
+        "initial": int(initial),
+        "settings": asdict(settings),
+    }
 
 
 def check_bounds(bounds: Sequence[tuple[float, float]]) -> tuple[np.ndarray, np.ndarray]:
@@ -192,7 +206,7 @@ def _resume(log: str | Path | None, header: dict[str, Any]) -> list[Evaluation]:
     return done
 
 
-def _propose(
+def propose(
     done: Sequence[Evaluation], iteration: int, header: dict[str, Any], settings: Settings, dimension: int
 ) -> Proposal:
     seed = header["seed"]
@@ -211,19 +225,19 @@ def _observe(functions: Sequence[Function], x: np.ndarray, proposal: Proposal) -
         if proposal.function not in (None, j):
             values.append(None)
             continue
-        values.append(_number(function(x.copy()), "the objective" if j == 0 else f"constraint {j}", x))
+        values.append(number(function(x.copy()), "the objective" if j == 0 else f"constraint {j}", x))
     return tuple(values)
 
 
-def _number(value: object, name: str, x: np.ndarray) -> float:
+def number(value: object, name: str, x: np.ndarray) -> float:
     """What a function returned, if that is one finite number."""
     try:
-        number = np.asarray(value, dtype=float).item()
+        found = np.asarray(value, dtype=float).item()
     except (TypeError, ValueError):
         raise ValueError(f"{name} is {value!r} at {x.tolist()}, which is not a number") from None
-    if not np.isfinite(number):
+    if not np.isfinite(found):
         raise ValueError(f"{name} is {value} at {x.tolist()}; observations must be finite")
-    return number
+    return found
 
 
 def model(
@@ -256,15 +270,15 @@ def recommendation(
     low, high = np.transpose(bounds)
     rng = np.random.default_rng([seed, len(done), 1])
     place, confident = recommend(model(done, bounds)[0], rng, settings)
-    return _in_box(place, low, high), confident
+    return in_box(place, low, high), confident
 
 
-def _in_box(place: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def in_box(place: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """A place of the unit cube in the box, whose walls rounding does not cross."""
     return np.clip(low + place * (high - low), low, high)
 
 
-def _conclude(done: Sequence[Evaluation], header: dict[str, Any], settings: Settings, resumed: int) -> Found:
+def conclude(done: Sequence[Evaluation], header: dict[str, Any], settings: Settings, resumed: int) -> Found:
     feasible = [(value, e) for e in done if e.feasible and (value := e.values[0]) is not None]
     best = min(feasible, key=lambda pair: pair[0])[1] if feasible else None
     place, confident = recommendation(done, header["bounds"], settings, header["seed"])

@@ -13,14 +13,31 @@ if TYPE_CHECKING:
     from tilted.estimators.classifiers import GPClassifier, SparseGPClassifier
     from tilted.estimators.dense_regressor import GPRegressor
     from tilted.estimators.regressors import GPPoissonRegressor, SparseGPRegressor
+    from tilted.estimators.saved import load, save
 
-__all__ = ["GPClassifier", "GPPoissonRegressor", "GPRegressor", "SparseGPClassifier", "SparseGPRegressor"]
+_ROOMS = {
+    "GPClassifier": "classifiers",
+    "GPPoissonRegressor": "regressors",
+    "GPRegressor": "dense_regressor",
+    "SparseGPClassifier": "classifiers",
+    "SparseGPRegressor": "regressors",
+    "load": "saved",
+    "save": "saved",
+}
+
+__all__ = [
+    "GPClassifier",
+    "GPPoissonRegressor",
+    "GPRegressor",
+    "SparseGPClassifier",
+    "SparseGPRegressor",
+    "load",
+    "save",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Import an estimator when it is first asked for (PEP 562); AttributeError for other names."""
-    if name not in __all__:
+    if name not in _ROOMS:
         raise AttributeError(f"module 'tilted.estimators' has no attribute '{name}'")
-    room = {"GPRegressor": "dense_regressor"}.get(name, "regressors")
-    room = "classifiers" if "Classifier" in name else room
-    return getattr(import_module(f"tilted.estimators.{room}"), name)
+    return getattr(import_module(f"tilted.estimators.{_ROOMS[name]}"), name)

@@ -17,13 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tilted.estimators import sparse
 from tilted.estimators.models import Call, Made, Model
 from tilted.estimators.nested import fields_of, with_field
 from tilted.estimators.reach import shortcomings
+from tilted.estimators.rows import merged
 from tilted.gaussian import require_positive
+from tilted.inference.options import require_whole
 from tilted.inference.result import Status
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 Seed = int | np.random.Generator | np.random.RandomState | None
 Estimator = TypeVar("Estimator")
+WITHOUT_WEIGHTS = {"rep", "corrected-evidence", "cv"}
 USED_BY = {"power": "power-ep", "penalty": "rep"}  # parameters that one inference only has a use for
 
 
@@ -54,27 +57,6 @@ def generator(random_state: Seed) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except TypeError:
         raise ValueError(f"random_state must be a seed or a generator, got {random_state!r}") from None
-
-
-def weighed(
-    X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Rows [N', D], targets [N'] and weights [N'] of the rows that have one; None if all are 1.
-
-    ValueError for negative weights, for such as are not finite, and for fewer than 2 that are not zero.
-    """
-    if sample_weight is None:
-        return X, y, None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    rows = weights > 0
-    if np.sum(rows) < 2:
-        raise ValueError(f"at least 2 rows need a sample weight above zero, got {np.sum(rows)}")
-    return X[rows], y[rows], unless_alike(weights[rows])
-
-
-def unless_alike(weights: np.ndarray) -> np.ndarray | None:
-    """The weights [N], or None if all are 1."""
-    return None if np.all(weights == 1.0) else weights
 
 
 def warn_unless_converged(status: Status, what: str, level: int) -> None:
@@ -129,6 +111,13 @@ class LatentFunctions(BaseEstimator):
         others = {name: value for name, value in params.items() if name not in of_kernel}
         super().set_params(**others | ({"kernel": kernel} if of_kernel else {}))
         return self
+
+    def _merged(
+        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """`merged` data, where what is asked for takes weights; folds are of the rows as they are."""
+        kept = not isinstance(self.inference, str) or {self.inference, self.optimise} & WITHOUT_WEIGHTS
+        return (X, y, weights) if kept or getattr(self, "correction", None) else merged(X, y, weights)
 
     def _warn_of_idle(self) -> None:
         """A UserWarning, from ``fit``, for what is not its default where the inference has no use for it."""
@@ -208,7 +197,7 @@ class LatentFunctions(BaseEstimator):
         ValueError
             For bad inputs, both flags, and covariances of an estimator with a correction.
         ArithmeticError
-            If a variance is lost to rounding.
+            If a variance that is asked for is lost to rounding.
         NotFittedError
         """
         X = self._inputs(X)
@@ -218,6 +207,9 @@ class LatentFunctions(BaseEstimator):
             raise ValueError(
                 "corrections are of single latents: there is no corrected covariance (return_cov)"
             )
+        if not (return_std or return_cov):
+            each = [model.means(X) for model in self.models_]
+            return each[0] if len(each) == 1 else np.stack(each, axis=-1)
         moments = [model.covariance(X) if return_cov else model.moments(X) for model in self.models_]
         means, second = (np.stack(values, axis=-1) for values in zip(*moments, strict=True))
         if len(self.models_) == 1:
@@ -225,7 +217,38 @@ class LatentFunctions(BaseEstimator):
         if return_cov:
             require_positive(np.diagonal(second))
             return means, second
-        return (means, np.sqrt(second)) if return_std else means
+        return means, np.sqrt(second)
+
+    @of_one_fit
+    def sample_latent(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
+        """Draws of the latent function from its joint posterior at ``X``.
+
+        Parameters
+        ----------
+        X : array-like [N*, D]
+            O(N*^3).
+        n_samples : int
+        random_state : int, Generator, RandomState or None
+
+        Returns
+        -------
+        f : array [N*, n_samples], or [N*, C, n_samples] for C > 2 classes
+
+        Raises
+        ------
+        ValueError
+            For bad inputs, an estimator with a correction, and a covariance that is lost to rounding.
+        ArithmeticError
+            If a variance is.
+        NotFittedError
+        """
+        require_whole("n_samples", n_samples, 1)
+        mean, covariance = self.predict_latent(X, return_cov=True)
+        rng, shape = generator(random_state), (*mean.shape, n_samples)
+        n = len(mean)
+        means, covariances = mean.reshape(n, -1).T, covariance.reshape(n, n, -1).T
+        draws = [_gaussians(*each, n_samples, rng) for each in zip(means, covariances, strict=True)]
+        return np.stack(draws, axis=1).reshape(shape)
 
     @of_one_fit
     def log_marginal_likelihood(
@@ -286,6 +309,15 @@ class LatentFunctions(BaseEstimator):
             return value
         slopes = [slope / len(models) for _, slope, _ in evaluated if slope is not None]
         return value, np.sum(slopes, axis=0) if shared else np.concatenate(slopes)
+
+
+def _gaussians(mean: np.ndarray, covariance: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+    """So many draws, [N, number]; ValueError if the covariance has eigenvalues below zero by over 1e-8."""
+    unit = np.max(np.diagonal(covariance))
+    draws = rng.multivariate_normal(
+        np.zeros(len(mean)), covariance / unit, number, check_valid="raise", method="eigh"
+    )
+    return mean[:, None] + np.sqrt(unit) * draws.T
 
 
 @parameters

@@ -15,16 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tilted import likelihoods
 from tilted.estimators import dense, sparse
-from tilted.estimators.base import (
-    LatentFunctions,
-    PseudoInputs,
-    generator,
-    of_one_fit,
-    parameters,
-    unless_alike,
-    weighed,
-)
+from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, of_one_fit, parameters
 from tilted.estimators.models import Model, choice
+from tilted.estimators.rows import unless_alike, weighed
 from tilted.inference.options import Options
 from tilted.learning.starts import start_kernel
 
@@ -78,6 +71,7 @@ class Classifier(ClassifierMixin, LatentFunctions):
         classes, labels = np.unique(targets, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"a classifier needs at least 2 classes, got only one class, {classes[0]!s}")
+        inputs, labels, weights = self._merged(inputs, labels, weights)
         weights = self._with_class_weights(classes, labels, weights)
         kernel = start_kernel(self.kernel, inputs, self.ard, weights=weights)
         positive = [1] if len(classes) == 2 else list(range(len(classes)))

@@ -92,6 +92,10 @@ class CollapsedModel:
         """Mean and variance [N*] of the latent function, in chunks."""
         return self.latent.moments(X)
 
+    def means(self, X: np.ndarray) -> np.ndarray:
+        """The means [N*] alone."""
+        return self.latent.means(X)
+
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*] of the latent function."""
         return self.latent.covariance(X)

@@ -146,6 +146,15 @@ class DenseModel:
         """Mean and variance [N*] of the latent function, in chunks, corrected where that was asked for."""
         return self.fit.predict_latent(X, self.correction)
 
+    def means(self, X: np.ndarray) -> np.ndarray:
+        """The means [N*] alone, which need no variance that rounding may have lost."""
+        if self.correction is not None:
+            return self.moments(X)[0]
+        problem, weights = self.fit.problem, self.fit.inference.state.weights
+        rows = np.array_split(X, max(1, -(-len(X) // api.CHUNK)))
+        parts = [self.kernel.matrix(inputs, problem.X) @ weights for inputs in rows]
+        return problem.mean + np.concatenate(parts)
+
     def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
         """Log predictive densities [N*] of several vectors of targets [N*], all in the domain."""
         if self.correction is None:
@@ -223,7 +232,21 @@ def fit_dense(
     ArithmeticError
         If there is no proper posterior at the start; with a learned mean, also if the sites do not converge.
     """
-    settings = settings.timed()
+    model = _chosen(X, y, kernel, settings.timed(), rng, stratified)
+    problem = model.fit.problem
+    problem = replace(problem, options=settings.untimed(problem.options))
+    return replace(model, fit=replace(model.fit, problem=problem))
+
+
+def _chosen(
+    X: np.ndarray,
+    y: np.ndarray,
+    kernel: Kernel,
+    settings: DenseSettings,
+    rng: np.random.Generator,
+    stratified: bool,
+) -> DenseModel:
+    """The model at the kernel that is chosen as the settings say."""
     if settings.optimise in (EP_EVIDENCE, CORRECTED):
         return _by_ep(X, y, kernel, settings, rng, stratified)
     if settings.optimise == "cv":
@@ -266,7 +289,7 @@ def _by_ep(
     A prior mean and parameters of the likelihood that are learned too stay where EP's evidence has them.
     """
     own = replace(settings, inference="ep", optimise="evidence", projection=None, correction=None)
-    model = fit_dense(X, y, kernel, own, rng, stratified)
+    model = _chosen(X, y, kernel, own, rng, stratified)
     problem, at, sites, status = model.fit.problem, model.kernel, model.fit.inference.sites, model.status
     if settings.optimise == CORRECTED:
         prior, search = settings.prior(kernel), settings.search or SEARCH

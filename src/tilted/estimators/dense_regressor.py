@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from tilted import likelihoods
 from tilted.estimators import dense
-from tilted.estimators.base import generator, parameters, weighed
+from tilted.estimators.base import generator, parameters
 from tilted.estimators.models import choice
+from tilted.estimators.rows import weighed
 from tilted.estimators.targets import DenseTargets
 from tilted.inference.options import Options
 from tilted.learning import averages
@@ -119,7 +120,7 @@ class GPRegressor(DenseTargets):
             If there is no proper posterior at the start.
         """
         inputs, targets = self._begin(X, y, y_numeric=True)
-        inputs, reals, weights = weighed(inputs, targets.astype(float), sample_weight)
+        inputs, reals, weights = self._merged(*weighed(inputs, targets.astype(float), sample_weight))
         require_moderate("y", reals)
         likelihood, spread = self._start(reals, weights)
         gaussian = isinstance(likelihood, GaussianNoise)

@@ -146,6 +146,10 @@ class Settings:
         deadline = min(options.deadline, time.monotonic() + float(self.max_time))
         return replace(self, options=replace(options, deadline=deadline))
 
+    def untimed(self, options: Options) -> Options:
+        """Those of a `timed` fit as its model keeps them, which may be asked at any time."""
+        return replace(options, deadline=self.deadline)
+
     @property
     def deadline(self) -> float:
         """That of the options."""
@@ -204,6 +208,9 @@ class Model(Protocol):
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of the latent function, in chunks."""
+
+    def means(self, X: np.ndarray) -> np.ndarray:
+        """The means [N*] alone, which need no variance that rounding may have lost."""
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*] of the latent function."""

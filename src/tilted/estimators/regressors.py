@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,14 +12,16 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from tilted.estimators import collapsed, dense, sparse
-from tilted.estimators.base import PseudoInputs, generator, of_one_fit, parameters, weighed
+from tilted.estimators.base import PseudoInputs, Seed, generator, of_one_fit, parameters
 from tilted.estimators.models import choice, finite
+from tilted.estimators.rows import weighed
 from tilted.estimators.targets import DenseTargets
 from tilted.inference.options import Options
 from tilted.learning import averages
 from tilted.learning.mean import EVEN
 from tilted.learning.starts import SCALES, noted, require_moderate, start_kernel, start_variance
 from tilted.likelihoods.exponential_link import Counts, NegativeBinomial, PoissonExponential
+from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.real_counts import RealCounts
 
@@ -127,7 +129,7 @@ class GPPoissonRegressor(DenseTargets):
             converge there.
         """
         inputs, targets = self._begin(X, y, y_numeric=True)
-        inputs, targets, weights = weighed(inputs, targets, sample_weight)
+        inputs, targets, weights = self._merged(*weighed(inputs, targets, sample_weight))
         if isinstance(self.likelihood, str):
             choice("likelihood", self.likelihood, tuple(COUNTS))
         likelihood: Any = COUNTS[self.likelihood] if isinstance(self.likelihood, str) else self.likelihood
@@ -240,7 +242,7 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
             If the first evaluation fails: Kuu is singular (allow jitter).
         """
         inputs, targets = self._begin(X, y, y_numeric=True)
-        inputs, reals, weights = weighed(inputs, targets.astype(float), sample_weight)
+        inputs, reals, weights = self._merged(*weighed(inputs, targets.astype(float), sample_weight))
         settings = sparse.SparseSettings.of(self, averages.mean(reals, weights), weights=weights)
         require_moderate("y", reals)
         variance = averages.variance(reals, weights)
@@ -284,5 +286,13 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
             If a variance is lost to rounding.
         NotFittedError
         """
+        if not return_std:
+            return cast(np.ndarray, self.predict_latent(X))
         ((mean, variance),) = self._moments(X)
-        return (mean, np.sqrt(variance + self.noise_)) if return_std else mean
+        return mean, np.sqrt(variance + self.noise_)
+
+    @of_one_fit
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
+        """Draws [N*, n_samples] of new targets at ``X`` [N*, D], noise included; as that of `GPRegressor`."""
+        rng = generator(random_state)
+        return GaussianNoise(self.noise_).draw(self.sample_latent(X, n_samples, rng), rng)

@@ -100,6 +100,12 @@ class Predictor:
         means, variances = zip(*moments, strict=True)
         return self.mean + np.concatenate(means), np.concatenate(variances)
 
+    def means(self, X: np.ndarray) -> np.ndarray:
+        """The means [N*] alone, which need no variance that rounding may have lost."""
+        weights, pseudo = self.projected @ self.factor, self.pseudo
+        rows = np.array_split(X, max(1, -(-len(X) // CHUNK)))
+        return self.mean + np.concatenate([weights @ (pseudo.root @ pseudo.cross(inputs)) for inputs in rows])
+
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*] of the latent function: K** - V^T V + W^T W."""
         V = self.pseudo.root @ self.pseudo.cross(X)
@@ -183,6 +189,10 @@ class SparseModel:
         found = self.corrected(X)
         return found.mean, found.variance
 
+    def means(self, X: np.ndarray) -> np.ndarray:
+        """The means [N*] alone."""
+        return self.latent.means(X) if self.correction is None else self.moments(X)[0]
+
     def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
         """Log predictive densities [N*], corrected, of several vectors of targets [N*], all in the domain."""
         found = self.corrected(X)
@@ -249,7 +259,7 @@ def fit_sparse(
         If the first evaluation fails: Kuu is singular (allow jitter), the pseudo-inputs are out of sight, or
         the sites do not converge.
     """
-    settings = settings.timed()
+    asked, settings = settings, settings.timed()
     parts = settings.likelihood, settings.alpha, settings.mean, settings.jitter
     problem = sparse_search.Problem(X, y, *parts, settings.options or Options(), settings.weights)
     if settings.optimise is None and settings.learn_mean:
@@ -261,7 +271,8 @@ def fit_sparse(
             if settings.optimise is None
             else _found(problem, kernel, Z, settings, rng)
         )
-        return replace(found, correction=settings.correction)
+        problem = replace(found.problem, options=asked.untimed(problem.options))
+        return replace(found, problem=problem, correction=settings.correction)
     except NotPositiveDefinite as error:
         if note := reach(kernel, X, Z):
             raise ArithmeticError(f"{error}: {note}") from error

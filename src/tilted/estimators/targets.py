@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import dense
-from tilted.estimators.base import LatentFunctions, of_one_fit, parameters
+from tilted.estimators.base import LatentFunctions, Seed, generator, of_one_fit, parameters
+from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.likelihoods.laplace import LaplaceNoise
+from tilted.likelihoods.student_t import StudentT
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+
+OF_F = GaussianNoise, LaplaceNoise, StudentT  # targets whose mean is that of f, whatever its variance
 
 
 @parameters
@@ -41,12 +48,25 @@ class DenseTargets(RegressorMixin, LatentFunctions):
         ValueError
             For bad inputs.
         ArithmeticError
-            If a variance is lost to rounding.
+            If a variance that is needed is lost to rounding.
         NotFittedError
         """
+        check_is_fitted(self, "models_")
+        likelihood = cast(Any, self).likelihood_
+        if isinstance(likelihood, OF_F) and not return_std:
+            return cast("np.ndarray", self.predict_latent(X))
         ((m, v),) = self._moments(X)
-        mean, variance = cast(Any, self).likelihood_.target_moments(m, v)
+        mean, variance = likelihood.target_moments(m, v)
         return (mean, np.sqrt(variance)) if return_std else mean
+
+    @of_one_fit
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
+        """Draws [N*, n_samples] of new targets at ``X`` [N*, D], noise included, of one function a column.
+
+        Those of f are `sample_latent`'s, which has the errors too.
+        """
+        rng = generator(random_state)
+        return cast(Any, self).likelihood_.draw(self.sample_latent(X, n_samples, rng), rng)
 
     @of_one_fit
     def log_predictive(self, X: ArrayLike, y: ArrayLike) -> np.ndarray:

@@ -2,12 +2,10 @@
 
 A parallel sweep asks the rule for new sites at all marginals at once, moves the sites and conditions the
 posterior again. It takes a Newton step (``newton``) where that brings the fixed point nearer, or raises the
-evidence of a rule that ascends. Otherwise it moves towards the new sites: undamped parallel EP oscillates
-at large prior variances, so the step is accelerated (``acceleration``), its damping adapts to the residual,
-and a step that would make the posterior improper, or lower the evidence of a rule that ascends, is repeated
-with half the damping.
-A sequential sweep updates one site after the other by rank-one steps, as in the textbooks; where no
-parallel step is acceptable at all the run starts again sequentially, and its status says so.
+evidence of a rule that ascends. Otherwise it moves towards the new sites: undamped parallel EP oscillates at
+large prior variances, so the step is accelerated (``acceleration``), its damping adapts to the residual, and
+one that would make the posterior improper, or lower the evidence of a rule that ascends, is halved.
+A sequential sweep, for where no parallel step is acceptable, updates one site after the other by rank one.
 """
 
 from __future__ import annotations
@@ -125,7 +123,7 @@ def infer(
     rule : Rule
     options : Options, optional
     start : Sites, optional
-        Warm start; flat sites by default.
+        Warm start; by default flat sites, or with large weights those of smaller ones.
 
     Returns
     -------
@@ -137,7 +135,11 @@ def infer(
     NotPositiveDefinite
         If not even the starting sites give a proper posterior.
     """
-    options = options or Options()
+    options, sweeps = options or Options(), 0
+    if start is None and rule.heavy:
+        rough = replace(options, tolerance=max(options.tolerance, 0.01))
+        eased = infer(posterior, likelihood, y, rule.lighter(), rough)
+        start, sweeps = eased.sites, eased.status.sweeps
     start = start or Sites.zeros(len(y))
     run = _Run(posterior, likelihood, y, rule, options)
     point = _iterate(run, start)
@@ -153,6 +155,7 @@ def infer(
         run.retries += tried.retries
         run.smallest = min(run.smallest, tried.smallest)
         run.fallback = True
+    run.sweeps += sweeps
     return _finish(run, point)
 
 
@@ -212,14 +215,14 @@ def _newton(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None:
     """
     if not (run.likelihood.log_concave and point.update.skipped == 0):
         return None
-    sites, y = point.state.sites, np.tile(run.y, 2)
-    twice, rule = Sites(np.tile(sites.tau, 2), np.tile(sites.nu, 2)), run.rule.twice()
+    sites, y, rule = point.state.sites, np.tile(run.y, 2), run.rule
+    twice, doubled = Sites(np.tile(sites.tau, 2), np.tile(sites.nu, 2)), rule.twice()
 
     def respond(marginals: Marginals) -> Sites:
-        return run.clip(rule.update(marginals, twice, run.likelihood, y).sites)
+        return run.clip(doubled.update(marginals, twice, run.likelihood, y).sites)
 
     target, residual = point.update.sites, run.residual
-    ahead = newton_sites(run.posterior, point.state, target, respond, run.rule.power, residual)
+    ahead = newton_sites(run.posterior, point.state, target, respond, rule.power, residual, rule.heavy)
     if ahead is None:
         return None
     following = run.visit(ahead)
@@ -290,11 +293,10 @@ def _slack(point: _Point[StateT]) -> float:
 
 def _residual(point: _Point[StateT], stop: str) -> float:
     """How far the rule's new sites are from the present ones."""
-    d_tau = point.update.sites.tau - point.state.sites.tau
-    d_nu = point.update.sites.nu - point.state.sites.nu
+    sites, new, marginals = point.state.sites, point.update.sites, point.state.marginals
+    d_tau, d_nu, m, v = new.tau - sites.tau, new.nu - sites.nu, marginals.mean, marginals.variance
     if stop == "site-rms":
         return max(float(np.sqrt(np.mean(d**2))) for d in (d_tau, d_nu))
-    m, v = point.state.marginals.mean, point.state.marginals.variance
     shrink = 1.0 + d_tau * v
     with np.errstate(divide="ignore", invalid="ignore"):
         by_mean = np.abs(d_nu - d_tau * m) * np.sqrt(v) / np.abs(shrink)

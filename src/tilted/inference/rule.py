@@ -81,6 +81,8 @@ class Rule:
         Weights [N] -> the rule of p(y|f)^weight (`weighted`).
     weights : array [N] or None
         Those that the likelihood is taken to the power of.
+    plain : Rule or None
+        The same without them.
     """
 
     update: Callable[[Marginals, Sites, Likelihood, np.ndarray], Update]
@@ -92,6 +94,7 @@ class Rule:
     double: Callable[[], Rule] | None = None
     weigh: Callable[[np.ndarray], Rule] | None = None
     weights: np.ndarray | None = None
+    plain: Rule | None = None
 
     def at(self, i: int) -> Rule:
         """The rule of site ``i`` by itself, for sequential sweeps."""
@@ -101,8 +104,19 @@ class Rule:
         """The rule of all sites twice over, as Newton's method asks."""
         return self if self.double is None else self.double()
 
+    @property
+    def heavy(self) -> bool:
+        """Whether some weights are so large that their rows, who do not know of each other, overshoot."""
+        return self.weights is not None and float(np.max(self.weights)) > HEAVY
+
+    def lighter(self) -> Rule:
+        """The same with weights of at most a `HEAVY`-th of the largest, at whose sites to start."""
+        assert self.plain is not None and self.weights is not None
+        return weighted(self.plain, np.minimum(self.weights, np.max(self.weights) / HEAVY))
+
 
 LARGEST_WEIGHT = 1e6  # rounding in the evidence grows with it
+HEAVY = 10.0
 
 
 def weighted(rule: Rule, weights: np.ndarray | None) -> Rule:
@@ -121,4 +135,4 @@ def weighted(rule: Rule, weights: np.ndarray | None) -> Rule:
         raise ValueError(f"weights of rows must be positive and at most {LARGEST_WEIGHT:g}")
     if rule.weigh is None or rule.weights is not None:
         raise ValueError("this rule takes no weights")
-    return replace(rule.weigh(weights), weights=weights)
+    return replace(rule.weigh(weights), weights=weights, plain=rule)

@@ -66,6 +66,10 @@ class PoissonExponential(Counts):
         rate = _rate(m + 0.5 * v)
         return y * m - rate - gammaln(y + 1.0), y - rate, -0.5 * rate
 
+    def draw(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """New counts given ``f``, of its shape."""
+        return rng.poisson(_rate(f)).astype(float)
+
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new counts where f ~ N(m, v)."""
         mean = _rate(m + 0.5 * v)
@@ -121,6 +125,11 @@ class NegativeBinomial(Counts):
         value, d_m, d_v = Logit().expected_log(-np.ones_like(m), mu, v)
         constant = y * mu - betaln(y + 1.0, r) - np.log(y + r)
         return constant + (y + r) * value, y + (y + r) * d_m, (y + r) * d_v
+
+    def draw(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """New counts given ``f``, of its shape."""
+        rate = rng.gamma(1.0 / self.dispersion, self.dispersion * _rate(f))
+        return rng.poisson(rate).astype(float)
 
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new counts where f ~ N(m, v)."""

@@ -49,6 +49,10 @@ class GaussianNoise:
         """The same likelihood with another noise."""
         return type(self)(float(np.exp(coordinates[0])))
 
+    def draw(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """New targets given ``f``, of its shape."""
+        return rng.normal(f, np.sqrt(self.noise))
+
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new targets where f ~ N(m, v)."""
         return m, v + self.noise

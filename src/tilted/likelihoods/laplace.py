@@ -126,6 +126,10 @@ class LaplaceNoise:
         """log p(y|f), broadcast."""
         return -np.abs(y - f) / self.scale - np.log(2.0 * self.scale)
 
+    def draw(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """New targets given ``f``, of its shape."""
+        return rng.laplace(f, self.scale)
+
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new targets where f ~ N(m, v)."""
         return m, v + 2.0 * self.scale**2

@@ -207,6 +207,10 @@ class PoissonSquare:
         shape, scale = gamma_parameters(m, v)
         return np.where(shape > 1.0, np.floor(scale * (shape - 1.0)), 0.0)
 
+    def draw(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """New counts given ``f``, of its shape."""
+        return rng.poisson(f**2).astype(float)
+
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new counts where f ~ N(m, v): E[f^2], and that plus Var[f^2]."""
         mean = m**2 + v

@@ -96,6 +96,10 @@ class StudentT(ByPanels):
             low, high = t[rows, np.maximum(first - 1, 0)], t[rows, np.minimum(last + 1, t.shape[1] - 1)]
         return m, low, high
 
+    def draw(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """New targets given ``f``, of its shape."""
+        return f + self.scale * rng.standard_t(self.df, np.shape(f))
+
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new targets where f ~ N(m, v); infinite for two degrees or fewer."""
         noise = self.scale**2 * self.df / (self.df - 2.0) if self.df > 2 else np.inf

@@ -51,6 +51,21 @@ class SparseState:
 
 
 @dataclass(frozen=True)
+class RootCorrelations:
+    """Products with the posterior correlation matrix P = U^T U of h at all points, from ``U`` [M, N]."""
+
+    U: np.ndarray = field(repr=False)
+
+    def product(self, x: np.ndarray) -> np.ndarray:
+        """(P - I) x, [N], in O(N M)."""
+        return (self.U @ x) @ self.U - x
+
+    def square_product(self, x: np.ndarray) -> np.ndarray:
+        """(P o P - I) x, [N], with the squares of the correlations, in O(N M^2)."""
+        return np.einsum("mn,mn->n", self.U, ((self.U * x) @ self.U.T) @ self.U) - x
+
+
+@dataclass(frozen=True)
 class Sparse:
     """A Gaussian prior through M pseudo-points, ready to be conditioned on sites.
 
@@ -136,9 +151,12 @@ class Sparse:
             anchored = -0.5 * float(log_det + z @ z) + float(np.sum(log_sites(mean, sites, c)))
         return SparseState(sites, marginals, log_normaliser, anchored, factor, projected, negative)
 
-    def correlations(self, state: SparseState) -> None:
-        """None: products with their squares would cost as much as conditioning."""
-        return
+    def correlations(self, state: SparseState, dear: bool = False) -> RootCorrelations | None:
+        """None unless they may be ``dear``: products with their squares cost as much as conditioning."""
+        if not dear:
+            return None
+        W = state.factor @ self.V
+        return RootCorrelations(W / np.sqrt(state.marginals.variance))
 
     def covariance(self, state: SparseState) -> np.ndarray:
         """Covariance [M, M] of z, from which sequential sweeps take what they need."""

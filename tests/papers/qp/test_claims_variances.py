@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NO, NOT_RUN, SHOWN, UNDECIDED, YES
+from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NO, NOT_RUN, SHOWN, UNDECIDED, YES, finding
 from papers.qp import claims_variances as variances
 from papers.qp.published import ROWS
 
@@ -126,7 +126,7 @@ def test_seeds_are_those_with_pairs_of_the_row_that_has_fewest(fits):
 # QP10
 
 
-def summary(ep, qp, rows=tuple(ROWS), error=0.01):
+def summary(ep, qp, rows=tuple(ROWS), error=0.01, splits=10):
     """Ground truth of these mean log ratios to the exact variances, alike at every latent."""
     lines = []
     for dataset in rows:
@@ -134,7 +134,8 @@ def summary(ep, qp, rows=tuple(ROWS), error=0.01):
             for part in ("train", "test"):
                 line = {
                     "row": ROWS[dataset], "dataset": dataset, "method": method, "part": part, "n": 20,
-                    "log_variance_bias": ratio, "log_variance_bias_se": error, "log_variance_rms": abs(ratio),
+                    "splits": splits, "log_variance_rms": abs(ratio),
+                    "log_variance_bias": ratio, "log_variance_bias_se": error,
                     "above_exact": float(ratio > 2 * error), "below_exact": float(ratio < -2 * error),
                     "excess_over_ep": ratio**2 - ep**2, "excess_se": 2 * abs(ratio - ep) * error,
                 }  # fmt: skip
@@ -164,6 +165,13 @@ def test_the_premise(ep, qp, statuses, verdict):
         assert (over.effect, over.sample.low) == pytest.approx((ep, ep - 0.02))
         assert nearer.effect == pytest.approx(abs(ep) - abs(qp))
     assert "shown above on 100 %, below on 0 %" in over.note or ep < 0.02
+
+
+def test_the_premise_takes_ten_splits_of_most_rows():
+    few = pd.concat([summary(0.1, 0.05, tuple(ROWS)[:4], splits=1), summary(0.1, 0.05, tuple(ROWS)[4:])])
+    for table, verdict in ((few, NOT_RUN), (summary(0.1, 0.05), HOLDS)):
+        found = finding("QP10", "as-released", variances.premise(table, "as-released"))
+        assert found.verdict == verdict
 
 
 def test_the_premise_counts_sides_and_is_of_the_protocol_of_the_ground_truth():

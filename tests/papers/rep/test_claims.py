@@ -137,6 +137,21 @@ def test_a_reading_that_is_shown_to_be_lower_is_not_hidden_by_a_noisy_one_that_i
     assert block.verdict == HOLDS and all("printed" in line.note for line in block.lines)
 
 
+def test_a_row_has_one_reading_and_an_undecided_one_goes_before_one_that_is_no():
+    """Printed REP is EP: no against it, lower than Power EP; another reading's noise leaves both open."""
+    frame = fits(CELLS["REP5"], lambda method: {"rep-unnormalised": 0.04, "pep": 0.01}.get(method, 0.0))
+    frame.loc[frame["method"] == "rep-printed", "error"] = frame.loc[
+        frame["method"] == "ep", "error"
+    ].to_numpy()
+    noisy = frame["method"] == "rep-normalised"
+    noise = 0.05 * np.random.default_rng(1).standard_normal(int(noisy.sum()))
+    of_set = frame.loc[noisy, "dataset"]
+    frame.loc[noisy, "error"] += noise - pd.Series(noise, of_set.index).groupby(of_set).transform("mean")
+    block = OF_FITS["REP5"](frame, CORRECTED)[0]
+    assert block.verdict == UNDECIDED and all(line.note.startswith("normalised") for line in block.lines)
+    assert OF_FITS["REP5"](frame[~noisy], CORRECTED)[0].verdict != UNDECIDED
+
+
 def test_the_generalising_interval_is_wider():
     line = OF_FITS["REP5"](fits(CELLS["REP5"], lower_for_rep), DESCRIBED)[0].lines[0]
     wider = (line.general.high - line.general.low) / (line.sample.high - line.sample.low)

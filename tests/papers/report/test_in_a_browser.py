@@ -1,5 +1,6 @@
 """The whole site with its libraries in headless Chromium, from files and without any network."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -143,10 +144,58 @@ def test_a_filter_filters_and_a_head_sorts(opened):
         assert len(shown) == 3 and all("converged" in row for row in shown)
         choose(page, DECIDE, "Decides", "")
         assert len(rows(page, DECIDE)) == 12
-        page.ask(f"document.querySelector('{DECIDE} th:nth-child(4)').click()")
-        effects = [float(row.split("\t")[3]) for row in rows(page, DECIDE)]
+        page.ask(f"document.querySelector('{DECIDE} th:nth-child(3)').click()")
+        effects = [float(row.split("\t")[2]) for row in rows(page, DECIDE)]
         assert effects == sorted(effects) and effects[0] != effects[-1]
         assert page.errors == []
+
+
+def test_a_phone_shows_verdicts_and_statuses_without_scrolling(opened):
+    right = "Math.max(...[...document.querySelectorAll('{}')].map((e) => e.getBoundingClientRect().right))"
+    with opened("claims/index.html", "phone") as page:
+        assert page.ask(right.format("tbody .mark")) <= 390
+    with opened("claims/PEP5.html", "phone") as page:
+        assert page.ask(right.format("#rows + .dt-container .status")) <= 390
+        assert page.ask("document.querySelector('.why .status').getBoundingClientRect().bottom") < 844
+        assert page.ask("document.querySelector('#rows + * tbody tr').clientHeight") < 45
+    with opened("figures.html", "phone") as page:
+        page.ask("document.querySelector('a.enlarge').click()")
+        page.wait("document.querySelector('dialog img').complete")
+        assert page.ask("document.querySelector('dialog img').getBoundingClientRect().right") <= 390
+        page.ask("document.querySelector('dialog img').click()")
+        assert (
+            page.ask("document.querySelector('dialog').open && document.querySelector('dialog img').width")
+            > 390
+        )
+        columns = "new Set([...document.querySelectorAll('.gallery figure')].map((f) => f.offsetLeft)).size"
+        assert page.ask(columns) == 2
+
+
+def test_table_1_filters_in_pairs_and_fits_a_desktop(opened):
+    closed = "!document.querySelector('.contents details').open"
+    with opened("tables/qp_table1.html") as page:
+        box = "document.querySelector('.dt-container .scroll')"
+        assert page.ask(f"{box}.scrollWidth <= {box}.clientWidth")
+        page.ask("const i = document.querySelector('.dt-search input'); i.value = 'glass';"
+                 " i.dispatchEvent(new Event('input', {bubbles: true}))")  # fmt: skip
+        shown = rows(page, ".doc h2 ~ .dt-container:not(.dt-container ~ .dt-container)")
+        assert [row.split("\t")[:2] for row in shown] == [["Glass", "ours"], ["Glass", "published"]]
+    with opened("docs/theory.html", "phone") as page:
+        assert page.ask(closed)
+    with opened("docs/theory.html") as page:
+        assert not page.ask(closed)
+
+
+def test_what_search_shows_is_words(opened):
+    with opened("index.html") as page:
+        page.ask("document.getElementById('search').focus()")
+        page.call("Input.insertText", text="converge")
+        page.wait("document.querySelector('#results a')")
+        shown = page.ask("[...document.querySelectorAll('#results .text')].map((e) => e.innerText)")
+        assert len(shown) > 5 and not any(re.search("(id|class|href)=", text) for text in shown)
+        assert any(text.startswith("…") and "converge" in text for text in shown)
+        titles = page.ask("[...document.querySelectorAll('#results b')].map((e) => e.innerText)")
+        assert len(titles) == len(set(titles))
 
 
 def test_the_fits_behind_a_claim_are_shown_and_filtered(opened):

@@ -90,6 +90,11 @@ def test_comments_leave_no_gap_and_take_no_space():
     assert html(text) == "<p>of 3\nrows\nend</p>\n"
 
 
+def test_a_name_for_several_lines_of_a_table_is_in_each():
+    page = html("| Data | |\n| - | - |\n| [x](a.md) | ours |\n| | published |\n\n| | a |\n| - | - |\n| | b |")
+    assert page.count('<td><a href="../docs/a.html">x</a></td>') == 2 and page.count("<td></td>") == 1
+
+
 def test_anchors_are_those_of_forges():
     used = {}
     made = [markup.anchor(text, used) for text in ("What `x` *is*: a (b)", "A", "A")]

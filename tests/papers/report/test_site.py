@@ -11,7 +11,8 @@ import pytest
 
 from papers import configuration
 from papers.evidence import claims as printed
-from papers.report import content, fits, pages, papers, rule_times
+from papers.evidence.verdicts import VERDICTS
+from papers.report import content, fits, pages, papers, rule_times, site
 from papers.report.content import Folders
 from papers.report.markup import Links
 from papers.report.papers import PAPERS
@@ -84,7 +85,50 @@ def test_the_front_page_has_ten_findings_that_each_lead_somewhere(built):
     front = (built / "index.html").read_text(encoding="utf-8")
     leads = re.findall(r'<li><h3><a href="([^"]+)">(.+?)</a></h3><p>(.+?)</p></li>', front)
     assert len(leads) == 10 and leads[0][0] == "claims/QP10.html"
-    assert all(":" not in lead[:3] and rest[0] not in ",:;." for _, lead, rest in leads)
+    for _, lead, rest in leads:
+        words = re.sub("<[^>]+>", "", rest)
+        assert words[0].isupper() or words[0].isdigit(), rest
+        assert "(more)" not in rest.lower() and not re.search(r"[,:;]$", lead)
+    assert set(re.findall(r"OURS\d", front)) <= set(re.findall(r'href="claims/(OURS\d).html"', front))
+    assert "30 of their claims and 3 of ours" in front
+    marks = re.findall(f'class="mark ([a-z]+)">({"|".join(VERDICTS)})<', front)
+    assert len({shape for shape, _ in marks}) == len({name for _, name in marks}) > 3
+
+
+@pytest.mark.parametrize(
+    ("written", "lead", "rest"),
+    [
+        ("**It is so.** The premise (QP1) *fails*.", "It is so", 'The premise ({QP1}) <em>fails</em>.'),
+        ("**It is so** ([a.md](a.md)): forty\n   cells.", "It is so", "Forty cells. {More}"),
+        ("**It is so** ([a.md](a.md)). That 0.5 is.", "It is so", "That 0.5 is. {More}"),
+        ("**It is so** (QP1): of 2 runs.", "It is so", "Of 2 runs. {QP1}"),
+        ("**It is so.** (QP1) Of 2 runs.", "It is so", "Of 2 runs. {QP1}"),
+        ("**It is so** of many (QP1); **it is not** ([b](a.md)).", "It is so of many",
+         "<strong>It is not</strong> ({b}). {QP1}"),
+        ("**It is so, [mostly](a.md)**: of 0.5 runs ([a.md](a.md)), all.", "It is so, mostly",
+         "Of 0.5 runs, all. {More}"),
+    ],
+)  # fmt: skip
+def test_a_finding_is_sentences_wherever_its_link_stands(written, lead, rest, folders, tmp_path):
+    (tmp_path / "README.md").write_text(f"## What was found\n\n1. {written}\n")
+    links = Links({"a.md": "a.html"}, ["QP1"])
+    (found,) = content.findings(folders._replace(root=tmp_path), links, "index.html")
+    assert (found.lead, re.sub(r"<a [^>]*>(.*?)</a>", r"{\1}", found.rest)) == (lead, rest)
+
+
+def test_a_claim_says_why_at_its_verdict_and_repeats_the_rule_it_names(built):
+    page = (built / "claims" / "PEP5.html").read_text(encoding="utf-8")
+    (row,) = [r for r in content.rows(Folders(ROOT, ROOT / "tables"))
+              if r[:4] == ("PEP5", "as-described", "direction", "α = 1 over α = 0")]  # fmt: skip
+    first = page.split('<ul class="why">')[1].split("</ul>")[0]
+    assert f"{row.row}: <span" in first and f">{row.effect} %</span> (printed 93 %)" in first
+    assert "The same as" in page and "Holds: each printed winner wins" in page
+
+
+def test_marks_of_a_table_are_explained_below_it():
+    table = "<table><td>1 *s</td></table></div>"
+    shown = content.explained(f'*s</td><h2 id="a">A</h2>{table}x<h2 id="b">B</h2>{table.replace(" *s", "")}')
+    assert shown.count("of seeds") == 1 and shown.index("of seeds") < shown.index("x<h2")
 
 
 def test_a_finding_without_a_link_is_refused(folders, tmp_path):
@@ -122,6 +166,13 @@ def test_search_knows_pages_and_sections(built):
     for url in ("claims/PEP5.html", "data/rep-haberman.html", "methods/ep.html", "docs/theory.html"):
         assert url in urls
     assert any(url.startswith("docs/results.html#") for url in urls)
+    for entry in known:
+        text = entry["text"]
+        assert not re.search(r"\b(?:id|class|href)=", text) and not text.startswith(entry["title"]), entry
+        assert text or entry["url"].endswith(".html")
+    assert site._words("<p>word " * 200).endswith("word word …")
+    (claim,) = [entry for entry in known if entry["url"] == "claims/PEP5.html"]
+    assert claim["text"].startswith("As the paper claims it SMLL over the 8 UCI sets")
 
 
 def test_the_fits_of_a_page_are_the_records(built, folders):

@@ -1,0 +1,45 @@
+"""Rows of data and their weights, as `fit` is given them and as they are fitted."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import _check_sample_weight
+
+
+def weighed(
+    X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Rows [N', D], targets [N'] and weights [N'] of the rows that have one; None if all are 1.
+
+    ValueError for negative weights, for such as are not finite, and for fewer than 2 that are not zero.
+    """
+    if sample_weight is None:
+        return X, y, None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    rows = weights > 0
+    if np.sum(rows) < 2:
+        raise ValueError(f"at least 2 rows need a sample weight above zero, got {np.sum(rows)}")
+    return X[rows], y[rows], unless_alike(weights[rows])
+
+
+def merged(
+    X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The same data [N, D], [N] with rows that come more than once in one, of their weights' sum.
+
+    In an order of their own, so that weights, repetitions and their order make no difference, not even by
+    rounding. As they are without weights and repetitions, and where fewer than 2 rows would be left.
+    """
+    order = np.lexsort((y, *X.T))
+    inputs, targets = X[order], y[order]
+    new = np.append(True, np.any(inputs[1:] != inputs[:-1], axis=1) | (targets[1:] != targets[:-1]))
+    if np.sum(new) < 2 or (weights is None and np.all(new)):
+        return X, y, weights
+    each = np.ones(len(y)) if weights is None else weights[order]
+    return inputs[new], targets[new], unless_alike(np.add.reduceat(each, np.flatnonzero(new)))
+
+
+def unless_alike(weights: np.ndarray) -> np.ndarray | None:
+    """The weights [N], or None if all are 1."""
+    return None if np.all(weights == 1.0) else weights

@@ -1,0 +1,179 @@
+"""Fitted estimators in a file, without pickle: an .npz of plain arrays and a description as JSON.
+
+The description is a tree of names: dataclasses of this package with their fields, functions of its rules, and
+numbers of arrays. Nothing else is ever built from a file, so that one from elsewhere can be wrong but runs no
+code of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import tilted
+from tilted.estimators.base import LatentFunctions
+
+FORMAT, VERSION = "tilted estimator", 1
+RULES = "tilted.inference.", "tilted.projections."  # rooms whose functions are parts of rules
+
+
+@dataclass
+class _Arrays:
+    """The arrays of one file; one that is met again is kept once."""
+
+    known: dict[int, int] = field(default_factory=dict)
+    kept: list[np.ndarray] = field(default_factory=list)
+
+    def number(self, array: np.ndarray) -> int:
+        """Its place in the file."""
+        if id(array) not in self.known:
+            self.known[id(array)] = len(self.kept)
+            self.kept.append(array)
+        return self.known[id(array)]
+
+
+def save(model: LatentFunctions, path: str | Path) -> None:
+    """Write a fitted estimator to a file, which is replaced as a whole.
+
+    Parameters
+    ----------
+    model : estimator
+        Of this package. Of a pipeline give the last step; other steps are scikit-learn's to keep.
+    path : str or Path
+        Conventionally ``name.npz``.
+
+    Raises
+    ------
+    TypeError
+        For other objects, and for parameters that are neither numbers, texts, arrays nor of this package.
+    NotFittedError
+    """
+    if not isinstance(model, LatentFunctions):
+        raise TypeError(
+            f"only estimators of tilted can be saved (of a pipeline its last step), got {model!r}"
+        )
+    check_is_fitted(model, "models_")
+    arrays = _Arrays()
+    described = {"format": FORMAT, "version": VERSION, "tilted": tilted.__version__}
+    described["model"] = _described(model, arrays, "model")
+    text = np.array(json.dumps(described))
+    path = Path(path)
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("wb") as file:
+            kept: dict[str, Any] = {str(i): array for i, array in enumerate(arrays.kept)}
+            np.savez(file, description=text, **kept)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def load(path: str | Path) -> Any:
+    """The estimator that `save` wrote: predictions, evidences and status are the same numbers.
+
+    Raises
+    ------
+    ValueError
+        For a file that is damaged, none of this kind, of another version of the format, or that describes
+        what this version of the package does not have.
+    OSError
+        If it cannot be read.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        described = json.loads(str(arrays["description"]))
+        format_, version = described["format"], described["version"]
+    except (BadZipFile, ValueError, KeyError, TypeError, EOFError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged or no saved estimator ({error})") from None
+    if (format_, version) != (FORMAT, VERSION):
+        raise ValueError(f"{path} is of {format_!r} version {version}; this is {FORMAT!r} version {VERSION}")
+    try:
+        model = _built(described["model"], arrays)
+    except (KeyError, TypeError, AttributeError, ImportError, IndexError, ValueError) as error:
+        by = described.get("tilted")
+        raise ValueError(
+            f"{path}, saved by tilted {by}, is damaged or not of this version: {error}"
+        ) from None
+    if not isinstance(model, LatentFunctions):
+        raise ValueError(f"{path} holds no estimator")
+    return model
+
+
+def _described(value: Any, arrays: _Arrays, where: str) -> Any:
+    """What JSON can say of a value, its arrays put aside; TypeError that says ``where`` for others."""
+    if value is None or isinstance(value, bool | str) or type(value) in (int, float):
+        return value
+
+    def each(part: Any, name: object) -> Any:
+        return _described(part, arrays, f"{where}.{name}")
+
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return {"objects": [each(part, i) for i, part in enumerate(value.tolist())]}
+    if isinstance(value, np.ndarray | np.generic):
+        return {"array": arrays.number(np.asarray(value)), "scalar": isinstance(value, np.generic)}
+    if isinstance(value, list | tuple):
+        return {type(value).__name__: [each(part, i) for i, part in enumerate(value)]}
+    if isinstance(value, dict):
+        return {"dict": [[each(key, key), each(part, key)] for key, part in value.items()]}
+    if isinstance(value, partial):
+        parts = value.func, value.args, value.keywords
+        return {"partial": [each(part, i) for i, part in enumerate(parts)]}
+    if isinstance(value, FunctionType) and value.__module__.startswith(RULES):
+        return {"function": [value.__module__, value.__qualname__]}
+    kind = type(value)
+    if is_dataclass(value) and kind.__module__.startswith("tilted."):
+        held = vars(value) if isinstance(value, LatentFunctions) else [one.name for one in fields(value)]
+        parts_by_name = {name: each(getattr(value, name), name) for name in held}
+        return {"of": [kind.__module__, kind.__qualname__], "fields": parts_by_name}
+    raise TypeError(f"{where} cannot be saved: {value!r}")
+
+
+def _built(tree: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """The value that was described."""
+    if not isinstance(tree, dict):
+        return tree
+    (kind, content), *more = tree.items()
+    if kind == "array":
+        array = arrays[str(content)]
+        return array[()] if tree["scalar"] else array
+    if kind in ("function", "of"):
+        module, name = content
+        if not module.startswith(RULES if kind == "function" else "tilted."):
+            raise ValueError(f"{module}.{name} is none of its parts")
+        found = getattr(import_module(module), name)
+        if kind == "function" and isinstance(found, FunctionType):
+            return found
+        if not (isinstance(found, type) and is_dataclass(found) and found.__module__ == module):
+            raise ValueError(f"{module}.{name} is none of its parts")
+        return _instance(found, {name: _built(part, arrays) for name, part in tree["fields"].items()})
+    parts = [_built(part, arrays) for part in content] if kind != "dict" else content
+    if kind == "objects":
+        return np.array(parts, dtype=object)
+    if kind == "partial":
+        function, arguments, keywords = parts
+        return partial(function, *arguments, **keywords)
+    if kind == "dict":
+        return {_built(key, arrays): _built(part, arrays) for key, part in parts}
+    return {"list": list, "tuple": tuple}[kind](parts)
+
+
+def _instance(kind: type, values: dict[str, Any]) -> Any:
+    """An instance by its constructor, which checks it, and what `fit` adds to an estimator."""
+    later = {one.name for one in fields(kind) if not one.init} & set(values)
+    if issubclass(kind, LatentFunctions):
+        later |= {name for name in values if name.endswith("_") or name.startswith("_sklearn")}
+    made = kind(**{name: value for name, value in values.items() if name not in later})
+    for name in later:
+        object.__setattr__(made, name, values[name])
+    return made

@@ -1,0 +1,62 @@
+"""Ask and tell: the same search as `minimise`, made elsewhere."""
+
+import numpy as np
+import pytest
+
+from tilted.bayesopt import Optimizer
+from tilted.bayesopt.loop import minimise
+from tilted.bayesopt.rules import Settings
+
+BOUNDS = [(0.0, 2.0), (-1.0, 1.0)]
+SMALL = Settings(optima=4, candidates=60)
+
+
+def objective(x):
+    return float((x[0] - 1.2) ** 2 + x[1])
+
+
+def constraint(x):
+    return float(x[1] + 0.5 * x[0])
+
+
+@pytest.mark.parametrize("rule, number", [("pesc", 7), ("improvement", 9), ("random", 8)])
+def test_asks_what_minimise_evaluates(rule, number):
+    search = Optimizer(BOUNDS, 1, rule=rule, seed=3, settings=SMALL)
+    for _ in range(number):
+        x = search.ask()
+        np.testing.assert_array_equal(x, search.ask())
+        search.tell(x, objective(x), constraint(x))
+    found = minimise(objective, [constraint], BOUNDS, number, 3, rule=rule, settings=SMALL)
+    assert [e.x for e in search.evaluations] == [e.x for e in found.evaluations]
+    assert search.found().best.values == found.best.values
+    np.testing.assert_array_equal(search.found().recommended, found.recommended)
+
+
+def test_without_constraints_and_from_what_is_known():
+    search = Optimizer([(0.0, 1.0)], rule="improvement", initial=3)
+    for x in (0.0, 0.5, 1.0):
+        search.tell([x], (x - 0.6) ** 2)
+    for _ in range(3):
+        x = search.ask()
+        search.tell(x, (x[0] - 0.6) ** 2)
+    assert abs(search.found().recommended[0] - 0.6) < 0.02
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: Optimizer([(1.0, 0.0)]), "low below high"),
+        (lambda: Optimizer(BOUNDS, -1), "constraints"),
+        (lambda: Optimizer(BOUNDS, rule="best"), "no rule"),
+        (lambda: Optimizer(BOUNDS, settings=Settings(decoupled=True)), "decoupled"),
+        (lambda: Optimizer(BOUNDS).found(), "nothing was told"),
+        (lambda: Optimizer(BOUNDS).tell([3.0, 0.0], 1.0), "within"),
+        (lambda: Optimizer(BOUNDS).tell([1.0], 1.0), "within"),
+        (lambda: Optimizer(BOUNDS, 1).tell([1.0, 0.0], 1.0), "1 constraints are needed, got 0"),
+        (lambda: Optimizer(BOUNDS, 1).tell([1.0, 0.0], 1.0, [np.nan]), "constraint 1 is nan"),
+        (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], None), "the objective is"),
+    ],
+)
+def test_what_cannot_be_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
