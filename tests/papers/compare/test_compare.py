@@ -177,9 +177,9 @@ def test_an_interrupted_comparison_is_of_the_finished_folds(mine, tmp_path, caps
     assert main(asked.split()) == 130
     said = capsys.readouterr().err
     assert "20 fits to make: ep, vb, each on 10 folds" in said and "2 of 10 folds" in said
-    text = (tmp_path / "mine" / "comparison.md").read_text(encoding="utf-8")
+    text = (tmp_path / "mine-y" / "comparison.md").read_text(encoding="utf-8")
     assert "**Interrupted: all numbers are of 2 of 10 folds.**" in text and " 2 of 2 |" in text
-    assert json.loads((tmp_path / "mine" / "comparison.json").read_text(encoding="utf-8"))["folds"] == 2
+    assert json.loads((tmp_path / "mine-y" / "comparison.json").read_text(encoding="utf-8"))["folds"] == 2
 
 
 def test_small_numbers_keep_their_digits_and_shares_are_percents():
