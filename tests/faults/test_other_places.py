@@ -158,6 +158,12 @@ sys.exit(command.main(["datasets"]))
 """
 
 
+def at_their_default():
+    """To be called in a child: signals are as in a terminal, also where these tests run under nohup."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(
     "kind, code, said",
     [("killed", 2, "SIGKILL"), ("memory", 2, "no more memory"), ("SIGTERM", 130, "interrupted"),
@@ -168,7 +174,7 @@ def test_a_command_whose_worker_or_itself_is_killed(tmp_path, kind, code, said):
     process = subprocess.Popen(
         [sys.executable, "-c", LONG, kind], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(HERE / "src")},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=at_their_default,
     )  # fmt: skip
     workers = []
     while len(workers) < (2 if code == 130 else 1):

@@ -16,6 +16,14 @@
     the same distributions by rejection sampling.
 """
 
-from tilted.bayesopt.optimizer import Optimizer
+from importlib import import_module
+from typing import Any
 
 __all__ = ["Optimizer"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import it when it is first asked for (PEP 562): q and its accuracy need no loop."""
+    if name not in __all__:
+        raise AttributeError(f"module 'tilted.bayesopt' has no attribute '{name}'")
+    return getattr(import_module("tilted.bayesopt.optimizer"), name)
