@@ -4,7 +4,6 @@ import doctest
 import importlib
 import io
 import pickle
-import re
 import subprocess
 import sys
 import warnings
@@ -872,14 +871,6 @@ def test_the_package_is_imported_without_scikit_learn():
 def test_examples(module):
     found = doctest.testmod(importlib.import_module(f"tilted.estimators.{module}"))
     assert found.attempted >= 8 and found.failed == 0
-
-
-def test_the_page_runs():
-    text = (ROOT / "docs" / "estimators.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, "docs/estimators.md", "exec"), {})
 
 
 @pytest.mark.parametrize("setting", [{"power": 0.9}, {"penalty": 0.3}], ids=str)
