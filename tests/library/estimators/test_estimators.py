@@ -8,7 +8,6 @@ import subprocess
 import sys
 import warnings
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -52,7 +51,6 @@ from tilted.likelihoods.step import NoisyStep
 from tilted.posteriors.dense import Dense
 from tilted.projections import table as lookup
 
-ROOT = Path(__file__).resolve().parents[3]
 KERNEL = SquaredExponential(2.0, 1.3)
 QUICK = Search(max_iterations=60, relative_tolerance=1e-5, gradient_tolerance=1e-3)
 SHORT = Search(max_iterations=25, relative_tolerance=1e-4, gradient_tolerance=1e-2)
