@@ -263,7 +263,7 @@ def test_records_of_other_machines_are_kept(run, snakemake):
     assert rows["Wine2", "qp"] == "1" and rows["Mining", "ep"] == "2"
     assert records.wrong(folder / "results/kept") == []
     assert "Nothing to be done" in snakemake(folder, config="config/kept.yaml")
-    # asked for more, the recorded fits reused: nothing but the third seed, although none of the files is there
+    # asked for more, recorded fits reused: nothing but the third seed, although none of the files is there
     more = config.replace("seeds: 1, block: 1", "seeds: 3, block: 1")
     (folder / "config" / "kept.yaml").write_text(f"{more}reuse: true\n", encoding="utf-8")
     (folder / "data" / "fits").rename(folder / "data" / "fits-before")
