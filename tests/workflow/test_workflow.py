@@ -270,7 +270,7 @@ def test_records_of_other_machines_are_kept(run, snakemake):
     planned = snakemake(folder, "--dry-run", config="config/kept.yaml")
     (folder / "data" / "fits-before").rename(folder / "data" / "fits")
     made = set(re.findall(r"output: data/fits/(\S+)", planned))
-    assert made == {f"qp/as-released/coal/{method}-002-002.jsonl.gz" for method in ("ep", "qp", "ep-tune")}
+    assert made == {f"qp/as-released/coal/{method}-002-002.jsonl.gz" for method in ("ep", "qp")}
 
 
 def test_a_wrong_configuration_is_refused_before_any_job(run, snakemake):
