@@ -110,11 +110,15 @@ start() {
     tail -n 30 "$BASE"/log/*.log "$BASE"/log/*.out >&2; stop; return 4
 }
 
-end_pid() {     # FILE: end the process in it, by id, TERM then KILL
+lives() {       # FILE NAME: whether the process in FILE is still that program: after a restart its id is another's
+    [ -s "$1" ] && [ "$(cat "/proc/$(cat "$1")/comm" 2>/dev/null)" = "$2" ]
+}
+
+end_pid() {     # FILE NAME: end the process in it, by id, TERM then KILL
     local p
-    [ -s "$1" ] || return 0
+    lives "$@" || { rm -f "$1"; return 0; }
     p=$(cat "$1")
-    kill "$p" 2>/dev/null || { rm -f "$1"; return 0; }
+    kill "$p" 2>/dev/null || true
     for _ in $(seq 50); do kill -0 "$p" 2>/dev/null || break; sleep 0.1; done
     kill -9 "$p" 2>/dev/null || true
     rm -f "$1"
@@ -122,7 +126,7 @@ end_pid() {     # FILE: end the process in it, by id, TERM then KILL
 
 # Whether the controller that start began in this BASE lives.
 running() {
-    [ -s "$BASE/run/ctld.childpid" ] && kill -0 "$(cat "$BASE/run/ctld.childpid")" 2>/dev/null
+    lives "$BASE/run/ctld.childpid" slurmctld
 }
 
 # Whether start began here: its configuration, and a process of this BASE.
@@ -133,11 +137,11 @@ started() {
 stop() {
     if ! started; then echo "nothing was started here" >&2; return 0; fi
     # whose jobs: those of our controller, which CONF names
-    scancel -u "$(id -un)" 2>/dev/null || true
+    running && scancel -u "$(id -un)" 2>/dev/null || true
     for _ in $(seq 50); do [ -z "$(squeue -h -t R,CG,PD 2>/dev/null)" ] && break; sleep 0.2; done
-    end_pid "$BASE/run/slurmd.childpid"
-    end_pid "$BASE/run/ctld.childpid"
-    end_pid "$BASE/run/munged.pid"
+    end_pid "$BASE/run/slurmd.childpid" slurmd
+    end_pid "$BASE/run/ctld.childpid" slurmctld
+    end_pid "$BASE/run/munged.pid" munged
     rm -f "$CONF"
     rmdir "${CONF%/*}" 2>/dev/null || true
 }

@@ -85,3 +85,31 @@ def test_without_a_home_caches_are_beside_the_environment(checkout, tmp_path):
     (tmp_path / "file").touch()
     inside = str(checkout / ".venv/cache")
     assert cache(tmp_path / "file/home") == [inside, f"{inside}/matplotlib"]
+
+
+NAMELESS = """
+import pwd, sys
+from snakemake.cli import main
+
+def nameless(number):
+    raise KeyError(f"uid not found: {number}")
+
+pwd.getpwuid = nameless
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+def test_a_user_without_a_name(fresh):
+    """As a container's may be: Snakemake asks for it."""
+    known = {"LOGNAME", "USER", "LNAME", "USERNAME", "TILTED_DATA"}
+    environment = {name: value for name, value in os.environ.items() if name not in known}
+    said = ["--cores", "1", "--configfile", "config/small.yaml", "--", "data/standard/as-released/coal.h5"]
+    done = subprocess.run(
+        [sys.executable, "-c", NAMELESS, *said],
+        cwd=fresh.folder,
+        env={**environment, "PYTHONPATH": str(fresh.folder / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr

@@ -174,3 +174,18 @@ def test_the_workflow_with_a_mirror_that_sends_wrong_bytes(server, fresh, tools,
     raw.unlink()
     fresh(TARGET, TILTED_DATA_MIRROR="")
     assert data.read_standard(fresh.folder / TARGET).X.shape == (208, 60) and fresh.partial() == []
+
+
+@pytest.mark.slow
+def test_a_mirror_that_is_taken_away_takes_no_file_with_it(server, fresh, repository):
+    """Once Snakemake removed what had come from there, and had it from nowhere."""
+    register(fresh.folder / "data", repository / "data/sources.yaml")
+    config, raw = fresh.folder / "config/small.yaml", "data/raw/sonar.all-data"
+    text = config.read_text(encoding="utf-8").replace("coal", "sonar")
+    config.write_text(f"{text}mirror: {address(server)}\n", encoding="utf-8")
+    fresh(raw, TILTED_DATA_MIRROR="")
+    config.write_text(text, encoding="utf-8")
+    server.mood = "404"
+    assert "Nothing to be done" in fresh(raw, TILTED_DATA_MIRROR="")
+    fresh(raw, "--forcerun", "download", TILTED_DATA_MIRROR="")
+    assert (fresh.folder / raw).read_bytes() == made_up_sonar() and server.asked == 1

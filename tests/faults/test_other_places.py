@@ -59,6 +59,15 @@ def test_another_repositorys_commit_is_never_named(repository_with_one_commit, a
     assert runs.commit() == other
 
 
+def test_a_new_source_that_git_is_told_not_to_mention(repository_with_one_commit, asked_anew, monkeypatch):
+    """By habit (`status.showUntrackedFiles=no`): a fit by new code named the commit as if it had it."""
+    monkeypatch.setattr(runs, "CHECKOUT", repository_with_one_commit)
+    git(repository_with_one_commit, "config", "status.showUntrackedFiles", "no", check=True)
+    (repository_with_one_commit / "src").mkdir()
+    (repository_with_one_commit / "src/new.py").touch()
+    assert runs.commit().endswith(runs.DIRTY)
+
+
 def test_the_command_of_another_checkout_is_refused(tmp_path, monkeypatch, capsys):
     """Its code would make this one's tables and records."""
     (tmp_path / "src/papers").mkdir(parents=True)

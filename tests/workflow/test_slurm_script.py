@@ -14,8 +14,8 @@ QUIET = ("scancel", "squeue", "sinfo", "scontrol", "slurmctld", "slurmd", "munge
 SAYS = {
     "sinfo": "echo idle",
     "scontrol": "echo is UP",
-    "slurmctld": "exec sleep 60",
-    "slurmd": "exec sleep 60",
+    "slurmctld": "while :; do sleep 0.1; done",
+    "slurmd": "while :; do sleep 0.1; done",
 }
 
 
@@ -101,6 +101,19 @@ def test_a_second_user_neither_starts_nor_stops_the_firsts(script, tmp_path):
     assert (tmp_path / "etc/slurm.conf").read_text() == conf and Path(f"/proc/{controller}").exists()
     code, _, called = script("stop", base="first")
     assert code == 0 and called.count("scancel") == 1 and not Path(f"/proc/{controller}").exists()
+
+
+@pytest.mark.parametrize("words, code", [(["stop"], 0), (["run", "true"], 0)])
+def test_a_process_that_has_an_old_number_is_not_ended(script, tmp_path, words, code):
+    """After a restart of the host the numbers that were written down are those of others."""
+    configured(tmp_path, OURS.format(tmp_path / "base"))
+    (tmp_path / "base" / "run").mkdir(parents=True)
+    with subprocess.Popen(["sleep", "60"]) as other:
+        for name in ("ctld.childpid", "slurmd.childpid", "munged.pid"):
+            (tmp_path / "base" / "run" / name).write_text(f"{other.pid}\n")
+        assert script(*words)[0] == code
+        assert other.poll() is None
+        other.kill()
 
 
 def test_packages_that_cannot_be_had_are_told_from_an_install_that_fails(script):

@@ -1,5 +1,6 @@
 # What the configuration asks for, checked before any job starts, and what the rules have in common.
 
+import getpass
 import os
 import re
 import signal
@@ -30,6 +31,10 @@ os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(2**28))
 # A terminal that is lost ends a run as `kill` does: half-written files and the lock are removed.
 if workflow.is_main_process and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as `nohup` sets it
     signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+try:
+    getpass.getuser()
+except (KeyError, OSError):  # a container's user without a name, for which Snakemake asks
+    os.environ["LOGNAME"] = str(os.getuid())
 # Jobs and rules read one registry.
 os.environ.update(TILTED_DATA=str(Path("data").resolve()))
 

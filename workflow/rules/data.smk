@@ -8,7 +8,7 @@ localrules:
 
 rule download:
     output:
-        "data/raw/{path}",
+        update("data/raw/{path}"),  # what is there is looked at, and never removed for being out of date
     log:
         "logs/download/{path}.log",
     wildcard_constraints:
@@ -17,7 +17,9 @@ rule download:
         "../envs/tilted.yaml"
     threads: 1
     params:
-        mirror=config.get("mirror"),
+        noted=None,
+        # of a function of the threads Snakemake keeps no note: whence a file came does not matter
+        mirror=lambda wildcards, threads: config.get("mirror"),
     script:
         "../scripts/download.py"
 

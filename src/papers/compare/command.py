@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 2000
 ERROR_MARGIN = 0.01
+LONGEST_NAME = 200
+"""Bytes; file systems take 255."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,9 +36,11 @@ def run(arguments: argparse.Namespace) -> int:
             f"{len(read.y)} rows: more than dense methods suit; --rows {MOST_ROWS} compares on so many"
         )
     read = read.drawn(arguments.rows or MOST_ROWS, arguments.seed)
+    folder = _folder(read, arguments.output)
+    folder.mkdir(parents=True, exist_ok=True)  # what cannot be made is refused before any fit
     how = How(**{name: getattr(arguments, name) for name in How._fields})
     found = compared(read, how)
-    paths = page.write(found, Path(arguments.output, f"{read.name}-{quote(read.target, safe=' ')}"))
+    paths = page.write(found, folder)
     if arguments.json:
         print(json.dumps(found.as_dict(), indent=1, allow_nan=False))
     else:
@@ -44,6 +49,15 @@ def run(arguments: argparse.Namespace) -> int:
     if found.folds < folds.FOLDS:
         return 130
     return 0 if not any(row.failed for row in found.rows) else 1
+
+
+def _folder(read: Table, output: str) -> Path:
+    """Of a table and its target, whose name may be longer than that of a folder."""
+    name = f"{read.name}-{quote(read.target, safe=' ')}"
+    if len(name.encode()) > LONGEST_NAME:
+        digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+        name = f"{name.encode()[:100].decode(errors='ignore')}-{digest}"
+    return Path(output, name)
 
 
 class How(NamedTuple):

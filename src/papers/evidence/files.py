@@ -9,6 +9,7 @@ of a folder are replaced as one by `replace_all`: what it will put in place is w
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -121,12 +122,24 @@ def _finish(folder: Path) -> None:
     for number, name in enumerate(placed):
         if (journal / str(number)).exists():  # else it is in place already
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(journal / str(number), folder / name)
+            _place(journal / str(number), folder / name)
             _flush((folder / name).parent)
     for name in removed:
         (folder / name).unlink(missing_ok=True)
     listed.unlink(missing_ok=True)
     journal.rmdir()
+
+
+def _place(made: Path, target: Path) -> None:
+    """Rename a file over another, which may be on another disk."""
+    try:
+        os.replace(made, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        with replacing(target) as file:
+            file.write(made.read_bytes())
+        made.unlink()
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -187,7 +187,7 @@ def commit() -> str:
         if Path(_git("rev-parse", "--show-toplevel")).resolve() != CHECKOUT:
             return ""
         name = _git("rev-parse", "--short=12", "HEAD")
-        changed = _git("status", "--porcelain", "--", "src", "workflow", "Snakefile")
+        changed = _git("status", "--porcelain", "-unormal", "--", "src", "workflow", "Snakefile")
     except (OSError, subprocess.CalledProcessError):
         return ""
     return name + (DIRTY if changed else "")
@@ -210,7 +210,7 @@ def _git(*arguments: str) -> str:
 
     Also where the checkout is another user's, as in a container: whose code runs is trusted.
     """
-    kept = {k: v for k, v in os.environ.items() if k[:4] != "GIT_" or k[:10] == "GIT_CONFIG"}
+    kept = {k: v for k, v in os.environ.items() if k[:4] != "GIT_" or k[:8] in ("GIT_CONF", "GIT_TEST")}
     command = ["git", "-C", str(CHECKOUT), "-c", f"safe.directory={CHECKOUT}", *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True, env=kept).stdout.strip()
 

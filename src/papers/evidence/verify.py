@@ -189,7 +189,8 @@ def execute(
 def _drawn(study: Study, every: pd.DataFrame, folder: str | Path, selection: Selection) -> pd.DataFrame:
     """Of all lines of a study those to make again."""
     commit = runs.stamp()["commit"]
-    counting = verified.counting(verified.read(folder), study, every) if selection.new else []
+    named = bool(commit) and not commit.endswith(runs.DIRTY)  # else it stands for any code
+    counting = verified.counting(verified.read(folder), study, every) if selection.new and named else []
     done = {(c.group, c.fit) for c in counting if c.commit == commit}
     return sample(study, every, selection, done)
 

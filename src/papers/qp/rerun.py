@@ -240,9 +240,8 @@ def outcome(bench: Bench, line: dict[str, Any], how: str) -> Outcome:
     found = Outcome(how, verdict, largest, differences["log_evidence"], "; ".join(notes))
     if bench.stops_by_sites and _is_open(differences, how):
         return reported(found, OPEN)
-    now = {name: line[name] + differences[name] for name in (*NUMBERS, *PAIR[1:]) if name in differences}
-    chosen = {name: today[name] for name in ("outcome", "reason", "variance", "lengthscale")}
-    return found._replace(made={**line, **chosen, **now})
+    beside = {name: line[name] + differences[name] for name in PAIR[1:] if name in differences}
+    return found._replace(made={**today, **({"pair": line["pair"], **beside} if beside else {})})
 
 
 def _is_open(differences: Mapping[str, float], how: str) -> bool:

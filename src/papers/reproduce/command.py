@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"{folder}/results is not of a run of this command, which would replace it: --output"
         )
     with files.alone(folder, wait=False):
+        fits.begin(folder)
         receipts = reproduced(targets, needed, folder, arguments, fresh, share)
         paths = receipt.write(receipts, folder)
     if arguments.json:

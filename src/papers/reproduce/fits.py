@@ -32,11 +32,21 @@ if TYPE_CHECKING:
     from papers.evidence.jobs import Job
 
 DATA = ("sources.yaml", "coal_counts.csv", "published", "raw")
+RECEIPT = ("receipt.json", "receipt.md")
 STEPS = re.compile(r"(\d+) of (\d+) steps")
 
 
 class FitsFailed(ValueError):
     """Snakemake did not make all files; the message names its log."""
+
+
+def begin(folder: Path) -> None:
+    """Remove the receipt of a run that ended, and the fits it made again: only an interrupted run goes on."""
+    ended = [path for path in (folder / name for name in RECEIPT) if path.exists()]
+    if ended and (folder / "fits").exists():
+        shutil.rmtree(folder / "fits")
+    for path in ended:
+        path.unlink()
 
 
 def copied(source: Path, folder: Path, without: Iterable[str] = ()) -> Path:

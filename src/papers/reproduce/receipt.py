@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from papers.evidence import claims, runs, store
 from papers.evidence.grid import grid
+from papers.reproduce.fits import RECEIPT
 from papers.reproduce.results import SAME, SHARE
 
 if TYPE_CHECKING:
@@ -164,8 +165,8 @@ def write(receipts: Sequence[Receipt], folder: Path) -> tuple[Path, Path]:
     """Write ``receipt.json`` and ``receipt.md``; their paths."""
     text = "\n\n".join("\n".join(receipt.markdown()) for receipt in receipts)
     return (
-        store.write_text(folder / "receipt.json", encoded(receipts)),
-        store.write_text(folder / "receipt.md", text + "\n"),
+        store.write_text(folder / RECEIPT[0], encoded(receipts)),
+        store.write_text(folder / RECEIPT[1], text + "\n"),
     )
 
 

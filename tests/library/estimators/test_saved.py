@@ -152,6 +152,37 @@ def test_damaged_files_are_refused(saved):
         load(path.with_name("none"))
 
 
+def test_whatever_bits_of_a_file_are_flipped(saved):
+    """The same predictions, or refused as damaged: readers of zip and npy raise many kinds of errors."""
+    path, _ = saved
+    whole, found = path.read_bytes(), load(path).predict(X)
+    rng = np.random.default_rng(0)
+    for place in [*range(74, 130, 3), *range(len(whole) - 1200, len(whole), 3)]:
+        flipped = whole[place] ^ 1 << int(rng.integers(8))
+        path.write_bytes(whole[:place] + bytes([flipped]) + whole[place + 1 :])
+        try:
+            assert np.array_equal(load(path).predict(X), found)
+        except ValueError as error:
+            assert str(path) in str(error)
+
+
+def test_two_that_save_to_one_place_at_once(saved, monkeypatch):
+    """Two containers have one process number: the last whole file stays."""
+    path, _ = saved
+    first, second, write = load(path), load(path), np.savez
+    second.theta_ = first.theta_ + 1.0
+
+    def meanwhile(*arguments, **arrays):
+        monkeypatch.setattr(np, "savez", write)
+        save(second, path)
+        assert np.array_equal(load(path).theta_, second.theta_)
+        write(*arguments, **arrays)
+
+    monkeypatch.setattr(np, "savez", meanwhile)
+    save(first, path)
+    assert np.array_equal(load(path).theta_, first.theta_) and list(path.parent.iterdir()) == [path]
+
+
 @pytest.mark.parametrize("of", [GPClassifier, SparseGPClassifier])
 def test_a_fitted_model_has_all_the_time_there_is(of):
     """The limit is of the fit: evidences asked for later have none."""

@@ -138,11 +138,20 @@ def test_lines_are_appended_and_the_last_counts(study, folder):
 
 
 def test_only_new_ones_if_asked(study, folder, monkeypatch):
+    monkeypatch.setattr(verify.runs, "commit", lambda: "one")
     of(study, folder, good)
     study, found = of(study, folder, good, verify.Selection({}, new=True))
     assert found.checks == []
     monkeypatch.setattr(verify.runs, "commit", lambda: "another")
     assert of(study, folder, good, verify.Selection({}, new=True))[1].checks
+
+
+@pytest.mark.parametrize("commit", ["one+", ""])
+def test_what_other_edits_verified_is_verified_again(study, folder, monkeypatch, commit):
+    """A commit with edits, or none, may stand for any code: `--new` left all out and said nothing."""
+    monkeypatch.setattr(verify.runs, "commit", lambda: commit)
+    of(study, folder, good)
+    assert of(study, folder, half, verify.Selection({}, new=True))[1].checks
 
 
 def test_a_line_made_anew_is_not_verified_any_more(study, folder, files, make):

@@ -131,6 +131,7 @@ def test_what_is_made_where_a_line_differs_could_stand_in_its_place(results):
     assert same == study and line["fold"] == 1
     for name in (*NUMBERS, "ratio_min", "ratio_max", "n_above"):
         assert line[name] == pytest.approx(true[name], abs=1e-7)
+    assert line["evaluations"] < true["evaluations"]  # the whole line is of the inference, not of the search
 
 
 def test_a_count_beyond_rounding_is_found(results):
