@@ -220,7 +220,7 @@ def by_ends(low: np.ndarray, high: np.ndarray, width: np.ndarray) -> list[np.nda
         mills = SQRT_HALF_PI * (erfcx(tail / ROOT_2) - fallen * erfcx(far / ROOT_2))
         across = SQRT_HALF_PI * (erf(far / ROOT_2) - erf(inside / ROOT_2))
     mass = np.where(near > 0, mills, across)
-    hard = (near > STEEP) | ((near > 0) & (width * (1.0 + near) < NARROW))
+    hard = (near > STEEP) | ((near > 0) & (width * (1.0 + tail) < NARROW))
     mass[hard] = 1.0
     mean, loss = _by_densities(near, far, width, np.exp(-0.5 * inside**2) / mass)
     log_mass = np.log(mass) - 0.5 * tail**2 - LOG_SQRT_2PI

@@ -27,6 +27,7 @@ import tilted
 from tilted import api, kernels
 from tilted.estimators import (
     GPClassifier,
+    GPOrdinalClassifier,
     GPPoissonRegressor,
     GPRegressor,
     SparseGPClassifier,
@@ -56,11 +57,13 @@ QUICK = Search(max_iterations=60, relative_tolerance=1e-5, gradient_tolerance=1e
 SHORT = Search(max_iterations=25, relative_tolerance=1e-4, gradient_tolerance=1e-2)
 CHECKED = [
     GPClassifier(),
+    GPOrdinalClassifier(optimise=None),
     GPPoissonRegressor(),
     SparseGPClassifier("ep", n_pseudo=4, search=SHORT),
     SparseGPRegressor(n_pseudo=6),
 ]
 CHECKED_SLOWLY = [
+    GPOrdinalClassifier(),
     SparseGPClassifier(),
     SparseGPRegressor(),
     *(GPRegressor(likelihood=likelihood) for likelihood in ("gaussian", "laplace", "student-t")),
