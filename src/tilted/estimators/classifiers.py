@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
-from tilted.estimators import dense, sparse
-from tilted.estimators.base import PseudoInputs, parameters
+from tilted.estimators import dense, joint, sparse
+from tilted.estimators.base import PseudoInputs, of_one_fit, parameters
 from tilted.estimators.classes import Classifier
-from tilted.estimators.models import Model
+from tilted.estimators.models import Model, choice
+from tilted.estimators.rows import repeated
 
 if TYPE_CHECKING:
     from tilted.inference.rule import Projector
@@ -23,10 +26,15 @@ if TYPE_CHECKING:
 class GPClassifier(Classifier):
     """Gaussian-process classification by EP, QP, VB, Power EP or relaxed EP; O(N^3) a class.
 
-    Two classes have one latent function. C > 2 have C, each fitted by itself to its class against the rest.
+    Two classes have one latent function. C > 2 have C, each fitted by itself to its class against the rest,
+    or all of them at once.
 
     Parameters
     ----------
+    multi_class : {"one_vs_rest", "joint"}
+        What more than two classes mean. "joint": the multinomial probit, C functions with one kernel, by EP
+        [Riihimaki, Jylanki & Vehtari 2013], Power EP or VB; probabilities are of one model, and
+        ``log_evidence_`` is that of all labels. Weights have to be whole then. O(C N^3) a sweep.
     inference : {"ep", "qp", "vb", "power-ep", "rep"}
         Expectation propagation [Rasmussen & Williams 2006, section 3.6], quantile propagation [Zhang 2020],
         variational Bayes [Opper & Archambeau 2009], Power EP [Bui et al. 2017], relaxed EP [Qi & Guo 2012].
@@ -110,6 +118,32 @@ class GPClassifier(Classifier):
     penalty: float = 0.1
     projection: Projector | None = None
     correction: str | None = None
+    multi_class: str = "one_vs_rest"
+
+    def _models(
+        self,
+        X: np.ndarray,
+        classes: np.ndarray,
+        labels: np.ndarray,
+        kernel: Kernel,
+        rng: np.random.Generator,
+        weights: np.ndarray | None,
+    ) -> tuple[list[Any], list[str]]:
+        choice("multi_class", self.multi_class, ("one_vs_rest", "joint"))
+        if self.multi_class != "joint" or len(classes) == 2:
+            return super()._models(X, classes, labels, kernel, rng, weights)
+        X, labels, weights = repeated(X, labels, weights)
+        settings = dense.DenseSettings.of(self, 0.0, likelihood=self._likelihood(), weights=weights)
+        return [joint.fit_joint(X, labels, len(classes), kernel, settings, rng)], ["the fit"]
+
+    @of_one_fit
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+        """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
+        check_is_fitted(self, "models_")
+        model = self.models_[0]
+        if isinstance(model, joint.JointModel):
+            return model.log_proba(self._inputs(X))
+        return super().predict_log_proba(X)
 
     def _fitter(
         self,

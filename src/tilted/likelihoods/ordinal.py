@@ -128,7 +128,7 @@ class Ordinal(ByPanels):
         return mean, -loss
 
     def bend(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """At the ends of the level, over at least the noise's length of 1; one place for both if near."""
+        """At the ends of levels [N], over at least the noise's length of 1; one place for both if near."""
         low, high = self._ends(y)
         low, high = np.where(np.isinf(low), high, low), np.where(np.isinf(high), low, high)
         half = 0.5 * (high - low)
