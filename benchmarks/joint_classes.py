@@ -62,12 +62,12 @@ def scores(data: Data, train: int, test: int, seed: int) -> list[list[float]]:
 def main() -> None:
     """Print the table."""
     sets: dict[str, tuple[Callable[[], Data], int, int, int]] = {  # training rows, test rows, splits
-        "iris, C = 3": (lambda: datasets.load_iris(return_X_y=True), 75, 75, 10),
-        "wine, C = 3": (lambda: datasets.load_wine(return_X_y=True), 89, 89, 10),
-        "digits, C = 10": (lambda: datasets.load_digits(return_X_y=True), 200, 500, 3),
+        "iris, C = 3": (lambda: datasets.load_iris(return_X_y=True), 75, 75, 5),
+        "wine, C = 3": (lambda: datasets.load_wine(return_X_y=True), 89, 89, 5),
+        "digits, C = 10": (lambda: datasets.load_digits(return_X_y=True), 150, 300, 3),
     }
     if len(sys.argv) > 1:
-        sets["glass, C = 6"] = (lambda: glass(Path(sys.argv[1])), 107, 107, 10)
+        sets["glass, C = 6"] = (lambda: glass(Path(sys.argv[1])), 107, 107, 5)
     print("| data set | model | log loss | joint - rest | error | calibration | s | converged |")
     print("|---|---|---|---|---|---|---|---|")
     for name, (load, train, test, splits) in sets.items():

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import dense, joint, sparse
-from tilted.estimators.base import PseudoInputs, of_one_fit, parameters
+from tilted.estimators.base import PseudoInputs, Seed, gaussians, generator, of_one_fit, parameters
 from tilted.estimators.classes import Classifier
 from tilted.estimators.models import Model, choice
 from tilted.estimators.rows import repeated
+from tilted.inference.options import require_whole
 
 if TYPE_CHECKING:
     from tilted.inference.rule import Projector
@@ -144,6 +145,21 @@ class GPClassifier(Classifier):
         if isinstance(model, joint.JointModel):
             return model.log_proba(self._inputs(X))
         return super().predict_log_proba(X)
+
+    @of_one_fit
+    def sample_latent(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
+        """Draws [N*, n_samples], or [N*, C, n_samples] for C > 2 classes; as of all estimators.
+
+        "joint": of all functions together, whose posterior is correlated; O((C N*)^3).
+        """
+        check_is_fitted(self, "models_")
+        model = self.models_[0]
+        if not isinstance(model, joint.JointModel):
+            return super().sample_latent(X, n_samples, random_state)
+        require_whole("n_samples", n_samples, 1)
+        mean, covariance = model.together(self._inputs(X))
+        draws = gaussians(mean.ravel(), covariance, n_samples, generator(random_state))
+        return draws.reshape(*mean.shape, n_samples).swapaxes(0, 1)
 
     def _fitter(
         self,

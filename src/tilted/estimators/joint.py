@@ -118,8 +118,15 @@ class JointModel:
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*, C] and covariances [N*, N*, C] of each function by itself."""
-        full = self.inference.state.covariance(self.kernel.matrix(X, self.problem.X), self.kernel.matrix(X))
-        return self.means(X), np.einsum("cncm->nmc", full)
+        mean, full = self.together(X)
+        C, n = mean.shape
+        return mean.T, np.einsum("cncm->nmc", full.reshape(C, n, C, n))
+
+    def together(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means [C, N*], and the covariance [C N*, C N*] of all functions at all points."""
+        cross, size = self.kernel.matrix(X, self.problem.X), self.problem.classes * len(X)
+        full = self.inference.state.covariance(cross, self.kernel.matrix(X))
+        return (cross @ self.inference.state.weights.T).T, full.reshape(size, size)
 
     def log_proba(self, X: np.ndarray) -> np.ndarray:
         """Log probabilities [N*, C] of the classes."""
