@@ -34,8 +34,9 @@ class GPClassifier(Classifier):
     ----------
     multi_class : {"one_vs_rest", "joint"}
         What more than two classes mean. "joint": the multinomial probit, C functions with one kernel, by EP
-        [Riihimaki, Jylanki & Vehtari 2013], Power EP or VB; probabilities are of one model, and
-        ``log_evidence_`` is that of all labels. Weights have to be whole then. O(C N^3) a sweep.
+        [Riihimaki, Jylanki & Vehtari 2013], Power EP or VB; probabilities are of one model,
+        ``log_evidence_`` is that of all labels, and fitted attributes are single as of two classes. Weights
+        have to be whole then. O(C N^3) a sweep.
     inference : {"ep", "qp", "vb", "power-ep", "rep"}
         Expectation propagation [Rasmussen & Williams 2006, section 3.6], quantile propagation [Zhang 2020],
         variational Bayes [Opper & Archambeau 2009], Power EP [Bui et al. 2017], relaxed EP [Qi & Guo 2012].
@@ -148,7 +149,7 @@ class GPClassifier(Classifier):
 
     @of_one_fit
     def sample_latent(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
-        """Draws [N*, n_samples], or [N*, C, n_samples] for C > 2 classes; as of all estimators.
+        """Draws [N*, n_samples] at ``X`` [N*, D], for C > 2 classes [N*, C, n_samples], as of all estimators.
 
         "joint": of all functions together, whose posterior is correlated; O((C N*)^3).
         """

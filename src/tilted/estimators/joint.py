@@ -192,7 +192,8 @@ def fit_joint(
         starts = [kernel]
         if settings.guessed:
             rows = np.argsort(labels, kind="stable")[:: -(-len(labels) // PART)]
-            starts = peaks(JointProblem.of(X[rows], labels[rows], classes, EP, ROUGHLY), kernel)
+            roughly = replace(ROUGHLY, deadline=options.deadline)
+            starts = peaks(JointProblem.of(X[rows], labels[rows], classes, EP, roughly), kernel)
         starts += around(kernel, settings.n_restarts, rng)
         model, note = best_of(search, starts, prior, settings.deadline)
     problem = replace(problem, options=settings.untimed(options))

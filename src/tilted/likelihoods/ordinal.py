@@ -89,7 +89,7 @@ class Ordinal(ByPanels):
         return y
 
     def check(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """The same; ValueError also if only one level is present."""
+        """The same [N]; ValueError also if only one level is present."""
         y = self.domain(y)
         if len(np.unique(y)) < 2:
             raise ValueError("ordinal needs at least two levels in the training targets, got only one")
