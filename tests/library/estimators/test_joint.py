@@ -9,11 +9,16 @@ from sklearn.preprocessing import StandardScaler
 import tilted
 from tilted import GPClassifier
 from tilted.estimators import load, save
+from tilted.inference.engine import infer
+from tilted.inference.ep import EP
 from tilted.kernels import Matern
+from tilted.likelihoods.probit import Probit
+from tilted.posteriors.joint import Joint
 
 X, Y = load_wine(return_X_y=True)
 X, NAMES = StandardScaler().fit_transform(X[::3, :4]), np.array(["barolo", "grignolino", "barbera"])[Y[::3]]
 NEW = X[:7] + 0.3
+POWERS = [{"inference": "power-ep", "power": 1.0}, {"inference": "power-ep"}, {"inference": "ep"}]
 KERNEL = tilted.SquaredExponential(3.0, 1.5)
 
 
@@ -56,6 +61,13 @@ def test_other_inferences_and_kernels(inference):
     one, other = joint(inference=inference, **kept).fit(X, NAMES), joint(**kept).fit(X, NAMES)
     assert one.status_.converged
     np.testing.assert_allclose(one.predict_proba(NEW), other.predict_proba(NEW), atol=0.05)
+    assert one.log_evidence_ < other.log_evidence_ - 0.01
+
+
+def test_power_1_is_ep():
+    one, half, other = (joint(**how, kernel=KERNEL, optimise=None).fit(X, NAMES) for how in POWERS)
+    assert one.log_evidence_ == pytest.approx(other.log_evidence_, abs=1e-7)
+    assert abs(half.log_evidence_ - other.log_evidence_) > 0.01
 
 
 def test_two_classes_are_one_function():
@@ -70,6 +82,9 @@ def test_whole_weights_are_repeated_rows():
     how = {"kernel": KERNEL, "optimise": None}
     one, other = joint(**how).fit(X, NAMES, weights), joint(**how).fit(X[rows], NAMES[rows])
     assert one.log_evidence_ == other.log_evidence_
+    prior = Joint(KERNEL.matrix(X[rows]), np.unique(NAMES, return_inverse=True)[1][rows], 3)
+    exact = infer(prior, Probit(), np.ones(2 * len(rows)), EP)
+    assert one.log_evidence_ == pytest.approx(exact.log_evidence, abs=1e-7)
     np.testing.assert_array_equal(one.predict_proba(NEW), other.predict_proba(NEW))
 
 

@@ -107,6 +107,17 @@ def test_truncated_normals_keep_their_digits(low, width):
     assert found.fourth[0] / found.variance[0] ** 2 == pytest.approx(exact[5], abs=1e-12)
 
 
+def test_both_ends_of_a_wide_level_are_integrated():
+    """By the trapezoidal rule, which converges geometrically."""
+    f = np.linspace(-12.0, 12.0, 20001)
+    likelihood, m, sd = Ordinal((-60.0, 70.0)), 3.0, 40.0
+    weights = np.exp(-0.5 * f**2) / np.sqrt(2.0 * np.pi) * (f[1] - f[0])
+    log_p = likelihood.log_likelihood(np.ones_like(f), m + sd * f)
+    value, by_mean, _ = likelihood.expected_log(*(np.array([x]) for x in (1.0, m, sd**2)))
+    assert value[0] == pytest.approx(weights @ log_p, rel=1e-11)
+    assert by_mean[0] == pytest.approx(weights @ (f * log_p) / sd, rel=1e-10)
+
+
 @pytest.mark.parametrize("power", [1.0, 0.4])
 def test_two_levels_are_the_probit(power):
     m, v = np.array([-30.0, -1.0, 0.4, 9.0, 300.0]), np.array([0.5, 1e4, 2.0, 0.01, 1.0])
