@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtri
-from scipy.stats import qmc
 
 BELOW, ABOVE, STEP = 9.8, 7.0, 0.7  # of the grid about the largest mean, in units of the common noise
 BLOCK = 2_000_000  # numbers at once
@@ -25,11 +24,21 @@ def log_largest(mean: np.ndarray, covariance: np.ndarray, points: int = 512) -> 
         Positive definite.
     points : int
         A power of two.
+
+    Raises
+    ------
+    ArithmeticError
+        If the variance of a difference is lost to rounding.
     """
+    from scipy.stats import qmc  # takes longer than all else here
+
     n, C = mean.shape
     centring = np.eye(C) - 1.0 / C  # a common term changes no difference
     values, vectors = np.linalg.eigh(centring @ covariance @ centring)  # the first is that of the common term
-    common, root = values[:, 1], vectors[:, :, 2:] * np.sqrt(values[:, None, 2:] - values[:, 1, None, None])
+    common = values[:, 1]
+    if not np.all(common > 0):
+        raise ArithmeticError("the variance of a difference is lost to rounding")
+    root = vectors[:, :, 2:] * np.sqrt(values[:, None, 2:] - values[:, 1, None, None])
     unit = np.sqrt(common)
     uniform = qmc.Sobol(C - 2, scramble=False).random(points) + 0.5 / points if C > 2 else np.zeros((1, 0))
     z = ndtri(uniform)

@@ -4,7 +4,7 @@ Class c of row i has the utility f_ic + noise of variance 1, and the label is th
 u_i the noise of the label's own, p(y_i | f_i) = E_u prod_j Phi(h_ij), h_ij = f_iy - f_ij + u_i for the C - 1
 other classes j. Sites are on these h, N (C - 1) of them, and every rule for one latent function applies with
 the probit as it is. A fixed point of EP is one of the paper's nested EP, whose inner loops iterate the same
-sites to convergence; moving all at once is its section 3.3.
+sites for each row by itself: both match the moments of the same tilted distributions.
 
 Given sites (tau, nu) >= 0, with s_i = f_iy + u_i, pi_ij = tau_ij and pi_iy = 1, integrating s_i out leaves
 the precision diag(pi_i) - pi_i pi_i^T / sum(pi_i) on f_i: but for the scale that of a softmax under Laplace's
@@ -26,7 +26,7 @@ from tilted.numerics import linalg
 from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.posteriors.dense import Correlations, Dense
 
-FEW = 4
+FEW = 4  # classes with Newton's method, which works on all pairs
 WEAK = 1e-3  # share of a variance that is explained, below which 1 - (B^-1)_ii cancels
 
 

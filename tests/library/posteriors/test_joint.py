@@ -144,6 +144,11 @@ def test_the_largest_of_several_variables(C, atol):
             assert p[i, c] == pytest.approx(float(exact), abs=atol)
 
 
+def test_differences_without_a_variance_are_refused():
+    with pytest.raises(ArithmeticError, match="lost to rounding"):
+        log_largest(np.zeros((1, 3)), np.diag([1.0, 1.0, -2.0])[None])
+
+
 @pytest.mark.parametrize(("tau", "nu"), [(-0.1, 0.0), (0.0, 1.0), (np.nan, 0.0)])
 def test_sites_that_are_none_of_a_probit_are_refused(tau, nu):
     _, joint = prior(4, 3)
