@@ -171,7 +171,8 @@ def _against_exact(table: pd.DataFrame | None, part: str, name: str) -> Block:
 def _of_row(by_method: dict[str, Any]) -> list[Line]:
     ep, qp = by_method["ep"], by_method["qp"]
     both = ep.log_variance_rms + qp.log_variance_rms
-    shares = f"shown above on {100 * ep.above_exact:.0f} %, below on {100 * ep.below_exact:.0f} % of latents"
+    sides = f"shown above on {100 * ep.above_exact:.0f} %, below on {100 * ep.below_exact:.0f} % of latents"
+    shares = f"{counted(int(ep.splits), 'split')}; {sides}"
     return [
         _beyond_noise(ep, OVER, ep.log_variance_bias, ep.log_variance_bias_se, shares),
         # a difference of squares over the sum
