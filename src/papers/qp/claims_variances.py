@@ -17,7 +17,17 @@ from papers.evidence.grid import counted
 from papers.evidence.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from papers.qp import pairs, protocols, truth
 from papers.qp.lines import FAILED, OK
-from papers.qp.paired import EQUAL, NTLL, PAIRED_TEST, drafts, fallback, joined, tested, variational
+from papers.qp.paired import (
+    EQUAL,
+    NTLL,
+    PAIRED_TEST,
+    drafts,
+    fallback,
+    joined,
+    tested,
+    unfinished,
+    variational,
+)
 from papers.qp.published import CLASSIFICATION, ROWS
 from papers.qp.truth_tables import DECIDED, TEN
 
@@ -60,7 +70,7 @@ def poisson(fits: pd.DataFrame, protocol: str) -> list[Block]:
             f"VB is {method}",
             test,
             (variance, *_unmoved(fits), *_ranked(fits, method)),
-            _slack([variance]),
+            joined(_slack([variance]), unfinished(fits, method, "ep", ["coal"])),
             covered,
         )
         for method in variational(fits, protocol)
