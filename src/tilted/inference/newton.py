@@ -42,7 +42,7 @@ def newton_sites(
     respond: Callable[[Marginals], Sites],
     power: float | np.ndarray,
     residual: float,
-    dear: bool = False,
+    costly: bool = False,
 ) -> Sites | None:
     """The sites that a Newton step leads to.
 
@@ -59,7 +59,7 @@ def newton_sites(
         How much of its site the rule divides out of a marginal (`Rule.power`).
     residual : float
         How far the present sites are from the fixed point; the linear system is solved the more precisely.
-    dear : bool
+    costly : bool
         Whether products with the correlations may cost as much as conditioning.
 
     Returns
@@ -70,7 +70,7 @@ def newton_sites(
     """
     sites, marginals = state.sites, state.marginals
     there = np.all(np.minimum(sites.tau, target.tau) * marginals.variance > LEAST)
-    correlations = posterior.correlations(state, dear) if there else None
+    correlations = posterior.correlations(state, costly) if there else None
     if correlations is None:
         return None
     n, m, v, s = len(sites.tau), marginals.mean, marginals.variance, np.sqrt(marginals.variance)

@@ -68,6 +68,11 @@ class Likelihood(Protocol):
         """Error [N] of the point prediction under N(m, v): 0 or 1 for labels, else absolute."""
 
 
+def has_additive_noise(likelihood: Likelihood) -> bool:
+    """Whether targets are f and noise of mean 0; such likelihoods say ``additive_noise = True``."""
+    return getattr(likelihood, "additive_noise", False)
+
+
 class Labels:
     """Domain of likelihoods of labels -1 and +1."""
 
