@@ -99,7 +99,7 @@ def _iterate(run: Run[StateT], start: Sites) -> Point[StateT]:
     options, point = run.options, run.first(start)
     advance = _parallel if options.schedule == "parallel" else _sequential
     while True:
-        previous, run.residual = run.residual, point.residual(options.stop)
+        previous, run.residual = run.residual, point.residual
         if not run.residual > options.tolerance or run.sweeps >= options.max_sweeps or run.late:
             return point
         if not run.rule.ascends:
@@ -151,8 +151,8 @@ def _newton(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
     if not (run.likelihood.log_concave and point.update.skipped == 0):
         return None
     rule, sites = run.rule, point.state.sites
-    rule_of_two, y = rule.twice(), np.tile(run.y, 2)
-    sites_of_two = Sites(np.tile(sites.tau, 2), np.tile(sites.nu, 2))
+    rule_of_two, y = rule.twice(), np.concatenate([run.y, run.y])
+    sites_of_two = Sites(np.concatenate([sites.tau, sites.tau]), np.concatenate([sites.nu, sites.nu]))
 
     def respond(marginals: Marginals) -> Sites:
         return run.clip(rule_of_two.update(marginals, sites_of_two, run.likelihood, y).sites)
@@ -164,7 +164,7 @@ def _newton(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
     following = run.visit(ahead)
     if following is not None and _acceptable(run, point, following):
         climbs = rule.ascends and following.evidence - point.evidence > point.slack
-        if climbs or following.residual(run.options.stop) < NEARER * run.residual:
+        if climbs or following.residual < NEARER * run.residual:
             run.refused = 0
             return following
     run.retries += 1
@@ -218,7 +218,7 @@ def _one_by_one(run: Run[StateT], point: Point[StateT]) -> Sites | None:
 
 def _acceptable(run: Run[StateT], old: Point[StateT], new: Point[StateT]) -> bool:
     """Finite, and not worse where the rule promises to ascend (up to rounding)."""
-    if not (np.isfinite(new.evidence) and np.all(np.isfinite(new.update.sites.tau))):
+    if not (np.isfinite(new.evidence) and np.isfinite(new.update.sites.tau).all()):
         return False
     return not run.rule.ascends or new.evidence >= old.evidence - old.slack
 

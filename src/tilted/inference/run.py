@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic
 
 import numpy as np
 
-from tilted.gaussian import Sites
+from tilted.gaussian import Marginals, Sites
 from tilted.inference.acceleration import Anderson
 from tilted.inference.options import Options
 from tilted.inference.result import StateT
@@ -24,34 +25,43 @@ ROUNDING = 1e-10  # relative difference of two evidences that is taken for round
 
 @dataclass(frozen=True)
 class Point(Generic[StateT]):
-    """A conditioned posterior with the rule's answer to it, of which so many sites were ``clipped``."""
+    """A conditioned posterior with the rule's answer to it.
+
+    Attributes
+    ----------
+    residual : float
+        How far the rule's new sites are from the present ones.
+    clipped : int
+        New sites held at the smallest precision.
+    """
 
     state: StateT
     update: Update
+    residual: float
     clipped: int = 0
 
-    @property
+    @cached_property
     def evidence(self) -> float:
         """Log evidence by the present sites, in nats; right at a fixed point."""
-        return self.state.anchored + float(np.sum(self.update.log_terms))
+        return self.state.anchored + float(self.update.log_terms.sum())
 
     @property
     def slack(self) -> float:
         """Difference of the evidence that is taken for rounding."""
         return ROUNDING * (1.0 + abs(self.evidence))
 
-    def residual(self, stop: str) -> float:
-        """How far the rule's new sites are from the present ones, as `Options.stop` says."""
-        d_tau = self.update.sites.tau - self.state.sites.tau
-        d_nu = self.update.sites.nu - self.state.sites.nu
-        if stop == "site-rms":
-            return max(float(np.sqrt(np.mean(change**2))) for change in (d_tau, d_nu))
-        mean, variance = self.state.marginals.mean, self.state.marginals.variance
-        shrink = 1.0 + d_tau * variance
-        with np.errstate(divide="ignore", invalid="ignore"):
-            by_mean = np.abs(d_nu - d_tau * mean) * np.sqrt(variance) / np.abs(shrink)
-            by_variance = np.abs(np.log(np.maximum(shrink, 0.0)))
-        return float(np.max(np.maximum(by_mean, by_variance)))
+
+def residual_of(sites: Sites, new: Sites, marginals: Marginals, stop: str) -> float:
+    """How far new sites are from the present ones, as `Options.stop` says."""
+    d_tau = new.tau - sites.tau
+    d_nu = new.nu - sites.nu
+    if stop == "site-rms":
+        return max(float(np.sqrt(np.mean(change**2))) for change in (d_tau, d_nu))
+    shrink = 1.0 + d_tau * marginals.variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_mean = np.abs(d_nu - d_tau * marginals.mean) * np.sqrt(marginals.variance) / np.abs(shrink)
+        by_variance = np.abs(np.log(np.maximum(shrink, 0.0)))
+    return float(np.maximum(by_mean, by_variance).max())
 
 
 @dataclass
@@ -89,7 +99,7 @@ class Run(Generic[StateT]):
 
     def clip(self, sites: Sites) -> Sites:
         """Sites held at the smallest precision."""
-        if not np.isfinite(self.options.min_precision):
+        if self.options.min_precision == -np.inf:
             return sites
         return Sites(np.maximum(sites.tau, self.options.min_precision), sites.nu)
 
@@ -97,8 +107,8 @@ class Run(Generic[StateT]):
         """Condition on ``sites``; NotPositiveDefinite if the posterior is improper, if only by rounding."""
         state = self.posterior.condition(sites)
         variance = state.marginals.variance  # of h 0 where pseudo-points are out of sight
-        proper = (variance >= 0) & (variance + state.marginals.extra > 0) & np.any(variance > 0)
-        if not np.all(proper):
+        proper = (variance >= 0) & (variance + state.marginals.extra > 0) & (variance > 0).any()
+        if not proper.all():
             raise NotPositiveDefinite("Sigma", int(np.argmin(proper)) + 1, len(self.y))
         return self.answer(state)
 
@@ -111,9 +121,12 @@ class Run(Generic[StateT]):
 
     def answer(self, state: StateT) -> Point[StateT]:
         """The rule's new sites at a state, clipped where the options say so."""
-        update = self.rule.update(state.marginals, state.sites, self.likelihood, self.y)
-        clipped = int(np.sum(update.sites.tau < self.options.min_precision))
-        return Point(state, replace(update, sites=self.clip(update.sites)), clipped)
+        update, clipped = self.rule.update(state.marginals, state.sites, self.likelihood, self.y), 0
+        if self.options.min_precision > -np.inf:
+            clipped = int(np.sum(update.sites.tau < self.options.min_precision))
+            update = replace(update, sites=self.clip(update.sites))
+        residual = residual_of(state.sites, update.sites, state.marginals, self.options.stop)
+        return Point(state, update, residual, clipped)
 
     @property
     def late(self) -> bool:
