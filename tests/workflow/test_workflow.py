@@ -311,6 +311,18 @@ def test_raw_files_become_standard_files_of_every_family(run, snakemake, mirror)
     assert (made.X == relaxed.load("heart", folder / "data").X).all()
 
 
+def test_fits_of_other_code_are_refused_whatever_snakemake_takes_them_for(run, snakemake):
+    folder, _ = run
+    path = folder / "src/papers/qp/fits.py"
+    before = path.read_text(encoding="utf-8")
+    path.write_text(f"{before}ADDED = 1\n", encoding="utf-8")
+    said = snakemake(folder, "--dry-run", "--rerun-triggers", "mtime", code=1)
+    path.write_text(before, encoding="utf-8")
+    named = said.partition("Made by other code")[2].partition("run again:")[2].split()
+    fits = [str(path.relative_to(folder)) for path in (folder / "data/fits/qp").rglob("[!.]*.gz")]
+    assert fits and set(fits) <= set(named) and "data/fits/pep-toy/00-00.jsonl.gz" not in named
+
+
 def test_committed_records_do_not_make_a_run_look_done(run, snakemake):
     """In a fresh clone the records are there and what they were made of is not."""
     folder, _ = run
