@@ -148,9 +148,9 @@ def _plan(arguments: argparse.Namespace) -> int:
     from papers.evidence import resources
 
     config = configuration.read(arguments.config)
-    jobs = configuration.asked(config).jobs.values()
+    asked = configuration.asked(config)
     seen = resources.read("benchmarks/resources.csv")
-    print("\n".join(plan.lines(plan.costs(jobs, config["results"], seen))))
+    print("\n".join(plan.lines(plan.costs(asked.jobs.values(), config["results"], seen), asked.reused)))
     return 0
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,14 @@ from papers.qp import jobs as qp
 from papers.rep import jobs as rep
 
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
 
+    import pandas as pd
     from jsonschema import ValidationError
+
+    from papers.evidence.slices import Slice
+    from papers.evidence.study import Study
 
     Config = Mapping[str, Any]
 
@@ -69,12 +75,15 @@ class Asked:
         Paper -> its tables and its figures, below their folders; a figure without a suffix is a folder.
     bases : list of str
         Committed records that others are compared with, below their folder.
+    config : mapping
+        It.
     """
 
     jobs: dict[str, Job]
     records: dict[str, Record]
     artifacts: dict[str, tuple[list[str], list[str]]]
     bases: list[str]
+    config: Config
 
     @property
     def tables(self) -> list[str]:
@@ -87,13 +96,21 @@ class Asked:
         """Figures of all papers."""
         return [name for _, figures in self.artifacts.values() for name in figures]
 
+    @cached_property
+    def reused(self) -> frozenset[str]:
+        """Paths of the jobs that need not run, with ``reuse``: the records have all that they make."""
+        return recorded(self.jobs.values(), self.config) if self.config.get("reuse") else frozenset()
+
     def paths(self, *names: str) -> list[str]:
-        """Paths of the jobs that are folded into some records."""
+        """Paths of the jobs that are to be folded into some records."""
+        return [path for path in self._paths(*names) if path not in self.reused]
+
+    def _paths(self, *names: str) -> list[str]:
         return [job.path for job in self.jobs.values() if job.record in names]
 
     def files(self, *names: str) -> list[str]:
         """Files of some records, below their folder."""
-        return [file for name in names for file in self.records[name].files(self.paths(name))]
+        return [file for name in names for file in self.records[name].files(self._paths(name))]
 
 
 def asked(config: Config) -> Asked:
@@ -118,12 +135,48 @@ def asked(config: Config) -> Asked:
     named = dict(zip(("qp", "pep", "rep", "pesc"), PAPERS, strict=True))
     shown = named if "qp" in config else {"pep": pep}
     artifacts = {name: (paper.tables(config), paper.figures(config)) for name, paper in shown.items()}
-    return Asked(jobs, used, artifacts, qp.bases(config))
+    return Asked(jobs, used, artifacts, qp.bases(config), config)
 
 
 def records(config: Config) -> list[Record]:
     """Everything that files of jobs are folded into, with what a configuration says about it."""
     return [record for paper in PAPERS for record in paper.records(config)]
+
+
+def made(jobs: Iterable[Job], config: Config) -> Iterator[tuple[Job, Slice]]:
+    """Those of some jobs that make lines of records, with these lines."""
+    from papers.pep import reads as pep_reads
+    from papers.pesc import reads as pesc_reads
+    from papers.qp import reads as qp_reads
+    from papers.rep import reads as rep_reads
+
+    of: dict[str, ModuleType] = {}
+    for paper, reads in zip(PAPERS, (qp_reads, pep_reads, rep_reads, pesc_reads), strict=True):
+        of |= {record.name: reads for record in paper.records(config)}
+    for job in jobs:
+        lines = of[job.record].made_by(job) if job.record in of else None
+        if lines is not None:
+            yield job, lines
+
+
+def recorded(jobs: Iterable[Job], config: Config) -> frozenset[str]:
+    """Paths of the jobs all of whose lines a configuration's records have.
+
+    Raises
+    ------
+    RecordError
+        A damaged record.
+    """
+    from papers.evidence import records
+
+    frames: dict[Study, pd.DataFrame] = {}
+    paths = set()
+    for job, lines in made(jobs, config):
+        if lines.study not in frames:
+            frames[lines.study] = records.load(lines.study, config["results"])
+        if lines.is_whole(frames[lines.study], job.fits):
+            paths.add(job.path)
+    return frozenset(paths)
 
 
 def retype(config: dict[str, Any], override: Config) -> None:
@@ -176,6 +229,8 @@ def check(config: Config) -> None:
             f"results: {COMMITTED} has the committed records, and this run would replace them; "
             f"another folder, keep_records: true, or begin_anew: {COMMITTED}"
         )
+    if config.get("reuse") and not config.get("keep_records"):
+        raise ValueError("reuse: the records that it counts on are kept with keep_records: true alone")
 
 
 def _is_whole(checker: object, value: object) -> bool:

@@ -14,7 +14,7 @@ measured the cost is unknown, and said to be.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -239,12 +239,12 @@ def costs(jobs: Iterable[Job], folder: str | Path, seen: resources.Seen) -> list
     return costs
 
 
-def lines(jobs: list[Cost]) -> list[str]:
-    """The plan as Markdown: a line a part, and their sum. To do is what has no file yet."""
+def lines(jobs: list[Cost], reused: Collection[str] = ()) -> list[str]:
+    """The plan as Markdown: a line a part, and their sum. To do is what has no file yet and is not reused."""
     parts: dict[str, list[Cost]] = {}
     for job in jobs:
         parts.setdefault(job.part, []).append(job)
-    rows = [*(_row(name, part) for name, part in parts.items()), _row("together", jobs)]
+    rows = [_row(name, part, reused) for name, part in [*parts.items(), ("together", jobs)]]
     shown = [*grid(COLUMNS, "l" + "r" * (len(COLUMNS) - 1), rows), ""]
     unknown = sum(job.seconds is None for job in jobs)
     if unknown:
@@ -255,8 +255,8 @@ def lines(jobs: list[Cost]) -> list[str]:
     return shown
 
 
-def _row(name: str, jobs: list[Cost]) -> tuple[str, ...]:
-    todo = [job for job in jobs if not Path(job.path).is_file()]
+def _row(name: str, jobs: list[Cost], reused: Collection[str]) -> tuple[str, ...]:
+    todo = [job for job in jobs if job.path not in reused and not Path(job.path).is_file()]
     longest = max((job.seconds for job in todo if job.seconds is not None), default=0.0)
     return (
         name,

@@ -3,11 +3,13 @@
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
 from papers import configuration
 from papers.evidence.provenance import closure
+from papers.evidence.slices import Slice
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = "name: small\nresults: results/preview\ntables: tables/preview\nfigures: figures/preview\n"
@@ -110,6 +112,31 @@ def test_a_method_brings_the_one_it_starts_from_which_is_not_recorded():
     found = asked(FOLDERS + QP.replace("[ep, qp]", "[qp]"))
     starts = [path for path, job in found.jobs.items() if "/ep-" in path and not job.record]
     assert len(starts) == 3 and len(found.paths("compact")) == 3
+
+
+def test_recorded_jobs_are_reused_when_asked_and_only_whole_ones():
+    kept = {
+        "name": "small",
+        "results": "results",
+        "tables": "tables",
+        "figures": "figures",
+        "keep_records": True,
+    }
+    rows = {"coal": {"seeds": 201, "block": 100}}
+    config = {**kept, "qp": {"as-released": {"methods": ["ep"], "rows": rows}}, "reuse": True}
+    asked = configuration.asked(config)
+    assert asked.paths("compact") == ["data/fits/qp/as-released/coal/ep-200-200.jsonl.gz"]
+    assert "data/fits/qp/as-released/coal/ep-000-099.jsonl.gz" in asked.jobs
+    assert len(configuration.asked({**config, "reuse": False}).paths("compact")) == 3
+    with pytest.raises(ValueError, match="reuse: .*keep_records"):
+        configuration.asked({**config, "keep_records": False, "results": "elsewhere"})
+
+
+def test_a_block_is_whole_if_it_has_all_units_and_enough_lines():
+    study = object()
+    frame = pd.DataFrame({"method": ["ep"] * 5, "seed": [0, 0, 1, 1, 3]})
+    for seeds, least, whole in [(range(2), 4, True), (range(2), 5, False), (range(3), 4, False)]:
+        assert Slice(study, {"method": ["ep"], "seed": seeds}).is_whole(frame, least) is whole
 
 
 def test_regressions_under_both_protocols():

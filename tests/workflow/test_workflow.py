@@ -260,6 +260,14 @@ def test_records_of_other_machines_are_kept(run, snakemake, tmp_path, monkeypatc
     assert rows["Wine2", "qp"] == "1" and rows["Mining", "ep"] == "2"
     assert records.wrong(folder / "results/kept") == []
     assert "Nothing to be done" in snakemake(folder, config="config/kept.yaml")
+    # asked for more, recorded fits reused: nothing but the third seed, although none of the files is there
+    more = config.replace("seeds: 1, block: 1", "seeds: 3, block: 1")
+    (folder / "config" / "kept.yaml").write_text(f"{more}reuse: true\n", encoding="utf-8")
+    (folder / "data" / "fits").rename(folder / "data" / "fits-before")
+    planned = snakemake(folder, "--dry-run", config="config/kept.yaml")
+    (folder / "data" / "fits-before").rename(folder / "data" / "fits")
+    made = set(re.findall(r"output: data/fits/(\S+)", planned))
+    assert made == {f"qp/as-released/coal/{method}-002-002.jsonl.gz" for method in ("ep", "qp")}
 
 
 def test_a_wrong_configuration_is_refused_before_any_job(run, snakemake):

@@ -48,17 +48,14 @@ CHAPTERS = f"data/chapters/{config['name']}"
 
 
 def made_of(names):
-    """Jobs and files of some records. Jobs are named beside what is made of them: beside a committed record
-    missing ones would look done."""
+    """Jobs and files of some records, once it is known what is reused. Jobs are named beside what is made of them:
+    beside a committed record missing ones would look done."""
     return [*ASKED.paths(*names), *(f"{RESULTS}/{file}" for file in ASKED.files(*names))]
 
 
-def everything():
-    """What the configuration asks for."""
-    wanted = [
-        *made_of(ASKED.records),
-        *(str(path) for paper in ASKED.artifacts for path in artifact_paths(paper)),
-    ]
+def everything_shown():
+    """Tables and figures that the configuration asks for."""
+    wanted = [str(path) for paper in ASKED.artifacts for path in artifact_paths(paper)]
     wanted += [f"{TABLES}/{name}" for name in AUDIT if "qp" in ASKED.artifacts]
     return [*wanted, *([f"{TABLES}/differences.csv"] if "differences" in ASKED.records else [])]
 

@@ -36,7 +36,7 @@ for record in ASKED.records.values():
         name:
             record.name
         input:
-            ASKED.paths(record.name),
+            lambda wildcards, name=record.name: ASKED.paths(name),
         output:
             kept_or_new([f"{RESULTS}/{file}" for file in ASKED.files(record.name)]),
         log:

@@ -35,6 +35,12 @@ class Slice(NamedTuple):
             mask &= frame[column].isin(list(values)).to_numpy()
         return mask
 
+    def is_whole(self, frame: pd.DataFrame, least: int) -> bool:
+        """Whether a frame has at least so many of its lines, some of each unit (column with a range)."""
+        lines = frame[self.mask(frame)]
+        units = {name: values for name, values in self.where.items() if isinstance(values, range)}
+        return len(lines) >= least and all(set(values) <= set(lines[name]) for name, values in units.items())
+
     def meets(self, other: Slice) -> bool:
         """Whether a line may belong to both."""
         shared = self.where.keys() & other.where.keys()

@@ -106,16 +106,7 @@ def config() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _jobs() -> tuple[tuple[Job, Slice], ...]:
     """Jobs that make lines of records, with these lines."""
-    asked = configuration.asked(config())
-    makers = {record.name: READS[paper] for paper, record in _records()}
-    made = [(job, makers[job.record].made_by(job)) for job in asked.jobs.values() if job.record in makers]
-    return tuple((job, found) for job, found in made if found is not None)
-
-
-def _records() -> Iterable[tuple[str, Any]]:
-    for paper, module in zip(READS, configuration.PAPERS, strict=True):
-        for record in module.records({}):
-            yield paper, record
+    return tuple(configuration.made(configuration.asked(config()).jobs.values(), config()))
 
 
 def of(
