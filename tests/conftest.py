@@ -17,8 +17,8 @@ PARTS = ["Snakefile", "environment.yml", "src", "workflow", "config", "profiles"
 DATA = ["sources.yaml", "coal_counts.csv", "published"]
 
 
-LONG = ("test_workflow.py", "test_committed.py")
-"""Files of few tests that take minutes: begun first, so that no worker is left with one at the end."""
+LONG = ("test_workflow.py", "test_cluster_jobs.py", "test_estimators.py", "test_differences.py")
+"""Files that take long: begun first, so that no worker is left with one at the end."""
 
 
 def pytest_collection_modifyitems(items):

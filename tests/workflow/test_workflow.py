@@ -66,8 +66,15 @@ TABLES = ("qp_table1.csv", "qp_table1.md", "qp_table1.tex", "qp_fidelity.md", "q
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, copy_of_repository, snakemake):
-    """A copy of the repository with a small configuration run in it, and what the run printed."""
+    """A copy of the repository with a small configuration run in it, and what the run printed.
+
+    Its pictures are empty files of some size: `make preview` draws them.
+    """
     folder = copy_of_repository(tmp_path_factory.mktemp("a copy"), SMALL)  # a path with a space
+    style = folder / "src/papers/evidence/style.py"
+    text, drawn = style.read_text(encoding="utf-8"), "figure.savefig(content, format=suffix, "
+    assert text.count(drawn) == 1
+    style.write_text(text.replace(drawn, "(lambda **_: content.write(bytes(2000)))("), encoding="utf-8")
     return folder, snakemake(folder)
 
 
@@ -368,6 +375,7 @@ def test_an_environment_of_another_folder_runs_the_workflow(copy_of_repository, 
     assert len(list(made)) > 0 and records.wrong(folder / "results" / "elsewhere") == []
 
 
+@pytest.mark.slow
 def test_the_default_configuration_is_the_preview(run, snakemake):
     out = snakemake(run[0], "--dry-run", "--quiet", "rules", config=None)
     assert re.search(r"^fit +16$", out, re.M) and re.search(r"^pesc_searches +2$", out, re.M)
