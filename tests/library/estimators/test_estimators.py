@@ -108,7 +108,7 @@ FIXED = {  # every kind of model at given hyperparameters
 
 
 REFUSED = {"rep": ("sample_weight", "class_weight"), "qp": ("class_weight",), "joint": ("class_weight",)}
-"""Inference -> what checks are called whose weights it refuses: relaxed EP all, QP and joint models those below 1."""
+"""Inference -> what checks are called whose weights it refuses: relaxed EP all, QP and joint models some."""
 
 
 @parametrize_with_checks(CHECKED)
