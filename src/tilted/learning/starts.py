@@ -26,10 +26,8 @@ from tilted.kernels.stationary import Stationary
 from tilted.learning import averages
 from tilted.learning.dense import Problem, infer_at, of_labels
 from tilted.learning.mean import even
+from tilted.likelihoods.contract import has_additive_noise
 from tilted.likelihoods.exponential_link import Counts
-from tilted.likelihoods.gaussian import GaussianNoise
-from tilted.likelihoods.laplace import LaplaceNoise
-from tilted.likelihoods.student_t import StudentT
 from tilted.numerics.optimise import in_words
 
 if TYPE_CHECKING:
@@ -146,7 +144,7 @@ def start_variance(
     """The variance of f to start from: 1 for labels, else what the targets [N] tell, with their weights."""
     if isinstance(likelihood, Counts):
         return max(0.25, averages.variance(np.log(y + 0.5), weights))
-    if not isinstance(likelihood, GaussianNoise | LaplaceNoise | StudentT):
+    if not has_additive_noise(likelihood):
         # of a rate of f^2 the root has the noise 1/4
         return max(0.25, averages.variance(np.sqrt(y), weights)) if even(likelihood, y) else 1.0
     require_moderate("y", y)
