@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -16,8 +17,8 @@ PARTS = ["Snakefile", "environment.yml", "src", "workflow", "config", "profiles"
 DATA = ["sources.yaml", "coal_counts.csv", "published"]
 
 
-LONG = ("test_workflow.py", "test_committed.py")
-"""Files of few tests that take minutes: begun first, so that no worker is left with one at the end."""
+LONG = ("test_workflow.py", "test_cluster_jobs.py", "test_estimators.py", "test_differences.py")
+"""Files that take long: begun first, so that no worker is left with one at the end."""
 
 
 def pytest_collection_modifyitems(items):
@@ -61,6 +62,40 @@ def counts():
     rng = np.random.default_rng(11)
     X = np.linspace(0.0, 5.0, 25)[:, None]
     return X, rng.poisson((1.0 + np.sin(X[:, 0])) ** 2).astype(float)
+
+
+@contextlib.contextmanager
+def _without_pictures(but=()):
+    from papers.evidence import figure_data, style
+    from papers.evidence.store import write_bytes
+
+    drawn = style.save
+
+    def save(figure, path_stem):
+        if Path(path_stem).name in but:
+            return drawn(figure, path_stem)
+        figure_data.write(figure, path_stem)
+        return tuple(write_bytes(f"{path_stem}.{kind}", b"") for kind in ("pdf", "png"))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(style, "save", save)
+        yield
+
+
+@pytest.fixture(scope="session")
+def without_pictures():
+    """Context in which figures, ``but`` those of some names, are saved as empty files.
+
+    What they show is written beside them as ever. Drawing takes most of the time of writing artifacts.
+    """
+    return _without_pictures
+
+
+@pytest.fixture
+def undrawn(without_pictures):
+    """No figure is drawn."""
+    with without_pictures():
+        yield
 
 
 def _copy_of_repository(folder, config):

@@ -169,21 +169,15 @@ def test_the_pipeline_makes_a_row_of_every_set(followed):
     assert "pumps" not in audit and "springs" not in audit
 
 
-def test_a_likelihood_is_one_file(tmp_path):
+@pytest.mark.parametrize(
+    "page, changed, least",
+    [
+        ("add-a-likelihood.md", "likelihoods/duration likelihoods/__init__ likelihoods/test_likelihoods", 7),
+        ("add-a-method.md", "inference/hellinger inference/__init__ inference/test_equivalence", 4),
+    ],
+)
+def test_a_likelihood_and_a_method_are_one_file_and_its_name(page, changed, least, tmp_path):
     folder = copy(tmp_path)
-    assert apply(folder, "add-a-likelihood.md") == [
-        "src/tilted/likelihoods/duration.py",
-        "src/tilted/likelihoods/__init__.py",
-        "tests/library/likelihoods/test_likelihoods.py",
-    ]
-    assert passed(folder, "add-a-likelihood.md") >= 7
-
-
-def test_a_method_is_one_rule(tmp_path):
-    folder = copy(tmp_path)
-    assert apply(folder, "add-a-method.md") == [
-        "src/tilted/inference/hellinger.py",
-        "src/tilted/inference/__init__.py",
-        "tests/library/inference/test_equivalence.py",
-    ]
-    assert passed(folder, "add-a-method.md") >= 4
+    made, named, tested = (f"{name}.py" for name in changed.split())
+    assert apply(folder, page) == [f"src/tilted/{made}", f"src/tilted/{named}", f"tests/library/{tested}"]
+    assert passed(folder, page) >= least

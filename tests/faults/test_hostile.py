@@ -206,6 +206,8 @@ def valid(repository):
     return Draft202012Validator(configuration.read(configuration.SCHEMA)).is_valid
 
 
+FOLDERS = {"name": "x", "results": "r", "tables": "t", "figures": "f"}
+LEAST = {**FOLDERS, "rep": {"points": {"sets": 1, "block": 1}}}
 PIECES = st.lists(
     st.sampled_from(["..", ".", "/", "~", "a", "\n", "\0", " ", "$HOME", "{x}", "-", "é"]), max_size=6
 )
@@ -214,16 +216,9 @@ PIECES = st.lists(
 @ROOM
 @given(key=st.sampled_from(["results", "tables", "figures"]), parts=PIECES)
 def test_folders_in_a_configuration_stay_below_the_working_folder(valid, tmp_path_factory, key, parts):
-    config = {
-        "name": "x",
-        "results": "r",
-        "tables": "t",
-        "figures": "f",
-        "rep": {"points": {"sets": 1, "block": 1}},
-    }
-    assert valid(config)
+    assert valid(LEAST)
     folder = "".join(parts)
-    if valid({**config, key: folder}):
+    if valid({**LEAST, key: folder}):
         assert "\0" not in folder and "\n" not in folder and "{" not in folder
         root = tmp_path_factory.getbasetemp().resolve()
         assert root in (root / folder).resolve().parents
@@ -236,22 +231,14 @@ def test_folders_in_a_configuration_stay_below_the_working_folder(valid, tmp_pat
      "profiles", "tools", "benchmarks"],
 )  # fmt: skip
 def test_folders_that_are_refused(valid, folder):
-    config = {
-        "name": "x",
-        "results": "r",
-        "tables": "t",
-        "figures": "f",
-        "rep": {"points": {"sets": 1, "block": 1}},
-    }
     for key in ("results", "tables", "figures"):
-        assert not valid({**config, key: folder})
+        assert not valid({**LEAST, key: folder})
     for folder in ("results/deep.er/x-1_2+3", "results/src", "srcs", "data2/raw"):
-        assert valid({**config, "results": folder})
+        assert valid({**LEAST, "results": folder})
 
 
 @pytest.mark.parametrize("name, ok", [("x-1", True), ("x\n", False), ("x\n\n", False), ("", False)])
 def test_names_in_a_configuration_have_no_line_ends(valid, name, ok):
-    folders = {"results": "r", "tables": "t", "figures": "f"}
     points = {"alphas": [1], "m": [1]}
     grids = {
         "pep": {**points, "rows": {"synthetic": {"splits": 1, "block": 1}}},
@@ -261,31 +248,23 @@ def test_names_in_a_configuration_have_no_line_ends(valid, name, ok):
         "mnist": {**points, "seeds": 1, "steps": 1},
     }  # fmt: skip
     for study, grid in grids.items():
-        assert valid({"name": "x", **folders, study: {name: grid}}) == ok
-        assert valid({"name": name, **folders, study: {"x": grid}}) == ok
+        assert valid({**FOLDERS, study: {name: grid}}) == ok
+        assert valid({**FOLDERS, "name": name, study: {"x": grid}}) == ok
     for change in ({"rows": {f"{name}boston{name}": {"splits": 1, "block": 1}}}, {"alphas": [f"full{name}"]}):
         if not ok and name:
-            assert not valid({"name": "x", **folders, "pep": {"x": {**grids["pep"], **change}}})
+            assert not valid({**FOLDERS, "pep": {"x": {**grids["pep"], **change}}})
 
 
 @ROOM
 @given(name=st.one_of(st.text(max_size=6), PIECES.map("".join)), value=ANY)
 def test_a_configuration_with_anything_in_it(valid, name, value):
-    config = {
-        "name": "x",
-        "results": "r",
-        "tables": "t",
-        "figures": "f",
-        "rep": {"points": {"sets": 1, "block": 1}},
-    }
-    if valid({**config, "name": name}):
+    if valid({**LEAST, "name": name}):
         assert name.strip("abcdefghijklmnopqrstuvwxyz0123456789-") == "" and name
     for grid in ("qp", "pep", "pep_classification", "mnist", "truth", "lookup", "toy", "differences", "rep"):
-        assert not valid({**config, grid: value})
-        assert not valid({**config, grid: {name: value}})
+        assert not valid({**LEAST, grid: value})
+        assert not valid({**LEAST, grid: {name: value}})
 
 
-FOLDERS = {"name": "x", "results": "r", "tables": "t", "figures": "f"}
 DIGITS = "mnist: {a: {alphas: [0.1, 0.1000000001], m: [4], seeds: 1, steps: 1}}"
 TABLE = (
     "lookup: {table: {grid: {mu_limit: MU, log10_sigma_limit: 1, step: 1}, rows: 1, labels: [], counts: []},"
@@ -563,7 +542,6 @@ def test_a_file_that_inflates_to_anything_is_refused(tmp_path, monkeypatch):
 
 
 COMMITTED = {
-    "results/qp/variances.csv.gz": partial(parsed, VARIANCES),
     "results/rep/boundary.csv.gz": partial(parsed, BOUNDARY),
     "results/rep/exact.csv.gz": partial(parsed, EXACT),
     "results/qp/truth/coal.json.gz": store.read_records,

@@ -9,6 +9,7 @@ import pytest
 SEED_1 = ("data/fits/qp/as-released/coal/*-001-001.jsonl.gz", "results/tiny/qp/*", "tables/tiny/*")
 
 
+@pytest.mark.slow
 def test_snakemake_and_its_jobs_killed_midway(done, undisturbed, tools):
     """The lock stays and is named; after --unlock the next run makes what is missing and nothing else."""
     done.forget(*SEED_1)
@@ -140,6 +141,7 @@ def edit(run):
         file.write("ADDED = 1\n")
 
 
+@pytest.mark.slow
 def test_fits_of_other_code_are_found_without_snakemakes_notes(done, tools):
     """Else Snakemake, which keeps what it does not know, would say that there is nothing to be done."""
     assert lose_notes(done) > 4
@@ -150,6 +152,7 @@ def test_fits_of_other_code_are_found_without_snakemakes_notes(done, tools):
     assert tools.products(done.folder) == before
 
 
+@pytest.mark.slow
 def test_fits_of_other_code_are_found_where_snakemake_looks_at_dates_alone(done, tools):
     """By habit (`--rerun-triggers mtime`) an edit changes nothing, and old fits would be shown as today's."""
     edit(done)

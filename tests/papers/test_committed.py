@@ -1,4 +1,8 @@
-"""The committed artifacts are what `make tables` makes of the committed records, byte for byte."""
+"""The committed artifacts are what `make tables` makes of the committed records, byte for byte.
+
+Of all of them that takes minutes: the quick tests make two of the four papers again and refresh what
+documents quote; claims and figures of the others are made again in tests/papers/reproduce.
+"""
 
 import shutil
 import subprocess
@@ -7,40 +11,57 @@ from pathlib import Path
 
 import pytest
 
+from papers import make
 from papers.__main__ import DOCUMENTS
+from papers.evidence import excerpt
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = (*DOCUMENTS, "docs/differences.md")
+QUICK = {"rep": "figure_exact", "pesc": "accuracy"}
+"""Paper -> the figure whose picture is made again, too."""
 
 
-def files(root, folder):
+def files(root, *patterns):
     """Files of a folder but those that are made anew everywhere and not committed."""
-    found = {path.relative_to(root) for path in (root / folder).rglob("*") if path.is_file()}
+    found = {path.relative_to(root) for pattern in patterns for path in root.glob(pattern) if path.is_file()}
     return {str(p) for p in found if "preview" not in p.parts}
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A folder with the committed records and documents in which `tilted tables` ran."""
-    folder = tmp_path_factory.mktemp("made")
-    shutil.copytree(ROOT / "results", folder / "results", ignore=shutil.ignore_patterns("preview"))
-    shutil.copytree(ROOT / "data" / "published", folder / "data" / "published")
-    for name in DOCUMENTS:
-        (folder / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / name, folder / name)
+def assert_committed(folder, names):
+    for name in names:
+        assert (folder / name).read_bytes() == (ROOT / name).read_bytes(), f"{name}: run `make tables`"
+
+
+@pytest.mark.slow
+def test_everything(tmp_path):
+    """Of the committed records and documents alone."""
+    shutil.copytree(ROOT / "results", tmp_path / "results", ignore=shutil.ignore_patterns("preview"))
+    shutil.copytree(ROOT / "data" / "published", tmp_path / "data" / "published")
+    for name in (*DOCUMENTS, "docs/differences.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     command = [sys.executable, "-m", "papers", "tables", "--documents"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    return folder
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    made = files(tmp_path, "tables/**/*", "figures/**/*")
+    assert made == files(ROOT, "tables/**/*", "figures/**/*")
+    assert_committed(tmp_path, [*made, *DOCUMENTS, "docs/differences.md"])
 
 
-@pytest.mark.parametrize("kind", ["tables", "figures"])
-def test_artifacts(made, kind):
-    again = files(made, kind)
-    assert again == files(ROOT, kind)
-    for name in again:
-        assert (made / name).read_bytes() == (ROOT / name).read_bytes(), f"{name}: run `make tables`"
+@pytest.mark.parametrize("paper", QUICK)
+def test_what_a_paper_writes(paper, tmp_path, without_pictures):
+    published = ROOT / "data" / "published"
+    with without_pictures(but=[QUICK[paper]]):
+        make.write_paper(paper, ROOT / "results", tmp_path / "tables", tmp_path / "figures", published)
+    made = files(tmp_path, "tables/*", "figures/**/*")
+    assert made == files(ROOT, f"tables/{paper}[._]*", f"figures/{paper}/*")
+    pictures = {name for name in made if name.endswith((".pdf", ".png"))}
+    drawn = {name for name in pictures if Path(name).stem == QUICK[paper]}
+    assert len(drawn) == 2
+    assert_committed(tmp_path, made - pictures | drawn)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_documents(made, name):
-    assert (made / name).read_bytes() == (ROOT / name).read_bytes(), "run `make tables`"
+def test_what_a_document_quotes(name, tmp_path):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    shutil.copy(ROOT / name, tmp_path / name)
+    excerpt.refresh(tmp_path / name, ROOT / "tables", ROOT / "results")
+    assert_committed(tmp_path, [name])

@@ -165,6 +165,7 @@ def test_a_folders_name_is_never_a_command(cluster, tmp_path):
     assert (folder / "here").exists() and not list(tmp_path.rglob("owned"))
 
 
+@pytest.mark.slow
 def test_the_workflow_refuses_a_folder_whose_name_the_plugin_would_run(
     tmp_path, copy_of_repository, snakemake
 ):

@@ -95,12 +95,12 @@ def wrong(seeds):
     return [text for seed in seeds if (text := attempt(seed))]
 
 
-@pytest.mark.parametrize("first", range(0, 200, 50))
+@pytest.mark.parametrize("first", range(0, 100, 50))
 def test_random_problems(first):
     assert wrong(range(first, first + 50)) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 6000, 250))
+@pytest.mark.parametrize("first", range(100, 5100, 250))
 def test_thousands_of_random_problems(first):
     assert wrong(range(first, first + 250)) == []

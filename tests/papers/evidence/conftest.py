@@ -34,12 +34,12 @@ def fit(dataset="wine", method="ep", seed=0, score=0.123456789, **more):
     return {**line, **more, "run": {**STAMP, **stamp}}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def study():
     return STUDY
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make():
     return fit
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from papers.evidence import records, runs, standing, verified, verify
+from papers.evidence import records, runs, standing, store, verified, verify
 from papers.evidence.store import RecordError
 from papers.evidence.verified import BY_SEARCH, DIFFERS, FIXED, PASSED, REPORTED, SCRATCH, Outcome
 
@@ -40,8 +40,9 @@ def absent(lines, context):
 EVERY = verify.Selection({})
 
 
-@pytest.fixture
-def folder(study, make, files, tmp_path):
+@pytest.fixture(scope="module")
+def recorded(study, make, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recorded")
     fits = [
         make(dataset=name, method=m, seed=k)
         for name in ("wine", "iono")
@@ -49,8 +50,14 @@ def folder(study, make, files, tmp_path):
         for k in range(40)
     ]
     fits += [make(method="qp", seed=k, outcome="failed", score=None) for k in range(3)]
-    records.fold_in(study, files(fits), tmp_path)
-    return tmp_path
+    records.fold_in(study, [store.write_records(folder / "fits.jsonl.gz", fits)], folder)
+    return folder
+
+
+@pytest.fixture
+def folder(recorded, tmp_path):
+    """A copy of the records, to verify or change."""
+    return shutil.copytree(recorded, tmp_path / "recorded")
 
 
 def of(study, folder, again, selection=EVERY, **more):

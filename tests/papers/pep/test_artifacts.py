@@ -43,13 +43,15 @@ def toy_lines():
 
 
 @pytest.fixture(scope="module")
-def written(frame, fits, put, tmp_path_factory):
+def written(frame, fits, put, without_pictures, tmp_path_factory):
     """Of regressions as described; beside them are some of the other protocol, with other scores."""
     tmp_path = tmp_path_factory.mktemp("pep")
     others = fits(lambda *cell: (0.9, 0.9, 900.0), protocol="converged")
     put(tmp_path / "results", REGRESSION, pd.concat([frame, others], ignore_index=True))
     put(tmp_path / "results", TOY, toy_lines())
-    return artifacts.write(tmp_path / "results", tmp_path / "tables", tmp_path / "figures", DATA), tmp_path
+    with without_pictures(but=["figure4"]):
+        made = artifacts.write(tmp_path / "results", tmp_path / "tables", tmp_path / "figures", DATA)
+    return made, tmp_path
 
 
 def test_every_file_is_written_and_every_figure_has_a_caption(written, frame):
@@ -90,6 +92,7 @@ def test_the_chapter_goes_into_the_audit(written):
     )
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_every_protocol_of_regressions_is_judged_and_drawn(fits, put, tmp_path):
     frame = fits(score, datasets=("boston",), alphas=("0", "1"))
     converged = frame.assign(protocol="converged", smll=-frame["smll"])
@@ -117,6 +120,7 @@ def test_nothing_is_made_without_a_record(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_record_of_synthetic_sets_alone(fits, put, tmp_path):
     put(tmp_path, REGRESSION, fits(score, datasets=("synthetic",), alphas=("0", "1")))
     artifacts.write(tmp_path, tmp_path / "tables", tmp_path / "figures", DATA)

@@ -105,14 +105,7 @@ def test_classifications_are_read_back_in_order(classification_fit, put, tmp_pat
     ],
 )
 def test_regressions_that_contradict_themselves_are_refused(change, message, regression_fit):
-    fits = [regression_fit(split=3), regression_fit()]
-    wrong = REGRESSION.frame(line_of(fit) | {"run": "r"} for fit in fits).sort_values(
-        "split", ignore_index=True
-    )
-    for name, value in change.items():
-        wrong.loc[0, name] = value
-    with pytest.raises(RecordError, match=f"split 0.*: {message}"):
-        REGRESSION.encode(wrong, "here")
+    assert_refused(REGRESSION, regression_fit, change, message)
 
 
 @pytest.mark.parametrize(
@@ -126,14 +119,17 @@ def test_regressions_that_contradict_themselves_are_refused(change, message, reg
     ],
 )
 def test_classifications_that_contradict_themselves_are_refused(change, message, classification_fit):
-    fits = [classification_fit(split=3), classification_fit()]
-    wrong = CLASSIFICATION.frame(line_of(fit) | {"run": "r"} for fit in fits).sort_values(
-        "split", ignore_index=True
-    )
+    assert_refused(CLASSIFICATION, classification_fit, change, message)
+
+
+def assert_refused(study, make, change, message):
+    """A line of two that is changed is refused by name."""
+    lines = [line_of(fit) | {"run": "r"} for fit in (make(split=3), make())]
+    wrong = study.frame(lines).sort_values("split", ignore_index=True)
     for name, value in change.items():
         wrong.loc[0, name] = value
     with pytest.raises(RecordError, match=f"split 0.*: {message}"):
-        CLASSIFICATION.encode(wrong, "here")
+        study.encode(wrong, "here")
 
 
 def test_both_kinds_are_folded_into_one_folder(classification_fit, regression_fit, tmp_path):

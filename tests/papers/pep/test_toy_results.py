@@ -76,6 +76,7 @@ def test_the_table_says_how_far_the_learned_are_below_the_true(table):
     assert text.rstrip().endswith("Made by nobody.") and "nan" not in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_set_has_no_interval_and_no_numbers_are_no_row(table, tmp_path):
     one = table[table["split"] == 3]
     text = "\n".join(toy.section(one, []))
@@ -84,6 +85,7 @@ def test_one_set_has_no_interval_and_no_numbers_are_no_row(table, tmp_path):
     assert [path.stem for path in drawn] == ["figure8", "figure9"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_figures_hold_the_numbers(table, tmp_path, monkeypatch):
     shown = []
     monkeypatch.setattr(toy, "_dots", lambda axes, x, y, *kind: shown.append((list(x), list(y))))

@@ -6,25 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence import jobs, records, runs, store
+from papers.evidence import records, runs, store
 from papers.pesc import accuracy as pesc_accuracy
 from papers.pesc import artifacts, claims, tables
-from papers.pesc import jobs as pesc_jobs
 from papers.pesc import regret as pesc_regret
 from papers.pesc.records import ACCURACY, REGRET
-
-
-def fold_in(fits, results):
-    """Everything below a folder of fits into the records; what changed, by file."""
-    changes = {}
-    for record in pesc_jobs.records({}):
-        paths = [
-            str(path) for folder in record.folders for path in sorted((fits / folder).rglob("*.jsonl.gz"))
-        ]
-        if paths:
-            changes |= jobs.named(record.function)(paths, results, **record.parameters)
-    return changes
-
 
 FAMILIES = [pesc_accuracy.family(*family) for family in pesc_accuracy.FAMILIES]
 
@@ -34,6 +20,7 @@ def accuracy(bad=0, problems=10, families=4):
     line = dict.fromkeys(pesc_accuracy.COLUMNS, 0.0) | {
         "converged": True,
         "iterations": 7,
+        "compared": 20,
         "halvings": 0,
         "negative_sites": 2,
         "mean_error": 0.05,
@@ -63,6 +50,16 @@ def regret(gap=1e-3):
         for r in range(3) for rule in pesc_regret.RULES for n in (5, 10)
     ]  # fmt: skip
     return pd.DataFrame(lines)
+
+
+def test_problems_that_could_not_be_compared_count_as_outside_and_are_counted():
+    lines = accuracy()
+    said = "of 2 of 40 problems fewer than 1,000 draws were kept"
+    lines.loc[:1, [name for name in lines if "_error" in name]] = np.nan
+    for number, block in (("PESC1", 0), ("PESC3", 1)):
+        assert "draws were kept" not in findings_of(lines)[number].blocks[block].remark
+        few = findings_of(lines.assign(compared=np.where(lines.index < 2, 0, 20)))[number].blocks[block]
+        assert said in few.remark and few.lines[0].note == "8 of 10"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +159,8 @@ def test_missing_gaps_are_infinite():
     assert cells[0][3:] == ["1.0e-03 [1.0e-03, inf]", "67 %", "1.0e-02 [1.0e-02, 1.0e-02]", "100 %"]
 
 
-def test_jobs_to_artifacts(tmp_path):
+@pytest.mark.usefixtures("undrawn")
+def test_jobs_to_artifacts(fold_in, tmp_path):
     fits, results = tmp_path / "fits", tmp_path / "results"
     searched = regret().astype(object).where(regret().notna(), None)
     for name, table in (("accuracy/1d", accuracy(2)), ("searches/50/gramacy", searched)):
@@ -187,7 +185,7 @@ def test_jobs_to_artifacts(tmp_path):
     assert not (tmp_path / "t").exists()
 
 
-def test_one_study_alone_makes_its_own_artifacts(tmp_path):
+def test_one_study_alone_makes_its_own_artifacts(fold_in, tmp_path):
     lines = [{**line, "run": runs.stamp()} for line in accuracy().to_dict("records")]
     store.write_records(tmp_path / "fits/pesc/accuracy/1d.jsonl.gz", lines)
     assert list(fold_in(tmp_path / "fits", tmp_path / "results")) == [ACCURACY.file]
@@ -196,7 +194,7 @@ def test_one_study_alone_makes_its_own_artifacts(tmp_path):
     assert {path.stem for path in (tmp_path / "figures/pesc").iterdir()} == {"accuracy"}
 
 
-def test_lines_of_another_study_are_refused(tmp_path):
+def test_lines_of_another_study_are_refused(fold_in, tmp_path):
     store.write_records(tmp_path / "fits/pesc/accuracy/x.jsonl.gz", [{"other": 1, "run": runs.stamp()}])
     with pytest.raises(store.RecordError, match=r"x\.jsonl\.gz: a record of .* without family, problem"):
         fold_in(tmp_path / "fits", tmp_path / "results")

@@ -1,5 +1,7 @@
 """Synthetic records and frames: values chosen so that every expected number can be worked out by hand."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -122,54 +124,60 @@ def make_frame(lines):
     return records.DIFFERENCES.frame(lines)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def record():
     return make_record
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def failed_record():
     return make_failed_record
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def stamp():
     return STAMP
 
 
+def write_fits(under, name, records, folder="fits"):
+    first = records[0]
+    path = under / folder / first["protocol"] / first["dataset"] / f"{name}.jsonl.gz"
+    return store.write_records(path, records)
+
+
+@pytest.fixture(scope="session")
+def fit_writer():
+    """Function of a folder, a name such as ``ep-000-004`` and records: the path of the fit file."""
+    return write_fits
+
+
 @pytest.fixture
 def fit_file(tmp_path):
-    """Writer of a fit file: a name such as ``ep-000-004`` and records; its path."""
-
-    def write(name, records, folder="fits"):
-        first = records[0]
-        path = tmp_path / folder / first["protocol"] / first["dataset"] / f"{name}.jsonl.gz"
-        return store.write_records(path, records)
-
-    return write
+    """`fit_writer` in the test's folder."""
+    return functools.partial(write_fits, tmp_path)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def line():
     return make_line
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def failed():
     return make_failed
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def unconverged():
     return make_unconverged
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def seed_of():
     return make_seed
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def frame():
     return make_frame
 
@@ -206,7 +214,7 @@ def whole(run, published_csv):
     return table1.summarise(run, published.read(published_csv), RUNS, folds=2)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def runs():
     return RUNS
 
@@ -271,12 +279,12 @@ def pair_of(method, dataset):
     return {"pair": pair, "n_above": 0, "ratio_min": 0.9, "ratio_median": 0.95, "ratio_max": 0.99}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def fits():
     return make_fits
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def studies():
     """Builders of the two small studies."""
     return {"timing": make_timing, "effect": make_effect}

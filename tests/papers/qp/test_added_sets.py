@@ -1,33 +1,16 @@
 """Records of sets that no paper used: they have rows, with dashes for what is not printed, and no claims."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from papers.evidence.store import RecordError
 from papers.qp import artifacts, latex, pairs, published, table1, tables
 from papers.qp.lines import n_folds
 from papers.qp.records import FITS
 
-ROOT = Path(__file__).resolve().parents[3]
 RELEASED = FITS["as-released"]
 
 
-def described(task, **labels):
-    file = {"path": f"{task}.csv", "sha256": "0" * 64, "bytes": 1, "urls": []}
-    about = {"title": "x", "licence": "x", "citation": "x", "target": -1, "shape": [9, 1]}
-    return {**about, **labels, "task": task, "files": [file]}
-
-
-@pytest.fixture(autouse=True)
-def added(tmp_path, monkeypatch):
-    """A registry with a set of labels, of counts and of real targets more."""
-    registry = yaml.safe_load((ROOT / "data/sources.yaml").read_text(encoding="utf-8"))
-    pumps = described("classification", positive=["a"], negative=["b"])
-    registry["sets"] = {"pumps_2": pumps, "calls": described("counts"), "springs": described("regression")}
-    (tmp_path / "sources.yaml").write_text(yaml.safe_dump(registry), encoding="utf-8")
-    monkeypatch.setenv("TILTED_DATA", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("added_sets")
 
 
 @pytest.fixture

@@ -23,17 +23,13 @@ from papers.qp.protocols import names
 GAPS = {"ep": (5e-4, 1e-4), "ep-tune": (4e-4, 1e-4), "vb-joint": (5e-2, 1e-3), "vb": (2e-2, 1e-3)}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("audit")
-
-
 def write_audit(frame, folder, timing=None):
     return text.write([chapter(Evidence(frame, timing), {"QP8": ["A note."]})], folder)
 
 
-@pytest.fixture
-def written(fits, folder, studies):
+@pytest.fixture(scope="module")
+def written(fits, tmp_path_factory, studies):
+    folder = tmp_path_factory.mktemp("audit")
     frame = pd.concat([fits(ntll=GAPS, seeds=20), fits("as-described", rows=("crabs",), ntll=GAPS)])
     paths = write_audit(frame, folder, studies["timing"](cells=20))
     return {path.name: path for path in paths}
@@ -164,10 +160,16 @@ def of_claim(name, evidence):
 ALL = {"ep": (5e-3, 1e-4), "ep-tune": (5e-3, 1e-4), "vb-joint": (5e-2, 1e-3), "vb": (5e-2, 1e-3)}
 
 
+@pytest.fixture(scope="module")
+def clear(fits):
+    """Protocol -> 20 seeds of records that leave no doubt."""
+    error = {"ep": (1e-4, 1e-5), "ep-tune": (1e-4, 1e-5)}
+    return {name: fits(name, seeds=20, ntll=ALL, error=error) for name in ("as-released", "as-described")}
+
+
 @pytest.mark.parametrize("name", ["QP1", "QP2", "QP4", "QP5"])
-def test_one_row_decides_what_the_paper_says_of_every_one(fits, name):
-    gaps = {"ntll": ALL, "error": {"ep": (1e-4, 1e-5), "ep-tune": (1e-4, 1e-5)}}
-    frame = fits(seeds=20, **gaps)
+def test_one_row_decides_what_the_paper_says_of_every_one(clear, name):
+    frame = clear["as-released"].copy()
     assert of_claim(name, Evidence(frame))["as-released"] == HOLDS
     ep = frame["method"].isin(["ep", "ep-tune"]) & (frame["dataset"] == "sonar")
     frame.loc[ep, "test_error"] += 1e-2  # QP1
@@ -178,17 +180,16 @@ def test_one_row_decides_what_the_paper_says_of_every_one(fits, name):
 
 
 @pytest.mark.parametrize("name", ["QP1", "QP2", "QP3", "QP4", "QP5"])
-def test_below_twenty_seeds_nothing_is_decided_where_there_could_be_more(fits, name):
-    error = {"ep": (1e-4, 1e-5), "ep-tune": (1e-4, 1e-5)}
+def test_below_twenty_seeds_nothing_is_decided_where_there_could_be_more(clear, name):
     for seeds, protocol, enough in (
         (19, "as-released", False),
         (20, "as-released", True),
         (9, "as-described", name == "QP4"),
         (10, "as-described", True),
     ):
-        frame = fits(protocol, seeds=seeds, ntll=ALL, error=error)
+        frame = clear[protocol].query("seed < @seeds")
         assert (of_claim(name, Evidence(frame))[protocol] == HOLDS) == enough, (seeds, protocol)
-    fewer = fits(seeds=20, ntll=ALL, error=error)
+    fewer = clear["as-released"]
     fewer = fewer[(fewer["dataset"] != "pima") | (fewer["seed"] < 19)]
     assert of_claim(name, Evidence(fewer))["as-released"] == NOT_RUN
 

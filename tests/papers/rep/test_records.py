@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from papers.evidence import jobs, records, store
-from papers.rep import jobs as rep_jobs
+from papers.evidence import records, store
 from papers.rep.records import BOUNDARY, CHOICES, CURVES, EPSILONS, EXACT, FITS, POINTS, fold_fits
 
 STAMP = {"commit": "aa", "version": "1", "protocol": "", "environment": "numpy 2", "date": "2026-01-02"}
@@ -33,18 +32,6 @@ BAYES = {
     "flips": 0.1, "split": 0, "method": "bayes", "value": None, "lengthscale": None, "outcome": "",
     "sweeps": 0, "x": -6.0, "y": 0.1, "probability": 0.25,
 }  # fmt: skip
-
-
-def fold_in(fits, results):
-    """Everything below a folder of fits into the records; what changed, by file."""
-    changes = {}
-    for record in rep_jobs.records({}):
-        paths = [
-            str(path) for folder in record.folders for path in sorted((fits / folder).rglob("*.jsonl.gz"))
-        ]
-        if paths:
-            changes |= jobs.named(record.function)(paths, results, **record.parameters)
-    return changes
 
 
 @pytest.fixture
@@ -173,7 +160,7 @@ def test_contradictions_are_refused_and_nothing_is_written(lines, message, fold,
     assert content() == before
 
 
-def test_each_folder_of_fits_goes_into_its_record(had, tmp_path):
+def test_each_folder_of_fits_goes_into_its_record(had, fold_in, tmp_path):
     made = {
         "epsilons": {**POINT, "epsilon": 0.25},
         "fits": FIT,
