@@ -241,7 +241,7 @@ ALLOWED = {
     "src/papers/compare/page.py": {"write"},  # folders of their own, made anew
     "src/papers/report/pages.py": {"write"},
     "src/papers/reproduce/command.py": {"run"},
-    "src/papers/reproduce/fits.py": {"_run", "copied"},
+    "src/papers/reproduce/fits.py": {"_run", "copied", "begin"},
 }
 METHODS = {
     "write_text",
