@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.dense import DenseState
 
-PATIENCE = (
-    5  # evaluations with unconverged sites, of noise that is not log-concave, before a search is given up
-)
+PATIENCE = 5  # evaluations without sound sites after which a search is given up
 TOO_HIGH = "unconverged sites with an evidence above those that converged, which is no evidence"
 STEP, STEP_OF_INFERENCES = 1e-4, 1e-3  # of central differences, in coordinates
 
