@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.dense import DenseState
 
+PATIENCE = 5  # evaluations without sound sites after which a search is given up
+TOO_HIGH = "unconverged sites with an evidence above those that converged, which is no evidence"
 STEP, STEP_OF_INFERENCES = 1e-4, 1e-3  # of central differences, in coordinates
 
 
@@ -101,10 +103,10 @@ def maximise(
     level, first = Level.of(problem.mean, kernel, problem.X), coordinates_of(problem.likelihood)
     prepared = replace(problem, distances=kernel.distances(problem.X))
     attempts, starts, P = Attempts(), [start], len(kernel.parameters())
-    unconverged = 0
+    unconverged, highest = 0, -np.inf
 
     def evaluate(x: np.ndarray) -> Evaluation[Point]:
-        nonlocal starts, unconverged
+        nonlocal starts, unconverged, highest
         at, c = kernel.with_parameters(transform.forward(x[:P])), float(x[P])
         likelihood: Any = problem.likelihood
         likelihood = likelihood.at(x[P + 1 :]) if len(first) else likelihood
@@ -115,18 +117,22 @@ def maximise(
         unconverged += not inference.status.converged
         if inference.status.converged and search.warm:
             starts = [inference.sites, start]
+        if not inference.status.converged and inference.log_evidence > highest > -np.inf:
+            raise ArithmeticError(TOO_HIGH)
         by_kernel, by_c = slope, 0.0
         if move_mean:
             through_unit, by_c = level.pull_back(at, c, mean_derivative(here, at, inference, search.gradient))
             by_kernel = slope + through_unit
         value, by_kernel = with_prior(prior, at, inference.log_evidence, by_kernel)
+        if inference.status.converged:
+            highest = max(highest, inference.log_evidence)
         by_likelihood = likelihood_derivative(here, at, inference) if len(first) else first
         gradient = np.concatenate([by_kernel * transform.slope(x[:P]), [by_c], by_likelihood])
         point = Point(here, at, inference)
         return Evaluation(value, gradient, point, inference.status.converged)
 
     x0 = np.concatenate([transform.inverse(kernel.parameters()), [0.0], first])
-    end = climb(evaluate, x0, search, deadline=problem.options.deadline)
+    end = climb(evaluate, x0, search, deadline=problem.options.deadline, patience=PATIENCE)
     found = end.result
     notes = [end.message, flat_ridge(*found)]
     if unconverged:

@@ -86,8 +86,8 @@ class Search:
             raise ValueError(f"method must be one of {', '.join(METHODS)}")
 
 
-class OutOfTime(Exception):
-    """A search has come to its deadline; its best evaluation stands."""
+class Ended(Exception):
+    """A search ends before its optimiser says so; its best evaluation stands."""
 
 
 class Evaluation(NamedTuple, Generic[ResultT]):
@@ -156,7 +156,9 @@ class _Path(Generic[ResultT]):
     evaluate: Callable[[np.ndarray], Evaluation[ResultT]]
     wall: Callable[[float], float]
     deadline: float
+    patience: float
     evaluations: int = 0
+    lost: int = 0
     best: Best[ResultT] | None = None
     worst: float = 0.0
     failures: list[str] = field(default_factory=list)
@@ -168,9 +170,13 @@ class _Path(Generic[ResultT]):
         return self.best
 
     def objective(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """What the optimiser minimises; OutOfTime after the deadline, unless there is nothing yet."""
+        """What the optimiser minimises; Ended after the deadline or out of patience, if there is a best."""
         if self.best is not None and time.monotonic() >= self.deadline:
-            raise OutOfTime
+            raise Ended(f"stopped after {self.evaluations} evaluations: the time was up")
+        if self.best is not None and self.lost >= self.patience:
+            raise Ended(
+                f"stopped after {self.evaluations} evaluations, {self.lost} of them without sound sites"
+            )
         self.evaluations += 1
         try:
             at = self.evaluate(x)
@@ -180,7 +186,9 @@ class _Path(Generic[ResultT]):
             if self.best is None:
                 raise
             self.failures.append(str(error))
+            self.lost += 1
             return self.wall(self.worst), np.zeros_like(x)
+        self.lost += not at.sound
         self.worst = max(self.worst, -at.value)
         if self.best is None or _better(at, self.best.at):
             self.best = Best(x.copy(), at)
@@ -199,6 +207,7 @@ def climb(
     again: Callable[[Best[ResultT]], np.ndarray] = lambda best: best.x,
     same: float = SAME,
     deadline: float = np.inf,
+    patience: float = np.inf,
 ) -> Climb[ResultT]:
     """Maximise, keeping the best evaluation wherever the search ends.
 
@@ -219,21 +228,24 @@ def climb(
         Relative difference of two values up to which the search counts as ended at its best.
     deadline : float
         Instant of ``time.monotonic()`` after which no evaluation but the first begins.
+    patience : float
+        Evaluations that fail, or are not sound, after which the search ends: its line searches grope among
+        such, one after the other.
 
     Raises
     ------
     ArithmeticError, ValueError
         If the first evaluation fails.
     """
-    path = _Path(evaluate, wall if search.method == "lbfgs" else lambda worst: np.inf, deadline)
+    path = _Path(evaluate, wall if search.method == "lbfgs" else lambda worst: np.inf, deadline, patience)
     evaluations, ended, ending = 0, False, ""
     for _ in range(search.rounds):
         before = path.best
         try:
             outcome = _minimised(path.objective, x0 if before is None else again(before), search, lowest)
-        except OutOfTime:
+        except Ended as end:
             evaluations = path.evaluations
-            ended, ending = False, f"stopped after {evaluations} evaluations: the time was up"
+            ended, ending = False, str(end)
             break
         evaluations += outcome.evaluations
         if path.top is before:

@@ -11,9 +11,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
 import tilted
-from tilted import GPClassifier, GPPoissonRegressor, SparseGPClassifier, SparseGPRegressor, api, likelihoods
+from tilted import (
+    GPClassifier,
+    GPPoissonRegressor,
+    GPRegressor,
+    SparseGPClassifier,
+    SparseGPRegressor,
+    api,
+    likelihoods,
+)
 from tilted.inference.pep import power_rule
 from tilted.kernels import Matern, SquaredExponential
+from tilted.learning import dense
 from tilted.learning import sparse as through_points
 from tilted.learning.dense import evidence_and_gradient, infer_at
 from tilted.learning.priors import LogNormal
@@ -178,6 +187,34 @@ def test_large_counts_end_in_time(counts):
         warnings.simplefilter("ignore", ConvergenceWarning)
         GPPoissonRegressor().fit(X, 1000.0 * y)
     assert time.process_time() - began < 5.0
+
+
+def test_counts_in_ten_thousands_end_in_time_and_say_what_is_missing(counts):
+    X, y = counts
+    began = time.process_time()
+    with pytest.warns(ConvergenceWarning, match="evaluations with unconverged sites"):
+        model = GPPoissonRegressor().fit(X, 10000.0 * y)
+    assert time.process_time() - began < 60.0
+    np.testing.assert_allclose(model.predict(X), 10000.0 * y, atol=0.05 * 10000.0 * np.max(y))
+    assert not model.status_.converged
+
+
+def test_a_step_under_heavy_tails_is_no_climb_by_unconverged_evidences(monkeypatch):
+    """Their energies reach 10,000 nats here, the best fixed point has -2.72; 1145 sweeps and retries."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0.0, 10.0, (200, 1))
+    y = 1e4 + np.where(X[:, 0] > 5.0, 3.0, 0.0) + 0.1 * rng.normal(size=200)
+    rows = np.random.default_rng(0).permutation(200)[:100]
+    taken, infer = [], dense.infer
+
+    def counted(*arguments):
+        taken.append(infer(*arguments))
+        return taken[-1]
+
+    monkeypatch.setattr(dense, "infer", counted)
+    model = GPRegressor(likelihood="student-t").fit(X[rows], y[rows])
+    assert model.status_.converged and model.log_evidence_ > -2.73
+    assert sum(found.status.sweeps + found.status.retries for found in taken) < 1800
 
 
 @pytest.mark.parametrize(

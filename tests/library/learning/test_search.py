@@ -52,6 +52,23 @@ def test_what_is_unsound_shows_the_way_and_is_not_the_best(method):
     assert not end.converged  # the search met its tolerance, and not there
 
 
+@both
+def test_a_climb_is_given_up_after_so_many_lost_evaluations(method):
+    """Failed or unsound, after the first; the best stands."""
+    seen = []
+
+    def evaluate(x):
+        seen.append(x.copy())
+        if len(seen) % 2:
+            return hill(x, lambda x: len(seen) < 2)
+        raise ArithmeticError("no posterior")
+
+    end = climb(evaluate, np.zeros(2), Search(method=method), patience=3)
+    assert not end.converged and end.evaluations == len(seen) == 4
+    assert end.result == [0.0, 0.0] and end.failures == ["no posterior"] * 2
+    assert end.message.startswith("stopped after 4 evaluations, 3 of them without sound sites")
+
+
 def test_the_first_is_the_best_until_there_is_a_sound_one():
     lonely = climb(lambda x: hill(x, lambda x: False), np.zeros(2), Search())
     assert lonely.result == [0.0, 0.0] and not lonely.converged
