@@ -17,7 +17,14 @@ _PUBLIC = {
     "Fit": "tilted.api",
     "SquaredExponential": "tilted.kernels",
     **dict.fromkeys(
-        ("GPClassifier", "GPPoissonRegressor", "GPRegressor", "SparseGPClassifier", "SparseGPRegressor"),
+        (
+            "GPClassifier",
+            "GPOrdinalClassifier",
+            "GPPoissonRegressor",
+            "GPRegressor",
+            "SparseGPClassifier",
+            "SparseGPRegressor",
+        ),
         "tilted.estimators",
     ),
 }
@@ -29,6 +36,7 @@ _MOVED = {"data": "papers.data", "protocols": "papers.qp.protocols"}  # until ve
 __all__ = [
     "Fit",
     "GPClassifier",
+    "GPOrdinalClassifier",
     "GPPoissonRegressor",
     "GPRegressor",
     "SparseGPClassifier",

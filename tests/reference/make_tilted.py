@@ -4,7 +4,7 @@
 
 Gauss-Legendre rules of 24 nodes in pieces whose lengths double away from the mode of the tilted density, from
 the cavity's mean and from the place where the likelihood bends. Also E log p under N(m, v), its first two
-derivatives in m being those in m and twice that in v. Takes half a minute.
+derivatives in m being those in m and twice that in v. Takes a minute.
 """
 
 import json
@@ -25,11 +25,17 @@ CASES = [
     ("poisson-exp", (), COUNTS),
     ("negative-binomial", (0.7,), COUNTS),
     ("negative-binomial", (1e-3,), (0.0, 300.0)),
+    ("ordinal", ((-1.0, 0.5, 0.501, 9.0),), (0.0, 1.0, 2.0, 3.0, 4.0)),
 ]
 
 
 def log_p(name, parameters, y, f):
     """log p(y|f)."""
+    if name == "ordinal":
+        b = [-mp.inf, *map(mpf, parameters[0]), mp.inf]
+        low, high = b[int(y)] - f, b[int(y) + 1] - f
+        low, high = (-high, -low) if low + high > 0 else (low, high)
+        return mp.log(mp.erfc(-high / mp.sqrt(2)) / 2 - mp.erfc(-low / mp.sqrt(2)) / 2)
     y, parameters = mpf(y), [mpf(p) for p in parameters]
     if name == "laplace":
         return -abs(y - f) / parameters[0] - mp.log(2 * parameters[0])
@@ -69,7 +75,10 @@ def integrals(log_density, ends, functions):
 def row(name, parameters, y, m, sd, power):
     """One case, as floats."""
     m, v = mpf(m), mpf(sd) ** 2
-    bend = (np.log(max(y, 1.0)), 1.0) if name in ("poisson-exp", "negative-binomial") else (y, 0.4)
+    bends = [(np.log(max(y, 1.0)), 1.0) if name in ("poisson-exp", "negative-binomial") else (y, 0.4)]
+    if name == "ordinal":
+        ends = parameters[0]
+        bends = [(ends[max(int(y) - 1, 0)], 1.0), (ends[min(int(y), len(ends) - 1)], 1.0)]
 
     def log_gauss(f):
         return -((f - m) ** 2) / (2 * v) - mp.log(2 * mp.pi * v) / 2
@@ -77,7 +86,7 @@ def row(name, parameters, y, m, sd, power):
     def log_tilted(f):
         return log_gauss(f) + power * log_p(name, parameters, y, f)
 
-    ends = pieces_about((m, sd), bend)
+    ends = pieces_about((m, sd), *bends)
     low, high = ends[0], ends[-1]
     # the mode, roughly, and how wide the density is there
     with mp.workdps(20):
@@ -88,7 +97,7 @@ def row(name, parameters, y, m, sd, power):
         mode, width = (low + high) / 2, mpf(sd)
         while log_tilted(mode) - max(log_tilted(mode - width), log_tilted(mode + width)) > 2:
             width /= 2
-    ends = pieces_about((m, sd), bend, (mode, width))
+    ends = pieces_about((m, sd), *bends, (mode, width))
     log_z, (mean,) = integrals(log_tilted, ends, [lambda f: f])
     _, (variance,) = integrals(log_tilted, ends, [lambda f: (f - mean) ** 2])
     found = [log_z, mean, variance, (mean - m) / v, (variance - v) / v**2]

@@ -50,8 +50,9 @@ names. Does not hold: no on at least half of the rows; on one if the claim says 
 yes on every row. Holds in part: on more than half. Undecided: otherwise. The counts stand in brackets.
 The verdict is about this sample (the data sets as they are; chance is in the splits, seeds are
 independent); what a new data set of the same kind would be expected to show, the generalising estimate,
-stands beside it in the row tables and is much less certain. Tests, margins and the rule are explained in
-`docs/audit-method.md`, every number is in `audit_rows.csv`."""
+stands beside it in the row tables and is much less certain. What a verdict does not say stands beside the
+claim's wording. Tests, margins and the rule are explained in `docs/audit-method.md`, every number is in
+`audit_rows.csv`."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,16 @@ def _why_not(block: Block) -> list[str]:
     if block.untestable:
         return [f"not testable: {block.untestable}"]
     short = [f"{name} {n} of {least}" for name, (n, least) in block.lacking.items()]
-    return [f"below what the rule asks for: {', '.join(short)}"] if short else []
+    return [f"below what the rule asks for: {', '.join(short)}{_against(block)}"] if short else []
+
+
+def _against(block: Block) -> str:
+    """Where too little was run of a claim that one row against it decides, the rows that are."""
+    rows = block.rows()
+    no = [row for row, status in rows.items() if status == NO]
+    if not (no and block.is_universal(rows)):
+        return ""
+    return f" (but one row that is no decides, and {' and '.join(no)} is: more runs of others cannot mend it)"
 
 
 def _rows(findings: Iterable[Finding]) -> Iterable[tuple[object, ...]]:
@@ -203,7 +213,7 @@ def _claims(chapter: Chapter) -> str:
     for name, findings in _by_claim(chapter).items():
         claim = claims.load()[name]
         lines += [f"## {_titled(name)}", ""]
-        lines += _wrapped(f"The paper ({claim.where}): {claim.wording}.") + [""]
+        lines += _wrapped(claim.said) + [""]
         lines += _wrapped(f"{claim.rule} {_asked(claim)}") + [""]
         lines += (
             _wrapped(f"Changed after the numbers were seen: {claim.changed}") + [""] if claim.changed else []

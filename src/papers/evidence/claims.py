@@ -39,6 +39,10 @@ class Claim(NamedTuple):
         names of that part's rows contain.
     changed : str
         What of the rule was changed after the numbers were seen, and the verdicts before and after.
+    beside : str
+        What a verdict on it does not say, or has to be read with.
+    ours : bool
+        No paper's: where we make it is ``where``.
     """
 
     paper: str
@@ -52,6 +56,14 @@ class Claim(NamedTuple):
     over_sets: bool = False
     universal: bool | str = False
     changed: str = ""
+    beside: str = ""
+    ours: bool = False
+
+    @property
+    def said(self) -> str:
+        """Who claims it, where and what, a sentence; then what a verdict has to be read with."""
+        claimed = f"{'Ours' if self.ours else 'The paper'} ({self.where}): {self.wording}."
+        return f"{claimed} Beside the verdict: {self.beside}" if self.beside else claimed
 
     def needs(self, protocol: str) -> dict[str, int]:
         """The least that may decide it under a protocol."""

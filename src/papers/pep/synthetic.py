@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.evidence import claims
-from papers.evidence.comparisons import Draft, Group, higher, missing, not_lower, tested
-from papers.evidence.verdicts import Block, Line
+from papers.evidence.comparisons import Draft, Group, higher, missing, not_lower, shown, tested
+from papers.evidence.verdicts import MISSING, Block, Line
 from papers.pep import compare, scores
 from papers.pep.regression import FULL
 from papers.pep.scores import NLML, PREDICTIVE, values
@@ -141,7 +141,10 @@ def overestimates(fits: pd.DataFrame) -> list[Block]:
 
 
 def _excess_lines(fits: pd.DataFrame, fraction: float = 1.0) -> tuple[Line, ...]:
-    """For each power its largest excess, and a fraction of that against the excess at M = N."""
+    """For each power its largest excess, and a fraction of that against the excess at M = N.
+
+    Without that the largest excess is shown only: at the M that were not run there may be a larger one.
+    """
     cells = by_set(fits, NLML)
     sizes = scores.made_up(fits)["n_train"].unique()
     n = int(sizes[0]) if len(sizes) == 1 else 0
@@ -152,7 +155,9 @@ def _excess_lines(fits: pd.DataFrame, fraction: float = 1.0) -> tuple[Line, ...]
     kept: list[Line] = []
     for alpha in CLOSE_TO_ONE:
         of_row = [line for line in lines if line.row == f"α = {alpha}"]
-        kept += [Group([x for x in of_row if x.quantity == EXCESS], every=False).line(), of_row[-1]]
+        largest, at_all = Group([x for x in of_row if x.quantity == EXCESS], every=False).line(), of_row[-1]
+        beside = shown([largest]) if at_all.sample.status == MISSING else ()
+        kept += [*(beside or [largest]), at_all]
     return tuple(kept)
 
 

@@ -93,7 +93,14 @@ def _interval(hits: int, n: int) -> tuple[float, float]:
 
 def _posterior(lines: pd.DataFrame) -> list[Block]:
     shares = _shares(lines, within(lines, "_points"), WITHIN, ACCURATE)
-    return [Block("at the points and x*", TOLERANCES, tuple(shares))]
+    return [Block("at the points and x*", TOLERANCES, tuple(shares), _not_compared(lines))]
+
+
+def _not_compared(lines: pd.DataFrame) -> str:
+    """A remark on problems of which too few draws were kept; they are not within."""
+    n = int((lines["compared"] == 0).sum())
+    few = f"of {n} of {len(lines)} problems fewer than {ENOUGH:,} draws were kept: they count as outside"
+    return few if n else ""
 
 
 def _converged(lines: pd.DataFrame) -> list[Block]:
@@ -140,6 +147,7 @@ def _predictive(lines: pd.DataFrame) -> list[Block]:
         f"single moments are within; with an EP without error {int(within(lines, '_last').sum())} problems "
         "would be"
     )
+    remark = "; ".join(filter(None, [remark, _not_compared(lines)]))
     shares = _shares(lines, within(lines), WITHIN, ACCURATE)
     for suffix, what in BESIDE.items():
         shares += _shares(lines, within(lines, suffix), f"{WITHIN}, {what}", ACCURATE, SHOWN)

@@ -35,6 +35,7 @@ from papers.qp.paired import (
     tested,
     troubles,
     tunings,
+    unfinished,
     variational,
 )
 from papers.qp.published import CLASSIFICATION, ROWS
@@ -165,7 +166,7 @@ def _worse(fits: pd.DataFrame, method: str, score: Score) -> Block:
     family = [draft for row in zip(*by_method, strict=True) for draft in row]
     apart = [drafts(fits, ["cancer"], *names, score, noticeably_higher)[0] for names in against]
     lines = (*tested(family), *shown(tested(apart)))
-    return Block(f"{method}, {score.name}", PAIRED_TEST, lines)
+    return Block(f"{method}, {score.name}", PAIRED_TEST, lines, unfinished(fits, method, "ep", rest))
 
 
 # All claims

@@ -17,7 +17,17 @@ from papers.evidence.grid import counted
 from papers.evidence.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from papers.qp import pairs, protocols, truth
 from papers.qp.lines import FAILED, OK
-from papers.qp.paired import EQUAL, NTLL, PAIRED_TEST, drafts, fallback, joined, tested, variational
+from papers.qp.paired import (
+    EQUAL,
+    NTLL,
+    PAIRED_TEST,
+    drafts,
+    fallback,
+    joined,
+    tested,
+    unfinished,
+    variational,
+)
 from papers.qp.published import CLASSIFICATION, ROWS
 from papers.qp.truth_tables import DECIDED, TEN
 
@@ -60,7 +70,7 @@ def poisson(fits: pd.DataFrame, protocol: str) -> list[Block]:
             f"VB is {method}",
             test,
             (variance, *_unmoved(fits), *_ranked(fits, method)),
-            _slack([variance]),
+            joined(_slack([variance]), unfinished(fits, method, "ep", ["coal"])),
             covered,
         )
         for method in variational(fits, protocol)
@@ -171,7 +181,8 @@ def _against_exact(table: pd.DataFrame | None, part: str, name: str) -> Block:
 def _of_row(by_method: dict[str, Any]) -> list[Line]:
     ep, qp = by_method["ep"], by_method["qp"]
     both = ep.log_variance_rms + qp.log_variance_rms
-    shares = f"shown above on {100 * ep.above_exact:.0f} %, below on {100 * ep.below_exact:.0f} % of latents"
+    sides = f"shown above on {100 * ep.above_exact:.0f} %, below on {100 * ep.below_exact:.0f} % of latents"
+    shares = f"{counted(int(ep.splits), 'split')}; {sides}"
     return [
         _beyond_noise(ep, OVER, ep.log_variance_bias, ep.log_variance_bias_se, shares),
         # a difference of squares over the sum

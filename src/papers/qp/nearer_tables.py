@@ -48,7 +48,6 @@ processor, medians over splits."""
 
 QUARTER = load()["OURS2"].margin["share"]
 NO_WORSE = load()["OURS3"].margin["nats"]
-"""Splits of a row that count as all."""
 
 
 def summary(fits: pd.DataFrame, latents: pd.DataFrame, sampled: Sequence[Record]) -> pd.DataFrame:

@@ -208,8 +208,16 @@ def fallback(fits: pd.DataFrame, protocol: str, first: str, datasets: Sequence[s
     close = sum(is_ep(protocol, name, matched[name]) for name in scored)
     return (
         f"outside the table's box QP is EP: the median |EP - QP| of a fold's NTLL is below {FALLBACK:g} nats "
-        f"on {close} of {len(scored)} rows"
+        f"on {close} of {len(scored)} rows, which compare EP with itself"
     )
+
+
+def unfinished(fits: pd.DataFrame, method: str, other: str, datasets: Sequence[str]) -> str:
+    """A remark on the folds where at least one of two methods did not converge."""
+    matched = paired(fits, method, other, NTLL.column)
+    kept = [matched[name] for name in datasets if name in matched]
+    n_folds, n = sum(x.differences.size for x in kept), sum(x.n_unconverged for x in kept)
+    return f"{method} or {other} not converged on {n} of {n_folds} folds" if n else ""
 
 
 def looks_up(protocol: str, dataset: str) -> bool:

@@ -112,9 +112,8 @@ def _compared(
     for row in of_rows:
         by_other = [[next(lines) for _ in drafts] for drafts in row]
         readings = max(map(len, by_other))
-        whole = [
-            found * (readings // len(found)) for found in by_other
-        ]  # a method that was not run has one line
+        # a method that was not run has one line
+        whole = [found * (readings // len(found)) for found in by_other]
         best += max(zip(*whole, strict=True), key=_favour)
     remarks = [_not_converged(fits, cell, (*others, *rep)) for cell in cells]
     remarks += [_lengthscales(fits, cell, (*others, *rep)) for cell in cells]
@@ -132,6 +131,7 @@ def _error_drafts(fits: pd.DataFrame, cell: Cell, other: str, rep: tuple[str, ..
     """The other method's error minus that of REP, a draft for each reading that was run."""
     lines, quantity = cell.lines(fits), f"{other} - REP, test error"
     scores = lines.pivot(index="split", columns="method", values="error")
+    lengthscales = lines.drop_duplicates("method").set_index("method")["lengthscale"]
     drafts = []
     for name in rep:
         if not {other, name} <= set(scores):
@@ -140,6 +140,8 @@ def _error_drafts(fits: pd.DataFrame, cell: Cell, other: str, rep: tuple[str, ..
         lost = len(scores) - len(pairs)
         notes = [name.removeprefix("rep-")] if len(rep) > 1 else []
         notes += [f"{counted(lost, 'split')} left out"] if lost else []
+        if lengthscales[other] != lengthscales[name]:
+            notes.append(f"lengthscales {lengthscales[other]:.3g} and {lengthscales[name]:.3g}")
         drawn = draft(cell.name, quantity, "error", pairs, ERROR_MARGIN, "; ".join(notes))
         if cell.dataset != BLOBS:  # splits of one data set
             sizes = float(lines["n_train"].iloc[0]), float(lines["n_test"].iloc[0])

@@ -247,7 +247,7 @@ def _front(site: Site, claims: Sequence[Claim], shown: Sequence[Shown]) -> None:
         "index.html.j2",
         findings=content.findings(site.folders, site.links, "index.html"),
         claims=claims,
-        ours=sum(claim.name.startswith("OURS") for claim in claims),
+        ours=sum(claim.printed.ours for claim in claims),
         papers=PAPERS,
         counted={name: sum(v.verdict == name for c in claims for v in c.verdicts) for name in VERDICTS},
         picture=next((one for one in shown if one.figure.path.stem == "qp_truth"), None),

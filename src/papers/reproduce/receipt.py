@@ -107,7 +107,7 @@ class Receipt:
         said = self.as_dict()
         lines = [f"# {self.target.name}: {self.target.title}", "", self.headline(), ""]
         for name in self.target.claims:
-            lines += [f"The paper ({claims.load()[name].where}): {claims.load()[name].wording}.", ""]
+            lines += [claims.load()[name].said, ""]
         if self.sampled is not None:
             lines += [f"Fits: {self.sampled.sentence()}.", ""]
             lines += [f"- {text}" for text in self.differing()] + ([""] if self.differing() else [])

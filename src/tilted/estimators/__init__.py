@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tilted.estimators.classifiers import GPClassifier, SparseGPClassifier
     from tilted.estimators.dense_regressor import GPRegressor
+    from tilted.estimators.ordinal import GPOrdinalClassifier
     from tilted.estimators.regressors import GPPoissonRegressor, SparseGPRegressor
     from tilted.estimators.saved import load, save
 
 _ROOMS = {
     "GPClassifier": "classifiers",
+    "GPOrdinalClassifier": "ordinal",
     "GPPoissonRegressor": "regressors",
     "GPRegressor": "dense_regressor",
     "SparseGPClassifier": "classifiers",
@@ -27,6 +29,7 @@ _ROOMS = {
 
 __all__ = [
     "GPClassifier",
+    "GPOrdinalClassifier",
     "GPPoissonRegressor",
     "GPRegressor",
     "SparseGPClassifier",

@@ -247,7 +247,7 @@ class LatentFunctions(BaseEstimator):
         rng, shape = generator(random_state), (*mean.shape, n_samples)
         n = len(mean)
         means, covariances = mean.reshape(n, -1).T, covariance.reshape(n, n, -1).T
-        draws = [_gaussians(*each, n_samples, rng) for each in zip(means, covariances, strict=True)]
+        draws = [gaussians(*each, n_samples, rng) for each in zip(means, covariances, strict=True)]
         return np.stack(draws, axis=1).reshape(shape)
 
     @of_one_fit
@@ -311,7 +311,7 @@ class LatentFunctions(BaseEstimator):
         return value, np.sum(slopes, axis=0) if shared else np.concatenate(slopes)
 
 
-def _gaussians(mean: np.ndarray, covariance: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+def gaussians(mean: np.ndarray, covariance: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
     """So many draws, [N, number]; ValueError if the covariance has eigenvalues below zero by over 1e-8."""
     unit = np.max(np.diagonal(covariance))
     draws = rng.multivariate_normal(

@@ -4,169 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
-from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
-from tilted import likelihoods
-from tilted.estimators import dense, sparse
-from tilted.estimators.base import LatentFunctions, PseudoInputs, generator, of_one_fit, parameters
+from tilted.estimators import dense, joint, sparse
+from tilted.estimators.base import PseudoInputs, Seed, gaussians, generator, of_one_fit, parameters
+from tilted.estimators.classes import Classifier
 from tilted.estimators.models import Model, choice
-from tilted.estimators.rows import unless_alike, weighed
-from tilted.inference.options import Options
-from tilted.learning.starts import start_kernel
+from tilted.estimators.rows import repeated
+from tilted.inference.options import require_whole
 
 if TYPE_CHECKING:
     from tilted.inference.rule import Projector
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
 
-LIKELIHOODS = ("probit", "logit", "noisy-step")
-NO_LABEL = np.zeros(1)  # what likelihoods of counts and reals accept
-
-
-@parameters
-class Classifier(ClassifierMixin, LatentFunctions):
-    """Fitting and predicting classes from models of labels -1 and +1, which a classifier knows how to fit."""
-
-    likelihood: Likelihood | str = "probit"
-    mean: float | str = 0.0
-    options: Options | None = None
-    class_weight: dict[Any, float] | str | None = None
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit one latent function, or for C > 2 classes one a class against the rest.
-
-        Parameters
-        ----------
-        X : array-like [N, D]
-        y : array-like [N]
-            Labels of any kind, of at least two classes.
-        sample_weight : array-like [N], optional
-            Powers of the rows' likelihood factors: a whole one is as good as that many rows, 0 as none.
-
-        Returns
-        -------
-        self
-            A ConvergenceWarning says where a search or its sites did not converge; ``status_`` has the rest.
-
-        Raises
-        ------
-        ValueError
-            For missing or infinite values, one class only, shapes that do not match, and unknown settings.
-        ArithmeticError
-            If there is no proper posterior at the start; with a learned mean or pseudo-points, also if the
-            sites do not converge there.
-        """
-        if isinstance(y, list | tuple | np.ndarray) and len({isinstance(label, str) for label in y}) == 2:
-            raise ValueError("labels mix strings and other kinds: give labels of one kind")
-        inputs, targets = self._begin(X, y)
-        check_classification_targets(targets)
-        inputs, targets, weights = weighed(inputs, targets, sample_weight)
-        classes, labels = np.unique(targets, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(f"a classifier needs at least 2 classes, got only one class, {classes[0]!s}")
-        inputs, labels, weights = self._merged(inputs, labels, weights)
-        weights = self._with_class_weights(classes, labels, weights)
-        kernel = start_kernel(self.kernel, inputs, self.ard, weights=weights)
-        positive = [1] if len(classes) == 2 else list(range(len(classes)))
-        fit_one = self._fitter(inputs, kernel, self._likelihood(), generator(self.random_state), weights)
-        models = [fit_one(np.where(labels == c, 1.0, -1.0)) for c in positive]
-        self.classes_ = classes
-        self._keep(models, [f"class {classes[c]!s} against the rest" for c in positive], inputs)
-        return self
-
-    @of_one_fit
-    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
-        """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
-        if getattr(self, "correction", None) is not None:
-            return self._corrected_log_proba(self._inputs(X))
-        parts = self._moments(X)
-        likelihood, one = self.models_[0].likelihood, np.ones(len(parts[0][0]))
-        if len(parts) == 1:
-            return np.stack(
-                [likelihood.log_predictive(sign * one, *parts[0]) for sign in (-1.0, 1.0)], axis=1
-            )
-        each = np.stack([likelihood.log_predictive(one, *part) for part in parts], axis=1)
-        return each - logsumexp(each, axis=1, keepdims=True)
-
-    def _corrected_log_proba(self, X: np.ndarray) -> np.ndarray:
-        """The same [N*, C] from the corrected densities, whose quadrature leaves sums of 1 to normalise."""
-        signs, one = ((-1.0, 1.0) if len(self.models_) == 1 else (1.0,)), np.ones(len(X))
-        models = cast("list[dense.DenseModel | sparse.SparseModel]", self.models_)
-        found = [model.log_predictive(X, [sign * one for sign in signs]) for model in models]
-        each = np.stack([log_p for of_model in found for log_p in of_model], axis=1)
-        return each - logsumexp(each, axis=1, keepdims=True)
-
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Probabilities [N*, C] of ``classes_``, latent functions integrated out.
-
-        For C > 2 classes the one-vs-rest probabilities divided by their sum.
-
-        Raises
-        ------
-        ValueError
-            For bad inputs.
-        ArithmeticError
-            If a variance is lost to rounding.
-        NotFittedError
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    @of_one_fit
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """The most probable of ``classes_`` [N*]; errors as `predict_proba`."""
-        best = np.argmax(self.predict_log_proba(X), axis=1)
-        return self.classes_[best]
-
-    def _with_class_weights(
-        self, classes: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
-    ) -> np.ndarray | None:
-        """Weights [N] of rows times those of their classes, ``classes[labels]``.
-
-        "balanced" gives every class the same weight in all, and the rows 1 in the mean.
-        """
-        if self.class_weight is None:
-            return weights
-        rows = np.ones(len(labels)) if weights is None else weights
-        if self.class_weight == "balanced":
-            each = np.sum(rows) / (len(classes) * np.bincount(labels, rows))
-        else:
-            each = compute_class_weight(self.class_weight, classes=classes, y=classes[labels])
-        return unless_alike(rows * each[labels])
-
-    def _likelihood(self) -> Likelihood:
-        """The likelihood; ValueError unless it is one of labels."""
-        if isinstance(self.likelihood, str):
-            choice("likelihood", self.likelihood, LIKELIHOODS)
-        likelihood = likelihoods.get(self.likelihood)
-        if isinstance(likelihood, type) or not hasattr(likelihood, "tilted") or _takes(likelihood, NO_LABEL):
-            raise ValueError(f"the likelihood of a classifier is one of labels -1 and +1, got {likelihood!r}")
-        return likelihood
-
-
-def _takes(likelihood: Likelihood, y: np.ndarray) -> bool:
-    """Whether targets are in the domain of a likelihood."""
-    try:
-        likelihood.domain(y)
-    except ValueError:
-        return False
-    return True
-
 
 @parameters
 class GPClassifier(Classifier):
     """Gaussian-process classification by EP, QP, VB, Power EP or relaxed EP; O(N^3) a class.
 
-    Two classes have one latent function. C > 2 have C, each fitted by itself to its class against the rest.
+    Two classes have one latent function. C > 2 have C, each fitted by itself to its class against the rest,
+    or all of them at once.
 
     Parameters
     ----------
+    multi_class : {"one_vs_rest", "joint"}
+        What more than two classes mean. "joint": the multinomial probit, C functions with one kernel, by EP
+        [Riihimaki, Jylanki & Vehtari 2013], Power EP or VB; probabilities are of one model,
+        ``log_evidence_`` is that of all labels, and fitted attributes are single as of two classes. Weights
+        have to be whole then. O(C N^3) a sweep.
     inference : {"ep", "qp", "vb", "power-ep", "rep"}
         Expectation propagation [Rasmussen & Williams 2006, section 3.6], quantile propagation [Zhang 2020],
         variational Bayes [Opper & Archambeau 2009], Power EP [Bui et al. 2017], relaxed EP [Qi & Guo 2012].
@@ -250,6 +120,47 @@ class GPClassifier(Classifier):
     penalty: float = 0.1
     projection: Projector | None = None
     correction: str | None = None
+    multi_class: str = "one_vs_rest"
+
+    def _models(
+        self,
+        X: np.ndarray,
+        classes: np.ndarray,
+        labels: np.ndarray,
+        kernel: Kernel,
+        rng: np.random.Generator,
+        weights: np.ndarray | None,
+    ) -> tuple[list[Any], list[str]]:
+        choice("multi_class", self.multi_class, ("one_vs_rest", "joint"))
+        if self.multi_class != "joint" or len(classes) == 2:
+            return super()._models(X, classes, labels, kernel, rng, weights)
+        X, labels, weights = repeated(X, labels, weights)
+        settings = dense.DenseSettings.of(self, 0.0, likelihood=self._likelihood(), weights=weights)
+        return [joint.fit_joint(X, labels, len(classes), kernel, settings, rng)], ["the fit"]
+
+    @of_one_fit
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+        """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
+        check_is_fitted(self, "models_")
+        model = self.models_[0]
+        if isinstance(model, joint.JointModel):
+            return model.log_proba(self._inputs(X))
+        return super().predict_log_proba(X)
+
+    @of_one_fit
+    def sample_latent(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
+        """Draws [N*, n_samples] at ``X`` [N*, D], for C > 2 classes [N*, C, n_samples], as of all estimators.
+
+        "joint": of all functions together, whose posterior is correlated; O((C N*)^3).
+        """
+        check_is_fitted(self, "models_")
+        model = self.models_[0]
+        if not isinstance(model, joint.JointModel):
+            return super().sample_latent(X, n_samples, random_state)
+        require_whole("n_samples", n_samples, 1)
+        mean, covariance = model.together(self._inputs(X))
+        draws = gaussians(mean.ravel(), covariance, n_samples, generator(random_state))
+        return draws.reshape(*mean.shape, n_samples).swapaxes(0, 1)
 
     def _fitter(
         self,

@@ -232,13 +232,29 @@ def fit_dense(
     ArithmeticError
         If there is no proper posterior at the start; with a learned mean, also if the sites do not converge.
     """
-    model = _chosen(X, y, kernel, settings.timed(), rng, stratified)
+    timed = settings.timed()
+    if settings.optimise is None:
+        model = _as_it_is(X, y, kernel, timed)
+    elif settings.optimise == "cv":
+        model = _cross_validated(X, y, kernel, timed, rng, stratified)
+    elif settings.optimise == OWN:
+        model = _searched(X, y, kernel, timed, rng)
+    else:
+        model = _by_ep(X, y, kernel, timed, rng)
     problem = model.fit.problem
     problem = replace(problem, options=settings.untimed(problem.options))
     return replace(model, fit=replace(model.fit, problem=problem))
 
 
-def _chosen(
+def _as_it_is(
+    X: np.ndarray, y: np.ndarray, kernel: Kernel, settings: DenseSettings, note: str = ""
+) -> DenseModel:
+    """The model at the kernel given, with a note."""
+    fit = _fit(X, y, kernel, settings)
+    return DenseModel(fit, noted(fit.status, note), settings.correction)
+
+
+def _cross_validated(
     X: np.ndarray,
     y: np.ndarray,
     kernel: Kernel,
@@ -246,29 +262,28 @@ def _chosen(
     rng: np.random.Generator,
     stratified: bool,
 ) -> DenseModel:
-    """The model at the kernel that is chosen as the settings say."""
-    if settings.optimise in (EP_EVIDENCE, CORRECTED):
-        return _by_ep(X, y, kernel, settings, rng, stratified)
-    if settings.optimise == "cv":
-        at, seed = candidates(kernel), int(rng.integers(2**31))
+    """The model at the kernel of a grid that predicts targets left out best."""
+    at, seed = candidates(kernel), int(rng.integers(2**31))
 
-        def fold(rows: np.ndarray, kernel: Kernel) -> api.Fit:
-            own = None if settings.weights is None else settings.weights[rows]
-            return _fit(X[rows], y[rows], kernel, replace(settings, weights=own), False)
+    def fold(rows: np.ndarray, kernel: Kernel) -> api.Fit:
+        own = None if settings.weights is None else settings.weights[rows]
+        return _fit(X[rows], y[rows], kernel, replace(settings, weights=own))
 
-        kernel, note = by_cross_validation(fold, X, y, at, settings.cv, stratified, seed, settings.weights)
-        scales = [one.parameters()[1] for one in at]
-        if kernel.parameters()[1] in (min(scales), max(scales)):
-            note += "; its lengthscales are at the edge of the grid"
-        fit = _fit(X, y, kernel, settings, False)
-        return DenseModel(fit, noted(fit.status, note), settings.correction)
-    if settings.optimise is None:
-        fit = _fit(X, y, kernel, settings, False)
-        return DenseModel(fit, noted(fit.status, ""), settings.correction)
+    kernel, note = by_cross_validation(fold, X, y, at, settings.cv, stratified, seed, settings.weights)
+    scales = [one.parameters()[1] for one in at]
+    if kernel.parameters()[1] in (min(scales), max(scales)):
+        note += "; its lengthscales are at the edge of the grid"
+    return _as_it_is(X, y, kernel, settings, note)
+
+
+def _searched(
+    X: np.ndarray, y: np.ndarray, kernel: Kernel, settings: DenseSettings, rng: np.random.Generator
+) -> DenseModel:
+    """The model of the highest evidence that searches from several kernels find."""
     prior = settings.prior(kernel)
 
     def search(start: Kernel) -> DenseModel:
-        fit = _fit(X, y, start, settings, True, prior)
+        fit = _fit(X, y, start, settings, prior)
         return DenseModel(fit, fit.status, settings.correction)
 
     kernels = settings.starts(X, y, settings.likelihood, kernel, rng)
@@ -277,19 +292,14 @@ def _chosen(
 
 
 def _by_ep(
-    X: np.ndarray,
-    y: np.ndarray,
-    kernel: Kernel,
-    settings: DenseSettings,
-    rng: np.random.Generator,
-    stratified: bool,
+    X: np.ndarray, y: np.ndarray, kernel: Kernel, settings: DenseSettings, rng: np.random.Generator
 ) -> DenseModel:
     """Hyperparameters by EP's evidence, corrected or as it is; then the inference asked for.
 
     A prior mean and parameters of the likelihood that are learned too stay where EP's evidence has them.
     """
-    own = replace(settings, inference="ep", optimise="evidence", projection=None, correction=None)
-    model = _chosen(X, y, kernel, own, rng, stratified)
+    own = replace(settings, inference="ep", optimise=OWN, projection=None, correction=None)
+    model = _searched(X, y, kernel, own, rng)
     problem, at, sites, status = model.fit.problem, model.kernel, model.fit.inference.sites, model.status
     if settings.optimise == CORRECTED:
         prior, search = settings.prior(kernel), settings.search or SEARCH
@@ -299,7 +309,7 @@ def _by_ep(
         if not trusted:
             warnings.warn(tuned.status.message, corrections.CorrectionWarning, stacklevel=5)
     there = replace(settings, optimise=None, likelihood=problem.likelihood, mean=problem.mean, start=sites)
-    fit = _fit(X, y, at, replace(there, learn_mean=False), False)
+    fit = _fit(X, y, at, replace(there, learn_mean=False))
     converged = status.converged and fit.status.converged
     searched = replace(fit.status, converged=converged, evaluations=status.evaluations)
     status = noted(searched, status.message)
@@ -307,14 +317,10 @@ def _by_ep(
 
 
 def _fit(
-    X: np.ndarray,
-    y: np.ndarray,
-    kernel: Kernel,
-    settings: DenseSettings,
-    optimise: bool,
-    prior: LogNormal | None = None,
+    X: np.ndarray, y: np.ndarray, kernel: Kernel, settings: DenseSettings, prior: LogNormal | None = None
 ) -> api.Fit:
-    """One search, or one inference; of the mean too where that is learned, whatever the kernel does."""
+    """One search of the evidence, or one inference; of the mean too where that is learned, in either case."""
+    optimise = settings.optimise == OWN
     search, began = settings.search or SEARCH, time.perf_counter()
     method = "ep" if settings.inference == "rep" else settings.method
     model = settings.likelihood, method, settings.mean, settings.options, settings.projection

@@ -43,3 +43,13 @@ def merged(
 def unless_alike(weights: np.ndarray) -> np.ndarray | None:
     """The weights [N], or None if all are 1."""
     return None if np.all(weights == 1.0) else weights
+
+
+def repeated(
+    X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Rows with whole weights as that many rows without; others as they are."""
+    if weights is None or np.any(weights != np.floor(weights)):
+        return X, y, weights
+    rows = np.repeat(np.arange(len(y)), weights.astype(int))
+    return X[rows], y[rows], None

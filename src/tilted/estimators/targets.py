@@ -10,15 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import dense
 from tilted.estimators.base import LatentFunctions, Seed, generator, of_one_fit, parameters
-from tilted.likelihoods.gaussian import GaussianNoise
-from tilted.likelihoods.laplace import LaplaceNoise
-from tilted.likelihoods.student_t import StudentT
+from tilted.likelihoods.contract import has_additive_noise
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-
-OF_F = GaussianNoise, LaplaceNoise, StudentT  # targets whose mean is that of f, whatever its variance
 
 
 @parameters
@@ -53,7 +48,9 @@ class DenseTargets(RegressorMixin, LatentFunctions):
         """
         check_is_fitted(self, "models_")
         likelihood = cast(Any, self).likelihood_
-        if isinstance(likelihood, OF_F) and not return_std:
+        if (
+            has_additive_noise(likelihood) and not return_std
+        ):  # their mean is that of f, whatever its variance
             return cast("np.ndarray", self.predict_latent(X))
         ((m, v),) = self._moments(X)
         mean, variance = likelihood.target_moments(m, v)

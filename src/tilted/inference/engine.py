@@ -2,107 +2,35 @@
 
 A parallel sweep asks the rule for new sites at all marginals at once, moves the sites and conditions the
 posterior again. It takes a Newton step (``newton``) where that brings the fixed point nearer, or raises the
-evidence of a rule that ascends. Otherwise it moves towards the new sites: undamped parallel EP oscillates at
-large prior variances, so the step is accelerated (``acceleration``), its damping adapts to the residual, and
-one that would make the posterior improper, or lower the evidence of a rule that ascends, is halved.
-A sequential sweep, for where no parallel step is acceptable, updates one site after the other by rank one.
+evidence of a rule that ascends. Otherwise it moves towards the new sites: undamped parallel EP oscillates
+at large prior variances, so the step is accelerated (``acceleration``), its damping adapts to the residual,
+and a step that would make the posterior improper, or lower the evidence of a rule that ascends, is repeated
+with half the damping.
+A sequential sweep updates one site after the other by rank-one steps, as in the textbooks; where no
+parallel step is acceptable at all the run starts again sequentially, and its status says so.
 """
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted.gaussian import Marginals, Sites
-from tilted.inference.acceleration import Anderson, as_sites, in_units
+from tilted.inference.acceleration import as_sites, in_units
 from tilted.inference.newton import newton_sites
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, StateT, Status
-from tilted.inference.rule import Rule, Update
-from tilted.numerics.linalg import NotPositiveDefinite
+from tilted.inference.rule import Rule
+from tilted.inference.run import Point, Run
 
 if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.contract import Posterior
 
+ROUGH = 0.01  # tolerance where only a start is needed
 NEARER = 0.9  # a Newton step has to bring the residual below this multiple
-
-
-@dataclass(frozen=True)
-class _Point(Generic[StateT]):
-    """A conditioned posterior with the rule's answer to it."""
-
-    state: StateT
-    update: Update
-    clipped: int = 0
-
-    @property
-    def evidence(self) -> float:
-        return self.state.anchored + float(np.sum(self.update.log_terms))
-
-
-@dataclass
-class _Run(Generic[StateT]):
-    """Bookkeeping of one call of :func:`infer`; nothing of it outlives the call."""
-
-    posterior: Posterior[StateT]
-    likelihood: Likelihood
-    y: np.ndarray
-    rule: Rule
-    options: Options
-    memory: Anderson = field(init=False)
-    step: float = field(init=False)
-    smallest: float = field(init=False)
-    sweeps: int = 0
-    retries: int = 0
-    refused: int = 0
-    pause: int = 0
-    residual: float = np.inf
-    fallback: bool = False
-
-    def __post_init__(self) -> None:
-        self.memory = Anderson(self.options.memory)
-        self.step = self.smallest = self.options.damping
-
-    def clip(self, sites: Sites) -> Sites:
-        """Sites held at the smallest precision."""
-        if not np.isfinite(self.options.min_precision):
-            return sites
-        return Sites(np.maximum(sites.tau, self.options.min_precision), sites.nu)
-
-    def first(self, sites: Sites) -> _Point[StateT]:
-        """Condition on ``sites``; NotPositiveDefinite if the posterior is improper, if only by rounding."""
-        state = self.posterior.condition(sites)
-        variance = state.marginals.variance  # of h 0 where pseudo-points are out of sight
-        proper = (variance >= 0) & (variance + state.marginals.extra > 0) & np.any(variance > 0)
-        if not np.all(proper):
-            raise NotPositiveDefinite("Sigma", int(np.argmin(proper)) + 1, len(self.y))
-        return self.answer(state)
-
-    def visit(self, sites: Sites) -> _Point[StateT] | None:
-        """Condition on ``sites`` (held at the smallest precision); None if the posterior is improper."""
-        try:
-            return self.first(self.clip(sites))
-        except NotPositiveDefinite:
-            return None
-
-    def answer(self, state: StateT) -> _Point[StateT]:
-        """The rule's new sites at a state, clipped where the options say so."""
-        update = self.rule.update(state.marginals, state.sites, self.likelihood, self.y)
-        clipped = int(np.sum(update.sites.tau < self.options.min_precision))
-        return _Point(state, replace(update, sites=self.clip(update.sites)), clipped)
-
-    @property
-    def late(self) -> bool:
-        """Whether the time is up."""
-        return time.monotonic() >= self.options.deadline
-
-    def shrink(self) -> None:
-        self.step *= 0.5
-        self.smallest = min(self.smallest, self.step)
 
 
 def infer(
@@ -135,13 +63,11 @@ def infer(
     NotPositiveDefinite
         If not even the starting sites give a proper posterior.
     """
-    options, sweeps = options or Options(), 0
+    options = options or Options()
     if start is None and rule.heavy:
-        rough = replace(options, tolerance=max(options.tolerance, 0.01))
-        eased = infer(posterior, likelihood, y, rule.lighter(), rough)
-        start, sweeps = eased.sites, eased.status.sweeps
+        return _after_lighter_weights(posterior, likelihood, y, rule, options)
     start = start or Sites.zeros(len(y))
-    run = _Run(posterior, likelihood, y, rule, options)
+    run = Run(posterior, likelihood, y, rule, options)
     point = _iterate(run, start)
     stuck = options.schedule == "parallel" and run.step < options.min_damping
     if stuck and options.fallback and not run.late:
@@ -149,22 +75,31 @@ def infer(
         tried, options = run, replace(options, schedule="sequential")
         if rule.ascends:  # what has been climbed so far is not given up
             start = point.state.sites
-        run = _Run(posterior, likelihood, y, rule, options)
+        run = Run(posterior, likelihood, y, rule, options)
         point = _iterate(run, start)
         run.sweeps += tried.sweeps
         run.retries += tried.retries
         run.smallest = min(run.smallest, tried.smallest)
         run.fallback = True
-    run.sweeps += sweeps
     return _finish(run, point)
 
 
-def _iterate(run: _Run[StateT], start: Sites) -> _Point[StateT]:
+def _after_lighter_weights(
+    posterior: Posterior[StateT], likelihood: Likelihood, y: np.ndarray, rule: Rule, options: Options
+) -> Inference[StateT]:
+    """The inference that starts at the sites of one with lighter weights, roughly converged."""
+    rough = replace(options, tolerance=max(options.tolerance, ROUGH))
+    lighter = infer(posterior, likelihood, y, rule.lighter(), rough)
+    found = infer(posterior, likelihood, y, rule, options, lighter.sites)
+    return replace(found, status=found.status.after(lighter.status, "with lighter weights"))
+
+
+def _iterate(run: Run[StateT], start: Sites) -> Point[StateT]:
     """Sweep until converged, out of sweeps, or stuck."""
     options, point = run.options, run.first(start)
     advance = _parallel if options.schedule == "parallel" else _sequential
     while True:
-        previous, run.residual = run.residual, _residual(point, options.stop)
+        previous, run.residual = run.residual, point.residual
         if not run.residual > options.tolerance or run.sweeps >= options.max_sweeps or run.late:
             return point
         if not run.rule.ascends:
@@ -176,7 +111,7 @@ def _iterate(run: _Run[StateT], start: Sites) -> _Point[StateT]:
         run.sweeps += 1
 
 
-def _parallel(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None:
+def _parallel(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
     """One parallel sweep; None when no step, however small, is acceptable."""
     sites, target = point.state.sites, point.update.sites
     if run.options.newton and run.sweeps >= run.pause:
@@ -207,7 +142,7 @@ def _parallel(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None
     return None
 
 
-def _newton(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None:
+def _newton(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
     """A Newton step; None where there is none, or where it leads no nearer to the fixed point.
 
     Nearer is a residual clearly below the present one or, for a rule that ascends, a higher evidence. After
@@ -215,20 +150,21 @@ def _newton(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None:
     """
     if not (run.likelihood.log_concave and point.update.skipped == 0):
         return None
-    sites, y, rule = point.state.sites, np.tile(run.y, 2), run.rule
-    twice, doubled = Sites(np.tile(sites.tau, 2), np.tile(sites.nu, 2)), rule.twice()
+    rule, sites = run.rule, point.state.sites
+    rule_of_two, y = rule.twice(), np.concatenate([run.y, run.y])
+    sites_of_two = Sites(np.concatenate([sites.tau, sites.tau]), np.concatenate([sites.nu, sites.nu]))
 
     def respond(marginals: Marginals) -> Sites:
-        return run.clip(doubled.update(marginals, twice, run.likelihood, y).sites)
+        return run.clip(rule_of_two.update(marginals, sites_of_two, run.likelihood, y).sites)
 
-    target, residual = point.update.sites, run.residual
-    ahead = newton_sites(run.posterior, point.state, target, respond, rule.power, residual, rule.heavy)
+    target = point.update.sites
+    ahead = newton_sites(run.posterior, point.state, target, respond, rule.power, run.residual, rule.heavy)
     if ahead is None:
         return None
     following = run.visit(ahead)
     if following is not None and _acceptable(run, point, following):
-        climbs = run.rule.ascends and following.evidence - point.evidence > _slack(point)
-        if climbs or _residual(following, run.options.stop) < NEARER * residual:
+        climbs = rule.ascends and following.evidence - point.evidence > point.slack
+        if climbs or following.residual < NEARER * run.residual:
             run.refused = 0
             return following
     run.retries += 1
@@ -237,7 +173,7 @@ def _newton(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None:
     return None
 
 
-def _sequential(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | None:
+def _sequential(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
     """One sequential sweep; None when no step, however small, is acceptable, or the time is up."""
     while run.step >= run.options.min_damping and not run.late:
         sites = _one_by_one(run, point)
@@ -250,7 +186,7 @@ def _sequential(run: _Run[StateT], point: _Point[StateT]) -> _Point[StateT] | No
     return None
 
 
-def _one_by_one(run: _Run[StateT], point: _Point[StateT]) -> Sites | None:
+def _one_by_one(run: Run[StateT], point: Point[StateT]) -> Sites | None:
     """The sites after each was moved in order and folded in before the next by a rank-one step.
 
     None where rounding has left a point without a positive variance, or its site without a number, and when
@@ -267,7 +203,8 @@ def _one_by_one(run: _Run[StateT], point: _Point[StateT]) -> Sites | None:
         old = Sites(sites.tau[one], sites.nu[one])
         new = run.rule.at(i).update(marginal, old, run.likelihood, run.y[one]).sites
         d_tau = max(float(new.tau[0]), options.min_precision) - float(old.tau[0])
-        d_nu, step = float(new.nu[0] - old.nu[0]), run.step
+        d_nu = float(new.nu[0] - old.nu[0])
+        step = run.step
         if not np.isfinite(d_tau + d_nu):
             return None
         while 1.0 + step * d_tau * float(marginal.variance[0]) < 0.1:  # at 0 the posterior is improper
@@ -279,32 +216,14 @@ def _one_by_one(run: _Run[StateT], point: _Point[StateT]) -> Sites | None:
     return sites
 
 
-def _acceptable(run: _Run[StateT], old: _Point[StateT], new: _Point[StateT]) -> bool:
+def _acceptable(run: Run[StateT], old: Point[StateT], new: Point[StateT]) -> bool:
     """Finite, and not worse where the rule promises to ascend (up to rounding)."""
-    if not (np.isfinite(new.evidence) and np.all(np.isfinite(new.update.sites.tau))):
+    if not (np.isfinite(new.evidence) and np.isfinite(new.update.sites.tau).all()):
         return False
-    return not run.rule.ascends or new.evidence >= old.evidence - _slack(old)
+    return not run.rule.ascends or new.evidence >= old.evidence - old.slack
 
 
-def _slack(point: _Point[StateT]) -> float:
-    """Difference of the evidence that is taken for rounding."""
-    return 1e-10 * (1.0 + abs(point.evidence))
-
-
-def _residual(point: _Point[StateT], stop: str) -> float:
-    """How far the rule's new sites are from the present ones."""
-    sites, new, marginals = point.state.sites, point.update.sites, point.state.marginals
-    d_tau, d_nu, m, v = new.tau - sites.tau, new.nu - sites.nu, marginals.mean, marginals.variance
-    if stop == "site-rms":
-        return max(float(np.sqrt(np.mean(d**2))) for d in (d_tau, d_nu))
-    shrink = 1.0 + d_tau * v
-    with np.errstate(divide="ignore", invalid="ignore"):
-        by_mean = np.abs(d_nu - d_tau * m) * np.sqrt(v) / np.abs(shrink)
-        by_variance = np.abs(np.log(np.maximum(shrink, 0.0)))
-    return float(np.max(np.maximum(by_mean, by_variance)))
-
-
-def _adapt(run: _Run[StateT], previous: float) -> None:
+def _adapt(run: Run[StateT], previous: float) -> None:
     """Halve the step when the residual doubles (down to 0.1), let it recover while it falls."""
     if run.residual > 2.0 * previous:
         run.memory.restart()
@@ -314,7 +233,7 @@ def _adapt(run: _Run[StateT], previous: float) -> None:
         run.step = min(1.3 * run.step, run.options.damping)
 
 
-def _finish(run: _Run[StateT], point: _Point[StateT]) -> Inference[StateT]:
+def _finish(run: Run[StateT], point: Point[StateT]) -> Inference[StateT]:
     """Evidence and status at the last point."""
     evidence = point.evidence
     arrived = run.residual <= run.options.tolerance and point.update.skipped == 0
@@ -334,7 +253,7 @@ def _finish(run: _Run[StateT], point: _Point[StateT]) -> Inference[StateT]:
     return Inference(point.state.sites, point.state, evidence, status, point.update.by_extra)
 
 
-def _message(run: _Run[StateT], point: _Point[StateT], converged: bool) -> str:
+def _message(run: Run[StateT], point: Point[StateT], converged: bool) -> str:
     how = " (no parallel step was acceptable, went on sequentially)" if run.fallback else ""
     if converged:
         return f"converged in {run.sweeps} sweeps{how}"

@@ -119,11 +119,15 @@ def _update(
     tau = np.where(usable, -projection.d2 / scale, sites.tau)
     nu = np.where(usable, (projection.d1 - m * projection.d2) / scale, sites.nu)
     c = anchors(marginals.mean, sites.tau)
-    from_c = np.where(c == 0.0, m, v_h * (removed_tau * marginals.mean - removed_nu))
-    log_z = projection.log_z - log_site_integral(from_c, v_h, removed_tau, removed_nu - removed_tau * c)
+    from_c, nu_of_c = m, removed_nu
+    if c.any():
+        from_c = np.where(c == 0.0, m, v_h * (removed_tau * marginals.mean - removed_nu))
+        nu_of_c = removed_nu - removed_tau * c
+    log_z = projection.log_z - log_site_integral(from_c, v_h, removed_tau, nu_of_c)
     log_terms = np.where(proper, log_z / share, -np.inf)
     by_extra = np.where(usable, 0.5 * (projection.d2 + projection.d1**2) / share, 0.0)
-    return Update(Sites(tau, nu), log_terms, by_extra, skipped=int(np.sum(~usable)))
+    skipped = len(usable) - int(np.count_nonzero(usable))
+    return Update(Sites(tau, nu), log_terms, by_extra, skipped)
 
 
 def of_sites(power: float | np.ndarray, y: np.ndarray) -> float | np.ndarray:

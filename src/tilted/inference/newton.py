@@ -42,7 +42,7 @@ def newton_sites(
     respond: Callable[[Marginals], Sites],
     power: float | np.ndarray,
     residual: float,
-    dear: bool = False,
+    costly: bool = False,
 ) -> Sites | None:
     """The sites that a Newton step leads to.
 
@@ -59,7 +59,7 @@ def newton_sites(
         How much of its site the rule divides out of a marginal (`Rule.power`).
     residual : float
         How far the present sites are from the fixed point; the linear system is solved the more precisely.
-    dear : bool
+    costly : bool
         Whether products with the correlations may cost as much as conditioning.
 
     Returns
@@ -69,17 +69,17 @@ def newton_sites(
         overflow in single precision (Laplace noise far from its target), and where the linear system does.
     """
     sites, marginals = state.sites, state.marginals
-    there = np.all(np.minimum(sites.tau, target.tau) * marginals.variance > LEAST)
-    correlations = posterior.correlations(state, dear) if there else None
+    there = (np.minimum(sites.tau, target.tau) * marginals.variance > LEAST).all()
+    correlations = posterior.correlations(state, costly) if there else None
     if correlations is None:
         return None
     n, m, v, s = len(sites.tau), marginals.mean, marginals.variance, np.sqrt(marginals.variance)
     mu, mu_new = sites.nu / sites.tau, target.nu / target.tau
-    rise = np.clip(np.log(target.tau / sites.tau), -REACH, REACH)
+    rise = _within_reach(np.log(target.tau / sites.tau))
     relative, shift = np.exp(-rise), (mu_new - mu) / s
 
     moved = np.concatenate([m + DIFFERENCE * s, m]), np.concatenate([v, v * (1.0 + DIFFERENCE)])
-    new = respond(Marginals(*moved, np.tile(marginals.extra, 2)))
+    new = respond(Marginals(*moved, np.concatenate([marginals.extra, marginals.extra])))
     d_tau = (new.tau.reshape(2, n) - target.tau) / DIFFERENCE
     d_nu = (new.nu.reshape(2, n) - target.nu) / DIFFERENCE
     p_mean, p_var = by_p = relative * v * d_tau
@@ -90,15 +90,23 @@ def newton_sites(
         p, q = u[:n], u[n:]
         mean = correlations.product(q) + own * q
         variance = -correlations.square_product(p) - own * p
-        return np.concatenate([p - p_mean * mean - p_var * variance, q - q_mean * mean - q_var * variance])
+        left = np.empty_like(u)
+        left[:n] = p - p_mean * mean - p_var * variance
+        left[n:] = q - q_mean * mean - q_var * variance
+        return left
 
     weight = v * sites.tau
     right = np.concatenate([weight * rise, weight * (shift + (mu - m) / s * rise)])
-    precision = float(np.clip(residual, FORCING[1], FORCING[0]))
+    precision = min(max(residual, FORCING[1]), FORCING[0])
     with np.errstate(over="ignore", invalid="ignore"):  # products are of single precision
         u = linalg.gmres(system, right, precision, VECTORS)
-    if not np.all(np.isfinite(u)):
+    if not np.isfinite(u).all():
         return None
-    change, d_mu = np.clip(u[:n] / weight, -REACH, REACH), s * u[n:] / weight
+    change, d_mu = _within_reach(u[:n] / weight), s * u[n:] / weight
     tau = sites.tau * np.exp(change)
     return Sites(tau, tau * (mu + d_mu - (mu - m) * change))
+
+
+def _within_reach(change: np.ndarray) -> np.ndarray:
+    """Changes of log tau, at most `REACH`; np.clip takes thrice as long on a few hundred."""
+    return np.minimum(np.maximum(change, -REACH), REACH)

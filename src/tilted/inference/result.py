@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -38,7 +38,7 @@ class Status:
         Steps refused: the posterior was improper, the evidence of an ascending rule fell, a Newton step led
         no nearer, or an extrapolation led to negative precisions.
     clipped : int
-        Sites held at the smallest precision a protocol allows.
+        Sites held at the smallest precision a protocol allows, in the last sweep.
     negative_sites : int
         Sites with negative precision at the end (legitimate).
     message : str
@@ -56,6 +56,16 @@ class Status:
     clipped: int = 0
     negative_sites: int = 0
     message: str = ""
+
+    def after(self, earlier: Status, what: str) -> Status:
+        """The same, with the sweeps, damping and refused steps of an ``earlier`` inference, named."""
+        return replace(
+            self,
+            sweeps=earlier.sweeps + self.sweeps,
+            damping=min(earlier.damping, self.damping),
+            retries=earlier.retries + self.retries,
+            message=f"{self.message}; {earlier.sweeps} sweeps before, {what}",
+        )
 
     def as_dict(self) -> dict[str, bool | int | float | str]:
         """A plain dictionary, for records."""

@@ -26,10 +26,8 @@ from tilted.kernels.stationary import Stationary
 from tilted.learning import averages
 from tilted.learning.dense import Problem, infer_at, of_labels
 from tilted.learning.mean import even
+from tilted.likelihoods.contract import has_additive_noise
 from tilted.likelihoods.exponential_link import Counts
-from tilted.likelihoods.gaussian import GaussianNoise
-from tilted.likelihoods.laplace import LaplaceNoise
-from tilted.likelihoods.student_t import StudentT
 from tilted.numerics.optimise import in_words
 
 if TYPE_CHECKING:
@@ -45,6 +43,7 @@ GRID_LENGTHSCALES = (0.25, 1.0, 4.0, 16.0)  # in units of the guess
 GRID_VARIANCES = (1.0, 100.0, 1e4)  # of labels, whose f has no unit of its own
 NARROW_VARIANCES = (0.1, 1.0, 10.0)  # where the guess is from the targets
 SEARCHES = 2
+ROUGHLY = Options(tolerance=0.1, max_sweeps=8, newton=False)
 RESTART_DECADES = 1.0  # restarts multiply every parameter by up to this power of ten, or divide
 NO_LENGTHSCALE = "needs a kernel with a lengthscale of its own (kernels.stationary)"  # as a sum has not
 
@@ -145,7 +144,7 @@ def start_variance(
     """The variance of f to start from: 1 for labels, else what the targets [N] tell, with their weights."""
     if isinstance(likelihood, Counts):
         return max(0.25, averages.variance(np.log(y + 0.5), weights))
-    if not isinstance(likelihood, GaussianNoise | LaplaceNoise | StudentT):
+    if not has_additive_noise(likelihood):
         # of a rate of f^2 the root has the noise 1/4
         return max(0.25, averages.variance(np.sqrt(y), weights)) if even(likelihood, y) else 1.0
     require_moderate("y", y)
@@ -180,10 +179,14 @@ def promising(
     ``kernel`` itself where no point has an evidence.
     """
     rows = np.argsort(y, kind="stable")[:: -(-len(y) // PART)]
-    options = Options(tolerance=0.1, max_sweeps=8, newton=False)
     weights = None if weights is None else weights[rows]
-    problem = Problem(X[rows], y[rows], likelihood, weighted(EP, weights), mean, options)
-    at, start = kernel.parameters(), first_sites(likelihood, y[rows], mean, weights)
+    problem = Problem(X[rows], y[rows], likelihood, weighted(EP, weights), mean, ROUGHLY)
+    return peaks(problem, kernel, first_sites(likelihood, y[rows], mean, weights))
+
+
+def peaks(problem: Problem, kernel: Kernel, start: Sites | None = None) -> list[Kernel]:
+    """Kernels of a grid about ``kernel`` where the evidence is higher than beside; itself where none is."""
+    at, likelihood = kernel.parameters(), problem.likelihood
     problem = replace(problem, distances=kernel.distances(problem.X))
     variances = GRID_VARIANCES if of_labels(likelihood) else NARROW_VARIANCES
     heights = np.full((len(variances), len(GRID_LENGTHSCALES)), -np.inf)

@@ -20,6 +20,7 @@ from tilted.likelihoods.exponential_link import NegativeBinomial, PoissonExponen
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.laplace import LaplaceNoise
 from tilted.likelihoods.logit import Logit
+from tilted.likelihoods.ordinal import Ordinal
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
@@ -38,6 +39,7 @@ _BY_NAME: dict[str, Callable[..., Likelihood]] = {
     "gaussian": GaussianNoise,
     "laplace": LaplaceNoise,
     "negative-binomial": NegativeBinomial,
+    "ordinal": Ordinal,
     "poisson-exp": PoissonExponential,
     "student-t": StudentT,
 }

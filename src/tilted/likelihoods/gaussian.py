@@ -30,6 +30,7 @@ class GaussianNoise:
     noise: float = 1.0
     name: ClassVar[str] = "gaussian"
     log_concave: ClassVar[bool] = True
+    additive_noise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.noise) and self.noise > 0):

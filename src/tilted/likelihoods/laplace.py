@@ -41,6 +41,7 @@ class LaplaceNoise:
     scale: float = 1.0
     name: ClassVar[str] = "laplace"
     log_concave: ClassVar[bool] = True
+    additive_noise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.scale < np.inf:

@@ -41,7 +41,7 @@ class ByPanels(abc.ABC):
 
     @abc.abstractmethod
     def bend(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where log p bends, and over what length, arrays [N]."""
+        """Where log p bends, and over what length, arrays [N], or [N, B] of B places a site."""
 
     def support(
         self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: np.ndarray
@@ -133,8 +133,10 @@ class ByPanels(abc.ABC):
         return self.tilted(y, m, v).log_z
 
     def _edges(self, y: np.ndarray, origin: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        place, length = self.bend(y)
-        edges = panel_edges(low, high, EVEN, (place - origin)[:, None] + length[:, None] * CROWD)
+        n = len(y)
+        place, length = (part.reshape(n, -1, 1) for part in self.bend(y))
+        breaks = (place - origin[:, None, None] + length * CROWD).reshape(n, -1)
+        edges = panel_edges(low, high, EVEN, breaks)
         used = np.any(np.diff(edges, axis=1) > 0, axis=0)  # the others lie beyond every support
         return edges[:, np.append(True, used)]
 

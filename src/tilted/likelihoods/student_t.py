@@ -41,6 +41,7 @@ class StudentT(ByPanels):
     df: float = 4.0
     name: ClassVar[str] = "student-t"
     log_concave: ClassVar[bool] = False
+    additive_noise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("scale", "df"):

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import lapack
 from scipy.linalg.blas import dtrmm, dtrsm
 
 from tilted.numerics import mkl
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LEAF, SPLIT = 64, 1500  # rows: triangles are inverted directly up to LEAF and above SPLIT, by halves between
 BLOCK = 128  # rows mirrored at once
+ABOVE = np.triu(np.ones((BLOCK, BLOCK), dtype=bool), 1)
 LEFT = 10.0  # times N eps max diag K: what a root of a semidefinite K may miss of an entry
 
 
@@ -61,7 +62,7 @@ def cholesky(A: np.ndarray, name: str, overwrite: bool = False) -> np.ndarray:
         L = A if ready else np.array(A, dtype=float, order="F")
         info = mkl.factorise(L)
         clear_upper(L)
-    if info != 0 or not np.all(np.isfinite(np.diagonal(L))):
+    if info != 0 or not np.isfinite(L.diagonal()).all():
         raise NotPositiveDefinite(name, abs(info), len(A))
     return L
 
@@ -132,7 +133,7 @@ def mirror_lower(A: np.ndarray) -> np.ndarray:
     for first in range(0, n, BLOCK):
         rows = slice(first, min(first + BLOCK, n))
         corner = A[rows, rows]
-        corner[...] = np.tril(corner) + np.tril(corner, -1).T
+        np.copyto(corner, corner.T, where=ABOVE[: len(corner), : len(corner)])
         A[rows, rows.stop :] = A[rows.stop :, rows].T
     return A
 
@@ -166,7 +167,7 @@ def gmres(
     vectors : int
         Products with A, at most.
     """
-    size = float(np.linalg.norm(b))
+    size = math.sqrt(b @ b)
     if size == 0.0:
         return np.zeros_like(b)
     basis = np.empty((vectors + 1, len(b)))
@@ -179,7 +180,7 @@ def gmres(
         w -= column @ known
         again = known @ w  # the second pass makes the basis orthogonal to rounding
         w -= again @ known
-        column, rest = (column + again).tolist(), float(np.linalg.norm(w))
+        column, rest = (column + again).tolist(), math.sqrt(w @ w)
         for i, (c, s) in enumerate(turns):
             column[i], column[i + 1] = c * column[i] + s * column[i + 1], c * column[i + 1] - s * column[i]
         radius = math.hypot(column[k], rest)
@@ -194,7 +195,9 @@ def gmres(
             break
         basis[k + 1] = w / rest
     n = len(turns)
-    return solve_triangular(H[:n, :n], right[:n]) @ basis[:n]
+    if n == 0:
+        return np.zeros_like(b)
+    return lapack.dtrtrs(H[:n, :n], np.array(right[:n]))[0] @ basis[:n]
 
 
 def log_determinant(L: np.ndarray) -> float:

@@ -60,10 +60,10 @@ class Posterior(Protocol[StateT]):
     def condition(self, sites: Sites) -> StateT:
         """The posterior given N sites; NotPositiveDefinite if it is improper."""
 
-    def correlations(self, state: StateT, dear: bool = False) -> Correlations | None:
+    def correlations(self, state: StateT, costly: bool = False) -> Correlations | None:
         """Posterior correlations [N, N] between the points; None where they are not to be had.
 
-        ``dear`` also where a product costs as much as conditioning.
+        ``costly`` also where a product costs as much as conditioning.
         """
 
     def covariance(self, state: StateT) -> np.ndarray:

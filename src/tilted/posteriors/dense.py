@@ -140,7 +140,7 @@ class Dense:
         NotPositiveDefinite
             If the product of prior and sites is not a proper Gaussian; says which matrix failed.
         """
-        negative = int(np.sum(sites.tau < 0))
+        negative = int(np.count_nonzero(sites.tau < 0))
         condition = self._with_root if negative else self._with_sites
         variance, log_det, factor, root = condition(sites.tau)
         shift = sites.nu - sites.tau * self.mean
@@ -153,12 +153,9 @@ class Dense:
         log_normaliser = -0.5 * log_det + 0.5 * float(
             shift @ (mean - self.mean) + self.mean @ (2.0 * sites.nu - sites.tau * self.mean)
         )
-        marginals, anchored, c = (
-            Marginals(mean, variance, self.extra),
-            log_normaliser,
-            anchors(mean, sites.tau),
-        )
-        if np.any(c):  # by the integrand at its maximum
+        marginals, anchored = Marginals(mean, variance, self.extra), log_normaliser
+        c = anchors(mean, sites.tau)
+        if c.any():  # by the integrand at its maximum
             anchored = -0.5 * (log_det + float(weights @ (mean - self.mean))) + float(
                 np.sum(log_sites(mean, sites, c))
             )
@@ -166,7 +163,7 @@ class Dense:
 
     def _with_sites(self, tau: np.ndarray) -> tuple[np.ndarray, float, np.ndarray, None]:
         """Variances, log det, L^-1 (and None) for B = I + S^1/2 K S^1/2 = L L^T."""
-        if not np.any(tau):
+        if not tau.any():
             return np.diagonal(self.K).copy(), 0.0, np.eye(len(tau), order="F"), None
         root = np.sqrt(tau)
         B = self.K * root
@@ -191,7 +188,7 @@ class Dense:
         The textbook form [Rasmussen & Williams 2006, algorithm 3.6] also holds where a precision is zero, but
         it cancels for strong sites under a large prior variance.
         """
-        if np.all(scale > 0):
+        if (scale > 0).all():
             return scale * (factor.T @ (factor @ (shift / scale)))
         return shift - scale * (factor.T @ (factor @ (scale * (self.K @ shift))))
 
@@ -204,12 +201,12 @@ class Dense:
         half = linalg.solve_lower(L, root.T)
         return np.einsum("ij,ij->j", half, half), linalg.log_determinant(L), L, root
 
-    def correlations(self, state: DenseState, dear: bool = False) -> Correlations | None:
+    def correlations(self, state: DenseState, costly: bool = False) -> Correlations | None:
         """Posterior correlations between the points; None where a site precision is not positive.
 
         By Sigma = S^-1/2 (I - B^-1) S^-1/2 they are entries of B^-1.
         """
-        if state.negative_sites or not np.all(state.sites.tau > 0):
+        if not (state.sites.tau > 0).all():
             return None
         others = linalg.gram_lower(state.factor.astype(np.float32))
         others.flat[:: len(others) + 1] = 0.0

@@ -151,9 +151,9 @@ class Sparse:
             anchored = -0.5 * float(log_det + z @ z) + float(np.sum(log_sites(mean, sites, c)))
         return SparseState(sites, marginals, log_normaliser, anchored, factor, projected, negative)
 
-    def correlations(self, state: SparseState, dear: bool = False) -> RootCorrelations | None:
-        """None unless they may be ``dear``: products with their squares cost as much as conditioning."""
-        if not dear:
+    def correlations(self, state: SparseState, costly: bool = False) -> RootCorrelations | None:
+        """None unless they may be ``costly``: products with their squares cost as much as conditioning."""
+        if not costly:
             return None
         W = state.factor @ self.V
         return RootCorrelations(W / np.sqrt(state.marginals.variance))

@@ -29,6 +29,7 @@ EXAMPLES = {
     "logit": (Logit(), -1.0),
     "negative-binomial": (likelihoods.get("negative-binomial"), 2.0),
     "noisy-step": (NoisyStep(0.2), 1.0),
+    "ordinal": (likelihoods.get("ordinal", thresholds=(-0.8, 0.3)), 1.0),
     "poisson-exp": (likelihoods.get("poisson-exp"), 2.0),
     "poisson-square": (PoissonSquare(), 3.0),
     "probit": (Probit(), 1.0),

@@ -31,6 +31,7 @@ import tilted
 from tilted import api, kernels
 from tilted.estimators import (
     GPClassifier,
+    GPOrdinalClassifier,
     GPPoissonRegressor,
     GPRegressor,
     SparseGPClassifier,
@@ -60,12 +61,15 @@ QUICK = Search(max_iterations=60, relative_tolerance=1e-5, gradient_tolerance=1e
 SHORT = Search(max_iterations=25, relative_tolerance=1e-4, gradient_tolerance=1e-2)
 CHECKED = [  # every class once; the sparse ones search
     GPClassifier(optimise=None),
+    GPOrdinalClassifier(optimise=None),
     GPPoissonRegressor(optimise=None),
     SparseGPClassifier("ep", n_pseudo=4, search=SHORT),
     SparseGPRegressor(n_pseudo=6, search=SHORT),
 ]
 CHECKED_SLOWLY = [
     *(of() for of in (GPClassifier, GPPoissonRegressor, SparseGPClassifier, SparseGPRegressor)),
+    GPClassifier(multi_class="joint"),
+    GPOrdinalClassifier(),
     SparseGPRegressor(n_pseudo=6),
     *(GPRegressor(likelihood=likelihood) for likelihood in ("gaussian", "laplace", "student-t")),
     *(GPClassifier(inference) for inference in ("vb", "power-ep")),
@@ -103,8 +107,8 @@ FIXED = {  # every kind of model at given hyperparameters
 }
 
 
-REFUSED = {"rep": ("sample_weight", "class_weight"), "qp": ("class_weight",)}
-"""Inference -> what checks are called whose weights it refuses: relaxed EP all, QP those below 1."""
+REFUSED = {"rep": ("sample_weight", "class_weight"), "qp": ("class_weight",), "joint": ("class_weight",)}
+"""Inference -> what checks are called whose weights it refuses: relaxed EP all, QP and joint models some."""
 
 
 @parametrize_with_checks(CHECKED)
@@ -119,7 +123,8 @@ def test_scikit_learns_own_checks(estimator, check):
 def test_scikit_learns_own_checks_of_every_inference(model):
     """One test a model: a test a check would be a thousand to collect each time."""
     names = [check.func.__name__ for _, check in estimator_checks_generator(model)]
-    refused = [name for name in names if any(word in name for word in REFUSED.get(model.inference, ()))]
+    words = REFUSED.get("joint" if getattr(model, "multi_class", "") == "joint" else model.inference, ())
+    refused = [name for name in names if any(word in name for word in words)]
     check_estimator(model, expected_failed_checks=dict.fromkeys(refused, "weights"), on_skip=None)
 
 

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import tilted
 from tilted.estimators import (
     GPClassifier,
+    GPOrdinalClassifier,
     GPPoissonRegressor,
     GPRegressor,
     SparseGPClassifier,
@@ -42,6 +43,7 @@ MODELS = [
     (GPClassifier("vb", likelihood="logit", ard=True, **KEPT), LABELS),
     (GPClassifier("rep", likelihood="noisy-step", **KEPT), LABELS),
     (GPClassifier(correction="cheap", **KEPT), LABELS),
+    (GPOrdinalClassifier(), THREE),
     (GPRegressor(), REALS),
     (GPRegressor(likelihood="student-t", kernel=2.0 * Matern() + Linear(), optimise=None), REALS),
     (GPPoissonRegressor(**KEPT), COUNTS),

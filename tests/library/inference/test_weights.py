@@ -177,3 +177,18 @@ def test_weighted_rules_can_be_pickled():
         at = partial(evidence_and_gradient, kernel=KERNEL)
         again, first = (at(problem("probit", one)) for one in (copied, weighted(rule, WHOLE.astype(float))))
         assert again[0].log_evidence == first[0].log_evidence
+
+
+def test_what_the_start_from_lighter_weights_took_is_counted():
+    """Many bounded steps of the ascending rule are refused there, and none after."""
+    weights = 10.0 ** np.random.default_rng(0).uniform(0, 4, N)
+    rule, prior = weighted(RULES["vb"], weights), Dense.build(SquaredExponential(1e3, 1.3).matrix(X), 0.1)
+    given = prior, likelihoods.get("probit"), LABELS
+    lighter = infer(*given, rule.lighter(), Options(tolerance=0.01))
+    after = infer(*given, rule, start=lighter.sites).status
+    assert lighter.status.damping < 1.0 == after.damping and lighter.status.retries > 0
+    both = infer(*given, rule).status
+    assert both.damping == lighter.status.damping
+    assert both.retries == lighter.status.retries + after.retries
+    assert both.sweeps == lighter.status.sweeps + after.sweeps
+    assert f"{lighter.status.sweeps} sweeps before, with lighter weights" in both.message

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import laplace
@@ -12,6 +13,8 @@ from tilted import likelihoods
 from tilted.likelihoods.exponential_link import NegativeBinomial, PoissonExponential
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.laplace import LaplaceNoise
+from tilted.likelihoods.ordinal import Ordinal, by_ends, truncated
+from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.student_t import StudentT
 
 VALUES = json.loads((Path(__file__).parents[2] / "reference" / "tilted_values.json").read_text())
@@ -82,6 +85,73 @@ def test_moments_of_new_targets():
     assert GaussianNoise(0.4).target_moments(m, v)[1] == pytest.approx(0.7)
 
 
+@pytest.mark.parametrize("low", [-1e3, -9.0, -0.5, -1e-9, 0.3, 8.0, 1e4])
+@pytest.mark.parametrize("width", [1e-9, 0.1, 0.9, 15.0, 60.0, np.inf])
+def test_truncated_normals_keep_their_digits(low, width):
+    """Cumulants from the textbook formulas, in as many digits as these lose."""
+    found = truncated(*(np.array([x]) for x in (low, low + width, width)))
+    with mpmath.workdps(400 if low < -100 else 120):
+        a, b, at_b = mpmath.mpf(low), mpmath.mpf(low) + mpmath.mpf(width), 0
+        tails = [mpmath.erfc(s / mpmath.sqrt(2)) / 2 for s in (a, b, -b)]
+        Z = tails[0] - tails[1] if low > -50 else 1 - mpmath.erfc(-a / mpmath.sqrt(2)) / 2 - tails[1]
+        Z = tails[2] - mpmath.erfc(-a / mpmath.sqrt(2)) / 2 if b < 0 else Z
+        d = [(b**k * mpmath.npdf(b) if width < np.inf else at_b) - a**k * mpmath.npdf(a) for k in range(4)]
+        m1, m2 = -d[0] / Z, 1 - d[1] / Z
+        m3 = 2 * m1 - d[2] / Z
+        V, m4 = m2 - m1**2, 3 * m2 - d[3] / Z
+        third = m3 - 3 * m1 * m2 + 2 * m1**3
+        fourth = m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4 - 3 * V**2
+        exact = [float(x) for x in (mpmath.log(Z), m1, V, 1 - V, third / V**1.5, fourth / V**2)]
+    assert [part[0] for part in found[:4]] == pytest.approx(exact[:4], rel=3e-13, abs=1e-290)
+    assert found.third[0] / found.variance[0] ** 1.5 == pytest.approx(exact[4], abs=1e-12)
+    assert found.fourth[0] / found.variance[0] ** 2 == pytest.approx(exact[5], abs=1e-12)
+
+
+def test_both_ends_of_a_wide_level_are_integrated():
+    """By the trapezoidal rule, which converges geometrically."""
+    f = np.linspace(-12.0, 12.0, 20001)
+    likelihood, m, sd = Ordinal((-60.0, 70.0)), 3.0, 40.0
+    weights = np.exp(-0.5 * f**2) / np.sqrt(2.0 * np.pi) * (f[1] - f[0])
+    log_p = likelihood.log_likelihood(np.ones_like(f), m + sd * f)
+    value, by_mean, _ = likelihood.expected_log(*(np.array([x]) for x in (1.0, m, sd**2)))
+    assert value[0] == pytest.approx(weights @ log_p, rel=1e-11)
+    assert by_mean[0] == pytest.approx(weights @ (f * log_p) / sd, rel=1e-10)
+
+
+@pytest.mark.parametrize("power", [1.0, 0.4])
+def test_two_levels_are_the_probit(power):
+    m, v = np.array([-30.0, -1.0, 0.4, 9.0, 300.0]), np.array([0.5, 1e4, 2.0, 0.01, 1.0])
+    one = Ordinal((0.7,)).tilted(np.array([0.0, 1.0, 1.0, 0.0, 0.0]), m + 0.7, v, power)
+    other = Probit().tilted(np.array([-1.0, 1.0, 1.0, -1.0, -1.0]), m, v, power)
+    smallest = 1e-300 if power == 1.0 else 1e-13
+    for name in ("log_z", "d1", "d2", "variance"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-11, atol=smallest)
+
+
+def test_levels_of_new_targets():
+    likelihood, m, v = Ordinal((-0.5, 0.2, 2.0)), np.array([0.4, -1.0]), np.array([0.3, 2.0])
+    p = np.exp(likelihood.log_levels(m, v))
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-14)
+    rng = np.random.default_rng(0)
+    f = m[:, None] + np.sqrt(v)[:, None] * rng.normal(size=(2, 200_000))
+    drawn = likelihood.draw(f, rng)
+    np.testing.assert_allclose([[np.mean(row == c) for c in range(4)] for row in drawn], p, atol=4e-3)
+    mean, variance = likelihood.target_moments(m, v)
+    np.testing.assert_allclose(mean, drawn.mean(axis=1), atol=1e-2)
+    np.testing.assert_allclose(variance, drawn.var(axis=1), atol=1e-2)
+    best = np.argmax(p, axis=1).astype(float)
+    assert likelihood.errors(best + [0.0, 2.0], m, v).tolist() == [0.0, 2.0]
+
+
+def test_thresholds_start_at_the_shares_of_the_levels():
+    y = np.repeat([0.0, 1.0, 3.0], [10, 25, 15])
+    likelihood = Ordinal.of_levels(y, variance=2.0)
+    shares = np.exp(likelihood.log_levels(np.zeros(1), np.full(1, 2.0)))[0]
+    np.testing.assert_allclose(shares, np.array([10.5, 25.5, 0.5, 15.5]) / 52.0, rtol=1e-12)
+    weighted = Ordinal.of_levels(np.array([0.0, 1.0, 3.0]), 2.0, np.array([10.0, 25.0, 15.0]))
+    np.testing.assert_allclose(weighted.thresholds, likelihood.thresholds, rtol=1e-14)
+
+
 @pytest.mark.parametrize(
     "make, message",
     [
@@ -92,8 +162,22 @@ def test_moments_of_new_targets():
         (lambda: PoissonExponential().check([1.0, -2.0]), "at least 0, got -2 at row 1"),
         (lambda: NegativeBinomial().check([0.5]), "whole numbers of at least 0, got 0.5 at row 0"),
         (lambda: StudentT().check([np.nan]), "row 0"),
+        (lambda: Ordinal((1.0, 1.0)), "finite and increasing"),
+        (lambda: Ordinal(()), "finite and increasing"),
+        (lambda: Ordinal().check([0, 3]), "from 0 to 2, got 3 at row 1"),
+        (lambda: Ordinal().check([0, 0.5]), "got 0.5 at row 1"),
+        (lambda: Ordinal().check([2, 2]), "at least two levels"),
     ],
 )
 def test_what_is_no_such_likelihood_or_target_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("width", [1e-6, 0.4, 0.6, 3.0, 80.0, np.inf])
+def test_closed_forms_of_truncated_normals_are_the_integrals(width):
+    low = np.concatenate([-np.logspace(-9, 3.5, 40), [0.0], np.logspace(-9, 3.5, 40)])
+    at = low, low + width, np.full(len(low), width)
+    one, other = by_ends(*at), truncated(*at)
+    for found, name in zip(one, ("log_mass", "mean", "loss"), strict=True):
+        np.testing.assert_allclose(found, getattr(other, name), rtol=5e-12, atol=1e-290)

@@ -15,6 +15,7 @@ from tilted.likelihoods.exponential_link import NegativeBinomial, PoissonExponen
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.laplace import LaplaceNoise
 from tilted.likelihoods.logit import Logit
+from tilted.likelihoods.ordinal import Ordinal
 from tilted.likelihoods.poisson import LARGEST, PoissonSquare, gamma_parameters
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
@@ -30,6 +31,7 @@ EXAMPLES = {
     "gaussian": (GaussianNoise(0.3), np.array([0.2, -1.0, 2.0, 0.0])),
     "laplace": (LaplaceNoise(0.4), np.array([0.2, -1.0, 2.0, 0.0])),
     "negative-binomial": (NegativeBinomial(0.7), np.array([0.0, 1.0, 3.0, 12.0])),
+    "ordinal": (Ordinal((-0.8, 0.3, 1.1)), np.array([0.0, 1.0, 3.0, 2.0])),
     "poisson-exp": (PoissonExponential(), np.array([0.0, 1.0, 3.0, 12.0])),
     "student-t": (StudentT(0.4, 3.0), np.array([0.2, -1.0, 2.0, 0.0])),
 }
@@ -137,6 +139,10 @@ def log_likelihood(name, y, f):
         return nbinom.logpmf(y, 1.0 / 0.7, 1.0 / (1.0 + 0.7 * np.exp(f)))
     if name == "poisson-exp":
         return poisson.logpmf(y, np.exp(f))
+    if name == "ordinal":
+        low, high = np.array([-np.inf, -0.8, 0.3, 1.1, np.inf])[[int(y), int(y) + 1]] - f
+        low, high = (low, high) if low + high < 0 else (-high, -low)  # the tail on the left
+        return norm.logcdf(high) + np.log1p(-np.exp(norm.logcdf(low) - norm.logcdf(high)))
     if name == "student-t":
         return student_t.logpdf(y, 3.0, f, 0.4)
     log_factorial = float(mpmath.log(mpmath.factorial(int(y))))

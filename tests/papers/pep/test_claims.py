@@ -100,9 +100,18 @@ class TestOverestimates:
     def test_without_all_data_as_pseudo_points(self, fits):
         block, _ = synthetic.overestimates(sets(fits, excess(0.3, 0.05), sizes=(5, 20)))
         assert block.verdict == "not enough run"
-        assert [x.sample.status for x in block.lines] == ["yes", "no data"] * 2
+        assert [x.sample.status for x in block.lines] == ["shown only", "no data"] * 2
         block, _ = synthetic.overestimates(sets(fits, lambda a, m: (0, 0, -1 / m), sizes=(5, 20, 50)))
-        assert block.lines[1].note == "M = N = 200 not run" and block.lines[0].sample.status == "yes"
+        assert block.lines[1].note == "M = N = 200 not run" and block.lines[0].sample.status == "shown only"
+
+    def test_that_there_is_no_excess_where_the_runs_end_early_is_no_row_against_it(self, fits):
+        for block in synthetic.overestimates(sets(fits, excess(-0.3, -0.3), sizes=(5, 20))):
+            assert block.rows() == {"α = 0.8": "no data", "α = 1": "no data"}
+            assert block.lines[0].effect == pytest.approx(-0.3, abs=0.005)
+
+    def test_nothing_is_shown_without_a_full_gp(self, fits):
+        frame = sets(fits, excess(0.3, 0.05), sizes=(5, 20), full=None)
+        assert synthetic.overestimates(frame)[0].lines[0].note == "no full GP"
 
 
 class TestIntermediate:

@@ -20,6 +20,7 @@ def accuracy(bad=0, problems=10, families=4):
     line = dict.fromkeys(pesc_accuracy.COLUMNS, 0.0) | {
         "converged": True,
         "iterations": 7,
+        "compared": 20,
         "halvings": 0,
         "negative_sites": 2,
         "mean_error": 0.05,
@@ -49,6 +50,16 @@ def regret(gap=1e-3):
         for r in range(3) for rule in pesc_regret.RULES for n in (5, 10)
     ]  # fmt: skip
     return pd.DataFrame(lines)
+
+
+def test_problems_that_could_not_be_compared_count_as_outside_and_are_counted():
+    lines = accuracy()
+    said = "of 2 of 40 problems fewer than 1,000 draws were kept"
+    lines.loc[:1, [name for name in lines if "_error" in name]] = np.nan
+    for number, block in (("PESC1", 0), ("PESC3", 1)):
+        assert "draws were kept" not in findings_of(lines)[number].blocks[block].remark
+        few = findings_of(lines.assign(compared=np.where(lines.index < 2, 0, 20)))[number].blocks[block]
+        assert said in few.remark and few.lines[0].note == "8 of 10"
 
 
 @pytest.mark.parametrize(

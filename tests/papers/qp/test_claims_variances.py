@@ -168,10 +168,15 @@ def test_the_premise(ep, qp, statuses, verdict):
 
 
 def test_the_premise_takes_ten_splits_of_most_rows():
-    few = pd.concat([summary(0.1, 0.05, tuple(ROWS)[:4], splits=1), summary(0.1, 0.05, tuple(ROWS)[4:])])
-    for table, verdict in ((few, NOT_RUN), (summary(0.1, 0.05), HOLDS)):
-        found = finding("QP10", "as-released", variances.premise(table, "as-released"))
+    def whole(n):  # nine splits are not ten
+        rows = tuple(ROWS)
+        return pd.concat([summary(0.1, 0.05, rows[n:], splits=9), summary(0.1, 0.05, rows[:n])])
+
+    for n, verdict in ((6, NOT_RUN), (7, HOLDS), (10, HOLDS)):
+        found = finding("QP10", "as-released", variances.premise(whole(n), "as-released"))
         assert found.verdict == verdict
+        notes = {line.row: line.note for line in found.blocks[0].lines if line.quantity == variances.OVER}
+        assert notes["IonoS"].startswith("10 splits") and notes["Mining"][0] == ("9" if n < 10 else "1")
 
 
 def test_the_premise_counts_sides_and_is_of_the_protocol_of_the_ground_truth():

@@ -180,8 +180,19 @@ def test_our_claims(errors, verdicts):
         assert block.coverage["rows of ten splits"] == 9
         assert replace(block, needs=needs, universal=True).verdict == expected, name
         assert not judge(table, "corrected")[0].coverage["rows"]
+        nine = judge(table.assign(splits=table["splits"].clip(upper=9)), "as-released")[0]
+        assert nine.coverage["rows of ten splits"] == 0
+        assert replace(nine, needs=needs, universal=True).verdict == NOT_RUN
         few = judge(table[table["dataset"] != "coal"], "as-released")[0]
         assert replace(few, needs=needs, universal=True).verdict == NOT_RUN
+
+
+def test_a_number_behind_our_claims_is_of_latents_and_of_evidences_one_a_split():
+    records = [sampled(name, split) for name in ROWS for split in range(3)]
+    table = nearer_tables.summary(*approximated(records), records)
+    ns = [{line.n for line in judge(table, "as-released")[0].lines} for judge in CLAIMS]
+    assert ns == [{6}, {3}, {6}]  # of two latents each
+    assert CLAIMS[1](table, "as-released")[0].coverage["units"] == 3
 
 
 def test_the_page_and_the_exact_column(tmp_path, monkeypatch):

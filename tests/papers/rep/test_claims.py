@@ -152,6 +152,14 @@ def test_a_row_has_one_reading_and_an_undecided_one_goes_before_one_that_is_no()
     assert OF_FITS["REP5"](frame[~noisy], CORRECTED)[0].verdict != UNDECIDED
 
 
+def test_lengthscales_that_differ_stand_on_the_row():
+    frame = fits(CELLS["REP6"], lower_for_rep)
+    frame.loc[(frame["method"] == "pep") & (frame["flips"] == 0.2), "lengthscale"] = 60.399
+    notes = {(x.row, x.quantity[:3]): x.note for x in OF_FITS["REP6"](frame, DESCRIBED)[0].lines}
+    assert notes.pop(("Spam, 20 % flipped", "pep")) == "lengthscales 60.4 and 1"
+    assert set(notes.values()) == {""}
+
+
 def test_the_generalising_interval_is_wider():
     line = OF_FITS["REP5"](fits(CELLS["REP5"], lower_for_rep), DESCRIBED)[0].lines[0]
     wider = (line.general.high - line.general.low) / (line.sample.high - line.sample.low)

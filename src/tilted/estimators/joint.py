@@ -1,0 +1,200 @@
+"""Several classes by one model: C latent functions with one kernel, by EP for the multinomial probit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted import api
+from tilted.estimators.dense import SEARCH, DenseSettings
+from tilted.estimators.models import standing, unraised
+from tilted.gaussian import require_positive
+from tilted.inference import rule_of
+from tilted.inference.ep import EP
+from tilted.inference.options import Options
+from tilted.inference.pep import power_rule
+from tilted.inference.result import Inference, Status
+from tilted.learning import dense as hyperparameters
+from tilted.learning.dense import Problem
+from tilted.learning.starts import PART, ROUGHLY, around, best_of, noted, peaks
+from tilted.likelihoods.probit import Probit
+from tilted.numerics.largest import log_largest
+from tilted.posteriors.joint import Joint, JointState
+
+if TYPE_CHECKING:
+    from tilted.inference.rule import Rule
+    from tilted.kernels.contract import Kernel
+    from tilted.likelihoods.contract import Likelihood
+
+INFERENCES = "ep", "power-ep", "vb"
+
+
+@dataclass(frozen=True)
+class JointProblem(Problem):
+    """A problem of ``labels`` [N] from 0 to C - 1; ``y`` [N (C - 1)] are ones, the labels of the pairs."""
+
+    labels: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
+    classes: int = 2
+
+    @classmethod
+    def of(
+        cls, X: np.ndarray, labels: np.ndarray, classes: int, rule: Rule, options: Options
+    ) -> JointProblem:
+        """Of inputs [N, D] and labels [N]."""
+        ones = np.ones(len(X) * (classes - 1))
+        return cls(X, ones, Probit(), rule, 0.0, options, labels=labels, classes=classes)
+
+    def posterior(self, kernel: Kernel) -> Joint:  # type: ignore[override] # its states are of the same use
+        """The prior of all functions under ``kernel``."""
+        return Joint(kernel.matrix(self.X, distances=self.distances), self.labels, self.classes)
+
+
+@dataclass(frozen=True)
+class JointModel:
+    """A fitted model of C latent functions: a `Model` whose moments have a column for every function."""
+
+    problem: JointProblem
+    kernel: Kernel
+    inference: Inference[JointState]
+    status: Status
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """Of the pairs."""
+        return self.problem.likelihood
+
+    @property
+    def Z(self) -> None:
+        """No pseudo-inputs."""
+        return
+
+    @property
+    def mean(self) -> float:
+        """The prior mean."""
+        return 0.0
+
+    @property
+    def fitted_mean(self) -> np.ndarray:
+        """Posterior means [C, N] of the functions at the training inputs, less their own levels."""
+        mean = self.inference.state.mean
+        return mean - np.mean(mean, axis=1, keepdims=True)
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Logarithms [P] of the kernel's parameters."""
+        return np.log(self.kernel.parameters())
+
+    @property
+    def log_evidence(self) -> float:
+        """In nats, of all labels."""
+        return self.inference.log_evidence
+
+    @property
+    def standing(self) -> float:
+        """The log evidence, -inf where that is unsound."""
+        return standing(self.inference)
+
+    def _predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean [N*, C] and covariance between the classes [N*, C, C], in chunks."""
+        state, problem = self.inference.state, self.problem
+        parts = [
+            state.predict(self.kernel.matrix(rows, problem.X), self.kernel.diagonal(rows))
+            for rows in np.array_split(X, max(1, -(-len(X) // api.CHUNK)))
+        ]
+        means, covariances = (np.concatenate(part) for part in zip(*parts, strict=True))
+        require_positive(np.diagonal(covariances, axis1=1, axis2=2))
+        return means, covariances
+
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means and variances [N*, C] of the functions."""
+        mean, covariance = self._predict(X)
+        return mean, np.diagonal(covariance, axis1=1, axis2=2)
+
+    def means(self, X: np.ndarray) -> np.ndarray:
+        """The means [N*, C] alone."""
+        return self.kernel.matrix(X, self.problem.X) @ self.inference.state.weights.T
+
+    def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean [N*, C] and covariances [N*, N*, C] of each function by itself."""
+        mean, full = self.together(X)
+        C, n = mean.shape
+        return mean.T, np.einsum("cncm->nmc", full.reshape(C, n, C, n))
+
+    def together(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means [C, N*], and the covariance [C N*, C N*] of all functions at all points."""
+        cross, size = self.kernel.matrix(X, self.problem.X), self.problem.classes * len(X)
+        full = self.inference.state.covariance(cross, self.kernel.matrix(X))
+        return (cross @ self.inference.state.weights.T).T, full.reshape(size, size)
+
+    def log_proba(self, X: np.ndarray) -> np.ndarray:
+        """Log probabilities [N*, C] of the classes."""
+        mean, covariance = self._predict(X)
+        return log_largest(mean, covariance + np.eye(self.problem.classes))
+
+    def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
+        """Log evidence at ``theta`` from flat sites, its gradient [P] if asked for, and the status."""
+        kernel = self.kernel.with_parameters(np.exp(theta))
+        inference, slope = hyperparameters.evidence_and_gradient(self.problem, kernel)
+        return inference.log_evidence, slope * kernel.parameters() if gradient else None, inference.status
+
+
+def require_joint(settings: DenseSettings) -> None:
+    """ValueError for settings that several classes at once have no use for."""
+    sound = {
+        f"inference of {', '.join(INFERENCES)}": settings.inference in INFERENCES,
+        "likelihood='probit'": isinstance(settings.likelihood, Probit),
+        "optimise='evidence' or None": settings.optimise in ("evidence", None),
+        "mean=0": settings.mean == 0 and not settings.learn_mean,
+        "correction=None": settings.correction is None,
+        "whole weights": settings.weights is None,
+    }
+    for needed, found in sound.items():
+        if not found:
+            raise ValueError(f"multi_class='joint' needs {needed}")
+
+
+@unraised
+def fit_joint(
+    X: np.ndarray,
+    labels: np.ndarray,
+    classes: int,
+    kernel: Kernel,
+    settings: DenseSettings,
+    rng: np.random.Generator,
+) -> JointModel:
+    """Fit C functions to ``labels`` [N] from 0 to C - 1 at ``X`` [N, D], from, or at, ``kernel``.
+
+    Raises
+    ------
+    ValueError
+        For settings of another kind (`require_joint`).
+    ArithmeticError
+        If there is no proper posterior at the start.
+    """
+    require_joint(settings)
+    settings = settings.timed()
+    rule = (
+        power_rule(settings.power) if settings.inference == "power-ep" else rule_of(str(settings.inference))
+    )
+    options = settings.options or Options()
+    problem, prior = JointProblem.of(X, labels, classes, rule, options), settings.prior(kernel)
+
+    def search(start: Kernel) -> JointModel:
+        found = hyperparameters.maximise(problem, start, settings.search or SEARCH, None, prior)
+        return JointModel(problem, found.kernel, found.inference, found.status)  # type: ignore[arg-type]
+
+    if settings.optimise is None:
+        inference = hyperparameters.infer_at(problem, kernel)
+        model, note = JointModel(problem, kernel, inference, inference.status), ""  # type: ignore[arg-type]
+    else:
+        starts = [kernel]
+        if settings.guessed:
+            rows = np.argsort(labels, kind="stable")[:: -(-len(labels) // PART)]
+            roughly = replace(ROUGHLY, deadline=options.deadline)
+            starts = peaks(JointProblem.of(X[rows], labels[rows], classes, EP, roughly), kernel)
+        starts += around(kernel, settings.n_restarts, rng)
+        model, note = best_of(search, starts, prior, settings.deadline)
+    problem = replace(problem, options=settings.untimed(options))
+    return replace(model, problem=problem, status=noted(model.status, note))

@@ -1,0 +1,114 @@
+"""Classification into ordered classes: one latent function, and thresholds between the classes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from tilted.estimators import dense
+from tilted.estimators.base import of_one_fit, parameters
+from tilted.estimators.classes import Classifier
+from tilted.likelihoods.ordinal import Ordinal
+
+if TYPE_CHECKING:
+    from tilted.estimators.models import Model
+    from tilted.kernels.contract import Kernel
+
+
+@parameters
+class GPOrdinalClassifier(Classifier):
+    """Classes in an order (grades, stages, ratings) by one latent function; O(N^3) whatever their number.
+
+    A class is where f plus noise of variance 1 falls between two thresholds [Chu & Ghahramani 2005], which
+    are learned by evidence with the kernel. Far from the data every class has its share.
+
+    Parameters
+    ----------
+    inference : {"ep", "qp", "vb", "power-ep", "rep"}
+        As `GPClassifier`; "qp" takes long, its thresholds cost two inferences each at every evaluation.
+    categories : array-like [C], optional
+        All classes from the lowest to the highest; those that do not occur are of no use to the fit and are
+        refused. By default numbers in their order, and texts in that of the alphabet, with a warning.
+    kernel, ard, optimise, n_restarts, cv, priors, max_time, class_weight : see `GPClassifier`
+        Without ``optimise="evidence"`` the thresholds stay where a search would start, at the shares.
+    power, penalty, search, options, random_state : see `GPClassifier`
+
+    Attributes
+    ----------
+    classes_ : array [C]
+        From the lowest to the highest.
+    thresholds_ : array [C - 1]
+        Between them, in units of the noise of f.
+    likelihood_ : Ordinal
+    kernel_, log_evidence_, status_, theta_, models_ : see `GPClassifier`, of its two classes
+    n_features_in_, feature_names_in_ : see `GPClassifier`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.estimators import GPOrdinalClassifier
+    >>> X = np.linspace(-2, 2, 12)[:, None]
+    >>> y = ["low"] * 4 + ["middle"] * 4 + ["high"] * 4
+    >>> model = GPOrdinalClassifier(categories=["low", "middle", "high"]).fit(X, y)
+    >>> model.predict([[-1.8], [0.0], [1.8]]).tolist()
+    ['low', 'middle', 'high']
+    """
+
+    categories: ArrayLike | None = None
+    cv: int = 3
+    penalty: float = 0.1
+    likelihood: Any = field(default=None, init=False)
+    mean: Any = field(default=None, init=False)
+
+    def _encoded(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Classes in their order, and where each of the targets [N] is among them."""
+        classes, labels = super()._encoded(targets)
+        if self.categories is None:
+            if classes.dtype.kind in "USO":
+                said = f"classes are taken in the order of the alphabet, {', '.join(map(str, classes))}"
+                warnings.warn(f"{said}; categories= gives another", UserWarning, stacklevel=3)
+            return classes, labels
+        given = np.asarray(self.categories)
+        place = {kind: i for i, kind in enumerate(given.ravel().tolist())}
+        if given.ndim != 1 or len(place) != len(given) or set(place) != set(classes.tolist()):
+            raise ValueError(f"categories must be the classes of y, each once, {classes}; got {given}")
+        places = np.array([place[kind] for kind in classes.tolist()])
+        return classes[np.argsort(places)], places[labels]
+
+    def _models(
+        self,
+        X: np.ndarray,
+        classes: np.ndarray,
+        labels: np.ndarray,
+        kernel: Kernel,
+        rng: np.random.Generator,
+        weights: np.ndarray | None,
+    ) -> tuple[list[Model], list[str]]:
+        y = labels.astype(float)
+        likelihood = Ordinal.of_levels(y, float(np.mean(kernel.diagonal(X))), weights)
+        settings = dense.DenseSettings.of(
+            self, 0.0, likelihood=likelihood, learn_likelihood=True, weights=weights
+        )
+        return [dense.fit_dense(X, y, kernel, settings, rng, stratified=True)], ["the fit"]
+
+    @property
+    def likelihood_(self) -> Ordinal:
+        """With the thresholds as fitted."""
+        check_is_fitted(self, "models_")
+        return cast(Ordinal, self.models_[0].likelihood)
+
+    @property
+    def thresholds_(self) -> np.ndarray:
+        """Thresholds [C - 1] as fitted."""
+        return np.array(self.likelihood_.thresholds)
+
+    @of_one_fit
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+        """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
+        ((m, v),) = self._moments(X)
+        return self.likelihood_.log_levels(m, v)

@@ -1,0 +1,139 @@
+"""One iteration: where it is, how far that is from a fixed point, and what it took."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic
+
+import numpy as np
+
+from tilted.gaussian import Marginals, Sites
+from tilted.inference.acceleration import Anderson
+from tilted.inference.options import Options
+from tilted.inference.result import StateT
+from tilted.inference.rule import Rule, Update
+from tilted.numerics.linalg import NotPositiveDefinite
+
+if TYPE_CHECKING:
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.contract import Posterior
+
+ROUNDING = 1e-10  # relative difference of two evidences that is taken for rounding
+
+
+@dataclass(frozen=True)
+class Point(Generic[StateT]):
+    """A conditioned posterior with the rule's answer to it.
+
+    Attributes
+    ----------
+    residual : float
+        How far the rule's new sites are from the present ones.
+    clipped : int
+        New sites held at the smallest precision.
+    """
+
+    state: StateT
+    update: Update
+    residual: float
+    clipped: int = 0
+
+    @cached_property
+    def evidence(self) -> float:
+        """Log evidence by the present sites, in nats; right at a fixed point."""
+        return self.state.anchored + float(self.update.log_terms.sum())
+
+    @property
+    def slack(self) -> float:
+        """Difference of the evidence that is taken for rounding."""
+        return ROUNDING * (1.0 + abs(self.evidence))
+
+
+def residual_of(sites: Sites, new: Sites, marginals: Marginals, stop: str) -> float:
+    """How far new sites are from the present ones, as `Options.stop` says."""
+    d_tau = new.tau - sites.tau
+    d_nu = new.nu - sites.nu
+    if stop == "site-rms":
+        return max(float(np.sqrt(np.mean(change**2))) for change in (d_tau, d_nu))
+    shrink = 1.0 + d_tau * marginals.variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_mean = np.abs(d_nu - d_tau * marginals.mean) * np.sqrt(marginals.variance) / np.abs(shrink)
+        by_variance = np.abs(np.log(np.maximum(shrink, 0.0)))
+    return float(np.maximum(by_mean, by_variance).max())
+
+
+@dataclass
+class Run(Generic[StateT]):
+    """Bookkeeping of one iteration; nothing of it outlives the call of ``infer``.
+
+    Attributes
+    ----------
+    step, smallest : float
+        The damping now, and the smallest that was used.
+    refused : int
+        Newton steps refused in a row; ``pause`` is the sweep before which none is tried.
+    residual : float
+        Of the last point.
+    """
+
+    posterior: Posterior[StateT]
+    likelihood: Likelihood
+    y: np.ndarray
+    rule: Rule
+    options: Options
+    memory: Anderson = field(init=False)
+    step: float = field(init=False)
+    smallest: float = field(init=False)
+    sweeps: int = 0
+    retries: int = 0
+    refused: int = 0
+    pause: int = 0
+    residual: float = np.inf
+    fallback: bool = False
+
+    def __post_init__(self) -> None:
+        self.memory = Anderson(self.options.memory)
+        self.step = self.smallest = self.options.damping
+
+    def clip(self, sites: Sites) -> Sites:
+        """Sites held at the smallest precision."""
+        if self.options.min_precision == -np.inf:
+            return sites
+        return Sites(np.maximum(sites.tau, self.options.min_precision), sites.nu)
+
+    def first(self, sites: Sites) -> Point[StateT]:
+        """Condition on ``sites``; NotPositiveDefinite if the posterior is improper, if only by rounding."""
+        state = self.posterior.condition(sites)
+        variance = state.marginals.variance  # of h 0 where pseudo-points are out of sight
+        proper = (variance >= 0) & (variance + state.marginals.extra > 0) & (variance > 0).any()
+        if not proper.all():
+            raise NotPositiveDefinite("Sigma", int(np.argmin(proper)) + 1, len(self.y))
+        return self.answer(state)
+
+    def visit(self, sites: Sites) -> Point[StateT] | None:
+        """Condition on ``sites`` (held at the smallest precision); None if the posterior is improper."""
+        try:
+            return self.first(self.clip(sites))
+        except NotPositiveDefinite:
+            return None
+
+    def answer(self, state: StateT) -> Point[StateT]:
+        """The rule's new sites at a state, clipped where the options say so."""
+        update, clipped = self.rule.update(state.marginals, state.sites, self.likelihood, self.y), 0
+        if self.options.min_precision > -np.inf:
+            clipped = int(np.sum(update.sites.tau < self.options.min_precision))
+            update = replace(update, sites=self.clip(update.sites))
+        residual = residual_of(state.sites, update.sites, state.marginals, self.options.stop)
+        return Point(state, update, residual, clipped)
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self.options.deadline
+
+    def shrink(self) -> None:
+        """Halve the step."""
+        self.step *= 0.5
+        self.smallest = min(self.smallest, self.step)

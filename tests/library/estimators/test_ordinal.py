@@ -1,0 +1,78 @@
+"""Classes in an order: thresholds learned, and what a scikit-learn user expects of the estimator."""
+
+import numpy as np
+import pytest
+
+import tilted
+from tilted import GPClassifier, GPOrdinalClassifier
+from tilted.likelihoods.ordinal import Ordinal
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-3.0, 3.0, (160, 2))
+F = 2.0 * np.sin(X[:, 0]) + 0.5 * X[:, 1]
+LEVELS = np.digitize(F + 0.5 * RNG.normal(size=160), [-1.0, 0.0, 1.2])
+GRADES = np.array(["poor", "fair", "good", "best"])
+TRAIN, TEST = slice(0, 80), slice(80, 160)
+
+
+def log_loss(model, y):
+    return -np.mean(model.predict_log_proba(X[TEST])[np.arange(80), y[TEST]])
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return GPOrdinalClassifier().fit(X[TRAIN], LEVELS[TRAIN])
+
+
+def test_an_order_that_is_known_pays(fitted):
+    assert fitted.status_.converged
+    np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1.0, rtol=1e-13)
+    plain = GPClassifier().fit(X[TRAIN], LEVELS[TRAIN])
+    assert log_loss(fitted, LEVELS) < log_loss(plain, LEVELS) - 0.03
+    assert np.all(np.diff(fitted.thresholds_) > 1.0)
+
+
+def test_thresholds_are_where_the_evidence_is_highest(fitted):
+    at, fit = fitted.likelihood_.coordinates(), fitted.models_[0].fit
+
+    def evidence(coordinates):
+        likelihood = Ordinal().at(coordinates)
+        return tilted.fit(
+            X[TRAIN], LEVELS[TRAIN], likelihood, kernel=fitted.kernel_, optimise=False
+        ).log_evidence
+
+    assert evidence(at) == pytest.approx(fitted.log_evidence_, abs=1e-6)
+    assert fit.status.evaluations > 1
+    for e in 1e-2 * np.eye(3):
+        assert abs(evidence(at + e) - evidence(at - e)) / 2e-2 < 2e-2
+        assert max(evidence(at + 10 * e), evidence(at - 10 * e)) < fitted.log_evidence_
+
+
+def test_categories_are_the_order_and_names_make_no_difference(fitted):
+    y = GRADES[LEVELS]
+    named = GPOrdinalClassifier(categories=GRADES).fit(X[TRAIN], y[TRAIN])
+    assert named.classes_.tolist() == GRADES.tolist()
+    np.testing.assert_array_equal(named.predict_proba(X), fitted.predict_proba(X))
+    assert named.predict(X).tolist() == GRADES[fitted.predict(X)].tolist()
+    with pytest.warns(UserWarning, match="order of the alphabet, best, fair, good, poor"):
+        GPOrdinalClassifier(optimise=None).fit(X[:40], y[:40])
+    for wrong in (GRADES[:3], [*GRADES, "none"], [*GRADES, "best"], [GRADES]):
+        with pytest.raises(ValueError, match="categories must be the classes of y"):
+            GPOrdinalClassifier(categories=wrong).fit(X[:40], y[:40])
+
+
+def test_two_classes_are_the_probit_with_a_learned_level():
+    y, kernel = LEVELS[TRAIN] > 0, tilted.SquaredExponential(3.0, 1.5)
+    one = GPOrdinalClassifier(kernel=kernel, optimise=None).fit(X[TRAIN], y)
+    (threshold,) = one.thresholds_
+    other = GPClassifier(kernel=kernel, optimise=None, mean=-threshold).fit(X[TRAIN], y)
+    assert one.log_evidence_ == pytest.approx(other.log_evidence_, abs=1e-9)
+    np.testing.assert_allclose(one.predict_proba(X[TEST]), other.predict_proba(X[TEST]), atol=1e-9)
+
+
+@pytest.mark.parametrize("inference", ["qp", "vb", "power-ep"])
+def test_other_inferences_say_nearly_the_same(inference):
+    kept = {"kernel": tilted.SquaredExponential(8.0, 1.5), "optimise": None}
+    ep, other = (GPOrdinalClassifier(one, **kept).fit(X[:40], LEVELS[:40]) for one in ("ep", inference))
+    assert other.status_.converged
+    np.testing.assert_allclose(other.predict_proba(X), ep.predict_proba(X), atol=0.05)
