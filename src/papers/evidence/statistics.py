@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 ALPHA = 1.0 - LEVEL
+ENUMERATED = 13
+"""Numbers up to which a signed-rank test goes through all patterns of signs, as scipy does."""
 
 
 @dataclass(frozen=True)
@@ -156,11 +158,24 @@ def p_sign(differences: ArrayLike) -> float:
 
 
 def p_signed_rank(differences: ArrayLike) -> float:
-    """Two-sided Wilcoxon signed-rank test of symmetry about zero; zeros are left out, 1 if all are."""
+    """Two-sided Wilcoxon signed-rank test of symmetry about zero; zeros are left out, 1 if all are.
+
+    As `scipy.stats.wilcoxon`, which for few numbers goes through all patterns of signs in Python: 0.1 s
+    a call.
+    """
     from scipy import stats
 
     values = np.asarray(differences, dtype=float)
-    return float(stats.wilcoxon(values[values != 0]).pvalue) if np.any(values) else 1.0
+    values = values[values != 0]
+    if not len(values):
+        return 1.0
+    if len(values) > ENUMERATED:
+        return float(stats.wilcoxon(values).pvalue)
+    ranks = stats.rankdata(np.abs(values))
+    patterns = np.arange(2 ** len(values))[:, None] >> np.arange(len(values)) & 1
+    sums = patterns @ ranks
+    observed = ranks[values > 0].sum()
+    return min(1.0, 2.0 * float(min(np.mean(sums <= observed), np.mean(sums >= observed))))
 
 
 def holm(p_values: ArrayLike) -> np.ndarray:

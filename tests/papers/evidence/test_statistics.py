@@ -58,6 +58,14 @@ def test_intervals_need_three_units_or_six_that_are_equal(values, sound):
     assert statistics.paired_t(values).is_sound is sound
 
 
+@pytest.mark.parametrize("n", [5, 9, 13, 14])
+def test_the_signed_rank_test_is_scipys_with_ties_and_zeros_too(n):
+    rng = np.random.default_rng(n)
+    for differences in (rng.normal(size=n), np.round(rng.normal(size=n), 0), rng.integers(-2, 5, size=n)):
+        ours = statistics.p_signed_rank(differences)
+        assert ours == pytest.approx(stats.wilcoxon(differences[differences != 0]).pvalue, rel=1e-12)
+
+
 def test_sign_and_signed_rank_tests():
     assert statistics.p_sign([1.0, 2.0, 3.0, 0.0, 4.0, 5.0]) == pytest.approx(2 / 2**5)  # zero left out
     assert statistics.p_sign(np.zeros(4)) == 1.0
