@@ -37,7 +37,7 @@ rule all:
     default_target: True
     input:
         lambda wildcards: made_of(ASKED.records),
-        everything_shown(),
+        all_artifacts(),
 
 
 # One paper or study alone, from a configuration that holds others too, such as `snakemake pep --configfile ...`.

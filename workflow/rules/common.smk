@@ -34,7 +34,7 @@ if workflow.is_main_process and signal.getsignal(signal.SIGHUP) != signal.SIG_IG
 try:
     getpass.getuser()
 except (KeyError, OSError):  # a container's user without a name, for which Snakemake asks
-    os.environ["LOGNAME"] = str(os.getuid())
+    os.environ.update(LOGNAME=str(os.getuid()))
 # Jobs and rules read one registry.
 os.environ.update(TILTED_DATA=str(Path("data").resolve()))
 
@@ -58,7 +58,7 @@ def made_of(names):
     return [*ASKED.paths(*names), *(f"{RESULTS}/{file}" for file in ASKED.files(*names))]
 
 
-def everything_shown():
+def all_artifacts():
     """Tables and figures that the configuration asks for."""
     wanted = [str(path) for paper in ASKED.artifacts for path in artifact_paths(paper)]
     wanted += [f"{TABLES}/{name}" for name in AUDIT if "qp" in ASKED.artifacts]
