@@ -118,7 +118,7 @@ class Receipt:
              "pass" if line.passed else "FAIL", line.note)
             for line in self.result.lines
         ]  # fmt: skip
-        header = ("What", "Mine", "Committed", "Published", "Tolerance", "", "Note")
+        header = ("What", "Mine", "Committed", "Published", "Tolerance", "", "Row of the audit")
         lines += [*grid(header, "lrrrrll", cells), "", LEGEND, ""] if cells else []
         environment = f"{said['environment']}; commit {said['commit'] or 'unknown'}; {said['date']}"
         return [*lines, f"{environment}; drawn by seed {said['seeds']['seed']}."]
