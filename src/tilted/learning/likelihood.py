@@ -105,6 +105,7 @@ def maximise(
     attempts, starts, P = Attempts(), [start], len(kernel.parameters())
     unconverged, highest = 0, -np.inf
 
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # as noise vanishes: a wall
     def evaluate(x: np.ndarray) -> Evaluation[Point]:
         nonlocal starts, unconverged, highest
         at, c = kernel.with_parameters(transform.forward(x[:P])), float(x[P])
