@@ -14,7 +14,7 @@ CASES = [(0.3, -0.5, 0.7), (-1.0, 0.2, -0.4), (0.0, 0.5, 0.99), (1.5, -2.0, 0.3)
 @pytest.mark.parametrize("a, b, r", CASES)
 def test_probabilities_and_moments(a, b, r):
     arguments = [np.array(t) for t in (a, b, r)]
-    joint = multivariate_normal([0, 0], [[1, r], [r, 1]])
+    joint = multivariate_normal([0, 0], [[1, r], [r, 1]], maxpts=10**6, abseps=1e-9, releps=1e-9)
     assert boundary.upper(*arguments) == pytest.approx(joint.cdf([-a, -b]), abs=1e-7)
 
     def moment(k, low, high):
