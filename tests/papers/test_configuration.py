@@ -139,6 +139,23 @@ def test_a_block_is_whole_if_it_has_all_units_and_enough_lines():
         assert Slice(study, {"method": ["ep"], "seed": seeds}).is_whole(frame, least) is whole
 
 
+def test_a_block_is_whole_if_all_that_its_job_writes_is_there_of_every_unit():
+    """Lines of one method do not stand for those of another, however many they are."""
+    frame = pd.DataFrame({"method": ["vb"] * 4 + ["vb-released"], "seed": [0, 0, 1, 1, 0]})
+    for seeds, whole in [(range(1), True), (range(2), False)]:
+        assert Slice(object(), {"method": ["vb", "vb-released"], "seed": seeds}).is_whole(frame, 2) is whole
+    assert not Slice(object(), {"split": ["1"]}).is_whole(pd.DataFrame({"split": ["0"]}), 0)
+    jobs = configuration.asked(configuration.read(ROOT / "config" / "paper.yaml")).jobs.values()
+    lines = {job.path: made for job, made in configuration.made(jobs, {})}
+    path = "data/fits/qp/{}/wine12/{}.jsonl.gz"
+    assert lines[path.format("as-released", "vb-joint-000-049")].where["method"] == [
+        "vb-joint",
+        "vb-joint-released",
+    ]
+    assert lines[path.format("as-released", "ep-000-099")].where["method"] == ["ep", "ep-tune"]
+    assert lines[path.format("as-described", "ep-000-009")].where["method"] == ["ep"]
+
+
 def test_regressions_under_both_protocols():
     found = asked(FOLDERS + PEP.replace("  two:\n", "  two:\n    protocols: [as-described, converged]\n"))
     paths = [path for path in found.paths("regression_records") if "/two/" in path]

@@ -36,10 +36,18 @@ class Slice(NamedTuple):
         return mask
 
     def is_whole(self, frame: pd.DataFrame, least: int) -> bool:
-        """Whether a frame has at least so many of its lines, some of each unit (column with a range)."""
+        """Whether a frame has at least so many of its lines, for every value some of every unit.
+
+        Units are the values of columns that have a range: seeds, splits, sets.
+        """
         lines = frame[self.mask(frame)]
-        units = {name: values for name, values in self.where.items() if isinstance(values, range)}
-        return len(lines) >= least and all(set(values) <= set(lines[name]) for name, values in units.items())
+        units = {name: set(values) for name, values in self.where.items() if isinstance(values, range)}
+        others = {name: values for name, values in self.where.items() if name not in units}
+        of_each = [lines[lines[name] == value] for name, values in others.items() for value in values]
+        return len(lines) >= least and all(
+            len(some) and all(asked <= set(some[name]) for name, asked in units.items())
+            for some in [lines, *of_each]
+        )
 
     def meets(self, other: Slice) -> bool:
         """Whether a line may belong to both."""

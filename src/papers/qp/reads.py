@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.data import registry
 from papers.evidence.slices import Slice
 from papers.qp import protocols, timing
 from papers.qp.claims import VARIANTS
@@ -78,7 +79,8 @@ def made_by(job: Job) -> Slice | None:
     """What a job makes; None of one whose file is folded into no record."""
     p = job.parameters
     if job.kind == "fit":
-        methods = [p["method"] + suffix for suffix in ("", protocols.TUNE, protocols.RELEASED)]
+        spec = protocols.method(p["protocol"], registry.task_of(p["dataset"]), p["method"])
+        methods = [p["method"], *protocols.further_records(p["method"], spec)]
         seeds = range(p["first"], p["last"] + 1)
         where = {"protocol": [p["protocol"]], "dataset": [p["dataset"]], "method": methods, "seed": seeds}
         return Slice(study_of(p["protocol"]), where)

@@ -48,9 +48,8 @@ class DenseTargets(RegressorMixin, LatentFunctions):
         """
         check_is_fitted(self, "models_")
         likelihood = cast(Any, self).likelihood_
-        if (
-            has_additive_noise(likelihood) and not return_std
-        ):  # their mean is that of f, whatever its variance
+        # the mean of f and noise is that of f, whatever its variance
+        if has_additive_noise(likelihood) and not return_std:
             return cast("np.ndarray", self.predict_latent(X))
         ((m, v),) = self._moments(X)
         mean, variance = likelihood.target_moments(m, v)

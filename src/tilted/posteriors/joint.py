@@ -210,11 +210,11 @@ class Joint:
         omega = np.sum(E, axis=0) - np.einsum("ckn,ckm->nm", half, half, optimize=True)
         return 0.5 * (state.weights.T @ state.weights - omega)
 
-    def correlations(self, state: JointState, dear: bool = False) -> Correlations | None:
+    def correlations(self, state: JointState, costly: bool = False) -> Correlations | None:
         """Those of `pairs`, of at most `FEW` classes: for more, Newton's steps cost more than they spare."""
         if self.classes > FEW:
             return None
-        return self.pairs.correlations(self.pairs.condition(state.sites), dear)
+        return self.pairs.correlations(self.pairs.condition(state.sites), costly)
 
     def covariance(self, state: JointState) -> np.ndarray:
         """Of h [N (C - 1), N (C - 1)], for sequential sweeps, at the price of `pairs`."""
