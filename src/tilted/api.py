@@ -32,6 +32,7 @@ from tilted.learning.likelihood import coordinates_of
 from tilted.learning.mean import EVEN, even
 from tilted.learning.search import Search
 from tilted.likelihoods.contract import as_floats
+from tilted.numerics.chunks import in_chunks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.dense import DenseState
 
-CHUNK = 4096
 UNCORRECTED = "corrections are of a likelihood without weights"
 BOTH_SIGNS = (
     "every mean is 0: f and -f have the same likelihood and nothing tells them apart (give another mean, or "
@@ -101,7 +101,7 @@ class Fit:
         state, kernel = self.inference.state, self.kernel
         chunks = [
             state.predict(kernel.matrix(rows, self.problem.X), kernel.diagonal(rows), self.problem.mean)
-            for rows in np.array_split(X, max(1, -(-len(X) // CHUNK)))
+            for rows in in_chunks(X)
         ]
         means, variances = zip(*chunks, strict=True)
         return np.concatenate(means), require_positive(np.concatenate(variances))

@@ -191,7 +191,7 @@ def test_large_predictions_come_in_chunks(monkeypatch):
     fitted = tilted.fit(GRID, LABELS, optimise=False)
     Xs = np.linspace(-3, 3, 101)[:, None]
     whole = fitted.predict_latent(Xs)
-    monkeypatch.setattr("tilted.api.CHUNK", 7)
+    monkeypatch.setattr("tilted.numerics.chunks.CHUNK", 7)
     np.testing.assert_allclose(fitted.predict_latent(Xs), whole, rtol=1e-10)
 
 

@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.polynomial.hermite_e import hermeval
 
+from tilted.numerics.chunks import in_chunks
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -39,7 +41,6 @@ CORRELATED = 0.05  # from where a distribution with two lobes concerns another d
 GAUSSIAN = 0.01  # skewness and kurtosis of a tilted distribution that has no higher cumulants to speak of
 GRID = np.linspace(-9.0, 9.0, 145)  # sd
 POLYNOMIALS = np.stack([hermeval(GRID, np.eye(HIGHER[-1] + 1)[order]) for order in HIGHER])
-CHUNK = 4096  # data whose grids are summed at once
 STEP = 1e-3  # of logarithms of parameters, for differences of the correction
 
 
@@ -150,7 +151,7 @@ def _coefficients(base: Expansion) -> np.ndarray:
     """
     a = np.zeros((len(HIGHER), len(base.y)))
     skewed = np.flatnonzero(np.abs(base.shape.skewness) + np.abs(base.shape.kurtosis) > GAUSSIAN)
-    for rows in np.array_split(skewed, max(1, -(-len(skewed) // CHUNK))):
+    for rows in in_chunks(skewed):
         m, v = (values[rows, None] for values in base.cavity)
         f = base.tilted.mean[rows, None] + np.sqrt(base.tilted.variance[rows])[:, None] * GRID
         log_w = base.likelihood.log_likelihood(base.y[rows, None], f) - 0.5 * (f - m) ** 2 / v

@@ -24,6 +24,7 @@ from tilted.learning.dense import Problem
 from tilted.learning.likelihood import coordinates_of
 from tilted.learning.search import Search
 from tilted.learning.starts import best_of, first_sites, noted
+from tilted.numerics.chunks import in_chunks
 
 if TYPE_CHECKING:
     from tilted.gaussian import Sites
@@ -151,8 +152,7 @@ class DenseModel:
         if self.correction is not None:
             return self.moments(X)[0]
         problem, weights = self.fit.problem, self.fit.inference.state.weights
-        rows = np.array_split(X, max(1, -(-len(X) // api.CHUNK)))
-        parts = [self.kernel.matrix(inputs, problem.X) @ weights for inputs in rows]
+        parts = [self.kernel.matrix(inputs, problem.X) @ weights for inputs in in_chunks(X)]
         return problem.mean + np.concatenate(parts)
 
     def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted import api
 from tilted.estimators.dense import SEARCH, DenseSettings
 from tilted.estimators.models import standing, unraised
 from tilted.gaussian import require_positive
@@ -20,6 +19,7 @@ from tilted.learning import dense as hyperparameters
 from tilted.learning.dense import Problem
 from tilted.learning.starts import PART, ROUGHLY, around, best_of, noted, peaks
 from tilted.likelihoods.probit import Probit
+from tilted.numerics.chunks import in_chunks
 from tilted.numerics.largest import log_largest
 from tilted.posteriors.joint import Joint, JointState
 
@@ -101,7 +101,7 @@ class JointModel:
         state, problem = self.inference.state, self.problem
         parts = [
             state.predict(self.kernel.matrix(rows, problem.X), self.kernel.diagonal(rows))
-            for rows in np.array_split(X, max(1, -(-len(X) // api.CHUNK)))
+            for rows in in_chunks(X)
         ]
         means, covariances = (np.concatenate(part) for part in zip(*parts, strict=True))
         require_positive(np.diagonal(covariances, axis1=1, axis2=2))
@@ -114,7 +114,8 @@ class JointModel:
 
     def means(self, X: np.ndarray) -> np.ndarray:
         """The means [N*, C] alone."""
-        return self.kernel.matrix(X, self.problem.X) @ self.inference.state.weights.T
+        weights = self.inference.state.weights.T
+        return np.concatenate([self.kernel.matrix(some, self.problem.X) @ weights for some in in_chunks(X)])
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*, C] and covariances [N*, N*, C] of each function by itself."""

@@ -6,17 +6,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight
 
+from tilted.learning.starts import require_moderate
+
 
 def weighed(
     X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Rows [N', D], targets [N'] and weights [N'] of the rows that have one; None if all are 1.
 
-    ValueError for negative weights, for such as are not finite, and for fewer than 2 that are not zero.
+    ValueError for negative weights, for such as are not finite or too large (`require_moderate`), and for
+    fewer than 2 that are not zero.
     """
     if sample_weight is None:
         return X, y, None
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    require_moderate("sample_weight", weights)
     rows = weights > 0
     if np.sum(rows) < 2:
         raise ValueError(f"at least 2 rows need a sample weight above zero, got {np.sum(rows)}")
@@ -45,11 +49,20 @@ def unless_alike(weights: np.ndarray) -> np.ndarray | None:
     return None if np.all(weights == 1.0) else weights
 
 
+MOST = 10_000
+"""Rows that whole weights may stand for where each is fitted as a row."""
+
+
 def repeated(
     X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Rows with whole weights as that many rows without; others as they are."""
+    """Rows with whole weights as that many rows without; others as they are.
+
+    ValueError for more than `MOST`.
+    """
     if weights is None or np.any(weights != np.floor(weights)):
         return X, y, weights
+    if np.max(weights) > MOST or np.sum(weights) > MOST:
+        raise ValueError(f"weights stand for more than {MOST:,} rows, which are fitted one by one")
     rows = np.repeat(np.arange(len(y)), weights.astype(int))
     return X[rows], y[rows], None

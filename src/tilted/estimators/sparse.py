@@ -19,6 +19,7 @@ from tilted.learning.dense import ridge
 from tilted.learning.search import Search
 from tilted.learning.starts import best_of, noted
 from tilted.likelihoods.contract import as_floats
+from tilted.numerics.chunks import in_chunks
 from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.posteriors.pseudo import PseudoPoints
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
 
-CHUNK = 4096  # rows predicted at once
 KEPT = "the mean of a SparseGPClassifier is learned with its kernel (optimise='evidence'), not by itself"
 SEARCH = Search(max_iterations=500, relative_tolerance=1e-7, gradient_tolerance=1e-4)
 
@@ -95,16 +95,15 @@ class Predictor:
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of the latent function, in chunks."""
-        rows = np.array_split(X, max(1, -(-len(X) // CHUNK)))
-        moments = [self.pseudo.predict(self.factor, self.projected, inputs) for inputs in rows]
+        moments = [self.pseudo.predict(self.factor, self.projected, some) for some in in_chunks(X)]
         means, variances = zip(*moments, strict=True)
         return self.mean + np.concatenate(means), np.concatenate(variances)
 
     def means(self, X: np.ndarray) -> np.ndarray:
         """The means [N*] alone, which need no variance that rounding may have lost."""
         weights, pseudo = self.projected @ self.factor, self.pseudo
-        rows = np.array_split(X, max(1, -(-len(X) // CHUNK)))
-        return self.mean + np.concatenate([weights @ (pseudo.root @ pseudo.cross(inputs)) for inputs in rows])
+        parts = [weights @ (pseudo.root @ pseudo.cross(some)) for some in in_chunks(X)]
+        return self.mean + np.concatenate(parts)
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*] of the latent function: K** - V^T V + W^T W."""

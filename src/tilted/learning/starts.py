@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tilted.learning.priors import LogNormal
     from tilted.likelihoods.contract import Likelihood
 
-LARGEST = 1e50  # size of inputs and targets
+LARGEST = 1e50  # size of inputs, targets and weights
 SCALES = 1e-100, 1e100  # of parameters of a kernel
 ROWS = 500  # of which distances are taken
 PART = 100  # rows on which grids are evaluated

@@ -38,7 +38,6 @@ from tilted.estimators import (
     SparseGPRegressor,
     collapsed,
     dense,
-    sparse,
 )
 from tilted.estimators.reach import reach
 from tilted.inference import RULES, rep
@@ -53,6 +52,7 @@ from tilted.learning.starts import best_of, noted, start_kernel
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
+from tilted.numerics import chunks
 from tilted.posteriors.dense import Dense
 from tilted.projections import table as lookup
 
@@ -527,8 +527,7 @@ def test_predictions_come_in_chunks(toy, counts, monkeypatch):
         model.fit(*part).predict_latent(part[0], True) for model, part in zip(models, parts, strict=True)
     ]
     seen = []
-    monkeypatch.setattr(api, "CHUNK", 7)
-    monkeypatch.setattr(sparse, "CHUNK", 7)
+    monkeypatch.setattr(chunks, "CHUNK", 7)
     original = SquaredExponential.diagonal
     monkeypatch.setattr(
         SquaredExponential, "diagonal", lambda self, X: (seen.append(len(X)), original(self, X))[1]

@@ -13,6 +13,7 @@ from tilted.inference.engine import infer
 from tilted.inference.ep import EP
 from tilted.kernels import Matern
 from tilted.likelihoods.probit import Probit
+from tilted.numerics import chunks
 from tilted.posteriors.joint import Joint
 
 X, Y = load_wine(return_X_y=True)
@@ -86,6 +87,23 @@ def test_whole_weights_are_repeated_rows():
     exact = infer(prior, Probit(), np.ones(2 * len(rows)), EP)
     assert one.log_evidence_ == pytest.approx(exact.log_evidence, abs=1e-7)
     np.testing.assert_array_equal(one.predict_proba(NEW), other.predict_proba(NEW))
+
+
+@pytest.mark.parametrize("heavy", [1e4, 1e15, 1e50])
+def test_weights_that_stand_for_more_rows_than_fit_are_refused(heavy):
+    """They are rows here: memory for a matrix of them had been asked for."""
+    with pytest.raises(ValueError, match="stand for more than 10,000 rows"):
+        joint(optimise=None).fit(X, NAMES, np.full(len(X), heavy))
+
+
+def test_means_come_in_chunks(fitted, monkeypatch):
+    monkeypatch.setattr(chunks, "CHUNK", 7)
+    seen, matrix = [], tilted.SquaredExponential.matrix
+    spy = lambda self, X, *more, **named: (seen.append(len(X)), matrix(self, X, *more, **named))[1]  # noqa: E731
+    whole = fitted.predict_latent(X)
+    monkeypatch.setattr(tilted.SquaredExponential, "matrix", spy)
+    np.testing.assert_allclose(fitted.predict_latent(X), whole, atol=1e-12)
+    assert seen and max(seen) <= 7
 
 
 def test_samples_are_of_all_functions_together(fitted):

@@ -143,6 +143,7 @@ def test_cross_validation_weighs_fits_and_scores():
         (GPClassifier(), -W, "[Nn]egative"),
         (GPClassifier(), np.eye(N)[0], "at least 2 rows"),
         (GPClassifier(), 1e9 * W, "at most 1e\\+06"),
+        (GPClassifier(), 1e300 * W, "sample_weight has values up to"),
         (GPClassifier(class_weight={"yes": 0.0}), None, "positive"),
         (GPClassifier(class_weight="even"), None, "class_weight"),
     ],
