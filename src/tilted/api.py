@@ -83,7 +83,7 @@ class Fit:
         Parameters
         ----------
         X : array [N*, D]
-        correction : "cheap" or "nearly-exact", optional
+        correction : "cheap", "nearly-exact" or "sampled", optional
             Of EP's answer at these hyperparameters, towards the exact posterior (`corrected` says more); a
             CorrectionWarning says where that is not to be trusted, and the answer is EP's.
 
@@ -147,9 +147,9 @@ class Fit:
         ----------
         X : array [N*, D]
             Training inputs too.
-        correction : "cheap" or "nearly-exact"
+        correction : "cheap", "nearly-exact" or "sampled"
             EP-FACT, or EP conditioned on each latent with the evidence's correction inside
-            [Cseke & Heskes 2011; Opper, Paquet & Winther 2013].
+            [Cseke & Heskes 2011; Opper, Paquet & Winther 2013], or the exact posterior's draws (probit only).
         progress : callable, optional
             Hears how many rows are done.
 
@@ -172,15 +172,14 @@ class Fit:
         require_positive(asked.variance)
         return corrections.correct_marginals(self.expansion, asked, correction, progress)
 
-    def corrected_evidence(self) -> corrections.Evidence:
-        """EP's log evidence at these hyperparameters to second order, and how far to trust that.
+    def corrected_evidence(self, correction: str = "cheap") -> corrections.Evidence | corrections.Sampled:
+        """EP's log evidence at these hyperparameters to second order, or "sampled"; and how far to trust it.
 
-        Raises
-        ------
-        ArithmeticError
-            If EP has no proper posterior.
+        ValueError for another correction, ArithmeticError if EP has no proper posterior.
         """
-        return corrections.correct_evidence(self.expansion)
+        corrections.marginals.require_grade(correction)
+        sampled = correction == corrections.marginals.SAMPLED
+        return self.expansion.sampled if sampled else corrections.correct_evidence(self.expansion)
 
     def corrected_or_warned(self, X: ArrayLike, correction: str) -> corrections.Corrected:
         """`corrected` at the rows of ``X`` [N*, D], with a CorrectionWarning where its answers are EP's."""

@@ -16,7 +16,7 @@ from papers.qp.nearer import METHODS
 from papers.qp.published import RELEASED_VB, row_of
 from papers.qp.table1 import FIELDS, seed_means
 from papers.qp.truth import PROTOCOL
-from tilted.corrections.marginals import CHEAP, NEARLY_EXACT
+from tilted.corrections.marginals import CHEAP, NEARLY_EXACT, SAMPLED
 
 if TYPE_CHECKING:
     from typing import Any
@@ -32,15 +32,18 @@ LABELS = {
     "laplace": "Laplace",
     CHEAP: "EP, cheap correction",
     NEARLY_EXACT: "EP, nearly exact",
+    SAMPLED: "weighted draws",
 }
-SHORT = {**LABELS, "pep": "PEP 1/2", CHEAP: "cheap", NEARLY_EXACT: "nearly exact"}
+SHORT = {**LABELS, "pep": "PEP 1/2", CHEAP: "cheap", NEARLY_EXACT: "nearly exact", SAMPLED: "draws"}
 
 TITLE = "Nearer to the exact posterior than EP"
 LEGEND = """\
 Seven approximations at the same hyperparameters (EP's first tuning, as-released) beside the sampled exact
 posterior, at all test latents of the folds of seed 0 (Mining: seeds 0 to 9), as many as "Splits" says.
 "Noise": the Monte-Carlo error of the exact numbers, below which nothing can be told. A latent whose
-correction is not to be trusted is EP's ("not trusted": how many)."""
+correction is not to be trusted is EP's ("not trusted": how many). "Draws" are no approximation but the exact
+posterior of labels once more, by another sampler, ten thousand effective draws if they can be had: how far
+two samplers differ. (Pima's exact numbers are of such draws themselves, of other ones.)"""
 
 ERRORS: dict[str, tuple[str, str, str]] = {
     "Variances of test latents: rms of log(v / exact)": ("variance_rms", "variance_noise", ".4f"),
@@ -64,9 +67,10 @@ EXACT, COLUMNS = "exact", ("ep", "qp", RELEASED_VB, "vb", "exact")
 EXACT_LABELS = {"ep": "EP", "qp": "QP", RELEASED_VB: "VB as released", "vb": "VB", EXACT: "Exact"}
 EXACT_LEGEND = """\
 Table 1 under as-released on the seeds that all columns have, and what the exact posterior would say at the
-hyperparameters of EP's column: EP corrected until nearly exact. Mean ± standard deviation over seeds. VB has
+hyperparameters of EP's column: weighted draws of it; of counts, EP corrected until nearly exact. Mean ± standard deviation over seeds. VB has
 hyperparameters of its own. "EP - exact": how much of EP's score is EP's and not the model's. "Not trusted":
-folds on which some latent or the evidence could not be corrected; their latents are EP's."""
+folds on which some latent or the evidence could not be corrected, or too few draws were effective; their
+latents are EP's."""
 
 
 def write(table: pd.DataFrame, fits: pd.DataFrame, folder: Path) -> None:
@@ -97,7 +101,7 @@ def _of_methods(table: pd.DataFrame, column: str, shown: str, noise: str = "") -
     for row, lines in table.groupby("row", sort=False):
         by_method = {line.method: line for line in lines.itertuples(index=False)}
         ep, best = by_method["ep"], by_method[NEARLY_EXACT]
-        values = [getattr(by_method[method], column) for method in METHODS]
+        values = [getattr(by_method.get(method), column, np.nan) for method in METHODS]
         text = [row, str(ep.splits), *("-" if np.isnan(value) else format(value, shown) for value in values)]
         if noise:
             of_evidence = column.startswith("evidence")
@@ -150,7 +154,7 @@ def overview(table: pd.DataFrame) -> str:
 
 # The figure
 
-STEP = 0.115
+STEP = 0.105
 LOOKS: dict[str, Any] = {
     "ep": (style.BLUE, "o"),
     "qp": (style.ORANGE, "s"),
@@ -159,6 +163,7 @@ LOOKS: dict[str, Any] = {
     "laplace": (style.SKY, "v"),
     CHEAP: (style.GREY, "P"),
     NEARLY_EXACT: ("black", "*"),
+    SAMPLED: ("black", "x"),
 }
 PANELS: dict[str, tuple[str, str, str]] = {
     "Latent variances": ("variance_rms", "variance_noise", "rms of log(v / exact)"),

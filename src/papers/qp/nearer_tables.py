@@ -109,6 +109,8 @@ def _lines(dataset: str, splits: Sequence[Record], here: Sequence[tuple[Any, Any
     sd, log_se = np.sqrt(variance), se_variance / variance
     errors = {}
     for method in METHODS:
+        if any(method not in by_fit.index for by_fit, _ in here):
+            continue
         points = {
             name: np.concatenate([by_point[method][name] for _, by_point in here])
             for name in ("mean", "variance", "log_density", "trusted")

@@ -40,7 +40,7 @@ def corrected(likelihood: Likelihood, points: Split, fitted: api.Fit, grade: str
     the corrected moments. A correction that is not to be trusted, of the evidence or of a latent (which is
     EP's then), leaves the fit not converged, with the reason.
     """
-    evidence, found = fitted.corrected_evidence(), fitted.corrected(points.X_test, grade)
+    evidence, found = fitted.corrected_evidence(grade), fitted.corrected(points.X_test, grade)
     density = found.log_predictive(likelihood.domain(points.y_test))
     if not (np.isfinite(evidence.value) and np.all(np.isfinite(density))):
         raise ArithmeticError(f"no finite evidence or test density ({found.message})")

@@ -84,7 +84,8 @@ def truth(split: int, effort: Mapping[str, Any], data: str, log: str) -> Iterato
     experiment = import_module(TRUTH)
     dataset = standard.read_standard(data)
     seed, fold = (split, 0) if published.is_counts(dataset.name) else (0, split)
-    record = experiment.run(dataset, experiment.Effort(**effort), seed=seed, fold=fold)
+    kind = experiment.truth_drawn.Effort if "draws" in effort else experiment.Effort
+    record = experiment.run(dataset, kind(**effort), seed=seed, fold=fold)
     sampled = record["truth"]
     store.write_text(log, f"{sampled['sampler']} {sampled['annealing']} {sampled['seconds']}\n")
     yield record

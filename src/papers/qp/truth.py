@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from papers.data import Dataset
-from papers.qp import fits
+from papers.qp import fits, truth_drawn
 from tilted import api
+from tilted.corrections import require_sampled
 from tilted.exact.annealing import Annealed, anneal, schedule
 from tilted.exact.chains import Length, Moments, Sample, sample
 from tilted.exact.moves import Moves, suited
@@ -60,7 +61,7 @@ class Effort:
 
 def run(
     dataset: Dataset,
-    effort: Effort,
+    effort: Effort | truth_drawn.Effort,
     kernel: SquaredExponential | None = None,
     seed: int = 0,
     fold: int = 0,
@@ -71,7 +72,8 @@ def run(
     ----------
     dataset : Dataset
         In the variant of the protocol as-released.
-    effort : Effort
+    effort : Effort or truth_drawn.Effort
+        Of chains, or of weighted draws (labels only).
     kernel : SquaredExponential, optional
         Hyperparameters; those of EP's first tuning on this fold by default.
     seed, fold : int
@@ -87,15 +89,22 @@ def run(
     ------
     ArithmeticError
         If EP's tuning or a method's inference fails: there is nothing to compare.
+    ValueError
+        For draws of counts.
     """
     kernel = kernel or tuned_kernel(dataset, seed, fold)
     made = approximated(dataset, kernel, seed, fold)
     points, ep = made.points, made.fits["ep"]
     target = _target(ep, points, kernel)
     entropy = [seed, fold] if fold else seed
-    truth = _truth(Reference.build(target, ep.inference.sites, FRACTION), points, effort, entropy)
-    if ep.problem.likelihood.name == "poisson-square":
-        truth["mirror"] = _mirror(target, ep.inference.sites, effort, entropy, truth)
+    if isinstance(effort, truth_drawn.Effort):
+        require_sampled(ep.problem.likelihood)
+        rng = np.random.default_rng(np.random.SeedSequence(entropy))
+        truth = _drawn(truth_drawn.draw(kernel, points, target.mean, target.inputs, effort, rng), effort)
+    else:
+        truth = _truth(Reference.build(target, ep.inference.sites, FRACTION), points, effort, entropy)
+        if ep.problem.likelihood.name == "poisson-square":
+            truth["mirror"] = _mirror(target, ep.inference.sites, effort, entropy, truth)
     return {
         "paper": fits.PAPER,
         "dataset": dataset.name,
@@ -208,6 +217,38 @@ def _truth(reference: Reference, points: Split, effort: Effort, seed: Seed) -> d
         "sampler": _sampler(drawn, effort, reference),
         "annealing": _annealing(annealed, powers, moves),
         "seconds": {"sampling": sampled - began, "annealing": time.process_time() - sampled},
+    }
+
+
+def _drawn(drawn: truth_drawn.Drawn, effort: truth_drawn.Effort) -> dict[str, Any]:
+    """The same of draws; there are no chains that R-hat could compare."""
+    at = len(drawn.mean.value) - len(drawn.log_density.value)
+    size = float(f"{drawn.effective:.{ERROR_DIGITS}g}")
+    return {
+        "log_evidence": float(drawn.log_evidence.value),
+        "se_log_evidence": float(drawn.log_evidence.error),
+        **{
+            part: {
+                "mean": _rounded(drawn.mean.value[rows]),
+                "variance": _rounded(drawn.variance.value[rows]),
+                "se_mean": _rounded(drawn.mean.error[rows], ERROR_DIGITS),
+                "se_variance": _rounded(drawn.variance.error[rows], ERROR_DIGITS),
+                "effective_size": [size] * len(drawn.mean.value[rows]),
+                "r_hat_max": None,
+                "bulk_size_min": None,
+            }
+            for part, rows in (("train", slice(at)), ("test", slice(at, None)))
+        },
+        "log_density": _rounded(drawn.log_density.value),
+        "se_log_density": _rounded(drawn.log_density.error, ERROR_DIGITS),
+        "sampler": {
+            "draws": effort.draws,
+            "effective": drawn.effective,
+            "share_of_heaviest": drawn.heaviest,
+            "log_bound": drawn.log_bound,
+        },
+        "annealing": None,
+        "seconds": {"drawing": drawn.seconds},
     }
 
 

@@ -43,18 +43,19 @@ that is decided by two standard errors, and that share with all undecided latent
 
 SAMPLER_LEGEND = (
     "The worst of the splits. R-hat: the largest of any latent; min. size: the smallest effective sample. "
-    "Steps, runs: of the annealing; eff. runs: how many equally weighted ones the weights are worth; "
+    "Draws are weighted instead of chained; eff. draws, runs: how many equally weighted ones they are worth. "
+    "Steps, runs: of the annealing; "
     "heaviest: the largest weight's share. Core-seconds: of all. Where eff. runs are few the standard error "
     "of the log evidence is itself uncertain."
 )
 
 OVERVIEW_LEGEND = (
-    "The folds of seed 0 of a data set, EP, QP, VB and the exact posterior (elliptical slice sampling) at "
-    "the same hyperparameters. Variance over exact variance, geometric mean over the latents, and the rms of "
-    "the log ratio; the verdict compares EP and QP by the latter. NTLL is the mean over the test points; one "
-    "below the exact posterior's does better on these points but is no nearer to what the model says. ± and "
-    "noise: Monte-Carlo standard errors of the exact numbers, upper bounds for means over points. The "
-    "sampler's diagnostics are in `qp_truth.md`."
+    "The folds of seed 0 of a data set, EP, QP, VB and the exact posterior (elliptical slice sampling, or "
+    "weighted draws) at the same hyperparameters. Variance over exact variance, geometric mean over the "
+    "latents, and the rms of the log ratio; the verdict compares EP and QP by the latter. NTLL is the mean "
+    "over the test points; one below the exact posterior's does better on these points but is no nearer to "
+    "what the model says. ± and noise: Monte-Carlo standard errors of the exact numbers, upper bounds for "
+    "means over points. The sampler's diagnostics are in `qp_truth.md`."
 )
 
 LABELS = {"ep": "EP", "qp": "QP", "vb": "VB"}
@@ -122,19 +123,37 @@ SCORES: dict[str, tuple[str, Columns]] = {
 }
 """Title -> part of the summary, columns."""
 
+
+def _of(block: str, name: str, shown: str, pick: Callable[..., Any] = min) -> Callable[[Any], str]:
+    """A number of the sampler's, where it was that kind of a sampler."""
+
+    def text(truths: Any) -> str:
+        numbers = [each[block][name] for each in truths if each[block] and name in each[block]]
+        return format(pick(numbers), shown) if numbers else "-"
+
+    return text
+
+
+def _r_hat(truths: Any) -> str:
+    found = [each[part]["r_hat_max"] for each in truths for part in PARTS]
+    return "-" if None in found else f"{max(found):.3f}"
+
+
 SAMPLER: dict[str, Callable[[Any], str]] = {
     "Splits": lambda truths: str(len(truths)),
-    "Chains": lambda truths: str(min(each["sampler"]["chains"] for each in truths)),
-    "Iterations": lambda truths: f"{min(each['sampler']['iterations'] for each in truths):,}",
-    "Sweeps": lambda truths: "yes" if any(each["sampler"]["sweeps"] for each in truths) else "no",
-    "R-hat": lambda truths: f"{max(each[part]['r_hat_max'] for each in truths for part in PARTS):.3f}",
+    "Draws": _of("sampler", "draws", ","),
+    "Eff. draws": _of("sampler", "effective", ",.0f"),
+    "Chains": _of("sampler", "chains", "d"),
+    "Iterations": _of("sampler", "iterations", ","),
+    "Sweeps": lambda truths: "yes" if any(each["sampler"].get("sweeps") for each in truths) else "no",
+    "R-hat": _r_hat,
     "Min. size": lambda truths: (
         f"{min(min(each[p]['effective_size']) for each in truths for p in PARTS):,.0f}"
     ),
-    "Steps": lambda truths: str(min(each["annealing"]["steps"] for each in truths)),
-    "Runs": lambda truths: f"{min(each['annealing']['runs'] for each in truths):,}",
-    "Eff. runs": lambda truths: f"{min(each['annealing']['effective'] for each in truths):,.0f}",
-    "Heaviest": lambda truths: f"{max(each['annealing']['share_of_heaviest'] for each in truths):.4f}",
+    "Steps": _of("annealing", "steps", "d"),
+    "Runs": _of("annealing", "runs", ","),
+    "Eff. runs": _of("annealing", "effective", ",.0f"),
+    "Heaviest": _of("annealing", "share_of_heaviest", ".4f", max),
     "Core-seconds": lambda truths: f"{sum(sum(each['seconds'].values()) for each in truths):.0f}",
 }
 """Heading -> what stands under it, given the truths of the records of a data set."""

@@ -121,7 +121,9 @@ def _line(splits: Sequence[Record], method: str, part: str) -> dict[str, Any]:
         "log_variance_noise": _rms(noise),
         "above_exact": np.mean(ratios > DECIDED * noise),
         "below_exact": np.mean(ratios < -DECIDED * noise),
-        "r_hat_max": max(record["truth"][part]["r_hat_max"] for record in splits),
+        "r_hat_max": max(
+            np.nan if (r := record["truth"][part]["r_hat_max"]) is None else r for record in splits
+        ),
         "effective_size_min": min(exact(splits, part, "effective_size")),
     }
     if method != "ep":

@@ -14,8 +14,10 @@ The rooms, in reading order:
     hyperparameters by that log evidence;
 ``densities``
     what marginals become: Gaussians times splines, their moments and predictions;
+``sampled``
+    no correction but the exact posterior itself, of the probit likelihood, by weighted draws;
 ``marginals``
-    both grades with a figure of trust, and EP's Gaussian where a correction is not to be trusted.
+    the grades with a figure of trust, and EP's Gaussian where a correction is not to be trusted.
 
 ``tilted.fit(...).corrected(X)`` and ``.corrected_evidence()`` are the front door.
 """
@@ -23,6 +25,7 @@ The rooms, in reading order:
 from tilted.corrections.evidence import Evidence, correct_evidence
 from tilted.corrections.expansion import Expansion, Queries, expand, queries, queries_through
 from tilted.corrections.marginals import GRADES, Corrected, CorrectionWarning, correct_marginals
+from tilted.corrections.sampled import Sampled, require_sampled
 
 __all__ = [
     "GRADES",
@@ -31,9 +34,11 @@ __all__ = [
     "Evidence",
     "Expansion",
     "Queries",
+    "Sampled",
     "correct_evidence",
     "correct_marginals",
     "expand",
     "queries",
     "queries_through",
+    "require_sampled",
 ]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tilted.corrections.sampled import Sampled, require_sampled
 from tilted.gaussian import Sites, cavity, log_site_integral
 from tilted.inference.engine import infer
 from tilted.inference.ep import EP
@@ -84,6 +85,13 @@ class Expansion:
         if isinstance(self.prior, Sparse):
             return np.einsum("mn,mn->n", self.prior.V, self.prior.V)
         return np.diagonal(self.prior.K)
+
+    @cached_property
+    def sampled(self) -> Sampled:
+        """The exact posterior; ValueError where there is no sampler."""
+        require_sampled(self.likelihood, self.prior)
+        assert isinstance(self.prior, Dense)
+        return Sampled.of(self.prior, self.y)
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Rows of the posterior correlations of f, zeros on the diagonal: which, and they [rows, N].

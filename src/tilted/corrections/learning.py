@@ -16,14 +16,17 @@ import numpy as np
 
 from tilted.corrections.evidence import correct_evidence, correction_gradient
 from tilted.corrections.expansion import expand
+from tilted.corrections.marginals import SAMPLED
 from tilted.learning.dense import SEARCH, Tuned, flat_ridge, with_prior
 from tilted.learning.search import GAIN, Evaluation, climb
+from tilted.learning.starts import noted
 from tilted.numerics.optimise import TRANSFORMS
 
 if TYPE_CHECKING:
     from tilted.corrections.evidence import Evidence
     from tilted.corrections.expansion import Expansion
     from tilted.gaussian import Sites
+    from tilted.inference.result import Status
     from tilted.kernels.contract import Kernel
     from tilted.learning.dense import Problem
     from tilted.learning.priors import LogNormal
@@ -45,6 +48,35 @@ class Learned(NamedTuple):
 
     tuned: Tuned
     trusted: bool
+
+
+def evidence_of(
+    grade: str, problem: Problem, kernel: Kernel, gradient: bool
+) -> tuple[float, np.ndarray | None, Status]:
+    """The log evidence that goes with a grade of marginals, its gradient [P] in log parameters if asked for.
+
+    EP's to second order, or the exact one of draws; the status says how far it is to be trusted.
+
+    Raises
+    ------
+    NotPositiveDefinite
+        If there is no proper posterior.
+    """
+    if grade != SAMPLED and gradient:
+        base, found, slope = evidence_and_gradient(problem, kernel)
+        return found.value, slope * kernel.parameters(), noted(base.inference.status, found.message)
+    prior = problem.posterior(kernel)
+    base = expand(prior, problem.likelihood, problem.y, options=problem.options)
+    status = base.inference.status
+    if grade != SAMPLED:
+        found = correct_evidence(base)
+        return found.value, None, noted(status, found.message)
+    sampled = base.sampled
+    status = noted(replace(status, converged=sampled.trusted), sampled.message)
+    if not gradient:
+        return sampled.value, None, status
+    slope = kernel.contract_gradient(problem.X, prior.K, sampled.derivative(), problem.distances)
+    return sampled.value, slope * kernel.parameters(), status
 
 
 class _Untrusted(ArithmeticError):

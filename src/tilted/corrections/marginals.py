@@ -1,7 +1,7 @@
 """Corrected marginals of single latents, and whether to believe them.
 
-Each comes in a cheap and a nearly exact grade. A latent whose correction is not to be trusted gets EP's
-Gaussian, and the message says how many did and why.
+Each comes in a cheap, a nearly exact and, for the probit, a sampled grade. A latent whose correction is not
+to be trusted gets EP's Gaussian, and the message says how many did and why.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tilted.corrections.densities import Densities, join
 from tilted.corrections.expansion import Queries
 from tilted.corrections.factors import cheap, gaussians
 from tilted.corrections.full import SMOOTH, nearly_exact
+from tilted.corrections.sampled import Mixtures
 from tilted.posteriors.sparse import Sparse
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from tilted.corrections.expansion import Expansion
 
-CHEAP, NEARLY_EXACT = GRADES = ("cheap", "nearly-exact")
+CHEAP, NEARLY_EXACT, SAMPLED = GRADES = ("cheap", "nearly-exact", "sampled")
 ONLY_DENSE = "nearly exact marginals are of dense priors without independent noise of f given h"
 CORRELATED = 0.05  # with a datum whose tilted distribution has two lobes, from where that concerns a latent
 FALLEN = 10.0  # nats by which a log density has to be below its top where it is cut off
@@ -50,7 +51,8 @@ class Corrected:
         Where ``trusted``; else EP's mean and variance, and 0.
     trust : array [Q]
         Small is good. Nearly exact: what the second-order terms of the evidences change, against the change
-        by all. Cheap: the change, |log ratio of the variances| + |difference of the means| in sd.
+        by all. Cheap: the change, |log ratio of the variances| + |difference of the means| in sd. Sampled:
+        the standard error of a variance, relative to it.
     trusted : array [Q] of bool
     message : str
         How many latents were not corrected, and why.
@@ -63,7 +65,7 @@ class Corrected:
     trust: np.ndarray
     trusted: np.ndarray
     message: str
-    densities: Densities = field(repr=False)
+    densities: Densities | Mixtures = field(repr=False)
 
     def log_density(self, f: np.ndarray) -> np.ndarray:
         """log density [Q, K] of each latent at f [Q, K]."""
@@ -86,9 +88,10 @@ def correct_marginals(
     ----------
     base : Expansion
     asked : Queries, or parts of them
-    grade : "cheap" or "nearly-exact"
+    grade : "cheap", "nearly-exact" or "sampled"
         EP-FACT, O(N) a latent and knot; or EP conditioned on the latent with second-order terms, about thirty
-        factorisations of O(N^3) a latent.
+        factorisations of O(N^3) a latent; or the exact posterior's draws, O(N^2) a draw once, O(N) a draw and
+        latent.
     progress : callable, optional
         Hears how many latents are done.
 
@@ -99,10 +102,12 @@ def correct_marginals(
     Raises
     ------
     ValueError
-        For an unknown grade, and for the nearly exact one of a prior that is not dense or has independent
-        noise of f given h.
+        For an unknown grade; for the nearly exact and the sampled one of a prior that is not dense or has
+        independent noise of f given h; for the sampled one of another likelihood than the probit.
     """
     require_grade(grade)
+    if grade == SAMPLED:
+        return _sampled(base, asked)
     if grade == NEARLY_EXACT and (isinstance(base.prior, Sparse) or np.any(base.prior.extra)):
         raise ValueError(ONLY_DENSE)
     if isinstance(asked, Queries):
@@ -129,6 +134,20 @@ def correct_marginals(
         because = "; ".join(f"{reason}: {count}" for reason, count in counts.items() if count)
         message = f"{int(np.sum(~trusted))} of {total} latents are EP's, not corrected ({because})"
     return Corrected(mean, variance, np.where(trusted, skewness, 0.0), trust, trusted, message, densities)
+
+
+def _sampled(base: Expansion, asked: Queries | Iterable[Queries]) -> Corrected:
+    """Of draws, all trusted or none."""
+    sampled = base.sampled
+    assert isinstance(asked, Queries)
+    every = np.ones(len(asked.mean), dtype=bool)
+    trust = np.full(len(every), np.sqrt(2.0 / sampled.effective))
+    if sampled.trusted:
+        found = Mixtures.of(sampled, *asked[:3], base.likelihood)
+        return Corrected(*found.moments(), trust, every, sampled.message, found)
+    message = f"{len(every)} of {len(every)} latents are EP's, not corrected ({sampled.message})"
+    ep = gaussians(base, asked)
+    return Corrected(asked.mean, asked.variance, np.zeros(len(every)), trust, ~every, message, ep)
 
 
 def require_grade(grade: object) -> None:

@@ -73,11 +73,11 @@ class GPClassifier(Classifier):
         Of relaxed EP's relaxations; 0.03 to 0.3 matter at a kernel variance of 1, large ones are EP.
     projection : object, optional
         How QP projects; ``tilted.projections.table.build()`` is much faster than quadrature (probit only).
-    correction : {None, "cheap", "nearly-exact"}
+    correction : {None, "cheap", "nearly-exact", "sampled"}
         Corrects predictions, latents and `log_marginal_likelihood` towards the exact posterior at the kernel
         found, from EP's fixed point there whatever the inference (``tilted.corrections``). The search has its
-        own word for it (``optimise``). A CorrectionWarning says where EP's answer stands because a correction
-        is not to be trusted.
+        own word for it (``optimise``). "sampled" is the exact posterior by weighted draws (probit only). A
+        CorrectionWarning says where EP's answer stands because a correction is not to be trusted.
     class_weight : {None, "balanced"} or dict
         Weights by class, times the sample weights of `fit`; "balanced" makes all classes weigh the same.
     search : tilted.learning.search.Search, optional

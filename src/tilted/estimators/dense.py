@@ -11,6 +11,7 @@ import numpy as np
 
 from tilted import api, corrections
 from tilted.corrections import learning as corrected_learning
+from tilted.corrections.marginals import SAMPLED
 from tilted.estimators.models import Settings, choice, finite, standing, unraised
 from tilted.estimators.search import by_cross_validation, candidates
 from tilted.inference import rep
@@ -63,6 +64,8 @@ class DenseSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         choice("correction", self.correction, (None, *corrections.GRADES))
+        if self.correction == SAMPLED:
+            corrections.require_sampled(self.likelihood)
         if self.optimise == "cv":
             require_whole("cv", self.cv, 2)
         finite("penalty", self.penalty)
@@ -172,7 +175,8 @@ class DenseModel:
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """Log evidence at ``theta`` from flat sites, its gradient [P] in ``theta`` if asked for, the status.
 
-        With a correction it is EP's at second order where that is to be trusted; the status says so.
+        With a correction it is EP's at second order where that is to be trusted, or that of draws; the status
+        says so.
 
         Raises
         ------
@@ -183,23 +187,12 @@ class DenseModel:
             raise ValueError(NO_EVIDENCE)
         problem, kernel = self.fit.problem, self.kernel.with_parameters(np.exp(theta))
         if self.correction is not None:
-            return self._corrected_evidence(kernel, gradient)
+            return corrected_learning.evidence_of(self.correction, problem, kernel, gradient)
         if not gradient:
             inference = hyperparameters.infer_at(problem, kernel)
             return inference.log_evidence, None, inference.status
         inference, slope = hyperparameters.evidence_and_gradient(problem, kernel)
         return inference.log_evidence, slope * kernel.parameters(), inference.status
-
-    def _corrected_evidence(self, kernel: Kernel, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
-        """EP's evidence to second order, whatever the inference."""
-        problem = self.fit.problem
-        if gradient:
-            base, found, slope = corrected_learning.evidence_and_gradient(problem, kernel)
-            return found.value, slope * kernel.parameters(), noted(base.inference.status, found.message)
-        prior = problem.posterior(kernel)
-        base = corrections.expand(prior, problem.likelihood, problem.y, options=problem.options)
-        found = corrections.correct_evidence(base)
-        return found.value, None, noted(base.inference.status, found.message)
 
 
 @unraised

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tilted import api, corrections
+from tilted.corrections.marginals import CHEAP, NEARLY_EXACT
 from tilted.estimators import sparse_corrections
 from tilted.estimators.models import Settings, choice, finite, standing, unraised
 from tilted.estimators.reach import reach
@@ -45,7 +46,7 @@ class SparseSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         finite("jitter", self.jitter)
-        choice("correction", self.correction, (None, *corrections.GRADES))
+        choice("correction", self.correction, (None, CHEAP, NEARLY_EXACT))
         if self.weights is not None and self.correction is not None:
             raise ValueError(api.UNCORRECTED)
 

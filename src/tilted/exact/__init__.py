@@ -12,8 +12,10 @@ The rooms, in reading order:
 ``diagnostics``
     R-hat and effective sample size;
 ``annealing``
-    the evidence by annealed importance sampling from the reference to the posterior.
+    the evidence by annealed importance sampling from the reference to the posterior;
+``orthant``
+    of the probit likelihood, independent weighted draws and the evidence, in seconds.
 
-Nothing here is an approximation with a fixed point: errors shrink as the chains grow, and every estimate
+Nothing here is an approximation with a fixed point: errors shrink as the samples grow, and every estimate
 comes with its standard error.
 """

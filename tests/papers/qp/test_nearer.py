@@ -72,6 +72,10 @@ def test_records_of_a_split():
         assert fit["trusted"] and all(line["trusted"] for line in latents)
     evidence = {method: record["log_evidence"] for method, record in made.items()}
     assert evidence["cheap"] == evidence["nearly-exact"] > evidence["ep"] > evidence["pep"] > evidence["vb"]
+    assert evidence["sampled"] == pytest.approx(evidence["cheap"], abs=0.2)
+    np.testing.assert_allclose(
+        made["sampled"]["latents"]["variance"], made["nearly-exact"]["latents"]["variance"], rtol=0.1
+    )
     ratio = np.divide(made["nearly-exact"]["latents"]["variance"], made["ep"]["latents"]["variance"])
     assert np.all(ratio > 1.0), "EP's variances are too small"
 
@@ -143,6 +147,22 @@ def test_numbers_of_a_line():
     assert best.milliseconds == pytest.approx(5.0) and best.seconds == 2.0
     own = np.exp([-0.2 - 0.001, -0.4 - 0.001])
     assert best.overconfidence == pytest.approx(own.mean() - 1.0)
+
+
+def test_draws_are_of_labels_only(monkeypatch):
+    """Of counts there are none; where every split lacks a method, so does the table."""
+    assert {one.method for one in summary_of("coal").itertuples()} == {*nearer.METHODS} - {"sampled"}
+    monkeypatch.setattr(nearer, "GRADES", ("cheap", "sampled"))
+    kernel = SquaredExponential(0.26, 18.0)
+    some = [answer[0] for answer in nearer._answers(data.load("coal", "as-released"), kernel, 0, 0)]
+    assert some == [method for method in nearer.METHODS if method not in ("nearly-exact", "sampled")]
+
+
+def summary_of(dataset):
+    records = [sampled(dataset, 0), sampled(dataset, 1)]
+    fits, latents = approximated(records)
+    kept = [frame[frame["method"] != "sampled"] for frame in (fits, latents)]
+    return nearer_tables.summary(*kept, records)
 
 
 def test_splits_without_approximations_do_not_count_and_others_hyperparameters_are_refused():

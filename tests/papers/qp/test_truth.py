@@ -7,7 +7,7 @@ import pytest
 
 from papers import data
 from papers.qp import fits as qp
-from papers.qp import truth
+from papers.qp import truth, truth_drawn
 from tilted.exact.chains import Moments
 from tilted.kernels import SquaredExponential
 
@@ -123,3 +123,46 @@ def test_a_failed_inference_ends_the_job_with_its_reason(monkeypatch):
     monkeypatch.setattr(qp, "run_cell", lambda *_: [failed])
     with pytest.raises(ArithmeticError, match="failed: no reason"):
         truth.run(dataset, SMALL)
+
+
+def test_draws_agree_with_chains():
+    """Two samplers that share nothing but the model: on every latent, on densities and on the evidence."""
+    dataset, kernel = data.load("wine13", "as-released"), KERNELS["wine13"]
+    chains = truth.run(dataset, truth.Effort(chains=64, iterations=4000, runs=2048), kernel, fold=3)
+    drawn = truth.run(dataset, truth_drawn.Effort(100_000), kernel, fold=3)
+    json.dumps(drawn, allow_nan=False)
+    assert drawn["methods"] == chains["methods"]
+    one, other = chains["truth"], drawn["truth"]
+    assert set(one) == set(other) and other["annealing"] is None
+    z = [(one["log_evidence"] - other["log_evidence"]) / other["se_log_evidence"]]
+    for part in ("train", "test"):
+        assert set(one[part]) == set(other[part])
+        for name in ("mean", "variance"):
+            gap = np.subtract(one[part][name], other[part][name])
+            z.extend(gap / np.hypot(one[part][f"se_{name}"], other[part][f"se_{name}"]))
+    gap = np.subtract(one["log_density"], other["log_density"])
+    z.extend(gap / np.hypot(one["se_log_density"], other["se_log_density"]))
+    assert np.max(np.abs(z)) < 4.5 and 0.3 < np.sqrt(np.mean(np.square(z))) < 1.6
+    assert other["sampler"]["effective"] > 10_000 and other["se_log_evidence"] < 0.02
+    assert other["train"]["r_hat_max"] is None
+
+
+def test_errors_of_draws_are_those_of_other_draws():
+    """Standard errors by the jackknife are the spread over seeds."""
+    dataset = data.load("wine13", "as-released")
+    points = truth.approximated(dataset, KERNELS["wine13"], 0, 0).points
+    inputs, effort = points.X_train[:5], truth_drawn.Effort(5000)
+    made = [
+        truth_drawn.draw(KERNELS["wine13"], points, 0.0, inputs, effort, np.random.default_rng(seed))
+        for seed in range(40)
+    ]
+    for name in ("log_evidence", "mean", "variance", "log_density"):
+        found = [getattr(each, name) for each in made]
+        spread = np.std([each.value for each in found], axis=0, ddof=1)
+        said = np.sqrt(np.mean([each.error**2 for each in found], axis=0))
+        assert np.mean(said / spread) == pytest.approx(1.0, abs=0.2), name
+
+
+def test_draws_are_of_labels():
+    with pytest.raises(ValueError, match="probit"):
+        truth.run(data.load("coal", "as-released"), truth_drawn.Effort(1000), KERNELS["coal"])

@@ -195,3 +195,20 @@ def test_the_figure_shows_test_log_densities(records, monkeypatch):
 def test_nothing_to_draw_is_an_error(records, tmp_path):
     with pytest.raises(ValueError, match="nothing to draw"):
         truth_figure.figure_truth([], truth.summary([]), tmp_path / "x")
+
+
+def test_a_row_by_draws_has_no_chains(records, tmp_path):
+    by_draws = make_truth("pima")
+    for half in ("train", "test"):
+        by_draws["truth"][half] |= {"r_hat_max": None, "bulk_size_min": None}
+    sampler = {"draws": 5000, "effective": 1234.0, "share_of_heaviest": 0.01, "log_bound": -3.0}
+    by_draws["truth"] |= {"sampler": sampler, "annealing": None, "seconds": {"drawing": 4.0}}
+    both = [records[0], by_draws]
+    table = truth.summary(both)
+    assert table.loc[table["dataset"] == "pima", "r_hat_max"].isna().all()
+    assert table.loc[table["dataset"] == "wine12", "r_hat_max"].eq(1.002).all()
+    page = truth_pages.write_markdown(both, table, tmp_path / "qp_truth.md").read_text()
+    (line,) = (each for each in page.split("## How it was sampled")[1].splitlines() if "Pima" in each)
+    assert [cell.strip() for cell in line.strip("|").split("|")] == (
+        ["Pima", "1", "5,000", "1,234", "-", "-", "no", "-", "8,000", "-", "-", "-", "-", "4"]
+    )

@@ -1,0 +1,145 @@
+"""correction="sampled": the exact posterior of probit classification, as a user meets it."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import log_ndtr
+from scipy.stats import norm
+
+import tilted
+from tilted import GPClassifier, GPPoissonRegressor, SparseGPClassifier
+from tilted.corrections import CorrectionWarning, Sampled, sampled
+from tilted.exact.chains import Length
+from tilted.exact.chains import sample as chains
+from tilted.exact.target import Reference, Target
+from tilted.likelihoods.probit import Probit
+from tilted.posteriors.dense import Dense
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 2))
+Y = np.where(np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * RNG.normal(size=60) > 0, 1.0, -1.0)
+NEW = RNG.normal(size=(15, 2))
+LABELS = np.resize([1.0, -1.0], 15)
+KERNEL = tilted.SquaredExponential(30.0, 1.0)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return tilted.fit(X, Y, kernel=KERNEL, optimise=False)
+
+
+def test_marginals_are_those_of_markov_chains(fitted):
+    """Of means, variances and predictions of test inputs; where EP's variances are a tenth too small."""
+    target = Target.build(KERNEL, X, Y, Probit())
+    reference = Reference.build(target, fitted.inference.sites, 0.7)
+    truth = chains(reference, np.random.default_rng(1), Length(64, 500, 4000), inputs=NEW, labels=LABELS)
+    found = fitted.corrected(NEW, "sampled")
+    assert np.all(found.trusted) and np.all(found.trust < 0.02)
+    sd = np.sqrt(truth.others.variance)
+    np.testing.assert_allclose(found.mean / sd, truth.others.mean / sd, atol=0.05)
+    np.testing.assert_allclose(found.variance, truth.others.variance, rtol=0.06)
+    np.testing.assert_allclose(found.log_predictive(LABELS), truth.log_density, atol=0.05)
+    ep = fitted.predict_latent(NEW)[1]
+    assert np.mean(np.log(found.variance / ep)) > 0.07
+
+
+def test_densities_are_of_their_moments(fitted):
+    found = fitted.corrected(NEW[:3], "sampled")
+    for q, (mean, variance) in enumerate(zip(found.mean, found.variance, strict=True)):
+        sd = np.sqrt(variance)
+        f = mean + sd * np.linspace(-9.0, 9.0, 2001)
+        part = found.densities
+        one = sampled.Mixtures(
+            part.sampled, part.half[:, [q]], part.level[[q]], part.variance[[q]], part.likelihood
+        )
+        p = np.exp(one.log_density(f[None]))[0]
+        step = f[1] - f[0]
+        assert np.sum(p) * step == pytest.approx(1.0, abs=1e-6)
+        assert np.sum(p * f) * step == pytest.approx(mean, abs=1e-6 * sd)
+        assert np.sum(p * (f - mean) ** 2) * step == pytest.approx(variance, rel=1e-5)
+        skewness = np.sum(p * ((f - mean) / sd) ** 3) * step
+        assert skewness == pytest.approx(found.skewness[q], abs=1e-4)
+        log_p = np.log(np.sum(p * norm.cdf(LABELS[q] * f)) * step)
+        assert one.log_predictive(LABELS[[q]])[0] == pytest.approx(log_p, abs=1e-6)
+
+
+def test_parts_of_many_latents_are_the_same(fitted, monkeypatch):
+    whole = fitted.corrected(NEW, "sampled")
+    monkeypatch.setattr(sampled, "NUMBERS", 1.0)
+    apart = fitted.corrected(NEW, "sampled")
+    np.testing.assert_allclose(apart.mean, whole.mean, rtol=1e-10)
+    np.testing.assert_allclose(apart.log_predictive(LABELS), whole.log_predictive(LABELS), rtol=1e-10)
+
+
+def test_the_evidence_s_derivative_is_that_of_two_data():
+    """In every entry of K, by quadrature; with a mean."""
+    K, y, mean = np.array([[2.0, 0.8], [0.8, 1.5]]), np.array([1.0, -1.0]), 0.4
+
+    def log_evidence(K):
+        L = np.linalg.cholesky(K)
+
+        def inner(a):
+            f = mean + L[0, 0] * a
+            m, v = mean + L[1, 0] * a, L[1, 1] ** 2
+            return norm.pdf(a) * norm.cdf(y[0] * f) * norm.cdf(y[1] * m / np.sqrt(1.0 + v))
+
+        return np.log(quad(inner, -9.0, 9.0, epsabs=1e-13)[0])
+
+    found = Sampled.of(Dense.build(K, mean), y)
+    assert found.value == pytest.approx(log_evidence(K), abs=0.01)
+    G = found.derivative()
+    for i, j in ((0, 0), (0, 1), (1, 1)):
+        E = np.zeros((2, 2))
+        E[i, j] = E[j, i] = 1e-4
+        slope = (log_evidence(K + E) - log_evidence(K - E)) / 2e-4
+        assert np.sum(G * E) / 1e-4 == pytest.approx(slope, abs=3e-3)
+
+
+def test_estimators_predict_by_it(fitted):
+    model = GPClassifier(kernel=KERNEL, optimise=None, correction="sampled").fit(X, Y)
+    found = fitted.corrected(NEW, "sampled")
+    np.testing.assert_allclose(model.predict_latent(NEW, True)[1] ** 2, found.variance, rtol=1e-12)
+    np.testing.assert_allclose(
+        np.log(model.predict_proba(NEW)[:, 1]), found.log_predictive(np.ones(15)), rtol=1e-6
+    )
+    value, slope = model.log_marginal_likelihood(model.theta_, eval_gradient=True)
+    assert value == model.log_marginal_likelihood() == fitted.corrected_evidence("sampled").value
+    kernel = KERNEL.with_parameters(np.exp(model.theta_))
+    G = Sampled.of(Dense.build(kernel.matrix(X)), Y).derivative()
+    step = 1e-6
+    for p in range(2):
+        other = kernel.with_parameters(np.exp(model.theta_ + step * np.eye(2)[p]))
+        expected = np.sum(G * (other.matrix(X) - kernel.matrix(X))) / step
+        assert slope[p] == pytest.approx(expected, rel=1e-4)
+
+
+def test_draws_are_the_same_every_time(fitted):
+    again = tilted.fit(X, Y, kernel=KERNEL, optimise=False)
+    np.testing.assert_array_equal(
+        again.predict_latent(NEW, correction="sampled"), fitted.predict_latent(NEW, correction="sampled")
+    )
+
+
+def test_too_few_effective_draws_are_ep_s_answer_and_said(monkeypatch):
+    monkeypatch.setattr(sampled, "LEAST", 1e6)
+    fit = tilted.fit(X, Y, kernel=KERNEL, optimise=False)
+    with pytest.warns(CorrectionWarning, match="15 of 15 latents are EP's, not corrected .* effective"):
+        mean, variance = fit.predict_latent(NEW, correction="sampled")
+    np.testing.assert_allclose((mean, variance), fit.predict_latent(NEW), rtol=1e-6)
+    with pytest.warns(CorrectionWarning):
+        log_p = fit.log_predictive(NEW, LABELS, correction="sampled")
+    np.testing.assert_allclose(log_p, log_ndtr(LABELS * mean / np.sqrt(1.0 + variance)), atol=1e-6)
+    model = GPClassifier(kernel=KERNEL, optimise=None, correction="sampled").fit(X, Y)
+    with pytest.warns(UserWarning, match="effective"):
+        model.log_marginal_likelihood()
+
+
+def test_other_likelihoods_and_sparse_models_are_refused():
+    with pytest.raises(ValueError, match="probit likelihood"):
+        GPClassifier(likelihood="logit", correction="sampled").fit(X, Y)
+    with pytest.raises(ValueError, match="probit likelihood"):
+        GPPoissonRegressor(correction="sampled").fit(X, np.arange(60.0))
+    with pytest.raises(ValueError, match="probit likelihood"):
+        tilted.fit(X, np.arange(60.0), "poisson-exp", optimise=False).corrected(NEW, "sampled")
+    with pytest.raises(ValueError, match="correction"):
+        SparseGPClassifier(correction="sampled").fit(X, Y)
