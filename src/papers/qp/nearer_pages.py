@@ -67,10 +67,10 @@ EXACT, COLUMNS = "exact", ("ep", "qp", RELEASED_VB, "vb", "exact")
 EXACT_LABELS = {"ep": "EP", "qp": "QP", RELEASED_VB: "VB as released", "vb": "VB", EXACT: "Exact"}
 EXACT_LEGEND = """\
 Table 1 under as-released on the seeds that all columns have, and what the exact posterior would say at the
-hyperparameters of EP's column: weighted draws of it; of counts, EP corrected until nearly exact. Mean ± standard deviation over seeds. VB has
-hyperparameters of its own. "EP - exact": how much of EP's score is EP's and not the model's. "Not trusted":
-folds on which some latent or the evidence could not be corrected, or too few draws were effective; their
-latents are EP's."""
+hyperparameters of EP's column: weighted draws of it; of counts, EP corrected until nearly exact. Mean ±
+standard deviation over seeds. VB has hyperparameters of its own. "EP - exact": how much of EP's score is EP's
+and not the model's. "Not trusted": folds on which some latent or the evidence could not be corrected, or too
+few draws were effective; their latents are EP's."""
 
 
 def write(table: pd.DataFrame, fits: pd.DataFrame, folder: Path) -> None:
