@@ -5,12 +5,13 @@ import pytest
 from chain import Chain
 from test_evidence import COUNTS, EXAMPLES, chain_of
 
-from tilted.corrections import GRADES, correct_marginals
-from tilted.corrections.marginals import change
+from tilted.corrections import correct_marginals
+from tilted.corrections.marginals import CHEAP, NEARLY_EXACT, change
 from tilted.inference.options import Options
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare
 
+GRADES = (CHEAP, NEARLY_EXACT)
 QUERIES = np.array([-0.2, 0.1, 0.5, 1.3])
 LEFT = {
     ("cheap", "probit"): 0.8,
@@ -145,7 +146,7 @@ def test_parts_do_not_matter_and_are_reported(grade, monkeypatch):
 
 
 def test_unknown_grades_are_refused():
-    with pytest.raises(ValueError, match="'cheap', 'nearly-exact', got 'exact'"):
+    with pytest.raises(ValueError, match="'cheap', 'nearly-exact', 'sampled', got 'exact'"):
         chain_of("probit", 2)[0].corrected(QUERIES, "exact")
 
 

@@ -6,7 +6,6 @@ from scipy.special import log_ndtr, logsumexp
 
 from tilted import SparseGPClassifier, likelihoods
 from tilted.corrections import (
-    GRADES,
     correct_evidence,
     correct_marginals,
     expand,
@@ -14,11 +13,13 @@ from tilted.corrections import (
     queries,
     queries_through,
 )
+from tilted.corrections.marginals import CHEAP, NEARLY_EXACT
 from tilted.estimators import sparse_corrections
 from tilted.kernels import SquaredExponential
 from tilted.posteriors.dense import Dense
 from tilted.posteriors.sparse import Sparse
 
+GRADES = (CHEAP, NEARLY_EXACT)
 KERNEL = SquaredExponential(9.0, 1.2)
 NEW = np.array([[0.1, 0.0], [2.0, -1.0], [-0.4, 0.7]])
 
