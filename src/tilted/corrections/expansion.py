@@ -93,6 +93,10 @@ class Expansion:
         assert isinstance(self.prior, Dense)
         return Sampled.of(self.prior, self.y)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the draws, which are made again where they are asked for."""
+        return {name: value for name, value in vars(self).items() if name != "sampled"}
+
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Rows of the posterior correlations of f, zeros on the diagonal: which, and they [rows, N].
 

@@ -31,6 +31,7 @@ BLOCK = 4096  # draws to begin with
 MEMORY = 512e6  # bytes of draws
 STEPS = 100  # of Newton's method
 HALVINGS = 30
+TINY = np.finfo(float).tiny  # least probability of the other side, whose quantile is finite
 SETTLED = 1e-8  # largest residual of the saddle point
 
 
@@ -143,7 +144,7 @@ class Orthant:
         for j, (row, tilt) in enumerate(zip(self.factor, self.tilt, strict=True)):
             above = (self.shift[j] + row[:j] @ z[:j]) / row[j] + tilt  # of the bound, its tilted mean
             log_p = log_ndtr(above)
-            z[j] = tilt - ndtri_exp(np.log1p(-rng.random(n)) + log_p)
+            z[j] = tilt - ndtri_exp(np.minimum(np.log1p(-rng.random(n)) + log_p, -TINY))
             log_w += log_p + tilt * (0.5 * tilt - z[j])
         return Draws(z, log_w)
 
@@ -185,7 +186,7 @@ def _least_likely_first(A: np.ndarray, shift: np.ndarray) -> np.ndarray:
     shift = shift.copy()
     for j in range(n):
         centre = shift[j:] + L[j:, :j] @ means[:j]
-        spread = np.sqrt(np.maximum(A.diagonal()[j:] - np.sum(L[j:, :j] ** 2, axis=1), np.finfo(float).tiny))
+        spread = np.sqrt(np.maximum(A.diagonal()[j:] - np.sum(L[j:, :j] ** 2, axis=1), TINY))
         here = j + int(np.argmin(centre / spread))
         for part in (order, shift, A, A.T, L[:, :j]):
             part[[j, here]] = part[[here, j]]

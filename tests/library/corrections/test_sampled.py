@@ -1,5 +1,7 @@
 """correction="sampled": the exact posterior of probit classification, as a user meets it."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -143,3 +145,11 @@ def test_other_likelihoods_and_sparse_models_are_refused():
         tilted.fit(X, np.arange(60.0), "poisson-exp", optimise=False).corrected(NEW, "sampled")
     with pytest.raises(ValueError, match="correction"):
         SparseGPClassifier(correction="sampled").fit(X, Y)
+
+
+def test_draws_are_not_pickled(fitted):
+    few = len(pickle.dumps(tilted.fit(X, Y, kernel=KERNEL, optimise=False)))
+    before = fitted.predict_latent(NEW, correction="sampled")
+    assert len(pickle.dumps(fitted)) < 4 * few + 10**6
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict_latent(NEW, correction="sampled"), before)
