@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 STEPS, HALVINGS = 100, 40
 TOLERANCE = 1e-7  # of a step, in standard deviations of the posterior
+ROUNDING = 1e-9  # of the height, relatively: by less it may seem to fall near the mode
 
 
 def _probit(y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -72,6 +73,7 @@ def laplace(fit: api.Fit) -> tuple[DenseState, float]:
             at_mode = problem.likelihood.log_likelihood(y, f) - log_site
             return state, float(state.log_normaliser + np.sum(at_mode))
         start = height(f, weights)
+        start -= ROUNDING * (1.0 + abs(start))
         for halving in range(HALVINGS):
             step = 0.5**halving
             tried = f + step * (aim - f), weights + step * (state.weights - weights)

@@ -52,6 +52,16 @@ def test_laplace_is_the_gaussian_at_the_mode(likelihood, y, mean, variance):
     assert evidence == pytest.approx(expected, abs=1e-8)
 
 
+def test_the_mode_is_found_where_rounding_hides_the_ascent():
+    """Crabs' first split: the height seemed to fall by rounding, and steps were halved away."""
+    dataset, kernel = (
+        data.load("crabs", "as-released"),
+        SquaredExponential(144118.53591618128, 21.108170823036644),
+    )
+    state, _ = laplace(truth.approximated(dataset, kernel, 0, 0).fits["ep"])
+    assert np.all(np.isfinite(state.marginals.variance))
+
+
 def test_derivatives_far_out_are_finite():
     d1, d2 = DERIVATIVES["probit"](np.array([1.0, 1.0]), np.array([-1e4, 1e4]))
     assert np.allclose(d1, [1e4, 0.0], rtol=1e-6) and np.allclose(d2, [-1.0, 0.0], atol=1e-6)
