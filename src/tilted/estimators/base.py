@@ -19,7 +19,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tilted.estimators import sparse
 from tilted.estimators.models import Call, Made, Model
 from tilted.estimators.nested import fields_of, with_field
 from tilted.estimators.reach import shortcomings
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 Seed = int | np.random.Generator | np.random.RandomState | None
 Estimator = TypeVar("Estimator")
 WITHOUT_WEIGHTS = {"rep", "corrected-evidence", "cv"}
+SHOWN = 2_000  # of rows in batches, at which shortcomings are looked for
 USED_BY = {"power": "power-ep", "penalty": "rep"}  # parameters that one inference only has a use for
 
 
@@ -117,7 +117,8 @@ class LatentFunctions(BaseEstimator):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """`merged` data, where what is asked for takes weights; folds are of the rows as they are."""
         kept = not isinstance(self.inference, str) or {self.inference, self.optimise} & WITHOUT_WEIGHTS
-        return (X, y, weights) if kept or getattr(self, "correction", None) else merged(X, y, weights)
+        rows_stay = kept or self._batched or getattr(self, "correction", None) is not None
+        return (X, y, weights) if rows_stay else merged(X, y, weights)
 
     def _warn_of_idle(self) -> None:
         """A UserWarning, from ``fit``, for what is not its default where the inference has no use for it."""
@@ -138,8 +139,15 @@ class LatentFunctions(BaseEstimator):
         checked: tuple[np.ndarray, np.ndarray] = validate_data(
             self, X, y, dtype=np.float64, ensure_min_samples=2, **how
         )
+        if self._batched:
+            return checked
         X, y = (np.array(each) for each in checked)  # the caller may fill theirs anew
         return X, y
+
+    @property
+    def _batched(self) -> bool:
+        """Whether rows are read in batches, where they lie, which may be on a disk."""
+        return getattr(self, "batch_size", None) is not None
 
     def _inputs(self, X: ArrayLike) -> np.ndarray:
         """``X`` [N*, D] as fitted on: ValueError for missing values, names and numbers of features."""
@@ -154,6 +162,7 @@ class LatentFunctions(BaseEstimator):
     def _keep(self, models: Sequence[Model], names: list[str], X: np.ndarray) -> None:
         """Fitted attributes of the models, lists where there are several, and warnings, from ``fit``."""
         single = len(models) == 1
+        X = X[:: -(-len(X) // SHOWN)] if self._batched else X
         notes = [shortcomings(model, X) for model in models]
         models = [
             replace(cast(Any, model), status=noted(model.status, "; ".join(each)))
@@ -318,25 +327,3 @@ def gaussians(mean: np.ndarray, covariance: np.ndarray, number: int, rng: np.ran
         np.zeros(len(mean)), covariance / unit, number, check_valid="raise", method="eigh"
     )
     return mean[:, None] + np.sqrt(unit) * draws.T
-
-
-@parameters
-class PseudoInputs(LatentFunctions):
-    """Parameters of the sparse estimators, and their pseudo-inputs."""
-
-    inference: str = field(default="power-ep", kw_only=False)
-    n_pseudo: int = 50
-    pseudo_inputs: ArrayLike | None = None
-    move_pseudo_inputs: bool = True
-    jitter: float = 1e-6
-
-    def _start(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Pseudo-inputs [M, D] a search starts from."""
-        return sparse.pseudo_inputs_of(self.pseudo_inputs, X, self.n_pseudo, rng)
-
-    @property
-    def pseudo_inputs_(self) -> np.ndarray | list[np.ndarray]:
-        """Pseudo-inputs [M, D] as fitted; a list of C for C > 2 classes."""
-        check_is_fitted(self, "models_")
-        places = [cast(np.ndarray, model.Z) for model in self.models_]
-        return places[0] if len(places) == 1 else places

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import dense, joint, sparse
-from tilted.estimators.base import PseudoInputs, Seed, gaussians, generator, of_one_fit, parameters
+from tilted.estimators.base import Seed, gaussians, generator, of_one_fit, parameters
 from tilted.estimators.classes import Classifier
 from tilted.estimators.models import Model, choice
+from tilted.estimators.pseudo import ONE_CLASS, PseudoInputs, in_batches
 from tilted.estimators.rows import repeated
 from tilted.inference.options import require_whole
 
@@ -204,6 +206,14 @@ class SparseGPClassifier(Classifier, PseudoInputs):
     power : float in [1e-6, 1]
     jitter : float
         Added to the diagonal of Kuu, in units of its mean; part of the model.
+    batch_size : int, optional
+        Rows looked at at once, of as many as there may be, memory-mapped ones too: the kernel is learned from
+        so many of them, taken by chance, and the posterior is that of all rows, by passes over them in memory
+        of the order of a batch. More rows may come later (`partial_fit`).
+    n_jobs : int, optional
+        Batches at once, by joblib's backend. The numbers are the same.
+    verbose : bool
+        Print after each pass how far the posterior moved.
     correction : {None, "cheap", "nearly-exact"}
         As of `GPClassifier`, towards the exact posterior of the model with these pseudo-points (whose power
         is 1 then, whatever the fit's); what the pseudo-points themselves leave out stays out. "nearly-exact"
@@ -246,5 +256,58 @@ class SparseGPClassifier(Classifier, PseudoInputs):
         weights: np.ndarray | None,
     ) -> Callable[[np.ndarray], Model]:
         settings = sparse.SparseSettings.of(self, 0.0, likelihood=likelihood, weights=weights)
-        Z = self._start(X, rng)
-        return lambda y: sparse.fit_sparse(X, y, kernel, Z, settings, rng)
+        if not self._batched:
+            Z = self._start(X, rng)
+            return lambda y: sparse.fit_sparse(X, y, kernel, Z, settings, rng)
+        seen = self._how.some(len(X), rng)
+        Z, some = self._start(X[seen], rng), settings.of_rows(seen)
+
+        def fit_one(y: np.ndarray) -> Model:
+            if np.ptp(y[seen]) == 0:
+                raise ValueError(ONE_CLASS)
+            learned = sparse.fit_sparse(X[seen], y[seen], kernel, Z, some, rng)
+            return self._in_batches(X, y, learned, seen, settings)
+
+        return fit_one
+
+    @available_if(in_batches)  # type: ignore[untyped-decorator] # scikit-learn has no types
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the first rows as `fit` does, and add later ones by the kernel and pseudo-points found.
+
+        Sites of earlier rows stay as they were when these came; there is no evidence then.
+
+        Parameters
+        ----------
+        X, y, sample_weight : see `fit`
+        classes : array-like [C], optional
+            Which there are; the first rows have to have them all.
+
+        Raises
+        ------
+        ValueError
+            For classes that the first rows do not have, balanced class weights; and as `fit`.
+        ArithmeticError
+            As `fit`.
+        AttributeError
+            Without ``batch_size``.
+        """
+        if self.class_weight == "balanced":
+            raise ValueError("class_weight='balanced' needs all rows at once")
+        if not hasattr(self, "models_"):
+            if classes is not None and set(np.unique(classes)) != set(np.unique(y)):
+                raise ValueError("the first rows, from which the kernel is learned, need to have all classes")
+            return self.fit(X, y, sample_weight)
+        inputs, targets, weights = self._further(X, y, sample_weight)
+        labels = np.searchsorted(self.classes_, targets).clip(max=len(self.classes_) - 1)
+        if not np.array_equal(self.classes_[labels], targets):
+            raise ValueError("y has classes that the first rows did not have")
+        weights = self._with_class_weights(self.classes_, labels, weights)
+        positive = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
+        names = [f"class {self.classes_[c]!s} against the rest" for c in positive]
+        return self._add(inputs, [np.where(labels == c, 1.0, -1.0) for c in positive], weights, names)

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 
 from tilted.estimators import collapsed, dense, sparse
-from tilted.estimators.base import PseudoInputs, Seed, generator, of_one_fit, parameters
+from tilted.estimators.base import Seed, generator, of_one_fit, parameters
 from tilted.estimators.models import choice, finite
+from tilted.estimators.pseudo import PseudoInputs, in_batches
 from tilted.estimators.rows import weighed
 from tilted.estimators.targets import DenseTargets
 from tilted.inference.options import Options
@@ -185,7 +187,7 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
     mean : float or "constant", optional
         Prior mean; that of the targets by default. "constant": at any hyperparameters the one with the
         highest evidence, that of generalised least squares.
-    ard, n_pseudo, pseudo_inputs, move_pseudo_inputs : see `SparseGPClassifier`
+    ard, n_pseudo, pseudo_inputs, move_pseudo_inputs, batch_size, n_jobs, verbose : see `SparseGPClassifier`
     optimise, n_restarts, priors, max_time, power, jitter, search, random_state : see `SparseGPClassifier`
 
     Attributes
@@ -252,16 +254,31 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
         noise = collapsed.NOISE * spread if self.noise is None else self.noise
         finite("noise", noise)
         rng = generator(self.random_state)
-        Z = self._start(inputs, rng)
+        seen = self._how.some(len(inputs), rng) if self._batched else np.arange(len(inputs))
+        Z = self._start(inputs[seen], rng)
         if aimless:
             warnings.warn(CONSTANT, UserWarning, stacklevel=2)
             settings = replace(settings, optimise=None)
-        model = collapsed.fit_collapsed(inputs, reals, kernel, Z, noise, settings, rng)
+        some = settings.of_rows(seen)
+        model = collapsed.fit_collapsed(inputs[seen], reals[seen], kernel, Z, noise, some, rng)
         if aimless:
             model = replace(model, status=noted(model.status, CONSTANT))
         self.noise_ = model.state.noise
-        self._keep([model], ["the fit"], inputs)
+        batched = self._in_batches(inputs, reals, model, seen, settings) if self._batched else None
+        self._keep([batched or model], ["the fit"], inputs)
         return self
+
+    @available_if(in_batches)  # type: ignore[untyped-decorator] # scikit-learn has no types
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the first rows as `fit` does, and add later ones by the kernel and pseudo-points found.
+
+        There is no evidence then. Errors as `fit`; AttributeError without ``batch_size``.
+        """
+        if not hasattr(self, "models_"):
+            return self.fit(X, y, sample_weight)
+        inputs, targets, weights = self._further(X, y, sample_weight, y_numeric=True)
+        require_moderate("y", targets)
+        return self._add(inputs, [targets.astype(float)], weights, ["the fit"])
 
     @of_one_fit
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:

@@ -50,6 +50,10 @@ class SparseSettings(Settings):
         if self.weights is not None and self.correction is not None:
             raise ValueError(api.UNCORRECTED)
 
+    def of_rows(self, rows: np.ndarray) -> SparseSettings:
+        """The same for some of the rows."""
+        return self if self.weights is None else replace(self, weights=self.weights[rows])
+
     @property
     def alpha(self) -> float:
         """The power: 1 is EP, 0 is VB."""

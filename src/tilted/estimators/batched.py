@@ -1,0 +1,189 @@
+"""Sparse models of more rows than fit: the kernel by some of them, the posterior by all, in batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted.estimators.sparse import Predictor, SparseSettings
+from tilted.inference.pep import power_rule
+from tilted.inference.result import Status
+from tilted.inference.vb import VB
+from tilted.learning import passes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tilted.estimators.collapsed import CollapsedModel
+    from tilted.estimators.sparse import SparseModel
+    from tilted.kernels.contract import Kernel
+    from tilted.learning.passes import Posterior, Sums
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.pseudo import PseudoPoints
+
+IN_BATCHES = "a model of batches has its evidence where it was fitted only: its rows are not kept"
+UNCORRECTED = "corrections are of models that keep their rows: not with batch_size"
+
+
+@dataclass(frozen=True)
+class BatchedModel:
+    """A fitted latent function, without the rows it was fitted to.
+
+    Attributes
+    ----------
+    model : passes.Model
+    posterior : passes.Posterior
+    fitted_mean : array
+        Posterior mean at the rows that the kernel was learned from.
+    theta : array
+        Logarithms of the hyperparameters.
+    log_evidence : float or None
+        Of all rows; None after `more`, whose earlier rows are gone.
+    status : Status
+    batch : int
+    """
+
+    model: passes.Model
+    posterior: Posterior
+    fitted_mean: np.ndarray
+    theta: np.ndarray
+    log_evidence: float | None
+    status: Status
+    batch: int
+
+    @property
+    def pseudo(self) -> PseudoPoints:
+        """The pseudo-points."""
+        return self.model.pseudo
+
+    @property
+    def Z(self) -> np.ndarray:
+        """Pseudo-inputs [M, D]."""
+        return self.pseudo.Z
+
+    @property
+    def kernel(self) -> Kernel:
+        """With the hyperparameters used."""
+        return self.pseudo.kernel
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """As fitted with."""
+        return self.model.likelihood
+
+    @property
+    def mean(self) -> float:
+        """Prior mean."""
+        return self.model.mean
+
+    @property
+    def latent(self) -> Predictor:
+        """What predicts the latent function."""
+        return Predictor(self.pseudo, self.posterior.factor, self.posterior.projected, self.mean)
+
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [N*] of the latent function, in chunks."""
+        return self.latent.moments(X)
+
+    def means(self, X: np.ndarray) -> np.ndarray:
+        """The means [N*] alone."""
+        return self.latent.means(X)
+
+    def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean [N*] and covariance [N*, N*] of the latent function."""
+        return self.latent.covariance(X)
+
+    def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
+        """ValueError: there is none at other hyperparameters."""
+        raise ValueError(IN_BATCHES)
+
+    def more(
+        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, how: How, deadline: float
+    ) -> BatchedModel:
+        """The model of further rows too, by the same kernel and pseudo-points; earlier sites stay."""
+        found = how.passes(self.model, X, y, self.posterior, self.posterior.sums, weights, deadline)
+        rows = found.posterior.sums.rows
+        status = replace(found.status, message=f"{found.status.message}, {rows:,} in all")
+        return replace(self, posterior=found.posterior, log_evidence=None, status=status)
+
+
+@dataclass(frozen=True)
+class How:
+    """How passes are made: rows a batch, jobs, and who hears of them."""
+
+    batch: int
+    n_jobs: int | None = None
+    watch: Callable[[int, float], object] | None = None
+
+    def passes(
+        self,
+        model: passes.Model,
+        X: np.ndarray,
+        y: np.ndarray,
+        start: Posterior,
+        earlier: Sums | None,
+        weights: np.ndarray | None,
+        deadline: float,
+    ) -> passes.Passed:
+        """`passes.passes` of that kind."""
+        return passes.passes(
+            model,
+            X,
+            y,
+            self.batch,
+            start,
+            earlier,
+            weights,
+            deadline=deadline,
+            n_jobs=self.n_jobs,
+            watch=self.watch,
+        )
+
+    def some(self, rows: int, rng: np.random.Generator) -> np.ndarray:
+        """The rows, of so many, that the kernel is learned from: a batch of them, by chance."""
+        return np.sort(rng.permutation(rows)[: self.batch])
+
+
+def fit_batched(
+    X: np.ndarray,
+    y: np.ndarray,
+    learned: SparseModel | CollapsedModel,
+    seen: np.ndarray,
+    settings: SparseSettings,
+    how: How,
+) -> BatchedModel:
+    """The posterior of all rows by the kernel and the pseudo-points ``learned`` from those ``seen``.
+
+    Parameters
+    ----------
+    X, y : arrays [N, D], [N]
+        May be memory-mapped.
+    learned : SparseModel or CollapsedModel
+    seen : array of int
+        Rows.
+    settings : SparseSettings
+        Their weights are those of all rows.
+    how : How
+
+    Raises
+    ------
+    ArithmeticError
+        As `passes.passes`.
+    """
+    rule = VB if settings.alpha == 0.0 else power_rule(settings.alpha)
+    model = passes.Model(learned.pseudo, learned.likelihood, rule, learned.mean)
+    latent = learned.latent
+    start = passes.Posterior.known(latent.factor, latent.projected)
+    found = how.passes(model, X, y, start, None, settings.weights, settings.timed().deadline)
+    first = learned.status
+    message = f"{found.status.message}; kernel of {len(seen):,} rows: {first.message}"
+    status = replace(
+        found.status,
+        converged=found.status.converged and first.converged,
+        evaluations=first.evaluations,
+        message=message,
+    )
+    at = learned.means(X[seen])
+    return BatchedModel(model, found.posterior, at, learned.theta, found.log_evidence, status, how.batch)

@@ -1,0 +1,103 @@
+"""What the sparse estimators have in common: pseudo-inputs, and rows that come in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tilted.estimators import sparse
+from tilted.estimators.base import LatentFunctions, parameters, warn_unless_converged
+from tilted.estimators.batched import UNCORRECTED, BatchedModel, How, fit_batched
+from tilted.estimators.models import Model
+from tilted.estimators.rows import weighed
+from tilted.inference.options import require_whole
+
+if TYPE_CHECKING:
+    from tilted.estimators.collapsed import CollapsedModel
+    from tilted.estimators.sparse import SparseModel, SparseSettings
+
+ONE_CLASS = "the rows that the kernel is learned from have one class only: take a larger batch_size"
+NEEDS_BATCHES = "partial_fit needs batch_size: of the first rows at most so many determine the kernel"
+
+
+def in_batches(estimator: PseudoInputs) -> bool:
+    """Whether rows may come bit by bit; AttributeError, which says why not, where they may not."""
+    if estimator.batch_size is None:
+        raise AttributeError(NEEDS_BATCHES)
+    return True
+
+
+@parameters
+class PseudoInputs(LatentFunctions):
+    """Parameters of the sparse estimators: their pseudo-inputs, and how many rows are looked at at once."""
+
+    inference: str = field(default="power-ep", kw_only=False)
+    n_pseudo: int = 50
+    pseudo_inputs: ArrayLike | None = None
+    move_pseudo_inputs: bool = True
+    jitter: float = 1e-6
+    batch_size: int | None = None
+    n_jobs: int | None = None
+    verbose: bool = False
+
+    def _start(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Pseudo-inputs [M, D] a search starts from."""
+        return sparse.pseudo_inputs_of(self.pseudo_inputs, X, self.n_pseudo, rng)
+
+    @property
+    def pseudo_inputs_(self) -> np.ndarray | list[np.ndarray]:
+        """Pseudo-inputs [M, D] as fitted; a list of C for C > 2 classes."""
+        check_is_fitted(self, "models_")
+        places = [cast(np.ndarray, model.Z) for model in self.models_]
+        return places[0] if len(places) == 1 else places
+
+    @property
+    def _how(self) -> How:
+        """How passes are made; ValueError for a batch that is no whole number."""
+        require_whole("batch_size", self.batch_size, 2)
+        if getattr(self, "correction", None) is not None:
+            raise ValueError(UNCORRECTED)
+        return How(int(cast(int, self.batch_size)), self.n_jobs, _told if self.verbose else None)
+
+    def _in_batches(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        learned: SparseModel | CollapsedModel,
+        seen: np.ndarray,
+        settings: SparseSettings,
+    ) -> BatchedModel:
+        """The posterior of all rows, after the kernel was ``learned`` from those ``seen``."""
+        return fit_batched(X, y, learned, seen, settings, self._how)
+
+    def _further(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, **how: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Rows, targets and weights of a later `partial_fit`."""
+        inputs, targets = validate_data(self, X, y, reset=False, dtype=np.float64, **how)
+        return weighed(inputs, targets, sample_weight)
+
+    def _add(
+        self, X: np.ndarray, targets: Sequence[np.ndarray], weights: np.ndarray | None, names: list[str]
+    ) -> Self:
+        """The models with further rows; ``targets`` [N] of each."""
+        deadline = sparse.SparseSettings.of(self, 0.0, likelihood=self.models_[0].likelihood).timed().deadline
+        models: list[Model] = [
+            cast(BatchedModel, model).more(X, y, weights, self._how, deadline)
+            for model, y in zip(self.models_, targets, strict=True)
+        ]
+        self.status_ = models[0].status if len(models) == 1 else [model.status for model in models]
+        self.log_evidence_ = None
+        self.models_ = models
+        for model, name in zip(models, names, strict=True):
+            warn_unless_converged(model.status, name, 3)
+        return self
+
+
+def _told(done: int, distance: float) -> None:
+    print(f"pass {done}: the posterior moved by {distance:.2g} sd", flush=True)

@@ -1,0 +1,193 @@
+"""Sparse estimators whose rows come in batches: the same posterior as of all rows at once."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import tilted
+from tilted import SparseGPClassifier, SparseGPRegressor
+from tilted.estimators import load, save
+from tilted.learning import passes, sparse
+from tilted.likelihoods.logit import Logit
+from tilted.likelihoods.probit import Probit
+from tilted.numerics import chunks
+
+RNG = np.random.default_rng(0)
+N = 1200
+X = RNG.normal(size=(N, 2))
+F = np.sin(2.0 * X[:, 0]) + X[:, 1]
+LABELS = np.where(F + 0.4 * RNG.normal(size=N) > 0, "yes", "no")
+THREE = np.digitize(F + 0.2 * RNG.normal(size=N), [-0.7, 0.7])
+REALS = 3.0 + F + 0.3 * RNG.normal(size=N)
+WEIGHTS = RNG.integers(1, 4, N).astype(float)
+NEW = RNG.normal(size=(40, 2))
+Z = X[:20]
+KERNEL = tilted.SquaredExponential(4.0, 1.0)
+KEPT = {"kernel": KERNEL, "pseudo_inputs": Z, "optimise": None}
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("likelihood", [Probit(), Logit()])
+def test_passes_end_where_sweeps_end(alpha, likelihood, monkeypatch):
+    """In batches of several pieces, the last of them short; with a mean."""
+    monkeypatch.setattr(chunks, "CHUNK", 70)
+    y = np.where(LABELS == "yes", 1.0, -1.0)
+    problem = sparse.Problem(X, y, likelihood, alpha, 0.3, 1e-6)
+    posterior, inference = problem.infer(KERNEL, Z)
+    assert inference.status.converged
+    model = passes.Model(posterior.pseudo, likelihood, problem.rule, 0.3)
+    heard = []
+    found = passes.passes(model, X, y, 110, tolerance=1e-9, watch=lambda *told: heard.append(told))
+    assert found.status.converged and found.status.sweeps == len(heard)
+    assert [told[0] for told in heard] == list(range(1, len(heard) + 1)) and heard[-1][1] <= 1e-9
+    assert found.log_evidence == pytest.approx(inference.log_evidence, abs=1e-5)
+    mean, variance = posterior.pseudo.predict(found.posterior.factor, found.posterior.projected, NEW)
+    expected = posterior.predict(inference.state, NEW)
+    np.testing.assert_allclose(mean, expected[0], atol=1e-6)
+    np.testing.assert_allclose(variance, expected[1], rtol=1e-6)
+    assert found.posterior.sums.rows == N
+
+
+MODELS = [
+    (SparseGPClassifier(**KEPT), LABELS, None),
+    (SparseGPClassifier("vb", likelihood="logit", mean=0.2, **KEPT), LABELS, None),
+    (SparseGPClassifier("ep", class_weight="balanced", **KEPT), THREE, None),
+    (SparseGPClassifier(**KEPT), LABELS, WEIGHTS),
+    (SparseGPRegressor(noise=0.1, mean=3.0, **KEPT), REALS, None),
+    (SparseGPRegressor("vb", noise=0.1, mean=3.0, **KEPT), REALS, WEIGHTS),
+]
+
+
+@pytest.mark.parametrize("model, y, weights", MODELS)
+def test_estimators_in_batches_are_those_of_all_rows(model, y, weights):
+    whole = model.fit(X, y, weights)
+    evidence, expected = whole.log_evidence_, whole.predict_latent(NEW, return_std=True)
+    batched = model.set_params(batch_size=100).fit(X, y, weights)
+    assert batched.log_evidence_ == pytest.approx(evidence, abs=0.1)
+    for one, other in zip(batched.predict_latent(NEW, return_std=True), expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-3)
+    statuses = batched.status_ if isinstance(batched.status_, list) else [batched.status_]
+    assert all(f"passes over {N:,} rows; kernel of 100 rows" in status.message for status in statuses)
+    model.set_params(batch_size=None)
+
+
+@pytest.mark.parametrize("model, y", [(SparseGPClassifier(), LABELS), (SparseGPRegressor(), REALS)])
+def test_the_kernel_is_learned_from_a_batch(model, y, tmp_path):
+    model.set_params(n_pseudo=15, batch_size=300, verbose=False).fit(X, y)
+    again = model.__class__(n_pseudo=15, batch_size=300).fit(X, y)
+    np.testing.assert_array_equal(again.predict_latent(NEW), model.predict_latent(NEW))
+    assert model.score(X, y) > 0.8 and model.status_.evaluations > 3
+    save(model, tmp_path / "model.npz")
+    assert (tmp_path / "model.npz").stat().st_size < 60_000  # rows are not kept
+    np.testing.assert_array_equal(load(tmp_path / "model.npz").predict_latent(NEW), model.predict_latent(NEW))
+    with pytest.raises(ValueError, match="its rows are not kept"):
+        model.log_marginal_likelihood(model.theta_)
+    assert model.log_marginal_likelihood() == model.log_evidence_
+
+
+def test_jobs_make_no_difference():
+    one, two = (
+        SparseGPClassifier(batch_size=60, n_jobs=jobs, **KEPT).fit(X, LABELS).predict_latent(NEW, True)
+        for jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
+def test_another_backend_makes_no_difference():
+    """Two workers of dask, on this machine or on others."""
+    distributed = pytest.importorskip("distributed")
+    from joblib import parallel_config
+
+    model = SparseGPClassifier(batch_size=60, n_jobs=-1, **KEPT)
+    here = model.fit(X, LABELS).predict_latent(NEW, True)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+        parallel_config(backend="dask"),
+    ):
+        there = model.fit(X, LABELS).predict_latent(NEW, True)
+    np.testing.assert_allclose(there, here, rtol=1e-10)
+
+
+def test_rows_on_a_disk_are_not_read_into_memory(tmp_path):
+    many = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float64, (40_000, 60))
+    many[:] = np.random.default_rng(0).normal(size=many.shape)
+    many.flush()
+    rows = np.load(tmp_path / "X.npy", mmap_mode="r")
+    y = np.where(rows[:, 0] > 0, 1, 0)
+    kernel = tilted.SquaredExponential(4.0, 9.0)
+    model = SparseGPClassifier(batch_size=200, kernel=kernel, n_pseudo=10, optimise=None)
+    tracemalloc.start()
+    model.fit(rows, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * rows.nbytes
+    assert model.score(rows[:500], y[:500]) > 0.8
+
+
+def test_rows_may_come_later():
+    """Nearly the posterior of all of them at once: sites of the first rows stay behind."""
+    model = SparseGPClassifier(batch_size=300, **KEPT)
+    for first in range(0, N, 300):
+        rows = slice(first, first + 300)
+        model.partial_fit(X[rows], LABELS[rows], classes=["no", "yes"])
+    assert model.log_evidence_ is None and "1,200 in all" in model.status_.message
+    whole = SparseGPClassifier(**KEPT).fit(X, LABELS)
+    np.testing.assert_allclose(model.predict_proba(NEW), whole.predict_proba(NEW), atol=0.02)
+    first = SparseGPClassifier(**KEPT).fit(X[:300], LABELS[:300])
+    apart = np.max(np.abs(first.predict_proba(NEW) - whole.predict_proba(NEW)))
+    assert apart > 5 * np.max(np.abs(model.predict_proba(NEW) - whole.predict_proba(NEW)))
+
+
+def test_regression_forgets_nothing():
+    """Its sites do not depend on each other."""
+    how = {"noise": 0.1, "mean": 3.0, **KEPT}
+    model = SparseGPRegressor(batch_size=200, **how)
+    for rows in (slice(0, 500), slice(500, 510), slice(510, N)):
+        model.partial_fit(X[rows], REALS[rows], WEIGHTS[rows])
+    whole = SparseGPRegressor(**how).fit(X, REALS, WEIGHTS)
+    np.testing.assert_allclose(model.predict(NEW), whole.predict(NEW), atol=1e-8)
+
+
+def test_what_cannot_be_said_of_batches_is_refused():
+    with pytest.raises(AttributeError, match="no attribute 'partial_fit'"):
+        SparseGPClassifier().partial_fit(X, LABELS)
+    with pytest.raises(ValueError, match="need to have all classes"):
+        SparseGPClassifier(batch_size=100).partial_fit(X, LABELS, classes=["no", "yes", "perhaps"])
+    model = SparseGPClassifier(batch_size=100, **KEPT).partial_fit(X, LABELS)
+    with pytest.raises(ValueError, match="classes that the first rows did not have"):
+        model.partial_fit(X[:3], ["yes", "no", "perhaps"])
+    with pytest.raises(ValueError, match="2 features"):
+        model.partial_fit(X[:3, :1], LABELS[:3])
+    with pytest.raises(ValueError, match="needs all rows"):
+        SparseGPClassifier(batch_size=100, class_weight="balanced").partial_fit(X, LABELS)
+    with pytest.raises(ValueError, match="batch_size must be a whole number"):
+        SparseGPRegressor(batch_size=0.5).fit(X, REALS)
+    with pytest.raises(ValueError, match="not with batch_size"):
+        SparseGPClassifier(batch_size=100, correction="cheap").fit(X, LABELS)
+    with pytest.raises(ValueError, match="one class only"):
+        SparseGPClassifier(batch_size=2).fit(X, np.arange(N) == 7)
+
+
+def test_passes_that_end_early_are_said():
+    with pytest.warns(ConvergenceWarning, match="still moves after 1 passes"):
+        SparseGPClassifier(batch_size=100, max_time=1e-9, **KEPT).fit(X, LABELS)
+
+
+def test_passes_are_told(capsys):
+    SparseGPRegressor(batch_size=600, verbose=True, noise=0.1, **KEPT).fit(X, REALS)
+    assert capsys.readouterr().out.startswith("pass 1: the posterior moved by ")
+
+
+CHANCE = {"check_sample_weight_equivalence_on_dense_data": "the kernel is learned from rows taken by chance"}
+
+
+@parametrize_with_checks(
+    [SparseGPClassifier(batch_size=100, n_pseudo=20), SparseGPRegressor(batch_size=100, n_pseudo=20)],
+    expected_failed_checks=lambda one: CHANCE if isinstance(one, SparseGPClassifier) else {},
+)
+def test_conventions_of_scikit_learn(estimator, check):
+    check(estimator)
