@@ -138,6 +138,30 @@ def test_another_target_has_a_page_of_its_own(tmp_path):
     assert sorted(path.name for path in (tmp_path / "pages").iterdir()) == ["mine-p%2Fq", "mine-y"]
 
 
+def test_a_table_of_the_same_name_in_another_folder_does_not_replace_the_page(tmp_path, monkeypatch, capsys):
+    from papers.compare import command
+
+    def said(year):
+        table = tmp_path / year / "plants.csv"
+        options = f"--target y --methods gp --iterations 0 --cores 1 --output {tmp_path}/pages"
+        status = main(["compare", "--data", str(table), *options.split()])
+        return status, " ".join(capsys.readouterr().err.split())
+
+    def fits(*_):
+        raise ValueError("it fits")
+
+    a = np.linspace(-2, 2, 30)
+    rows = "".join(f"{x},{y}\n" for x, y in zip(a, a + 0.1 * np.cos(20 * a), strict=True))
+    for year in ("2023", "2024"):
+        (tmp_path / year).mkdir()
+        (tmp_path / year / "plants.csv").write_text("a,y\n" + rows, encoding="utf-8")
+    assert said("2023")[0] == 0
+    monkeypatch.setattr(command, "compared", fits)
+    assert said("2023") == (2, "tilted: it fits"), "one's own page is made anew"
+    status, why = said("2024")
+    assert status == 2 and f"the page of {tmp_path}/2023/plants.csv" in why and "--output" in why
+
+
 def test_a_question_as_a_target_has_a_page_too(tmp_path):
     """Longer than the name of a folder may be: all fits were made, and their page was not."""
     target, a = ("Насколько вы довольны? " * 5).strip(), np.linspace(-2, 2, 30)

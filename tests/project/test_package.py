@@ -22,6 +22,7 @@ DOCUMENTS = {
     f"docs/{name}.md"
     for name in "add-a-likelihood add-a-method estimators glossary kernels not-promised python theory".split()
 } | {"docs/which-method.md"}
+PROJECT = {"pyproject.toml", "setup.py", "MANIFEST.in"}
 BUILD = "from setuptools import build_meta as b; print(b.build_{kind}('built'))"
 LARGEST = 10e6  # bytes that an installation may add beside numpy, scipy and scikit-learn
 SMOKE = """
@@ -60,7 +61,7 @@ def checkout(tmp_path_factory):
     if int(metadata.version("setuptools").split(".")[0]) < 77:
         pytest.skip("needs setuptools >= 77")
     folder = tmp_path_factory.mktemp("package")
-    for name in ("pyproject.toml", "MANIFEST.in", "Makefile", "CONTRIBUTING.md", *EXPLAINED):
+    for name in (*PROJECT, "Makefile", "CONTRIBUTING.md", *EXPLAINED):
         shutil.copy(ROOT / name, folder)
     for name in ("src", "docs"):
         shutil.copytree(
@@ -108,13 +109,25 @@ def test_the_wheel_holds_the_library_and_its_licence_and_nothing_else(wheel):
     }
 
 
+def test_a_module_that_is_gone_since_an_earlier_installation_is_not_installed(checkout):
+    module = checkout / "src" / "tilted" / "renamed_since.py"
+    module.touch()
+    held = []
+    try:
+        held.append(zipfile.ZipFile(build(checkout, "wheel")).namelist())
+    finally:
+        module.unlink()
+    held.append(zipfile.ZipFile(build(checkout, "wheel")).namelist())
+    assert ["tilted/renamed_since.py" in names for names in held] == [True, False]
+
+
 @pytest.mark.slow
 def test_the_sdist_holds_the_library_and_what_explains_it(checkout):
     with tarfile.open(build(checkout, "sdist")) as archive:
         names = {member.name.partition("/")[2] for member in archive if member.isfile()}
     made = {"PKG-INFO", "setup.cfg", *(name for name in names if name.startswith("src/tilted.egg-info/"))}
     library = {f"src/{name}" for name in files_of("tilted", ".py", "py.typed")}
-    assert names - made == library | EXPLAINED | DOCUMENTS | {"pyproject.toml", "MANIFEST.in"}
+    assert names - made == library | EXPLAINED | DOCUMENTS | PROJECT
 
 
 @pytest.mark.slow

@@ -38,8 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
     read = read.drawn(arguments.rows or MOST_ROWS, arguments.seed)
     folder = _folder(read, arguments.output)
     folder.mkdir(parents=True, exist_ok=True)  # what cannot be made is refused before any fit
+    _require_own(folder, read)
     how = How(**{name: getattr(arguments, name) for name in How._fields})
     found = compared(read, how)
+    _require_own(folder, read)  # another run may have been here meanwhile
     paths = page.write(found, folder)
     if arguments.json:
         print(json.dumps(found.as_dict(), indent=1, allow_nan=False))
@@ -58,6 +60,15 @@ def _folder(read: Table, output: str) -> Path:
         digest = hashlib.sha256(name.encode()).hexdigest()[:16]
         name = f"{name.encode()[:100].decode(errors='ignore')}-{digest}"
     return Path(output, name)
+
+
+def _require_own(folder: Path, read: Table) -> None:
+    """The page of a table of the same name in another folder stays (earlier versions do not say where)."""
+    numbers = folder / page.NAMES[0]
+    if numbers.exists():
+        file = json.loads(numbers.read_text(encoding="utf-8"))["table"].get("file", read.file)
+        if file != read.file:
+            raise ValueError(f"{folder} is the page of {file}: --output names a place for another table's")
 
 
 class How(NamedTuple):

@@ -62,6 +62,7 @@ class Comparison(NamedTuple):
         table, stamp = self.table, runs.stamp()
         about = {
             "data": table.name,
+            "file": table.file,
             "sha256": table.sha256,
             "rows": len(table.y),
             "features": list(table.features),

@@ -45,6 +45,8 @@ class Table:
         What was chosen for the reader: what +1 stands for, which rows.
     target : str
         Column of ``y``.
+    file : str
+        What was read, from the root on.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Table:
     sha256: str
     remarks: tuple[str, ...]
     target: str = ""
+    file: str = ""
 
     def drawn(self, rows: int, seed: int) -> Table:
         """Some of the rows, by a seed; all where there are no more."""
@@ -106,7 +109,7 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
     constant = [n for n, column in zip(raw.features, raw.X.T, strict=True) if np.all(column == column[0])]
     remarks += [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
     digest = hashlib.sha256(content).hexdigest()
-    said = tuple(raw.features), digest, tuple(remarks), str(block["target"])
+    said = tuple(raw.features), digest, tuple(remarks), str(block["target"]), str(data.resolve())
     return Table(path.stem, block["task"], raw.X, raw.y, *said)
 
 
