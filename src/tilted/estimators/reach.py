@@ -48,9 +48,9 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
     if np.any(model.kernel.parameters() <= 1.01 * SMALLEST):
         notes.append(AT_BOUND)
     parts = [model.kernel, *(value for _, value in fields_of(model.kernel))]
-    ends = [name for part in parts if isinstance(part, Restricted) for name in part.at_bounds()]
-    if ends and model.status.evaluations > 1:
-        notes.append(f"{' and '.join(ends)} of the kernel ended at a bound that it was given")
+    ends = [end for part in parts if isinstance(part, Restricted) for end in part.at_bounds()]
+    if model.status.evaluations > 1:
+        notes += [f"{name} of the kernel ended at its {which} bound, {at:g}" for name, which, at in ends]
     return [note for note in notes if note]
 
 
