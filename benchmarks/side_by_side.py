@@ -1,5 +1,6 @@
 """The defaults of the estimators beside other libraries', on ten data sets that no default was chosen on.
 
+    pip install -e '.[bench,bench-others]'  # in an environment of its own
     python benchmarks/side_by_side.py
 
 Prints the tables of docs/compare.md: five classifications and five regressions, from scikit-learn or made up
@@ -12,6 +13,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 
 import numpy as np
@@ -19,13 +21,14 @@ from sklearn import datasets
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.preprocessing import StandardScaler
+from tensor_peers import gpflow_moments, gpflow_probability, gpytorch_moments, gpytorch_probability
 
 import tilted
 
 MOST = 150  # rows of a half
 UNITS = 10.0 ** np.array([3, -2, 0, 2, -3, 1, -1, 0, 2, -2])  # of made-up columns, raw
-OTHERS = ("GPy", "gpflow", "gpytorch")
 Data = tuple[np.ndarray, np.ndarray]
+Score = Callable[..., np.ndarray]  # (X, y, Xs, ys) -> log densities of ys
 
 
 def outlying(X: np.ndarray, y: np.ndarray) -> Data:
@@ -65,7 +68,7 @@ REALS: dict[str, Callable[[], Data]] = {
 MADE = {"8 of 10 columns noise", "Friedman 1", "heavy tails"}  # raw, their columns get units
 
 
-def of_classes(model) -> Callable[..., np.ndarray]:
+def of_classes(model) -> Score:
     """Log probabilities of test labels by a classifier of scikit-learn's kind."""
 
     def score(X, y, Xs, ys):
@@ -89,18 +92,39 @@ def sklearn_regression(X, y, Xs, ys):
     return gaussian(ys, mean, sd**2)
 
 
-def gpy_classes(X, y, Xs, ys):
-    """EP of GPy's GPClassification as it comes, one class against the rest."""
+def one_vs_rest(probability: Callable[..., np.ndarray]) -> Score:
+    """Of a library of two classes, which says how probable 1 is from labels 0 and 1, divided by the sum."""
+
+    def score(X, y, Xs, ys):
+        classes = np.unique(y)
+        positive = classes[1:] if len(classes) == 2 else classes
+        each = [probability(X, (y == c).astype(float), Xs) for c in positive]
+        P = np.stack([1.0 - each[0], each[0]] if len(classes) == 2 else each, axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_p = np.log(P / P.sum(axis=1, keepdims=True))
+        return log_p[np.arange(len(ys)), np.searchsorted(classes, ys)]
+
+    return score
+
+
+def normalised(moments: Callable[..., Data]) -> Score:
+    """Of a library that does not normalise targets itself."""
+
+    def score(X, y, Xs, ys):
+        level, scale = np.mean(y), np.std(y)
+        mean, variance = moments(X, (y - level) / scale, Xs)
+        return gaussian(ys, level + scale * mean, scale**2 * variance)
+
+    return score
+
+
+def gpy_probability(X, t, Xs):
+    """EP of GPy's GPClassification as it comes."""
     import GPy
 
-    classes, each = np.unique(y), []
-    for c in classes[1:] if len(classes) == 2 else classes:
-        model = GPy.models.GPClassification(X, (y == c)[:, None].astype(float))
-        model.optimize()
-        each.append(model.predict(Xs)[0][:, 0])
-    P = np.stack([1.0 - each[0], each[0]] if len(classes) == 2 else each, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log((P / P.sum(axis=1, keepdims=True))[np.arange(len(ys)), np.searchsorted(classes, ys)])
+    model = GPy.models.GPClassification(X, t[:, None])
+    model.optimize()
+    return model.predict(Xs)[0][:, 0]
 
 
 def gpy_regression(X, y, Xs, ys):
@@ -113,23 +137,32 @@ def gpy_regression(X, y, Xs, ys):
     return gaussian(ys, mean[:, 0], variance[:, 0])
 
 
+OTHERS: dict[str, tuple[Score, Score]] = {  # for labels, for reals
+    "GPy": (one_vs_rest(gpy_probability), gpy_regression),
+    "GPflow": (one_vs_rest(gpflow_probability), normalised(gpflow_moments)),
+    "GPyTorch": (one_vs_rest(gpytorch_probability), normalised(gpytorch_moments)),
+}
+MODULES = {"GPy": "GPy", "GPflow": "gpflow", "GPyTorch": "gpytorch"}
+
+
 def ours(**more):
     """`tilted.GPRegressor`."""
     return lambda X, y, Xs, ys: tilted.GPRegressor(**more).fit(X, y).log_predictive(Xs, ys)
 
 
-def methods(labels: bool) -> dict[str, Callable[..., np.ndarray]]:
+def installed(name: str) -> bool:
+    """Whether one of `OTHERS` can be imported."""
+    return find_spec(MODULES[name]) is not None
+
+
+def methods(labels: bool) -> dict[str, Score]:
     """Methods for labels or for reals, whose columns the tables have."""
+    others = {name: pair[0 if labels else 1] for name, pair in OTHERS.items() if installed(name)}
     if labels:
-        kernel = ConstantKernel() * RBF()
-        found = {
-            "tilted": of_classes(tilted.GPClassifier()),
-            "scikit-learn": of_classes(GaussianProcessClassifier(kernel)),
-        }
-        return found | ({"GPy": gpy_classes} if find_spec("GPy") else {})
+        theirs = of_classes(GaussianProcessClassifier(ConstantKernel() * RBF()))
+        return {"tilted": of_classes(tilted.GPClassifier()), "scikit-learn": theirs} | others
     found = {"tilted": ours(), "tilted, student-t": ours(likelihood="student-t")}
-    found["scikit-learn"] = sklearn_regression
-    return found | ({"GPy": gpy_regression} if find_spec("GPy") else {})
+    return found | {"scikit-learn": sklearn_regression} | others
 
 
 def trial(score, halves) -> tuple[str, bool, float]:
@@ -186,6 +219,10 @@ def table(sets: dict[str, Callable[[], Data]], labels: bool) -> None:
 
 
 if __name__ == "__main__":
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in filter(installed, OTHERS):  # so that seconds and warnings are those of fits
+            import_module(MODULES[name])
     table(LABELS, True)
     table(REALS, False)
-    print("Not installed:", ", ".join(name for name in OTHERS if not find_spec(name)) or "none")
+    print("Not installed:", ", ".join(name for name in OTHERS if not installed(name)) or "none")

@@ -28,7 +28,14 @@ CLUSTER_LOCK, BENCH_LOCK, AUDIT_LOCK = (
     ROOT / f"requirements-{extra}.lock" for extra in (CLUSTER, BENCH, AUDIT)
 )
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # without a GUI toolkit
-NOT_LOCKED = ("mkl", "nuts", CLUSTER, BENCH, AUDIT)  # extras that are installed on request only
+NOT_LOCKED = (
+    "mkl",
+    "nuts",
+    "bench-others",
+    CLUSTER,
+    BENCH,
+    AUDIT,
+)  # extras that are installed on request only
 UV = (
     "uv pip compile {sources} {extras} --universal --python-version 3.11 --fork-strategy fewest "
     "--generate-hashes --no-config --no-emit-index-url --no-emit-find-links --no-header --no-annotate "

@@ -34,11 +34,12 @@ class GPClassifier(Classifier):
 
     Parameters
     ----------
-    multi_class : {"one_vs_rest", "joint"}
+    multi_class : {"one_vs_rest", "joint", "joint-kernels"}
         What more than two classes mean. "joint": the multinomial probit, C functions with one kernel, by EP
         [Riihimaki, Jylanki & Vehtari 2013], Power EP or VB; probabilities are of one model,
         ``log_evidence_`` is that of all labels, and fitted attributes are single as of two classes. Weights
-        have to be whole then. O(C N^3) a sweep.
+        have to be whole then. O(C N^3) a sweep. "joint-kernels": the same with a kernel for every class,
+        ``kernel_.each``, searched from the one.
     inference : {"ep", "qp", "vb", "power-ep", "rep"}
         Expectation propagation [Rasmussen & Williams 2006, section 3.6], quantile propagation [Zhang 2020],
         variational Bayes [Opper & Archambeau 2009], Power EP [Bui et al. 2017], relaxed EP [Qi & Guo 2012].
@@ -133,12 +134,13 @@ class GPClassifier(Classifier):
         rng: np.random.Generator,
         weights: np.ndarray | None,
     ) -> tuple[list[Any], list[str]]:
-        choice("multi_class", self.multi_class, ("one_vs_rest", "joint"))
-        if self.multi_class != "joint" or len(classes) == 2:
+        choice("multi_class", self.multi_class, ("one_vs_rest", "joint", "joint-kernels"))
+        if self.multi_class == "one_vs_rest" or len(classes) == 2:
             return super()._models(X, classes, labels, kernel, rng, weights)
         X, labels, weights = repeated(X, labels, weights)
         settings = dense.DenseSettings.of(self, 0.0, likelihood=self._likelihood(), weights=weights)
-        return [joint.fit_joint(X, labels, len(classes), kernel, settings, rng)], ["the fit"]
+        each = self.multi_class == "joint-kernels"
+        return [joint.fit_joint(X, labels, len(classes), kernel, settings, rng, each)], ["the fit"]
 
     @of_one_fit
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:

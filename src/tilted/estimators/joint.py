@@ -1,14 +1,15 @@
-"""Several classes by one model: C latent functions with one kernel, by EP for the multinomial probit."""
+"""Several classes by one model: C latent functions, by EP for the multinomial probit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from tilted.estimators.dense import SEARCH, DenseSettings
 from tilted.estimators.models import standing, unraised
+from tilted.estimators.per_class import PerClass, prior_of_each
 from tilted.gaussian import require_positive
 from tilted.inference import rule_of
 from tilted.inference.ep import EP
@@ -24,8 +25,10 @@ from tilted.numerics.largest import log_largest
 from tilted.posteriors.joint import Joint, JointState
 
 if TYPE_CHECKING:
+    from tilted.gaussian import Sites
     from tilted.inference.rule import Rule
     from tilted.kernels.contract import Kernel
+    from tilted.learning.priors import LogNormal
     from tilted.likelihoods.contract import Likelihood
 
 INFERENCES = "ep", "power-ep", "vb"
@@ -114,8 +117,8 @@ class JointModel:
 
     def means(self, X: np.ndarray) -> np.ndarray:
         """The means [N*, C] alone."""
-        weights = self.inference.state.weights.T
-        return np.concatenate([self.kernel.matrix(some, self.problem.X) @ weights for some in in_chunks(X)])
+        of, state = self.problem.X, self.inference.state
+        return np.concatenate([state.means(self.kernel.matrix(some, of)) for some in in_chunks(X)])
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*, C] and covariances [N*, N*, C] of each function by itself."""
@@ -127,7 +130,7 @@ class JointModel:
         """Means [C, N*], and the covariance [C N*, C N*] of all functions at all points."""
         cross, size = self.kernel.matrix(X, self.problem.X), self.problem.classes * len(X)
         full = self.inference.state.covariance(cross, self.kernel.matrix(X))
-        return (cross @ self.inference.state.weights.T).T, full.reshape(size, size)
+        return self.inference.state.means(cross).T, full.reshape(size, size)
 
     def log_proba(self, X: np.ndarray) -> np.ndarray:
         """Log probabilities [N*, C] of the classes."""
@@ -164,8 +167,11 @@ def fit_joint(
     kernel: Kernel,
     settings: DenseSettings,
     rng: np.random.Generator,
+    per_class: bool = False,
 ) -> JointModel:
     """Fit C functions to ``labels`` [N] from 0 to C - 1 at ``X`` [N, D], from, or at, ``kernel``.
+
+    They share one kernel; with ``per_class`` a second search gives each its own, from there.
 
     Raises
     ------
@@ -182,8 +188,8 @@ def fit_joint(
     options = settings.options or Options()
     problem, prior = JointProblem.of(X, labels, classes, rule, options), settings.prior(kernel)
 
-    def search(start: Kernel) -> JointModel:
-        found = hyperparameters.maximise(problem, start, settings.search or SEARCH, None, prior)
+    def search(start: Kernel, prior: LogNormal | None = prior, sites: Sites | None = None) -> JointModel:
+        found = hyperparameters.maximise(problem, start, settings.search or SEARCH, sites, prior)
         return JointModel(problem, found.kernel, found.inference, found.status)  # type: ignore[arg-type]
 
     if settings.optimise is None:
@@ -197,5 +203,9 @@ def fit_joint(
             starts = peaks(JointProblem.of(X[rows], labels[rows], classes, EP, roughly), kernel)
         starts += around(kernel, settings.n_restarts, rng)
         model, note = best_of(search, starts, prior, settings.deadline)
+        if per_class:
+            alike = cast("Kernel", PerClass.alike(model.kernel, classes))
+            model = search(alike, prior_of_each(prior, classes), model.inference.sites)
+            note = f"from the kernel of all classes, {note or 'one start'}"
     problem = replace(problem, options=settings.untimed(options))
     return replace(model, problem=problem, status=noted(model.status, note))

@@ -8,6 +8,7 @@ import numpy as np
 
 from tilted.estimators.models import unraised
 from tilted.estimators.nested import fields_of
+from tilted.estimators.per_class import kernels_of
 from tilted.kernels.compound import noise_of
 from tilted.kernels.restricted import Restricted
 from tilted.learning.dense import SMALLEST
@@ -38,7 +39,8 @@ AT_BOUND = "a parameter of the kernel ended at the lower bound of the search"
 @unraised
 def shortcomings(model: Model, X: np.ndarray) -> list[str]:
     """Why a fitted model may be useless: what `reach` says, a constant f, a parameter at its bound."""
-    likelihood, seen = model.likelihood, reach(model.kernel, X, model.Z)
+    likelihood, kernels = model.likelihood, kernels_of(model.kernel)
+    seen = next(filter(None, (reach(kernel, X, model.Z) for kernel in kernels)), "")
     noise = np.sqrt(getattr(likelihood, "noise", 1.0))
     constant = np.ptp(model.fitted_mean) < CONSTANT * noise
     apart = np.max(model.kernel.diagonal(X)) * ALIKE > CONSTANT * noise**2  # in spite of correlations near 1
@@ -47,11 +49,11 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
         notes.append(NOTHING)
     if np.any(model.kernel.parameters() <= 1.01 * SMALLEST):
         notes.append(AT_BOUND)
-    parts = [model.kernel, *(value for _, value in fields_of(model.kernel))]
-    ends = [name for part in parts if isinstance(part, Restricted) for name in part.at_bounds()]
-    if ends and model.status.evaluations > 1:
-        notes.append(f"{' and '.join(ends)} of the kernel ended at a bound that it was given")
-    return [note for note in notes if note]
+    parts = [part for kernel in kernels for part in (kernel, *(value for _, value in fields_of(kernel)))]
+    ends = [end for part in parts if isinstance(part, Restricted) for end in part.at_bounds()]
+    if model.status.evaluations > 1:
+        notes += [f"{name} of the kernel ended at its {which} bound, {at:g}" for name, which, at in ends]
+    return list(dict.fromkeys(note for note in notes if note))
 
 
 def reach(kernel: Kernel, X: np.ndarray, Z: np.ndarray | None = None) -> str:

@@ -62,6 +62,8 @@ def _converted(kernel: Any, dimension: int) -> Kernel:
     if kind in ("Sum", "Product"):
         first, second = (_converted(part, dimension) for part in (kernel.k1, kernel.k2))
         return Sum(first, second) if kind == "Sum" else _product(first, second)
+    if kind == "CompoundKernel":  # which may have no representation
+        raise ValueError("kernel cannot be a CompoundKernel, which is several kernels in one")
     if kind not in KINDS:
         raise ValueError(f"there is no equivalent of scikit-learn's {kind}, got {kernel!r}")
     return KINDS[kind](kernel, dimension)

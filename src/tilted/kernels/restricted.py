@@ -93,13 +93,20 @@ class Restricted:
         values[bounded] = share / (1.0 - share)
         return values
 
-    def at_bounds(self) -> list[str]:
-        """Names of parameters within `NEAR` of a bound, of the logarithmic distance between the two."""
-        free, low, width = self._spans()
-        names = [name for name, here in zip(self._names(), free, strict=True) if here]
-        at = np.log(self.kernel.parameters()[free]) - low
-        near = (width > 0) & (np.minimum(at, width - at) < NEAR * width)
-        return [name for name, here in zip(names, near, strict=True) if here]
+    def at_bounds(self) -> list[tuple[str, str, float]]:
+        """Parameters within `NEAR` of a bound, of the logarithmic distance between the two.
+
+        Names, "lower" or "upper", and that bound.
+        """
+        found = []
+        for value, (name, bound) in zip(self.kernel.parameters(), self._each(), strict=True):
+            if not isinstance(bound, tuple):
+                continue
+            low, high = np.log(bound)
+            share = (np.log(value) - low) / (high - low)
+            if min(share, 1.0 - share) < NEAR:
+                found.append((name, "lower", bound[0]) if share < 0.5 else (name, "upper", bound[1]))
+        return found
 
     def with_parameters(self, values: np.ndarray) -> Self:
         """The same kernel with other parameter values, ordered as in :meth:`parameters`."""

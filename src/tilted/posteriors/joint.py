@@ -10,7 +10,7 @@ Given sites (tau, nu) >= 0, with s_i = f_iy + u_i, pi_ij = tau_ij and pi_iy = 1,
 the precision diag(pi_i) - pi_i pi_i^T / sum(pi_i) on f_i: but for the scale that of a softmax under Laplace's
 approximation, so that conditioning takes C + 1 factorisations of N x N [Rasmussen & Williams 2006, 3.5.1].
 With D_c = diag(pi_c), E_c = D_c^1/2 (I + D_c^1/2 K D_c^1/2)^-1 D_c^1/2 and O = sum_c E_c the covariance of f
-is K - K Omega K, with blocks Omega_cd = delta_cd E_c - E_c O^-1 E_d.
+is K - K Omega K, with blocks Omega_cd = delta_cd E_c - E_c O^-1 E_d. Every class may have a K of its own.
 """
 
 from __future__ import annotations
@@ -61,38 +61,46 @@ class JointState:
     common: np.ndarray = field(repr=False)
     negative_sites: int = 0
 
+    def means(self, cross: np.ndarray) -> np.ndarray:
+        """Means [N*, C] of f at new points, from the cross covariance [N*, N], or those [C, N*, N]."""
+        if cross.ndim == 2:
+            return cross @ self.weights.T
+        return np.einsum("cmn,cn->mc", cross, self.weights)
+
     def predict(self, cross: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*, C] and covariance between the classes [N*, C, C] of f at new points.
 
-        From the cross covariance [N*, N] and the prior variances [N*].
+        From the cross covariance [N*, N] and the prior variances [N*], or those of every class.
         """
         own, shared = self._explained(cross)
         covariance = np.einsum("ckn,dkn->ncd", shared, shared)
         for c, half in enumerate(own):
-            covariance[:, c, c] += prior - np.einsum("kn,kn->n", half, half)
-        return cross @ self.weights.T, covariance
+            before = prior if prior.ndim == 1 else prior[c]
+            covariance[:, c, c] += before - np.einsum("kn,kn->n", half, half)
+        return self.means(cross), covariance
 
     def covariance(self, cross: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        """Covariance [C, N*, C, N*] of f at new points, whose prior covariance is [N*, N*]."""
+        """Covariance [C, N*, C, N*] of f at new points of prior covariance [N*, N*] or [C, N*, N*]."""
         own, shared = self._explained(cross)
         covariance = np.einsum("ckn,dkm->cndm", shared, shared, optimize=True)
         for c, half in enumerate(own):
-            covariance[c, :, c] += prior - half.T @ half
+            covariance[c, :, c] += (prior if prior.ndim == 2 else prior[c]) - half.T @ half
         return covariance
 
     def _explained(self, cross: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Roots [C, N, N*] of what E_c explains, and of what O gives back."""
-        own = self.factors @ cross.T
+        own = self.factors @ np.swapaxes(cross, -1, -2)
         return own, self.common @ (np.swapaxes(self.factors, 1, 2) @ own)
 
 
 @dataclass(frozen=True)
 class Joint:
-    """The prior of C independent functions with the same covariance at N labelled points.
+    """The prior of C independent functions at N labelled points.
 
     Parameters
     ----------
-    K : array [N, N]
+    K : array [N, N] or [C, N, N]
+        The covariance of every function, or of each its own.
     labels : array [N]
         The class of every point, from 0.
     classes : int
@@ -104,6 +112,11 @@ class Joint:
     classes: int
 
     jitter: ClassVar[float] = 0.0
+
+    @property
+    def each(self) -> np.ndarray:
+        """The covariances [C, N, N]."""
+        return np.broadcast_to(self.K, (self.classes, *self.K.shape[-2:]))
 
     @cached_property
     def others(self) -> np.ndarray:
@@ -118,8 +131,8 @@ class Joint:
         signs = np.zeros((*other.shape, self.classes))
         np.put_along_axis(signs, own[:, :, None], 1.0, axis=2)
         np.put_along_axis(signs, other[:, :, None], -1.0, axis=2)
-        h = np.einsum("ijc,klc,ik->ijkl", signs, signs, self.K, optimize=True)
-        h += np.eye(len(self.K))[:, None, :, None]  # u
+        h = np.einsum("ijc,klc,cik->ijkl", signs, signs, self.each, optimize=True)
+        h += np.eye(len(self.labels))[:, None, :, None]  # u
         return Dense.build(h.reshape(other.size, other.size))
 
     def condition(self, sites: Sites) -> JointState:
@@ -130,7 +143,7 @@ class Joint:
         NotPositiveDefinite
             For a negative precision, a shift without one, and factorisations that fail.
         """
-        n, C = len(self.K), self.classes
+        n, C = len(self.labels), self.classes
         tau, nu = (part.reshape(n, C - 1) for part in (sites.tau, sites.nu))
         wrong = (tau < 0) | ((tau == 0) & (nu != 0)) | ~np.isfinite(tau + nu)
         if np.any(wrong):
@@ -140,15 +153,15 @@ class Joint:
         root, shift = np.sqrt(pi), np.zeros((n, C))
         np.put_along_axis(shift, self.others, -np.divide(nu, np.sqrt(tau), where=tau > 0, out=0 * nu), axis=1)
         factors, left, own, log_det = np.empty((C, n, n)), np.empty((C, n, n)), np.empty((C, n)), 0.0
-        for c in range(C):
-            log_of_one, factors[c], left[c], own[c] = self._one(root[:, c])
+        for c, K in enumerate(self.each):
+            log_of_one, factors[c], left[c], own[c] = self._one(K, root[:, c])
             log_det += log_of_one
         gathered = np.einsum("ckn,ckm->nm", factors, factors, optimize=True)
         L = linalg.cholesky(gathered, "sum of the E_c")
         log_det += linalg.log_determinant(L)
         common = linalg.inverse_lower(L)
         weights = self._weights(factors, common, shift / np.where(root > 0, root, 1.0))
-        mean = weights @ self.K
+        mean = weights @ self.K if self.K.ndim == 2 else np.einsum("cn,cnm->cm", weights, self.K)
         total = np.sum(pi, axis=1)
         s = (np.einsum("nc,cn->n", pi, mean) + np.sum(nu, axis=1)) / total
         h = (s[:, None] - np.take_along_axis(mean.T, self.others, axis=1)).ravel()
@@ -167,12 +180,13 @@ class Joint:
         inner = common.T @ (common @ np.sum(own, axis=0))
         return own - np.stack([L.T @ (L @ inner) for L in factors])
 
-    def _one(self, root: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        """Of one class, D^1/2 [N]: log det B, L^-1 D^1/2, (I + D K)^-1 and the diagonal of (K^-1 + D)^-1.
+    def _one(self, K: np.ndarray, root: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+        """Of one class: log det B, L^-1 D^1/2, (I + D K)^-1 and the diagonal of (K^-1 + D)^-1.
 
-        B = I + D^1/2 K D^1/2 = L L^T. From B^-1, or where D hardly matters and this cancels from K.
+        ``root`` [N] is D^1/2, B = I + D^1/2 K D^1/2 = L L^T. From B^-1, or from K where D hardly matters and
+        this cancels.
         """
-        B = self.K * root
+        B = K * root
         B *= root[:, None]
         B.flat[:: len(B) + 1] += 1.0
         L = linalg.cholesky(B, "I + D^1/2 K D^1/2")
@@ -182,9 +196,9 @@ class Joint:
         weak = explained < WEAK
         with np.errstate(divide="ignore", invalid="ignore"):
             left, own = root[:, None] * inverse / root, explained / root**2
-        half = factor @ self.K[:, weak]
+        half = factor @ K[:, weak]
         left[:, weak] = np.eye(len(B))[:, weak] - factor.T @ half
-        own[weak] = np.diagonal(self.K)[weak] - np.einsum("ij,ij->j", half, half)
+        own[weak] = np.diagonal(K)[weak] - np.einsum("ij,ij->j", half, half)
         return linalg.log_determinant(L), factor, left, own
 
     def _variance(self, own: np.ndarray, left: np.ndarray, common: np.ndarray, pi: np.ndarray) -> np.ndarray:
@@ -204,11 +218,13 @@ class Joint:
         return (1.0 / total + np.take_along_axis(found, self.others, axis=1)).ravel()
 
     def evidence_derivative(self, state: JointState) -> np.ndarray:
-        """d log_normaliser / dK [N, N] with the sites held fixed: sum_c (a_c a_c^T - Omega_cc) / 2."""
+        """d log_normaliser / dK, sites held fixed: (a_c a_c^T - Omega_cc) / 2, their sum if K is shared."""
         E = np.swapaxes(state.factors, 1, 2) @ state.factors
-        half = state.common @ E
+        half, a = state.common @ E, state.weights
+        if self.K.ndim == 3:
+            return 0.5 * (a[:, :, None] * a[:, None, :] - E + np.swapaxes(half, 1, 2) @ half)
         omega = np.sum(E, axis=0) - np.einsum("ckn,ckm->nm", half, half, optimize=True)
-        return 0.5 * (state.weights.T @ state.weights - omega)
+        return 0.5 * (a.T @ a - omega)
 
     def correlations(self, state: JointState, costly: bool = False) -> Correlations | None:
         """Those of `pairs`, of at most `FEW` classes: for more, Newton's steps cost more than they spare."""

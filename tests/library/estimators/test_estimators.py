@@ -68,7 +68,7 @@ CHECKED = [  # every class once; the sparse ones search
 ]
 CHECKED_SLOWLY = [
     *(of() for of in (GPClassifier, GPPoissonRegressor, SparseGPClassifier, SparseGPRegressor)),
-    GPClassifier(multi_class="joint"),
+    *(GPClassifier(multi_class=kind) for kind in ("joint", "joint-kernels")),
     GPOrdinalClassifier(),
     SparseGPRegressor(n_pseudo=6),
     *(GPRegressor(likelihood=likelihood) for likelihood in ("gaussian", "laplace", "student-t")),
@@ -123,7 +123,8 @@ def test_scikit_learns_own_checks(estimator, check):
 def test_scikit_learns_own_checks_of_every_inference(model):
     """One test a model: a test a check would be a thousand to collect each time."""
     names = [check.func.__name__ for _, check in estimator_checks_generator(model)]
-    kind = "joint" if getattr(model, "multi_class", "") == "joint" else getattr(model, "inference", "")
+    several = getattr(model, "multi_class", "").startswith("joint")
+    kind = "joint" if several else getattr(model, "inference", "")
     refused = [name for name in names if any(word in name for word in REFUSED.get(kind, ()))]
     check_estimator(model, expected_failed_checks=dict.fromkeys(refused, "weights"), on_skip=None)
 

@@ -11,7 +11,7 @@ from tilted import GPClassifier
 from tilted.estimators import load, save
 from tilted.inference.engine import infer
 from tilted.inference.ep import EP
-from tilted.kernels import Matern
+from tilted.kernels import Matern, Restricted
 from tilted.likelihoods.probit import Probit
 from tilted.numerics import chunks
 from tilted.posteriors.joint import Joint
@@ -69,6 +69,55 @@ def test_power_1_is_ep():
     one, half, other = (joint(**how, kernel=KERNEL, optimise=None).fit(X, NAMES) for how in POWERS)
     assert one.log_evidence_ == pytest.approx(other.log_evidence_, abs=1e-7)
     assert abs(half.log_evidence_ - other.log_evidence_) > 0.01
+
+
+def test_every_class_learns_a_kernel_of_its_own(fitted, tmp_path):
+    """From the one of all: the evidence is never lower, and its gradient vanishes in all parameters."""
+    own = GPClassifier(multi_class="joint-kernels", kernel=KERNEL).fit(X, NAMES)
+    assert own.status_.converged and "from the kernel of all classes" in own.status_.message
+    assert len(set(own.kernel_.each)) == 3 and own.theta_.shape == (6,)
+    assert own.log_evidence_ > fitted.log_evidence_ + 0.1
+    value, gradient = own.log_marginal_likelihood(own.theta_, eval_gradient=True)
+    assert value == pytest.approx(own.log_evidence_, abs=1e-6)
+    assert np.max(np.abs(gradient)) < 0.05
+    at = own.theta_ + np.array([0.3, -0.2, 0.1, 0.2, -0.1, 0.4])
+    _, gradient = own.log_marginal_likelihood(at, eval_gradient=True)
+    for i, e in enumerate(1e-4 * np.eye(6)):
+        ends = [own.log_marginal_likelihood(at + s * e) for s in (1, -1)]
+        assert gradient[i] == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-4, abs=1e-7)
+    mean, std = own.predict_latent(NEW, return_std=True)
+    np.testing.assert_allclose(own.predict_latent(NEW), mean, atol=1e-12)
+    full = own.predict_latent(NEW, return_cov=True)[1]
+    np.testing.assert_allclose(np.einsum("nnc->nc", full), std**2, rtol=1e-9)
+    draws = own.sample_latent(NEW, 20_000, random_state=1)
+    most = np.argmax(draws + np.random.default_rng(0).normal(size=draws.shape), axis=1)
+    shares = np.stack([np.mean(most == c, axis=1) for c in range(3)], axis=1)
+    np.testing.assert_allclose(own.predict_proba(NEW), shares, atol=0.015)
+    save(own, tmp_path / "model.npz")
+    loaded = load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(loaded.predict_proba(NEW), own.predict_proba(NEW))
+
+
+def test_a_kernel_that_is_kept_is_that_of_every_class():
+    one, other = (
+        GPClassifier(multi_class=kind, kernel=KERNEL, optimise=None).fit(X, NAMES)
+        for kind in ("joint", "joint-kernels")
+    )
+    assert one.log_evidence_ == other.log_evidence_
+    np.testing.assert_array_equal(one.predict_proba(NEW), other.predict_proba(NEW))
+
+
+def test_weak_priors_are_on_the_kernel_of_every_class():
+    model = GPClassifier(multi_class="joint-kernels", priors="weak").fit(X, NAMES)
+    free = GPClassifier(multi_class="joint-kernels").fit(X, NAMES)
+    assert model.status_.converged
+    assert np.ptp(model.theta_) < np.ptp(free.theta_)
+
+
+def test_a_class_whose_kernel_is_at_a_bound_is_said():
+    kernel = Restricted(tilted.SquaredExponential(1.0, 1.0), {"lengthscale": (0.9, 1.1)})
+    with pytest.warns(UserWarning, match="lengthscale of the kernel ended at its upper bound, 1.1"):
+        GPClassifier(multi_class="joint-kernels", kernel=kernel).fit(X, NAMES)
 
 
 def test_two_classes_are_one_function():

@@ -206,6 +206,8 @@ def test_of_one_column_periods_are_scikit_learn_s():
         (sk.ExpSineSquared(), "no covariance of more than one column"),
         (sk.Matern(nu=0.5), "smoothness 1.5, 2.5 or inf"),
         (sk.PairwiseKernel(), "no equivalent of scikit-learn's PairwiseKernel"),
+        (sk.CompoundKernel(0), "kernel cannot be a CompoundKernel"),
+        (sk.CompoundKernel([sk.RBF()]), "kernel cannot be a CompoundKernel"),
         (sk.RBF() ** 2, "powers are whole ones of a DotProduct"),
         (sk.RBF([1.0, 2.0], [(0.1, 10), (0.2, 10)]), "bounds must be the same for every column"),
         (SquaredExponential, "must be a kernel"),
@@ -414,16 +416,21 @@ def test_the_code_of_the_page_runs(capsys):
 def test_a_fit_says_where_a_parameter_ended_at_a_bound_given():
     """The noise-free slope wants a long lengthscale; wide bounds and a kept kernel are no such end."""
     x = np.linspace(0.0, 1.0, 12)[:, None]
-    for bounds, ended in (((0.05, 0.2), True), ((0.05, 500.0), False)):
-        part = kernels.Restricted(kernels.SquaredExponential(1.0, 0.1), {"lengthscale": bounds})
+    for bounds, ended in (
+        ((0.05, 0.2), "upper bound, 0.2"),
+        ((90.0, 500.0), "lower bound, 90"),
+        ((0.05, 500.0), ""),
+    ):
+        middle = float(np.sqrt(np.prod(bounds)))
+        part = kernels.Restricted(kernels.SquaredExponential(1.0, middle), {"lengthscale": bounds})
         kernel = kernels.Sum(part, kernels.White(0.01))
         y = x[:, 0] + 0.05 * np.cos(40.0 * x[:, 0])
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fit = tilted.fit(x, y, tilted.likelihoods.get("gaussian", noise=0.01), kernel=kernel)
             kept = tilted.fit(x, y, tilted.likelihoods.get("gaussian"), kernel=fit.kernel, optimise=False)
-        said = "lengthscale of the kernel ended at a bound"
-        assert (said in fit.status.message) == ended == any(said in str(w.message) for w in caught)
+        said = f"lengthscale of the kernel ended at its {ended}"
+        assert (said in fit.status.message) == bool(ended) == any(said in str(w.message) for w in caught)
         assert said not in kept.status.message
 
 

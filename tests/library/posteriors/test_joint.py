@@ -130,6 +130,60 @@ def test_the_derivative_in_the_covariance():
     assert np.sum(G * change) == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-7)
 
 
+def each_its_own(X, labels):
+    """Three covariances that have nothing in common, the last nearly nothing."""
+    kernels = (SquaredExponential(v, s) for v, s in ((4.0, 0.5), (0.7, 2.0), (1e-4, 1.0)))
+    return Joint(np.stack([kernel.matrix(X) for kernel in kernels]), labels, 3)
+
+
+def test_every_class_may_have_a_covariance_of_its_own():
+    X, shared = prior(9, 3)
+    joint = each_its_own(X, shared.labels)
+    K, (i, j), (k, m) = joint.K, (0, 1), (4, 0)  # of two pairs: point, place of the other class
+    own, other = shared.labels, shared.others
+    signs = [[(own[p], 1.0), (other[p, q], -1.0)] for p, q in ((i, j), (k, m))]
+    h = sum(s * t * K[c, i, k] for c, s in signs[0] for d, t in signs[1] if c == d)
+    assert joint.pairs.K[2 * i + j, 2 * k + m] == pytest.approx(h, rel=1e-12)
+    one, two = (infer(p, Probit(), np.ones(18), EP, TIGHT) for p in (joint, joint.pairs))
+    assert one.status.converged
+    assert one.log_evidence == pytest.approx(two.log_evidence, abs=1e-8)
+    np.testing.assert_allclose(one.state.marginals.mean, two.state.marginals.mean, atol=1e-7)
+    np.testing.assert_allclose(one.state.marginals.variance, two.state.marginals.variance, rtol=1e-7)
+    assert abs(infer(shared, Probit(), np.ones(18), EP, TIGHT).log_evidence - one.log_evidence) > 0.1
+
+
+def test_predictions_by_covariances_of_each_class():
+    """At the data they are h's without noise, far away the prior's; single points agree with all at once."""
+    X, shared = prior(9, 3)
+    joint = each_its_own(X, shared.labels)
+    state = infer(joint, Probit(), np.ones(18), EP, TIGHT).state
+    variances = np.diagonal(joint.K, axis1=1, axis2=2)
+    mean, covariance = state.predict(joint.K, variances)
+    full = state.covariance(joint.K, joint.K)
+    np.testing.assert_allclose(np.einsum("cndn->ncd", full), covariance, atol=1e-12)
+    np.testing.assert_allclose(mean, state.mean.T, atol=1e-12)
+    exact, variance = joint.pairs.condition(state.sites).marginals.mean, state.weights
+    own = np.take_along_axis(mean, joint.labels[:, None], axis=1) - np.take_along_axis(
+        mean, joint.others, axis=1
+    )
+    u = np.take_along_axis(variance.T, joint.labels[:, None], axis=1)  # the mean of a label's own noise
+    np.testing.assert_allclose((own + u).ravel(), exact, atol=1e-9)
+    far = state.predict(np.zeros((3, 1, 9)), np.array([[4.0], [0.7], [1e-4]]))[1]
+    np.testing.assert_allclose(far[0], np.diag([4.0, 0.7, 1e-4]), atol=1e-12)
+
+
+@pytest.mark.parametrize("c", [0, 1, 2])
+def test_the_derivative_in_the_covariance_of_a_class(c):
+    X, shared = prior(8, 3)
+    joint = each_its_own(X, shared.labels)
+    sites = infer(joint, Probit(), np.ones(16), EP).sites
+    change = np.zeros_like(joint.K)
+    change[c] = SquaredExponential(1.0, 0.7).matrix(X)
+    G, h = joint.evidence_derivative(joint.condition(sites)), 1e-5
+    ends = [Joint(joint.K + s * h * change, joint.labels, 3).condition(sites).log_normaliser for s in (1, -1)]
+    assert np.sum(G * change) == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-6)
+
+
 @pytest.mark.parametrize(("C", "atol"), [(2, 1e-9), (3, 1e-4), (6, 5e-3)])
 def test_the_largest_of_several_variables(C, atol):
     A = RNG.normal(size=(3, C, C))
