@@ -66,10 +66,9 @@ StartT = TypeVar("StartT")
 
 def require_moderate(name: str, values: np.ndarray) -> None:
     """ValueError if a number is so large that its powers may overflow."""
-    if np.size(values) and np.max(np.abs(values)) > LARGEST:
-        raise ValueError(
-            f"{name} has values up to {np.max(np.abs(values)):.1e}, beyond {LARGEST:g}: scale it"
-        )
+    largest = max(np.max(values), -np.min(values)) if np.size(values) else 0.0
+    if largest > LARGEST:
+        raise ValueError(f"{name} has values up to {largest:.1e}, beyond {LARGEST:g}: scale it")
 
 
 def typical_distance(X: np.ndarray, weights: np.ndarray | None = None) -> float:
