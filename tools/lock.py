@@ -31,6 +31,7 @@ CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # without a GUI toolkit
 NOT_LOCKED = (
     "mkl",
     "nuts",
+    "dask",
     "bench-others",
     CLUSTER,
     BENCH,

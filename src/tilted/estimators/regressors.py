@@ -272,7 +272,20 @@ class SparseGPRegressor(RegressorMixin, PseudoInputs):
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the first rows as `fit` does, and add later ones by the kernel and pseudo-points found.
 
-        There is no evidence then. Errors as `fit`; AttributeError without ``batch_size``.
+        There is no evidence then.
+
+        Parameters
+        ----------
+        X : array-like [N, D]
+        y : array-like [N]
+        sample_weight : array-like [N], optional
+
+        Raises
+        ------
+        ValueError, ArithmeticError
+            As `fit`.
+        AttributeError
+            Without ``batch_size``.
         """
         if not hasattr(self, "models_"):
             return self.fit(X, y, sample_weight)

@@ -20,7 +20,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from sklearn.utils.parallel import Parallel, delayed
 
 from tilted.gaussian import Marginals, Sites
 from tilted.inference.result import Status

@@ -65,6 +65,35 @@ def test_densities_are_of_their_moments(fitted):
         assert one.log_predictive(LABELS[[q]])[0] == pytest.approx(log_p, abs=1e-6)
 
 
+@pytest.mark.parametrize("mean", [0.0, -3.0])
+def test_one_datum_is_in_closed_form(mean):
+    """A latent that is the datum's own, one that is correlated with it, and one that is not."""
+    prior, y = Dense.build(np.array([[2.0]]), mean), np.ones(1)
+    cross, variance = np.array([[2.0], [1.2], [0.0]]), np.full(3, 2.0)
+    found = sampled.Mixtures.of(Sampled.of(prior, y), cross, np.full(3, mean), variance, Probit())
+    moments = Probit().tilted(y, np.array([mean]), np.array([2.0]))
+    share = cross[:, 0] / 2.0
+    np.testing.assert_allclose(found.moments()[0], mean + share * (moments.mean - mean), atol=0.03)
+    expected = variance - share**2 * (2.0 - moments.variance)
+    np.testing.assert_allclose(found.moments()[1], expected, rtol=0.03)
+
+
+def test_errors_are_as_large_as_is_said(monkeypatch):
+    """Of variances (`trust`) and of the evidence: their spread over other draws."""
+    monkeypatch.setattr(sampled, "GOAL", 1)
+    variances, evidences, said = [], [], []
+    for seed in range(30):
+        monkeypatch.setattr(sampled, "SEED", seed)
+        found = tilted.fit(X, Y, kernel=KERNEL, optimise=False)
+        answer, evidence = found.corrected(NEW, "sampled"), found.corrected_evidence("sampled")
+        variances.append(np.log(answer.variance))
+        evidences.append(evidence.value)
+        said.append((answer.trust[0], evidence.standard_error))
+    trust, error = np.mean(said, axis=0)
+    assert trust == pytest.approx(np.sqrt(np.mean(np.var(variances, axis=0, ddof=1))), rel=0.3)
+    assert error == pytest.approx(np.std(evidences, ddof=1), rel=0.3)
+
+
 def test_parts_of_many_latents_are_the_same(fitted, monkeypatch):
     whole = fitted.corrected(NEW, "sampled")
     monkeypatch.setattr(sampled, "NUMBERS", 1.0)

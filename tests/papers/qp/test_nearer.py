@@ -83,6 +83,7 @@ def test_records_of_a_split():
     evidence = {method: record["log_evidence"] for method, record in made.items()}
     assert evidence["cheap"] == evidence["nearly-exact"] > evidence["ep"] > evidence["pep"] > evidence["vb"]
     assert evidence["sampled"] == pytest.approx(evidence["cheap"], abs=0.2)
+    assert evidence["sampled"] != evidence["cheap"]
     np.testing.assert_allclose(
         made["sampled"]["latents"]["variance"], made["nearly-exact"]["latents"]["variance"], rtol=0.1
     )
