@@ -191,3 +191,19 @@ CHANCE = {"check_sample_weight_equivalence_on_dense_data": "the kernel is learne
 )
 def test_conventions_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_steps_are_shortened_where_passes_lead_away(monkeypatch):
+    """And a short step goes that far only."""
+    y = np.where(LABELS == "yes", 1.0, -1.0)
+    problem = sparse.Problem(X, y, Probit(), 1.0, 0.0, 1e-6)
+    model = passes.Model(problem.infer(KERNEL, Z)[0].pseudo, Probit(), problem.rule, 0.0)
+    start = passes.Posterior.of(passes.Sums(np.zeros((20, 20)), np.zeros(20)))
+    at = model, start.factor, start.projected, X, y, np.full(N, 0.2), np.full(N, 0.1), None
+    whole, half = (passes._updated(*at, step)[1] for step in (1.0, 0.5))
+    np.testing.assert_allclose(half.tau, 0.5 * (0.2 + whole.tau))
+    np.testing.assert_allclose(half.nu, 0.5 * (0.1 + whole.nu))
+    apart = iter([1.0, 2.0, 3.0, 0.5, 0.6, 1e-9])
+    monkeypatch.setattr(passes.Posterior, "distance", lambda *_: next(apart))
+    status = passes.passes(model, X, y, 200).status
+    assert (status.sweeps, status.damping, status.retries) == (6, 0.125, 3) and status.converged
