@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.estimators.sparse import Predictor, SparseSettings
+from tilted.estimators.sparse import Predictor, SparseSettings, ThroughPoints
 from tilted.inference.pep import power_rule
 from tilted.inference.result import Status
 from tilted.inference.vb import VB
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from tilted.estimators.collapsed import CollapsedModel
     from tilted.estimators.sparse import SparseModel
-    from tilted.kernels.contract import Kernel
     from tilted.learning.passes import Posterior, Sums
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.pseudo import PseudoPoints
@@ -28,7 +27,7 @@ UNCORRECTED = "corrections are of models that keep their rows: not with batch_si
 
 
 @dataclass(frozen=True)
-class BatchedModel:
+class BatchedModel(ThroughPoints):
     """A fitted latent function, without the rows it was fitted to.
 
     Attributes
@@ -59,16 +58,6 @@ class BatchedModel:
         return self.model.pseudo
 
     @property
-    def Z(self) -> np.ndarray:
-        """Pseudo-inputs [M, D]."""
-        return self.pseudo.Z
-
-    @property
-    def kernel(self) -> Kernel:
-        """With the hyperparameters used."""
-        return self.pseudo.kernel
-
-    @property
     def likelihood(self) -> Likelihood:
         """As fitted with."""
         return self.model.likelihood
@@ -82,18 +71,6 @@ class BatchedModel:
     def latent(self) -> Predictor:
         """What predicts the latent function."""
         return Predictor(self.pseudo, self.posterior.factor, self.posterior.projected, self.mean)
-
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of the latent function, in chunks."""
-        return self.latent.moments(X)
-
-    def means(self, X: np.ndarray) -> np.ndarray:
-        """The means [N*] alone."""
-        return self.latent.means(X)
-
-    def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean [N*] and covariance [N*, N*] of the latent function."""
-        return self.latent.covariance(X)
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """ValueError: there is none at other hyperparameters."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted.estimators.models import unraised
-from tilted.estimators.sparse import Predictor, SparseSettings
+from tilted.estimators.sparse import Predictor, SparseSettings, ThroughPoints
 from tilted.inference.result import Status
 from tilted.learning import mean as means
 from tilted.learning import regression
@@ -26,7 +26,7 @@ NOISE = 0.1  # that a search starts from, in units of the variance of the target
 
 
 @dataclass(frozen=True)
-class CollapsedModel:
+class CollapsedModel(ThroughPoints):
     """A fitted sparse regression.
 
     Attributes
@@ -47,16 +47,6 @@ class CollapsedModel:
     def pseudo(self) -> PseudoPoints:
         """The pseudo-points."""
         return self.state.pseudo
-
-    @property
-    def Z(self) -> np.ndarray:
-        """Pseudo-inputs [M, D]."""
-        return self.pseudo.Z
-
-    @property
-    def kernel(self) -> Kernel:
-        """With the hyperparameters used."""
-        return self.state.kernel
 
     @property
     def likelihood(self) -> Likelihood:
@@ -87,18 +77,6 @@ class CollapsedModel:
     def latent(self) -> Predictor:
         """What predicts the latent function."""
         return Predictor(self.pseudo, self.state.factor, self.state.projected, self.mean)
-
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of the latent function, in chunks."""
-        return self.latent.moments(X)
-
-    def means(self, X: np.ndarray) -> np.ndarray:
-        """The means [N*] alone."""
-        return self.latent.means(X)
-
-    def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean [N*] and covariance [N*, N*] of the latent function."""
-        return self.latent.covariance(X)
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """Energy at ``theta``, pseudo-inputs as fitted, its gradient [P + 1] if asked for, and the status."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -117,8 +118,44 @@ class Predictor:
         return self.mean + self.projected @ W, self.pseudo.kernel.matrix(X) - V.T @ V + W.T @ W
 
 
+class ThroughPoints(ABC):
+    """What models through pseudo-points have in common."""
+
+    @property
+    @abstractmethod
+    def pseudo(self) -> PseudoPoints:
+        """The pseudo-points."""
+
+    @property
+    @abstractmethod
+    def latent(self) -> Predictor:
+        """What predicts the latent function."""
+
+    @property
+    def Z(self) -> np.ndarray:
+        """Pseudo-inputs [M, D]."""
+        return self.pseudo.Z
+
+    @property
+    def kernel(self) -> Kernel:
+        """With the hyperparameters used."""
+        return self.pseudo.kernel
+
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [N*] of the latent function, in chunks."""
+        return self.latent.moments(X)
+
+    def means(self, X: np.ndarray) -> np.ndarray:
+        """The means [N*] alone."""
+        return self.latent.means(X)
+
+    def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean [N*] and covariance [N*, N*] of the latent function."""
+        return self.latent.covariance(X)
+
+
 @dataclass(frozen=True)
-class SparseModel:
+class SparseModel(ThroughPoints):
     """A fitted sparse model under any likelihood.
 
     Attributes
@@ -139,16 +176,6 @@ class SparseModel:
     def pseudo(self) -> PseudoPoints:
         """The pseudo-points."""
         return self.fitted.posterior.pseudo
-
-    @property
-    def Z(self) -> np.ndarray:
-        """Pseudo-inputs [M, D]."""
-        return self.pseudo.Z
-
-    @property
-    def kernel(self) -> Kernel:
-        """With the hyperparameters used."""
-        return self.pseudo.kernel
 
     @property
     def likelihood(self) -> Likelihood:
@@ -189,13 +216,13 @@ class SparseModel:
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of the latent function, in chunks, corrected where that was asked for."""
         if self.correction is None:
-            return self.latent.moments(X)
+            return super().moments(X)
         found = self.corrected(X)
         return found.mean, found.variance
 
     def means(self, X: np.ndarray) -> np.ndarray:
         """The means [N*] alone."""
-        return self.latent.means(X) if self.correction is None else self.moments(X)[0]
+        return super().means(X) if self.correction is None else self.moments(X)[0]
 
     def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
         """Log predictive densities [N*], corrected, of several vectors of targets [N*], all in the domain."""
@@ -211,10 +238,6 @@ class SparseModel:
     def _problem(self) -> sparse_search.Problem:
         """With the prior mean found."""
         return replace(self.problem, mean=self.mean)
-
-    def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean [N*] and covariance [N*, N*] of the latent function."""
-        return self.latent.covariance(X)
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """Energy at ``theta``, pseudo-inputs as fitted, its gradient [P] if asked for, and the status.
