@@ -11,6 +11,7 @@ import tilted
 from tilted import SparseGPClassifier, SparseGPRegressor
 from tilted.estimators import load, save
 from tilted.learning import passes, sparse
+from tilted.learning.search import Search
 from tilted.likelihoods.logit import Logit
 from tilted.likelihoods.probit import Probit
 from tilted.numerics import chunks
@@ -137,6 +138,7 @@ def test_rows_may_come_later():
         rows = slice(first, first + 300)
         model.partial_fit(X[rows], LABELS[rows], classes=["no", "yes"])
     assert model.log_evidence_ is None and "1,200 in all" in model.status_.message
+    assert model.models_[0].log_evidence is None
     whole = SparseGPClassifier(**KEPT).fit(X, LABELS)
     np.testing.assert_allclose(model.predict_proba(NEW), whole.predict_proba(NEW), atol=0.02)
     first = SparseGPClassifier(**KEPT).fit(X[:300], LABELS[:300])
@@ -172,6 +174,24 @@ def test_what_cannot_be_said_of_batches_is_refused():
         SparseGPClassifier(batch_size=100, correction="cheap").fit(X, LABELS)
     with pytest.raises(ValueError, match="one class only"):
         SparseGPClassifier(batch_size=2).fit(X, np.arange(N) == 7)
+
+
+def test_rows_beside_earlier_ones_have_no_evidence():
+    y = np.where(LABELS == "yes", 1.0, -1.0)
+    problem = sparse.Problem(X, y, Probit(), 1.0, 0.0, 1e-6)
+    model = passes.Model(problem.infer(KERNEL, Z)[0].pseudo, Probit(), problem.rule, 0.0)
+    first = passes.passes(model, X[:600], y[:600], 200)
+    second = passes.passes(model, X[600:], y[600:], 200, first.posterior, first.posterior.sums)
+    assert np.isfinite(first.log_evidence) and np.isnan(second.log_evidence)
+    assert second.posterior.sums.rows == N
+
+
+def test_a_kernel_that_was_not_found_is_said():
+    with pytest.warns(ConvergenceWarning, match="kernel of 100 rows"):
+        model = SparseGPClassifier(n_pseudo=10, batch_size=100, search=Search(max_iterations=1)).fit(
+            X, LABELS
+        )
+    assert not model.status_.converged and "converged in" in model.status_.message
 
 
 def test_passes_that_end_early_are_said():
