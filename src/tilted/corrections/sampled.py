@@ -16,6 +16,7 @@ from scipy.special import logsumexp
 
 from tilted.corrections.densities import LOG_SQRT_2PI
 from tilted.exact import orthant
+from tilted.gaussian import require_positive
 from tilted.likelihoods.probit import Probit
 from tilted.numerics import linalg
 from tilted.posteriors.dense import Dense
@@ -70,7 +71,7 @@ class Sampled:
 
     @property
     def value(self) -> float:
-        """The exact log evidence, give or take ``standard_error``."""
+        """The exact log evidence, give or take ``standard_error``; the draws' estimate too if not ``trusted``."""
         return self.posterior.draws.log_evidence
 
     @property
@@ -120,9 +121,13 @@ class Mixtures:
         variance: np.ndarray,
         likelihood: Likelihood,
     ) -> Mixtures:
-        """From prior covariances ``cross`` [Q, N] with the latents of the data, prior means and variances."""
+        """From prior covariances ``cross`` [Q, N] with the latents of the data, prior means and variances.
+
+        ArithmeticError if a variance given the draws is lost to rounding.
+        """
         half = sampled.posterior.orthant.half(cross)
-        return cls(sampled, half, level, variance - np.einsum("nq,nq->q", half, half), likelihood)
+        left = require_positive(variance - np.einsum("nq,nq->q", half, half))
+        return cls(sampled, half, level, left, likelihood)
 
     def _centres(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Centres [Q, n], in parts: which latents, and theirs."""

@@ -16,6 +16,7 @@ from tilted.estimators.batched import UNCORRECTED, BatchedModel, How, fit_batche
 from tilted.estimators.models import Model
 from tilted.estimators.rows import weighed
 from tilted.inference.options import require_whole
+from tilted.learning.starts import require_moderate
 
 if TYPE_CHECKING:
     from tilted.estimators.collapsed import CollapsedModel
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 ONE_CLASS = "the rows that the kernel is learned from have one class only: take a larger batch_size"
 NEEDS_BATCHES = "partial_fit needs batch_size: of the first rows at most so many determine the kernel"
+
+NOT_BATCHED = "this was fitted without batch_size, which partial_fit cannot go on from: fit it again"
 
 
 def in_batches(estimator: PseudoInputs) -> bool:
@@ -79,8 +82,11 @@ class PseudoInputs(LatentFunctions):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, **how: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Rows, targets and weights of a later `partial_fit`."""
+        if not all(isinstance(model, BatchedModel) for model in self.models_):
+            raise ValueError(NOT_BATCHED)
         inputs, targets = validate_data(self, X, y, reset=False, dtype=np.float64, **how)
-        return weighed(inputs, targets, sample_weight)
+        require_moderate("X", inputs)
+        return weighed(inputs, targets, sample_weight, least=1)
 
     def _add(
         self, X: np.ndarray, targets: Sequence[np.ndarray], weights: np.ndarray | None, names: list[str]

@@ -10,20 +10,22 @@ from tilted.learning.starts import require_moderate
 
 
 def weighed(
-    X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None
+    X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None, least: int = 2
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Rows [N', D], targets [N'] and weights [N'] of the rows that have one; None if all are 1.
 
     ValueError for negative weights, for such as are not finite or too large (`require_moderate`), and for
-    fewer than 2 that are not zero.
+    fewer than ``least`` that are not zero.
     """
     if sample_weight is None:
         return X, y, None
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     require_moderate("sample_weight", weights)
     rows = weights > 0
-    if np.sum(rows) < 2:
-        raise ValueError(f"at least 2 rows need a sample weight above zero, got {np.sum(rows)}")
+    if np.sum(rows) < least:
+        raise ValueError(f"at least {least} rows need a sample weight above zero, got {np.sum(rows)}")
+    if np.all(rows):
+        return X, y, unless_alike(weights)  # as they are: they may be on a disk
     return X[rows], y[rows], unless_alike(weights[rows])
 
 

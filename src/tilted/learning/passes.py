@@ -203,7 +203,7 @@ def passes(
     had = [Sums(np.zeros((M, M)), np.zeros(M)) for _ in groups]
     tau, nu = np.zeros((2, len(y)))
     step, retries, distance, energy, done = 1.0, 0, np.inf, np.nan, 0
-    with Parallel(n_jobs=n_jobs) as parallel:
+    with Parallel(n_jobs=n_jobs, return_as="generator") as parallel:
         while done < most and distance > tolerance and (not done or time.monotonic() < deadline):
             began = now
             for place, group in enumerate(groups):
@@ -221,9 +221,10 @@ def passes(
                     )
                     for rows in group
                 )
-                had[place] = reduce(Sums.plus, (each for each, _ in found))
-                for rows, (_, sites) in zip(group, found, strict=True):
-                    tau[rows], nu[rows] = sites.tau, sites.nu
+                total = Sums(np.zeros((M, M)), np.zeros(M))
+                for rows, (sums, sites) in zip(group, found, strict=True):
+                    total, tau[rows], nu[rows] = total.plus(sums), sites.tau, sites.nu
+                had[place] = total
                 if done or place == len(groups) - 1:  # at first, until all rows have sites, at the start
                     now = Posterior.of(reduce(Sums.plus, had, before))
             energy = 0.5 * float(now.projected @ now.projected - now.log_det) + now.sums.local
@@ -242,15 +243,16 @@ def passes(
         skipped=now.sums.skipped,
         retries=retries,
         negative_sites=now.sums.negative,
-        message=_message(distance <= tolerance, done, len(y), distance, now.sums),
+        message=_message(distance <= tolerance, done, most, len(y), distance, now.sums),
     )
     return Passed(now, energy if earlier is None else np.nan, status)
 
 
-def _message(converged: bool, done: int, rows: int, distance: float, sums: Sums) -> str:
+def _message(converged: bool, done: int, most: int, rows: int, distance: float, sums: Sums) -> str:
     ended = "converged in" if converged else "the posterior still moves after"
     text = f"{ended} {done} passes over {rows:,} rows"
-    text += "" if converged else f", by {distance:.2g} sd: more passes (max_time)"
+    text += "" if converged else f", by {distance:.2g} sd"
+    text += ": more time (max_time)" if not converged and done < most else ""
     text += f"; {sums.skipped} sites left out" if sums.skipped else ""
     return text + (f"; {sums.floored} variances lost to rounding" if sums.floored else "")
 

@@ -176,6 +176,14 @@ def test_other_likelihoods_and_sparse_models_are_refused():
         SparseGPClassifier(correction="sampled").fit(X, Y)
 
 
+def test_a_variance_given_the_draws_that_is_lost_to_rounding_is_an_error():
+    """Where EP's own is not."""
+    wide = tilted.fit(X, Y, kernel=tilted.SquaredExponential(1e16, 1.0), optimise=False)
+    assert np.all(wide.predict_latent(X[:10])[1] > 0)
+    with pytest.raises(ArithmeticError, match="lost to rounding"):
+        wide.log_predictive(X[:10], Y[:10], correction="sampled")
+
+
 def test_draws_are_not_pickled(fitted):
     few = len(pickle.dumps(tilted.fit(X, Y, kernel=KERNEL, optimise=False)))
     before = fitted.predict_latent(NEW, correction="sampled")

@@ -115,7 +115,8 @@ def test_another_backend_makes_no_difference():
     np.testing.assert_allclose(there, here, rtol=1e-10)
 
 
-def test_rows_on_a_disk_are_not_read_into_memory(tmp_path):
+@pytest.mark.parametrize("weight", [1.0, 2.0])
+def test_rows_on_a_disk_are_not_read_into_memory(weight, tmp_path):
     many = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float64, (40_000, 60))
     many[:] = np.random.default_rng(0).normal(size=many.shape)
     many.flush()
@@ -124,7 +125,7 @@ def test_rows_on_a_disk_are_not_read_into_memory(tmp_path):
     kernel = tilted.SquaredExponential(4.0, 9.0)
     model = SparseGPClassifier(batch_size=200, kernel=kernel, n_pseudo=10, optimise=None)
     tracemalloc.start()
-    model.fit(rows, y)
+    model.fit(rows, y, np.full(len(y), weight))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.5 * rows.nbytes
@@ -197,6 +198,41 @@ def test_a_kernel_that_was_not_found_is_said():
 def test_passes_that_end_early_are_said():
     with pytest.warns(ConvergenceWarning, match="still moves after 1 passes"):
         SparseGPClassifier(batch_size=100, max_time=1e-9, **KEPT).fit(X, LABELS)
+
+
+def test_more_time_is_asked_for_only_where_time_ran_out():
+    y = np.where(LABELS == "yes", 1.0, -1.0)
+    problem = sparse.Problem(X, y, Probit(), 1.0, 0.0, 1e-6)
+    model = passes.Model(problem.infer(KERNEL, Z)[0].pseudo, Probit(), problem.rule, 0.0)
+    assert "max_time" not in passes.passes(model, X, y, 100, most=1).status.message
+    assert "max_time" in passes.passes(model, X, y, 100, deadline=0.0).status.message
+
+
+def test_sums_of_batches_are_not_kept():
+    """Of 600 batches with 100 x 100 sums."""
+    model = SparseGPRegressor(batch_size=2, noise=0.1, kernel=KERNEL, pseudo_inputs=X[:100], optimise=None)
+    tracemalloc.start()
+    model.fit(X, REALS)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40 * 8 * 100**2
+
+
+def test_one_weighted_row_may_come_later():
+    how = {"noise": 0.1, "mean": 3.0, **KEPT}
+    model = SparseGPRegressor(batch_size=200, **how).partial_fit(X[:-1], REALS[:-1], WEIGHTS[:-1])
+    model.partial_fit(X[-1:], REALS[-1:], WEIGHTS[-1:])
+    whole = SparseGPRegressor(**how).fit(X, REALS, WEIGHTS)
+    np.testing.assert_allclose(model.predict(NEW), whole.predict(NEW), atol=1e-8)
+
+
+def test_later_rows_are_refused_as_the_first_ones_are():
+    model = SparseGPClassifier(batch_size=100, **KEPT).fit(X, LABELS)
+    with pytest.raises(ValueError, match="X has values up to"):
+        model.partial_fit(1e60 * X, LABELS)
+    whole = SparseGPClassifier(**KEPT).fit(X, LABELS).set_params(batch_size=100)
+    with pytest.raises(ValueError, match="fitted without batch_size"):
+        whole.partial_fit(X, LABELS)
 
 
 def test_passes_are_told(capsys):
