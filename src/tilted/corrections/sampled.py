@@ -71,7 +71,7 @@ class Sampled:
 
     @property
     def value(self) -> float:
-        """The exact log evidence, give or take ``standard_error``; the draws' estimate too if not ``trusted``."""
+        """The exact log evidence, give or take ``standard_error``; an estimate too where not ``trusted``."""
         return self.posterior.draws.log_evidence
 
     @property
