@@ -72,6 +72,10 @@ class BatchedModel(ThroughPoints):
         """What predicts the latent function."""
         return Predictor(self.pseudo, self.posterior.factor, self.posterior.projected, self.mean)
 
+    def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
+        """ValueError: corrected densities, which this is asked for, there are none."""
+        raise ValueError(UNCORRECTED)
+
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """ValueError: there is none at other hyperparameters."""
         raise ValueError(IN_BATCHES)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-3  # of what a pass moves of z: the mean in sd, root mean square, and log det a dimension
 GROUPS = 8  # of batches, one after the other
+AT_ONCE = 32  # batches that are handed out before their sums are added up
 MOST = 50  # passes
 
 
@@ -202,28 +203,30 @@ def passes(
     groups = [parts[first::GROUPS] for first in range(min(GROUPS, len(parts)))]
     had = [Sums(np.zeros((M, M)), np.zeros(M)) for _ in groups]
     tau, nu = np.zeros((2, len(y)))
-    step, retries, distance, energy, done = 1.0, 0, np.inf, np.nan, 0
-    with Parallel(n_jobs=n_jobs, return_as="generator") as parallel:
+    step, smallest, retries, distance, energy, done = 1.0, 1.0, 0, np.inf, np.nan, 0
+    with Parallel(n_jobs=n_jobs) as parallel:
         while done < most and distance > tolerance and (not done or time.monotonic() < deadline):
             began = now
             for place, group in enumerate(groups):
-                found = parallel(
-                    delayed(_updated)(
-                        model,
-                        now.factor,
-                        now.projected,
-                        X[rows],
-                        y[rows],
-                        tau[rows],
-                        nu[rows],
-                        None if weights is None else weights[rows],
-                        step,
-                    )
-                    for rows in group
-                )
                 total = Sums(np.zeros((M, M)), np.zeros(M))
-                for rows, (sums, sites) in zip(group, found, strict=True):
-                    total, tau[rows], nu[rows] = total.plus(sums), sites.tau, sites.nu
+                for first in range(0, len(group), AT_ONCE):
+                    some = group[first : first + AT_ONCE]
+                    found = parallel(
+                        delayed(_updated)(
+                            model,
+                            now.factor,
+                            now.projected,
+                            X[rows],
+                            y[rows],
+                            tau[rows],
+                            nu[rows],
+                            None if weights is None else weights[rows],
+                            step,
+                        )
+                        for rows in some
+                    )
+                    for rows, (sums, sites) in zip(some, found, strict=True):
+                        total, tau[rows], nu[rows] = total.plus(sums), sites.tau, sites.nu
                 had[place] = total
                 if done or place == len(groups) - 1:  # at first, until all rows have sites, at the start
                     now = Posterior.of(reduce(Sums.plus, had, before))
@@ -231,14 +234,16 @@ def passes(
             moved, done = now.distance(began), done + 1
             if moved > distance and step > 0.1:  # no contraction
                 step, retries = 0.5 * step, retries + 1
-            distance = moved
+            elif moved < 0.5 * distance:
+                step = min(1.0, 2.0 * step)
+            distance, smallest = moved, min(smallest, step)
             if watch is not None:
                 watch(done, distance)
     status = Status(
         converged=distance <= tolerance,
         sweeps=done,
         residual=distance,
-        damping=step,
+        damping=smallest,
         jitter=model.pseudo.jitter,
         skipped=now.sums.skipped,
         retries=retries,

@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -102,8 +103,6 @@ def test_jobs_make_no_difference():
 def test_another_backend_makes_no_difference():
     """Two workers of dask, on this machine or on others."""
     distributed = pytest.importorskip("distributed")
-    from joblib import parallel_config
-
     model = SparseGPClassifier(batch_size=60, n_jobs=-1, **KEPT)
     here = model.fit(X, LABELS).predict_latent(NEW, True)
     with (
@@ -177,6 +176,56 @@ def test_what_cannot_be_said_of_batches_is_refused():
         SparseGPClassifier(batch_size=2).fit(X, np.arange(N) == 7)
 
 
+def test_batches_of_any_size_end_at_the_same_posterior():
+    """Steps that were shortened grow again: from twenty rows' posterior they had no end."""
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1] > 0
+    how = KEPT | {"kernel": tilted.SquaredExponential(1e4, 1.0)}
+    small, large = (SparseGPClassifier(batch_size=size, **how).fit(X, y) for size in (20, 400))
+    assert small.status_.converged and large.status_.converged
+    np.testing.assert_allclose(small.predict_proba(NEW), large.predict_proba(NEW), atol=2e-3)
+
+
+def test_rows_in_the_order_of_their_labels_are_seen_by_chance():
+    order = np.argsort(LABELS)
+    model = SparseGPClassifier(batch_size=100, n_pseudo=15).fit(X[order], LABELS[order])
+    assert model.score(X, LABELS) > 0.8
+
+
+def test_distances_are_of_means_and_of_determinants():
+    one = passes.Posterior.of(passes.Sums(np.zeros((2, 2)), np.zeros(2)))
+    wider = passes.Posterior.of(passes.Sums(3.0 * np.eye(2), np.zeros(2)))
+    moved = passes.Posterior.of(passes.Sums(np.zeros((2, 2)), np.array([0.3, 0.0])))
+    assert wider.distance(one) == pytest.approx(np.log(4.0))
+    assert moved.distance(one) == pytest.approx(0.3 / np.sqrt(2.0))
+
+
+def test_jobs_are_passed_on(monkeypatch):
+    asked, original = [], passes.Parallel
+    monkeypatch.setattr(passes, "Parallel", lambda n_jobs: (asked.append(n_jobs), original(n_jobs=1))[1])
+    SparseGPRegressor(batch_size=600, n_jobs=7, noise=0.1, **KEPT).fit(X, REALS)
+    assert asked == [7]
+
+
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
+def test_any_backend_of_joblib_will_do(backend):
+    model = SparseGPClassifier(batch_size=300, n_jobs=2, **KEPT)
+    here = model.fit(X, LABELS).predict_latent(NEW)
+    with parallel_config(backend=backend):
+        np.testing.assert_allclose(model.fit(X, LABELS).predict_latent(NEW), here, rtol=1e-10)
+
+
+def test_later_rows_are_bounded_in_time_too():
+    model = SparseGPClassifier(batch_size=300, **KEPT).partial_fit(X[:600], LABELS[:600])
+    with pytest.warns(ConvergenceWarning, match="still moves after 1 passes"):
+        model.set_params(max_time=1e-9).partial_fit(X[600:], LABELS[600:])
+
+
+def test_a_correction_asked_for_afterwards_is_refused():
+    model = SparseGPClassifier(batch_size=300, **KEPT).fit(X, LABELS)
+    with pytest.raises(ValueError, match="not with batch_size"):
+        model.set_params(correction="cheap").predict_proba(NEW)
+
+
 def test_rows_beside_earlier_ones_have_no_evidence():
     y = np.where(LABELS == "yes", 1.0, -1.0)
     problem = sparse.Problem(X, y, Probit(), 1.0, 0.0, 1e-6)
@@ -215,7 +264,7 @@ def test_sums_of_batches_are_not_kept():
     model.fit(X, REALS)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 40 * 8 * 100**2
+    assert peak < 70 * 8 * 100**2
 
 
 def test_one_weighted_row_may_come_later():
@@ -264,4 +313,4 @@ def test_steps_are_shortened_where_passes_lead_away(monkeypatch):
     apart = iter([1.0, 2.0, 3.0, 0.5, 0.6, 1e-9])
     monkeypatch.setattr(passes.Posterior, "distance", lambda *_: next(apart))
     status = passes.passes(model, X, y, 200).status
-    assert (status.sweeps, status.damping, status.retries) == (6, 0.125, 3) and status.converged
+    assert (status.sweeps, status.damping, status.retries) == (6, 0.25, 3) and status.converged
