@@ -152,6 +152,14 @@ def test_a_mirror_of_another_kind_is_named(tmp_path, repository, mirror):
     assert str(caught.value).isprintable()
 
 
+def test_a_mirror_with_a_line_end_of_windows_behind_it_is_shown(tmp_path, repository):
+    """As in a settings file of Windows: a terminal would write over what was tried."""
+    register(tmp_path, repository / "data/sources.yaml")
+    with pytest.raises(data.DownloadError, match=r"/raw\\r/sonar.*': no such file") as caught:
+        data.load("sonar", home=tmp_path, mirror=f"{tmp_path}/raw\r")
+    assert "\r" not in str(caught.value)
+
+
 @pytest.mark.slow
 def test_the_workflow_with_a_mirror_that_sends_wrong_bytes(server, fresh, tools, repository):
     """The job fails, says why, and leaves nothing; the next run, with a sound mirror, succeeds."""

@@ -89,7 +89,7 @@ def fetch(
             reason = _try(place, how, file, target, timeout, deadline, progress)
         if reason is None:
             return target
-        tried.append(f"  {place}: {reason}")
+        tried.append(f"  {place if place.isprintable() else ascii(place)}: {reason}")
     listing = "\n".join(tried) or "  no mirror given and no URL known"
     raise DownloadError(
         f"could not get '{file['path']}'; tried:\n{listing}\n"
