@@ -29,6 +29,7 @@ from tilted.inference.result import Status
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
 from tilted.learning.starts import noted
+from tilted.likelihoods.contract import require_unmasked
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
@@ -128,6 +129,13 @@ class LatentFunctions(BaseEstimator):
                 what = f"{one.name}={value!r} has no effect: it is for inference={inference!r}"
                 warnings.warn(f"{what}, not {self.inference!r}", UserWarning, stacklevel=4)
 
+    def _rows(self, X: ArrayLike, y: ArrayLike, **how: int) -> tuple[np.ndarray, np.ndarray]:
+        """``X`` [N, D] and ``y`` [N]; ValueError as scikit-learn, which drops masks, and for masked cells."""
+        require_unmasked(X, "X")
+        require_unmasked(y, "y")
+        checked: tuple[np.ndarray, np.ndarray] = validate_data(self, X, y, dtype=np.float64, **how)
+        return checked
+
     def _begin(self, X: ArrayLike, y: ArrayLike, **how: bool) -> tuple[np.ndarray, np.ndarray]:
         """``X`` [N, D] and ``y`` [N] to fit, checked by scikit-learn (ValueError).
 
@@ -136,9 +144,7 @@ class LatentFunctions(BaseEstimator):
         fitted = [name for name in vars(self) if name.endswith("_")]
         for name in sorted(fitted, key="models_".__ne__):  # first these: without them it is not fitted
             delattr(self, name)
-        checked: tuple[np.ndarray, np.ndarray] = validate_data(
-            self, X, y, dtype=np.float64, ensure_min_samples=2, **how
-        )
+        checked = self._rows(X, y, ensure_min_samples=2, **how)
         if self._batched:
             return checked
         X, y = (np.array(each) for each in checked)  # the caller may fill theirs anew
@@ -152,6 +158,7 @@ class LatentFunctions(BaseEstimator):
     def _inputs(self, X: ArrayLike) -> np.ndarray:
         """``X`` [N*, D] as fitted on: ValueError for missing values, names and numbers of features."""
         check_is_fitted(self, "models_")
+        require_unmasked(X, "X")
         return validate_data(self, X, reset=False, dtype=np.float64)
 
     def _moments(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray]]:

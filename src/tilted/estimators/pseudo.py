@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import sparse
 from tilted.estimators.base import LatentFunctions, parameters, warn_unless_converged
@@ -84,7 +84,7 @@ class PseudoInputs(LatentFunctions):
         """Rows, targets and weights of a later `partial_fit`."""
         if not all(isinstance(model, BatchedModel) for model in self.models_):
             raise ValueError(NOT_BATCHED)
-        inputs, targets = validate_data(self, X, y, reset=False, dtype=np.float64, **how)
+        inputs, targets = self._rows(X, y, reset=False, **how)
         require_moderate("X", inputs)
         return weighed(inputs, targets, sample_weight, least=1)
 

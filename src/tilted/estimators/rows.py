@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight
 
 from tilted.learning.starts import require_moderate
+from tilted.likelihoods.contract import require_unmasked
 
 
 def weighed(
@@ -14,11 +15,12 @@ def weighed(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Rows [N', D], targets [N'] and weights [N'] of the rows that have one; None if all are 1.
 
-    ValueError for negative weights, for such as are not finite or too large (`require_moderate`), and for
-    fewer than ``least`` that are not zero.
+    ValueError for negative weights, for such as are masked, not finite or too large (`require_moderate`), and
+    for fewer than ``least`` that are not zero.
     """
     if sample_weight is None:
         return X, y, None
+    require_unmasked(sample_weight, "sample_weight")
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     require_moderate("sample_weight", weights)
     rows = weights > 0

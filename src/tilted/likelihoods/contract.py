@@ -87,6 +87,12 @@ class Labels:
         return require_both_labels(y, self.name)
 
 
+def require_unmasked(values: object, what: str) -> None:
+    """ValueError for a masked array with a masked cell: what lies below the mask is no value."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{what} has masked values")
+
+
 def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
     """``values`` as an array of floats.
 
@@ -95,8 +101,7 @@ def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
     ValueError
         If they are not numeric, complex, of unequal lengths, or masked.
     """
-    if np.ma.is_masked(values):
-        raise ValueError(f"{what} has masked values")
+    require_unmasked(values, what)
     try:
         values = np.asarray(values)
         if np.iscomplexobj(values):
