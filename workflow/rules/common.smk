@@ -141,7 +141,7 @@ def show_results():
     if Path(RESULTS) != Path("results"):
         from papers.reproduce import preview  # every job reads this file, one writes these lines
 
-        print("\n".join(preview.lines(RESULTS, TABLES)))
+        print("\n".join(preview.lines(RESULTS, TABLES, {*ASKED.files(*ASKED.records), *ASKED.tables})))
 
 
 def reader(variant):

@@ -5,7 +5,7 @@ A preview is a part: it has no verdicts, and says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,24 +21,28 @@ from papers.reproduce.names import READS
 CLOSE = 0.01
 """Relative difference of what ended near the committed line, if not at it."""
 
+FIDELITY = "qp_fidelity.csv"
+
 if TYPE_CHECKING:
     from papers.evidence.study import Study
 
 
-def lines(results: str | Path, tables: str | Path) -> list[str]:
+def lines(results: str | Path, tables: str | Path, asked: Collection[str]) -> list[str]:
     """A line a study and paper, and one of Table 1.
 
     Parameters
     ----------
     results, tables : str or Path
         Folders of the preview.
+    asked : collection of str
+        Records and tables that its configuration asks for: the folders may hold those of another.
     """
     shown = ["A preview: a part of each paper, too little for a verdict (`tilted reproduce NAME` for those)."]
     for paper in READS:
         for study in named(f"papers.{paper.lower()}.records:STUDIES"):
-            if study.key and study.reader is None:
+            if study.file in asked and study.key and study.reader is None:
                 shown += _of_study(paper, study, Path(results))
-    return [*shown, *_printed(Path(tables, "qp_fidelity.csv"))]
+    return [*shown, *(_printed(Path(tables, FIDELITY)) if FIDELITY in asked else ())]
 
 
 def _of_study(paper: str, study: Study, results: Path) -> Iterator[str]:

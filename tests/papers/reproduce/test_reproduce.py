@@ -242,5 +242,13 @@ def test_a_preview_says_what_it_is_and_how_its_lines_compare(tmp_path):
     lines = records.load(REGRET, RECORDS).drop(columns="run").head(5).to_dict("records")
     lines[0]["observed_gap"] += 0.5
     records.put(tmp_path, {REGRET: lines})
-    shown = preview.lines(tmp_path, tmp_path)
+    shown = preview.lines(tmp_path, tmp_path, [REGRET.file])
     assert shown[0].startswith("A preview") and "4 of 5 as committed to 1e-06, 4 to 1%" in shown[1]
+
+
+def test_a_preview_does_not_count_what_an_earlier_configuration_left(tmp_path):
+    lines = records.load(REGRET, RECORDS).drop(columns="run").head(5).to_dict("records")
+    records.put(tmp_path, {REGRET: lines})
+    (tmp_path / preview.FIDELITY).write_text("check,verdict\ncell,pass\n")
+    assert len(preview.lines(tmp_path, tmp_path, [ACCURACY.file])) == 1
+    assert len(preview.lines(tmp_path, tmp_path, [REGRET.file, preview.FIDELITY])) == 3
