@@ -66,7 +66,7 @@ StartT = TypeVar("StartT")
 
 def require_moderate(name: str, values: np.ndarray) -> None:
     """ValueError if a number is so large that its powers may overflow."""
-    largest = max(np.max(values), -np.min(values)) if np.size(values) else 0.0
+    largest = max(float(np.max(values)), -float(np.min(values))) if np.size(values) else 0.0
     if largest > LARGEST:
         raise ValueError(f"{name} has values up to {largest:.1e}, beyond {LARGEST:g}: scale it")
 

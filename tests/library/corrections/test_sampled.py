@@ -134,7 +134,8 @@ def test_estimators_predict_by_it(fitted):
         np.log(model.predict_proba(NEW)[:, 1]), found.log_predictive(np.ones(15)), rtol=1e-6
     )
     value, slope = model.log_marginal_likelihood(model.theta_, eval_gradient=True)
-    assert value == model.log_marginal_likelihood() == fitted.corrected_evidence("sampled").value
+    assert value == model.log_marginal_likelihood()
+    assert value == pytest.approx(fitted.corrected_evidence("sampled").value, abs=1e-9)
     kernel = KERNEL.with_parameters(np.exp(model.theta_))
     G = Sampled.of(Dense.build(kernel.matrix(X)), Y).derivative()
     step = 1e-6

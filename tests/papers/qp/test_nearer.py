@@ -52,7 +52,7 @@ def test_laplace_is_the_gaussian_at_the_mode(likelihood, y, mean, variance):
     assert evidence == pytest.approx(expected, abs=1e-8)
 
 
-def test_the_mode_is_found_where_rounding_hides_the_ascent():
+def test_the_mode_is_found_where_rounding_hides_the_ascent(mirror):
     """Crabs' first split: the height seemed to fall by rounding, and steps were halved away."""
     dataset, kernel = (
         data.load("crabs", "as-released"),
