@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
 
 
+UNTRUSTED = "evidence not corrected"
+
+
 def stable(likelihood: Likelihood, points: Split, fitted: api.Fit | JointFit) -> dict[str, Any]:
     """Record of a fit, predicted without an inverse of K; ArithmeticError where a number is not finite."""
     mean, variance = fitted.predict_latent(points.X_test)
@@ -52,9 +55,26 @@ def corrected(likelihood: Likelihood, points: Split, fitted: api.Fit, grade: str
     if status.converged and not np.all(found.trusted):
         status = replace(status, converged=False, message=f"not corrected: {found.message}")
     elif status.converged and not evidence.trusted:
-        status = replace(status, converged=False, message=f"evidence not corrected: {evidence.message}")
+        status = _with_evidence_of_ep(status, evidence.message)
     record = _record(fitted, status, found.mean, found.variance, density, errors)
     return {**record, "log_evidence": float(evidence.value)}
+
+
+def of_corrected_evidence(likelihood: Likelihood, points: Split, fitted: api.Fit) -> dict[str, Any]:
+    """Record of EP's fit with its evidence to second order in EP's place; predictions are EP's.
+
+    Where that is not to be trusted nothing was searched, and the evidence is EP's: the fit is not converged.
+    """
+    record, evidence = stable(likelihood, points, fitted), fitted.corrected_evidence()
+    if not evidence.trusted:
+        record["status"] = _with_evidence_of_ep(fitted.status, evidence.message).as_dict()
+    return {**record, "log_evidence": float(evidence.value)}
+
+
+def _with_evidence_of_ep(status: Status, why: str) -> Status:
+    """The status of a fit whose evidence could not be corrected."""
+    message = f"{UNTRUSTED}: {why.removeprefix('not corrected: ')}"
+    return replace(status, converged=False, message=message)
 
 
 def released(likelihood: Likelihood, points: Split, fitted: JointFit) -> dict[str, Any]:

@@ -163,6 +163,60 @@ def test_the_exact_column_is_the_exact_posterior_at_eps_hyperparameters():
     np.testing.assert_allclose(record["latent_variance"], found.variance)
 
 
+def at(kernel):
+    """What a search takes from a record whose hyperparameters are these."""
+    return {"hyperparameters": {"variance": kernel.variance, "lengthscale": kernel.lengthscale}}
+
+
+def test_hyperparameters_by_the_corrected_evidence_are_where_it_is_highest():
+    dataset, method = data.load("ionosphere", "as-released"), "corrected-evidence"
+    ep = qp.run_cell(dataset, "as-released", "ep", 0, 5)[-1]
+    (record,) = qp.run_cell(dataset, "as-released", method, 0, 5, start=ep)
+    assert record["method"] == method and record["status"]["converged"]
+    cell, learned = qp.cell_of(dataset, "as-released", method, 0, 5), qp.kernel_at(record["hyperparameters"])
+    fits = {"learned": qp.approximate(cell, learned)}
+    fits["EP's"] = qp.approximate(cell, qp.kernel_at(ep["hyperparameters"]))
+    for sign in (-1, 1):
+        for name, factor in (("variance", 1.05), ("lengthscale", 1.02)):
+            beside = replace(learned, **{name: getattr(learned, name) * factor**sign})
+            fits[name, sign] = qp.approximate(cell, beside)
+    evidence = {key: fit.corrected_evidence().value for key, fit in fits.items()}
+    assert max(evidence, key=evidence.get) == "learned" and len(set(evidence.values())) == len(evidence)
+    assert max(fits, key=lambda key: fits[key].log_evidence) == "EP's"
+    assert record["log_evidence"] == pytest.approx(evidence["learned"], abs=1e-8)
+    density = fits["learned"].log_predictive(cell.points.X_test, cell.points.y_test)
+    assert record["ntll"] == pytest.approx(-density.mean(), abs=1e-8)
+    (again,) = qp.run_cell(dataset, "as-released", method, 0, 5, fixed=learned)
+    for field in ("hyperparameters", "log_evidence", "ntll"):
+        assert again[field] == pytest.approx(record[field], abs=1e-7)
+    assert again["status"]["evaluations"] == 1 < record["status"]["evaluations"]
+
+
+def test_where_the_evidence_is_not_to_be_trusted_nothing_is_learned_and_the_record_says_so():
+    pima = data.load("pima", "as-released")
+    ep = at(SquaredExponential(412401.7, 0.849))
+    (record,) = qp.run_cell(pima, "as-released", "corrected-evidence", 0, 0, start=ep)
+    assert record["hyperparameters"] == ep["hyperparameters"] and not record["status"]["converged"]
+    assert record["status"]["message"].startswith("evidence not corrected: terms of higher cumulants are 0.3")
+    fit = qp.approximate(
+        qp.cell_of(pima, "as-released", "corrected-evidence", 0, 0), SquaredExponential(412401.7, 0.849)
+    )
+    assert record["log_evidence"] == pytest.approx(fit.log_evidence)
+
+
+def test_the_exact_answer_beside_it_is_at_the_learned_hyperparameters():
+    for task in protocols.TASKS:
+        methods = protocols.block("as-released", task)["methods"]
+        exact, there = methods["exact"], methods["corrected-evidence-exact"]
+        assert there == {**exact, "start": "corrected-evidence"}
+        assert methods["corrected-evidence"]["start"] == exact["start"] == "ep"
+    dataset, start = data.load("wine13", "as-released"), at(SquaredExponential(26901.5, 8.43))
+    (record,) = qp.run_cell(dataset, "as-released", "corrected-evidence-exact", 0, 0, start=start)
+    (exact,) = qp.run_cell(dataset, "as-released", "exact", 0, 0, start=start)
+    assert record["hyperparameters"] == start["hyperparameters"]
+    assert record["test_log_density"] == exact["test_log_density"]
+
+
 def test_labels_with_less_than_half_of_the_probability_are_errors_and_what_is_not_trusted_is_said():
     dataset = data.load("wine13", "as-released")
     cell = qp.cell_of(dataset, "as-released", "exact", 0, 5)

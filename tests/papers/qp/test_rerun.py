@@ -24,6 +24,7 @@ JOBS = (
     ("as-released", "wine13", "qp", (0, 0)),
     ("as-released", "wine13", "qp", (0, 1)),
     ("as-released", "wine13", "vb-joint", (0, 0)),
+    ("as-released", "wine13", "corrected-evidence", (0, 0)),
     ("as-described", "coal", "ep", (2, 0)),
     ("as-described", "coal", "qp", (2, 0)),
     ("corrected", "coal", "ep", (1, 0)),
@@ -96,9 +97,12 @@ JOINT = ("vb-joint", "vb-joint-released")
 """Records of the joint search, which can only be repeated as a whole."""
 
 
+LEARNED = "corrected-evidence"
+
+
 def test_fresh_records_pass_both_ways(results):
     checks, missing = verify(results, scratches=9)
-    both = {(m, how) for m in ("ep-tune", "ep", "qp") for how in ("fixed", "scratch")}
+    both = {(m, how) for m in ("ep-tune", "ep", "qp", LEARNED) for how in ("fixed", "scratch")}
     joint = {(name, "scratch") for name in JOINT}
     assert {(m, how) for m, _, how in checks} == both | joint and not missing
     assert all(c.passed == "yes" and c.difference < 1e-7 and c.gain > -1e-9 for c in checks.values())
