@@ -250,7 +250,7 @@ def _fit(
 
 
 def _by_corrected_evidence(ep: api.Fit, search: Search) -> api.Fit:
-    """EP at the maximum of the corrected evidence, climbed from EP's fit; that fit where it is not trusted."""
+    """EP at the maximum of the corrected evidence, climbed from its fit; that fit where it is not trusted."""
     tuned, _ = corrected_evidence.maximise(ep.problem, ep.kernel, search, ep.inference.sites)
     return replace(ep, kernel=tuned.kernel, inference=tuned.inference, status=tuned.status)
 
