@@ -10,6 +10,7 @@ from papers.evidence.parts import Written
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.store import write_text
 from papers.qp import (
+    calibration,
     claims,
     fidelity,
     figures,
@@ -115,6 +116,8 @@ def draw(name: str, folder: Path, figures_folder: Path) -> None:
         _write_truth(folder, figures_folder, figures_folder, [])
     elif name == NEARER_FIGURE:
         _write_nearer(folder, summary.fits, figures_folder, figures_folder)
+    elif name == CALIBRATION_FIGURE:
+        _draw_calibration(folder, figures_folder)
     elif name == "vb_column":
         _write_vb(summary, folder, figures_folder, figures_folder)
     else:
@@ -186,7 +189,7 @@ def _write_vb(summary: Summary, folder: str | Path, tables_folder: Path, figures
     vb_column.write(fits, summary.printed, tables_folder, figures_folder)
 
 
-TRUTH_FIGURE, NEARER_FIGURE = "qp_truth", "qp_nearer"
+TRUTH_FIGURE, NEARER_FIGURE, CALIBRATION_FIGURE = "qp_truth", "qp_nearer", "qp_calibration"
 
 
 def _write_truth(
@@ -218,7 +221,16 @@ def _write_nearer(
     if table is not None:
         nearer_pages.write(table, fits, tables_folder)
         nearer_pages.figure(table, figures_folder / NEARER_FIGURE)
+        _draw_calibration(folder, figures_folder)
     return table
+
+
+def _draw_calibration(folder: str | Path, figures_folder: Path) -> None:
+    """Draw the calibration curves, if there are approximations of labels."""
+    latents = records.find(NEARER_LATENTS, folder)
+    if latents is not None and latents["dataset"].isin(published.CLASSIFICATION).any():
+        points = calibration.points(latents, truth_records.read(folder))
+        calibration.figure(points, figures_folder / CALIBRATION_FIGURE)
 
 
 def _write_lookup(

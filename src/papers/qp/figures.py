@@ -63,6 +63,13 @@ CAPTIONS = {
         "what two Monte-Carlo standard errors may explain. Where EP corrected until nearly exact (stars) "
         "lies in grey, it cannot be told from the exact posterior."
     ),
+    "qp_calibration": (
+        "Probabilities of labels on the folds of seed 0. Left: how often the likelier label is right, "
+        "against its probability, over all rows; black is the exact posterior, its bars what so few test "
+        "points may explain. Middle: mean probability minus that share, row by row. Right: by how much the "
+        "probability of the exactly likelier label differs from the exact one on average, against the exact "
+        "one."
+    ),
 }
 
 AXIS_LABELS = {

@@ -295,6 +295,7 @@ def figures(config: Config) -> list[str]:
         return []
     drawn = [f"{protocol}/{name}" for protocol, part in config["qp"].items() for name in _figures(part)]
     drawn += ["qp_truth", "qp_nearer"] if "truth" in config else []
+    drawn += ["qp_calibration"] if any(task_of(name) != "counts" for name in config.get("truth", {})) else []
     drawn += ["as-released/vb_column"] if _replays_vb(config) else []
     return [f"{name}.{kind}" for name in drawn for kind in ("pdf", "png")]
 

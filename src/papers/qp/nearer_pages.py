@@ -12,6 +12,7 @@ import numpy as np
 from papers.evidence import style
 from papers.evidence.grid import WIDTH, grid, number
 from papers.evidence.store import write_text
+from papers.qp import learned_pages
 from papers.qp.nearer import METHODS
 from papers.qp.published import RELEASED_VB, row_of
 from papers.qp.table1 import FIELDS, seed_means
@@ -91,6 +92,7 @@ def write(table: pd.DataFrame, fits: pd.DataFrame, folder: Path) -> None:
     for title, (column, shown) in PLAIN.items():
         lines += [f"## {title}", "", *_of_methods(table, column, shown), ""]
     lines += ["## Table 1's exact column", "", *EXACT_LEGEND.splitlines(), "", *exact_column(fits)]
+    lines += ["## Learned by the corrected evidence", "", *learned_pages.section(fits)]
     write_text(folder / "qp_nearer.md", "\n".join(lines).rstrip() + "\n")
 
 

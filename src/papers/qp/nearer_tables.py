@@ -20,7 +20,7 @@ from papers.evidence.store import RecordError
 from papers.evidence.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from papers.qp import truth
 from papers.qp.nearer import METHODS
-from papers.qp.published import ROWS
+from papers.qp.published import ROWS, is_counts
 from papers.qp.truth_records import split_of
 from papers.qp.truth_tables import DECIDED, TEN, by_dataset, error_of_mean, exact
 from tilted.corrections.marginals import CHEAP, NEARLY_EXACT
@@ -150,7 +150,9 @@ def _lines(dataset: str, splits: Sequence[Record], here: Sequence[tuple[Any, Any
                 "evidence_gap": np.mean(ours["evidence"] - QUARTER * ep["evidence"]),
                 "evidence_gap_se": error_of_mean((1.0 + QUARTER) * se_evidence, [1] * len(splits)),
                 "ntll": -np.mean(ours["points"]["log_density"]),
-                "overconfidence": _overconfidence(dataset, ours["points"]["log_density"]),
+                "overconfidence": np.nan
+                if is_counts(dataset)
+                else overconfidence(np.exp(ours["points"]["log_density"])),
                 "seconds": np.median(ours["by_split"]["seconds"]),
                 "milliseconds": np.median(1e3 * ours["by_split"]["latent_seconds"] / np.array(sizes)),
             }
@@ -162,12 +164,14 @@ def _rms(values: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-def _overconfidence(dataset: str, log_density: np.ndarray) -> float:
-    """Mean probability of the likelier label minus the share of right ones; NaN for counts."""
-    if dataset == "coal":
-        return np.nan
-    own = np.exp(log_density)
-    return float(np.mean(np.maximum(own, 1.0 - own)) - np.mean(own > 0.5))
+def confidence(own: np.ndarray) -> np.ndarray:
+    """Probabilities [N] of the likelier labels, from those of the own ones."""
+    return np.maximum(own, 1.0 - own)
+
+
+def overconfidence(own: np.ndarray) -> float:
+    """Mean probability of the likelier label minus the share of right ones, from own ones [N]."""
+    return float(confidence(own).mean() - np.mean(own > 0.5))
 
 
 # Our own claims

@@ -70,6 +70,8 @@ def figure(name: str) -> tuple[Slice, ...]:
         return CLAIMS["QP10"]
     if name == "qp_nearer":
         return CLAIMS["OURS1"]
+    if name == "qp_calibration":
+        return Slice(NEARER_LATENTS, {"dataset": CLASSIFICATION}), Slice(TRUTH, {"dataset": CLASSIFICATION})
     if name == "vb_column":
         return (*_fits(ALL, VB), Slice(DIFFERENCES, {"method": VB}))
     return _fits(ALL, PRINTED)

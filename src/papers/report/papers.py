@@ -110,7 +110,7 @@ SHOWS = {
 OWN = "qp_"
 """With which the name of a figure of the QP paper begins if it is of no protocol."""
 
-EXACT = (f"{OWN}truth", f"{OWN}nearer")
+EXACT = (f"{OWN}truth", f"{OWN}nearer", f"{OWN}calibration")
 """The QP paper's figures of no protocol: against the exact posterior."""
 
 Place = tuple[int, str]
