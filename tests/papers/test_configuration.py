@@ -266,7 +266,7 @@ def test_every_job_has_a_place_in_the_lists(everything):
 COUNTS = {
     "preview": "fit 16, lookup 1, regressions 1, classifications 1, relaxed_points 1, pesc_accuracy 4, "
     "pesc_searches 2",
-    "paper": "fit 525, lookup 1, truth 100, nearer 100, regressions 635, classifications 188, "
+    "paper": "fit 536, lookup 1, truth 100, nearer 100, regressions 635, classifications 188, "
     "toy_regressions 3, mnist 30, relaxed_choices 17, relaxed_fits 71, relaxed_own 8, relaxed_points 42, "
     "relaxed_picture 4, pesc_accuracy 4, pesc_searches 20",
     "pep-middle": "regressions 48, classifications 52, toy_regressions 3, mnist 12",
