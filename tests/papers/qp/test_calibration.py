@@ -7,7 +7,7 @@ import pytest
 from papers.qp import calibration, nearer
 from papers.qp.nearer_tables import confidence, overconfidence
 
-OWN = {"exact": [0.55, 0.9, 0.3, 0.97], "ep": [0.57, 0.85, 0.4, 0.99]}
+OWN = {"exact": [0.55, 0.9, 0.3, 0.97], "ep": [0.47, 0.85, 0.4, 0.99]}
 ERROR = 0.01
 
 
@@ -59,7 +59,7 @@ def test_differences_are_of_the_label_that_is_likelier_by_the_exact_posterior():
     table = calibration.points(latents(("wine13", 0, 0), ("wine13", 0, 1)), records)
     found = calibration.differences(table, "ep")
     assert found["confidence"].tolist() == pytest.approx([0.55, 0.7, 0.9, 0.97])
-    assert found["bias"].tolist() == pytest.approx([0.02, -0.1, -0.05, 0.02])  # 0.3 -> 0.4 of its own label
+    assert found["bias"].tolist() == pytest.approx([-0.08, -0.1, -0.05, 0.02])  # the third is 0.3 of its own label
     # two splits with an independent error each
     assert found["noise"].tolist() == pytest.approx([ERROR * p / np.sqrt(2) for p in (0.55, 0.3, 0.9, 0.97)])
     alike = calibration.points(
@@ -81,8 +81,8 @@ def test_the_figure_draws_the_curves(tmp_path):
     assert pdf.stat().st_size > 5000 and png.stat().st_size > 5000
     drawn = pd.read_csv(tmp_path / "calibration.csv")
     curves = points_in(drawn, "Calibration")
-    assert {(0.57, 1.0), (0.6, 0.0), (0.85, 1.0), (0.99, 1.0), (0.55, 1.0), (0.97, 1.0)} <= curves
+    assert {(0.53, 0.0), (0.6, 0.0), (0.85, 1.0), (0.99, 1.0), (0.55, 1.0), (0.97, 1.0)} <= curves
     assert set(drawn["series"]) >= {"calibrated", calibration.EXACT_LABEL, "EP", "VB"}
-    assert {(0.55, 2.0), (0.7, -10.0)} <= points_in(drawn, "Against")
+    assert {(0.55, -8.0), (0.7, -10.0)} <= points_in(drawn, "Against")
     with pytest.raises(ValueError, match="nothing to draw"):
         calibration.figure(table[:0], tmp_path / "none")
