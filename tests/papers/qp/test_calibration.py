@@ -59,7 +59,7 @@ def test_differences_are_of_the_label_that_is_likelier_by_the_exact_posterior():
     table = calibration.points(latents(("wine13", 0, 0), ("wine13", 0, 1)), records)
     found = calibration.differences(table, "ep")
     assert found["confidence"].tolist() == pytest.approx([0.55, 0.7, 0.9, 0.97])
-    assert found["bias"].tolist() == pytest.approx([-0.08, -0.1, -0.05, 0.02])  # the third is 0.3 of its own label
+    assert found["bias"].tolist() == pytest.approx([-0.08, -0.1, -0.05, 0.02])  # by label
     # two splits with an independent error each
     assert found["noise"].tolist() == pytest.approx([ERROR * p / np.sqrt(2) for p in (0.55, 0.3, 0.9, 0.97)])
     alike = calibration.points(
