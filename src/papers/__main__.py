@@ -218,6 +218,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         scratches=arguments.from_scratch,
         seed=arguments.seed,
         new=arguments.new,
+        lacking=arguments.lacking,
     )
     studies = _studies(arguments.papers)
     made = verify.verify(studies, arguments.records, selection, arguments.mirror, arguments.jobs, _tell)

@@ -231,6 +231,8 @@ def _add_verify(verify: argparse.ArgumentParser) -> None:
         help="fits of each group whose whole search is repeated too (%(default)s)",
     )
     verify.add_argument("--seed", type=_at_least(0), default=0, help="of the draw (%(default)s)")
-    verify.add_argument("--new", action="store_true", help="only what was not verified at this commit")
+    which = verify.add_mutually_exclusive_group()
+    which.add_argument("--new", action="store_true", help="only what was not verified at this commit")
+    which.add_argument("--lacking", action="store_true", help="only groups of which too little was verified")
     verify.add_argument("--jobs", type=_at_least(1), default=1, help="processes (%(default)s)")
     _add_mirror(verify)

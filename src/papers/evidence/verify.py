@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence import records, runs, verified
+from papers.evidence import records, runs, standing, verified
 from papers.evidence.grid import grid, items
 from papers.evidence.study import EXACT
 from papers.evidence.verified import DIFFERS, PASSED, REPORTED, SCRATCH, Check, Outcome
@@ -77,6 +77,8 @@ class Selection:
         Of the draw.
     new : bool
         Leave out what counts as verified already at this commit.
+    lacking : bool
+        Leave out what counts as verified at any commit, and groups of which enough was (`standing`).
     """
 
     wanted: dict[str, list[str]]
@@ -84,6 +86,7 @@ class Selection:
     scratches: int = SCRATCHES
     seed: int = 0
     new: bool = False
+    lacking: bool = False
 
 
 class Result(NamedTuple):
@@ -156,7 +159,7 @@ def verify(
         if unknown := sorted(set(values) - there):
             raise ValueError(f"no line to make again in {folder} with {column} {', '.join(unknown)}")
     drawn = {study: _drawn(study, frame, folder, selection) for study, frame in every.items()}
-    if not any(map(len, drawn.values())) and not selection.new:
+    if not any(map(len, drawn.values())) and not (selection.new or selection.lacking):
         raise ValueError(f"no line to make again in {folder}")
     return execute(drawn, folder, mirror, jobs, tell)
 
@@ -188,11 +191,17 @@ def execute(
 
 def _drawn(study: Study, every: pd.DataFrame, folder: str | Path, selection: Selection) -> pd.DataFrame:
     """Of all lines of a study those to make again."""
+    if not (selection.new or selection.lacking):
+        return sample(study, every, selection, set())
     commit = runs.stamp()["commit"]
     named = bool(commit) and not commit.endswith(runs.DIRTY)  # else it stands for any code
-    counting = verified.counting(verified.read(folder), study, every) if selection.new and named else []
-    done = {(c.group, c.fit) for c in counting if c.commit == commit}
-    return sample(study, every, selection, done)
+    counting = verified.counting(verified.read(folder), study, every)
+    done = {(c.group, c.fit) for c in counting if selection.lacking or (named and c.commit == commit)}
+    drawn = sample(study, every, selection, done)
+    if not (selection.lacking and len(drawn)):
+        return drawn
+    enough = {group.name for group in standing.groups(study, folder, every) if group.sampled >= group.needed}
+    return drawn[[verified.group_of(study, line) not in enough for line in drawn.to_dict("records")]]
 
 
 def _pieces(

@@ -161,6 +161,17 @@ def test_what_other_edits_verified_is_verified_again(study, folder, monkeypatch,
     assert of(study, folder, half, verify.Selection({}, new=True))[1].checks
 
 
+def test_only_what_groups_lack_if_asked(study, folder, monkeypatch):
+    monkeypatch.setattr(verify.runs, "commit", lambda: "one")
+    first = of(study, folder, good, verify.Selection({}, fits=10))[1].checks
+    monkeypatch.setattr(verify.runs, "commit", lambda: "another")
+    rest = of(study, folder, good, verify.Selection({}, lacking=True))[1].checks
+    assert rest and not {(c.group, c.fit) for c in rest} & {(c.group, c.fit) for c in first}
+    assert all(group.sampled == group.needed for group in standing.groups(study, folder))
+    other_draw = verify.Selection({}, seed=1, lacking=True)
+    assert of(study, folder, good, other_draw)[1].checks == []
+
+
 def test_a_line_made_anew_is_not_verified_any_more(study, folder, files, make):
     study, _ = of(study, folder, good)
     again = [make(seed=k, score=0.4, date="2026-11-23") for k in range(40)]
