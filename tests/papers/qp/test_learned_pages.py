@@ -47,8 +47,7 @@ def test_gains_are_over_the_seeds_that_both_have():
 
 def test_what_was_learned_and_what_was_not():
     row = cells(learned_pages.section(fits()), "## What the corrected")
-    moved = np.sqrt(2 / 3)
-    assert row == ["Mining", "3", f"{moved:.4f}", "0.0000", "1", "0", "+0.2500 ± 0.0000", "0 of 2"]
+    assert row == ["Mining", "3", "1.0000", "0.0000", "1", "0", "+0.2500 ± 0.0000", "0 of 2"]
     other = fits()
     other.loc[(other["method"] == learned_pages.LEARNED) & (other["seed"] == 2), "reason"] = "no progress"
     other.loc[(other["method"] == EXACT) & (other["seed"] == 1), "outcome"] = "not converged"
