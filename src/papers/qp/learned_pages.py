@@ -33,8 +33,8 @@ second, mean ± standard error over seeds; above 0 the corrected evidence's hype
 BESIDE = """\
 "Moved": median change over folds of the logarithms of variance and lengthscale, in size. Where data are
 separable the variance lies on a flat ridge, where the search's tolerance sets it; EP's fits at which the
-searches start were made again for this, and on the ridge some end elsewhere than those of EP's column. "Kept":
-folds on which the corrected evidence is not to be trusted at EP's hyperparameters, which stay. "Not
+searches start were made again for this, and on the ridge some end elsewhere than those of EP's column.
+"Kept": folds on which the corrected evidence is not to be trusted at EP's hyperparameters, which stay. "Not
 converged": others whose search did not. "Evidence": by how many nats a fold the exact log evidence rose (of
 counts, the corrected one), mean ± standard error over seeds; "not trusted": folds on which the exact answer
 could not be had there."""
