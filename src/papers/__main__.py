@@ -121,8 +121,13 @@ def _told(changes: Mapping[str, object]) -> int:
 
 
 LISTED: tuple[Literal["set", "row", "task", "rows", "features", "present"], ...] = (
-    "set", "row", "task", "rows", "features", "present",
-)  # fmt: skip
+    "set",
+    "row",
+    "task",
+    "rows",
+    "features",
+    "present",
+)
 """What a terminal's line has room for; `--json` has all."""
 
 

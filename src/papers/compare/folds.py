@@ -156,8 +156,11 @@ def _exact(fold: Fold, first: Fitted, penalties: dict[str, float], iterations: i
     length = Length(CHAINS, iterations // 5, iterations)
     drawn = sample(reference, np.random.default_rng([0, iterations]), length, inputs=fold.X, labels=fold.y)
     assert drawn.others is not None
-    near = [_near(method, fold, first, penalties, drawn)
-            for method in methods.of(part.task, penalties) if method.at is not None]  # fmt: skip
+    near = [
+        _near(method, fold, first, penalties, drawn)
+        for method in methods.of(part.task, penalties)
+        if method.at is not None
+    ]
     latents, others = drawn.latents, drawn.others
     r_hat = max(float(latents.r_hat.max()), float(others.r_hat.max()))
     noise = float(np.sqrt(np.mean(others.se_mean**2 / others.variance)))

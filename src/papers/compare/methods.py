@@ -98,8 +98,10 @@ def of(task: str, chosen: Collection[str] = ()) -> list[Method]:
         "vb": ("variational Bayes", "vb"),
         "pep": ("Power EP, power 0.5", power_rule(0.5)),
     }
-    methods = [Method(name, said, partial(_own, rule=rule), partial(_at, rule=rule))
-               for name, (said, rule) in rules.items()]  # fmt: skip
+    methods = [
+        Method(name, said, partial(_own, rule=rule), partial(_at, rule=rule))
+        for name, (said, rule) in rules.items()
+    ]
     methods.append(Method("rep", "relaxed EP, at EP's kernel", _relaxed, _relaxed_at))
     if task not in (CLASSIFICATION, COUNTS):
         methods.append(Method("gp", "Gaussian noise, exact", _gaussian, None))

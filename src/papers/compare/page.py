@@ -69,8 +69,9 @@ class Comparison(NamedTuple):
             "task": table.task,
             "remarks": list(table.remarks),
         }
-        scored = [{k: v for k, v in x._asdict().items() if k not in ("probability", "label")}
-                  for x in self.outcomes]  # fmt: skip
+        scored = [
+            {k: v for k, v in x._asdict().items() if k not in ("probability", "label")} for x in self.outcomes
+        ]
         exact = self.exact and {
             **self.exact._asdict(),
             "sound": self.exact.sound,
@@ -111,11 +112,19 @@ class Comparison(NamedTuple):
         header = ("Method", "Log loss, nats", *scores, *spent, "Converged", "Failed", "Is")
         titles = {m.name: m.title for m in methods.of(self.table.task, [row.method for row in self.rows])}
         cells = [
-            (row.method, _digits(row.loss, 4), (_percent if labels else _digits)(row.error),
-             _percent(row.calibration), f"{row.seconds:.2f}", f"{row.total:.1f}",
-             f"{row.converged} of {row.folds}", str(row.failed), titles[row.method])
+            (
+                row.method,
+                _digits(row.loss, 4),
+                (_percent if labels else _digits)(row.error),
+                _percent(row.calibration),
+                f"{row.seconds:.2f}",
+                f"{row.total:.1f}",
+                f"{row.converged} of {row.folds}",
+                str(row.failed),
+                titles[row.method],
+            )
             for row in self.rows
-        ]  # fmt: skip
+        ]
         slow = [name for name in methods.SLOW if name not in titles]
         said = f"{CALIBRATION[labels]} Seconds are of processor."
         said += f" Not compared, because it takes the longest: {', '.join(slow)} (--methods)." if slow else ""
@@ -125,10 +134,17 @@ class Comparison(NamedTuple):
         names = {"loss": "log loss, nats", "error": "error"}
         header = ("Method", "Score", "Is", "Difference", "95 % interval", "p (Holm)", "Folds")
         cells = [
-            (d.method, names[d.score], d.says, _digits(d.mean, 2), _interval(d), _digits(d.p, 2),
-             str(d.folds))
+            (
+                d.method,
+                names[d.score],
+                d.says,
+                _digits(d.mean, 2),
+                _interval(d),
+                _digits(d.p, 2),
+                str(d.folds),
+            )
             for d in self.differences
-        ]  # fmt: skip
+        ]
         small = (
             f"Below zero is better. What matters: {self.margins[0]:g} nats, {self.margins[1]:.3g} of error."
         )

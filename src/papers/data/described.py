@@ -143,8 +143,11 @@ def _joined(name: str, entry: Entry, paths: list[Path]) -> _Table:
         first = read[0].cells
         titles = first if titled else tuple(f"column{c}" for c in range(len(first)))
         header = header or titles
-        wrong = [row.error(f"{len(row.cells)} columns, expected {len(header)}") for row in read
-                 if len(row.cells) != len(header)]  # fmt: skip
+        wrong = [
+            row.error(f"{len(row.cells)} columns, expected {len(header)}")
+            for row in read
+            if len(row.cells) != len(header)
+        ]
         if titles != header:
             wrong.append(read[0].error(f"header {', '.join(titles)}, expected {', '.join(header)}"))
         if wrong:

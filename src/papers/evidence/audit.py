@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 COLUMNS = tuple("id paper protocol verdict yes no undecided no_data effect interval test n note".split())
 SAMPLE = ("low", "high", "p", "p_holm", "p_equivalent", "status")
-ROW_COLUMNS = (
-    "id", "protocol", "block", "row", "quantity", "unit", "effect", "sd", *SAMPLE,
-    "p_sign", "p_signed_rank", *(f"general_{name}" for name in SAMPLE), "n", "n_folds", "note",
-)  # fmt: skip
+FIRST, SIGNS, LAST = (
+    names.split() for names in ("row quantity unit effect sd", "p_sign p_signed_rank", "n n_folds note")
+)
+GENERAL = tuple(f"general_{name}" for name in SAMPLE)
+ROW_COLUMNS = ("id", "protocol", "block", *FIRST, *SAMPLE, *SIGNS, *GENERAL, *LAST)
 
 UNITS = {
     "nats": (1000.0, "10^-3 nats", "+.3f"),
@@ -155,13 +156,12 @@ def _rows(findings: Iterable[Finding]) -> Iterable[tuple[object, ...]]:
     for finding in findings:
         for block in finding.blocks:
             for line in block.lines:
-                sample = [getattr(line.sample, name) for name in SAMPLE]
-                general = [getattr(line.general, name) for name in SAMPLE]
-                yield (
-                    finding.id, finding.protocol, block.name, line.row, line.quantity, line.unit,
-                    line.effect, line.sd, *sample, line.p_sign, line.p_signed_rank, *general,
-                    line.n, line.n_folds, line.note,
-                )  # fmt: skip
+                first, signs, last = ([getattr(line, n) for n in names] for names in (FIRST, SIGNS, LAST))
+                sample, general = (
+                    [getattr(part, name) for name in SAMPLE] for part in (line.sample, line.general)
+                )
+                whose = (finding.id, finding.protocol, block.name)
+                yield (*whose, *first, *sample, *signs, *general, *last)
 
 
 def markdown(chapters: Sequence[Chapter]) -> str:
@@ -304,9 +304,13 @@ def _table_row(line: Line, several: bool, scored: bool) -> list[str]:
     cells = [line.row, *([line.quantity] if several else []), _number(line.effect, line.unit)]
     if scored:
         cells += [
-            _number(line.sd, line.unit).lstrip("+"), _interval(line.sample, line), _p(line.sample.p_holm),
-            _p(line.sample.p_equivalent), _interval(line.general, line), _p(line.general.p_holm),
-        ]  # fmt: skip
+            _number(line.sd, line.unit).lstrip("+"),
+            _interval(line.sample, line),
+            _p(line.sample.p_holm),
+            _p(line.sample.p_equivalent),
+            _interval(line.general, line),
+            _p(line.general.p_holm),
+        ]
     else:
         cells.append(_interval(line.sample, line))
     return [*cells, f"{line.n}", line.sample.status, line.note]

@@ -40,7 +40,7 @@ from papers.qp.records import (
     VARIANCES,
     load_fits,
     ordered,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -203,9 +203,21 @@ def _row(line: Any, decides: bool) -> Row:
     interval = f"{shown(line.low)} to {shown(line.high)}" if line.low else ""
     low, high = (float(value) if value else float("nan") for value in (line.low, line.high))
     return Row(
-        line.id, line.protocol, line.block, line.row, line.quantity, shown(line.effect), interval,
-        markup.raised(unit), line.n, line.status, markup.raised(line.note), decides, low, high,
-    )  # fmt: skip
+        line.id,
+        line.protocol,
+        line.block,
+        line.row,
+        line.quantity,
+        shown(line.effect),
+        interval,
+        markup.raised(unit),
+        line.n,
+        line.status,
+        markup.raised(line.note),
+        decides,
+        low,
+        high,
+    )
 
 
 def _claim(

@@ -114,10 +114,15 @@ class Receipt:
             lines += [f"- {text}" for text in self.differing()] + ([""] if self.differing() else [])
         lines += [f"Jobs run: {self.made}.", ""] if self.made else []
         cells = [
-            (line.what, *map(_shown, (line.mine, line.committed, line.published)), _shown(line.tolerance),
-             "pass" if line.passed else "FAIL", line.note)
+            (
+                line.what,
+                *map(_shown, (line.mine, line.committed, line.published)),
+                _shown(line.tolerance),
+                "pass" if line.passed else "FAIL",
+                line.note,
+            )
             for line in self.result.lines
-        ]  # fmt: skip
+        ]
         header = ("What", "Mine", "Committed", "Published", "Tolerance", "", "Row of the audit")
         lines += [*grid(header, "lrrrrll", cells), "", LEGEND, ""] if cells else []
         environment = f"{said['environment']}; commit {said['commit'] or 'unknown'}; {said['date']}"

@@ -73,8 +73,15 @@ def _pair(nfcpd: Nfcpd, k: int, Xs: np.ndarray) -> tuple[np.ndarray, ...]:
         tau, nu = nfcpd.tau[k][s, -1], nfcpd.nu[k][s, -1]
         left = 1.0 - tau * v0
         pulled = (tau * m0 - nu) / left
-        out.append((mean + c * pulled, variance + tau * c**2 / left, m0 + v0 * pulled + 0 * c,
-                    v0 / left + 0 * c, c / left))  # fmt: skip
+        out.append(
+            (
+                mean + c * pulled,
+                variance + tau * c**2 / left,
+                m0 + v0 * pulled + 0 * c,
+                v0 / left + 0 * c,
+                c / left,
+            )
+        )
     return tuple(np.array(part) for part in zip(*out, strict=True))
 
 

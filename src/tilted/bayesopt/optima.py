@@ -176,8 +176,15 @@ def _refine(
     low, high = np.transpose(bounds)
     for reach in REACHES:  # far steps may lead to where no feasible point is near
         near = np.maximum(low, start - reach * (high - low)), np.minimum(high, start + reach * (high - low))
-        end = minimize(f, start, jac=slope, bounds=np.transpose(near), constraints=rules, method="SLSQP",
-                       options={"maxiter": STEPS})  # fmt: skip
+        end = minimize(
+            f,
+            start,
+            jac=slope,
+            bounds=np.transpose(near),
+            constraints=rules,
+            method="SLSQP",
+            options={"maxiter": STEPS},
+        )
         x = np.clip(end.x, *near)
         holds = all(c(x) >= -SLACK * scale for (c, _), scale in zip(limits, scales, strict=True))
         if holds and np.all(np.isfinite(x)) and f(x) <= value:

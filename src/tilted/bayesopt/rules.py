@@ -179,8 +179,14 @@ def highest(
     ranked = np.argsort(-values)[:STARTS]
     best, top = places[ranked[0]], float(values[ranked[0]])
     for start in places[ranked]:
-        end = minimize(_with_slope(value, low, high), start, jac=True, bounds=box, method="L-BFGS-B",
-                       options={"maxiter": STEPS, "maxfun": 2 * STEPS})  # fmt: skip
+        end = minimize(
+            _with_slope(value, low, high),
+            start,
+            jac=True,
+            bounds=box,
+            method="L-BFGS-B",
+            options={"maxiter": STEPS, "maxfun": 2 * STEPS},
+        )
         if -end.fun > top:
             best, top = np.clip(end.x, low, high), float(-end.fun)
     return best, top
@@ -231,8 +237,14 @@ def recommend(
         {"type": "ineq", "fun": lambda x, c=c: _log_probability(c, x[None])[0] - needed - INSIDE}
         for c in functions[1:]
     ]
-    end = minimize(lambda x: functions[0].predict(x[None])[0][0], start, bounds=box, constraints=rules,
-                   method="SLSQP", options={"maxiter": 60, "ftol": 0.1 * INSIDE})  # fmt: skip
+    end = minimize(
+        lambda x: functions[0].predict(x[None])[0][0],
+        start,
+        bounds=box,
+        constraints=rules,
+        method="SLSQP",
+        options={"maxiter": 60, "ftol": 0.1 * INSIDE},
+    )
     x = np.clip(end.x, 0.0, 1.0)
     better = np.all(np.isfinite(x)) and holds(x[None])[0] >= 0
     return (x if better and functions[0].predict(x[None])[0][0] <= np.min(mean) else start), True
