@@ -255,7 +255,7 @@ def test_a_preview_does_not_count_what_an_earlier_configuration_left(tmp_path):
 
 
 def test_what_a_mac_leaves_beside_every_file_is_no_figure(tmp_path, monkeypatch):
-    """`._name` beside every name, as tar and USB sticks bring them, ended every reproduction in a traceback."""
+    """`._name` beside every name, as tar and USB sticks bring them, ended every reproduction."""
     known = names.known()
     shutil.copytree(names.CHECKOUT / "figures", tmp_path / "figures")
     for path in [one for one in (tmp_path / "figures").rglob("*.*") if one.is_file()]:
