@@ -9,7 +9,10 @@ STAMP := $(VENV)/.stamp
 AUDIT := $(VENV)-audit
 # pip would compile every module of every package, near half of the set-up's processor time; what is imported
 # is compiled on first use instead, unless an inherited PYTHONDONTWRITEBYTECODE forbids it.
-PIP := $(BIN)/python -m pip install --quiet --progress-bar off --no-compile
+# Packages of a folder that PYTHONPATH names would count as installed, and a user's own settings (PIP_USER, pip.conf)
+# may send them elsewhere.
+PIP := env -u PYTHONPATH -u PIP_TARGET -u PIP_PREFIX -u PIP_ROOT PIP_USER=0 \
+  $(BIN)/python -m pip install --quiet --progress-bar off --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
 # One BLAS thread a worker: two make these fits three times slower.

@@ -2,10 +2,13 @@
 
 import gzip
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import venv
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -297,3 +300,26 @@ def test_the_commit_of_a_checkout_of_another_user_is_known(tmp_path, monkeypatch
     runs.commit.cache_clear()
     assert runs.commit() == name.stdout.strip()
     runs.commit.cache_clear()
+
+
+def test_setup_installs_into_its_environment_whatever_the_user_told_pip(make, tmp_path):
+    """As images and clusters set it; PYTHONPATH names a folder that has the package already."""
+    venv.create(tmp_path / "real", with_pip=True)
+    wheel = tmp_path / "thing-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr("thing.py", "")
+        file.writestr("thing-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n")
+        file.writestr("thing-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n")
+        file.writestr("thing-1.0.dist-info/RECORD", "")
+    zipfile.ZipFile(wheel).extractall(tmp_path / "module")
+    command = ["--eval", "probe:; $(PIP) --no-index --find-links . thing", "VENV=real", "probe"]
+    (site,) = (tmp_path / "real").glob("lib/*/site-packages")
+    there = str(tmp_path / "there")
+    (tmp_path / "pip.conf").write_text("[install]\nuser = true\n", encoding="utf-8")
+    told = {"PYTHONPATH": str(tmp_path / "module"), "PIP_USER": "1", "PIP_TARGET": there, "PIP_PREFIX": there}
+    for name, value in {**told, "PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}.items():
+        done, _ = make(*command, **{name: value})
+        assert done.returncode == 0, done.stderr
+        assert (site / "thing.py").exists(), name
+        for left in site.glob("thing*"):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()

@@ -31,7 +31,7 @@ def place(path: str | Path) -> Path:
 
 def before(path: str | Path, source: str) -> list[dict[str, Any]]:
     """Records that are kept in the folder of a job's file and were made by the code with this hash."""
-    lines = (line for kept in sorted(place(path).parent.glob(f"*{OWN}")) for line in _lines(kept))
+    lines = (line for kept in sorted(place(path).parent.glob(f"[!.]*{OWN}")) for line in _lines(kept))
     return [record for record in map(json.loads, lines) if record[RUN]["source"] == source]
 
 

@@ -343,7 +343,7 @@ def fold_in(fits: Path, folder: Path) -> dict[str, Change]:
     """
     changes = {}
     for study, (name, lines_of) in FITS.items():
-        paths = sorted(Path(fits, name).rglob("*.jsonl.gz"))
+        paths = sorted(Path(fits, name).rglob("[!.]*.jsonl.gz"))
         if paths:
             changes[study.file] = records.fold_in(study, paths, folder, lines_of)
     return changes

@@ -90,15 +90,15 @@ def _environment() -> Environment:
 def _targets(folders: Folders) -> dict[str, str]:
     """Path in the repository -> path on the site."""
     targets = dict(DOCUMENTS)
-    for path in sorted((folders.root / "docs").glob("*.md")):
+    for path in sorted((folders.root / "docs").glob("[!.]*.md")):
         targets[f"docs/{path.name}"] = f"docs/{'index' if path.stem == 'README' else path.stem}.html"
     targets |= {
-        f"docs/{path.name}": f"docs/{path.name}" for path in sorted((folders.root / "docs").glob("*.svg"))
+        f"docs/{path.name}": f"docs/{path.name}" for path in sorted((folders.root / "docs").glob("[!.]*.svg"))
     }
-    for path in sorted(folders.tables.glob("*.*")):
+    for path in sorted(folders.tables.glob("[!.]*.*")):
         name = f"tables/{path.name}"
         targets[name] = f"tables/{path.stem}.html" if path.suffix == ".md" else name
-    for path in sorted(folders.figures.rglob("*.*")):
+    for path in sorted(folders.figures.rglob("[!.]*.*")):
         name = f"figures/{path.relative_to(folders.figures)}"
         if "preview" not in path.parts:
             targets[name] = name

@@ -1,23 +1,25 @@
 """Fitted estimators in a file, without pickle: an .npz of plain arrays and a description as JSON.
 
-The description is a tree of names: dataclasses of this package with their fields, functions of its rules, and
-numbers of arrays. Nothing else is ever built from a file, so that one from elsewhere can be wrong but runs no
-code of its own.
+The description is a tree of names: dataclasses of this package with their fields, functions and methods of
+its rules, kernels of scikit-learn with their parameters, and numbers of arrays. Nothing else is ever built
+from a file, so that one from elsewhere can be wrong but runs no code of its own.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import reprlib
 import uuid
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
+from sklearn.gaussian_process import kernels as others
 from sklearn.utils.validation import check_is_fitted
 
 import tilted
@@ -133,11 +135,15 @@ def _described(value: Any, arrays: _Arrays, where: str) -> Any:
     if isinstance(value, FunctionType) and value.__module__.startswith(RULES):
         return {"function": [value.__module__, value.__qualname__]}
     kind = type(value)
+    if isinstance(value, MethodType) and type(value.__self__).__module__.startswith(RULES):
+        return {"method": [each(value.__self__, "of"), value.__name__]}
+    if isinstance(value, others.Kernel) and kind.__module__ == others.__name__:
+        return {"scikit-learn": [kind.__name__, each(value.get_params(deep=False), kind.__name__)]}
     if is_dataclass(value) and kind.__module__.startswith("tilted."):
         held = vars(value) if isinstance(value, LatentFunctions) else [one.name for one in fields(value)]
         parts_by_name = {name: each(getattr(value, name), name) for name in held}
         return {"of": [kind.__module__, kind.__qualname__], "fields": parts_by_name}
-    raise TypeError(f"{where} cannot be saved: {value!r}")
+    raise TypeError(f"{where} cannot be saved: {reprlib.repr(value)}")
 
 
 def _built(tree: Any, arrays: dict[str, np.ndarray]) -> Any:
@@ -164,9 +170,27 @@ def _built(tree: Any, arrays: dict[str, np.ndarray]) -> Any:
     if kind == "partial":
         function, arguments, keywords = parts
         return partial(function, *arguments, **keywords)
+    if kind == "method":
+        return _method(*parts)
+    if kind == "scikit-learn":
+        return _kernel(*parts)
     if kind == "dict":
         return {_built(key, arrays): _built(part, arrays) for key, part in parts}
     return {"list": list, "tuple": tuple}[kind](parts)
+
+
+def _method(owner: Any, name: str) -> Any:
+    found = getattr(owner, name)
+    if not (isinstance(found, MethodType) and type(owner).__module__.startswith(RULES)):
+        raise ValueError(f"{name} is no method of a rule")
+    return found
+
+
+def _kernel(name: str, parameters: dict[str, Any]) -> Any:
+    found = getattr(others, name)
+    if not (isinstance(found, type) and issubclass(found, others.Kernel)):
+        raise ValueError(f"{name} is no kernel")
+    return found(**parameters)
 
 
 def _instance(kind: type, values: dict[str, Any]) -> Any:

@@ -10,6 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -25,6 +26,7 @@ from tilted.estimators import (
     save,
 )
 from tilted.kernels import Linear, Matern
+from tilted.projections import table
 
 N = 25
 RNG = np.random.default_rng(0)
@@ -230,3 +232,20 @@ def test_draws_of_classes():
     np.testing.assert_allclose(many.std(axis=2), std, rtol=0.1)
     with pytest.raises(ValueError, match="n_samples"):
         two.sample_latent(X, 0)
+
+
+OF_SCIKIT_LEARN = 1.3 * RBF([1.0, 2.0]) + WhiteKernel(0.1, "fixed")
+
+
+@pytest.mark.parametrize(
+    "given", [{"inference": "qp", "projection": table.build()}, {"kernel": OF_SCIKIT_LEARN}]
+)
+def test_what_the_documents_tell_to_give_is_kept_too(given, tmp_path):
+    """A table of the projection, a kernel of scikit-learn: after a long fit they could not be saved."""
+    model = GPClassifier(optimise=None, **given).fit(X, LABELS)
+    save(model, tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert str(again.get_params()) == str(model.get_params())
+    theta = np.asarray(model.theta_) + 0.1
+    assert again.log_marginal_likelihood(theta) == model.log_marginal_likelihood(theta)
