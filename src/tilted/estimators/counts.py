@@ -84,7 +84,10 @@ class CountTargets(Targets):
             choice("likelihood", self.likelihood, tuple(COUNTS))
         likelihood: Any = COUNTS[self.likelihood] if isinstance(self.likelihood, str) else self.likelihood
         if not isinstance(likelihood, PoissonSquare | Counts):
-            raise ValueError(f"likelihood must be one of counts, got {likelihood!r}")
+            raise ValueError(
+                f"likelihood must be one of counts, a name or an object such as NegativeBinomial(0.5), "
+                f"got {likelihood!r}"
+            )
         counts, square = self._checked(likelihood, targets), isinstance(likelihood, PoissonSquare)
         inverse = np.sqrt if square else np.log
         number = len(counts) if weights is None else np.sum(weights)
