@@ -296,7 +296,7 @@ CHANCE = {"check_sample_weight_equivalence_on_dense_data": "the kernel is learne
 @parametrize_with_checks(
     [
         SparseGPClassifier(batch_size=100, n_pseudo=20),
-        SparseGPPoissonRegressor(batch_size=100, n_pseudo=20, search=SHORT),
+        SparseGPPoissonRegressor(batch_size=200, n_pseudo=20, search=SHORT),
         SparseGPRegressor(batch_size=100, n_pseudo=20),
     ],
     expected_failed_checks=lambda one: {} if isinstance(one, SparseGPRegressor) else CHANCE,

@@ -66,7 +66,7 @@ CHECKED = [  # every class once; the sparse ones search
     GPPoissonRegressor(optimise=None),
     SparseGPClassifier("ep", n_pseudo=4, search=SHORT),
     SparseGPRegressor(n_pseudo=6, search=SHORT),
-    SparseGPPoissonRegressor(n_pseudo=4, search=SHORT),
+    SparseGPPoissonRegressor(n_pseudo=20, search=SHORT),
 ]
 CHECKED_SLOWLY = [
     *(of() for of in (GPClassifier, GPPoissonRegressor, SparseGPClassifier, SparseGPRegressor)),
