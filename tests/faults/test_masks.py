@@ -9,6 +9,7 @@ from tilted import (
     GPPoissonRegressor,
     GPRegressor,
     SparseGPClassifier,
+    SparseGPPoissonRegressor,
     SparseGPRegressor,
 )
 
@@ -27,6 +28,7 @@ WITHOUT = np.ma.masked_array(y, mask=np.arange(30) == 3)
         GPRegressor(optimise=None),
         GPPoissonRegressor(optimise=None),
         SparseGPClassifier(n_pseudo=5, batch_size=15, optimise=None),
+        SparseGPPoissonRegressor(n_pseudo=5, batch_size=15, optimise=None),
         SparseGPRegressor(n_pseudo=5, batch_size=15, optimise=None),
     ],
     ids=lambda model: type(model).__name__,

@@ -11,6 +11,7 @@ from tilted.estimators import (
     GPPoissonRegressor,
     GPRegressor,
     SparseGPClassifier,
+    SparseGPPoissonRegressor,
     SparseGPRegressor,
     base,
     collapsed,
@@ -20,7 +21,14 @@ from tilted.estimators import (
 from tilted.kernels import SquaredExponential
 
 FITS = {dense: "fit_dense", sparse: "fit_sparse", collapsed: "fit_collapsed"}
-KINDS = [GPClassifier, SparseGPClassifier, GPRegressor, GPPoissonRegressor, SparseGPRegressor]
+KINDS = [
+    GPClassifier,
+    SparseGPClassifier,
+    GPRegressor,
+    GPPoissonRegressor,
+    SparseGPPoissonRegressor,
+    SparseGPRegressor,
+]
 
 
 @pytest.mark.parametrize("error", [ArithmeticError, KeyboardInterrupt])

@@ -1,4 +1,4 @@
-"""scikit-learn estimators: classifiers and regressors, dense and sparse, and a regressor of counts.
+"""scikit-learn estimators: classifiers and regressors of reals and of counts, dense and sparse.
 
 ``fit`` checks its data and hands them to the functions of ``tilted.api`` (dense), ``tilted.learning.sparse``
 and ``tilted.learning.regression`` (sparse), and to ``tilted.learning.mean`` for a learned prior mean; nothing
@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tilted.estimators.classifiers import GPClassifier, SparseGPClassifier
+    from tilted.estimators.counts import GPPoissonRegressor, SparseGPPoissonRegressor
     from tilted.estimators.dense_regressor import GPRegressor
     from tilted.estimators.ordinal import GPOrdinalClassifier
-    from tilted.estimators.regressors import GPPoissonRegressor, SparseGPRegressor
+    from tilted.estimators.regressors import SparseGPRegressor
     from tilted.estimators.saved import load, save
 
 _ROOMS = {
     "GPClassifier": "classifiers",
     "GPOrdinalClassifier": "ordinal",
-    "GPPoissonRegressor": "regressors",
+    "GPPoissonRegressor": "counts",
     "GPRegressor": "dense_regressor",
     "SparseGPClassifier": "classifiers",
+    "SparseGPPoissonRegressor": "counts",
     "SparseGPRegressor": "regressors",
     "load": "saved",
     "save": "saved",
@@ -33,6 +35,7 @@ __all__ = [
     "GPPoissonRegressor",
     "GPRegressor",
     "SparseGPClassifier",
+    "SparseGPPoissonRegressor",
     "SparseGPRegressor",
     "load",
     "save",

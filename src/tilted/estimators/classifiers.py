@@ -258,17 +258,13 @@ class SparseGPClassifier(Classifier, PseudoInputs):
         weights: np.ndarray | None,
     ) -> Callable[[np.ndarray], Model]:
         settings = sparse.SparseSettings.of(self, 0.0, likelihood=likelihood, weights=weights)
-        if not self._batched:
-            Z = self._start(X, rng)
-            return lambda y: sparse.fit_sparse(X, y, kernel, Z, settings, rng)
-        seen = self._how.some(len(X), rng)
-        Z, some = self._start(X[seen], rng), settings.of_rows(seen)
+        seen, Z = self._start(X, rng)
 
         def fit_one(y: np.ndarray) -> Model:
             if np.ptp(y[seen]) == 0:
                 raise ValueError(ONE_CLASS)
-            learned = sparse.fit_sparse(X[seen], y[seen], kernel, Z, some, rng)
-            return self._in_batches(X, y, learned, seen, settings)
+            learned = sparse.fit_sparse(X[seen], y[seen], kernel, Z, settings.of_rows(seen), rng)
+            return self._of_all(X, y, learned, seen, settings)
 
         return fit_one
 

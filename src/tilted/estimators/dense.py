@@ -159,11 +159,8 @@ class DenseModel:
         return problem.mean + np.concatenate(parts)
 
     def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
-        """Log predictive densities [N*] of several vectors of targets [N*], all in the domain."""
-        if self.correction is None:
-            mean, variance = self.fit.predict_latent(X)
-            return [self.likelihood.log_predictive(y, mean, variance) for y in targets]
-        found = self.fit.corrected_or_warned(X, self.correction)
+        """Log predictive densities [N*], corrected, of several vectors of targets [N*], all in the domain."""
+        found = self.fit.corrected_or_warned(X, str(self.correction))
         return [found.log_predictive(y) for y in targets]
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

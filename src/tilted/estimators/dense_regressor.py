@@ -15,7 +15,7 @@ from tilted.estimators import dense
 from tilted.estimators.base import generator, parameters
 from tilted.estimators.models import choice
 from tilted.estimators.rows import weighed
-from tilted.estimators.targets import DenseTargets
+from tilted.estimators.targets import Targets
 from tilted.inference.options import Options
 from tilted.learning import averages
 from tilted.learning.starts import noted, require_moderate, start_kernel
@@ -41,7 +41,7 @@ STARTS: dict[str, Callable[[float], Likelihood]] = {  # spread of the targets ->
 
 
 @parameters
-class GPRegressor(DenseTargets):
+class GPRegressor(Targets):
     """Regression of real targets, N^3 in the number of rows; robust with a likelihood of heavy tails.
 
     Parameters
@@ -140,7 +140,6 @@ class GPRegressor(DenseTargets):
             notes.append(SEVERAL)
         for note in notes:
             model = replace(model, status=noted(model.status, note))
-        self.likelihood_ = model.likelihood
         self._keep([model], ["the fit"], inputs)
         return self
 

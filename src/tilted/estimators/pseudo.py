@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import sparse
@@ -15,6 +16,7 @@ from tilted.estimators.base import LatentFunctions, parameters, warn_unless_conv
 from tilted.estimators.batched import UNCORRECTED, BatchedModel, How, fit_batched
 from tilted.estimators.models import Model
 from tilted.estimators.rows import weighed
+from tilted.estimators.targets import Targets
 from tilted.inference.options import require_whole
 from tilted.learning.starts import require_moderate
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from tilted.estimators.collapsed import CollapsedModel
     from tilted.estimators.sparse import SparseModel, SparseSettings
 
+LearnedT = TypeVar("LearnedT", "SparseModel", "CollapsedModel")
 ONE_CLASS = "the rows that the kernel is learned from have one class only: take a larger batch_size"
 NEEDS_BATCHES = "partial_fit needs batch_size: of the first rows at most so many determine the kernel"
 
@@ -48,9 +51,10 @@ class PseudoInputs(LatentFunctions):
     n_jobs: int | None = None
     verbose: bool = False
 
-    def _start(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Pseudo-inputs [M, D] a search starts from."""
-        return sparse.pseudo_inputs_of(self.pseudo_inputs, X, self.n_pseudo, rng)
+    def _start(self, X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that the kernel is learned from, and pseudo-inputs [M, D] from which."""
+        seen = self._how.some(len(X), rng) if self._batched else np.arange(len(X))
+        return seen, sparse.pseudo_inputs_of(self.pseudo_inputs, X[seen], self.n_pseudo, rng)
 
     @property
     def pseudo_inputs_(self) -> np.ndarray | list[np.ndarray]:
@@ -67,16 +71,16 @@ class PseudoInputs(LatentFunctions):
             raise ValueError(UNCORRECTED)
         return How(int(cast(int, self.batch_size)), self.n_jobs, _told if self.verbose else None)
 
-    def _in_batches(
+    def _of_all(
         self,
         X: np.ndarray,
         y: np.ndarray,
-        learned: SparseModel | CollapsedModel,
+        learned: LearnedT,
         seen: np.ndarray,
         settings: SparseSettings,
-    ) -> BatchedModel:
+    ) -> LearnedT | BatchedModel:
         """The posterior of all rows, after the kernel was ``learned`` from those ``seen``."""
-        return fit_batched(X, y, learned, seen, settings, self._how)
+        return fit_batched(X, y, learned, seen, settings, self._how) if self._batched else learned
 
     def _further(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, **how: bool
@@ -103,6 +107,36 @@ class PseudoInputs(LatentFunctions):
         for model, name in zip(models, names, strict=True):
             warn_unless_converged(model.status, name, 3)
         return self
+
+
+@parameters
+class SparseTargets(PseudoInputs, Targets):
+    """A regression through pseudo-points."""
+
+    @available_if(in_batches)  # type: ignore[untyped-decorator] # scikit-learn has no types
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the first rows as `fit` does, and add later ones by the kernel and pseudo-points found.
+
+        The likelihood stays too. Of counts, sites of earlier rows stay as they were when these came. There is
+        no evidence then.
+
+        Parameters
+        ----------
+        X : array-like [N, D]
+        y : array-like [N]
+        sample_weight : array-like [N], optional
+
+        Raises
+        ------
+        ValueError, ArithmeticError
+            As `fit`.
+        AttributeError
+            Without ``batch_size``.
+        """
+        if not hasattr(self, "models_"):
+            return cast(Self, cast(Any, self).fit(X, y, sample_weight))
+        inputs, targets, weights = self._further(X, y, sample_weight, y_numeric=True)
+        return self._add(inputs, [self._checked(self.likelihood_, targets)], weights, ["the fit"])
 
 
 def _told(done: int, distance: float) -> None:

@@ -29,6 +29,12 @@ OUT_OF_REACH = "most inputs have no correlation above 0.001 with a pseudo-input:
 ALL_ONE = "inputs are all alike at this lengthscale (their correlations are 1): predictions are constant"
 
 
+MORE_VARIED = "unless counts vary more than Poisson's (likelihood='negative-binomial')"
+UNLESS = {  # name of a likelihood -> what a search may have taken for the function
+    "gaussian": "unless there are outliers (GPRegressor takes likelihood='student-t')",
+    "poisson-square": MORE_VARIED,
+    "poisson-exp": MORE_VARIED,
+}
 NOTHING = (
     "predictions hardly depend on the inputs (f varies by less than a thousandth of its noise among them): "
     "nothing was learnt; look for wild values, other units, another kernel"
@@ -42,6 +48,8 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
     likelihood, kernels = model.likelihood, kernels_of(model.kernel)
     seen = next(filter(None, (reach(kernel, X, model.Z) for kernel in kernels)), "")
     noise = np.sqrt(getattr(likelihood, "noise", 1.0))
+    if seen == OUT_OF_SIGHT and model.status.evaluations > 1 and likelihood.name in UNLESS:
+        seen += f", {UNLESS[likelihood.name]}"
     constant = np.ptp(model.fitted_mean) < CONSTANT * noise
     apart = np.max(model.kernel.diagonal(X)) * ALIKE > CONSTANT * noise**2  # in spite of correlations near 1
     notes = [] if seen == ALL_ONE and apart and not constant else [seen]

@@ -19,7 +19,7 @@ from tilted.inference.result import Status
 from tilted.learning import sparse as sparse_search
 from tilted.learning.dense import ridge
 from tilted.learning.search import Search
-from tilted.learning.starts import best_of, noted
+from tilted.learning.starts import best_of, first_sites, noted
 from tilted.likelihoods.contract import as_floats
 from tilted.numerics.chunks import in_chunks
 from tilted.numerics.linalg import NotPositiveDefinite
@@ -29,13 +29,16 @@ if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
 
-KEPT = "the mean of a SparseGPClassifier is learned with its kernel (optimise='evidence'), not by itself"
+KEPT = "the mean of a sparse model is learned with its kernel (optimise='evidence'), not by itself"
 SEARCH = Search(max_iterations=500, relative_tolerance=1e-7, gradient_tolerance=1e-4)
 
 
 @dataclass(frozen=True)
 class SparseSettings(Settings):
-    """How a sparse model is fitted; as the parameters of ``SparseGPClassifier``."""
+    """How a sparse model is fitted; as the parameters of ``SparseGPClassifier``.
+
+    A search of the evidence moves parameters of the likelihood too.
+    """
 
     inferences = ("power-ep", "ep", "vb")
     choices = ("evidence", None)
@@ -160,17 +163,20 @@ class SparseModel(ThroughPoints):
 
     Attributes
     ----------
-    problem : sparse_search.Problem
     fitted : sparse_search.Fitted
     status : Status
     correction : str or None
         Of predictions and of the evidence.
     """
 
-    problem: sparse_search.Problem
     fitted: sparse_search.Fitted
     status: Status
     correction: str | None = None
+
+    @property
+    def problem(self) -> sparse_search.Problem:
+        """With the likelihood and the prior mean found."""
+        return self.fitted.problem
 
     @property
     def pseudo(self) -> PseudoPoints:
@@ -232,12 +238,7 @@ class SparseModel(ThroughPoints):
     def corrected(self, X: np.ndarray) -> corrections.Corrected:
         """Corrected posterior of the latent function at ``X`` [N*, D]."""
         sites, grade = self.fitted.inference.sites, str(self.correction)
-        return sparse_corrections.corrected(self._problem, self.kernel, self.Z, sites, X, grade)
-
-    @property
-    def _problem(self) -> sparse_search.Problem:
-        """With the prior mean found."""
-        return replace(self.problem, mean=self.mean)
+        return sparse_corrections.corrected(self.problem, self.kernel, self.Z, sites, X, grade)
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """Energy at ``theta``, pseudo-inputs as fitted, its gradient [P] if asked for, and the status.
@@ -246,7 +247,7 @@ class SparseModel(ThroughPoints):
         """
         kernel = self.kernel.with_parameters(np.exp(theta))
         if self.correction is not None:
-            value, slope, status = sparse_corrections.evidence(self._problem, kernel, self.Z, gradient)
+            value, slope, status = sparse_corrections.evidence(self.problem, kernel, self.Z, gradient)
             return value, None if slope is None else slope * kernel.parameters(), status
         posterior, inference = self.problem.infer(kernel, self.pseudo.Z)
         if not gradient:
@@ -299,7 +300,8 @@ def fit_sparse(
             else _found(problem, kernel, Z, settings, rng)
         )
         problem = replace(found.problem, options=asked.untimed(problem.options))
-        return replace(found, problem=problem, correction=settings.correction)
+        fitted = replace(found.fitted, problem=problem)
+        return replace(found, fitted=fitted, correction=settings.correction)
     except NotPositiveDefinite as error:
         if note := reach(kernel, X, Z):
             raise ArithmeticError(f"{error}: {note}") from error
@@ -308,9 +310,11 @@ def fit_sparse(
 
 def _kept(problem: sparse_search.Problem, kernel: Kernel, Z: np.ndarray) -> SparseModel:
     """The model with this kernel and these pseudo-inputs."""
-    posterior, inference = problem.infer(kernel, Z)
-    fitted = sparse_search.Fitted(posterior, inference, inference.status, problem.mean)
-    return SparseModel(problem, fitted, inference.status)
+    start = first_sites(problem.likelihood, problem.y, problem.mean, problem.weights)
+    posterior, inference = problem.infer(kernel, Z, start)
+    return SparseModel(
+        sparse_search.Fitted(problem, posterior, inference, inference.status), inference.status
+    )
 
 
 def _found(
@@ -325,16 +329,16 @@ def _found(
     prior = settings.prior(kernel)
 
     def search(start: Kernel) -> SparseModel:
-        fitted = sparse_search.maximise(problem, start, Z, settings.how, settings.learn_mean, prior)
-        here, inference = replace(problem, mean=fitted.mean), fitted.inference
+        fitted = sparse_search.maximise(problem, start, Z, settings.how, settings.learn_mean, prior, True)
+        pseudo = fitted.posterior.pseudo
         note = ridge(
             problem.likelihood,
-            fitted.posterior.pseudo.kernel,
+            pseudo.kernel,
             problem.X,
-            inference,
-            lambda steeper, start: here.infer(steeper, fitted.posterior.pseudo.Z, start)[1],
+            fitted.inference,
+            lambda steeper, start: fitted.problem.infer(steeper, pseudo.Z, start)[1],
         )
-        return SparseModel(problem, fitted, noted(fitted.status, note))
+        return SparseModel(fitted, noted(fitted.status, note))
 
     kernels = settings.starts(problem.X, problem.y, settings.likelihood, kernel, rng)
     best, note = best_of(search, kernels, prior, settings.deadline)

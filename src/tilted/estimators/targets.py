@@ -1,4 +1,4 @@
-"""What dense regressions share: predictions of new targets from the moments of the latent function."""
+"""What regressions share: predictions of new targets from the moments of the latent function."""
 
 from __future__ import annotations
 
@@ -8,17 +8,32 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tilted.estimators import dense
 from tilted.estimators.base import LatentFunctions, Seed, generator, of_one_fit, parameters
+from tilted.learning.starts import require_moderate
 from tilted.likelihoods.contract import has_additive_noise
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from tilted.estimators import dense, sparse
+    from tilted.likelihoods.contract import Likelihood
+
 
 @parameters
-class DenseTargets(RegressorMixin, LatentFunctions):
-    """A regression with one latent function and the likelihood ``likelihood_`` of its targets."""
+class Targets(RegressorMixin, LatentFunctions):
+    """A regression: one latent function, and the likelihood of its targets."""
+
+    @property
+    def likelihood_(self) -> Likelihood:
+        """With the parameters found: noise, scale, dispersion."""
+        check_is_fitted(self, "models_")
+        return self.models_[0].likelihood
+
+    @staticmethod
+    def _checked(likelihood: Likelihood, targets: np.ndarray) -> np.ndarray:
+        """Targets [N] as floats; ValueError for those outside the domain of the likelihood, and too large."""
+        require_moderate("y", targets)
+        return likelihood.domain(targets)
 
     @of_one_fit
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -46,8 +61,7 @@ class DenseTargets(RegressorMixin, LatentFunctions):
             If a variance that is needed is lost to rounding.
         NotFittedError
         """
-        check_is_fitted(self, "models_")
-        likelihood = cast(Any, self).likelihood_
+        likelihood = cast(Any, self.likelihood_)
         # the mean of f and noise is that of f, whatever its variance
         if has_additive_noise(likelihood) and not return_std:
             return cast("np.ndarray", self.predict_latent(X))
@@ -62,7 +76,7 @@ class DenseTargets(RegressorMixin, LatentFunctions):
         Those of f are `sample_latent`'s, which has the errors too.
         """
         rng = generator(random_state)
-        return cast(Any, self).likelihood_.draw(self.sample_latent(X, n_samples, rng), rng)
+        return cast(Any, self.likelihood_).draw(self.sample_latent(X, n_samples, rng), rng)
 
     @of_one_fit
     def log_predictive(self, X: ArrayLike, y: ArrayLike) -> np.ndarray:
@@ -73,5 +87,11 @@ class DenseTargets(RegressorMixin, LatentFunctions):
         ValueError
             For bad inputs.
         """
-        X, model = self._inputs(X), cast(dense.DenseModel, self.models_[0])
-        return model.fit.log_predictive(X, y, model.correction)
+        inputs, model = self._inputs(X), self.models_[0]
+        targets = self.likelihood_.domain(y)
+        if len(targets) != len(inputs):
+            raise ValueError(f"X has {len(inputs)} rows but y has {len(targets)} values")
+        if getattr(self, "correction", None) is not None:
+            return cast("dense.DenseModel | sparse.SparseModel", model).log_predictive(inputs, [targets])[0]
+        ((m, v),) = self._moments(X)
+        return self.likelihood_.log_predictive(targets, m, v)

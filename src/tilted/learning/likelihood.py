@@ -10,6 +10,7 @@ others, and a deadline in the options bounds it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +33,12 @@ from tilted.numerics.optimise import TRANSFORMS
 
 if TYPE_CHECKING:
     from tilted.gaussian import Sites
+    from tilted.inference.rule import Rule
     from tilted.kernels.contract import Kernel
     from tilted.learning.priors import LogNormal
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.dense import DenseState
+    from tilted.posteriors.sparse import SparseState
 
 PATIENCE = 5  # evaluations without sound sites after which a search is given up
 TOO_HIGH = "unconverged sites with an evidence above those that converged, which is no evidence"
@@ -49,18 +52,34 @@ def coordinates_of(likelihood: Likelihood) -> np.ndarray:
 
 def likelihood_derivative(problem: Problem, kernel: Kernel, inference: Inference[DenseState]) -> np.ndarray:
     """Derivatives [Q] of the log evidence in the coordinates, at converged sites, those of ``inference``."""
-    likelihood: Any = problem.likelihood
-    at, rule, state = likelihood.coordinates(), problem.rule, inference.state
+    if problem.rule.stationary:
+        return local_derivative(problem.rule, problem.likelihood, inference.state, problem.y)
+    return _central(
+        lambda likelihood: (
+            infer_at(replace(problem, likelihood=likelihood), kernel, inference.sites).log_evidence
+        ),
+        problem.likelihood,
+        STEP_OF_INFERENCES,
+    )
 
-    def local(coordinates: np.ndarray) -> float:
-        there = likelihood.at(coordinates)
-        if rule.stationary:
-            update = rule.update(state.marginals, state.sites, there, problem.y)
-            return float(np.sum(update.log_terms))
-        return infer_at(replace(problem, likelihood=there), kernel, inference.sites).log_evidence
 
-    h = STEP if rule.stationary else STEP_OF_INFERENCES
-    return np.array([(local(at + h * e) - local(at - h * e)) / (2.0 * h) for e in np.eye(len(at))])
+def local_derivative(
+    rule: Rule, likelihood: Likelihood, state: DenseState | SparseState, y: np.ndarray
+) -> np.ndarray:
+    """The same of a rule that is stationary, from its local terms at converged sites."""
+    return _central(
+        lambda there: float(np.sum(rule.update(state.marginals, state.sites, there, y).log_terms)),
+        likelihood,
+        STEP,
+    )
+
+
+def _central(value: Callable[[Likelihood], float], likelihood: Any, h: float) -> np.ndarray:
+    """Central differences [Q] in the coordinates of the likelihood."""
+    x = likelihood.coordinates()
+    return np.array(
+        [(value(likelihood.at(x + e)) - value(likelihood.at(x - e))) / (2.0 * h) for e in h * np.eye(len(x))]
+    )
 
 
 def maximise(

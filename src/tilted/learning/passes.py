@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-3  # of what a pass moves of z: the mean in sd, root mean square, and log det a dimension
 GROUPS = 8  # of batches, one after the other
+HALVINGS = 30  # of the move of a group's sites that leaves no proper posterior
 AT_ONCE = 32  # batches that are handed out before their sums are added up
 MOST = 50  # passes
 
@@ -73,6 +74,11 @@ class Sums:
             self.negative + other.negative,
             self.floored + other.floored,
         )
+
+    def part_of_the_way(self, old: Sums, share: float) -> Sums:
+        """The sums, linear in the sites, where these go that share of their way from those of ``old``."""
+        precision = old.precision + share * (self.precision - old.precision)
+        return replace(self, precision=precision, shift=old.shift + share * (self.shift - old.shift))
 
 
 @dataclass(frozen=True)
@@ -192,23 +198,23 @@ def passes(
     Raises
     ------
     NotPositiveDefinite
-        If Kuu comes so near to singular that K - Q loses its sign: allow jitter; or sites lead to no proper
-        posterior.
+        If Kuu comes so near to singular that K - Q loses its sign: allow jitter.
     """
     M = len(model.pseudo.Z)
-    before = earlier or Sums(np.zeros((M, M)), np.zeros(M))
+    none = Sums(np.zeros((M, M)), np.zeros(M))
+    before = earlier or none
     now = start or Posterior.of(before)
     edges = list(range(0, len(y), batch)) + [len(y)]
     parts = [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
     groups = [parts[first::GROUPS] for first in range(min(GROUPS, len(parts)))]
-    had = [Sums(np.zeros((M, M)), np.zeros(M)) for _ in groups]
+    had = [none for _ in groups]
     tau, nu = np.zeros((2, len(y)))
     step, smallest, retries, distance, energy, done = 1.0, 1.0, 0, np.inf, np.nan, 0
     with Parallel(n_jobs=n_jobs) as parallel:
         while done < most and distance > tolerance and (not done or time.monotonic() < deadline):
             began = now
             for place, group in enumerate(groups):
-                total = Sums(np.zeros((M, M)), np.zeros(M))
+                total, was = none, [(rows, tau[rows].copy(), nu[rows].copy()) for rows in group]
                 for first in range(0, len(group), AT_ONCE):
                     some = group[first : first + AT_ONCE]
                     found = parallel(
@@ -227,9 +233,14 @@ def passes(
                     )
                     for rows, (sums, sites) in zip(some, found, strict=True):
                         total, tau[rows], nu[rows] = total.plus(sums), sites.tau, sites.nu
-                had[place] = total
+                others = reduce(Sums.plus, had[:place] + had[place + 1 :], before)
+                found_now, had[place], share = _proper(others, total, had[place])
+                if share < 1.0:
+                    retries, smallest = retries + 1, min(smallest, share)
+                    for rows, a, b in was:
+                        tau[rows], nu[rows] = a + share * (tau[rows] - a), b + share * (nu[rows] - b)
                 if done or place == len(groups) - 1:  # at first, until all rows have sites, at the start
-                    now = Posterior.of(reduce(Sums.plus, had, before))
+                    now = found_now
             energy = 0.5 * float(now.projected @ now.projected - now.log_det) + now.sums.local
             moved, done = now.distance(began), done + 1
             if moved > distance and step > 0.1:  # no contraction
@@ -251,6 +262,21 @@ def passes(
         message=_message(distance <= tolerance, done, most, len(y), distance, now.sums),
     )
     return Passed(now, energy if earlier is None else np.nan, status)
+
+
+def _proper(others: Sums, new: Sums, old: Sums) -> tuple[Posterior, Sums, float]:
+    """A proper posterior of all sums, those of a group, and how far its sites went: all the way if they can.
+
+    With the ``old`` ones it is proper: where the new ones lead to none, half of the way is tried.
+    """
+    for halvings in range(HALVINGS):
+        share = 0.5**halvings
+        part = new if share == 1.0 else new.part_of_the_way(old, share)
+        try:
+            return Posterior.of(others.plus(part)), part, share
+        except linalg.NotPositiveDefinite:
+            pass
+    return Posterior.of(others.plus(old)), old, 0.0
 
 
 def _message(converged: bool, done: int, most: int, rows: int, distance: float, sums: Sums) -> str:

@@ -4,13 +4,14 @@ Kernel parameters are searched by their logarithms, pseudo-inputs as they are. T
 fixed, which is right at their fixed point only: where they do not converge the evaluation has failed, a wall.
 Sites of a log-concave likelihood start at the last converged ones of the same search, and flat where that
 leads nowhere. Those of another, which may have several fixed points, always start flat, so that the energy is
-a function of the parameters.
+a function of the parameters; those of counts of rate f^2 start on the side of the prior mean (`first_sites`).
+Parameters of the likelihood (noise, dispersion) can be searched too, as in `learning.likelihood`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -22,8 +23,10 @@ from tilted.inference.result import Inference, Status
 from tilted.inference.rule import weighted
 from tilted.inference.vb import VB
 from tilted.learning.dense import with_prior
+from tilted.learning.likelihood import coordinates_of, local_derivative
 from tilted.learning.mean import EVEN, Level, even
 from tilted.learning.search import Evaluation, Search, climb
+from tilted.learning.starts import first_sites
 from tilted.learning.warmstarts import Attempts
 from tilted.numerics.optimise import TRANSFORMS
 from tilted.posteriors.collapsed import check_data
@@ -111,20 +114,25 @@ class Fitted:
 
     Attributes
     ----------
+    problem : Problem
+        With the prior mean and the likelihood found.
     posterior : Sparse
         With kernel and pseudo-inputs (``posterior.pseudo``).
     inference : Inference
     status : Status
         Converged if the search met its tolerance, and there; ``residual`` is the largest entry of the
         gradient in the coordinates of the search.
-    mean : float
-        Prior mean.
     """
 
+    problem: Problem = field(repr=False)
     posterior: Sparse = field(repr=False)
     inference: Inference[SparseState]
     status: Status
-    mean: float
+
+    @property
+    def mean(self) -> float:
+        """Prior mean."""
+        return self.problem.mean
 
     def predict(self, Xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of f at ``Xs`` [N*, D]; ArithmeticError if one is lost to rounding."""
@@ -138,6 +146,7 @@ def maximise(
     search: Search | None = None,
     move_mean: bool = False,
     prior: LogNormal | None = None,
+    move_likelihood: bool = False,
 ) -> Fitted:
     """Maximise the energy from given parameters.
 
@@ -154,6 +163,8 @@ def maximise(
         Whether the prior mean is searched too (``means.Level``).
     prior : LogNormal, optional
         As of ``learning.dense.maximise``.
+    move_likelihood : bool
+        Whether parameters of the likelihood are searched too, from those of the problem.
 
     Returns
     -------
@@ -169,39 +180,47 @@ def maximise(
         raise ValueError(EVEN)
     search = search or Search()
     transform = TRANSFORMS[search.transform or "log"]
-    P, moving = len(kernel.parameters()), search.move_pseudo_inputs
+    moving = search.move_pseudo_inputs
     level = Level.of(problem.mean, kernel, problem.X)
+    first = first_sites(problem.likelihood, problem.y, problem.mean, problem.weights)
     attempts, last = Attempts(), None
+    parts = [
+        transform.inverse(kernel.parameters()),
+        Z.ravel() if moving else np.zeros(0),
+        np.zeros(1 if move_mean else 0),
+        coordinates_of(problem.likelihood) if move_likelihood else np.zeros(0),
+    ]
+    ends = np.cumsum([len(part) for part in parts])[:-1]
 
-    def evaluate(x: np.ndarray) -> Evaluation[tuple[Sparse, Inference[SparseState], float]]:
+    def evaluate(x: np.ndarray) -> Evaluation[tuple[Problem, Sparse, Inference[SparseState]]]:
         nonlocal last
-        at = kernel.with_parameters(transform.forward(x[:P]))
-        here = replace(problem, mean=level.mean(at, float(x[-1]))) if move_mean else problem
-        points = x[P : P + Z.size].reshape(Z.shape) if moving else Z
+        logs, points, c, own = np.split(x, ends)
+        at, likelihood = kernel.with_parameters(transform.forward(logs)), cast(Any, problem.likelihood)
+        likelihood = likelihood.at(own) if len(own) else likelihood
+        mean = level.mean(at, float(c[0])) if move_mean else problem.mean
+        here = replace(problem, likelihood=likelihood, mean=mean)
+        points = points.reshape(Z.shape) if moving else Z
         inference, posterior = attempts.converged(
-            lambda sites: here.infer(at, points, sites)[::-1], [None] if last is None else [last, None]
+            lambda sites: here.infer(at, points, sites)[::-1], [first] if last is None else [last, first]
         )
         last = inference.sites if search.warm and problem.likelihood.log_concave else None
         by_parameters, by_Z = posterior.evidence_gradient(inference.state, inference.by_extra)
         value, by_parameters = with_prior(prior, at, inference.log_evidence, by_parameters)
-        scale = transform.slope(x[:P])
-        slope = by_parameters * scale
+        by_logs = by_parameters * transform.slope(logs)
+        slopes = [by_logs]
         if moving:
-            slope = np.concatenate([slope, by_Z.ravel()])
+            slopes.append(by_Z.ravel())
         if move_mean:
             by_mean = float(np.sum(inference.sites.nu - inference.sites.tau * inference.state.marginals.mean))
-            through_unit, by_c = level.pull_back(at, float(x[-1]), by_mean)
-            slope[:P] += through_unit * scale
-            slope = np.append(slope, by_c)
-        return Evaluation(value, slope, (posterior, inference, here.mean))
+            through_unit, by_c = level.pull_back(at, float(c[0]), by_mean)
+            by_logs += through_unit * transform.slope(logs)
+            slopes.append(np.array([by_c]))
+        if len(own):
+            slopes.append(local_derivative(here.rule, here.likelihood, inference.state, here.y))
+        return Evaluation(value, np.concatenate(slopes), (here, posterior, inference))
 
-    starts = [transform.inverse(kernel.parameters())]
-    if moving:
-        starts.append(Z.ravel())
-    if move_mean:
-        starts.append(np.zeros(1))
-    end = climb(evaluate, np.concatenate(starts), search, deadline=problem.options.deadline)
-    posterior, inference, mean = end.result
+    end = climb(evaluate, np.concatenate(parts), search, deadline=problem.options.deadline)
+    found, posterior, inference = end.result
     notes = [end.message, inference.status.message]
     if posterior.floored:
         notes.append(f"{posterior.floored} conditional variances below zero by rounding")
@@ -217,4 +236,4 @@ def maximise(
         residual=end.slope,
         message="; ".join(notes),
     )
-    return Fitted(posterior, inference, status, mean)
+    return Fitted(found, posterior, inference, status)

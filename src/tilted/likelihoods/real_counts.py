@@ -9,18 +9,22 @@ fractional part r of y. There, with z = b^2 / a and Kummer's M (positive, so not
 
     E|f|^(2r) = a^r Gamma(r + 1/2) / sqrt(pi) M(-r, 1/2, -z),
     E[f |f|^(2r - 2)] / E|f|^(2r) = (2 b / a) M(1 - r, 3/2, -z) / M(-r, 1/2, -z).
+
+Powers of the likelihood need nothing else: with g = sqrt(power) f, p(y | f)^power is that of the real count
+power y at g, but for a constant.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln, hyp1f1
+from scipy.special import gammaln, hyp1f1, xlogy
 
 from tilted.likelihoods.contract import Tilted, require_finite
-from tilted.likelihoods.poisson import LARGEST, PoissonSquare
+from tilted.likelihoods.poisson import FAR as AWAY
+from tilted.likelihoods.poisson import LARGEST, MANY, PoissonSquare
 from tilted.numerics.quadrature import TiltedDensity
 
 FAR = 40.0  # z beyond which Kummer's function is its asymptotic series, exact to rounding by then
@@ -52,6 +56,23 @@ class RealCounts(PoissonSquare):
             if np.any(rows):
                 found = moments(y[rows], m[rows], v[rows])
                 out[:, rows] = found.log_z, found.d1, found.d2, found.mean, found.variance
+        return Tilted(*out)
+
+    def _powered(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, powers: np.ndarray) -> Tilted:
+        """Moments by recurrence too, but for large counts and narrow cavities far from 0, where digits go."""
+        count, scale = powers * y, np.sqrt(powers)
+        panels = (count >= MANY) | ((np.abs(m) > AWAY * np.sqrt(v)) & (v < 1.0))
+        out = np.empty((5, len(y)))
+        if np.any(panels):
+            by_panels = super()._powered(y[panels], m[panels], v[panels], powers[panels])
+            out[:, panels] = [getattr(by_panels, one.name) for one in fields(by_panels)]
+        rows = ~panels
+        if np.any(rows):
+            count, scale, y, powers = count[rows], scale[rows], y[rows], powers[rows]
+            found = _real_moments(count, scale * m[rows], powers * v[rows])
+            constant = gammaln(count + 1.0) - powers * gammaln(y + 1.0) - xlogy(count, powers)
+            log_z, d1, d2 = found.log_z + constant, scale * found.d1, powers * found.d2
+            out[:, rows] = log_z, d1, d2, found.mean / scale, found.variance / powers
         return Tilted(*out)
 
     def tilted_density(

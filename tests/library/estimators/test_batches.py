@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tilted
-from tilted import SparseGPClassifier, SparseGPRegressor
+from tilted import SparseGPClassifier, SparseGPPoissonRegressor, SparseGPRegressor
 from tilted.estimators import load, save
 from tilted.learning import passes, sparse
 from tilted.learning.search import Search
@@ -28,6 +28,7 @@ WEIGHTS = RNG.integers(1, 4, N).astype(float)
 NEW = RNG.normal(size=(40, 2))
 Z = X[:20]
 KERNEL = tilted.SquaredExponential(4.0, 1.0)
+SHORT = Search(max_iterations=25, relative_tolerance=1e-4, gradient_tolerance=1e-2)
 KEPT = {"kernel": KERNEL, "pseudo_inputs": Z, "optimise": None}
 
 
@@ -293,7 +294,11 @@ CHANCE = {"check_sample_weight_equivalence_on_dense_data": "the kernel is learne
 
 
 @parametrize_with_checks(
-    [SparseGPClassifier(batch_size=100, n_pseudo=20), SparseGPRegressor(batch_size=100, n_pseudo=20)],
+    [
+        SparseGPClassifier(batch_size=100, n_pseudo=20),
+        SparseGPPoissonRegressor(batch_size=200, n_pseudo=20, search=SHORT),
+        SparseGPRegressor(batch_size=100, n_pseudo=20),
+    ],
     expected_failed_checks=lambda one: CHANCE if isinstance(one, SparseGPClassifier) else {},
 )
 def test_conventions_of_scikit_learn(estimator, check):

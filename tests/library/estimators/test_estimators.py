@@ -35,6 +35,7 @@ from tilted.estimators import (
     GPPoissonRegressor,
     GPRegressor,
     SparseGPClassifier,
+    SparseGPPoissonRegressor,
     SparseGPRegressor,
     collapsed,
     dense,
@@ -65,9 +66,14 @@ CHECKED = [  # every class once; the sparse ones search
     GPPoissonRegressor(optimise=None),
     SparseGPClassifier("ep", n_pseudo=4, search=SHORT),
     SparseGPRegressor(n_pseudo=6, search=SHORT),
+    SparseGPPoissonRegressor(n_pseudo=20, search=SHORT),
 ]
 CHECKED_SLOWLY = [
     *(of() for of in (GPClassifier, GPPoissonRegressor, SparseGPClassifier, SparseGPRegressor)),
+    *(
+        SparseGPPoissonRegressor(likelihood=link, n_pseudo=4)
+        for link in ("poisson-square", "negative-binomial")
+    ),
     *(GPClassifier(multi_class=kind) for kind in ("joint", "joint-kernels")),
     GPOrdinalClassifier(),
     SparseGPRegressor(n_pseudo=6),
@@ -97,6 +103,10 @@ FIXED = {  # every kind of model at given hyperparameters
     "sparse-vb": SparseGPClassifier("vb", kernel=KERNEL, n_pseudo=6, optimise=None),
     "counts": GPPoissonRegressor(kernel=KERNEL, optimise=None),
     "counts-power": GPPoissonRegressor("power-ep", kernel=KERNEL, optimise=None),
+    "counts-sparse": SparseGPPoissonRegressor(kernel=KERNEL, n_pseudo=6, optimise=None),
+    "counts-sparse-vb": SparseGPPoissonRegressor(
+        "vb", likelihood="negative-binomial", kernel=KERNEL, n_pseudo=6, optimise=None
+    ),
     "regression": SparseGPRegressor(kernel=KERNEL, noise=0.2, n_pseudo=6, optimise=None),
     "regression-vb": SparseGPRegressor("vb", kernel=KERNEL, noise=0.2, n_pseudo=6, optimise=None),
     "mean": GPClassifier(kernel=KERNEL, optimise=None, mean="constant"),

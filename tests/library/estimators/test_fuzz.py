@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 import tilted
-from tilted import GPClassifier, GPPoissonRegressor, SparseGPClassifier, SparseGPRegressor
+from tilted import (
+    GPClassifier,
+    GPPoissonRegressor,
+    SparseGPClassifier,
+    SparseGPPoissonRegressor,
+    SparseGPRegressor,
+)
 from tilted.kernels import Matern, SquaredExponential
 
 BOUND = 10.0  # seconds a case, twice what `max_time` grants it
@@ -59,7 +65,11 @@ def attempt(seed):
         lambda: GPClassifier(inference, likelihood=str(rng.choice(["probit", "logit"])), **how).fit(
             X, labels
         ),
-        lambda: GPPoissonRegressor(inference, **how).fit(X, counts),
+        lambda: (
+            GPPoissonRegressor(inference, **how)
+            if rng.random() < 0.5
+            else SparseGPPoissonRegressor(inference, n_pseudo=5, **how)
+        ).fit(X, counts),
         lambda: SparseGPClassifier(inference, n_pseudo=5, **how).fit(X, labels),
         lambda: SparseGPRegressor(inference, n_pseudo=5, **how).fit(X, reals),
         lambda: tilted.fit(X, reals, "gaussian", inference, **how),

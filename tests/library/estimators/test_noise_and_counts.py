@@ -25,6 +25,7 @@ CLEAN = F + 0.1 * RNG.normal(size=50)
 SPOILT = CLEAN.copy()
 SPOILT[[5, 17, 30, 44]] += (12.0, -9.0, 15.0, 8.0)
 COUNTS = RNG.negative_binomial(2, 2.0 / (2.0 + np.exp(1.0 + F)))
+VARIED = RNG.negative_binomial(0.3, 0.3 / (0.3 + np.exp(1.0 + F)))
 
 
 def error(model):
@@ -48,6 +49,18 @@ def test_outliers_do_not_spoil_a_robust_regression(likelihood, inference):
     between = 0.5 * (X[1:] + X[:-1])  # at the training points a spoilt model may interpolate
     densities = [np.mean(one.log_predictive(between, np.sin(between[:, 0]))) for one in (model, spoilt)]
     assert densities[0] > densities[1] + 0.5
+
+
+@pytest.mark.parametrize(
+    "model, y, remedy",
+    [
+        (GPRegressor(), SPOILT, "there are outliers .*student-t"),
+        (GPPoissonRegressor(likelihood="poisson-exp"), VARIED, "counts vary more .*negative-binomial"),
+    ],
+)
+def test_a_search_that_followed_outliers_says_what_to_take(model, y, remedy):
+    with pytest.warns(UserWarning, match=f"do not see each other .* unless {remedy}"):
+        model.fit(X, y)
 
 
 def test_gaussian_noise_is_scikit_learns_regression():

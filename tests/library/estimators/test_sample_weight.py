@@ -13,6 +13,7 @@ from tilted.estimators import (
     GPPoissonRegressor,
     GPRegressor,
     SparseGPClassifier,
+    SparseGPPoissonRegressor,
     SparseGPRegressor,
 )
 from tilted.inference.options import Options
@@ -40,6 +41,8 @@ KEPT = [
     (GPPoissonRegressor(), COUNTS),
     (GPPoissonRegressor("vb", likelihood="poisson-exp"), COUNTS),
     (SparseGPClassifier(n_pseudo=6), LABELS),
+    (SparseGPPoissonRegressor(n_pseudo=6), COUNTS),
+    (SparseGPPoissonRegressor("vb", likelihood="negative-binomial", n_pseudo=6), COUNTS),
     (SparseGPRegressor(n_pseudo=6), REALS),
     (SparseGPRegressor("vb", n_pseudo=6, mean="constant"), REALS),
 ]

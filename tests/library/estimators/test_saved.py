@@ -21,6 +21,7 @@ from tilted.estimators import (
     GPPoissonRegressor,
     GPRegressor,
     SparseGPClassifier,
+    SparseGPPoissonRegressor,
     SparseGPRegressor,
     load,
     save,
@@ -52,6 +53,7 @@ MODELS = [
     (GPPoissonRegressor("vb", likelihood="negative-binomial", **KEPT), COUNTS),
     (SparseGPClassifier(n_pseudo=5, **KEPT), LABELS),
     (SparseGPClassifier("vb", pseudo_inputs=X[:4].tolist(), **KEPT), THREE),
+    (SparseGPPoissonRegressor(likelihood="negative-binomial", n_pseudo=5), COUNTS),
     (SparseGPRegressor(n_pseudo=5, **KEPT), REALS),
     (SparseGPRegressor("vb", n_pseudo=5, mean="constant", **KEPT), REALS),
 ]

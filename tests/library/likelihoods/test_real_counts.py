@@ -27,16 +27,17 @@ def columns(cases):
     return (np.array(values) for values in zip(*cases, strict=True))
 
 
-def exact(y, m, v):
-    """log Z, mean and variance of N(f; m, v) |f|^(2y) exp(-f^2) / Gamma(y + 1), by Kummer's function at y."""
+def exact(y, m, v, power=1.0):
+    """log Z, mean and variance of N(f; m, v) p(y | f)^power by Kummer's function at the power times y."""
     with mp.workdps(40):
-        y, m, v = (mp.mpf(float(x)) for x in (y, m, v))
-        spread = 1 + 2 * v
+        y, m, v, power = (mp.mpf(float(x)) for x in (y, m, v, power))
+        constant, spread = power * mp.loggamma(y + 1), 1 + 2 * power * v
+        y = power * y
         b, a = m / spread, 2 * v / spread
         even, odd, next_even = (mp.hyp1f1(p, q, -b * b / a) for p, q in ((-y, 0.5), (-y, 1.5), (-y - 1, 0.5)))
-        log_z = mp.log(a**y * mp.gamma(y + 0.5) / mp.sqrt(mp.pi) * even / mp.gamma(y + 1) / mp.sqrt(spread))
+        log_z = mp.log(a**y * mp.gamma(y + 0.5) / mp.sqrt(mp.pi) * even / mp.sqrt(spread)) - constant
         mean, second = 2 * b * (y + 0.5) * odd / even, a * (y + 0.5) * next_even / even
-        return [float(x) for x in (log_z - m * m / spread, mean, second - mean * mean)]
+        return [float(x) for x in (log_z - power * m * m / spread, mean, second - mean * mean)]
 
 
 @pytest.mark.parametrize("y, m, v", CASES)
@@ -54,6 +55,19 @@ def test_moments_and_density(y, m, v):
     origin = REAL.tilted_density(*at).origin
     np.testing.assert_allclose([origin[0] + shift[0], spread[0]], [mean, variance], rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(REAL.log_predictive(*at), [log_z], rtol=1e-12)
+
+
+@pytest.mark.parametrize("power", [0.01, 0.5, 0.9])
+@pytest.mark.parametrize(
+    "y, m, v", [*CASES, (0.0, 0.7, 2.0), (1.0, 0.1, 1.0), (200.0, 14.0, 0.3), (7.0, -3.0, 400.0)]
+)
+def test_moments_under_powers(y, m, v, power):
+    log_z, mean, variance = exact(y, m, v, power)
+    found = REAL.tilted(np.array([y]), np.array([m]), np.array([v]), power)
+    np.testing.assert_allclose([found.log_z[0], found.mean[0]], [log_z, mean], rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(found.variance[0], variance, rtol=1e-10)
+    np.testing.assert_allclose(found.d1[0], (mean - m) / v, rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(found.d2[0], (variance - v) / v**2, rtol=1e-8)
 
 
 def test_powers_are_those_of_the_density():

@@ -1,0 +1,231 @@
+"""Gaussian-process regressors of counts, dense and with pseudo-points."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import Tags
+
+from tilted.estimators import dense, sparse
+from tilted.estimators.base import generator, parameters
+from tilted.estimators.models import Settings, choice
+from tilted.estimators.pseudo import SparseTargets
+from tilted.estimators.rows import weighed
+from tilted.estimators.targets import Targets
+from tilted.inference.options import Options
+from tilted.learning.mean import EVEN
+from tilted.learning.starts import noted, start_kernel, start_variance
+from tilted.likelihoods.exponential_link import Counts, NegativeBinomial, PoissonExponential
+from tilted.likelihoods.poisson import PoissonSquare
+from tilted.likelihoods.real_counts import RealCounts
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
+    from tilted.likelihoods.contract import Likelihood
+
+REAL_COUNTS = (
+    "y has values that are no whole numbers: the likelihood continues the factorial by the Gamma function, "
+    "and the evidence is not that of a distribution"
+)
+BOTH_SIGNS = "at mean=0 f and -f have the same likelihood: nothing is learnt but the scale of f"
+
+
+COUNTS = {
+    "poisson-square": RealCounts(),
+    "poisson-exp": PoissonExponential(),
+    "negative-binomial": NegativeBinomial(0.5),
+}
+NO_COUNTS = "every count is 0: the evidence is highest at rate 0, where the learned mean goes (give one)"
+
+
+@parameters
+class CountTargets(Targets):
+    """A regression of counts, which knows how to fit its ``_model`` (a `Model`) by its ``_settings``."""
+
+    _settings: ClassVar[type[Settings]]
+
+    correction: str | None = None
+    options: Options | None = None
+    likelihood: Likelihood | str = "poisson-square"
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the latent function.
+
+        Parameters
+        ----------
+        X : array-like [N, D]
+        y : array-like [N]
+            Counts >= 0, for "poisson-square" at most 100,000. Others than whole numbers are taken with one
+            warning (`RealCounts`).
+        sample_weight : array-like [N], optional
+            Powers of the rows' likelihood factors: a whole one is as good as that many rows, 0 as none.
+
+        Returns
+        -------
+        self
+            A ConvergenceWarning says where the search or its sites did not converge.
+
+        Raises
+        ------
+        ValueError
+            For negative, missing or infinite values, shapes that do not match, unknown settings, and a
+            search of the evidence at mean 0.
+        ArithmeticError
+            If there is no proper posterior at the start; with a learned mean or pseudo-points, also if the
+            sites do not converge there.
+        """
+        inputs, targets = self._begin(X, y, y_numeric=True)
+        inputs, targets, weights = self._merged(*weighed(inputs, targets, sample_weight))
+        if isinstance(self.likelihood, str):
+            choice("likelihood", self.likelihood, tuple(COUNTS))
+        likelihood: Any = COUNTS[self.likelihood] if isinstance(self.likelihood, str) else self.likelihood
+        if not isinstance(likelihood, PoissonSquare | Counts):
+            raise ValueError(
+                f"likelihood must be one of counts, a name or an object such as NegativeBinomial(0.5), "
+                f"got {likelihood!r}"
+            )
+        counts, square = self._checked(likelihood, targets), isinstance(likelihood, PoissonSquare)
+        inverse = np.sqrt if square else np.log
+        number = len(counts) if weights is None else np.sum(weights)
+        level = float(inverse((np.sum(counts if weights is None else weights * counts) + 0.5) / number))
+        settings = self._settings.of(
+            self, level, likelihood=likelihood, learn_likelihood=True, weights=weights
+        )
+        if square and settings.mean == 0 and settings.optimise in dense.EVIDENCES:
+            raise ValueError(EVEN)
+        if square and settings.mean == 0:
+            warnings.warn(BOTH_SIGNS, UserWarning, stacklevel=2)
+        variance = start_variance(settings.likelihood, counts, level, weights)
+        kernel = start_kernel(self.kernel, inputs, self.ard, variance, weights)
+        rng = generator(self.random_state)
+        model = self._model(inputs, counts, kernel, settings, rng)
+        if settings.learn_mean and not np.any(counts):
+            warnings.warn(NO_COUNTS, UserWarning, stacklevel=2)
+            model = replace(model, status=noted(model.status, NO_COUNTS))
+        self._keep([model], ["the fit"], inputs)
+        return self
+
+    @staticmethod
+    def _checked(likelihood: Any, targets: np.ndarray) -> np.ndarray:
+        """Counts [N] as floats, with a warning of those that are no whole numbers."""
+        counts = likelihood.domain(targets)
+        if np.any(counts != np.floor(counts)):
+            warnings.warn(REAL_COUNTS, UserWarning, stacklevel=3)
+        return counts
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+@parameters
+class GPPoissonRegressor(CountTargets):
+    """Regression of counts, of rate f^2 or e^f, f a Gaussian process [Zhang 2020, appendix C.2]; O(N^3).
+
+    Parameters
+    ----------
+    inference : {"ep", "qp", "vb", "power-ep", "rep"}
+        As `GPClassifier`.
+    likelihood : {"poisson-square", "poisson-exp", "negative-binomial"} or a negative binomial
+        Poisson with rate f^2 or e^f, or counts of mean e^f that vary more: by e^f + dispersion e^2f. The
+        dispersion is learned by evidence with the kernel, from 1/2 or that of the object given.
+    kernel : Kernel, optional
+        Any of ``tilted.kernels``, or one of scikit-learn's: where the search starts, or what is kept. By
+        default a squared exponential with the variance of the roots of the counts, or of their logarithms for
+        e^f (at least 1/4), and a lengthscale from the spread of the inputs.
+    ard, optimise, n_restarts, cv, priors, max_time : see `GPClassifier`
+    power, penalty, search, options, random_state : see `GPClassifier`
+    correction : see `GPClassifier`
+    mean : float or "constant", optional
+        Prior mean of f; by default the root, or logarithm, of the mean count (half a count added to the sum),
+        from where "constant" learns it as in `GPClassifier`. At 0 the signs of f are alike under
+        "poisson-square", and nothing is learnt but its scale: a search of the evidence is refused, all else
+        warns.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+    likelihood_ : Likelihood
+        With the dispersion found.
+    mean_ : float
+    log_evidence_ : float or None
+        In nats; None for relaxed EP.
+    status_ : Status
+    theta_ : array [P]
+        Logarithms of the kernel's parameters.
+    models_ : list of one
+        What predicts: ``models_[0].fit`` is a ``tilted.Fit``.
+    n_features_in_ : int
+    feature_names_in_ : array [D]
+        Of a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.estimators import GPPoissonRegressor
+    >>> X = np.linspace(0, 5, 20)[:, None]
+    >>> y = np.floor(5 * (1 + np.sin(X[:, 0])))
+    >>> model = GPPoissonRegressor().fit(X, y)
+    >>> bool(model.predict([[1.5]]) > 3 * model.predict([[4.5]]))
+    True
+    """
+
+    _settings = dense.DenseSettings
+
+    cv: int = 3
+    penalty: float = 0.1
+
+    def _model(
+        self, X: np.ndarray, y: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
+    ) -> Any:
+        return dense.fit_dense(X, y, kernel, settings, rng, stratified=False)
+
+
+@parameters
+class SparseGPPoissonRegressor(SparseTargets, CountTargets):
+    """Regression of counts through M pseudo-points [Bui et al. 2017], as many as there may be; O(N M^2).
+
+    Parameters
+    ----------
+    inference : {"power-ep", "ep", "vb"}
+        Power EP of the given ``power``, of power 1, or its limit 0.
+    likelihood, kernel, mean : see `GPPoissonRegressor`
+        The dispersion of a negative binomial is learned with the kernel, in batches from those rows.
+    ard, n_pseudo, pseudo_inputs, move_pseudo_inputs, batch_size, n_jobs, verbose : see `SparseGPClassifier`
+    optimise, n_restarts, priors, max_time, power, jitter : see `SparseGPClassifier`
+    correction, search, options, random_state : see `SparseGPClassifier`
+
+    Attributes
+    ----------
+    kernel_, likelihood_, mean_, log_evidence_, status_, theta_ : see `GPPoissonRegressor`
+    n_features_in_, feature_names_in_ : see `GPPoissonRegressor`
+    pseudo_inputs_ : array [M, D]
+    models_ : list of one
+        What predicts: ``models_[0].fitted`` is a ``sparse_search.Fitted``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.estimators import SparseGPPoissonRegressor
+    >>> X = np.linspace(0, 5, 40)[:, None]
+    >>> y = np.floor(5 * (1 + np.sin(X[:, 0])))
+    >>> model = SparseGPPoissonRegressor(n_pseudo=8).fit(X, y)
+    >>> bool(model.predict([[1.5]]) > 3 * model.predict([[4.5]]))
+    True
+    """
+
+    _settings = sparse.SparseSettings
+
+    move_pseudo_inputs: bool = False
+
+    def _model(
+        self, X: np.ndarray, y: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
+    ) -> Any:
+        seen, Z = self._start(X, rng)
+        learned = sparse.fit_sparse(X[seen], y[seen], kernel, Z, settings.of_rows(seen), rng)
+        return self._of_all(X, y, learned, seen, settings)
