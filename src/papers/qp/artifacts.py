@@ -84,7 +84,8 @@ def write(
     made = {study: records.find(study, folder) for study in studies}
     groups = {study: _groups(study, folder, frame) for study, frame in made.items()}
     notes = {study: standing.note(several) for study, several in groups.items()}
-    write_figures(summary, records.load(VARIANCES, folder), Path(figures_folder))
+    variances = records.load(VARIANCES, folder)
+    write_figures(summary, variances, Path(figures_folder))
     write_tables(summary, Path(tables_folder))
     _write_vb(summary, folder, Path(tables_folder), Path(figures_folder))
     exact, appendix = _write_truth(folder, Path(tables_folder), Path(figures_folder), notes[TRUTH])
@@ -93,7 +94,9 @@ def write(
     near = _write_nearer(folder, summary.fits, Path(tables_folder), Path(figures_folder))
     if near is not None:
         appendix += nearer_pages.overview(near)
-    evidence = claims.Evidence(_printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT], exact, near)
+    evidence = claims.Evidence(
+        _printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT], exact, near, variances
+    )
     beside = {claim: notes[study] for claim, study in STUDIED.items()}
     loud = standing.loud([*summary.groups, *(group for several in groups.values() for group in several)])
     return Written([claims.chapter(evidence, beside, appendix)], loud)
@@ -106,7 +109,8 @@ def findings(folder: Path, published_folder: Path, names: Collection[str]) -> li
     timed, effect = (records.find(study, folder) for study in (TIMING, LOOKUP_EFFECT))
     truth = truth_tables.summary(sampled) if sampled else None
     near = _nearer(folder) if {*OURS} & set(names) else None
-    return claims.judge(claims.Evidence(_printed(fits), timed, effect, truth, near), names)
+    variances = records.load(VARIANCES, folder) if "QP5" in names else None
+    return claims.judge(claims.Evidence(_printed(fits), timed, effect, truth, near, variances), names)
 
 
 def draw(name: str, folder: Path, figures_folder: Path) -> None:

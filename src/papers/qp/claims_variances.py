@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from papers.evidence.claims import load
 from papers.evidence.comparisons import higher, shown
 from papers.evidence.grid import counted
+from papers.evidence.spans import spans
 from papers.evidence.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from papers.qp import pairs, protocols, truth
 from papers.qp.lines import FAILED, OK
@@ -29,6 +30,7 @@ from papers.qp.paired import (
     variational,
 )
 from papers.qp.published import CLASSIFICATION, ROWS
+from papers.qp.records import MOVED
 from papers.qp.truth_tables import DECIDED, TEN
 
 if TYPE_CHECKING:
@@ -52,13 +54,24 @@ LARGEST = "largest v_QP / v_EP - 1"
 BELOW = f"v_QP / v_EP at most 1 + {ACCURACY:g} at every test point; interval: smallest and largest"
 
 
-def never_above(fits: pd.DataFrame, protocol: str) -> list[Block]:
-    """QP5: QP's predictive variances against EP's, all test points of all folds."""
+def never_above(fits: pd.DataFrame, protocol: str, variances: pd.DataFrame | None = None) -> list[Block]:
+    """QP5: QP's predictive variances against EP's, all test points of all folds.
+
+    Parameters
+    ----------
+    fits : pandas.DataFrame
+        Of one protocol.
+    protocol : str
+        Its name.
+    variances : pandas.DataFrame, optional
+        `papers.qp.records.VARIANCES`, of every protocol: has the folds whose reported EP moved.
+    """
     exceeded = _exceeded(protocol, "classification")
     lines = tuple(_largest_ratio(fits, name, exceeded) for name in CLASSIFICATION)
     remark = joined(_slack(lines), fallback(fits, protocol, EQUAL, CLASSIFICATION))
     covered = {"seeds": _fewest_seeds(fits, CLASSIFICATION)}
-    return [Block("equal hyperparameters", BELOW, lines, remark, covered, best=-math.inf)]
+    equal = Block("equal hyperparameters", BELOW, lines, remark, covered, best=-math.inf)
+    return [equal, *_as_reported(variances, protocol, exceeded)]
 
 
 def poisson(fits: pd.DataFrame, protocol: str) -> list[Block]:
@@ -81,6 +94,30 @@ def _exceeded(protocol: str, task: str) -> str:
     """Status of a row with a ratio above 1 + `ACCURACY`: the protocol's stop may not let the records tell."""
     stop = protocols.block(protocol, task)["sites"].get("stop", "marginals")
     return UNDECIDED if stop == "site-rms" else NO
+
+
+def _as_reported(variances: pd.DataFrame | None, protocol: str, exceeded: str) -> list[Block]:
+    """The folds whose reported EP left QP's hyperparameters, of the seeds whose points figure 1a draws."""
+    if variances is None:
+        return []
+    here = variances[(variances["protocol"] == protocol) & (variances["reference"] == MOVED)]
+    if here.empty:
+        return []
+    lines = []
+    for dataset in CLASSIFICATION:
+        points = here[here["dataset"] == dataset]
+        if points.empty:
+            lines.append(Line(ROWS[dataset], LARGEST, "excess", note="no fold moved"))
+            continue
+        excess = points["v_qp"] / points["v_ep"] - 1
+        low, high = float(excess.min()), float(excess.max())
+        folds = len(points[["seed", "fold"]].drop_duplicates())
+        note = f"{int((excess > ACCURACY).sum())} of {len(points)} points above; {counted(folds, 'fold')}"
+        sample = Inference(YES if high <= ACCURACY else exceeded, low, high)
+        lines.append(Line(ROWS[dataset], LARGEST, "excess", high, sample=sample, n=len(points), note=note))
+    drawn = spans(set(here["seed"]))
+    remark = f"EP where its second tuning moved it, QP where the first had ended; seeds {drawn}"
+    return [Block("EP as reported", BELOW, tuple(lines), remark, best=-math.inf)]
 
 
 def _slack(lines: Iterable[Line]) -> str:

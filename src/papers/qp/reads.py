@@ -44,7 +44,7 @@ CLAIMS: dict[str, tuple[Slice, ...]] = {
     "QP2": _fits(ALL, (EP, TUNED, QP, *(name for _, *pair in VARIANTS for name in pair))),
     "QP3": _fits(ALL, (EP, TUNED, QP)),
     "QP4": _fits(ALL, (EP, QP, *VB)),
-    "QP5": _fits(CLASSIFICATION, (EP, TUNED, QP)),
+    "QP5": (*_fits(CLASSIFICATION, (EP, TUNED, QP)), Slice(VARIANCES, {"dataset": CLASSIFICATION})),
     "QP6": _fits(("coal",), (EP, TUNED, QP, *VB)),
     "QP7": (),
     "QP8": (Slice(TIMING),),

@@ -231,14 +231,21 @@ def _share(row: str, runs: pd.DataFrame, outcome: str, status: str, note: str = 
 
 
 def _always(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
-    status = YES if (runs["outcome"] == CONVERGED).all() else NO
-    return _share(f"{cell.name}: REP converges", runs, CONVERGED, status, method)
+    row, (diverged, unsettled) = f"{cell.name}: REP converges", _unconverged(runs)
+    if not diverged + unsettled:
+        return _share(row, runs, CONVERGED, YES, method)
+    return _share(row, runs, CONVERGED, NO, f"{method}: {diverged} diverged, {unsettled} unsettled")
+
+
+def _unconverged(runs: pd.DataFrame) -> tuple[int, int]:
+    """Runs that diverged, and those that neither did nor converged."""
+    diverged = int((runs["outcome"] == DIVERGED).sum())
+    return diverged, int((runs["outcome"] != CONVERGED).sum()) - diverged
 
 
 def _sometimes(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
     """Yes if a run diverged; no if that is shown to be rarer than one in so many, unsettled runs counted."""
-    diverged = int((runs["outcome"] == DIVERGED).sum())
-    unsettled = int((runs["outcome"] != CONVERGED).sum()) - diverged
+    diverged, unsettled = _unconverged(runs)
     rare = len(runs) and binomtest(unsettled, len(runs)).proportion_ci().high < SOMETIMES
     status = YES if diverged else (NO if rare else UNDECIDED)
     note = f"{diverged} diverged, {unsettled} unsettled"

@@ -3,7 +3,18 @@
 import pandas as pd
 import pytest
 
-from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NO, NOT_RUN, SHOWN, UNDECIDED, YES, finding
+from papers.evidence.verdicts import (
+    FAILS,
+    HOLDS,
+    IN_PART,
+    MISSING,
+    NO,
+    NOT_RUN,
+    SHOWN,
+    UNDECIDED,
+    YES,
+    finding,
+)
 from papers.qp import claims_variances as variances
 from papers.qp.published import ROWS
 
@@ -45,6 +56,31 @@ def test_an_excess_that_the_stop_may_have_made_is_undecided(fits):
     coal = exceeding(fits(rows=("coal",), ntll=GOOD), ["coal"], 1.01)
     for protocol, expected in (("as-released", NO), ("as-described", UNDECIDED)):
         assert variances.poisson(coal, protocol)[0].rows()["variances"] == expected
+
+
+def test_pairs_as_reported_stand_beside_and_do_not_decide(fits):
+    """Of the folds whose reported EP moved; other references and other protocols are not asked."""
+    lines = [
+        ("as-released", "pima", 0, 0, "moved", 1.0, 1.0001),
+        ("as-released", "pima", 3, 1, "moved", 1.0, 0.9),
+        ("as-released", "sonar", 0, 0, "moved", 2.0, 1.9),
+        ("as-released", "sonar", 0, 0, "main", 1.0, 1.5),
+        ("corrected", "glass", 0, 0, "moved", 1.0, 1.5),
+    ]
+    names = ["protocol", "dataset", "seed", "fold", "reference", "v_ep", "v_qp"]
+    drawn = pd.DataFrame(lines, columns=names)
+    decides, beside = variances.never_above(fits(), "as-released", drawn)
+    assert decides.verdict == HOLDS
+    assert {row: status for row, status in beside.rows().items() if status != MISSING} == {
+        "Pima": NO,
+        "Sonar": YES,
+    }
+    pima = next(line for line in beside.lines if line.row == "Pima")
+    assert pima.effect == pytest.approx(1e-4) and pima.sample.low == pytest.approx(-0.1)
+    assert pima.note == "1 of 2 points above; 2 folds"
+    assert beside.remark.endswith("seeds 0,3")
+    (only,) = variances.never_above(fits(), "as-described", drawn)
+    assert only.name == decides.name
 
 
 def test_folds_without_a_pair_are_counted(fits):

@@ -228,6 +228,16 @@ def test_what_is_shown_only_has_no_verdict():
     assert "**damped EP, and the engine's EP and REP**, shown only" in text and "not enough run" not in text
 
 
+def test_runs_cut_off_are_told_from_those_that_diverge():
+    frame = converging()
+    ours = (frame["method"] == "rep-as-described") & (frame["flips"] == 0.1)
+    frame.loc[ours & (frame["split"] == 2), "outcome"] = "unsettled"
+    frame.loc[ours & frame["split"].isin([3, 4]), "outcome"] = "diverged"
+    lines = OF_FITS["REP3"](frame, DESCRIBED)[0].lines
+    notes = [line.note for line in lines if line.row.endswith("REP converges")]
+    assert notes == ["rep-as-described: 2 diverged, 1 unsettled", "rep-as-described"]
+
+
 def test_sweeps_are_compared_where_both_converged():
     lines = OF_FITS["REP3"](converging(), DESCRIBED)[0].lines
     fewer = [line for line in lines if "sweeps" in line.row]

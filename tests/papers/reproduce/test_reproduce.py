@@ -48,7 +48,7 @@ def test_every_figure_names_its_records():
                 assert set(one.where) <= set(one.study.types), target.name
 
 
-@pytest.mark.parametrize("name", ["REP1", "REP6", "PEP1", "PEP5", "PEP8", "PESC2"])
+@pytest.mark.parametrize("name", ["REP1", "REP6", "PEP1", "PEP5", "PEP8", "PESC2", "QP5"])
 def test_a_claim_depends_on_nothing_but_the_named_lines(name, monkeypatch, tmp_path):
     """Judged by these alone it has the verdict and the numbers of the audit."""
     (target,) = names.find([name])
