@@ -1,6 +1,10 @@
 """Sparse estimators whose rows come in batches: the same posterior as of all rows at once."""
 
+import os
+import subprocess
+import sys
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +21,7 @@ from tilted.likelihoods.logit import Logit
 from tilted.likelihoods.probit import Probit
 from tilted.numerics import chunks
 
+ROOT = Path(__file__).parents[3]
 RNG = np.random.default_rng(0)
 N = 1200
 X = RNG.normal(size=(N, 2))
@@ -207,12 +212,25 @@ def test_jobs_are_passed_on(monkeypatch):
     assert asked == [7]
 
 
+ELSEWHERE = """
+import sys
+import numpy as np
+from joblib import parallel_config
+from tests.library.estimators.test_batches import KEPT, LABELS, NEW, X
+from tilted import SparseGPClassifier
+
+model = SparseGPClassifier(batch_size=300, n_jobs=2, **KEPT)
+here = model.fit(X, LABELS).predict_latent(NEW)
+with parallel_config(backend=sys.argv[1]):
+    np.testing.assert_allclose(model.fit(X, LABELS).predict_latent(NEW), here, rtol=1e-10)
+"""
+
+
 @pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
 def test_any_backend_of_joblib_will_do(backend):
-    model = SparseGPClassifier(batch_size=300, n_jobs=2, **KEPT)
-    here = model.fit(X, LABELS).predict_latent(NEW)
-    with parallel_config(backend=backend):
-        np.testing.assert_allclose(model.fit(X, LABELS).predict_latent(NEW), here, rtol=1e-10)
+    """In a process of its own: a pool that forks a process with threads may never end."""
+    command = [sys.executable, "-c", ELSEWHERE, backend]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=300)
 
 
 def test_later_rows_are_bounded_in_time_too():
