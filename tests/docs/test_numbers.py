@@ -10,6 +10,7 @@ from papers.evidence.excerpt import NUMBER, SECTION
 
 ROOT = Path(__file__).resolve().parents[2]
 TYPED = re.compile(r"\b\d[\d,.]* of (?:the |their |these )?\d[\d,]*\b|\b\d[\d.]*(?: to \d[\d.]*)? ?%")
+MADE = re.compile(r"<!-- made -->.*?<!-- end -->", re.S)
 FENCE = re.compile(r"```.*?```|^\|.*?$|`[^`]*`|\]\([^)]*\)", re.S | re.M)
 ALLOWED = {
     "more than 90 %": "the paper's claim QP3",
@@ -22,7 +23,7 @@ ALLOWED = {
 
 def typed(text):
     """Shares and counts that stand in prose as they were typed."""
-    prose = FENCE.sub(" ", NUMBER.sub(" ", SECTION.sub(" ", text)))
+    prose = FENCE.sub(" ", NUMBER.sub(" ", SECTION.sub(" ", MADE.sub(" ", text))))
     prose = " ".join(prose.split())
     for words in ALLOWED:
         prose = prose.replace(words, " ")

@@ -168,8 +168,8 @@ def at(kernel):
     return {"hyperparameters": {"variance": kernel.variance, "lengthscale": kernel.lengthscale}}
 
 
-def test_hyperparameters_by_the_corrected_evidence_are_where_it_is_highest():
-    dataset, method = data.load("ionosphere", "as-released"), "corrected-evidence"
+def test_hyperparameters_by_the_corrected_evidence_are_where_it_is_highest(mirror):
+    dataset, method = data.load("ionosphere", "as-released", mirror=str(mirror)), "corrected-evidence"
     ep = qp.run_cell(dataset, "as-released", "ep", 0, 5)[-1]
     (record,) = qp.run_cell(dataset, "as-released", method, 0, 5, start=ep)
     assert record["method"] == method and record["status"]["converged"]
@@ -192,8 +192,8 @@ def test_hyperparameters_by_the_corrected_evidence_are_where_it_is_highest():
     assert again["status"]["evaluations"] == 1 < record["status"]["evaluations"]
 
 
-def test_where_the_evidence_is_not_to_be_trusted_nothing_is_learned_and_the_record_says_so():
-    pima = data.load("pima", "as-released")
+def test_where_the_evidence_is_not_to_be_trusted_nothing_is_learned_and_the_record_says_so(mirror):
+    pima = data.load("pima", "as-released", mirror=str(mirror))
     ep = at(SquaredExponential(412401.7, 0.849))
     (record,) = qp.run_cell(pima, "as-released", "corrected-evidence", 0, 0, start=ep)
     assert record["hyperparameters"] == ep["hyperparameters"] and not record["status"]["converged"]
