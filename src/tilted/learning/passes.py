@@ -212,7 +212,7 @@ def passes(
     step, smallest, retries, distance, energy, done = 1.0, 1.0, 0, np.inf, np.nan, 0
     with Parallel(n_jobs=n_jobs) as parallel:
         while done < most and distance > tolerance and (not done or time.monotonic() < deadline):
-            began = now
+            began, shortest = now, 1.0
             for place, group in enumerate(groups):
                 total, was = none, [(rows, tau[rows].copy(), nu[rows].copy()) for rows in group]
                 for first in range(0, len(group), AT_ONCE):
@@ -236,18 +236,19 @@ def passes(
                 others = reduce(Sums.plus, had[:place] + had[place + 1 :], before)
                 found_now, had[place], share = _proper(others, total, had[place])
                 if share < 1.0:
-                    retries, smallest = retries + 1, min(smallest, share)
+                    retries, shortest = retries + 1, min(shortest, share)
                     for rows, a, b in was:
                         tau[rows], nu[rows] = a + share * (tau[rows] - a), b + share * (nu[rows] - b)
                 if done or place == len(groups) - 1:  # at first, until all rows have sites, at the start
                     now = found_now
             energy = 0.5 * float(now.projected @ now.projected - now.log_det) + now.sums.local
-            moved, done = now.distance(began), done + 1
+            # sites that were held back have not settled
+            moved, done = now.distance(began) / shortest if shortest else np.inf, done + 1
             if moved > distance and step > 0.1:  # no contraction
                 step, retries = 0.5 * step, retries + 1
             elif moved < 0.5 * distance:
                 step = min(1.0, 2.0 * step)
-            distance, smallest = moved, min(smallest, step)
+            distance, smallest = moved, min(smallest, step, shortest)
             if watch is not None:
                 watch(done, distance)
     status = Status(

@@ -233,6 +233,18 @@ def test_any_backend_of_joblib_will_do(backend):
     subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=300)
 
 
+def test_sites_that_are_held_back_have_not_settled(monkeypatch):
+    def held_back(others, new, old):
+        return passes.Posterior.of(others.plus(old)), old, 0.0
+
+    y = np.where(LABELS == "yes", 1.0, -1.0)
+    problem = sparse.Problem(X, y, Probit(), 1.0, 0.0, 1e-6)
+    model = passes.Model(problem.infer(KERNEL, Z)[0].pseudo, Probit(), problem.rule, 0.0)
+    monkeypatch.setattr(passes, "_proper", held_back)
+    status = passes.passes(model, X, y, 300, most=3).status
+    assert not status.converged and status.sweeps == 3 and status.retries and status.damping == 0.0
+
+
 def test_later_rows_are_bounded_in_time_too():
     model = SparseGPClassifier(batch_size=300, **KEPT).partial_fit(X[:600], LABELS[:600])
     with pytest.warns(ConvergenceWarning, match="still moves after 1 passes"):

@@ -886,10 +886,10 @@ def test_the_package_is_imported_without_scikit_learn():
     assert found.stdout.split() == ["False"]
 
 
-@pytest.mark.parametrize("module", ["classifiers", "regressors", "counts"])
-def test_examples(module):
+@pytest.mark.parametrize("module, least", [("classifiers", 13), ("regressors", 5), ("counts", 12)])
+def test_examples(module, least):
     found = doctest.testmod(importlib.import_module(f"tilted.estimators.{module}"))
-    assert found.attempted >= 5 and found.failed == 0
+    assert found.attempted >= least and found.failed == 0
 
 
 @pytest.mark.parametrize("setting", [{"power": 0.9}, {"penalty": 0.3}], ids=str)
