@@ -3,7 +3,8 @@ r"""What hand-written documents quote of generated tables and of records, so tha
 A section ``<!-- table: FILE, HEADING -->`` to ``<!-- end -->`` holds the first table under a heading of a
 Markdown file of the tables' folder. A number ``<!-- n: FILE | QUERY | WHAT -->564<!-- -->`` within a sentence
 is computed from the lines of a CSV file, a record or a table, for which a query of pandas is true (all, where
-it is empty). WHAT is ``count``, or a function of a column such as ``sum n_above`` (`FUNCTIONS`), then, if it
+it is empty). WHAT is ``count``, or ``verdict``, of a line of the audit, with how many of its rows are yes, no
+and undecided; or a function of a column such as ``sum n_above`` (`FUNCTIONS`), then, if it
 is not to be a whole number, ``%``-formatting as of ``max excess %.1f``. In a cell of a table write ``\|``,
 as readers of Markdown divide lines into cells before they see comments.
 """
@@ -76,10 +77,13 @@ def _number(folders: tuple[str, ...], name: str, query: str, what: str) -> str:
         lines = frame.query(" ".join(query.split()), engine="python") if query else frame
         if what == "count":
             return f"{len(lines):,}"
+        if what == "verdict":
+            (line,) = lines.itertuples()
+            return f"{line.verdict} ({line.yes}/{line.no}/{line.undecided})"
         function, column, *form = what.split()
         value = FUNCTIONS[function](lines[column])
         return form[0] % value if form else f"{int(value):,}"
-    except (KeyError, NameError, SyntaxError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, NameError, SyntaxError, TypeError, ValueError) as error:
         raise ValueError(f"no number '{name} | {query} | {what}': {error}") from error
 
 

@@ -204,7 +204,7 @@ def moved(frame: pd.DataFrame | None) -> list[Block]:
     ratios = frame.pivot(index="seed", columns="alpha", values="ratio").dropna()
     low, middle, high = (ratios[alpha].to_numpy(float) for alpha in ALPHAS)
     drafts = [
-        _draft("α = 0 near the boundary", 1.0 - low, higher, STEP, "1 - ratio at α = 0"),
+        _draft("α = 0 nearer than the data", 1.0 - low, higher, STEP, "1 - ratio at α = 0"),
         _draft("α = 1 further than α = 0", high - low, higher, STEP, "difference of ratios"),
         _draft("0.5 not nearer than 0", middle - low, not_lower, STEP, "difference of ratios"),
         _draft("1 not nearer than 0.5", high - middle, not_lower, STEP, "difference of ratios"),

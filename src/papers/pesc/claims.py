@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from papers.evidence.audit import Chapter
 from papers.evidence.claims import of_paper
 from papers.evidence.verdicts import NO, SHOWN, UNDECIDED, YES, Block, Inference, Line, finding
+from papers.pesc import formulas
 from papers.pesc.accuracy import AWAY, ENOUGH, MEAN, SD, WANTED
 
 if TYPE_CHECKING:
@@ -47,15 +48,9 @@ def chapter(lines: pd.DataFrame, note: Sequence[str] = ()) -> Chapter:
     """Every claim, from the lines of the study of accuracy, with a note about their standing."""
     judges = {"PESC1": _posterior, "PESC2": _converged, "PESC3": _predictive}
     blocks = {name: judge(lines) if len(lines) else [_missing()] for name, judge in judges.items()}
-    blocks["PESC3"].insert(0, _as_stated())
+    blocks["PESC3"].insert(0, formulas.stated())
     findings = [finding(name, PROTOCOL, of_claim) for name, of_claim in blocks.items()]
     return Chapter(HEADING, findings, LEGEND, dict.fromkeys(judges, note))
-
-
-def _as_stated() -> Block:
-    """PESC3 as it is made: about formulas, which no record compares."""
-    line = Line("(37)", "difference from the moments of (35)", "share", note="no record")
-    return Block("means and variances of (35)", "none", (line,), untestable=UNRECORDED)
 
 
 def _missing() -> Block:
@@ -125,10 +120,6 @@ def _converged(lines: pd.DataFrame) -> list[Block]:
     ]
 
 
-UNRECORDED = (
-    "that (37) are the moments of (35) is about formulas, which no record compares (a test does, by "
-    "quadrature, with (37) corrected); the supplement states no accuracy against the exact NFCPD"
-)
 BESIDE = {
     "_away": "away from x*",
     "_exact": "g exact in the last factor",

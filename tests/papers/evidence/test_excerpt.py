@@ -83,6 +83,16 @@ def test_a_number_is_computed_from_lines(tmp_path, query, what, expected):
     assert text.startswith(f"Of <!-- n: qp/fits.csv | {query} | {what} -->")
 
 
+def test_a_verdict_is_quoted_with_its_counts(tmp_path):
+    audit = "id,verdict,yes,no,undecided\nQP1,holds in part,7,2,1\nQP2,holds,3,0,0\n"
+    (tmp_path / "audit.csv").write_text(audit, encoding="utf-8")
+    excerpt._frame.cache_clear()
+    text = filled(tmp_path, '*<!-- n: audit.csv | id == "QP1" | verdict -->old<!-- -->*')
+    assert text.endswith("-->holds in part (7/2/1)<!-- -->*")
+    with pytest.raises(ValueError, match="no number 'audit.csv"):
+        filled(tmp_path, "<!-- n: audit.csv |  | verdict -->old<!-- -->")
+
+
 @pytest.mark.parametrize(
     "query, what",
     [
