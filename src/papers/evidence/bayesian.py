@@ -48,11 +48,12 @@ comparison are draws of data sets of this kind, and the Bayesian signed-rank tes
 Zaffalon and Ruggeri, ICML 2014; the library baycomp) says how probable it is that the difference lies
 mostly below, within or above a region of practical equivalence, which is ± the margin of the audit. For the
 claim where that is at least 95 % probable, against it where its contrary is, undecided otherwise.
-Comparisons of fewer than five rows, those whose rows are no data sets, and those that the audit does not judge
-by an effect and its margin (shares and counts of folds or points, times, the distance to the exact posterior:
-QP3, QP5, QP8, QP10, OURS1 to OURS3) are left out: the test's prior is half a row. Of the QP paper's ten rows
-three are the pairs of classes of one data set, Wine, and count as three. It uses the effect of a row and not how certain that is, and knows no claims that say
-"every"; the audit does both. Both are about the rows that were run. "Audit" is the audit's step from rows
+Comparisons of fewer than five rows, those whose rows are no data sets, and those that the audit does not
+judge by an effect and its margin (shares and counts of folds or points, times, the distance to the exact
+posterior: QP3, QP5, QP8, QP10, OURS1 to OURS3) are left out: the test's prior is half a row. Of the QP
+paper's ten rows three are the pairs of classes of one data set, Wine, and count as three. It uses the effect
+of a row and not how certain that is, and knows no claims that say "every"; the audit does both. Both are
+about the rows that were run. "Audit" is the audit's step from rows
 to a verdict, on these lines alone; where that is "holds in part" it is read as for the claim."""
 
 
