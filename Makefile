@@ -10,10 +10,11 @@ AUDIT := $(VENV)-audit
 # pip would compile every module of every package, near half of the set-up's processor time; what is imported
 # is compiled on first use instead, unless an inherited PYTHONDONTWRITEBYTECODE forbids it.
 # Packages of a folder that PYTHONPATH names would count as installed, and a user's own settings (PIP_USER, pip.conf)
-# may send them elsewhere.
-PIP := env -u PYTHONPATH -u PIP_TARGET -u PIP_PREFIX -u PIP_ROOT PIP_USER=0 \
+# may send them elsewhere or nowhere; those of a file that nothing here overrides are refused (ELSEWHERE).
+PIP := env -u PYTHONPATH PIP_USER=0 PIP_DRY_RUN=0 PIP_REQUIRE_HASHES=0 \
   $(BIN)/python -m pip install --quiet --progress-bar off --no-compile
-unexport PYTHONDONTWRITEBYTECODE
+unexport PIP_TARGET PIP_PREFIX PIP_ROOT PIP_PYTHON PIP_CONSTRAINT PYTHONHOME PYTHONDONTWRITEBYTECODE
+ELSEWHERE := '^[a-z]*\.(target|prefix|root|python|constraint|no-binary|only-binary)='
 
 # One BLAS thread a worker: two make these fits three times slower.
 export OMP_NUM_THREADS := 1
@@ -68,10 +69,15 @@ $(STAMP): requirements.lock pyproject.toml src/papers/pyproject.toml
 	  echo "Snakemake cannot run scripts from a path with a space: clone to another folder"; exit 1;; esac
 	@rm -f "$@"
 	$(PYTHON) -m venv $(CLEAR) $(VENV)
+	@if $(BIN)/python -m pip config list | grep -E $(ELSEWHERE); then \
+	  echo "These settings of pip.conf would install elsewhere or other files: run it with PIP_CONFIG_FILE=/dev/null"; \
+	  exit 1; fi
 	@sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock > $(VENV)/backend.lock
 	$(PIP) --require-hashes -r $(VENV)/backend.lock
 	$(PIP) --require-hashes --no-build-isolation -r requirements.lock
 	$(PIP) --no-deps --no-build-isolation -e . -e src/papers
+	@$(BIN)/python -I -c 'import importlib.metadata as m; [m.version(x) for x in ("numpy", "snakemake", "tilted")]' || \
+	  { echo "pip ended well, but installed nothing into $(VENV): look at its settings ($(BIN)/python -m pip config list)"; exit 1; }
 	@touch "$@"
 
 preview: setup ## four rows of Table 1, without network

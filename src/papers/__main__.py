@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import signal
 import sys
 import threading
@@ -55,7 +56,13 @@ def main(argv: list[str] | None = None) -> int:
         ):
             raise ValueError(reason)
         _end_by(signal.SIGTERM, signal.SIGHUP)
-        return RUN[arguments.verb](arguments)
+        ended = RUN[arguments.verb](arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return ended
+    except BrokenPipeError:  # who read the first lines, such as `head`, wants no more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except USER_ERRORS as error:
         print(f"tilted: {error}", file=sys.stderr)
         return 2

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.evidence.jobs import Job, Record
-from papers.evidence.runs import CHECKOUT
+from papers.evidence.runs import CHECKOUT, content_hash
 from papers.evidence.strict import TOO_DEEP, shortened
 from papers.evidence.strict import read as read
+from papers.evidence.study import RUN
 from papers.pep import jobs as pep
 from papers.pesc import jobs as pesc
 from papers.qp import jobs as qp
@@ -162,6 +163,8 @@ def made(jobs: Iterable[Job], config: Config) -> Iterator[tuple[Job, Slice]]:
 def recorded(jobs: Iterable[Job], config: Config) -> frozenset[str]:
     """Paths of the jobs all of whose lines a configuration's records have.
 
+    Of a set of one's own (`papers.data.own.described`) those of its data as they are now.
+
     Raises
     ------
     RecordError
@@ -170,11 +173,16 @@ def recorded(jobs: Iterable[Job], config: Config) -> frozenset[str]:
     from papers.evidence import records
 
     frames: dict[Study, pd.DataFrame] = {}
+    known = records.read_runs(config["results"])
     paths = set()
     for job, lines in made(jobs, config):
         if lines.study not in frames:
             frames[lines.study] = records.load(lines.study, config["results"])
-        if lines.is_whole(frames[lines.study], job.fits):
+        frame = frames[lines.study]
+        if "data" in job.choices:
+            today = content_hash(job.choices)
+            frame = frame[frame[RUN].isin([run for run, made in known.items() if made.protocol == today])]
+        if lines.is_whole(frame, job.fits):
             paths.add(job.path)
     return frozenset(paths)
 

@@ -105,7 +105,7 @@ def make_grid(folder):
 
 def grid_made(folder):
     path = folder / "fits/a.jsonl.gz"
-    before = kept.before(path, "key")
+    before = kept.before(path, {"source": "key", "protocol": ""})
     assert [record["x"] for record in before] == list(range(len(before)))
     return [record["x"] for record in store.read_records(path)] if path.exists() else []
 

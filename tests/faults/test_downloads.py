@@ -160,6 +160,34 @@ def test_a_mirror_with_a_line_end_of_windows_behind_it_is_shown(tmp_path, reposi
     assert "\r" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "mirror", ["http://me:s3cret@127.0.0.1:9/raw/", "HTTP://me:s3@cret@[::1", "ftp://me:s3cret@x"]
+)
+def test_a_password_in_the_address_of_a_mirror_is_never_shown(tmp_path, repository, mirror):
+    register(tmp_path, repository / "data/sources.yaml")
+    with pytest.raises(data.DownloadError, match=r"://\*\*\*@") as caught:
+        data.load("sonar", home=tmp_path, mirror=mirror)
+    assert not any(part in str(caught.value) for part in ("s3", "cret", "me:"))
+
+
+def test_what_a_server_says_of_an_address_is_shown_without_its_password(server, tmp_path, repository):
+    register(tmp_path, repository / "data/sources.yaml")
+    server.mood = "404"
+    with pytest.raises(data.DownloadError, match="404") as caught:
+        data.load("sonar", home=tmp_path, mirror=address(server).replace("://", "://me:s3cret@"))
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_mirror_in_the_home_folder(tmp_path, repository, monkeypatch):
+    """Settings files give `~` as it is: no shell reads it."""
+    for name in ("data", "raw"):
+        (tmp_path / name).mkdir()
+    register(tmp_path / "data", repository / "data/sources.yaml")
+    (tmp_path / "raw/sonar.all-data").write_bytes(made_up_sonar())
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert data.load("sonar", home=tmp_path / "data", mirror="~/raw/").X.shape == (208, 60)
+
+
 @pytest.mark.slow
 def test_the_workflow_with_a_mirror_that_sends_wrong_bytes(server, fresh, tools, repository):
     """The job fails, says why, and leaves nothing; the next run, with a sound mirror, succeeds."""

@@ -317,9 +317,27 @@ def test_setup_installs_into_its_environment_whatever_the_user_told_pip(make, tm
     there = str(tmp_path / "there")
     (tmp_path / "pip.conf").write_text("[install]\nuser = true\n", encoding="utf-8")
     told = {"PYTHONPATH": str(tmp_path / "module"), "PIP_USER": "1", "PIP_TARGET": there, "PIP_PREFIX": there}
+    told |= {"PYTHONHOME": there, "PIP_DRY_RUN": "1", "PIP_REQUIRE_HASHES": "1", "PIP_CONSTRAINT": there}
     for name, value in {**told, "PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}.items():
         done, _ = make(*command, **{name: value})
         assert done.returncode == 0, done.stderr
         assert (site / "thing.py").exists(), name
         for left in site.glob("thing*"):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+def test_settings_of_pip_that_nothing_overrides_are_named(make, tmp_path):
+    """In place of packages that are nowhere to be found later."""
+    (tmp_path / "pip.conf").write_text("[install]\ntarget = /there\n", encoding="utf-8")
+    how = {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf"), "PYTHONHOME": str(tmp_path)}
+    done, _ = make("VENV=real", f"PYTHON={sys.executable}", "setup", **how)
+    assert done.returncode == 2 and "install.target='/there'" in done.stdout
+    assert "run it with PIP_CONFIG_FILE=/dev/null" in done.stdout and not (tmp_path / "real/.stamp").exists()
+
+
+def test_an_environment_in_which_nothing_was_installed_is_not_taken_for_whole(make, tmp_path):
+    """Whatever else told pip so; here it has nothing to do."""
+    pip = "PIP=true"
+    done, _ = make("VENV=real", f"PYTHON={sys.executable}", pip, "setup", PIP_CONFIG_FILE="/dev/null")
+    assert done.returncode == 2 and "installed nothing into real" in done.stdout
+    assert not (tmp_path / "real/.stamp").exists()

@@ -11,6 +11,7 @@ import functools
 import gzip
 import hashlib
 import os
+import re
 import shutil
 import sys
 import threading
@@ -89,7 +90,8 @@ def fetch(
             reason = _try(place, how, file, target, timeout, deadline, progress)
         if reason is None:
             return target
-        tried.append(f"  {place if place.isprintable() else ascii(place)}: {reason}")
+        said = _open(place)
+        tried.append(f"  {said if said.isprintable() else ascii(said)}: {reason}")
     listing = "\n".join(tried) or "  no mirror given and no URL known"
     raise DownloadError(
         f"could not get '{file['path']}'; tried:\n{listing}\n"
@@ -127,6 +129,7 @@ def _places(file: File, mirror: str) -> Iterator[tuple[str, str]]:
         candidates.update(dict.fromkeys([stored[:-3], bare[:-3]]))
     if mirror:
         how = _how(mirror)
+        mirror = str(Path(mirror).expanduser()) if how == "folder" else mirror
         for name in candidates:
             yield f"{mirror.rstrip('/')}/{name}", how
     for url in file["urls"]:
@@ -275,6 +278,12 @@ def _reason(error: Exception) -> str:
 
 
 def _brief(text: str) -> str:
-    """A line of at most 200 characters that a terminal prints and does not obey."""
+    """A line of at most 200 characters that a terminal prints and does not obey, without passwords."""
+    text = _open(text)
     text = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
     return text if len(text) <= 200 else text[:197] + "..."
+
+
+def _open(text: str) -> str:
+    """Text whose addresses have stars for a user's name and password: messages go into logs."""
+    return re.sub(r"(?<=://)[^/\s]+@", "***@", text)

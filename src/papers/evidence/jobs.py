@@ -202,7 +202,7 @@ def make(
     call, stamp = named(function), {**runs.stamp(choices), "source": key, **store.COUNTED}
     _require_code(key, modules)
     if "kept" in signature(call).parameters:
-        made = call(**parameters, **inputs, log=log, kept=kept.before(path, key))
+        made = call(**parameters, **inputs, log=log, kept=kept.before(path, stamp))
         store.write_records(path, _checked(kept.noted(path, made, stamp), key, modules), place_of(path))
         return
     made = call(**parameters, **inputs, log=log)

@@ -1,15 +1,15 @@
 """Records kept as a job makes them: a killed one goes on, and one that is asked for more makes only that.
 
 Beside the file of a job is another, with a line a record, written at once. Whoever makes the file again, or
-another of its folder, gets the records in these that the same code made. A line begins with its check sum:
-one that a kill cut off, or that was damaged, is none, and its record is made again.
+another of its folder, gets the records in these that the same code made under the same choices. A line begins
+with its check sum: one that a kill cut off, or that was damaged, is none, and its record is made again.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,10 +29,15 @@ def place(path: str | Path) -> Path:
     return Path(path).with_name(Path(path).name.removesuffix(ENDING) + OWN)
 
 
-def before(path: str | Path, source: str) -> list[dict[str, Any]]:
-    """Records that are kept in the folder of a job's file and were made by the code with this hash."""
+def before(path: str | Path, stamp: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Records that are kept in the folder of a job's file and were made as this stamp says (`_alike`)."""
     lines = (line for kept in sorted(place(path).parent.glob(f"[!.]*{OWN}")) for line in _lines(kept))
-    return [record for record in map(json.loads, lines) if record[RUN]["source"] == source]
+    return [record for record in map(json.loads, lines) if _alike(record[RUN], stamp)]
+
+
+def _alike(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether two stamps are of the same code and choices, data of one's own among them."""
+    return (one["source"], one["protocol"]) == (other["source"], other["protocol"])
 
 
 def _lines(path: Path) -> list[str]:
@@ -59,7 +64,7 @@ def noted(path: str | Path, records: Records, stamp: dict[str, str]) -> Iterator
     stamp : dict
         Of those without; its ``source`` is the hash of the code.
     """
-    whole = [line for line in _lines(place(path)) if json.loads(line)[RUN]["source"] == stamp["source"]]
+    whole = [line for line in _lines(place(path)) if _alike(json.loads(line)[RUN], stamp)]
     store.write_text(place(path), "".join(f"{_summed(line)}\n" for line in whole))
     with open(place(path), "a", encoding="ascii", buffering=1) as file:
         for record in records:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.data import Dataset, classification, regression
+from papers.data.own import described
 from papers.evidence import metrics
 from papers.evidence.runs import content_hash
 from papers.pep import regression as pep
@@ -64,8 +65,8 @@ def choices(protocol: str) -> dict[str, Any]:
 
 
 def todays(line: Mapping[str, Any]) -> str:
-    """Hash of the `choices` of a line's protocol, as its run has it; empty for none."""
-    chosen = choices(line["protocol"])
+    """Hash of a line's `choices` and of a set of one's own, as its run has it; empty for none."""
+    chosen = choices(line["protocol"]) | described(line["dataset"])
     return content_hash(chosen) if chosen else ""
 
 

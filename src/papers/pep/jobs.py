@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from papers.data import mnist
 from papers.data.classification import RELEASED
+from papers.data.own import described
 from papers.evidence import jobs as evidence
 from papers.evidence.jobs import Job, Record, blocks
 
@@ -60,6 +61,7 @@ def _regressions(config: Config) -> Iterator[Job]:
                     {} if drawn else {"data": f"data/standard/regression/{dataset}.h5"},
                     "regression_records",
                     " ".join(["PEP", name, *([protocol] if under else [])]),
+                    described(dataset),
                 )
 
 
@@ -79,7 +81,7 @@ def _classifications(config: Config) -> Iterator[Job]:
                     {} if drawn else {"data": f"data/standard/classification/{protocol}/{dataset}.h5"},
                     "classification_records",
                     f"PEP classes {name}",
-                    experiment.choices(protocol),
+                    experiment.choices(protocol) | described(dataset),
                 )
 
 
@@ -108,7 +110,7 @@ def _grid_job(
     inputs: dict[str, str],
     record: str,
     part: str,
-    choices: Config | None = None,
+    choices: Config,
 ) -> Job:
     splits = parameters["last"] - parameters["first"] + 1
     return Job(
@@ -118,7 +120,7 @@ def _grid_job(
         {"experiment": experiment, **parameters},
         (experiment, VB),
         inputs,
-        choices or {},
+        choices,
         record,
         part,
         splits * len(import_module(experiment).cells(parameters["grid"])),

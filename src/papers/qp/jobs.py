@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.data.own import described
 from papers.data.registry import task_of
 from papers.evidence.jobs import Job, Record, blocks
 from papers.qp import protocols
@@ -100,7 +101,7 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, record
         },
         modules=tuple(modules),
         inputs=inputs,
-        choices=choices,
+        choices=choices | described(dataset),
         record=record,
         part=f"QP {protocol}",
         fits=(last - first + 1) * (1 if task == "counts" else FOLDS),
@@ -167,6 +168,7 @@ def _truth(config: Config) -> Iterator[Job]:
                 parameters={"split": split, "effort": each},
                 modules=(TRUTH, *rules, _module("likelihoods", choices["likelihood"])),
                 inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
+                choices=described(dataset),
                 record="truth_record",
                 part="ground truth",
             )
@@ -178,6 +180,7 @@ def _truth(config: Config) -> Iterator[Job]:
                 parameters={},
                 modules=tuple(dict.fromkeys((NEARER, *exact.modules))),
                 inputs={"data": exact.inputs["data"], "truth": exact},
+                choices=exact.choices,
                 record="nearer_record",
                 part="nearer than EP",
             )

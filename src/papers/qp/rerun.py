@@ -28,6 +28,7 @@ import numpy as np
 
 from papers import data
 from papers.data.fetch import MIRROR_VARIABLE
+from papers.data.own import described
 from papers.evidence.runs import content_hash
 from papers.evidence.verified import BY_SEARCH, DIFFERS, FIXED, PASSED, REPORTED, SCRATCH, Outcome
 from papers.evidence.verify import reported
@@ -62,7 +63,8 @@ def todays(line: Mapping[str, Any]) -> str | None:
     """Hash of what today's protocol says about a fit; None if there is no such fit."""
     try:
         task = fits.task_of(line["dataset"])
-        return content_hash(protocols.choices(line["protocol"], task, line["method"]))
+        chosen = protocols.choices(line["protocol"], task, line["method"])
+        return content_hash(chosen | described(line["dataset"]))
     except ValueError:
         return None
 

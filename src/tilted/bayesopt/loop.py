@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 Function = Callable[[np.ndarray], float]
+LARGEST = 1e50
+"""Size of places and observations: powers of larger ones overflow."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,7 @@ def check_bounds(bounds: Sequence[tuple[float, float]]) -> tuple[np.ndarray, np.
     Raises
     ------
     ValueError
-        Not pairs of finite numbers, the first below the second.
+        Not pairs of finite numbers, the first below the second, none beyond `LARGEST`.
     """
     pairs = np.asarray(bounds, dtype=float)
     if pairs.ndim != 2 or pairs.shape[1:] != (2,) or not len(pairs):
@@ -178,6 +180,8 @@ def check_bounds(bounds: Sequence[tuple[float, float]]) -> tuple[np.ndarray, np.
     if not np.all(np.isfinite(pairs)) or not np.all(pairs[:, 0] < pairs[:, 1]):
         wrong = [i for i, (a, b) in enumerate(pairs) if not (np.isfinite(a) and np.isfinite(b) and a < b)]
         raise ValueError(f"bounds must be finite, low below high; not so in dimension {wrong[0]}")
+    if np.max(np.abs(pairs)) > LARGEST:
+        raise ValueError(f"bounds reach {np.max(np.abs(pairs)):.1e}, beyond {LARGEST:g}: scale x")
     return pairs[:, 0], pairs[:, 1]
 
 
@@ -230,13 +234,16 @@ def _observe(functions: Sequence[Function], x: np.ndarray, proposal: Proposal) -
 
 
 def number(value: object, name: str, x: np.ndarray) -> float:
-    """What a function returned, if that is one finite number."""
+    """What a function returned, if that is one finite number, whose powers do not overflow."""
     try:
-        found = np.asarray(value, dtype=float).item()
-    except (TypeError, ValueError):
+        found = np.nan if np.ma.is_masked(value) else np.asarray(value, dtype=float).item()
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} is {value!r} at {x.tolist()}, which is not a number") from None
     if not np.isfinite(found):
         raise ValueError(f"{name} is {value} at {x.tolist()}; observations must be finite")
+    if abs(found) > LARGEST:
+        what = "for a failure tell a number like the worst others"
+        raise ValueError(f"{name} is {found} at {x.tolist()}, beyond {LARGEST:g}: {what}")
     return found
 
 

@@ -11,6 +11,7 @@ from tilted.bayesopt import loop
 from tilted.bayesopt.loop import Evaluation, Found
 from tilted.bayesopt.rules import Settings
 from tilted.inference.options import require_whole
+from tilted.likelihoods.contract import require_unmasked
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -65,7 +66,9 @@ class Optimizer:
         settings: Settings | None = None,
     ) -> None:
         require_whole("constraints", constraints, 0)
-        self._settings = settings or Settings()
+        self._settings = Settings() if settings is None else settings
+        if not isinstance(self._settings, Settings):
+            raise ValueError(f"settings must be a tilted.bayesopt.rules.Settings, got {settings!r}")
         if self._settings.decoupled:
             raise ValueError("functions are observed together here: settings must not be decoupled")
         self._header = loop.header(bounds, seed, 1 + constraints, rule, initial, self._settings)
@@ -94,8 +97,10 @@ class Optimizer:
         Raises
         ------
         ValueError
-            For a place outside the box, another number of constraints, and values that are not finite.
+            For a place outside the box, another number of constraints, and values that are not finite or
+        beyond 1e50.
         """
+        require_unmasked(x, "x")
         place, (low, high) = np.asarray(x, dtype=float), self.bounds.T
         if place.shape != low.shape or not np.all((place >= low) & (place <= high)):
             raise ValueError(f"x must be a place within {self.bounds.tolist()}, got {x!r}")

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tilted.estimators.given import require_flags, require_numbers, require_present
 from tilted.estimators.models import Call, Made, Model
 from tilted.estimators.nested import fields_of, with_field
 from tilted.estimators.reach import shortcomings
@@ -56,7 +57,7 @@ def generator(random_state: Seed) -> np.random.Generator:
         random_state = int(random_state.randint(2**31 - 1))
     try:
         return np.random.default_rng(random_state)
-    except TypeError:
+    except (TypeError, ValueError):
         raise ValueError(f"random_state must be a seed or a generator, got {random_state!r}") from None
 
 
@@ -117,7 +118,8 @@ class LatentFunctions(BaseEstimator):
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """`merged` data, where what is asked for takes weights; folds are of the rows as they are."""
-        kept = not isinstance(self.inference, str) or {self.inference, self.optimise} & WITHOUT_WEIGHTS
+        asked = {name for name in (self.inference, self.optimise) if isinstance(name, str)}
+        kept = not isinstance(self.inference, str) or asked & WITHOUT_WEIGHTS
         rows_stay = kept or self._batched or getattr(self, "correction", None) is not None
         return (X, y, weights) if rows_stay else merged(X, y, weights)
 
@@ -130,9 +132,12 @@ class LatentFunctions(BaseEstimator):
                 warnings.warn(f"{what}, not {self.inference!r}", UserWarning, stacklevel=4)
 
     def _rows(self, X: ArrayLike, y: ArrayLike, **how: int) -> tuple[np.ndarray, np.ndarray]:
-        """``X`` [N, D] and ``y`` [N]; ValueError as scikit-learn, which drops masks, and for masked cells."""
-        require_unmasked(X, "X")
+        """``X`` [N, D] and ``y`` [N]; ValueError as scikit-learn, and for what it would take for numbers."""
+        require_numbers(X, "X")
         require_unmasked(y, "y")
+        if how.get("y_numeric"):
+            require_numbers(y, "y")
+        require_present(y)
         checked: tuple[np.ndarray, np.ndarray] = validate_data(self, X, y, dtype=np.float64, **how)
         return checked
 
@@ -144,6 +149,7 @@ class LatentFunctions(BaseEstimator):
         fitted = [name for name in vars(self) if name.endswith("_")]
         for name in sorted(fitted, key="models_".__ne__):  # first these: without them it is not fitted
             delattr(self, name)
+        require_flags(self)
         checked = self._rows(X, y, ensure_min_samples=2, **how)
         if self._batched:
             return checked
@@ -158,7 +164,7 @@ class LatentFunctions(BaseEstimator):
     def _inputs(self, X: ArrayLike) -> np.ndarray:
         """``X`` [N*, D] as fitted on: ValueError for missing values, names and numbers of features."""
         check_is_fitted(self, "models_")
-        require_unmasked(X, "X")
+        require_numbers(X, "X")
         return validate_data(self, X, reset=False, dtype=np.float64)
 
     def _moments(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from tilted import likelihoods
 from tilted.estimators import dense, sparse
 from tilted.estimators.base import LatentFunctions, generator, of_one_fit, parameters
+from tilted.estimators.given import require_present
 from tilted.estimators.models import Model, choice
 from tilted.estimators.rows import unless_alike, weighed
 from tilted.inference.options import Options
@@ -60,9 +61,12 @@ class Classifier(ClassifierMixin, LatentFunctions):
             If there is no proper posterior at the start; with a learned mean or pseudo-points, also if the
             sites do not converge there.
         """
+        require_present(y)
         if isinstance(y, list | tuple | np.ndarray) and len({isinstance(label, str) for label in y}) == 2:
             raise ValueError("labels mix strings and other kinds: give labels of one kind")
         inputs, targets = self._begin(X, y)
+        if targets.dtype == object and not isinstance(targets[0], str):
+            raise ValueError("labels are objects, such as y.astype(int) or y.astype(str) would tell apart")
         check_classification_targets(targets)
         inputs, targets, weights = weighed(inputs, targets, sample_weight)
         classes, labels = self._encoded(targets)
@@ -148,6 +152,8 @@ class Classifier(ClassifierMixin, LatentFunctions):
         """
         if self.class_weight is None:
             return weights
+        if not isinstance(self.class_weight, dict):
+            choice("class_weight", self.class_weight, ("balanced",))
         rows = np.ones(len(labels)) if weights is None else weights
         if self.class_weight == "balanced":
             each = np.sum(rows) / (len(classes) * np.bincount(labels, rows))

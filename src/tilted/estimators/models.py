@@ -51,7 +51,7 @@ def unraised(function: Callable[Call, Made]) -> Callable[Call, Made]:
 
 def choice(name: str, value: object, known: Collection[object]) -> None:
     """ValueError that lists what is ``known`` unless ``value`` is among it."""
-    if value not in known:
+    if not (value is None or isinstance(value, str)) or value not in known:
         raise ValueError(f"unknown {name} {value!r}; known: {', '.join(map(repr, known))}")
 
 
@@ -65,6 +65,11 @@ def finite(name: str, value: object) -> None:
     """ValueError unless ``value`` is one finite number."""
     if isinstance(value, bool) or not (isinstance(value, Real) and np.isfinite(float(value))):
         raise ValueError(f"{name} must be one finite number, got {value!r}")
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's, whose type would be that of what is made of it, as Python's."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 class Parameters(Protocol):
@@ -117,7 +122,7 @@ class Settings:
         kind("search", self.search, Search)
         kind("options", self.options, Options)
         require_whole("n_restarts", self.n_restarts, 0)
-        for name in ("mean", "power"):
+        for name in ("mean", "power", "n_restarts"):
             finite(name, getattr(self, name))
         if not SMALLEST <= self.power <= 1:
             raise ValueError(f"power must lie in [{SMALLEST:g}, 1], got {self.power!r}; 0 is inference='vb'")
@@ -133,7 +138,8 @@ class Settings:
             choice("mean", estimator.mean, (LEARNED,))
         resolved["learn_mean"], resolved["guessed"] = learned, estimator.kernel is None
         resolved["optimise"] = None if estimator.optimise is False else estimator.optimise
-        resolved["mean"] = start if learned or estimator.mean is None else estimator.mean
+        given = estimator.mean
+        resolved["mean"] = start if learned or given is None else _plain(given)
         names = [field.name for field in fields(cls)]
         values: dict[str, Any] = {
             name: resolved[name] if name in resolved else getattr(estimator, name, None) for name in names

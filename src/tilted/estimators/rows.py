@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight
 
+from tilted.estimators.given import require_numbers
 from tilted.learning.starts import require_moderate
-from tilted.likelihoods.contract import require_unmasked
 
 
 def weighed(
@@ -20,7 +20,7 @@ def weighed(
     """
     if sample_weight is None:
         return X, y, None
-    require_unmasked(sample_weight, "sample_weight")
+    require_numbers(sample_weight, "sample_weight")
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     require_moderate("sample_weight", weights)
     rows = weights > 0

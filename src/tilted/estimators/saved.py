@@ -7,8 +7,10 @@ from a file, so that one from elsewhere can be wrong but runs no code of its own
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import reprlib
 import uuid
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -58,6 +60,8 @@ def save(model: LatentFunctions, path: str | Path) -> None:
     ------
     TypeError
         For other objects, and for parameters that are neither numbers, texts, arrays nor of this package.
+    OSError
+        If there can be no such file, or there is something else or a file that may not be written.
     NotFittedError
     """
     if not isinstance(model, LatentFunctions):
@@ -69,15 +73,28 @@ def save(model: LatentFunctions, path: str | Path) -> None:
     described = {"format": FORMAT, "version": VERSION, "tilted": tilted.__version__}
     described["model"] = _described(model, arrays, "model")
     text = np.array(json.dumps(described))
-    path = Path(path)
-    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    place = Path(path).resolve()  # a link stays one
+    beside = place.with_name(f".{uuid.uuid4().hex}.part")
     try:
+        _require_file(place)
         with beside.open("wb") as file:
             kept: dict[str, Any] = {str(i): array for i, array in enumerate(arrays.kept)}
             np.savez(file, description=text, **kept)
-        beside.replace(path)
+        beside.replace(place)
+    except OSError as error:  # which names the file beside it
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _require_file(place: Path) -> None:
+    """OSError where what is there would be replaced though it is no file, or may not be written."""
+    if place.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if place.exists() and not place.is_file():
+        raise OSError(errno.EINVAL, "not a file, which saving would replace")
+    if place.exists() and not os.access(place, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def load(path: str | Path) -> Any:

@@ -55,6 +55,12 @@ def test_without_constraints_and_from_what_is_known():
         (lambda: Optimizer(BOUNDS, 1).tell([1.0, 0.0], 1.0), "1 constraints are needed, got 0"),
         (lambda: Optimizer(BOUNDS, 1).tell([1.0, 0.0], 1.0, [np.nan]), "constraint 1 is nan"),
         (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], None), "the objective is"),
+        (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], 1e300), "objective is 1e.300 .* beyond 1e.50"),
+        (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], 10**400), "which is not a number"),
+        (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], np.ma.masked), "must be finite"),
+        (lambda: Optimizer(BOUNDS).tell(np.ma.masked_equal([1.0, 0.0], 0.0), 1.0), "masked"),
+        (lambda: Optimizer(BOUNDS, settings={}), "tilted.bayesopt.rules.Settings"),
+        (lambda: Optimizer([(-1e308, 1e308)]), "beyond 1e.50"),
     ],
 )
 def test_what_cannot_be_is_refused(call, message):

@@ -1,0 +1,153 @@
+"""What a person gives to an estimator by mistake: cells that are no numbers, texts for yes and no, lists."""
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tilted import (
+    GPClassifier,
+    GPOrdinalClassifier,
+    GPPoissonRegressor,
+    GPRegressor,
+    SparseGPClassifier,
+    SparseGPPoissonRegressor,
+    SparseGPRegressor,
+)
+from tilted.estimators import load, save
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+y = (X[:, 0] > 0).astype(int)
+DAYS = pd.Series(pd.date_range("2020-01-01", periods=30))
+CLASSIFIERS = [GPClassifier, GPOrdinalClassifier, SparseGPClassifier]
+REGRESSORS = [GPRegressor, GPPoissonRegressor, SparseGPRegressor, SparseGPPoissonRegressor]
+KINDS = [*CLASSIFIERS, *REGRESSORS]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_times_are_no_numbers(kind):
+    """They would be so many nanoseconds or microseconds, by the version of pandas."""
+    model, frame = kind(optimise=None), pd.DataFrame(X, columns=["load", "day"])
+    for dated in (frame.assign(day=DAYS), pd.DataFrame({"day": DAYS, "due": DAYS}), DAYS.to_numpy()[:, None]):
+        with pytest.raises(ValueError, match="X.* has times .datetime64.*give numbers"):
+            model.fit(dated, y)
+    with pytest.raises(ValueError, match="X, column 'day', has times .timedelta64"):
+        model.fit(frame, y).predict(frame.assign(day=DAYS - DAYS[0]))
+    with pytest.raises(ValueError, match="sample_weight has times"):
+        model.fit(X, y, sample_weight=DAYS)
+    if kind in REGRESSORS:
+        with pytest.raises(ValueError, match="y has times"):
+            model.fit(X, DAYS)
+
+
+@pytest.mark.parametrize("missing", [None, pd.NA, np.nan, pd.NaT])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_missing_target_is_named_by_its_row(kind, missing):
+    words = np.where(y > 0, "few", "many") if kind in CLASSIFIERS else y
+    for given in (pd.Series(words, dtype=object), pd.Series(words, dtype=object).to_numpy()):
+        lacking = given.copy()
+        lacking[7] = missing
+        with pytest.raises(ValueError, match="y has a missing value at row 7"):
+            kind(optimise=None).fit(X, lacking)
+
+
+def test_labels_that_are_objects_are_told_from_classes():
+    """As of a column of a table that had words in others."""
+    with pytest.raises(ValueError, match=r"labels are objects.*y\.astype\(int\)"):
+        GPClassifier(optimise=None).fit(X, y.astype(object))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("value", ["no", "", 2, None, [True], np.array([1, 0])])
+def test_a_text_is_neither_yes_nor_no(kind, value):
+    with pytest.raises(ValueError, match="ard must be True or False, got"):
+        kind(ard=value, optimise=None).fit(X, y)
+    for flag in (True, 0, np.True_, np.int64(1)):
+        kind(ard=flag, optimise=None).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("value", [["ep"], {}, np.array(["ep", "vb"])])
+@pytest.mark.parametrize("name", ["inference", "optimise", "priors"])
+def test_a_list_of_names_is_no_name(kind, value, name):
+    with pytest.raises(ValueError, match=f"unknown {name} .*known: "):
+        kind(**{"optimise": None, name: value}).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters_that_would_be_something_else_are_named(kind):
+    for wrong, said in [
+        ({"random_state": -1}, "random_state must be a seed"),
+        ({"n_restarts": True}, "n_restarts must be one finite number, got True"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            kind(optimise="evidence", **wrong).fit(X, y)
+
+
+def test_weights_of_classes_are_no_array():
+    with pytest.raises(ValueError, match="unknown class_weight"):
+        GPClassifier(optimise=None, class_weight=np.ones(2)).fit(X, y)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_mean_of_a_narrow_type_is_the_same_number():
+    at = [GPRegressor(optimise=None, mean=mean).fit(X, y).predict(X) for mean in (0.5, np.float32(0.5))]
+    np.testing.assert_array_equal(*at)
+
+
+@pytest.mark.parametrize("kind", [GPPoissonRegressor, SparseGPPoissonRegressor])
+def test_counts_of_next_to_no_weight_are_predicted_as_the_others(kind):
+    """Half a count that stands for none at all was divided by their weights: 1e8 calls where 2 were seen."""
+    counts = np.random.default_rng(1).poisson(2.0, 30)
+    for weight in (1e-3, 1e-10):
+        model = kind(optimise=None).fit(X, counts, sample_weight=np.full(30, weight))
+        assert np.all(model.predict(X) < 10.0)
+
+
+def test_what_stands_in_the_way_of_a_file_is_named(tmp_path, monkeypatch):
+    """By the name that was given, and it stays as it was."""
+    monkeypatch.chdir(tmp_path)
+    model = GPClassifier(optimise=None).fit(X, y)
+    (tmp_path / "folder").mkdir()
+    for path, error in [("missing/m.npz", FileNotFoundError), ("folder", IsADirectoryError)]:
+        with pytest.raises(error, match=f"'{re.escape(path)}'$"):
+            save(model, path)
+    assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
+
+
+def test_saving_replaces_no_pipe_and_no_device(tmp_path):
+    """As root `/dev/null` would be a file from then on."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a file, which saving would replace: .*pipe"):
+        save(GPClassifier(optimise=None).fit(X, y), tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo() and len(list(tmp_path.iterdir())) == 1
+
+
+def test_saving_through_a_link_keeps_the_link(tmp_path):
+    model = GPClassifier(optimise=None).fit(X, y)
+    (tmp_path / "link.npz").symlink_to("latest.npz")
+    save(model, tmp_path / "link.npz")
+    assert (tmp_path / "link.npz").is_symlink() and not (tmp_path / "latest.npz").is_symlink()
+    np.testing.assert_array_equal(load(tmp_path / "latest.npz").predict(X), model.predict(X))
+    save(model, tmp_path / f"{'n' * 250}.npz")  # the longest name that there may be
+
+
+def test_a_disk_that_is_full_while_saving(tmp_path):
+    """Here a limit on files; what was there stays."""
+    code = (
+        "import resource, signal, sys, numpy as np\n"
+        "from tilted.estimators import GPClassifier, save\n"
+        "model = GPClassifier(optimise=None).fit(np.arange(600.0)[:, None], np.arange(600) % 7 > 2)\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+        "save(model, sys.argv[1])\n"
+    )
+    path = tmp_path / "m.npz"
+    path.write_bytes(b"old")
+    ended = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
+    assert ended.returncode == 1 and f"File too large: '{path}'" in ended.stderr.splitlines()[-1]
+    assert path.read_bytes() == b"old" and [one.name for one in tmp_path.iterdir()] == ["m.npz"]

@@ -1,0 +1,112 @@
+"""Sets of one's own that are corrected between two runs: no number of the old ones stays under their name."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from papers import configuration, data
+from papers.data import regression
+from papers.data.own import described
+from papers.evidence import jobs, records, standing, store
+from papers.pep.records import REGRESSION
+from papers.qp.records import FITS
+
+CALLS = b"".join(b"%d,%d\n" % (n, n * 7 % 5) for n in range(30))
+ABOUT = {"title": "Made up", "licence": "CC0", "citation": "made up", "delimiter": ",", "target": -1}
+CONFIG = {
+    "name": "mine",
+    "results": "results/mine",
+    "tables": "tables/mine",
+    "figures": "figures/mine",
+    "keep_records": True,
+    "reuse": True,
+    "qp": {"as-released": {"methods": ["ep"], "rows": {"calls": {"seeds": 1, "block": 1}}}},
+    "pep": {"small": {"alphas": [0.5], "m": [3], "rows": {"springs": {"splits": 1, "block": 1}}}},
+}
+
+
+@pytest.fixture
+def register(tmp_path, monkeypatch, repository):
+    """Register the content of a file as two sets; says more of them, too."""
+    home = tmp_path / "data"
+    (home / "raw").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TILTED_DATA", str(home))
+
+    def write(content, **more):
+        (home / "raw" / "calls.csv").write_bytes(content)
+        digest = hashlib.sha256(content).hexdigest()
+        file = {"path": "calls.csv", "sha256": digest, "bytes": len(content), "urls": []}
+        entry = {**ABOUT, "files": [file], "shape": [30, 1], **more}
+        registry = yaml.safe_load((repository / "data" / "sources.yaml").read_text(encoding="utf-8"))
+        registry["sets"] = {
+            "calls": {**entry, "task": "counts"},
+            "springs": {**entry, "task": "regression"},
+        }
+        (home / "sources.yaml").write_text(yaml.safe_dump(registry), encoding="utf-8")
+
+    return write
+
+
+def asked():
+    return configuration.asked(CONFIG)
+
+
+def run(found):
+    """Make what a run would, and fold it in; where numbers of fits are."""
+    for path, job in found.jobs.items():
+        if path not in found.reused:
+            name = job.parameters["dataset"]
+            load = data.load if job.record == "compact" else regression.load
+            standard = Path(job.files["data"])
+            data.write_standard(load(name, home="data"), standard)
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            inputs = {"data": str(standard)}
+            jobs.make(path, job.function, job.parameters, inputs, "log", job.choices, job.key)
+    for name, record in found.records.items():
+        if paths := found.paths(name):
+            files = record.files(paths)
+            jobs.fold_in(record.function, record.parameters, paths, "results/mine", files, True)
+    evidences = records.read(FITS["as-released"], "results/mine")["log_evidence"]
+    errors = records.read(REGRESSION, "results/mine")["smse"]
+    return list(evidences), list(errors)
+
+
+def test_fits_of_data_that_changed_are_made_again_though_recorded_ones_are_reused(register):
+    register(CALLS)
+    before = run(asked())
+    assert asked().reused == set(asked().jobs) != set()  # nothing to do
+    register(CALLS, title="The same numbers")
+    assert asked().reused == set(asked().jobs)
+    register(CALLS, missing=["?"])
+    assert not asked().reused
+    register(CALLS.replace(b"3,1\n", b"3,9\n"))
+    assert not asked().reused
+    today = run(asked())
+    assert all(old != new for old, new in zip(before, today, strict=True))
+    assert asked().reused == set(asked().jobs)
+    for study in (FITS["as-released"], REGRESSION):
+        assert [group.stale for group in standing.groups(study, "results/mine")] in ([0], [0, 0])
+    register(CALLS)
+    assert not asked().reused
+
+
+def test_what_a_job_kept_of_other_data_is_not_given_again(register):
+    """Without `reuse` and records: a job that is asked for more goes on with what it kept."""
+    register(CALLS)
+    path = "data/fits/pep/small/springs/00-00.jsonl.gz"
+    run(asked())
+    (before,) = store.read_records(path)
+    register(CALLS.replace(b"3,1\n", b"3,9\n"))
+    run(asked())
+    (after,) = store.read_records(path)
+    assert after["smse"] != before["smse"]
+
+
+def test_sets_of_the_papers_are_recorded_as_before():
+    """What a run notes of them is what the committed ones noted."""
+    found = configuration.asked(configuration.read("config/paper.yaml"))
+    assert not any("data" in job.choices for job in found.jobs.values())
+    assert described("coal") == {} == described("wine_red")
