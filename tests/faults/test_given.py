@@ -119,6 +119,16 @@ def test_what_stands_in_the_way_of_a_file_is_named(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
 
 
+def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path, monkeypatch):
+    """Root may write every one: here it is told otherwise."""
+    path = tmp_path / "m.npz"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(PermissionError, match=f"'{path}'$"):
+        save(GPClassifier(optimise=None).fit(X, y), path)
+    assert path.read_bytes() == b"old"
+
+
 def test_saving_replaces_no_pipe_and_no_device(tmp_path):
     """As root `/dev/null` would be a file from then on."""
     os.mkfifo(tmp_path / "pipe")

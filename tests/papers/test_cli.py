@@ -2,6 +2,7 @@
 
 import io
 import json
+import signal
 import subprocess
 import sys
 
@@ -134,6 +135,14 @@ def test_a_terminal_without_a_letter_shows_another(monkeypatch):
     assert main(["datasets"]) == 0
     print("1 \u00b1 2", flush=True)
     assert shown.getvalue().endswith(b"1 ? 2\n")
+
+
+@pytest.mark.parametrize("command", ["datasets", "completion bash"])
+def test_who_reads_the_first_line_alone_is_no_error(command):
+    """As `head` does: nothing is said, and the exit status is that of a program that the pipe ended."""
+    shell = f"({sys.executable} -m papers {command}; echo $? >&2) | true"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True)
+    assert done.stderr == f"{128 + signal.SIGPIPE}\n"
 
 
 @pytest.fixture

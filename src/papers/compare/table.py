@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import zlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -110,7 +111,8 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
     remarks += [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
     digest = hashlib.sha256(content).hexdigest()
     said = tuple(raw.features), digest, tuple(remarks), str(block["target"]), str(data.resolve())
-    return Table(path.stem, block["task"], raw.X, raw.y, *said)
+    name = os.fsencode(path.stem).decode(errors="replace")  # one that is no text has letters for its bytes
+    return Table(name, block["task"], raw.X, raw.y, *said)
 
 
 def _block(path: Path) -> dict[str, Any]:

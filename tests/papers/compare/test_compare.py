@@ -113,6 +113,16 @@ def test_a_cell_that_is_no_number_has_a_place(cell, mine, capsys):
     assert f"line 4: column 'a': '{cell}' is not a finite number" in err and "one_hot" in err
 
 
+def test_a_file_whose_name_is_no_text(mine, tmp_path):
+    """As of an older system's disk; pages have a letter for its bytes."""
+    odd = os.path.join(os.fsencode(tmp_path), b"m\xe9.csv")
+    os.rename(mine, odd)
+    asked = ["compare", "--data", os.fsdecode(odd), "--target", "y", "--methods", "vb"]
+    how = ["--iterations", "0", "--cores", "1", "--output", str(tmp_path)]
+    assert main([*asked, *how]) == 0
+    assert (tmp_path / "m\N{REPLACEMENT CHARACTER}-y" / "comparison.md").exists()
+
+
 def test_a_pipe_is_refused_at_once(mine, capsys):
     """Of a shell's `<(zcat mine.csv.gz)`, or with a name: the second reading is empty, or waits."""
     os.mkfifo(mine.with_name("pipe.csv"))
