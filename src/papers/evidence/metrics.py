@@ -16,8 +16,16 @@ def mean_error(errors: np.ndarray) -> float:
 
 
 def standardised_squared_error(y: np.ndarray, mean: np.ndarray) -> float:
-    """SMSE: mean squared error over the test targets' variance [Rasmussen & Williams 2006, section 2.5]."""
+    """SMSE: mean squared error over the test targets' variance [Rasmussen & Williams 2006, section 2.5].
+
+    Raises
+    ------
+    ArithmeticError
+        The targets, arrays [N*] with the predictive means, are all equal.
+    """
     y = np.asarray(y, dtype=float)
+    if np.ptp(y) == 0.0:
+        raise ArithmeticError(f"the {len(y)} test targets are equal: no error can be standardised by them")
     return float(np.mean((y - mean) ** 2) / np.var(y))
 
 
@@ -36,7 +44,14 @@ def standardised_log_loss(
     -------
     float
         In nats; below zero is better than the trivial prediction.
+
+    Raises
+    ------
+    ArithmeticError
+        The training targets are all equal.
     """
+    if np.ptp(y_train) == 0.0:
+        raise ArithmeticError(f"the {len(y_train)} training targets are equal: no trivial prediction")
     trivial = np.mean(y_train), np.var(y_train)
     return float(np.mean(_log_loss(y, mean, variance) - _log_loss(y, *trivial)))
 

@@ -14,6 +14,14 @@ def test_standardised_squared_error():
     assert metrics.standardised_squared_error(y, y + 1.0) == pytest.approx(1.5)
 
 
+def test_equal_targets_standardise_nothing():
+    equal, y = np.full(3, 2.5), np.arange(3.0)
+    with pytest.raises(ArithmeticError, match="the 3 test targets are equal"):
+        metrics.standardised_squared_error(equal, y)
+    with pytest.raises(ArithmeticError, match="the 3 training targets are equal"):
+        metrics.standardised_log_loss(y, y, np.ones(3), equal)
+
+
 def test_standardised_log_loss():
     rng = np.random.default_rng(0)
     y, train = rng.standard_normal(20), 2 + 3 * rng.standard_normal(30)
