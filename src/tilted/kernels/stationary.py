@@ -14,6 +14,7 @@ from tilted.kernels.compound import add, add_to, multiply, multiply_by
 
 OFFSET = 1e3  # times their spread, by which inputs are far from zero
 ROUNDING = 1e-10  # of a squared lengthscale: error of squared distances that is let pass
+FARTHEST = 1e300  # squared distance in lengthscales
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,24 @@ class Stationary:
         """
         centre = X.mean(axis=0)  # a common offset would cancel, with the digits after it
         A, B = self._scaled(Z - centre), self._scaled(X - centre)
-        rows, columns, product = weights.sum(axis=1), weights.sum(axis=0), weights @ B
-        spread = rows @ A**2 + columns @ B**2 - 2.0 * np.einsum("nd,nd->d", A, product)
-        return spread if self.ard else np.atleast_1d(spread.sum()), product - rows[:, None] * A
+        if max(np.max(np.abs(A)), np.max(np.abs(B))) > np.sqrt(ROUNDING / np.finfo(float).eps):
+            spread, by_Z = self._by_differences(Z, X, weights)
+        else:
+            rows, columns, product = weights.sum(axis=1), weights.sum(axis=0), weights @ B
+            spread = rows @ A**2 + columns @ B**2 - 2.0 * np.einsum("nd,nd->d", A, product)
+            by_Z = product - rows[:, None] * A
+        return spread if self.ard else np.atleast_1d(spread.sum()), by_Z
+
+    def _by_differences(
+        self, Z: np.ndarray, X: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same for each dimension, where expanded squares would lose their digits or overflow."""
+        spread, by_Z = np.empty(X.shape[1]), np.empty(Z.shape)
+        for d, scale in enumerate(np.broadcast_to(self.lengthscale, X.shape[1])):
+            apart = (X[:, d] - Z[:, [d]]) / scale
+            moved = weights * apart  # 0, however far, where there is no correlation
+            spread[d], by_Z[:, d] = np.vdot(moved, apart), moved.sum(axis=1)
+        return spread, by_Z
 
     def _scaled_squares(self, X: np.ndarray, X2: np.ndarray | None) -> np.ndarray:
         """Squared distances [N, N2] in units of the lengthscales; those among ``X`` without ``X2``."""
@@ -201,11 +217,11 @@ class Radial(Stationary, ABC):
         return ()
 
     def _squares(self, X: np.ndarray, X2: np.ndarray | None, distances: np.ndarray | None) -> np.ndarray:
-        """Squared distances r^2 [N, N2] in lengthscales."""
-        if distances is not None:
-            self._require_shareable(X2)
-            return distances / self._scale**2
-        return self._scaled_squares(X, X2)
+        """Squared distances r^2 [N, N2] in lengthscales, finite, so that 0 times them is 0."""
+        if distances is None:
+            return np.minimum(self._scaled_squares(X, X2), FARTHEST)
+        self._require_shareable(X2)
+        return np.minimum(distances / self._scale**2, FARTHEST)
 
 
 def offset(X: np.ndarray) -> np.ndarray:

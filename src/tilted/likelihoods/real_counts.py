@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, hyp1f1, xlogy
 
 from tilted.likelihoods.contract import Tilted, require_finite
-from tilted.likelihoods.poisson import FAR as AWAY
-from tilted.likelihoods.poisson import LARGEST, MANY, PoissonSquare
+from tilted.likelihoods.poisson import LARGEST, MANY, PoissonSquare, far_from_zero
 from tilted.numerics.quadrature import TiltedDensity
 
 FAR = 40.0  # z beyond which Kummer's function is its asymptotic series, exact to rounding by then
@@ -61,12 +60,11 @@ class RealCounts(PoissonSquare):
     def _powered(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, powers: np.ndarray) -> Tilted:
         """Moments by recurrence too, but for large counts and narrow cavities far from 0, where digits go."""
         count, scale = powers * y, np.sqrt(powers)
-        panels = (count >= MANY) | ((np.abs(m) > AWAY * np.sqrt(v)) & (v < 1.0))
-        out = np.empty((5, len(y)))
-        if np.any(panels):
-            by_panels = super()._powered(y[panels], m[panels], v[panels], powers[panels])
-            out[:, panels] = [getattr(by_panels, one.name) for one in fields(by_panels)]
-        rows = ~panels
+        others, out = (count >= MANY) | far_from_zero(m, v), np.empty((5, len(y)))
+        if np.any(others):
+            found = super()._powered(y[others], m[others], v[others], powers[others])
+            out[:, others] = [getattr(found, one.name) for one in fields(found)]
+        rows = ~others
         if np.any(rows):
             count, scale, y, powers = count[rows], scale[rows], y[rows], powers[rows]
             found = _real_moments(count, scale * m[rows], powers * v[rows])

@@ -1,10 +1,12 @@
 """Covariance functions: what rounding must not take from matrices and gradients."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from tilted.kernels import SquaredExponential
+from tilted.kernels import Matern, SquaredExponential
 from tilted.kernels.stationary import squared_distances
 
 RNG = np.random.default_rng(3)
@@ -50,6 +52,21 @@ def test_one_large_feature_does_not_drown_the_others():
         np.testing.assert_allclose(same.matrix(X), exact, atol=1e-12)
         np.testing.assert_allclose(same.matrix(X, X[:4]), exact[:, :4], atol=1e-12)
     np.testing.assert_allclose(kernel.matrix(X, distances=kernel.distances(X)), exact, atol=1e-12)
+
+
+@pytest.mark.parametrize("far", [1e8, 1e200])
+@pytest.mark.parametrize("of", [SquaredExponential, Matern, partial(Matern, smoothness=2.5)])
+def test_gradients_of_groups_far_apart_are_those_within_the_groups(of, far):
+    """What has no correlation has no derivative, however far; its squared distance may overflow."""
+    kernel, X, Z = of(1.3, (0.8, 1.2)), dyadic(30, 2), dyadic(5, 2)
+    G, away = RNG.standard_normal((5, 30)), np.zeros(30)
+    away[20:] = far
+    inputs = X + away[:, None]
+    with np.errstate(all="raise", under="ignore"):
+        found = kernel.contract_cross(Z, inputs, kernel.matrix(Z, inputs), G)
+    alone = kernel.contract_cross(Z, X[:20], kernel.matrix(Z, X[:20]), G[:, :20])
+    for a, b in zip(found, alone, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
 def test_ordinary_inputs_are_not_summed_directly():

@@ -8,7 +8,7 @@ import pytest
 
 import tilted
 from tilted.estimators import GPPoissonRegressor
-from tilted.likelihoods.poisson import PoissonSquare
+from tilted.likelihoods.poisson import PoissonSquare, far_from_zero
 from tilted.likelihoods.real_counts import RealCounts, _log_kummer
 from tilted.numerics.quadrature import integrate
 
@@ -68,6 +68,39 @@ def test_moments_under_powers(y, m, v, power):
     np.testing.assert_allclose(found.variance[0], variance, rtol=1e-10)
     np.testing.assert_allclose(found.d1[0], (mean - m) / v, rtol=1e-8, atol=1e-11)
     np.testing.assert_allclose(found.d2[0], (variance - v) / v**2, rtol=1e-8)
+
+
+@pytest.mark.parametrize("power", [1e-6, 0.01, 0.5, 0.999])
+@pytest.mark.parametrize(
+    "y, m, v",
+    [
+        (1.0, 20.0, 0.99),
+        (0.0, -21.0, 0.99),
+        (7.0, 0.3, 2e-4),
+        (3.4, -1.8, 1e-6),
+        (900.0, 29.0, 0.5),
+        (900.0, -0.02, 1e-7),
+    ],
+)
+def test_moments_of_narrow_cavities_far_from_zero(y, m, v, power):
+    """By Gauss-Hermite about the mode, to more digits than panels had (1e-9 of the variance)."""
+    at = np.array([y]), np.array([m]), np.array([v])
+    assert far_from_zero(*at[1:])
+    log_z, mean, variance = exact(y, m, v, power)
+    found, whole = REAL.tilted(*at, power), PoissonSquare().tilted(np.floor(at[0]), *at[1:], power)
+    np.testing.assert_allclose([found.log_z[0], found.mean[0]], [log_z, mean], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.variance[0], variance, rtol=1e-12)
+    np.testing.assert_allclose(found.mean[0], m + v * found.d1[0], rtol=1e-13)
+    np.testing.assert_allclose(v * (1.0 + v * found.d2[0]), variance, rtol=1e-12)
+    if y == np.floor(y):
+        assert whole == found
+
+
+def test_a_cavity_narrower_than_the_rounding_of_its_mean_has_moments():
+    found = REAL.tilted(np.array([0.0, 4.0]), np.array([3.0, -3.0]), np.array([1e-40, 1e-200]), 0.5)
+    np.testing.assert_allclose(found.d1, [-3.0, 3.0 - 4.0 / 3.0], rtol=1e-12)
+    np.testing.assert_allclose(found.d2, [-1.0, -1.0 - 4.0 / 9.0], rtol=1e-12)
+    np.testing.assert_allclose(found.variance, [1e-40, 1e-200], rtol=1e-12)
 
 
 def test_powers_are_those_of_the_density():
