@@ -86,9 +86,15 @@ class Run:
         environment.pop("TILTED_DATA", None)
         command = [*before, sys.executable, "-m", "snakemake", "--cores", str(cores), *arguments]
         return subprocess.Popen(
-            [*command, "--configfile", configuration], cwd=self.folder, env=environment, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=child,
-        )  # fmt: skip
+            [*command, "--configfile", configuration],
+            cwd=self.folder,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=child,
+        )
 
     def __call__(self, *arguments, code=0, **options):
         """Run snakemake to its end; what it printed."""

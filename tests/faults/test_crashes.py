@@ -123,10 +123,11 @@ OPERATIONS = {
     "standardise": Operation(lambda f: written(f, 1.0), lambda f: written(f, 2.0), standardised),
     "grid": Operation(lambda f: None, make_grid, grid_made),
     "table": Operation(
-        lambda f: store.write_text(f / "t", "1" * 9999), lambda f: store.write_text(f / "t", "2" * 9999),
+        lambda f: store.write_text(f / "t", "1" * 9999),
+        lambda f: store.write_text(f / "t", "2" * 9999),
         lambda f: (f / "t").read_text(),
     ),
-}  # fmt: skip
+}
 
 
 class Disturbed:
@@ -221,9 +222,15 @@ def left(folder):
 
 
 LEAST = {
-    "record": 40, "two records": 33, "begin anew": 23, "download": 9, "compressed here": 19, "standardise": 5,
-    "grid": 24, "table": 5,
-}  # fmt: skip
+    "record": 40,
+    "two records": 33,
+    "begin anew": 23,
+    "download": 9,
+    "compressed here": 19,
+    "standardise": 5,
+    "grid": 24,
+    "table": 5,
+}
 """Calls that a test must have disturbed: fewer, and it would not see what is done."""
 
 

@@ -23,9 +23,16 @@ HERE = Path(papers.__file__).parents[2]
 
 @pytest.mark.parametrize(
     "arguments",
-    ["verify --fits -1", "verify --from-scratch -2", "verify --jobs 0", "reproduce PEP5 --sample -1",
-     "reproduce PEP5 --cores 0", "compare --data x --rows 0", "compare --data x --seed -1"],
-)  # fmt: skip
+    [
+        "verify --fits -1",
+        "verify --from-scratch -2",
+        "verify --jobs 0",
+        "reproduce PEP5 --sample -1",
+        "reproduce PEP5 --cores 0",
+        "compare --data x --rows 0",
+        "compare --data x --seed -1",
+    ],
+)
 def test_a_number_below_what_counts_is_refused(arguments, capsys):
     """Python would count from the end, or take every core."""
     with pytest.raises(SystemExit, match="2"):
@@ -35,11 +42,13 @@ def test_a_number_below_what_counts_is_refused(arguments, capsys):
 
 @pytest.mark.parametrize(
     "arguments, said",
-    [("reproduce PEP5 --dry-run --protocol convergd", "--protocol convergd: these are judged under"),
-     ("reproduce REP-figure4 --dry-run --protocol converged", "these are judged under none"),
-     ("verify --papers rep --datasets heart wine99", "to make again in results with dataset wine99"),
-     ("verify --papers pesc --methods no-such", "to make again in results with method no-such")],
-)  # fmt: skip
+    [
+        ("reproduce PEP5 --dry-run --protocol convergd", "--protocol convergd: these are judged under"),
+        ("reproduce REP-figure4 --dry-run --protocol converged", "these are judged under none"),
+        ("verify --papers rep --datasets heart wine99", "to make again in results with dataset wine99"),
+        ("verify --papers pesc --methods no-such", "to make again in results with method no-such"),
+    ],
+)
 def test_a_name_that_nothing_has_is_refused_also_beside_others(arguments, said, capsys, monkeypatch):
     monkeypatch.chdir(HERE)
     assert main(arguments.split()) == 2
@@ -210,9 +219,15 @@ def test_only_an_interrupted_reproduction_goes_on(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "name, said",
-    [("cut.csv.gz", "ended before"), ("bad.csv.gz", "is no table"), ("plain.csv.gz", "Not a gzipped file"),
-     ("mine.csv.zip", "is no table"), ("mine.csv.xz", "is no table"), ("mine.csv.zst", "is no table")],
-)  # fmt: skip
+    [
+        ("cut.csv.gz", "ended before"),
+        ("bad.csv.gz", "is no table"),
+        ("plain.csv.gz", "Not a gzipped file"),
+        ("mine.csv.zip", "is no table"),
+        ("mine.csv.xz", "is no table"),
+        ("mine.csv.zst", "is no table"),
+    ],
+)
 def test_a_table_that_was_packed_or_copied_by_halves_is_named(name, said, tmp_path, capsys):
     text = "a,y\n" + "".join(f"{a},{b}\n" for a, b in np.random.default_rng(0).normal(size=(200, 2)))
     packed = bytearray(gzip.compress(text.encode()))

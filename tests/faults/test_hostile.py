@@ -39,9 +39,15 @@ from tilted.learning.search import Search
 ALIKE = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
 ROOM, FEW = settings(max_examples=60, **ALIKE), settings(max_examples=25, **ALIKE)
 ANY = st.one_of(
-    st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.floats(), st.text(max_size=5),
-    st.lists(st.floats(), max_size=3), st.complex_numbers(), st.binary(max_size=3),
-)  # fmt: skip
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**20), 10**20),
+    st.floats(),
+    st.text(max_size=5),
+    st.lists(st.floats(), max_size=3),
+    st.complex_numbers(),
+    st.binary(max_size=3),
+)
 REFUSED = (ValueError, ArithmeticError)  # bad input; a posterior that does not exist
 QUICK = Options(max_sweeps=60)
 
@@ -134,12 +140,27 @@ def test_labels_and_counts_of_any_kind(name, y):
 @ROOM
 @given(
     values=st.dictionaries(
-        st.sampled_from(["tolerance", "max_sweeps", "schedule", "damping", "min_damping", "memory", "stop",
-                         "max_iterations", "relative_tolerance", "gradient_tolerance", "transform",
-                         "gradient"]),
-        ANY, min_size=1, max_size=3,
+        st.sampled_from(
+            [
+                "tolerance",
+                "max_sweeps",
+                "schedule",
+                "damping",
+                "min_damping",
+                "memory",
+                "stop",
+                "max_iterations",
+                "relative_tolerance",
+                "gradient_tolerance",
+                "transform",
+                "gradient",
+            ]
+        ),
+        ANY,
+        min_size=1,
+        max_size=3,
     ),
-)  # fmt: skip
+)
 def test_options_and_searches_with_any_values(values):
     for kind in (Options, Search):
         known = {k: v for k, v in values.items() if k in kind.__dataclass_fields__}
@@ -168,8 +189,11 @@ def test_splits_take_no_nonsense(scheme, seed, fold):
 
 
 KNOWN = {
-    *(row["name"] for row in data.table_of_datasets()), *VARIANTS, *protocols.names(), *protocols.TASKS,
-}  # fmt: skip
+    *(row["name"] for row in data.table_of_datasets()),
+    *VARIANTS,
+    *protocols.names(),
+    *protocols.TASKS,
+}
 
 
 @ROOM
@@ -226,10 +250,32 @@ def test_folders_in_a_configuration_stay_below_the_working_folder(valid, tmp_pat
 
 @pytest.mark.parametrize(
     "folder",
-    ["/etc", "../x", "a/../../x", "~/x", "", "a\n", "{protocol}", "a b", ".", "-x", ".git/hooks",
-     "src", "src/tilted", "Src/x", "workflow", "data/raw", "docs/", "tests//x", "config/.", "logs",
-     "profiles", "tools", "benchmarks"],
-)  # fmt: skip
+    [
+        "/etc",
+        "../x",
+        "a/../../x",
+        "~/x",
+        "",
+        "a\n",
+        "{protocol}",
+        "a b",
+        ".",
+        "-x",
+        ".git/hooks",
+        "src",
+        "src/tilted",
+        "Src/x",
+        "workflow",
+        "data/raw",
+        "docs/",
+        "tests//x",
+        "config/.",
+        "logs",
+        "profiles",
+        "tools",
+        "benchmarks",
+    ],
+)
 def test_folders_that_are_refused(valid, folder):
     for key in ("results", "tables", "figures"):
         assert not valid({**LEAST, key: folder})
@@ -243,10 +289,12 @@ def test_names_in_a_configuration_have_no_line_ends(valid, name, ok):
     grids = {
         "pep": {**points, "rows": {"synthetic": {"splits": 1, "block": 1}}},
         "pep_classification": {
-            **points, "protocols": ["corrected"], "rows": {"banana": {"splits": 1, "block": 1}}
+            **points,
+            "protocols": ["corrected"],
+            "rows": {"banana": {"splits": 1, "block": 1}},
         },
         "mnist": {**points, "seeds": 1, "steps": 1},
-    }  # fmt: skip
+    }
     for study, grid in grids.items():
         assert valid({**FOLDERS, study: {name: grid}}) == ok
         assert valid({**FOLDERS, "name": name, study: {"x": grid}}) == ok
@@ -446,8 +494,10 @@ CELLS = st.text("0123456789.,-+eNA?gbRM \n", max_size=300)
 
 
 @ROOM
-@given(name=st.sampled_from(sorted(set(readers.READERS) - {"wine12", "wine13", "wine23", "coal"})),
-       content=st.one_of(st.binary(max_size=80), CELLS.map(str.encode)))  # fmt: skip
+@given(
+    name=st.sampled_from(sorted(set(readers.READERS) - {"wine12", "wine13", "wine23", "coal"})),
+    content=st.one_of(st.binary(max_size=80), CELLS.map(str.encode)),
+)
 def test_raw_files_with_anything_in_them(tmp_path_factory, name, content):
     path = tmp_path_factory.mktemp("raw") / "x.data"
     path.write_bytes(content)

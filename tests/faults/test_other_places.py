@@ -175,16 +175,24 @@ def at_their_default():
 
 @pytest.mark.parametrize(
     "kind, code, said",
-    [("killed", 2, "SIGKILL"), ("memory", 2, "no more memory"), ("SIGTERM", 130, "interrupted"),
-     ("SIGHUP", 130, "interrupted"), ("SIGINT", 130, "interrupted")],
-)  # fmt: skip
+    [
+        ("killed", 2, "SIGKILL"),
+        ("memory", 2, "no more memory"),
+        ("SIGTERM", 130, "interrupted"),
+        ("SIGHUP", 130, "interrupted"),
+        ("SIGINT", 130, "interrupted"),
+    ],
+)
 def test_a_command_whose_worker_or_itself_is_killed(tmp_path, kind, code, said):
     """A sentence, no traceback, and no worker left behind."""
     process = subprocess.Popen(
-        [sys.executable, "-c", LONG, kind], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-c", LONG, kind],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
         env={**os.environ, "PYTHONPATH": str(HERE / "src")},
         preexec_fn=at_their_default,
-    )  # fmt: skip
+    )
     workers = []
     while len(workers) < (2 if code == 130 else 1):
         time.sleep(0.02)

@@ -73,11 +73,14 @@ def test_a_folder_that_may_not_be_written(done, undisturbed, tools):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name, said", [
-    (f"{COAL}/ep-001-001.jsonl.gz", "truncated or corrupt gzip data"),
-    ("data/standard/as-released/coal.h5", "is corrupted"),
-    ("results/tiny/qp/variances.csv.gz", "variances.csv.gz"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        (f"{COAL}/ep-001-001.jsonl.gz", "truncated or corrupt gzip data"),
+        ("data/standard/as-released/coal.h5", "is corrupted"),
+        ("results/tiny/qp/variances.csv.gz", "variances.csv.gz"),
+    ],
+)
 def test_a_damaged_file_is_named_and_made_again(done, undisturbed, tools, name, said):
     """Detected where it is next read; once deleted, as the message says, it is computed again."""
     path = done.folder / name

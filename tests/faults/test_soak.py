@@ -23,9 +23,14 @@ from papers.evidence.study import Study
 SECONDS = float(os.environ.get("SOAK", 300))
 SEED = int(os.environ.get("SOAK_SEED", 0))
 STUDY = Study(
-    "toy/fits.csv.gz", ("dataset", "seed", "score"), ("dataset", "seed"), {"score": 6}, ("dataset",),
-    order=("dataset", "seed"), group=("dataset",),
-)  # fmt: skip
+    "toy/fits.csv.gz",
+    ("dataset", "seed", "score"),
+    ("dataset", "seed"),
+    {"score": 6},
+    ("dataset",),
+    order=("dataset", "seed"),
+    group=("dataset",),
+)
 SETS, BLOCKS, SIZE = ("coal", "wine12"), 6, 40
 LEAST = 64, 20_000
 """Bytes that a file may have on a disk that is full: from nothing to almost all."""

@@ -50,9 +50,14 @@ def command(folder, *arguments, before=(), child=None):
     """Start `tilted` in a folder, by the code there."""
     environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "MPLCONFIGDIR": str(folder / "cache")}
     return subprocess.Popen(
-        [*before, sys.executable, "-m", "papers", *arguments], cwd=folder, env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=child,
-    )  # fmt: skip
+        [*before, sys.executable, "-m", "papers", *arguments],
+        cwd=folder,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=child,
+    )
 
 
 def everything(folder):

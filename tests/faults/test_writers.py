@@ -322,9 +322,16 @@ def test_durations_are_of_clocks_that_do_not_leap(repository):
 
 @pytest.mark.parametrize(
     "line",
-    ["open(p, 'w')", "p.open(mode='ab')", "p.write_text(x)", "frame.to_csv(p)", "h5py.File(p, 'w')",
-     "shutil.copyfile(a, b)", "f.savefig(p)"],
-)  # fmt: skip
+    [
+        "open(p, 'w')",
+        "p.open(mode='ab')",
+        "p.write_text(x)",
+        "frame.to_csv(p)",
+        "h5py.File(p, 'w')",
+        "shutil.copyfile(a, b)",
+        "f.savefig(p)",
+    ],
+)
 def test_the_search_for_writers_can_fail(line):
     assert opened_for_writing(f"def f():\n    {line}") == {"f"}
     for harmless in (

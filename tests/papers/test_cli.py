@@ -203,9 +203,14 @@ def again(monkeypatch, tmp_path):
     return asked
 
 
-@pytest.mark.parametrize("problems, options, code", [
-    (["gp"], "", 1), (["gramacy"], "", 0), (["gramacy"], "--mirror there", 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "problems, options, code",
+    [
+        (["gp"], "", 1),
+        (["gramacy"], "", 0),
+        (["gramacy"], "--mirror there", 1),
+    ],
+)
 def test_verification_says_what_differs(searches, again, tmp_path, capsys, problems, options, code):
     folder = str(tmp_path / "results")
     main(["records", "--fits", searches(*problems), "--records", folder])

@@ -60,8 +60,17 @@ rep:
 pesc:
   accuracy: {{problems: 1}}
 """
-TABLES = ("qp_table1.csv", "qp_table1.md", "qp_table1.tex", "qp_fidelity.md", "qp_truth.csv", "qp_truth.md",
-          "pep.md", "pep_classification.md", "audit.md")  # fmt: skip
+TABLES = (
+    "qp_table1.csv",
+    "qp_table1.md",
+    "qp_table1.tex",
+    "qp_fidelity.md",
+    "qp_truth.csv",
+    "qp_truth.md",
+    "pep.md",
+    "pep_classification.md",
+    "audit.md",
+)
 
 
 @pytest.fixture(scope="module")

@@ -327,9 +327,12 @@ def autoregressive(chains=4, length=100):
 
 @pytest.mark.parametrize(
     "shift, scale, r_hat, size",  # by ArviZ 0.21: rhat(method="rank"), ess(method="bulk")
-    [(0.0, 1.0, 1.0365730119595724, 84.15724259737715), (0.0, 3.0, 1.1720534761287198, 84.03948763445851),
-     (1.5, 1.0, 1.2408461874281447, None)],
-)  # fmt: skip
+    [
+        (0.0, 1.0, 1.0365730119595724, 84.15724259737715),
+        (0.0, 3.0, 1.1720534761287198, 84.03948763445851),
+        (1.5, 1.0, 1.2408461874281447, None),
+    ],
+)
 def test_diagnostics_equal_arviz(shift, scale, r_hat, size):
     draws = autoregressive()
     draws[3] = shift + scale * draws[3]

@@ -97,9 +97,11 @@ def cavities(n, seed, reach=3.0):
     lam = 10.0 ** rng.uniform(-2, 2, n)
     m = reach * rng.normal(size=n) * rng.choice([0.0, 1.0], n, p=[0.2, 0.8])
     return {
-        "y": rng.choice([-1.0, 1.0], n), "h": 2.5 * rng.normal(size=n) * np.sqrt(lam), "lam": lam,
+        "y": rng.choice([-1.0, 1.0], n),
+        "h": 2.5 * rng.normal(size=n) * np.sqrt(lam),
+        "lam": lam,
         "m": m * np.sqrt(lam),
-    }  # fmt: skip
+    }
 
 
 def searched(reading, c, eps, cavity):

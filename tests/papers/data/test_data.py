@@ -32,11 +32,17 @@ def test_bundled_sets_have_their_registered_shapes(name, variant):
 @pytest.mark.parametrize(
     "name, variant, positives",
     [
-        ("ionosphere", "as-released", 225), ("ionosphere", "as-described", 225), ("cancer", "corrected", 239),
-        ("pima", "as-released", 245), ("pima", "corrected", 177), ("crabs", "corrected", 100),
-        ("sonar", "as-released", 97), ("glass", "as-released", 51), ("glass", "corrected", 51),
+        ("ionosphere", "as-released", 225),
+        ("ionosphere", "as-described", 225),
+        ("cancer", "corrected", 239),
+        ("pima", "as-released", 245),
+        ("pima", "corrected", 177),
+        ("crabs", "corrected", 100),
+        ("sonar", "as-released", 97),
+        ("glass", "as-released", 51),
+        ("glass", "corrected", 51),
     ],
-)  # fmt: skip
+)
 def test_raw_sets_from_a_mirror(name, variant, positives, home, mirror):
     dataset = data.load(name, variant, home=home, mirror=str(mirror))
     assert set(np.unique(dataset.y)) == {-1.0, 1.0}

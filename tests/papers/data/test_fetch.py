@@ -183,9 +183,12 @@ def test_no_more_bytes_are_taken_than_expected(server, home):
     assert leftovers(home) == []
     packed = gzip.compress(CONTENT)
     plain_is_larger = {
-        **entry(path="good.gz"), "sha256": sha(packed), "bytes": len(packed), "plain_sha256": sha(CONTENT),
+        **entry(path="good.gz"),
+        "sha256": sha(packed),
+        "bytes": len(packed),
+        "plain_sha256": sha(CONTENT),
         "plain_bytes": len(CONTENT),
-    }  # fmt: skip
+    }
     assert gzip.decompress(fetch(plain_is_larger, home, mirror=server).read_bytes()) == CONTENT
 
 
@@ -249,9 +252,13 @@ def test_no_more_bytes_are_copied_than_expected(home, tmp_path):
 def test_compressed_files_from_a_mirror_stored_or_plain(home, tmp_path, stored):
     packed = gzip.compress(CONTENT, mtime=7)
     item = {
-        "path": "toy.data.gz", "sha256": sha(packed), "bytes": len(packed), "plain_sha256": sha(CONTENT),
-        "plain_bytes": len(CONTENT), "urls": [],
-    }  # fmt: skip
+        "path": "toy.data.gz",
+        "sha256": sha(packed),
+        "bytes": len(packed),
+        "plain_sha256": sha(CONTENT),
+        "plain_bytes": len(CONTENT),
+        "urls": [],
+    }
     mirror = tmp_path / "mirror"
     mirror.mkdir()
     (mirror / ("toy.data.gz" if stored else "toy.data")).write_bytes(packed if stored else CONTENT)
@@ -270,9 +277,13 @@ def test_a_wrong_mirror_copy_is_refused_and_the_source_used(server, home, tmp_pa
 def test_a_damaged_compressed_file_is_refused(home):
     packed = gzip.compress(CONTENT, mtime=7)
     item = {
-        "path": "toy.data.gz", "sha256": sha(packed), "bytes": len(packed), "plain_sha256": sha(CONTENT),
-        "plain_bytes": len(CONTENT), "urls": [],
-    }  # fmt: skip
+        "path": "toy.data.gz",
+        "sha256": sha(packed),
+        "bytes": len(packed),
+        "plain_sha256": sha(CONTENT),
+        "plain_bytes": len(CONTENT),
+        "urls": [],
+    }
     path = home / "raw" / "toy.data.gz"
     path.parent.mkdir()
     for place in range(len(packed)):

@@ -107,8 +107,11 @@ def soft(file, _):
 
 CRAFTED = {
     "an external link": lambda file, folder: {"X": h5py.ExternalLink(str(folder / "other.h5"), "X")},
-    "a soft link": soft, "numbers in another file": external, "a virtual one": virtual,
-    "petabytes in chunks": bomb, "petabytes": huge,
+    "a soft link": soft,
+    "numbers in another file": external,
+    "a virtual one": virtual,
+    "petabytes in chunks": bomb,
+    "petabytes": huge,
     "three dimensions": lambda file, _: {"X": np.full((4, 2, 1), 7.0)},
     "one dimension": lambda file, _: {"X": np.full(8, 7.0)},
     "another length": lambda file, _: {"y": np.full(3, 7.0)},
@@ -116,7 +119,7 @@ CRAFTED = {
     "whole numbers": lambda file, _: {"X": np.full((4, 2), 7)},
     "text": lambda file, _: {"y": np.array([b"a"] * 4)},
     "a folder": lambda file, _: {"y": None} if file.create_group("y") else {},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CRAFTED)

@@ -28,8 +28,16 @@ STAMP = {
 
 def fit(dataset="wine", method="ep", seed=0, score=0.123456789, **more):
     """A line of the study, with the stamp of its job."""
-    line = {"dataset": dataset, "method": method, "seed": seed, "sweeps": 7, "score": score, "outcome": "ok",
-            "message": "", "seconds": 1.5}  # fmt: skip
+    line = {
+        "dataset": dataset,
+        "method": method,
+        "seed": seed,
+        "sweeps": 7,
+        "score": score,
+        "outcome": "ok",
+        "message": "",
+        "seconds": 1.5,
+    }
     stamp = {name: more.pop(name) for name in STAMP if name in more}
     return {**line, **more, "run": {**STAMP, **stamp}}
 

@@ -20,38 +20,74 @@ def status(judge, mean, standard_error=0.1, p=None):
 
 @pytest.mark.parametrize(
     "mean, se, expected",
-    [(0.0, 0.1, YES), (0.5, 0.1, YES), (-0.5, 0.1, YES), (0.9, 0.1, UNDECIDED), (0.0, 1.0, UNDECIDED),
-     (1.5, 0.1, NO), (-1.5, 0.1, NO), (1.1, 0.1, UNDECIDED)],
-)  # fmt: skip
+    [
+        (0.0, 0.1, YES),
+        (0.5, 0.1, YES),
+        (-0.5, 0.1, YES),
+        (0.9, 0.1, UNDECIDED),
+        (0.0, 1.0, UNDECIDED),
+        (1.5, 0.1, NO),
+        (-1.5, 0.1, NO),
+        (1.1, 0.1, UNDECIDED),
+    ],
+)
 def test_similar(mean, se, expected):
     assert status(comparisons.similar, mean, se) == expected
 
 
 @pytest.mark.parametrize(
     "mean, se, expected",
-    [(0.5, 0.1, YES), (3.0, 1.0, YES), (0.0, 0.1, YES), (-0.1, 0.1, YES), (1.0, 1.5, UNDECIDED),
-     (-0.02, 0.001, YES), (-0.5, 0.1, YES), (-0.79, 0.1, YES),  # significantly below 0 by less than 1
-     (-0.81, 0.1, UNDECIDED), (-1.1, 0.1, UNDECIDED), (-1.19, 0.1, UNDECIDED), (0.0, 1.0, UNDECIDED),
-     (-1.21, 0.1, NO), (-3.0, 1.0, NO), (-1.01, 0.001, NO), (-3.0, 1.1, UNDECIDED)],
-)  # fmt: skip
+    [
+        (0.5, 0.1, YES),
+        (3.0, 1.0, YES),
+        (0.0, 0.1, YES),
+        (-0.1, 0.1, YES),
+        (1.0, 1.5, UNDECIDED),
+        (-0.02, 0.001, YES),
+        (-0.5, 0.1, YES),
+        (-0.79, 0.1, YES),  # significantly below 0 by less than 1
+        (-0.81, 0.1, UNDECIDED),
+        (-1.1, 0.1, UNDECIDED),
+        (-1.19, 0.1, UNDECIDED),
+        (0.0, 1.0, UNDECIDED),
+        (-1.21, 0.1, NO),
+        (-3.0, 1.0, NO),
+        (-1.01, 0.001, NO),
+        (-3.0, 1.1, UNDECIDED),
+    ],
+)
 def test_not_lower(mean, se, expected):
     assert status(comparisons.not_lower, mean, se) == expected
 
 
 @pytest.mark.parametrize(
     "mean, se, expected",
-    [(0.5, 0.1, YES), (3.0, 1.0, YES), (0.02, 0.001, YES), (-0.5, 0.1, NO), (0.0, 0.1, NO),
-     (0.0, 1.0, UNDECIDED)],
-)  # fmt: skip
+    [
+        (0.5, 0.1, YES),
+        (3.0, 1.0, YES),
+        (0.02, 0.001, YES),
+        (-0.5, 0.1, NO),
+        (0.0, 0.1, NO),
+        (0.0, 1.0, UNDECIDED),
+    ],
+)
 def test_higher(mean, se, expected):
     assert status(comparisons.higher, mean, se) == expected
 
 
 @pytest.mark.parametrize(
     "mean, se, expected",
-    [(3.0, 1.0, YES), (0.95, 0.1, YES), (0.5, 0.1, NO), (0.02, 0.001, NO), (-0.5, 0.1, NO), (-3.0, 1.0, NO),
-     (0.0, 0.1, NO), (0.0, 1.0, UNDECIDED)],
-)  # fmt: skip
+    [
+        (3.0, 1.0, YES),
+        (0.95, 0.1, YES),
+        (0.5, 0.1, NO),
+        (0.02, 0.001, NO),
+        (-0.5, 0.1, NO),
+        (-3.0, 1.0, NO),
+        (0.0, 0.1, NO),
+        (0.0, 1.0, UNDECIDED),
+    ],
+)
 def test_a_difference_shown_not_to_matter_is_not_noticeable(mean, se, expected):
     assert status(comparisons.noticeably_higher, mean, se) == expected
 

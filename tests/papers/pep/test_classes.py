@@ -26,8 +26,23 @@ def frame_of(score, splits=5, protocol="as-released", failed=(), datasets=SETS, 
                     gone = (dataset, split, alpha, m) in failed
                     error, nll = (np.nan, np.nan) if gone else score(dataset, split, alpha, m)
                     what = "failed" if gone else "ok"
-                    values = (dataset, split, alpha, m, protocol, 186, 21, np.nan if gone else 50.0, error,
-                              nll, 7, what, "why" if gone else "", 1.0, "r")  # fmt: skip
+                    values = (
+                        dataset,
+                        split,
+                        alpha,
+                        m,
+                        protocol,
+                        186,
+                        21,
+                        np.nan if gone else 50.0,
+                        error,
+                        nll,
+                        7,
+                        what,
+                        "why" if gone else "",
+                        1.0,
+                        "r",
+                    )
                     lines.append(dict(zip(CLASSIFICATION.types, values, strict=True)))
     return CLASSIFICATION.frame(lines)
 
@@ -68,7 +83,10 @@ class TestShares:
             place = SETS.index(dataset) * len(SIZES) + SIZES.index(m)
             other = 0.02 if place % 2 else -0.02
             return even(dataset, split, alpha, m)[0], 0.5 + {
-                "0": 0.0, "0.5": other, "1": other + (0.01 if place else -0.01)}[alpha]  # fmt: skip
+                "0": 0.0,
+                "0.5": other,
+                "1": other + (0.01 if place else -0.01),
+            }[alpha]
 
         blocks = no_winner(frame_of(score, splits=10))
         first, beside = blocks["shares of experiments won"], blocks["the printed share"]

@@ -162,8 +162,11 @@ def test_a_block_runs_every_cell_of_every_split_and_tells(monkeypatch, tmp_path)
     grid = {"protocol": RELEASED, "alphas": [0, 1], "m": [4]}
     records = list(pep.narrate(experiment.run_block("banana", [2, 3], grid), tmp_path / "log"))
     assert [(r["split"], r["alpha"], r["protocol"]) for r in records] == [
-        (2, 0, RELEASED), (2, 1, RELEASED), (3, 0, RELEASED), (3, 1, RELEASED),
-    ]  # fmt: skip
+        (2, 0, RELEASED),
+        (2, 1, RELEASED),
+        (3, 0, RELEASED),
+        (3, 1, RELEASED),
+    ]
     log = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
     assert len(log) == 4 and log[1].startswith("split 2, alpha 1, m 4, as-released: 0.")
     alone = experiment.run_cell(experiment.parts_of("banana", 3, None), RELEASED, "banana", 3, 1, 4)

@@ -62,8 +62,10 @@ def test_measuring_and_what_is_done_between_lines_is_not_training(digits, monkey
         return predict(self, Xs)
 
     monkeypatch.setattr(mnist.Trained, "predict", slow)
-    seconds = [(slow(begin_of(digits), digits.X_test), line["seconds"])[1]
-               for line in mnist.run(digits, 1.0, 8, 0, 4, SMALL)]  # fmt: skip
+    seconds = [
+        (slow(begin_of(digits), digits.X_test), line["seconds"])[1]
+        for line in mnist.run(digits, 1.0, 8, 0, 4, SMALL)
+    ]
     assert seconds[-1] < plain + 0.3
 
 

@@ -27,8 +27,12 @@ def parts():
 def test_a_grid_is_every_start_with_every_m_and_alpha_and_exact_regression_once():
     grid = {"alphas": [0, 0.5, "full"], "m": [5, 10]}
     assert pep.cells(grid) == [
-        (0, 5, "data"), (0.5, 5, "data"), ("full", 0, "data"), (0, 10, "data"), (0.5, 10, "data"),
-    ]  # fmt: skip
+        (0, 5, "data"),
+        (0.5, 5, "data"),
+        ("full", 0, "data"),
+        (0, 10, "data"),
+        (0.5, 10, "data"),
+    ]
     both = pep.cells({**grid, "starts": ["data", "long"]})
     assert len(both) == 10 and {start for *_, start in both} == {"data", "long"}
 

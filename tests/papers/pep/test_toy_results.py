@@ -11,8 +11,21 @@ from papers.pep.records import TOY
 def line(split, n, hyperparameters, nlml, outcome="ok"):
     """A line whose errors follow from its NLML."""
     score = [nlml, 0.01, 0.02 + nlml / 1e4, -1.0, nlml / 1e3] if outcome != "failed" else [None] * 5
-    values = ("synthetic", split, n, 500, hyperparameters, *score, 1.0, "1:2", 0.01, 7, outcome,
-              "" if outcome == "ok" else "why", 0.1234)  # fmt: skip
+    values = (
+        "synthetic",
+        split,
+        n,
+        500,
+        hyperparameters,
+        *score,
+        1.0,
+        "1:2",
+        0.01,
+        7,
+        outcome,
+        "" if outcome == "ok" else "why",
+        0.1234,
+    )
     return dict(zip(TOY.columns, values, strict=True))
 
 

@@ -47,10 +47,19 @@ def findings_of(lines):
 
 def regret(gap=1e-3):
     lines = [
-        {"problem": "gramacy", "repeat": r, "rule": rule, "evaluations": n, "observed_gap": 10 * gap,
-         "recommended_gap": gap if r else None, "confident": True}
-        for r in range(3) for rule in pesc_regret.RULES for n in (5, 10)
-    ]  # fmt: skip
+        {
+            "problem": "gramacy",
+            "repeat": r,
+            "rule": rule,
+            "evaluations": n,
+            "observed_gap": 10 * gap,
+            "recommended_gap": gap if r else None,
+            "confident": True,
+        }
+        for r in range(3)
+        for rule in pesc_regret.RULES
+        for n in (5, 10)
+    ]
     return pd.DataFrame(lines)
 
 

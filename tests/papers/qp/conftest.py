@@ -261,14 +261,23 @@ def make_fits(protocol="as-released", methods=METHODS, rows=tuple(ROWS), seeds=S
                 for fold in range(1 if dataset == "coal" else 10):
                     lines.append(
                         {
-                            "protocol": protocol, "dataset": dataset, "method": method, "seed": seed,
-                            "fold": fold, "n_train": 90, "n_test": 10, "outcome": "ok", "reason": "",
-                            "variance": 1.5, "lengthscale": "2.5", "log_evidence": -10.0,
+                            "protocol": protocol,
+                            "dataset": dataset,
+                            "method": method,
+                            "seed": seed,
+                            "fold": fold,
+                            "n_train": 90,
+                            "n_test": 10,
+                            "outcome": "ok",
+                            "reason": "",
+                            "variance": 1.5,
+                            "lengthscale": "2.5",
+                            "log_evidence": -10.0,
                             "ntll": 0.25 + 0.01 * fold + shifts["ntll"][seed],
                             "test_error": 0.1 + 0.01 * fold + shifts["test_error"][seed],
                             **pair_of(method, dataset),
                         }
-                    )  # fmt: skip
+                    )
     return pd.DataFrame(lines)
 
 

@@ -112,8 +112,9 @@ def test_partial_seeds_are_shown_as_such(made):
     with (tables / "qp_table1.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
     assert {(line["row"], line["n_seeds"], line["n_attempted"]) for line in lines} == {
-        ("Wine1", "1", "19"), ("Mining", "2", "2"),
-    }  # fmt: skip
+        ("Wine1", "1", "19"),
+        ("Mining", "2", "2"),
+    }
     text = (tables / "qp_table1.md").read_text()
     assert "- Wine1 qp (as-released), seed 1: 1 of 10 folds absent (9)" in text
     assert (tables / "qp_fidelity.md").read_text().count("not run") > 50

@@ -59,8 +59,10 @@ def test_every_line_behind_it(written):
     rows = pd.read_csv(written["audit_rows.csv"])
     crabs = rows[(rows["id"] == "QP2") & (rows["row"] == "Crabs") & (rows["protocol"] == "as-released")]
     assert crabs["block"].tolist() == [
-        "EP as reported", "equal hyperparameters", "superior (section 6.1), EP as reported",
-    ]  # fmt: skip
+        "EP as reported",
+        "equal hyperparameters",
+        "superior (section 6.1), EP as reported",
+    ]
     assert crabs["effect"].tolist() == pytest.approx([5e-4, 4e-4, 5e-4])
     assert (crabs["general_low"] < crabs["effect"]).all() and (crabs["general_status"] == "yes").all()
     assert (crabs["n"] == 20).all() and (crabs["n_folds"] == 200).all()
@@ -112,8 +114,10 @@ def test_lines_with_one_reason_are_one_sentence():
     lines = [Line("Pima", name, "nats", note=note) for name in ("a", "b") for note in ("x", "y")]
     lines += [Line("Sonar", name, "nats", note="x") for name in ("a", "b")] + [Line("Crabs", "c", "nats")]
     assert list(text._absent(lines)) == [
-        "No data on a and b (x): Pima, Sonar.", "No data on a and b (y): Pima.", "No data on c: Crabs."
-    ]  # fmt: skip
+        "No data on a and b (x): Pima, Sonar.",
+        "No data on a and b (y): Pima.",
+        "No data on c: Crabs.",
+    ]
 
 
 @pytest.mark.parametrize(

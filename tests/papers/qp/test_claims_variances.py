@@ -169,12 +169,20 @@ def summary(ep, qp, rows=tuple(ROWS), error=0.01, splits=10):
         for method, ratio in (("ep", ep), ("qp", qp)):
             for part in ("train", "test"):
                 line = {
-                    "row": ROWS[dataset], "dataset": dataset, "method": method, "part": part, "n": 20,
-                    "splits": splits, "log_variance_rms": abs(ratio),
-                    "log_variance_bias": ratio, "log_variance_bias_se": error,
-                    "above_exact": float(ratio > 2 * error), "below_exact": float(ratio < -2 * error),
-                    "excess_over_ep": ratio**2 - ep**2, "excess_se": 2 * abs(ratio - ep) * error,
-                }  # fmt: skip
+                    "row": ROWS[dataset],
+                    "dataset": dataset,
+                    "method": method,
+                    "part": part,
+                    "n": 20,
+                    "splits": splits,
+                    "log_variance_rms": abs(ratio),
+                    "log_variance_bias": ratio,
+                    "log_variance_bias_se": error,
+                    "above_exact": float(ratio > 2 * error),
+                    "below_exact": float(ratio < -2 * error),
+                    "excess_over_ep": ratio**2 - ep**2,
+                    "excess_se": 2 * abs(ratio - ep) * error,
+                }
                 lines.append(line)
     return pd.DataFrame(lines)
 

@@ -61,11 +61,28 @@ def test_every_column_comes_from_the_record(record):
     status = {"converged": True, "sweeps": 3, "evaluations": 5, "clipped": 7, "retries": 11}
     status |= {"negative_sites": 13, "message": "converged in 3 sweeps", "residual": 0.0}
     assert line_of(record(seed=4, fold=2, status=status, test_error=1 / 3)) == {
-        "protocol": "as-released", "dataset": "wine12", "method": "ep", "seed": 4, "fold": 2,
-        "n_train": 117, "n_test": 2, "outcome": "ok", "reason": "", "sweeps": 3, "evaluations": 5,
-        "clipped": 7, "retries": 11, "negative_sites": 13, "variance": 1.0, "lengthscale": "2",
-        "log_evidence": -15.9, "test_error": 1 / 3, "ntll": 0.2, "seconds": 0.3, **NO_PAIR,
-    }  # fmt: skip
+        "protocol": "as-released",
+        "dataset": "wine12",
+        "method": "ep",
+        "seed": 4,
+        "fold": 2,
+        "n_train": 117,
+        "n_test": 2,
+        "outcome": "ok",
+        "reason": "",
+        "sweeps": 3,
+        "evaluations": 5,
+        "clipped": 7,
+        "retries": 11,
+        "negative_sites": 13,
+        "variance": 1.0,
+        "lengthscale": "2",
+        "log_evidence": -15.9,
+        "test_error": 1 / 3,
+        "ntll": 0.2,
+        "seconds": 0.3,
+        **NO_PAIR,
+    }
 
 
 def test_failed_and_unconverged_fits_keep_their_reason(record, failed_record):

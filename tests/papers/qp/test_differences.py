@@ -392,11 +392,17 @@ def test_effects_are_over_the_seeds_that_both_have(line, frame):
         for method, ntll in (("ep", 0.5), ("qp", 0.4)):
             shifts = [shift, 2 * shift if method == "ep" else shift, 9.0]
             lines += [
-                line(protocol=protocol, dataset="wine12", method=method, seed=seed, fold=fold,
-                     ntll=ntll + shifts[seed])
+                line(
+                    protocol=protocol,
+                    dataset="wine12",
+                    method=method,
+                    seed=seed,
+                    fold=fold,
+                    ntll=ntll + shifts[seed],
+                )
                 for seed in range(3)
                 for fold in range(1 if (seed, shift > 0) == (2, True) else 2)
-            ]  # fmt: skip
+            ]
     table = differences.effects(frame(lines), folds=2)
     ntll = table[table["metric"] == "NTLL"].set_index("method")
     assert ntll.loc["ep", ["n_seeds", "n_fits"]].tolist() == [2, 4]

@@ -136,8 +136,11 @@ def test_the_printed_table_has_ninety_checks(pytestconfig, run):
     printed = published.read(pytestconfig.rootpath / "data" / "published" / "qp_table1.csv")
     found = fidelity.check(table1.summarise(run, printed, {}, folds=2))
     assert found["check"].value_counts().to_dict() == {
-        "cell": 60, "gap": 10, "asterisk by folds": 10, "asterisk by seeds": 10,
-    }  # fmt: skip
+        "cell": 60,
+        "gap": 10,
+        "asterisk by folds": 10,
+        "asterisk by seeds": 10,
+    }
     coarse = found[(found["check"] == "cell") & (found["row"] == "Cancer") & (found["metric"] == "TE")]
     assert set(coarse["tolerance"]) == {0.2}  # printed sd 0.2
 

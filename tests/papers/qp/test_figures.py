@@ -37,13 +37,16 @@ def test_counts_are_over_every_fold(line, unconverged, failed, frame):
         *trio(line, 2, ep="2"),  # moved, and has a main pair too
         *trio(line, 3, ep="2", qp="3", **NONE),  # moved only
         *trio(line, 4, **NONE),  # unpaired
-        failed(method="qp", fold=5), line(method="ep", fold=5),
+        failed(method="qp", fold=5),
+        line(method="ep", fold=5),
         line(method="ep", fold=6),
-        *trio(line, 7)[1:], unconverged(method="ep-tune", fold=7),
-        unconverged(method="qp", fold=8, **PAIR), line(method="ep-tune", fold=8),
+        *trio(line, 7)[1:],
+        unconverged(method="ep-tune", fold=7),
+        unconverged(method="qp", fold=8, **PAIR),
+        line(method="ep-tune", fold=8),
         line(method="vb", fold=9),
         *trio(lambda **where: line(dataset="wine13", **where), 0),
-    ]  # fmt: skip
+    ]
     found = pairs.counts(frame(lines), ["wine12"])
     assert (found.n_folds, found.n_points, found.n_not_above) == (5, 10, 9)
     assert (found.n_moved, found.n_unpaired, found.n_unconverged) == (2, 3, 2)

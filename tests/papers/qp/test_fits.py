@@ -16,10 +16,24 @@ from tilted.kernels import SquaredExponential
 from tilted.numerics.linalg import NotPositiveDefinite
 
 KEYS = {
-    "paper", "dataset", "protocol", "seed", "fold", "method", "n_train", "n_test", "hyperparameters",
-    "log_evidence", "status", "test_error", "ntll", "test_log_density", "latent_mean", "latent_variance",
+    "paper",
+    "dataset",
+    "protocol",
+    "seed",
+    "fold",
+    "method",
+    "n_train",
+    "n_test",
+    "hyperparameters",
+    "log_evidence",
+    "status",
+    "test_error",
+    "ntll",
+    "test_log_density",
+    "latent_mean",
+    "latent_variance",
     "seconds",
-}  # fmt: skip
+}
 
 
 def run(dataset, protocol, method, seed=0, fold=0, **options):
@@ -116,8 +130,9 @@ def test_protocols_are_complete_and_refuse_unknown_names():
                 assert "start" not in spec or protocols.job_of(block["methods"], spec["start"])
                 assert protocols.method(protocol, task, name) is spec
     for arguments, message in [
-        (("as-dreamt", "counts"), "unknown protocol"), (("corrected", "ranking"), "unknown task"),
-    ]:  # fmt: skip
+        (("as-dreamt", "counts"), "unknown protocol"),
+        (("corrected", "ranking"), "unknown task"),
+    ]:
         with pytest.raises(ValueError, match=message):
             protocols.block(*arguments)
     with pytest.raises(ValueError, match="no method 'rep' for counts; known: ep, qp"):

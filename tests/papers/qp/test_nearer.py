@@ -113,10 +113,14 @@ def sampled(dataset, split):
     seed, fold = (split, 0) if dataset == "coal" else (0, split)
     truth = {"test": EXACT, "log_evidence": -5.0, "se_log_evidence": 0.01, "log_density": [-0.2, -0.4]}
     return {
-        "dataset": dataset, "seed": seed, "fold": fold, "n_train": 9, "n_test": 2,
+        "dataset": dataset,
+        "seed": seed,
+        "fold": fold,
+        "n_train": 9,
+        "n_test": 2,
         "hyperparameters": {"variance": 2.0, "lengthscale": 3.0},
         "truth": {**truth, "se_log_density": [0.001, 0.001]},
-    }  # fmt: skip
+    }
 
 
 def approximated(records, errors=ERRORS):

@@ -11,14 +11,31 @@ from papers.qp.paired import tested as lines_of
 
 
 def fit(
-    dataset="wine12", method="qp", seed=0, fold=0, ntll=0.5, outcome="ok", pair="", protocol="as-released",
-    variance=1.5, lengthscale="2.5",
-):  # fmt: skip
+    dataset="wine12",
+    method="qp",
+    seed=0,
+    fold=0,
+    ntll=0.5,
+    outcome="ok",
+    pair="",
+    protocol="as-released",
+    variance=1.5,
+    lengthscale="2.5",
+):
     return {
-        "protocol": protocol, "dataset": dataset, "method": method, "seed": seed, "fold": fold,
-        "n_train": 100 + fold, "n_test": 10 + fold, "outcome": outcome, "ntll": ntll, "pair": pair,
-        "variance": variance, "lengthscale": lengthscale,
-    }  # fmt: skip
+        "protocol": protocol,
+        "dataset": dataset,
+        "method": method,
+        "seed": seed,
+        "fold": fold,
+        "n_train": 100 + fold,
+        "n_test": 10 + fold,
+        "outcome": outcome,
+        "ntll": ntll,
+        "pair": pair,
+        "variance": variance,
+        "lengthscale": lengthscale,
+    }
 
 
 def frame(*lines):
@@ -147,7 +164,9 @@ def test_one_seed_is_no_data_and_troubles_are_noted(fits):
     lines = lines_of(drafts(frame, names, "EP - QP", "ep", "qp", NTLL, not_lower))
     assert [line.sample.status for line in lines] == [MISSING, YES, MISSING]
     assert [line.note for line in lines] == [
-        "1 complete seed; 2 seeds left out", "3 folds not converged", "0 complete seeds",
-    ]  # fmt: skip
+        "1 complete seed; 2 seeds left out",
+        "3 folds not converged",
+        "0 complete seeds",
+    ]
     assert [x.row for x in shown(lines)] == ["Sonar"]
     assert shown(lines)[0].sample.status == SHOWN

@@ -250,8 +250,9 @@ def test_failed_fits_must_fail_again_for_the_same_reason(results, monkeypatch):
     altered(results, "as-described", {**NOTHING, "reason": "no start, 'ep' failed"}, method="qp")
     checks, _ = verify(results, "as-described")
     assert {(m, how): c.passed for (m, _, how), c in checks.items()} == {
-        ("ep", "scratch"): "yes", ("qp", "scratch"): "yes"
-    }  # fmt: skip
+        ("ep", "scratch"): "yes",
+        ("qp", "scratch"): "yes",
+    }
     assert checks["qp", 0, "scratch"].note == "fails again: no start, 'ep' failed"
     altered(results, "as-described", {"reason": "one class only"}, method="ep")
     check = verify(results, "as-described")[0]["ep", 0, "scratch"]

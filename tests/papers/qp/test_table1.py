@@ -171,8 +171,10 @@ def test_rows_come_in_the_tables_order_and_protocols_apart(seed_of, frame):
     lines += ep_and_qp(seed_of, [0.3, 0.3], [0.2, 0.2])
     found = table1.ntll_gaps(frame(lines), folds=2)
     assert list(zip(found["protocol"], found["row"], found["n_below"], strict=True))[::2] == [
-        ("as-released", "Wine1", 2), ("as-released", "Mining", 1), ("corrected", "Mining", 0),
-    ]  # fmt: skip
+        ("as-released", "Wine1", 2),
+        ("as-released", "Mining", 1),
+        ("corrected", "Mining", 0),
+    ]
     assert tuple(found.columns) == table1.GAP_COLUMNS
 
 

@@ -74,13 +74,27 @@ def test_csv_refuses_other_columns(table, tmp_path):
 
 def test_markdown_leads_with_the_papers_arrangement(text):
     assert paper_line(text, "Wine1", "ours") == [
-        "Wine1", "ours", "15.0 ±  5.0", "12.0 ±    -", "27.5 ± 12.5",
-        "150.0 ± 50.0", "120.0 ±    -", "300.0 ± 100.0", "2/1/2",
-    ]  # fmt: skip
+        "Wine1",
+        "ours",
+        "15.0 ±  5.0",
+        "12.0 ±    -",
+        "27.5 ± 12.5",
+        "150.0 ± 50.0",
+        "120.0 ±    -",
+        "300.0 ± 100.0",
+        "2/1/2",
+    ]
     assert paper_line(text, "Wine1", "published") == [
-        "", "published", "10.0 ±  2.0", "12.0 ±  2.0", "14.0 ±  4.0",
-        "200.0 ± 50.0", "190.0 ± 50.0 *", "300.0 ± 20.0", "100",
-    ]  # fmt: skip
+        "",
+        "published",
+        "10.0 ±  2.0",
+        "12.0 ±  2.0",
+        "14.0 ±  4.0",
+        "200.0 ± 50.0",
+        "190.0 ± 50.0 *",
+        "300.0 ± 20.0",
+        "100",
+    ]
     assert text.index("## Protocol as-released") < text.index("## QP's NTLL") < text.index("## Every method")
 
 
@@ -113,16 +127,28 @@ def test_published_values_do_not_wait_for_our_runs(line, summary_of, tmp_path):
     text = tables.markdown(whole)
     assert paper_line(text, "Mining", "ours")[2:5] == ["10.0 ±    -", "-", "-"]
     assert paper_line(text, "Mining", "published")[2:] == [
-        "118.6 ± 27.0", "118.6 ± 27.0", "170.3 ± 15.9",
-        "1606.8 ± 116.3", "1606.5 ± 116.3", "2007.3 ± 119.8", "200",
-    ]  # fmt: skip
+        "118.6 ± 27.0",
+        "118.6 ± 27.0",
+        "170.3 ± 15.9",
+        "1606.8 ± 116.3",
+        "1606.5 ± 116.3",
+        "2007.3 ± 119.8",
+        "200",
+    ]
     assert r"$170.3_{\pm 15.9}$" in latex.write_latex(whole, tmp_path / "t.tex").read_text()
 
 
 def test_markdown_sets_ours_beside_published(text):
     assert long_line(text, "TE", "Wine1", "ep") == [
-        "Wine1", "ep", "15.0 ±  5.0", "10.0 ±  2.0", "+2.50", "2/100", "4/4", "",
-    ]  # fmt: skip
+        "Wine1",
+        "ep",
+        "15.0 ±  5.0",
+        "10.0 ±  2.0",
+        "+2.50",
+        "2/100",
+        "4/4",
+        "",
+    ]
     assert long_line(text, "TE", "Wine1", "vb")[3:5] == ["-", ""]
     assert long_line(text, "NTLL", "Mining", "ep")[2] == "1600.0 ±    -"  # one seed: no spread
 
@@ -139,8 +165,15 @@ def test_markdown_says_what_is_missing(text):
 def test_markdown_without_a_mean_says_so(failed, summary_of):
     text = tables.markdown(summary_of([failed(dataset="coal")]))
     assert long_line(text, "TE", "Mining", "ep") == [
-        "Mining", "ep", "-", "118.6 ± 27.0", "", "0/200", "0/1", "no complete seed; 1 unconv.",
-    ]  # fmt: skip
+        "Mining",
+        "ep",
+        "-",
+        "118.6 ± 27.0",
+        "",
+        "0/200",
+        "0/1",
+        "no complete seed; 1 unconv.",
+    ]
     assert paper_line(text, "Mining", "ours")[2:] == ["-"] * 6 + ["0"]
     assert not re.search(r"\bnan\b", text, re.IGNORECASE)
 

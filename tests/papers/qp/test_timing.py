@@ -108,9 +108,16 @@ def test_no_seeds_and_counts_are_refused():
 
 @pytest.mark.parametrize(
     "ratio, jitter, expected",
-    [(1.0, 0.02, HOLDS), (1.2, 0.01, HOLDS), (1 / 1.2, 0.01, HOLDS), (1.3, 0.01, FAILS), (20.0, 0.01, FAILS),
-     (1 / 1.3, 0.01, FAILS), (1.0, 0.5, UNDECIDED)],
-)  # fmt: skip
+    [
+        (1.0, 0.02, HOLDS),
+        (1.2, 0.01, HOLDS),
+        (1 / 1.2, 0.01, HOLDS),
+        (1.3, 0.01, FAILS),
+        (20.0, 0.01, FAILS),
+        (1 / 1.3, 0.01, FAILS),
+        (1.0, 0.5, UNDECIDED),
+    ],
+)
 def test_same_time(studies, ratio, jitter, expected):
     """Sweeps in the ratio of the seconds, so that a sweep costs the same everywhere."""
     times = studies["timing"](ratio, jitter, cells=16)

@@ -164,8 +164,10 @@ def test_every_altered_number_is_found(results, record, part):
     rewritten(results, WINE, record)
     found = verify([TRUTH], results, Selection({"dataset": ["wine13"]}))
     assert {c.fit: c.passed for c in found.checks} == {
-        "method=ep": "yes", "method=qp": "no", "method=vb": "yes"
-    }  # fmt: skip
+        "method=ep": "yes",
+        "method=qp": "no",
+        "method=vb": "yes",
+    }
     assert standing.loud(standing.groups(TRUTH, results))[0].startswith("NOT REPRODUCED: qp/truth: wine13")
 
 

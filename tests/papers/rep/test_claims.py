@@ -27,13 +27,22 @@ def fits(cells, error_of, splits=20, outcome_of=lambda method: "converged", swee
             level = 0.2 + 0.02 * rng.standard_normal()
             lines += [
                 {
-                    "dataset": dataset, "flips": flips, "chosen_on": 0, "split": split, "method": method,
-                    "value": 1.0, "lengthscale": 1.0, "n_train": 100, "n_test": 50,
-                    "outcome": outcome_of(method), "sweeps": sweeps_of(method) + split % 3,
-                    "error": level + error_of(method) + 1e-4 * rng.standard_normal(), "nll": 0.4,
+                    "dataset": dataset,
+                    "flips": flips,
+                    "chosen_on": 0,
+                    "split": split,
+                    "method": method,
+                    "value": 1.0,
+                    "lengthscale": 1.0,
+                    "n_train": 100,
+                    "n_test": 50,
+                    "outcome": outcome_of(method),
+                    "sweeps": sweeps_of(method) + split % 3,
+                    "error": level + error_of(method) + 1e-4 * rng.standard_normal(),
+                    "nll": 0.4,
                 }
                 for method in METHODS
-            ]  # fmt: skip
+            ]
     return pd.DataFrame(lines)
 
 
@@ -272,9 +281,16 @@ def sets(rep=0.5, pep=2.0, wide=True, n=40):
 
         def line(method, value, ratio):
             errors = base * ratio * np.exp(0.05 * rng.standard_normal(2))  # noqa: B023
-            return {"set": number, "method": method, "value": value, "outcome": "converged",  # noqa: B023
-                    "mean_error": errors[0], "covariance_error": errors[1],
-                    "mean_0": float(value == 100.0), "mean_1": 0.0}  # fmt: skip
+            return {
+                "set": number,  # noqa: B023
+                "method": method,
+                "value": value,
+                "outcome": "converged",
+                "mean_error": errors[0],
+                "covariance_error": errors[1],
+                "mean_0": float(value == 100.0),
+                "mean_1": 0.0,
+            }
 
         lines.append({**line("ep", 1.0, 1.0), "mean_0": 1.0})
         lines += [line(method, u, 1.0 if u == 1 else pep) for method in points_claims.PEPS for u in POWERS]

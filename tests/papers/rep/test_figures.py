@@ -21,13 +21,29 @@ def fits(dataset="blobs", flips=(0.1, 0.2), splits=3, methods=METHODS, **changes
     """Errors rise by 0.01 a split and by 0.02 a method; each split has its outcome."""
     return [
         {
-            "dataset": dataset, "flips": rate, "chosen_on": 0, "split": split, "method": method, "value": 1.0,
-            "lengthscale": 2.0, "epsilon": 0.1, "n_train": 80, "n_test": 40, "outcome": OUTCOMES[split % 3],
-            "sweeps": 5 + split, "negative_sites": 0, "error": 0.1 + 0.01 * split + 0.02 * k, "nll": 0.3,
-            "seconds": 0.1, "reason": "", **changes,
+            "dataset": dataset,
+            "flips": rate,
+            "chosen_on": 0,
+            "split": split,
+            "method": method,
+            "value": 1.0,
+            "lengthscale": 2.0,
+            "epsilon": 0.1,
+            "n_train": 80,
+            "n_test": 40,
+            "outcome": OUTCOMES[split % 3],
+            "sweeps": 5 + split,
+            "negative_sites": 0,
+            "error": 0.1 + 0.01 * split + 0.02 * k,
+            "nll": 0.3,
+            "seconds": 0.1,
+            "reason": "",
+            **changes,
         }
-        for rate in flips for split in range(splits) for k, method in enumerate(methods)
-    ]  # fmt: skip
+        for rate in flips
+        for split in range(splits)
+        for k, method in enumerate(methods)
+    ]
 
 
 def frame(study, lines):
@@ -47,9 +63,10 @@ def points(sets=(-1, 0, 1)):
         POINTS,
         (
             named(rep_points.COLUMNS, n, method, value, outcome, 4, error, error, -1.0, error, 0.1)
-            for n in sets for method, value, error, outcome in tried
+            for n in sets
+            for method, value, error, outcome in tried
         ),
-    )  # fmt: skip
+    )
 
 
 def boundary(flips=0.2):
@@ -59,9 +76,10 @@ def boundary(flips=0.2):
         (
             named(rep_boundary.COLUMNS, flips, 0, method, 0.8, 1.5, outcome, 1, x, y, 0.5 + 0.2 * x)
             for method, outcome in (("bayes", ""), ("ep", "diverged"), ("pep", "converged"))
-            for x in axis for y in axis
+            for x in axis
+            for y in axis
         ),
-    )  # fmt: skip
+    )
 
 
 def exact():
@@ -70,17 +88,19 @@ def exact():
         EXACT,
         (
             named(rep_exact.COLUMNS, flips, 0, 1.5, 400, method, 1.0, *values)
-            for flips in (0.1, 0.2) for method in METHODS
+            for flips in (0.1, 0.2)
+            for method in METHODS
         ),
-    )  # fmt: skip
+    )
 
 
 def everything():
     made = fits() + fits("heart", (0.0,)) + fits("spam", (0.0, 0.2))
     curves = [
         {**{name: line[name] for name in records.FIT}, "sweep": sweep, "change": 10.0**-sweep}
-        for line in fits() for sweep in (1, 2, 3)
-    ]  # fmt: skip
+        for line in fits()
+        for sweep in (1, 2, 3)
+    ]
     return {
         FITS: frame(FITS, made),
         CURVES: frame(CURVES, curves),

@@ -10,28 +10,75 @@ STAMP = {"commit": "aa", "version": "1", "protocol": "", "environment": "numpy 2
 LATER = {"run": {**STAMP, "date": "2026-01-03"}}
 EARLIER = {"run": {**STAMP, "date": "2026-01-01"}}
 FIT = {
-    "paper": "rep", "dataset": "blobs", "flips": 0.1, "chosen_on": 0, "split": 0, "method": "ep",
-    "value": 1.0, "lengthscale": 0.25 * np.sqrt(2.0), "epsilon": 0.1, "n_train": 400, "n_test": 39600,
-    "outcome": "converged", "sweeps": 3, "negative_sites": 2, "error": 0.0512345678901, "nll": 0.3,
-    "seconds": 1.23456, "reason": "", "changes": [1.0, 0.5, 0.12345678],
-}  # fmt: skip
+    "paper": "rep",
+    "dataset": "blobs",
+    "flips": 0.1,
+    "chosen_on": 0,
+    "split": 0,
+    "method": "ep",
+    "value": 1.0,
+    "lengthscale": 0.25 * np.sqrt(2.0),
+    "epsilon": 0.1,
+    "n_train": 400,
+    "n_test": 39600,
+    "outcome": "converged",
+    "sweeps": 3,
+    "negative_sites": 2,
+    "error": 0.0512345678901,
+    "nll": 0.3,
+    "seconds": 1.23456,
+    "reason": "",
+    "changes": [1.0, 0.5, 0.12345678],
+}
 NOTHING = {
-    "outcome": "failed", "sweeps": 0, "negative_sites": 0, "error": None, "nll": None, "changes": [],
+    "outcome": "failed",
+    "sweeps": 0,
+    "negative_sites": 0,
+    "error": None,
+    "nll": None,
+    "changes": [],
     "reason": 'I + Lambda, "T": not positive definite',
-}  # fmt: skip
+}
 CHOICE = {
-    "paper": "rep", "dataset": "heart", "flips": 0.0, "split": 0, "method": "pep", "value": 0.8,
-    "lengthscale": 0.25 * np.sqrt(13.0), "error": 0.2, "nll": 0.5, "n_converged": 2, "n_diverged": 1,
-    "n_unsettled": 0, "n_failed": 0, "seconds": 2.0,
-}  # fmt: skip
+    "paper": "rep",
+    "dataset": "heart",
+    "flips": 0.0,
+    "split": 0,
+    "method": "pep",
+    "value": 0.8,
+    "lengthscale": 0.25 * np.sqrt(13.0),
+    "error": 0.2,
+    "nll": 0.5,
+    "n_converged": 2,
+    "n_diverged": 1,
+    "n_unsettled": 0,
+    "n_failed": 0,
+    "seconds": 2.0,
+}
 POINT = {
-    "set": -1, "method": "pep", "value": 0.8, "outcome": "converged", "sweeps": 7, "mean_error": 1 / 3e3,
-    "covariance_error": 2e-3, "mean_0": -0.9, "mean_1": 0.2, "seconds": 0.001,
-}  # fmt: skip
+    "set": -1,
+    "method": "pep",
+    "value": 0.8,
+    "outcome": "converged",
+    "sweeps": 7,
+    "mean_error": 1 / 3e3,
+    "covariance_error": 2e-3,
+    "mean_0": -0.9,
+    "mean_1": 0.2,
+    "seconds": 0.001,
+}
 BAYES = {
-    "flips": 0.1, "split": 0, "method": "bayes", "value": None, "lengthscale": None, "outcome": "",
-    "sweeps": 0, "x": -6.0, "y": 0.1, "probability": 0.25,
-}  # fmt: skip
+    "flips": 0.1,
+    "split": 0,
+    "method": "bayes",
+    "value": None,
+    "lengthscale": None,
+    "outcome": "",
+    "sweeps": 0,
+    "x": -6.0,
+    "y": 0.1,
+    "probability": 0.25,
+}
 
 
 @pytest.fixture
@@ -171,7 +218,12 @@ def test_each_folder_of_fits_goes_into_its_record(had, fold_in, tmp_path):
         store.write_records(tmp_path / f"fits/rep/{name}/blobs/0.jsonl.gz", [{"run": STAMP, **line}])
     changes = fold_in(tmp_path / "fits", tmp_path / "results")
     assert {file: change.added for file, change in changes.items()} == {
-        FITS.file: 2, CURVES.file: 2, CHOICES.file: 1, POINTS.file: 1, EPSILONS.file: 1, BOUNDARY.file: 1
-    }  # fmt: skip
+        FITS.file: 2,
+        CURVES.file: 2,
+        CHOICES.file: 1,
+        POINTS.file: 1,
+        EPSILONS.file: 1,
+        BOUNDARY.file: 1,
+    }
     assert had(FITS)["chosen_on"].tolist() == [0, 1] and had(EXACT) is None
     assert fold_in(tmp_path / "nothing", tmp_path / "results") == {}

@@ -30,15 +30,35 @@ def test_sweeps_that_never_settle_need_not_end_where_they_did(ended, moved, expe
 
 @pytest.mark.parametrize(
     "method, sweeps, expected",
-    [("ep", 60, DIFFERS), ("ep-engine", 60, REPORTED), ("ep-engine", 9, DIFFERS),
-     ("rep-as-described", 9, REPORTED), ("rep-as-described", 1, DIFFERS)],
-)  # fmt: skip
+    [
+        ("ep", 60, DIFFERS),
+        ("ep-engine", 60, REPORTED),
+        ("ep-engine", 9, DIFFERS),
+        ("rep-as-described", 9, REPORTED),
+        ("rep-as-described", 1, DIFFERS),
+    ],
+)
 def test_long_runs_of_chaotic_methods_may_end_elsewhere(method, sweeps, expected, monkeypatch):
     line = {
-        "dataset": "blobs", "flips": 0.1, "chosen_on": 0, "split": 0, "method": method, "value": 1.0,
-        "lengthscale": 1.0, "epsilon": 0.1, "n_train": 9, "n_test": 9, "outcome": "converged", "reason": "",
-        "sweeps": sweeps, "negative_sites": 0, "error": 0.1, "nll": 0.3, "seconds": 0.0, "scratch": False,
-    }  # fmt: skip
+        "dataset": "blobs",
+        "flips": 0.1,
+        "chosen_on": 0,
+        "split": 0,
+        "method": method,
+        "value": 1.0,
+        "lengthscale": 1.0,
+        "epsilon": 0.1,
+        "n_train": 9,
+        "n_test": 9,
+        "outcome": "converged",
+        "reason": "",
+        "sweeps": sweeps,
+        "negative_sites": 0,
+        "error": 0.1,
+        "nll": 0.3,
+        "seconds": 0.0,
+        "scratch": False,
+    }
     monkeypatch.setattr(rerun, "_fitted", lambda *_: {**line, "error": 0.2})
     context = Context(mirror=None, every=FITS.frame(), study=FITS, folder="")
     assert [outcome.passed for outcome in rerun._of_fit(line, context)] == [expected]

@@ -7,12 +7,34 @@ from papers.rep import tables
 from papers.rep.records import CHOICES, EPSILONS, FITS, POINTS, STUDIES
 
 FIT = {
-    "dataset": "heart", "flips": 0.0, "chosen_on": 0, "split": 0, "method": "ep", "value": 1.0,
-    "lengthscale": 2.0, "epsilon": 0.1, "n_train": 80, "n_test": 40, "outcome": "converged", "sweeps": 5,
-    "negative_sites": 0, "error": 0.2, "nll": 0.5, "seconds": 0.1, "reason": "",
-}  # fmt: skip
-CHOICE = {"dataset": "heart", "flips": 0.0, "split": 0, "method": "ep", "value": 1.0, "lengthscale": 2.0,
-          "error": 0.25, "nll": 0.5}  # fmt: skip
+    "dataset": "heart",
+    "flips": 0.0,
+    "chosen_on": 0,
+    "split": 0,
+    "method": "ep",
+    "value": 1.0,
+    "lengthscale": 2.0,
+    "epsilon": 0.1,
+    "n_train": 80,
+    "n_test": 40,
+    "outcome": "converged",
+    "sweeps": 5,
+    "negative_sites": 0,
+    "error": 0.2,
+    "nll": 0.5,
+    "seconds": 0.1,
+    "reason": "",
+}
+CHOICE = {
+    "dataset": "heart",
+    "flips": 0.0,
+    "split": 0,
+    "method": "ep",
+    "value": 1.0,
+    "lengthscale": 2.0,
+    "error": 0.25,
+    "nll": 0.5,
+}
 
 
 def found(fits, choices=()):
@@ -41,10 +63,14 @@ def test_methods_stand_beside_one_another_at_ep_s_lengthscale():
     fits = [FIT, {**FIT, "method": "pep", "value": 0.8, "lengthscale": 4.0}]
     pep = {**CHOICE, "method": "pep", "value": 0.8}
     choices = [
-        CHOICE, {**CHOICE, "lengthscale": 4.0, "error": 0.5}, {**pep, "lengthscale": 4.0, "error": 0.125},
-        {**pep, "error": 0.375}, {**pep, "value": 0.5, "error": 0.3125}, {**pep, "value": 0.9, "error": None},
+        CHOICE,
+        {**CHOICE, "lengthscale": 4.0, "error": 0.5},
+        {**pep, "lengthscale": 4.0, "error": 0.125},
+        {**pep, "error": 0.375},
+        {**pep, "value": 0.5, "error": 0.3125},
+        {**pep, "value": 0.9, "error": None},
         {**pep, "split": 1, "error": 0.0},
-    ]  # fmt: skip
+    ]
     text = tables.markdown(found(fits, choices), [])
     part = text[text.index("## All methods at EP's lengthscale") :].splitlines()
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in part if line.startswith("|")][2:]
@@ -60,11 +86,14 @@ def test_errors_at_other_rates_are_relative_to_ep_s_at_the_same_rate():
     ours = [line("exact", 1.0, 0.0, 0.0), line("ep", 1.0, 0.4, 0.2), line("pep", 0.8, 0.8, 0.1)]
     drawn = {"set": 3, "mean_error": 1e-9, "covariance_error": 1e-9}
     other = [
-        line("exact", 1.0, 0.0, 0.0, epsilon=0.1), line("ep", 1.0, 0.2, 0.1, epsilon=0.1),
-        line("pep", 0.5, 0.196, 0.05, epsilon=0.1), line("pep", 0.8, 0.18, 0.08, epsilon=0.1),
-        line("pep", 0.9, 0.1, 0.2, epsilon=0.1), line("pep", 1.0, 1e-9, 1e-9, epsilon=0.1),
+        line("exact", 1.0, 0.0, 0.0, epsilon=0.1),
+        line("ep", 1.0, 0.2, 0.1, epsilon=0.1),
+        line("pep", 0.5, 0.196, 0.05, epsilon=0.1),
+        line("pep", 0.8, 0.18, 0.08, epsilon=0.1),
+        line("pep", 0.9, 0.1, 0.2, epsilon=0.1),
+        line("pep", 1.0, 1e-9, 1e-9, epsilon=0.1),
         line("rep-printed", 10.0, 0.1, 0.1, epsilon=0.1, outcome="unsettled"),
-    ]  # fmt: skip
+    ]
     frames = found([], ()) | {
         study: study.frame({**dict.fromkeys(study.types, 0), **one} for one in lines)
         for study, lines in {POINTS: [*ours, {**ours[2], **drawn}], EPSILONS: other}.items()

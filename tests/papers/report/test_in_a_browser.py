@@ -176,8 +176,10 @@ def test_table_1_filters_in_pairs_and_fits_a_desktop(opened):
     with opened("tables/qp_table1.html") as page:
         box = "document.querySelector('.dt-container .scroll')"
         assert page.ask(f"{box}.scrollWidth <= {box}.clientWidth")
-        page.ask("const i = document.querySelector('.dt-search input'); i.value = 'glass';"
-                 " i.dispatchEvent(new Event('input', {bubbles: true}))")  # fmt: skip
+        page.ask(
+            "const i = document.querySelector('.dt-search input'); i.value = 'glass';"
+            " i.dispatchEvent(new Event('input', {bubbles: true}))"
+        )
         shown = rows(page, ".doc h2 ~ .dt-container:not(.dt-container ~ .dt-container)")
         assert [row.split("\t")[:2] for row in shown] == [["Glass", "ours"], ["Glass", "published"]]
     with opened("docs/theory.html", "phone") as page:

@@ -98,17 +98,23 @@ def test_the_front_page_has_ten_findings_that_each_lead_somewhere(built):
 @pytest.mark.parametrize(
     ("written", "lead", "rest"),
     [
-        ("**It is so.** The premise (QP1) *fails*.", "It is so", 'The premise ({QP1}) <em>fails</em>.'),
+        ("**It is so.** The premise (QP1) *fails*.", "It is so", "The premise ({QP1}) <em>fails</em>."),
         ("**It is so** ([a.md](a.md)): forty\n   cells.", "It is so", "Forty cells. {More}"),
         ("**It is so** ([a.md](a.md)). That 0.5 is.", "It is so", "That 0.5 is. {More}"),
         ("**It is so** (QP1): of 2 runs.", "It is so", "Of 2 runs. {QP1}"),
         ("**It is so.** (QP1) Of 2 runs.", "It is so", "Of 2 runs. {QP1}"),
-        ("**It is so** of many (QP1); **it is not** ([b](a.md)).", "It is so of many",
-         "<strong>It is not</strong> ({b}). {QP1}"),
-        ("**It is so, [mostly](a.md)**: of 0.5 runs ([a.md](a.md)), all.", "It is so, mostly",
-         "Of 0.5 runs, all. {More}"),
+        (
+            "**It is so** of many (QP1); **it is not** ([b](a.md)).",
+            "It is so of many",
+            "<strong>It is not</strong> ({b}). {QP1}",
+        ),
+        (
+            "**It is so, [mostly](a.md)**: of 0.5 runs ([a.md](a.md)), all.",
+            "It is so, mostly",
+            "Of 0.5 runs, all. {More}",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_finding_is_sentences_wherever_its_link_stands(written, lead, rest, folders, tmp_path):
     (tmp_path / "README.md").write_text(f"## What was found\n\n1. {written}\n")
     links = Links({"a.md": "a.html"}, ["QP1"])
@@ -118,8 +124,11 @@ def test_a_finding_is_sentences_wherever_its_link_stands(written, lead, rest, fo
 
 def test_a_claim_says_why_at_its_verdict_and_repeats_the_rule_it_names(built):
     page = (built / "claims" / "PEP5.html").read_text(encoding="utf-8")
-    (row,) = [r for r in content.rows(Folders(ROOT, ROOT / "tables"))
-              if r[:4] == ("PEP5", "as-described", "direction", "α = 1 over α = 0")]  # fmt: skip
+    (row,) = [
+        r
+        for r in content.rows(Folders(ROOT, ROOT / "tables"))
+        if r[:4] == ("PEP5", "as-described", "direction", "α = 1 over α = 0")
+    ]
     first = page.split('<ul class="why">')[1].split("</ul>")[0]
     assert f"{row.row}: <span" in first and f">{row.effect} %</span> (printed 93 %)" in first
     assert "The same as" in page and "Holds: each printed winner wins" in page
