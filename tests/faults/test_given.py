@@ -57,7 +57,7 @@ def test_a_missing_target_is_named_by_its_row(kind, missing):
 
 def test_labels_that_are_objects_are_told_from_classes():
     """As of a column of a table that had words in others."""
-    with pytest.raises(ValueError, match=r"labels are objects.*y\.astype\(int\)"):
+    with pytest.raises(ValueError, match=r"label type: objects.*y\.astype\(int\)"):
         GPClassifier(optimise=None).fit(X, y.astype(object))
 
 

@@ -66,7 +66,7 @@ class Classifier(ClassifierMixin, LatentFunctions):
             raise ValueError("labels mix strings and other kinds: give labels of one kind")
         inputs, targets = self._begin(X, y)
         if targets.dtype == object and not isinstance(targets[0], str):
-            raise ValueError("labels are objects, such as y.astype(int) or y.astype(str) would tell apart")
+            raise ValueError("Unknown label type: objects; y.astype(int) or y.astype(str) tells labels apart")
         check_classification_targets(targets)
         inputs, targets, weights = weighed(inputs, targets, sample_weight)
         classes, labels = self._encoded(targets)
