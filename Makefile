@@ -56,6 +56,10 @@ endif
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
+ifeq (,$(shell echo "$(CORES)" | grep -xE '[1-9][0-9]*'))
+$(error CORES must be a whole number from 1, got "$(CORES)")
+endif
+
 setup: $(STAMP) ## .venv with the pinned requirements, the library and the reproduction
 
 # The pinned build backend goes first: one dependency has no wheel, and pip would otherwise build it with

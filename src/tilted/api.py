@@ -31,7 +31,7 @@ from tilted.learning.dense import Problem
 from tilted.learning.likelihood import coordinates_of
 from tilted.learning.mean import EVEN, even
 from tilted.learning.search import Search
-from tilted.likelihoods.contract import as_floats
+from tilted.likelihoods.contract import as_floats, names_of, require_names
 from tilted.numerics.chunks import in_chunks
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Fit:
         if correction is not None:
             found = self.corrected_or_warned(X, correction)
             return found.mean, found.variance
-        X = check_inputs(X, self.problem.X.shape[1])
+        X = check_inputs(X, self.problem)
         state, kernel = self.inference.state, self.kernel
         chunks = [
             state.predict(kernel.matrix(rows, self.problem.X), kernel.diagonal(rows), self.problem.mean)
@@ -166,7 +166,7 @@ class Fit:
             If EP's variance is lost to rounding, or EP has no proper posterior.
         """
         corrections.marginals.require_grade(correction)
-        X = check_inputs(X, self.problem.X.shape[1])
+        X = check_inputs(X, self.problem)
         cross, variance = self.kernel.matrix(X, self.problem.X), self.kernel.diagonal(X)
         asked = corrections.queries(self.expansion, cross, self.problem.mean, variance)
         require_positive(asked.variance)
@@ -189,21 +189,22 @@ class Fit:
         return found
 
 
-def check_inputs(X: ArrayLike, columns: int | None = None) -> np.ndarray:
+def check_inputs(X: ArrayLike, problem: Problem | None = None) -> np.ndarray:
     """``X`` as a float matrix [N, D].
 
     Raises
     ------
     ValueError
         If it is not two-dimensional, empty, not numeric (or complex), not finite, masked, or has another
-        number of columns than ``columns``.
+        number of columns than ``problem`` or, where both have names, other names or another order.
     """
+    require_names(X, problem.names if problem else None)
     if hasattr(X, "toarray"):
         raise ValueError("X is a sparse matrix: dense inference takes arrays, such as X.toarray()")
     X = as_floats(X, "X")
     if X.ndim != 2 or X.size == 0:
         raise ValueError(f"X must be a non-empty matrix [N, D], got shape {X.shape}")
-    if columns is not None and X.shape[1] != columns:
+    if problem is not None and X.shape[1] != (columns := problem.X.shape[1]):
         raise ValueError(f"X must have {columns} columns, as in training, got {X.shape[1]}")
     if not np.all(np.isfinite(X)):
         row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(X)))
@@ -225,7 +226,7 @@ def make_problem(
 
     ``weights`` [N] are powers of the likelihood's factors (``inference.rule.weighted``).
     """
-    X = check_inputs(X)
+    X, names = check_inputs(X), names_of(X)
     likelihood = likelihoods.get(likelihood)
     require("likelihood", likelihood, hasattr(likelihood, "tilted"))
     require("options", options, options is None or isinstance(options, Options))
@@ -236,7 +237,7 @@ def make_problem(
     if len(y) < 2:
         raise ValueError(f"need at least 2 training points, got {len(y)}")
     rule = weighted(rule_of(method, projection), weights)
-    return Problem(X, y, likelihood, rule, float(mean), options or Options())
+    return Problem(X, y, likelihood, rule, float(mean), options or Options(), names=names)
 
 
 EXPECTED = {

@@ -4,11 +4,15 @@ import os
 import re
 import subprocess
 import sys
+import time
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
+import tilted
 from tilted import (
     GPClassifier,
     GPOrdinalClassifier,
@@ -17,6 +21,7 @@ from tilted import (
     SparseGPClassifier,
     SparseGPPoissonRegressor,
     SparseGPRegressor,
+    api,
 )
 from tilted.estimators import load, save
 
@@ -161,3 +166,54 @@ def test_a_disk_that_is_full_while_saving(tmp_path):
     ended = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
     assert ended.returncode == 1 and f"File too large: '{path}'" in ended.stderr.splitlines()[-1]
     assert path.read_bytes() == b"old" and [one.name for one in tmp_path.iterdir()] == ["m.npz"]
+
+
+def test_columns_in_another_order_are_refused_by_a_fit_too():
+    """As by estimators; arrays have no names, and are taken as they are."""
+    frame = pd.DataFrame(X, columns=["load", "age"])
+    labels = 2 * y - 1
+    fitted = tilted.fit(frame, labels, optimise=False)
+    for predict in (fitted.predict_latent, lambda frame: fitted.log_predictive(frame, labels)):
+        predict(frame)
+        with pytest.raises(ValueError, match="X has columns age, load; in training it had load, age"):
+            predict(frame[["age", "load"]])
+        with pytest.raises(ValueError, match="X has columns load, weight"):
+            predict(frame.rename(columns={"age": "weight"}))
+    means, _ = fitted.predict_latent(frame)
+    np.testing.assert_array_equal(fitted.predict_latent(X)[0], means)
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "student-t", "laplace"])
+@pytest.mark.parametrize("unit", [1e-5, 1e5])
+def test_units_of_targets_make_no_model_useless(likelihood, unit):
+    x = np.linspace(0.0, 10.0, 40)[:, None]
+    targets = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = GPRegressor(likelihood=likelihood).fit(x, unit * targets)
+    assert model.score(x, unit * targets) > 0.9
+
+
+def test_cross_validation_ends_when_the_time_is_up(monkeypatch):
+    """Once a kernel has a score; a slow inference at every kernel would go on for minutes."""
+    tried, real = [], api.fit_problem
+
+    def slow(*args, **how):
+        tried.append(time.sleep(0.05))
+        return real(*args, **how)
+
+    monkeypatch.setattr(api, "fit_problem", slow)
+    model = GPClassifier(optimise="cv", max_time=0.1)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert len(tried) <= 2 * model.cv + 1
+    assert re.search(r"one of [12] kernels tried, .* \(the time was up for \d+ more\)", model.status_.message)
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"\x80\x04\x95pickle", b""])
+def test_another_file_is_no_saved_estimator(tmp_path, content):
+    """NumPy would advise to load what is no file of its own unsafely."""
+    (tmp_path / "m.npz").write_bytes(content)
+    with pytest.raises(ValueError, match="m.npz is damaged or no saved estimator: `save` of") as told:
+        load(tmp_path / "m.npz")
+    assert "pickle" not in str(told.value)

@@ -125,6 +125,14 @@ def test_make_does_one_target_after_another(make):
     assert [line.split()[0] for line in said] == ["begin", "end"] * 3 and said[1] == "end check"
 
 
+@pytest.mark.parametrize("cores", ["0", "-1", "four", "1.5", " "])
+def test_make_asks_for_a_number_of_cores(make, cores):
+    """Of none Snakemake waits for ever, without a word."""
+    done, said = make("preview", CORES=cores)
+    assert done.returncode and "CORES must be a whole number from 1" in done.stderr and not said
+    assert not make("preview", CORES="2")[0].returncode
+
+
 @pytest.mark.parametrize("name", ["", "Unnamed: 0"])
 def test_row_numbers_that_pandas_wrote_are_no_feature(name, tmp_path, capsys):
     X = np.random.default_rng(0).normal(size=(30, 2))

@@ -259,7 +259,8 @@ def _cross_validated(
         own = None if settings.weights is None else settings.weights[rows]
         return _fit(X[rows], y[rows], kernel, replace(settings, weights=own))
 
-    kernel, note = by_cross_validation(fold, X, y, at, settings.cv, stratified, seed, settings.weights)
+    folds, weights = settings.cv, settings.weights
+    kernel, note = by_cross_validation(fold, X, y, at, folds, stratified, seed, weights, settings.deadline)
     scales = [one.parameters()[1] for one in at]
     if kernel.parameters()[1] in (min(scales), max(scales)):
         note += "; its lengthscales are at the edge of the grid"

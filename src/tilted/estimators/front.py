@@ -158,4 +158,5 @@ def fit(
     lost = [] if np.isfinite(model.fit.log_evidence) else [f"no finite evidence: {model.status.message}"]
     for note in notes + lost:
         warnings.warn(note, UserWarning, stacklevel=2)
-    return replace(model.fit, status=noted(model.status, "; ".join(notes)))
+    named = replace(model.fit.problem, names=problem.names)
+    return replace(model.fit, problem=named, status=noted(model.status, "; ".join(notes)))

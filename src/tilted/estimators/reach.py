@@ -47,7 +47,7 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
     """Why a fitted model may be useless: what `reach` says, a constant f, a parameter at its bound."""
     likelihood, kernels = model.likelihood, kernels_of(model.kernel)
     seen = next(filter(None, (reach(kernel, X, model.Z) for kernel in kernels)), "")
-    noise = np.sqrt(getattr(likelihood, "noise", 1.0))
+    noise = getattr(likelihood, "scale", np.sqrt(getattr(likelihood, "noise", 1.0)))
     if seen == OUT_OF_SIGHT and model.status.evaluations > 1 and likelihood.name in UNLESS:
         seen += f", {UNLESS[likelihood.name]}"
     constant = np.ptp(model.fitted_mean) < CONSTANT * noise

@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 import tilted
 from tilted.estimators.base import LatentFunctions
 
+ZIP = b"PK"  # how a file of NumPy's arrays begins
 FORMAT, VERSION = "tilted estimator", 1
 RULES = "tilted.inference.", "tilted.projections."  # rooms whose functions are parts of rules
 
@@ -109,6 +110,10 @@ def load(path: str | Path) -> Any:
         If it cannot be read.
     """
     content = Path(path).read_bytes()
+    if not content.startswith(ZIP):
+        raise ValueError(
+            f"{path} is damaged or no saved estimator: `save` of this package writes other files"
+        )
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
@@ -55,6 +57,7 @@ def by_cross_validation(
     stratified: bool,
     seed: int,
     weights: np.ndarray | None = None,
+    deadline: float = math.inf,
 ) -> tuple[Kernel, str]:
     """The kernel with the highest mean log predictive density of left-out targets.
 
@@ -69,12 +72,15 @@ def by_cross_validation(
         Shuffled by ``seed``; ``stratified`` keeps the shares of the labels in them.
     weights : array [N], optional
         Of the targets in the score.
+    deadline : float
+        Of `time.monotonic`: no further kernel is tried after it, once one has a score.
 
     Returns
     -------
     kernel
     note : str
-        The score, and of candidates without one and of runs that did not converge (scored where they were).
+        The score, and of candidates without one, of those not tried, and of runs that did not converge
+        (scored where they were).
 
     Raises
     ------
@@ -95,7 +101,11 @@ def by_cross_validation(
     tested = None if weights is None else weights[np.concatenate([test for _, test in parts])]
     scores: list[tuple[float, Kernel]] = []
     failed: list[str] = []
+    tried = 0
     for kernel in kernels:
+        if scores and time.monotonic() >= deadline:
+            break
+        tried += 1
         densities = []
         try:
             for train, test in parts:
@@ -109,7 +119,9 @@ def by_cross_validation(
     if not scores:
         raise ArithmeticError(f"no kernel has a cross-validated score ({failed[0]})")
     score, kernel = max(scores, key=lambda pair: pair[0])
-    note = f"one of {len(kernels)} kernels tried, by {folds}-fold cross-validation"
+    note = f"one of {tried} kernels tried, by {folds}-fold cross-validation"
+    if tried < len(kernels):
+        note += f" (the time was up for {len(kernels) - tried} more)"
     note += f", {score:.3g} nats a target left out"
     if failed:
         note += f", {len(failed)} failed ({failed[0]})"

@@ -44,7 +44,8 @@ SEARCH = Search(max_iterations=1000)
 class Problem:
     """Data and model without hyperparameters: X [N, D], y [N], likelihood, rule, prior mean, options.
 
-    ``distances`` are those of ``kernel.distances(X)``, for a caller who infers at many hyperparameters.
+    ``distances`` are those of ``kernel.distances(X)``, for a caller who infers at many hyperparameters;
+    ``names`` those of the columns of ``X``, if it came with names.
     """
 
     X: np.ndarray
@@ -54,6 +55,7 @@ class Problem:
     mean: float = 0.0
     options: Options = Options()
     distances: object = None
+    names: tuple[str, ...] | None = None
 
     def posterior(self, kernel: Kernel) -> Dense:
         """The prior over the training points under ``kernel``."""

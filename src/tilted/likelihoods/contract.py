@@ -93,6 +93,22 @@ def require_unmasked(values: object, what: str) -> None:
         raise ValueError(f"{what} has masked values")
 
 
+def names_of(X: object) -> tuple[str, ...] | None:
+    """Names of the columns of a data frame; None where there are none, or not all are text."""
+    columns = getattr(X, "columns", None)
+    names = () if columns is None else tuple(columns)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def require_names(X: object, names: tuple[str, ...] | None) -> None:
+    """ValueError if ``X`` has names of columns that are not ``names``, in this order."""
+    given = names_of(X)
+    if given and names and given != names:
+        raise ValueError(
+            f"X has columns {', '.join(given)}; in training it had {', '.join(names)}, in this order"
+        )
+
+
 def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
     """``values`` as an array of floats.
 
