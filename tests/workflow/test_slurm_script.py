@@ -31,10 +31,10 @@ def script(tmp_path):
     def run(*words, base="base", **does):
         for name in (*QUIET, "apt-get", "dpkg-query"):
             body = does.get(name.replace("-", "_"), SAYS.get(name, ""))
-            (commands / name).write_text(
-                f'#!/bin/sh\necho "{name} $* ${{SLURM_CONF-}}" >> {tmp_path}/called\n{body}\n'
-            )
-            (commands / name).chmod(0o755)
+            new = tmp_path / "new"  # renamed: one that is being started cannot be written to
+            new.write_text(f'#!/bin/sh\necho "{name} $* ${{SLURM_CONF-}}" >> {tmp_path}/called\n{body}\n')
+            new.chmod(0o755)
+            new.replace(commands / name)
         environment = {
             **os.environ,
             "PATH": f"{commands}:{os.environ['PATH']}",

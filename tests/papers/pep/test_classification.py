@@ -116,8 +116,11 @@ def test_the_search_is_that_of_the_protocol(parts, monkeypatch):
 
 
 def test_a_search_that_is_not_the_first_one_is_part_of_what_the_protocol_says():
-    line = {"protocol": "corrected"}
-    assert experiment.choices(RELEASED) == {} and experiment.todays({"protocol": RELEASED}) == ""
+    line = {"protocol": "corrected", "dataset": "crabs"}
+    assert (
+        experiment.choices(RELEASED) == {}
+        and experiment.todays({"protocol": RELEASED, "dataset": "crabs"}) == ""
+    )
     assert experiment.choices("corrected")["search"]["method"] == "bfgs"
     assert experiment.todays(line) == runs.stamp(experiment.choices("corrected"))["protocol"] != ""
 
