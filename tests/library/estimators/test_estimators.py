@@ -70,10 +70,7 @@ CHECKED = [  # every class once; the sparse ones search
 ]
 CHECKED_SLOWLY = [
     *(of() for of in (GPClassifier, GPPoissonRegressor, SparseGPClassifier, SparseGPRegressor)),
-    *(
-        SparseGPPoissonRegressor(likelihood=link, n_pseudo=4)
-        for link in ("poisson-square", "negative-binomial")
-    ),
+    SparseGPPoissonRegressor(n_pseudo=20),  # the checks' targets are real: other links refuse them
     *(GPClassifier(multi_class=kind) for kind in ("joint", "joint-kernels")),
     GPOrdinalClassifier(),
     SparseGPRegressor(n_pseudo=6),
