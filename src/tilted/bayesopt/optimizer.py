@@ -98,7 +98,7 @@ class Optimizer:
         ------
         ValueError
             For a place outside the box, another number of constraints, and values that are not finite or
-        beyond 1e50.
+            beyond 1e50.
         """
         require_unmasked(x, "x")
         place, (low, high) = np.asarray(x, dtype=float), self.bounds.T

@@ -91,11 +91,8 @@ class CountTargets(Targets):
         counts, square = self._checked(likelihood, targets), isinstance(likelihood, PoissonSquare)
         inverse = np.sqrt if square else np.log
         number = len(counts) if weights is None else np.sum(weights)
-        level = float(
-            inverse(
-                (np.sum(counts if weights is None else weights * counts) + 0.5 * min(1.0, number)) / number
-            )
-        )
+        total = np.sum(counts if weights is None else weights * counts)
+        level = float(inverse((total + 0.5 * min(1.0, number)) / number))
         settings = self._settings.of(
             self, level, likelihood=likelihood, learn_likelihood=True, weights=weights
         )

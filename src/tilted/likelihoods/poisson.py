@@ -231,12 +231,8 @@ def _about_the_mode(
     on how narrow the cavity is: d1 = E[g'], d2 = E[g''] + Var[g'], g = power log p.
     """
     x, w = gauss_hermite(NODES)
-    sign, peak, count, spread = (
-        np.where(m < 0, -1.0, 1.0),
-        np.abs(m),
-        2.0 * powers * y,
-        1.0 + 2.0 * powers * v,
-    )
+    sign, peak = np.where(m < 0, -1.0, 1.0), np.abs(m)
+    count, spread = 2.0 * powers * y, 1.0 + 2.0 * powers * v
     b, a = peak / spread, 2.0 * v / spread
     mode = 0.5 * (b + np.sqrt(b**2 + 2.0 * a * count))
     sd = 1.0 / np.sqrt(2.0 / a + count / mode**2)
