@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tilted.estimators.given import require_flags, require_numbers, require_present
+from tilted.estimators.given import require_flags, require_numbers, require_present, unpacked
 from tilted.estimators.models import Call, Made, Model
 from tilted.estimators.nested import fields_of, with_field
 from tilted.estimators.reach import shortcomings
@@ -134,12 +134,19 @@ class LatentFunctions(BaseEstimator):
     def _rows(self, X: ArrayLike, y: ArrayLike, **how: int) -> tuple[np.ndarray, np.ndarray]:
         """``X`` [N, D] and ``y`` [N]; ValueError as scikit-learn, and for what it would take for numbers."""
         require_numbers(X, "X")
+        require_present(y)
         require_unmasked(y, "y")
         if how.get("y_numeric"):
             require_numbers(y, "y")
-        require_present(y)
-        checked: tuple[np.ndarray, np.ndarray] = validate_data(self, X, y, dtype=np.float64, **how)
+        checked: tuple[np.ndarray, np.ndarray] = self._validated(X, unpacked(y), **how)
         return checked
+
+    def _validated(self, X: ArrayLike, *y: ArrayLike, **how: int) -> Any:
+        """What scikit-learn makes of inputs, and targets; ValueError for whole numbers beyond its floats."""
+        try:
+            return validate_data(self, X, *y, dtype=np.float64, **how)
+        except OverflowError as error:
+            raise ValueError(f"X or y has a number that is too large: {error}") from None
 
     def _begin(self, X: ArrayLike, y: ArrayLike, **how: bool) -> tuple[np.ndarray, np.ndarray]:
         """``X`` [N, D] and ``y`` [N] to fit, checked by scikit-learn (ValueError).
@@ -165,7 +172,8 @@ class LatentFunctions(BaseEstimator):
         """``X`` [N*, D] as fitted on: ValueError for missing values, names and numbers of features."""
         check_is_fitted(self, "models_")
         require_numbers(X, "X")
-        return validate_data(self, X, reset=False, dtype=np.float64)
+        checked: np.ndarray = self._validated(X, reset=False)
+        return checked
 
     def _moments(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray]]:
         """Mean and variance [N*] of every latent function."""
