@@ -106,6 +106,8 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
             f"{path}: a column has no name, '{nameless[0]}', as row numbers that pandas wrote: name it, or "
             f"leave it out (drop: ['{nameless[0]}'] in a YAML block)"
         )
+    if twice := [name for i, name in enumerate(raw.features) if name in raw.features[:i]]:
+        raise ValueError(f"{path}: two columns are called '{twice[0]}': which is which?")
     _require(raw.X, raw.y, block)
     constant = [n for n, column in zip(raw.features, raw.X.T, strict=True) if np.all(column == column[0])]
     remarks += [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
