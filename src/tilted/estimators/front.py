@@ -128,8 +128,7 @@ def fit(
     if not isinstance(inference, Rule):
         choice("inference", inference, (*RULES, "power-ep"))
     rule = rule_of(power_rule(power) if inference == "power-ep" else inference, projection)
-    for name, value in (("ard", ard), ("learn_likelihood", learn_likelihood)):
-        require_flag(name, value)
+    require_flag(ard=ard, learn_likelihood=learn_likelihood)
     learned = isinstance(mean, str)
     if learned:
         choice("mean", mean, (LEARNED,))

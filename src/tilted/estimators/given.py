@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
 from tilted.likelihoods.contract import names_of, require_unmasked
 
@@ -43,6 +44,14 @@ def require_present(y: object) -> None:
         raise ValueError(f"y has a missing value at row {int(np.argmax(missing))}")
 
 
+def validated(estimator: Any, X: object, *y: object, **how: Any) -> Any:
+    """What scikit-learn makes of inputs, and targets; ValueError for whole numbers beyond its floats."""
+    try:
+        return validate_data(estimator, X, *y, dtype=np.float64, **how)
+    except OverflowError as error:
+        raise ValueError(f"X or y has a number that is too large: {error}") from None
+
+
 def unpacked(y: Any) -> Any:
     """Targets of pandas' own types (nullable, categories, arrow) as NumPy has them; others as they are.
 
@@ -69,10 +78,11 @@ def require_flags(estimator: Any) -> None:
     """`require_flag` of each parameter of an estimator that says yes or no."""
     for one in fields(estimator):
         if one.type == "bool":
-            require_flag(one.name, getattr(estimator, one.name))
+            require_flag(**{one.name: getattr(estimator, one.name)})
 
 
-def require_flag(name: str, value: object) -> None:
-    """ValueError for what is neither yes nor no: a text "no" would count as yes."""
-    if not (isinstance(value, int | np.bool_ | np.integer) and value in (0, 1)):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
+def require_flag(**flags: object) -> None:
+    """ValueError for one that is neither yes nor no: a text "no" would count as yes."""
+    for name, value in flags.items():
+        if not (isinstance(value, int | np.bool_ | np.integer) and value in (0, 1)):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
