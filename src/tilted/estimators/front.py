@@ -14,7 +14,7 @@ from tilted.estimators.dense import EVIDENCES, DenseSettings, fit_dense
 from tilted.estimators.given import require_flag
 from tilted.estimators.models import LEARNED, choice
 from tilted.estimators.reach import shortcomings
-from tilted.inference import RULES, rule_of
+from tilted.inference import rule_of
 from tilted.inference.pep import power_rule
 from tilted.inference.rule import Rule
 from tilted.learning.starts import noted, require_moderate, start_kernel, start_variance
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tilted.learning.priors import LogNormal
     from tilted.learning.search import Search
     from tilted.likelihoods.contract import Likelihood
+
+INFERENCES = tuple(name for name in DenseSettings.inferences if name != "rep")  # which is no rule
 
 
 def fit(
@@ -126,7 +128,7 @@ def fit(
     if not isinstance(optimise, bool | np.bool_):
         choice("optimise", optimise, (True, False, None, *EVIDENCES))
     if not isinstance(inference, Rule):
-        choice("inference", inference, (*RULES, "power-ep"))
+        choice("inference", inference, INFERENCES)
     rule = rule_of(power_rule(power) if inference == "power-ep" else inference, projection)
     require_flag(ard=ard, learn_likelihood=learn_likelihood)
     learned = isinstance(mean, str)
