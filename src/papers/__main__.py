@@ -63,8 +63,9 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:  # who read the first lines, such as `head`, wants no more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
-    except USER_ERRORS as error:
-        print(f"tilted: {error}", file=sys.stderr)
+    except USER_ERRORS as error:  # which may quote a file that is none of text: a terminal would obey it
+        text = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in str(error))
+        print(f"tilted: {text}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("tilted: interrupted; every file is whole", file=sys.stderr)

@@ -16,7 +16,7 @@ import pytest
 
 import papers
 from papers.__main__ import main
-from papers.evidence import files
+from papers.evidence import files, store
 
 HERE = Path(papers.__file__).parents[2]
 
@@ -280,19 +280,59 @@ def test_verdicts_of_both_sides_of_a_merge_are_not_compared_with(form, tmp_path,
         results.committed_verdicts([lines[-1].partition(",")[0]])
 
 
-def test_a_mirror_is_a_folder_of_where_the_command_was_given(tmp_path, monkeypatch):
-    """Snakemake works in another."""
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    """Has a job of a reproduction made by a Snakemake that does nothing but what ``does`` of it says."""
     from papers.reproduce import fits, names, needs
 
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(fits, "_run", lambda *command: None)
     jobs = needs.of(names.find(["PESC1"]), HERE / "results", fresh=True).jobs[:1]
+    monkeypatch.setattr(fits, "CHECKOUT", tmp_path)
+
+    def make(mirror=None, does="pass"):
+        told = {}
+
+        def run(command, log, environment):
+            told.update(environment)
+            store.write_text(tmp_path / jobs[0].path, "made")
+            exec(does, {"place": tmp_path / jobs[0].path, "log": log})
+
+        monkeypatch.setattr(fits, "_run", run)
+        fits.make(jobs, tmp_path / "run", False, 1, None, mirror)
+        return told
+
+    return make
+
+
+def test_a_mirror_is_a_folder_of_where_the_command_was_given(asked, tmp_path, monkeypatch):
+    """Snakemake works in another."""
+    monkeypatch.chdir(tmp_path)
     away = "https://example.org/raw"
     of = [("raw", "", tmp_path / "raw"), ("~/raw", "", Path.home() / "raw"), (away, "", away)]
     for given, variable, meant in [*of, (None, "raw", tmp_path / "raw")]:
         monkeypatch.setenv("TILTED_DATA_MIRROR", variable)
-        fits.make(jobs, tmp_path / "run", False, 1, None, given)
-        assert f"\nmirror: {meant}\n" in (tmp_path / "run/configuration.yaml").read_text(encoding="utf-8")
+        assert asked(given)["TILTED_DATA_MIRROR"] == str(meant)
+
+
+def test_a_reproduction_keeps_no_password_of_a_mirror(asked, tmp_path, monkeypatch):
+    """It stood in the configuration that Snakemake was given."""
+    from papers.reproduce import fits
+
+    told = fits._run
+    address = "https://user:secret@example.org/raw"
+    assert asked(address)["TILTED_DATA_MIRROR"] == address
+    (tmp_path / "run").mkdir(exist_ok=True)
+    told([sys.executable, "-c", f"print('could not get {address}/x')"], tmp_path / "run/log")
+    assert "https://***@example.org/raw/x" in (tmp_path / "run/log").read_text(encoding="utf-8")
+    for path in (tmp_path / "run").iterdir():
+        assert "secret" not in path.read_text(encoding="utf-8")
+
+
+def test_a_snakemake_that_makes_nothing_is_no_success(asked):
+    """As with a profile of the user's that says ``dry-run: true``."""
+    from papers.reproduce import fits
+
+    with pytest.raises(fits.FitsFailed, match="ended well and made 0 of 1 files.*SNAKEMAKE_PROFILE"):
+        asked(does="place.unlink()")
 
 
 def test_an_environment_whose_interpreter_is_gone_is_made_again(make, tmp_path):

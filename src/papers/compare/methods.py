@@ -17,6 +17,7 @@ from tilted import likelihoods
 from tilted.inference import rep
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
+from tilted.inference.relaxations import Relaxation
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.learning.search import Search
 from tilted.posteriors.dense import Dense
@@ -167,7 +168,7 @@ def _relaxed(part: Part, first: Fitted) -> Fitted:
 def _relaxed_at(part: Part, first: Fitted, penalty: float) -> Fitted:
     began, variance = time.process_time(), float(first.kernel.diagonal(part.X[:1])[0])
     prior, options = Dense.build(first.kernel.matrix(part.X), part.mean), Options(tolerance=1e-6)
-    relaxation = rep.Relaxation(penalty * variance)
+    relaxation = Relaxation(penalty * variance)
     found = rep.infer(prior, first.likelihood, part.y, relaxation, options, searched_sweeps=SEARCHED)
     seconds, status = time.process_time() - began, found.status
     how = (found.state, status.converged, status.message, seconds, penalty)

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from papers.data import described
+from papers.data import described, registry
 from papers.data.registry import DataError, RegistryError
+from papers.evidence import strict
+from tilted.learning.starts import require_moderate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,6 +83,11 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
     if data.suffix in (".yaml", ".yml"):
         block = _block(data)
     block |= {k: v for k, v in (("target", target), ("task", task)) if v is not None}
+    rules = registry.schema()
+    fields = {name: rules["$defs"]["set"]["properties"][name] for name in FIELDS if name != "file"}
+    both = {"positive": ["negative"], "negative": ["positive"]}
+    own = {"properties": {"file": {"type": "string"}, **fields}, "dependentRequired": both}
+    registry.validate(block, {"$defs": rules["$defs"], **own}, data)
     path = data.parent / str(block["file"])
     if "target" not in block:
         raise ValueError(f"which column of {path.name} is to be predicted? --target NAME")
@@ -106,6 +113,10 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
             f"{path}: a column has no name, '{nameless[0]}', as row numbers that pandas wrote: name it, or "
             f"leave it out (drop: ['{nameless[0]}'] in a YAML block)"
         )
+    if twice := [name for i, name in enumerate(raw.features) if name in raw.features[:i]]:
+        raise ValueError(f"{path}: two columns are called '{twice[0]}': which is which?")
+    for name, column in zip((*raw.features, block["target"]), (*raw.X.T, raw.y), strict=True):
+        require_moderate(f"{path}: column '{name}'", column)
     _require(raw.X, raw.y, block)
     constant = [n for n, column in zip(raw.features, raw.X.T, strict=True) if np.all(column == column[0])]
     remarks += [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
@@ -116,12 +127,7 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
 
 
 def _block(path: Path) -> dict[str, Any]:
-    import yaml
-
-    try:
-        block = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ValueError(f"{path} is no YAML: {error}") from None
+    block = strict.read(path)
     unknown = set(block) - set(FIELDS) if isinstance(block, dict) else {"no mapping"}
     if unknown or "file" not in block:
         raise ValueError(
@@ -141,17 +147,26 @@ def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
     except (ValueError, EOFError, OSError, zlib.error) as error:
         raise ValueError(f"{path} is no table: {error}") from None
     frame.columns = [name.strip() if isinstance(name, str) else name for name in frame.columns]
-    if block["target"] not in frame.columns:
-        raise ValueError(
-            f"{path} has no column '{block['target']}', but {', '.join(map(str, frame.columns))}"
-        )
-    column = frame[block["target"]].str.strip()
+    target, n = block["target"], len(frame.columns)
+    if isinstance(target, int) and -n <= target < n:  # its number
+        column = frame.iloc[:, target].str.strip()
+    elif target in frame.columns:
+        column = frame[target].str.strip()
+    else:
+        others = [letter for letter in ";\t|" if n == 1 and letter in str(frame.columns[0])]
+        hint = f" (--delimiter {others[0]!r}?)" if others else ""
+        listed = strict.shortened(", ".join(map(str, frame.columns)))
+        raise ValueError(f"{path} has no column '{target}', but {listed}{hint}")
+    if column.empty:
+        raise ValueError(f"{path} has no rows")
     empty = np.flatnonzero(column == "")
     if len(empty) and "" not in map(str, block.get("missing", [])):
         raise ValueError(f"{path}, line {empty[0] + 1 + block['header']}: no {block['target']} ({HINT})")
-    if column.nunique() == 1:
-        raise ValueError(f"{path}: every {block['target']} is '{column.iloc[0]}'")
-    return column[column != ""]
+    column = column[column != ""]
+    numbers = _numbers(column)
+    if column.nunique() < 2 or (numbers is not None and np.all(numbers == numbers[0])):
+        raise ValueError(f"{path}: every {target} is '{', '.join(column.unique()[:1])}'")
+    return column
 
 
 def _numbers(column: pd.Series[str]) -> np.ndarray | None:
@@ -163,13 +178,16 @@ def _numbers(column: pd.Series[str]) -> np.ndarray | None:
 
 def _task(column: pd.Series[str]) -> str:
     """Two values: classes; numbers that are not all whole: regression; else a person has to say."""
+    import pandas as pd
+
     if column.nunique() == 2:
         return CLASSIFICATION
     numbers = _numbers(column)
     if numbers is None:
-        words = ", ".join(f"'{word}'" for word in column.unique()[:4])
+        odd = column[pd.to_numeric(column, errors="coerce").isna()].unique()
+        words = ", ".join(f"'{word}'" for word in odd[:4])
         raise ValueError(
-            f"{column.name} has words ({words}, ...) and not two classes: nothing here fits them"
+            f"{column.name} has words ({words}, ...) and not two classes: nothing here fits them ({HINT})"
         )
     if np.all(numbers >= 0) and np.all(numbers == np.round(numbers)):
         raise ValueError(f"every {column.name} is a whole number: --task counts, or --task regression?")
@@ -180,7 +198,8 @@ def _classes(column: pd.Series[str], name: str) -> tuple[str, str]:
     """Smaller and larger of two values, by number if they are numbers."""
     values = list(column.unique())
     if len(values) != 2:
-        raise ValueError(f"classification is of two classes, {name} has {len(values)} values")
+        shown = ", ".join(map(repr, values[:4]))
+        raise ValueError(f"classification is of two classes, {name} has {len(values)} values ({shown}, ...)")
     low, high = sorted(values, key=float if _numbers(column) is not None else str)
     return low, high
 

@@ -90,7 +90,7 @@ def fetch(
             reason = _try(place, how, file, target, timeout, deadline, progress)
         if reason is None:
             return target
-        said = _open(place)
+        said = without_password(place)
         tried.append(f"  {said if said.isprintable() else ascii(said)}: {reason}")
     listing = "\n".join(tried) or "  no mirror given and no URL known"
     raise DownloadError(
@@ -279,11 +279,11 @@ def _reason(error: Exception) -> str:
 
 def _brief(text: str) -> str:
     """A line of at most 200 characters that a terminal prints and does not obey, without passwords."""
-    text = _open(text)
+    text = without_password(text)
     text = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
     return text if len(text) <= 200 else text[:197] + "..."
 
 
-def _open(text: str) -> str:
+def without_password(text: str) -> str:
     """Text whose addresses have stars for a user's name and password: messages go into logs."""
     return re.sub(r"(?<=://)[^/\s]+@", "***@", text)

@@ -7,9 +7,10 @@ import math
 import os
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from papers.data import sets
+from papers.evidence import strict
 
 if TYPE_CHECKING:
     from papers.data.schema import Entry, File, Images, Kind, Line, Registry
@@ -60,14 +61,11 @@ def load_registry(home: str | Path | None = None) -> Registry:
 
 @lru_cache(maxsize=4)
 def _load(path: Path, _stamp: int) -> Registry:
-    import yaml
-
     try:
-        registry: Registry = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        registry: Registry = strict.read(path)
+    except ValueError as error:
         raise RegistryError(f"{path} is not valid YAML: {error}") from None
-    schema = Path(__file__).with_name("sources.schema.json")
-    _validate(registry, json.loads(schema.read_text(encoding="utf-8")), path)
+    validate(registry, schema(), path)
     wrong = sets.place(registry, VARIANTS)
     if wrong:
         raise RegistryError(f"{path}: {wrong}")
@@ -86,11 +84,17 @@ def _load(path: Path, _stamp: int) -> Registry:
     return registry
 
 
-def _validate(registry: object, schema: dict[str, object], path: Path) -> None:
-    """RegistryError naming the place of the first thing that the schema does not allow."""
+def schema() -> dict[str, Any]:
+    """What the registry may say, as JSON Schema."""
+    content = Path(__file__).with_name("sources.schema.json").read_text(encoding="utf-8")
+    return cast("dict[str, Any]", json.loads(content))
+
+
+def validate(content: object, rules: dict[str, Any], path: Path) -> None:
+    """RegistryError naming the place of the first thing that the rules, a JSON Schema, do not allow."""
     from jsonschema import Draft202012Validator
 
-    error = next(iter(Draft202012Validator(schema).iter_errors(registry)), None)
+    error = next(iter(Draft202012Validator(rules).iter_errors(content)), None)
     if error is not None:
         where = "/".join(str(part) for part in error.absolute_path) or "top level"
         about = error.schema.get("description", "") if isinstance(error.schema, dict) else ""

@@ -69,7 +69,7 @@ def applied() -> Iterator[None]:
 def row_axis(panels: Sequence[Axes] | np.ndarray, labels: Sequence[str]) -> None:
     """Rows 0, 1, ... from the top of panels that share their y axis, named at the left, a line between."""
     panels[0].set_yticks(range(len(labels)), labels)
-    panels[0].set_ylim(len(labels) - 0.5, -0.5)
+    panels[0].set_ylim(max(len(labels), 1) - 0.5, -0.5)
     for axes in panels:
         axes.tick_params(axis="y", length=0)
         for k in range(1, len(labels)):

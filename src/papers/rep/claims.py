@@ -20,7 +20,7 @@ from papers.evidence.grid import counted
 from papers.evidence.verdicts import MISSING, NO, SHOWN, UNDECIDED, YES, Block, Inference, Line
 from papers.rep.fits import BLOBS
 from papers.rep.methods import METHODS
-from tilted.inference.rep import READINGS
+from tilted.inference.relaxations import READINGS
 from tilted.inference.textbook import CONVERGED, DIVERGED
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from tilted.inference.engine import infer
 from tilted.inference.ep import EP
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
-from tilted.inference.rep import NORMALISED, PRINTED, UNNORMALISED, Relaxation
+from tilted.inference.relaxations import NORMALISED, PRINTED, UNNORMALISED, Relaxation
 from tilted.inference.textbook import CONVERGED, UNSETTLED, sweep_on
 
 if TYPE_CHECKING:

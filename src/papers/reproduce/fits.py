@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from papers import configuration
-from papers.data.fetch import MIRROR_VARIABLE
+from papers.data.fetch import MIRROR_VARIABLE, without_password
 from papers.evidence import jobs as evidence
 from papers.evidence import records, store
 from papers.evidence.records import SUMS
@@ -90,17 +90,25 @@ def make(
     place = _workplace(folder / "fits") if fresh else CHECKOUT
     if not jobs:
         return place
-    mirror = mirror or os.environ.get(MIRROR_VARIABLE)
+    mirror = mirror or os.environ.get(MIRROR_VARIABLE, "")
     if mirror and "://" not in mirror:  # of this folder, not of that in which Snakemake works
         mirror = str(Path(mirror).expanduser().resolve())
-    said = {**config(), "name": "reproduce"} | ({"mirror": mirror} if mirror else {})
+    said = {**config(), "name": "reproduce"}
     path = store.write_text(folder / "configuration.yaml", yaml.safe_dump(said, sort_keys=False))
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(CHECKOUT / "Snakefile")]
     command += ["--directory", str(place.resolve()), "--configfile", str(path.resolve())]
     command += ["--cores", str(cores)]
     if profile:  # a folder, or one of Snakemake's own by its name
         command += ["--profile", str(Path(profile).resolve()) if Path(profile).is_dir() else profile]
-    _run([*command, "--", *(job.path for job in jobs)], folder / "snakemake.log")
+    log = folder / "snakemake.log"
+    # a mirror's address may have a password: a file would keep it
+    _run([*command, "--", *(job.path for job in jobs)], log, {**os.environ, MIRROR_VARIABLE: mirror})
+    lacking = [job.path for job in jobs if not (place / job.path).exists()]
+    if lacking:
+        raise FitsFailed(
+            f"Snakemake ended well and made {len(jobs) - len(lacking)} of {len(jobs)} files, not "
+            f"{lacking[0]}: does a profile (SNAKEMAKE_PROFILE, --profile) ask for a dry run? {log} says more"
+        )
     return place
 
 
@@ -118,19 +126,25 @@ def _workplace(folder: Path) -> Path:
     return folder
 
 
-def _run(command: list[str], log: Path) -> None:
+def _run(command: list[str], log: Path, environment: Mapping[str, str] = os.environ) -> None:
     """Run Snakemake in the checkout, with a bar of its steps."""
     from tqdm import tqdm
 
     process = subprocess.Popen(
-        command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=CHECKOUT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        env=environment,
     )
     assert process.stdout is not None, "asked for"
     bar = tqdm(desc="fits", unit="job", leave=False)
     try:
         with log.open("w", encoding="utf-8", buffering=1) as file, closing(bar):
             for line in process.stdout:
-                file.write(line)
+                file.write(without_password(line))
                 if found := STEPS.search(line):
                     bar.total = int(found[2])
                     bar.update(int(found[1]) - bar.n)

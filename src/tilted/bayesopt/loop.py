@@ -21,6 +21,7 @@ from tilted.bayesopt import hyperparameters, surrogate
 from tilted.bayesopt import log as logs
 from tilted.bayesopt.rules import RULES, Proposal, Settings, recommend
 from tilted.inference.options import require_whole
+from tilted.likelihoods.contract import as_floats
 
 if TYPE_CHECKING:
     from typing import Any
@@ -174,7 +175,7 @@ def check_bounds(bounds: Sequence[tuple[float, float]]) -> tuple[np.ndarray, np.
     ValueError
         Not pairs of finite numbers, the first below the second, none beyond `LARGEST`.
     """
-    pairs = np.asarray(bounds, dtype=float)
+    pairs = as_floats(bounds, "bounds")
     if pairs.ndim != 2 or pairs.shape[1:] != (2,) or not len(pairs):
         raise ValueError(f"bounds are pairs (low, high), one a dimension, got shape {pairs.shape}")
     if not np.all(np.isfinite(pairs)) or not np.all(pairs[:, 0] < pairs[:, 1]):

@@ -11,7 +11,7 @@ from tilted.bayesopt import loop
 from tilted.bayesopt.loop import Evaluation, Found
 from tilted.bayesopt.rules import Settings
 from tilted.inference.options import require_whole
-from tilted.likelihoods.contract import require_unmasked
+from tilted.likelihoods.contract import as_floats
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -100,8 +100,7 @@ class Optimizer:
             For a place outside the box, another number of constraints, and values that are not finite or
             beyond 1e50.
         """
-        require_unmasked(x, "x")
-        place, (low, high) = np.asarray(x, dtype=float), self.bounds.T
+        place, (low, high) = as_floats(x, "x"), self.bounds.T
         if place.shape != low.shape or not np.all((place >= low) & (place <= high)):
             raise ValueError(f"x must be a place within {self.bounds.tolist()}, got {x!r}")
         constraints = [c] if np.ndim(c) == 0 else list(np.asarray(c))

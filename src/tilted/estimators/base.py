@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from tilted.estimators.given import require_flags, require_numbers, require_present
+from tilted.estimators import given
 from tilted.estimators.models import Call, Made, Model
 from tilted.estimators.nested import fields_of, with_field
 from tilted.estimators.reach import shortcomings
@@ -30,7 +30,7 @@ from tilted.inference.result import Status
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
 from tilted.learning.starts import noted
-from tilted.likelihoods.contract import require_unmasked
+from tilted.likelihoods.contract import as_floats, require_unmasked
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
@@ -133,12 +133,12 @@ class LatentFunctions(BaseEstimator):
 
     def _rows(self, X: ArrayLike, y: ArrayLike, **how: int) -> tuple[np.ndarray, np.ndarray]:
         """``X`` [N, D] and ``y`` [N]; ValueError as scikit-learn, and for what it would take for numbers."""
-        require_numbers(X, "X")
+        given.require_numbers(X, "X")
+        given.require_present(y)
         require_unmasked(y, "y")
         if how.get("y_numeric"):
-            require_numbers(y, "y")
-        require_present(y)
-        checked: tuple[np.ndarray, np.ndarray] = validate_data(self, X, y, dtype=np.float64, **how)
+            given.require_numbers(y, "y")
+        checked: tuple[np.ndarray, np.ndarray] = given.validated(self, X, given.unpacked(y), **how)
         return checked
 
     def _begin(self, X: ArrayLike, y: ArrayLike, **how: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -149,7 +149,7 @@ class LatentFunctions(BaseEstimator):
         fitted = [name for name in vars(self) if name.endswith("_")]
         for name in sorted(fitted, key="models_".__ne__):  # first these: without them it is not fitted
             delattr(self, name)
-        require_flags(self)
+        given.require_flags(self)
         checked = self._rows(X, y, ensure_min_samples=2, **how)
         if self._batched:
             return checked
@@ -164,8 +164,9 @@ class LatentFunctions(BaseEstimator):
     def _inputs(self, X: ArrayLike) -> np.ndarray:
         """``X`` [N*, D] as fitted on: ValueError for missing values, names and numbers of features."""
         check_is_fitted(self, "models_")
-        require_numbers(X, "X")
-        return validate_data(self, X, reset=False, dtype=np.float64)
+        given.require_numbers(X, "X")
+        checked: np.ndarray = given.validated(self, X, reset=False)
+        return checked
 
     def _moments(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray]]:
         """Mean and variance [N*] of every latent function."""
@@ -223,6 +224,7 @@ class LatentFunctions(BaseEstimator):
         NotFittedError
         """
         X = self._inputs(X)
+        given.require_flag(return_std=return_std, return_cov=return_cov)
         if return_std and return_cov:
             raise ValueError("return_std and return_cov exclude each other")
         if return_cov and getattr(self, "correction", None) is not None:
@@ -313,7 +315,8 @@ class LatentFunctions(BaseEstimator):
             if eval_gradient:
                 raise ValueError("a gradient is evaluated at a theta that is given, such as theta_")
             return self.log_evidence_
-        at = self.theta_ if theta is None else np.asarray(theta, dtype=float)
+        given.require_flag(eval_gradient=eval_gradient)
+        at = self.theta_ if theta is None else as_floats(theta, "theta")
         sizes = [len(model.theta) for model in models]
         shared = at.shape == (sizes[0],)
         if not shared and at.shape != (sum(sizes),):

@@ -17,6 +17,7 @@ from tilted.estimators.search import by_cross_validation, candidates
 from tilted.inference import rep
 from tilted.inference.options import require_whole
 from tilted.inference.pep import power_rule
+from tilted.inference.relaxations import Relaxation
 from tilted.inference.result import Status
 from tilted.learning import dense as hyperparameters
 from tilted.learning import likelihood as with_likelihood
@@ -69,7 +70,7 @@ class DenseSettings(Settings):
         if self.optimise == "cv":
             require_whole("cv", self.cv, 2)
         finite("penalty", self.penalty)
-        rep.Relaxation(self.penalty)  # refuses a negative one
+        Relaxation(self.penalty)  # refuses a negative one
         if self.inference == "rep" and self.optimise in EVIDENCES:
             raise ValueError(NO_EVIDENCE)
         if self.inference == "rep" and self.learn_mean:
@@ -332,7 +333,7 @@ def _fit(
 def _relaxed(problem: Problem, kernel: Kernel, penalty: float) -> api.Fit:
     """Relaxed EP at the kernel given, whose inference has no evidence."""
     began = time.perf_counter()
-    prior, relaxation = problem.posterior(kernel), rep.Relaxation(penalty)
+    prior, relaxation = problem.posterior(kernel), Relaxation(penalty)
     relaxed = rep.infer(prior, problem.likelihood, problem.y, relaxation, problem.options)
     seconds = time.perf_counter() - began
     return api.Fit(problem, kernel, relaxed, relaxed.status, seconds)  # type: ignore[arg-type]  # no evidence

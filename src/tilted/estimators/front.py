@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted import api, likelihoods
+from tilted.estimators.base import generator
 from tilted.estimators.dense import EVIDENCES, DenseSettings, fit_dense
+from tilted.estimators.given import require_flag
 from tilted.estimators.models import LEARNED, choice
 from tilted.estimators.reach import shortcomings
 from tilted.inference import rule_of
 from tilted.inference.pep import power_rule
+from tilted.inference.rule import Rule
 from tilted.learning.starts import noted, require_moderate, start_kernel, start_variance
 
 if TYPE_CHECKING:
@@ -21,11 +24,13 @@ if TYPE_CHECKING:
 
     from tilted.gaussian import Sites
     from tilted.inference.options import Options
-    from tilted.inference.rule import Projector, Rule
+    from tilted.inference.rule import Projector
     from tilted.kernels.contract import Kernel
     from tilted.learning.priors import LogNormal
     from tilted.learning.search import Search
     from tilted.likelihoods.contract import Likelihood
+
+INFERENCES = tuple(name for name in DenseSettings.inferences if name != "rep")  # which is no rule
 
 
 def fit(
@@ -120,8 +125,12 @@ def fit(
     if method is not None:
         warnings.warn("method is called inference, as in the estimators", DeprecationWarning, stacklevel=2)
         inference = method
-    api.require("optimise", optimise, optimise in (True, False, None, *EVIDENCES))
-    rule = power_rule(power) if inference == "power-ep" else rule_of(inference, projection)
+    if not isinstance(optimise, bool | np.bool_):
+        choice("optimise", optimise, (True, False, None, *EVIDENCES))
+    if not isinstance(inference, Rule):
+        choice("inference", inference, INFERENCES)
+    rule = rule_of(power_rule(power) if inference == "power-ep" else inference, projection)
+    require_flag(ard=ard, learn_likelihood=learn_likelihood)
     learned = isinstance(mean, str)
     if learned:
         choice("mean", mean, (LEARNED,))
@@ -152,7 +161,7 @@ def fit(
     )
     variance = start_variance(settings.likelihood, problem.y, float(at))
     first = start_kernel(kernel, problem.X, ard, variance)
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     model = fit_dense(problem.X, problem.y, first, settings, rng, stratified=False)
     notes = shortcomings(model, problem.X) if optimise else []
     lost = [] if np.isfinite(model.fit.log_evidence) else [f"no finite evidence: {model.status.message}"]

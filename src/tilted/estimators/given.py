@@ -6,16 +6,21 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
-from tilted.likelihoods.contract import require_unmasked
+from tilted.likelihoods.contract import names_of, require_unmasked
 
 TIMES = ("m", "M")
 """Kinds of NumPy's types that would be read as so many nanoseconds, or microseconds, or days."""
 
 
 def require_numbers(values: object, what: str) -> None:
-    """ValueError for masked cells, and for dates and spans of time, of an array or of a frame's column."""
+    """ValueError for masked cells, and for dates and spans of time, of an array or a frame's column.
+
+    Also for columns of one name.
+    """
     require_unmasked(values, what)
+    names_of(values)  # refuses two of one name
     columns, types = getattr(values, "columns", None), getattr(values, "dtypes", None)
     if columns is None or types is None:
         columns, types = [None], [getattr(values, "dtype", None)]
@@ -26,15 +31,40 @@ def require_numbers(values: object, what: str) -> None:
 
 
 def require_present(y: object) -> None:
-    """ValueError with the row of the first missing cell among objects: None, NaN, NaT or pandas' NA."""
-    kind = getattr(getattr(y, "dtype", None), "kind", "O")
-    cells = np.asarray(y, dtype=object) if kind == "O" and isinstance(y, np.ndarray | list | tuple) else None
-    if kind == "O" and hasattr(y, "to_numpy"):
-        cells = np.asarray(y.to_numpy(dtype=object))
-    if cells is not None and cells.ndim == 1:
-        for row, cell in enumerate(cells):
-            if _missing(cell):
-                raise ValueError(f"y has a missing value at row {row}")
+    """ValueError with the row of the first missing cell of pandas, or among objects: None, NaN, NaT or NA."""
+    given: Any = y
+    if hasattr(y, "isna"):
+        missing = np.ravel(np.asarray(given.isna(), dtype=bool))
+    elif isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.dtype == object):
+        cells = np.asarray(y, dtype=object)
+        missing = np.array([_missing(cell) for cell in cells] if cells.ndim == 1 else [], dtype=bool)
+    else:
+        return
+    if np.any(missing):
+        raise ValueError(f"y has a missing value at row {int(np.argmax(missing))}")
+
+
+def validated(estimator: Any, X: object, *y: object, **how: Any) -> Any:
+    """What scikit-learn makes of inputs, and targets; ValueError for whole numbers beyond its floats."""
+    try:
+        return validate_data(estimator, X, *y, dtype=np.float64, **how)
+    except OverflowError as error:
+        raise ValueError(f"X or y has a number that is too large: {error}") from None
+
+
+def unpacked(y: Any) -> Any:
+    """Targets of pandas' own types (nullable, categories, arrow) as NumPy has them; others as they are.
+
+    scikit-learn would take truth values and whole numbers among them for floats.
+    """
+    if getattr(y, "columns", None) is not None and np.shape(y)[1:] == (1,):
+        y = y.iloc[:, 0]
+    type_ = getattr(y, "dtype", None)
+    type_ = getattr(getattr(type_, "categories", None), "dtype", type_)
+    plain = getattr(type_, "numpy_dtype", type_)
+    if hasattr(y, "isna") and isinstance(plain, np.dtype) and plain.kind in "biuf":
+        return np.asarray(y, dtype=plain)
+    return y
 
 
 def _missing(cell: object) -> bool:
@@ -45,8 +75,14 @@ def _missing(cell: object) -> bool:
 
 
 def require_flags(estimator: Any) -> None:
-    """ValueError for a parameter that says yes or no and is neither: a text "no" would count as yes."""
+    """`require_flag` of each parameter of an estimator that says yes or no."""
     for one in fields(estimator):
-        value = getattr(estimator, one.name)
-        if one.type == "bool" and not (isinstance(value, int | np.bool_ | np.integer) and value in (0, 1)):
-            raise ValueError(f"{one.name} must be True or False, got {value!r}")
+        if one.type == "bool":
+            require_flag(**{one.name: getattr(estimator, one.name)})
+
+
+def require_flag(**flags: object) -> None:
+    """ValueError for one that is neither yes nor no: a text "no" would count as yes."""
+    for name, value in flags.items():
+        if not (isinstance(value, int | np.bool_ | np.integer) and value in (0, 1)):
+            raise ValueError(f"{name} must be True or False, got {value!r}")

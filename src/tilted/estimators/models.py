@@ -19,6 +19,7 @@ from tilted.kernels.stationary import Stationary
 from tilted.learning.priors import WEAK, LogNormal
 from tilted.learning.search import Search
 from tilted.learning.starts import around, promising
+from tilted.numerics.words import nearest
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 SEARCHED = Options(
     max_sweeps=100, min_damping=0.02, fallback=False
 )  # a search steps back from where that is not enough
+MOST_RESTARTS = 10_000
 LEARNED = "constant"  # what stands for a prior mean learned by evidence
 
 
@@ -50,9 +52,10 @@ def unraised(function: Callable[Call, Made]) -> Callable[Call, Made]:
 
 
 def choice(name: str, value: object, known: Collection[object]) -> None:
-    """ValueError that lists what is ``known`` unless ``value`` is among it."""
+    """ValueError that lists what is ``known``, and asks for the nearest, unless ``value`` is among it."""
     if not (value is None or isinstance(value, str)) or value not in known:
-        raise ValueError(f"unknown {name} {value!r}; known: {', '.join(map(repr, known))}")
+        listed = ", ".join(map(repr, known))
+        raise ValueError(f"unknown {name} {value!r}; known: {listed}{nearest(value, known)}")
 
 
 def kind(name: str, value: object, expected: type) -> None:
@@ -121,7 +124,7 @@ class Settings:
         choice("optimise", self.optimise, self.choices)
         kind("search", self.search, Search)
         kind("options", self.options, Options)
-        require_whole("n_restarts", self.n_restarts, 0)
+        require_whole("n_restarts", self.n_restarts, 0, MOST_RESTARTS)
         for name in ("mean", "power", "n_restarts"):
             finite(name, getattr(self, name))
         if not SMALLEST <= self.power <= 1:
@@ -173,7 +176,7 @@ class Settings:
         """Where searches start: at ``kernel``, or at what promises most about a guess; and restarts."""
         first = [kernel]
         if self.guessed and isinstance(kernel, Stationary):
-            first = promising(X, y, likelihood, self.mean, kernel, self.weights)
+            first = promising(X, y, likelihood, self.mean, kernel, self.weights, self.deadline)
         return first + around(kernel, self.n_restarts, rng)
 
 

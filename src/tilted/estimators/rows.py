@@ -21,7 +21,10 @@ def weighed(
     if sample_weight is None:
         return X, y, None
     require_numbers(sample_weight, "sample_weight")
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    try:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    except OverflowError as error:
+        raise ValueError(f"sample_weight has a number that is too large: {error}") from None
     require_moderate("sample_weight", weights)
     rows = weights > 0
     if np.sum(rows) < least:

@@ -21,6 +21,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.gaussian_process import kernels as others
 from sklearn.utils.validation import check_is_fitted
 
@@ -132,6 +133,10 @@ def load(path: str | Path) -> Any:
         ) from None
     if not isinstance(model, LatentFunctions):
         raise ValueError(f"{path} holds no estimator")
+    needed = "models_ n_features_in_ status_".split() + ["classes_"] * isinstance(model, ClassifierMixin)
+    lacking = [name for name in needed if not np.size(getattr(model, name, ()))]
+    if lacking or not isinstance(getattr(model, "classes_", model.models_), list | np.ndarray):
+        raise ValueError(f"{path} holds no fitted estimator: {', '.join(lacking) or 'classes_'} is missing")
     return model
 
 

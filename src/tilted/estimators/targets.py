@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators.base import LatentFunctions, Seed, generator, of_one_fit, parameters
+from tilted.estimators.given import require_flag
 from tilted.learning.starts import require_moderate
 from tilted.likelihoods.contract import has_additive_noise
 
@@ -62,6 +63,7 @@ class Targets(RegressorMixin, LatentFunctions):
         NotFittedError
         """
         likelihood = cast(Any, self.likelihood_)
+        require_flag(return_std=return_std)
         # the mean of f and noise is that of f, whatever its variance
         if has_additive_noise(likelihood) and not return_std:
             return cast("np.ndarray", self.predict_latent(X))

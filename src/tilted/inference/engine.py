@@ -112,7 +112,7 @@ def _iterate(run: Run[StateT], start: Sites) -> Point[StateT]:
 
 
 def _parallel(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
-    """One parallel sweep; None when no step, however small, is acceptable."""
+    """One parallel sweep; None when no step, however small, is acceptable, or the time is up."""
     sites, target = point.state.sites, point.update.sites
     if run.options.newton and run.sweeps >= run.pause:
         following = _newton(run, point)
@@ -131,7 +131,7 @@ def _parallel(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
             return following
         run.memory.restart()
         run.retries += 1
-    while run.step >= run.options.min_damping:
+    while run.step >= run.options.min_damping and not run.late:
         following = run.visit(as_sites(x + run.step * f))
         if following is not None and _acceptable(run, point, following):
             if run.rule.ascends:
@@ -258,10 +258,10 @@ def _message(run: Run[StateT], point: Point[StateT], converged: bool) -> str:
     if converged:
         return f"converged in {run.sweeps} sweeps{how}"
     cause = f"not converged: residual {run.residual:.1e} after {run.sweeps} sweeps{how}"
-    if point.update.skipped:
-        return f"{cause}, {point.update.skipped} sites with an improper cavity or projection"
     if run.late:
         return f"{cause}, when the time was up"
+    if point.update.skipped:
+        return f"{cause}, {point.update.skipped} sites with an improper cavity or projection"
     if run.step < run.options.min_damping:
         return f"{cause}; no step of at least {run.options.min_damping:g} is acceptable here"
     if not (np.isfinite(point.evidence) and np.isfinite(run.residual)):

@@ -171,20 +171,26 @@ def promising(
     mean: float,
     kernel: Kernel,
     weights: np.ndarray | None = None,
+    deadline: float = np.inf,
 ) -> list[Kernel]:
     """Kernels of a grid about ``kernel`` at which EP's evidence is higher than beside them.
 
-    The highest first. Evaluated roughly on at most `PART` rows, evenly spaced among sorted targets;
-    ``kernel`` itself where no point has an evidence.
+    The highest first, of those looked at before the ``deadline`` of ``time.monotonic()``. Evaluated roughly
+    on at most `PART` rows, evenly spaced among sorted targets; ``kernel`` itself where no point has an
+    evidence.
     """
     rows = np.argsort(y, kind="stable")[:: -(-len(y) // PART)]
     weights = None if weights is None else weights[rows]
-    problem = Problem(X[rows], y[rows], likelihood, weighted(EP, weights), mean, ROUGHLY)
+    roughly = replace(ROUGHLY, deadline=deadline)
+    problem = Problem(X[rows], y[rows], likelihood, weighted(EP, weights), mean, roughly)
     return peaks(problem, kernel, first_sites(likelihood, y[rows], mean, weights))
 
 
 def peaks(problem: Problem, kernel: Kernel, start: Sites | None = None) -> list[Kernel]:
-    """Kernels of a grid about ``kernel`` where the evidence is higher than beside; itself where none is."""
+    """Kernels of a grid about ``kernel`` where the evidence is higher than beside; itself where none is.
+
+    Those after the problem's deadline are left out.
+    """
     at, likelihood = kernel.parameters(), problem.likelihood
     problem = replace(problem, distances=kernel.distances(problem.X))
     variances = GRID_VARIANCES if of_labels(likelihood) else NARROW_VARIANCES
@@ -193,6 +199,8 @@ def peaks(problem: Problem, kernel: Kernel, start: Sites | None = None) -> list[
     for j, s in enumerate(GRID_LENGTHSCALES):
         sites = start
         for i, v in enumerate(variances):
+            if time.monotonic() >= problem.options.deadline:
+                break
             kernels[i, j] = kernel.with_parameters(np.append(v, np.full(len(at) - 1, s)) * at)
             try:
                 found = infer_at(problem, kernels[i, j], sites)
@@ -233,30 +241,32 @@ def best_of(
     ArithmeticError, ValueError
         If all fail: that of the first.
     """
-    models: list[Found] = []
+    best: tuple[float, Found] | None = None
+    found = 0
     failures: list[ArithmeticError | ValueError] = []
     for start in starts:
-        if models and time.monotonic() >= deadline:
+        if best and time.monotonic() >= deadline:
             break
         try:
-            models.append(search(start))
+            model = search(start)
         except (ArithmeticError, ValueError) as error:
             failures.append(error)
-    if not models:
+            continue
+        found += 1
+        height = model.standing + (0.0 if prior is None else prior.log(model.kernel.parameters())[0])
+        if best is None or height > best[0]:  # the others are not kept: there may be thousands
+            best = height, model
+    if best is None:
         raise failures[0]
-
-    def height(model: Found) -> float:
-        return model.standing + (0.0 if prior is None else prior.log(model.kernel.parameters())[0])
-
-    best, late = max(models, key=height), len(starts) - len(models) - len(failures)
+    late = len(starts) - found - len(failures)
     if len(starts) == 1:
-        return best, ""
-    notes = [f"best of {len(models)} starts"]
+        return best[1], ""
+    notes = [f"best of {found} starts"]
     if failures:
         notes.append(f"{len(failures)} failed ({failures[0]})")
     if late:
         notes.append(f"{late} not tried, the time was up")
-    return best, ", ".join(notes)
+    return best[1], ", ".join(notes)
 
 
 def around(kernel: Kernel, number: int, rng: np.random.Generator) -> list[Kernel]:

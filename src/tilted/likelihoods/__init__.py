@@ -25,6 +25,7 @@ from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
 from tilted.likelihoods.student_t import StudentT
+from tilted.numerics.words import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,5 +62,6 @@ def get(likelihood: str | Likelihood, **parameters: Any) -> Likelihood:
     if not isinstance(likelihood, str):
         return likelihood
     if likelihood not in _BY_NAME:
-        raise ValueError(f"unknown likelihood '{likelihood}'; known: {', '.join(names())}")
+        near = nearest(likelihood, _BY_NAME)
+        raise ValueError(f"unknown likelihood '{likelihood}'; known: {', '.join(names())}{near}")
     return _BY_NAME[likelihood](**parameters)

@@ -94,9 +94,15 @@ def require_unmasked(values: object, what: str) -> None:
 
 
 def names_of(X: object) -> tuple[str, ...] | None:
-    """Names of the columns of a data frame; None where there are none, or not all are text."""
+    """Names of the columns of a data frame; None where there are none, or not all are text.
+
+    ValueError for a name that two columns have.
+    """
     columns = getattr(X, "columns", None)
     names = () if columns is None else tuple(columns)
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"X has two columns of the name {twice!r}")
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
@@ -123,7 +129,7 @@ def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
         if np.iscomplexobj(values):
             raise ValueError("complex values")
         return values.astype(float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{what} must be numeric: {error}") from None
 
 

@@ -66,3 +66,10 @@ def test_without_constraints_and_from_what_is_known():
 def test_what_cannot_be_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_whole_numbers_that_no_float_holds_are_no_place():
+    with pytest.raises(ValueError, match="x must be numeric: int too large"):
+        Optimizer([(0.0, 1.0)]).tell([10**400], 1.0)
+    with pytest.raises(ValueError, match="bounds must be numeric: int too large"):
+        Optimizer([(0.0, 10**400)])

@@ -44,6 +44,7 @@ from tilted.estimators.reach import reach
 from tilted.inference import RULES, rep
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
+from tilted.inference.relaxations import Relaxation
 from tilted.kernels import Constant, Matern, SquaredExponential, White
 from tilted.learning import mean as means
 from tilted.learning.dense import Problem
@@ -320,7 +321,7 @@ def test_relaxed_ep_is_its_own(likelihood, toy):
     kernel = SquaredExponential(50.0, 2.0)
     model = GPClassifier("rep", likelihood=likelihood, kernel=kernel, optimise=None, penalty=1e-3)
     model.fit(X, y)
-    found = rep.infer(Dense.build(kernel.matrix(X)), likelihood, y, rep.Relaxation(1e-3))
+    found = rep.infer(Dense.build(kernel.matrix(X)), likelihood, y, Relaxation(1e-3))
     np.testing.assert_allclose(model.predict_latent(X), found.state.marginals.mean, atol=1e-9)
     assert model.log_evidence_ is None and np.any(found.b > 0)
     for arguments in ((), (model.theta_,)):

@@ -9,10 +9,10 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from tilted.gaussian import Marginals, Sites
-from tilted.inference import engine, rep
+from tilted.inference import engine, relaxations, rep
 from tilted.inference.ep import EP
 from tilted.inference.options import Options
-from tilted.inference.rep import NORMALISED, PRINTED, READINGS, UNNORMALISED, Relaxation
+from tilted.inference.relaxations import NORMALISED, PRINTED, READINGS, UNNORMALISED, Relaxation
 from tilted.inference.textbook import sweep_on
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.probit import Probit
@@ -106,7 +106,7 @@ def cavities(n, seed, reach=3.0):
 
 def searched(reading, c, eps, cavity):
     marginals, sites = marginals_of(cavity["h"], cavity["lam"], cavity["m"])
-    return rep.relaxations(marginals, sites, NoisyStep(eps), cavity["y"], Relaxation(c, reading))
+    return relaxations.relaxations(marginals, sites, NoisyStep(eps), cavity["y"], Relaxation(c, reading))
 
 
 def smallest(reading, c, eps, cavity, size=240):
@@ -132,7 +132,7 @@ def test_the_divergence_equals_quadrature(likelihood):
     cases = [(y, m, v) for y in (-1.0, 1.0) for m in (-3.0, -0.4, 0.0, 1.7) for v in (0.09, 1.0, 16.0)]
     y, m, v = np.array(cases).T
     projection = kl(likelihood, y, m, v)
-    found = rep.divergence(likelihood, y, m, v, projection)
+    found = relaxations.divergence(likelihood, y, m, v, projection)
     for i, case in enumerate(cases):
         log_z, mean, variance, expected = tilted_by_quadrature(likelihood, *case)
         assert projection.log_z[i] == pytest.approx(log_z, rel=1e-10), case
@@ -146,7 +146,7 @@ def test_the_divergence_is_the_corrected_closed_form_and_never_negative():
     one = np.ones_like(z)
     for eps in (0.01, 0.1, 0.2, 0.45):
         likelihood = NoisyStep(eps)
-        found = rep.divergence(likelihood, one, z, one, kl(likelihood, one, z, one))
+        found = relaxations.divergence(likelihood, one, z, one, kl(likelihood, one, z, one))
         assert found.min() > -1e-14
         near = np.abs(z) < 6
         expected = cost(NORMALISED, 0.0, eps, 1.0, z[near], 1.0, 0.0, 0.0)
@@ -164,7 +164,7 @@ def test_reference_projections(values):
         lt = 1 / (1 / case["lam"] + b)
         ht = lt * (case["h"] / case["lam"] + b * case["m"])
         projection = kl(NoisyStep(eps), np.ones(1), ht, lt)
-        found = rep.divergence(NoisyStep(eps), np.ones(1), ht, lt, projection)
+        found = relaxations.divergence(NoisyStep(eps), np.ones(1), ht, lt, projection)
         assert projection.mean == pytest.approx(case["h_new"], rel=1e-12)
         assert found == pytest.approx(case["KL_normalised"], rel=1e-11)
         named = (1.0, case["h"], case["lam"], case["m"], b)
@@ -178,8 +178,8 @@ def test_the_cost_is_what_the_paper_has_but_for_constants(reading):
     marginals, sites = marginals_of(cavity["h"], cavity["lam"], cavity["m"])
     b = 10.0 ** np.linspace(-2, 2, 15) / cavity["lam"][:, None]
     p, extra = 1.0 / cavity["lam"], np.zeros(40)
-    problem = rep._Cavities(
-        STEP, cavity["y"], p, p * cavity["h"], extra, rep._means(sites), Relaxation(0.3, reading)
+    problem = relaxations._Cavities(
+        STEP, cavity["y"], p, p * cavity["h"], extra, relaxations.means(sites), Relaxation(0.3, reading)
     )
     found = problem.cost(np.hstack([np.zeros((40, 1)), b]))
     named = [cavity[name][:, None] for name in ("y", "h", "lam", "m")]
@@ -245,7 +245,7 @@ def test_the_search_sees_the_extra_variance():
     h, m, lam = cavity["h"] / root, cavity["m"] / root, np.ones(60)
     marginals, sites = marginals_of(h, lam, m)
     marginals = Marginals(marginals.mean, marginals.variance, np.full(60, extra))
-    b = rep.relaxations(marginals, sites, STEP, cavity["y"], Relaxation(c))
+    b = relaxations.relaxations(marginals, sites, STEP, cavity["y"], Relaxation(c))
 
     def of(b):  # the divergence depends on z alone, here of f, not of h
         z = (h + b * m) / (1 + b) / np.sqrt(1 / (1 + b) + extra)
@@ -259,8 +259,8 @@ def test_relaxations_may_make_an_improper_cavity_proper_but_only_where_it_has_a_
     marginals = Marginals(np.ones(1), np.ones(1), np.zeros(1))
     sites, y = Sites(np.array([1.5]), np.array([0.3])), np.ones(1)
     for reading in (NORMALISED, PRINTED):
-        assert rep.relaxations(marginals, sites, STEP, y, Relaxation(0.01, reading)) > 0.5
-    assert rep.relaxations(marginals, sites, STEP, y, Relaxation(0.01, UNNORMALISED)) == 0
+        assert relaxations.relaxations(marginals, sites, STEP, y, Relaxation(0.01, reading)) > 0.5
+    assert relaxations.relaxations(marginals, sites, STEP, y, Relaxation(0.01, UNNORMALISED)) == 0
     update = rep.relaxed_rule(Relaxation(0.01, UNNORMALISED)).update(marginals, sites, STEP, y)
     assert update.skipped == 1 and update.sites.tau == 1.5 and update.sites.nu == 0.3
 
@@ -345,7 +345,7 @@ def test_relaxations_of_the_answer_are_those_of_its_marginals(toy):
     relaxation = Relaxation(0.1, UNNORMALISED)
     found = rep.infer(prior, STEP, y, relaxation, Options(max_sweeps=2))
     assert not found.frozen and found.status.sweeps == 2 and not found.status.converged
-    expected = rep.relaxations(found.state.marginals, found.sites, STEP, y, relaxation)
+    expected = relaxations.relaxations(found.state.marginals, found.sites, STEP, y, relaxation)
     np.testing.assert_array_equal(found.b, expected)
 
 
@@ -381,7 +381,7 @@ def test_the_printed_step_counts_the_factor_twice(one_point):
         rep.relaxed_rule(Relaxation(0.01, NORMALISED, step)).update(state.marginals, state.sites, STEP, y)
         for step in (False, True)
     )
-    b = rep.relaxations(state.marginals, state.sites, STEP, y, Relaxation(0.01))
+    b = relaxations.relaxations(state.marginals, state.sites, STEP, y, Relaxation(0.01))
     assert b > 0.01
     v_b, m_b = 1 / plain.sites.tau, plain.sites.nu / plain.sites.tau
     v = 1 / (1 / v_b + b)  # eq. 16
@@ -394,7 +394,7 @@ def test_the_printed_step_is_still_taken_when_relaxations_are_held(one_point):
     prior, y = one_point
     relaxation = Relaxation(0.01, NORMALISED, printed_step=True)
     first = rep.sweeps(prior, STEP, y, relaxation, 1, 1e-12, 1)
-    b = rep.relaxations(first.state.marginals, first.sites, STEP, y, relaxation)
+    b = relaxations.relaxations(first.state.marginals, first.sites, STEP, y, relaxation)
     assert b > 1e-3
     held = rep.sweeps(prior, STEP, y, relaxation, 2, 1e-12, 1)
     plain = rep.held_rule(b).update(first.state.marginals, first.sites, STEP, y).sites
@@ -409,7 +409,7 @@ def test_sweeps_continue_with_held_relaxations(toy):
     whole = rep.sweeps(prior, STEP, y, relaxation, 6, 1e-12, searched_sweeps=2)
     assert len(whole.changes) == 6 and whole.outcome == "unsettled"
     np.testing.assert_array_equal(whole.changes[:2], two.changes)
-    b = rep.relaxations(two.state.marginals, two.sites, STEP, y, relaxation)
+    b = relaxations.relaxations(two.state.marginals, two.sites, STEP, y, relaxation)
     rest = sweep_on(prior, STEP, y, rep.held_rule(b), 4, 1e-12, start=two.sites)
     np.testing.assert_array_equal(whole.sites.tau, rest.sites.tau)
     np.testing.assert_array_equal(whole.changes[2:], rest.changes)

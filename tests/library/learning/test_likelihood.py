@@ -7,6 +7,7 @@ import tilted
 from tilted.inference import RULES, rep
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
+from tilted.inference.relaxations import Relaxation
 from tilted.kernels import SquaredExponential
 from tilted.learning.dense import Problem, infer_at
 from tilted.learning.likelihood import likelihood_derivative, maximise
@@ -58,7 +59,7 @@ def test_every_rule_converges_and_their_answers_are_near(name, method):
 @pytest.mark.parametrize("name", ["laplace", "student-t", "negative-binomial", "ordinal"])
 def test_relaxed_ep_without_relaxations_is_ep(name):
     problem = problem_of(name, "ep", Options())
-    relaxed = rep.infer(problem.posterior(KERNEL), problem.likelihood, problem.y, rep.Relaxation(1e6))
+    relaxed = rep.infer(problem.posterior(KERNEL), problem.likelihood, problem.y, Relaxation(1e6))
     assert relaxed.status.converged
     exact = infer_at(problem, KERNEL).state.marginals
     np.testing.assert_allclose(relaxed.state.marginals.mean, exact.mean, atol=1e-5)

@@ -233,3 +233,58 @@ def test_intervals_cover_by_the_predictive_distribution():
         False,
         True,
     ]
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("a,a,y\n", "two columns are called 'a'"),
+        ("a;b;y\n", r"has no column 'y', but a;b;y \(--delimiter ';'\?\)"),
+        ("a,b,y\n", "has no rows"),
+        ("a,b,y\n1,2,1\n2,3,1.0\n", "every y is '1'"),
+        ("a,b,y\n1,2,0\n2,3,-0\n", "every y is '0'"),
+        ("a,b,y\n1,2,0.5\n2,3,0.7\n3,4,NA\n", r"y has words \('NA', ...\)"),
+        ("a,b,y\n1,2,0.5\n2,3,0.7\n3,1e300,4.5\n", "column 'b' has values up to 1.0e.300"),
+        ("PK\x03\x04,\x1b[31m" + "x" * 5000 + "\n", "has no column 'y'.{,400}$"),
+    ],
+)
+def test_a_table_that_cannot_be_compared_on_is_refused_by_what_is_wrong(text, said, tmp_path, capsys):
+    path = tmp_path / "mine.csv"
+    rows = "1,2,0.5\n2,3,1.5\n" if "a,a" in text or ";" in text else ""
+    path.write_text(text + rows, encoding="utf-8")
+    with pytest.raises(ValueError, match=said):
+        table.read(path, "y")
+    assert main(["compare", "--data", str(path), "--target", "y"]) == 2
+    assert "\x1b" not in capsys.readouterr().err  # a terminal would obey it
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        ("drop: ab", "drop: 'ab' is not of type 'array'"),  # its letters were the columns
+        ("missing: NA", "missing: 'NA' is not of type 'array'"),
+        ("one_hot: ab", "one_hot: 'ab' is not of type 'array'"),
+        ("header: 'no'", "header: 'no' is not of type 'boolean'"),
+        ("delimiter: 5", "delimiter: 5 is not of type 'string'"),
+        ("delimiter: ';;'", "one character"),
+        ("positive: [1]", "'negative' is a dependency of 'positive'"),
+        ("positive: 1\nnegative: 0", "1 is not of type 'array'"),
+        ("target: [y]", r"target: \['y'\] is not of type"),
+        ("target: {y: 1}", "target: {'y': 1} is not of type"),
+        ("task: [regression]", "is not one of"),
+        ("file: other.csv", "'file' is there twice"),
+    ],
+)
+def test_a_block_of_other_types_is_refused_by_its_field(line, said, tmp_path):
+    csv_of(tmp_path / "mine.csv", LATENT)
+    target = "" if line.startswith("target") else "target: y\n"
+    (tmp_path / "mine.yaml").write_text(f"file: mine.csv\n{target}{line}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=f"mine.yaml: .*{said}"):
+        table.read(tmp_path / "mine.yaml")
+
+
+def test_a_comparison_of_one_method_warns_of_nothing(mine, tmp_path, recwarn):
+    """Its picture of differences has no row, and both ends of that axis were the same."""
+    asked = f"compare --data {mine} --target y --methods ep --iterations 0 --cores 1".split()
+    assert main([*asked, "--output", str(tmp_path)]) == 0
+    assert not [str(one.message) for one in recwarn if "limits" in str(one.message)]

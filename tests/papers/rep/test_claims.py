@@ -13,7 +13,7 @@ from papers.rep.fits import BLOBS
 from papers.rep.methods import METHODS
 from papers.rep.points import PENALTIES, POWERS
 from papers.rep.records import FITS, POINTS
-from tilted.inference.rep import READINGS
+from tilted.inference.relaxations import READINGS
 
 UCI = ("heart", "pima", "diabetes", "haberman")
 

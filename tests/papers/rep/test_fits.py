@@ -18,7 +18,8 @@ from tilted.exact.chains import Moments
 from tilted.gaussian import Marginals
 from tilted.inference.ep import EP
 from tilted.inference.pep import power_rule
-from tilted.inference.rep import NORMALISED, SEARCHED, Relaxation
+from tilted.inference.relaxations import NORMALISED, Relaxation
+from tilted.inference.rep import SEARCHED
 from tilted.inference.textbook import OUTCOMES, UNSETTLED, sweep_on
 from tilted.likelihoods.step import NoisyStep
 from tilted.numerics.linalg import NotPositiveDefinite
