@@ -10,9 +10,9 @@ are analytic in a strip (the zeros of Phi are 2.8 from the real line):
   confined to u < 8.5, so that all sites share nodes there, which lie the wider apart the farther out.
 
 Sums have positive terms only, and d2 is taken from the variance where that is small. On the right side a mean
-of second derivatives leaves d2 an error of 1e-16 / sd, of the 1 / v that d2 is; wide cavities take it from Phi's
-closed form and derivatives of the cavity instead. Measured against quadrature: log Z and variance to 1e-9, mostly
-to 1e-13. Nine sd on the right side d1 and d2, below 1e-25, may have no digit right.
+of second derivatives leaves d2, about 1 / v, an error of 1e-16 / sd; wide cavities take it from Phi's closed
+form and derivatives of the cavity instead. Measured against quadrature: log Z and variance to 1e-9, mostly to
+1e-13. Nine sd on the right side d1 and d2, below 1e-25, may have no digit right.
 """
 
 from __future__ import annotations
