@@ -19,6 +19,7 @@ from tilted.kernels import Matern, SquaredExponential
 
 BOUND = 10.0  # seconds a case, twice what `max_time` grants it
 RAW = r"operand|broadcast|unpack|NoneType|attribute|subscript|index \d|axis \d|singular|dtype|LAPACK|'<' not"
+CUT = r"stopped after \d+ evaluations|not converged|when the time was up"
 
 
 def inputs(rng, n):
@@ -45,6 +46,17 @@ def kernel(rng):
         return None
     of = SquaredExponential if rng.random() < 0.5 else Matern
     return of(*(10.0 ** rng.choice([0, 0, 1, -5, 8, -120, 250], size=2)))
+
+
+class Clock:
+    """Stands still until it was looked at ``last`` times; then all time is up."""
+
+    def __init__(self, last=np.inf):
+        self.last, self.looks = last, 0
+
+    def __call__(self):
+        self.looks += 1
+        return 0.0 if self.looks <= self.last else 1e9
 
 
 def attempt(seed):
@@ -97,12 +109,26 @@ def attempt(seed):
         return f"seed {seed}: RuntimeWarning {numeric[0]}"
     if not all(np.all(np.isfinite(number)) for number in numbers) and not caught:
         return f"seed {seed}: silent non-finite numbers"
+    status = model.status if kind == 4 else model.status_
+    if status.converged and re.search(CUT, status.message):
+        return f"seed {seed}: converged, and {status.message}"
     return ""
 
 
 def wrong(seeds):
     """What went wrong, problem by problem."""
     return [text for seed in seeds if (text := attempt(seed))]
+
+
+def wrong_when_cut(seed, parts, monkeypatch):
+    """What went wrong where time was up at one of so many looks at the clock, spread over all of them."""
+    whole = Clock()
+    monkeypatch.setattr(time, "monotonic", whole)
+    texts = {attempt(seed): None}
+    for last in np.unique(np.linspace(1, whole.looks - 1, parts).astype(int)):
+        monkeypatch.setattr(time, "monotonic", Clock(last))
+        texts |= {text and f"{text} (after {last} looks)": None for text in [attempt(seed)]}
+    return [text for text in texts if text]
 
 
 @pytest.mark.parametrize("first", range(0, 100, 50))
@@ -114,3 +140,15 @@ def test_random_problems(first):
 @pytest.mark.parametrize("first", range(100, 5100, 250))
 def test_thousands_of_random_problems(first):
     assert wrong(range(first, first + 250)) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_problems_whose_time_is_up(seed, monkeypatch):
+    assert wrong_when_cut(seed, 3, monkeypatch) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(2850, 2950, 50))
+def test_time_that_is_up_anywhere(first, monkeypatch):
+    problems = (text for seed in range(first, first + 50) for text in wrong_when_cut(seed, 12, monkeypatch))
+    assert list(problems) == []

@@ -111,6 +111,34 @@ def test_second_derivative_far_on_the_wrong_side(mu, sd, power):
     assert found.d2[0] == pytest.approx(float(expected), rel=2e-9, abs=0.0)
 
 
+@pytest.mark.parametrize("sd", [1e6, 1e10, 1e40, 1e76])
+@pytest.mark.parametrize("z", [-3.0, 0.0, 0.5, 2.0, 6.0])
+def test_derivatives_of_wide_cavities(z, sd):
+    """d2 is of the size 1 / v, and parts of it cancel."""
+    with mpmath.workdps(40):
+        mu, v = mpmath.mpf(z) * sd, mpmath.mpf(sd) ** 2
+
+        def from_step(u, k):  # Phi^0.5 less the step, against the derivatives of the cavity
+            return (mpmath.sqrt(mpmath.ncdf(u)) - (u > 0)) * mpmath.npdf(u, mu, sd) * ((u - mu) / v) ** k
+
+        rest = [mpmath.quad(lambda u, k=k: from_step(u, k), [-80, -30, -9, 0, 9]) for k in range(3)]
+        phi = mpmath.npdf(z)
+        total = mpmath.ncdf(z) + rest[0]
+        d1 = (phi / sd + rest[1]) / total
+        d2 = (-z * phi / v + rest[2] - rest[0] / v) / total - d1**2
+    found = Probit().tilted(np.ones(1), np.array([z * sd]), np.array([sd**2]), 0.5)
+    assert found.d1[0] == pytest.approx(float(d1), rel=1e-12, abs=0.0)
+    assert found.d2[0] == pytest.approx(float(d2), rel=1e-12, abs=0.0)
+
+
+@pytest.mark.parametrize("z", [-3.0, 0.0, 2.0])
+def test_the_widest_cavities_are_infinite_and_do_not_warn(z):
+    v = np.array([1e155, 1e200, 1e300])
+    found = Probit().tilted(np.ones(3), z * np.sqrt(v), v, 0.5)
+    assert np.all(np.isinf(found.variance))
+    assert np.all(np.isfinite([found.log_z, found.d1, found.d2]))
+
+
 @pytest.mark.parametrize(
     "likelihood", [Probit(), PoissonSquare(), NoisyStep(), GaussianNoise()], ids=lambda x: x.name
 )
