@@ -69,8 +69,8 @@ $(STAMP): requirements.lock pyproject.toml src/papers/pyproject.toml
 	  { echo "tilted needs Python >= 3.11; set PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 	  { echo "Python's venv module is missing; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
-	@case "$(CURDIR)" in *" "*) \
-	  echo "Snakemake cannot run scripts from a path with a space: clone to another folder"; exit 1;; esac
+	@case "$$(pwd)" in *[[:space:]\"\`\\'{}$$']*) \
+	  echo "Snakemake cannot run scripts from a path with a space or one of \"\`\\{}\$$: clone to another folder"; exit 1;; esac
 	@rm -f "$@"
 	$(PYTHON) -m venv $(CLEAR) $(VENV)
 	@if $(BIN)/python -m pip config list | grep -E $(ELSEWHERE); then \

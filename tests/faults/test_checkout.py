@@ -66,6 +66,19 @@ def test_a_folders_name_that_snakemake_would_read(letter):
     assert "without spaces" in place.unfit(HERE, HERE, "/a b/python3")
 
 
+@pytest.mark.parametrize("name", ["a b", "a\nb", 'a"b', "a$(touch run)b", "a`touch run`b", "a{b", "a\\b"])
+def test_setup_runs_nothing_of_a_folders_name(name, tmp_path, repository):
+    """The name stood in a command between double quotes."""
+    folder = tmp_path / name
+    (folder / "src/papers").mkdir(parents=True)
+    for file in ("Makefile", "requirements.lock", "pyproject.toml", "src/papers/pyproject.toml"):
+        shutil.copy(repository / file, folder / file)
+    python = f"PYTHON={sys.executable}"
+    done = subprocess.run(["make", "setup", python], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 2 and "clone to another folder" in done.stdout
+    assert not [*tmp_path.rglob("run"), *tmp_path.rglob(".venv")]
+
+
 def test_the_workflow_asks_where_it_is(repository):
     """Before anything else of ours."""
     text = (repository / "workflow/rules/common.smk").read_text(encoding="utf-8")

@@ -118,3 +118,39 @@ def test_a_refit_during_a_prediction_does_not_swap_labels(toy, monkeypatch):
         patch.setattr(base.LatentFunctions, "_moments", meanwhile)
         assert np.array_equal(model.predict(X), before)
     assert set(model.predict(X)) == {"ant", "bee"}
+
+
+@pytest.mark.parametrize(
+    "kind", [GPClassifier, SparseGPClassifier, GPPoissonRegressor, SparseGPPoissonRegressor]
+)
+def test_a_correction_that_is_set_after_a_fit_waits_for_the_next(kind, counts):
+    """As every other parameter does: predictions are the fit's, without it and with it."""
+    X, y = counts
+    y = (y > 1).astype(int) if "Classifier" in kind.__name__ else y
+    for before, after in ((None, "cheap"), ("cheap", None)):
+        model = kind(optimise=None, correction=before).fit(X, y)
+        predicted, evidence = model.predict(X), model.log_marginal_likelihood()
+        scores = getattr(model, "predict_log_proba", None) or (lambda X, of=model: of.log_predictive(X, y))
+        expected = scores(X)
+        model.set_params(correction=after)
+        assert np.array_equal(model.predict(X), predicted) and np.array_equal(scores(X), expected)
+        assert model.log_marginal_likelihood() == evidence
+        if before is None:
+            assert model.sample_latent(X[:2]).shape == (2, 1)
+        else:
+            with pytest.raises(ValueError, match="no corrected covariance"):
+                model.sample_latent(X[:2])
+
+
+def test_other_classes_with_later_rows_are_refused(counts):
+    X, y = counts
+    model = SparseGPClassifier(optimise=None, batch_size=10).partial_fit(X, y > 1, classes=[False, True])
+    model.partial_fit(X, y > 1, classes=[True, False])
+    with pytest.raises(ValueError, match="classes must be those of the first rows"):
+        model.partial_fit(X, y > 1, classes=[0, 1, 2])
+
+
+def test_yes_is_no_number_of_draws(counts):
+    X, y = counts
+    with pytest.raises(ValueError, match="n_samples must be a whole number of at least 1, got True"):
+        GPPoissonRegressor(optimise=None).fit(X, y).sample_y(X, n_samples=True)

@@ -161,6 +161,12 @@ class LatentFunctions(BaseEstimator):
         """Whether rows are read in batches, where they lie, which may be on a disk."""
         return getattr(self, "batch_size", None) is not None
 
+    @property
+    def _corrected(self) -> bool:
+        """Whether the fit was asked for a correction, whatever the parameter is set to since."""
+        check_is_fitted(self, "models_")
+        return any(getattr(model, "correction", None) is not None for model in self.models_)
+
     def _inputs(self, X: ArrayLike) -> np.ndarray:
         """``X`` [N*, D] as fitted on: ValueError for missing values, names and numbers of features."""
         check_is_fitted(self, "models_")
@@ -227,7 +233,7 @@ class LatentFunctions(BaseEstimator):
         given.require_flag(return_std=return_std, return_cov=return_cov)
         if return_std and return_cov:
             raise ValueError("return_std and return_cov exclude each other")
-        if return_cov and getattr(self, "correction", None) is not None:
+        if return_cov and self._corrected:
             raise ValueError(
                 "corrections are of single latents: there is no corrected covariance (return_cov)"
             )
@@ -310,8 +316,7 @@ class LatentFunctions(BaseEstimator):
         """
         check_is_fitted(self, "models_")
         models = self.models_
-        corrected = getattr(self, "correction", None) is not None
-        if theta is None and self.log_evidence_ is not None and not (corrected and not eval_gradient):
+        if theta is None and self.log_evidence_ is not None and not (self._corrected and not eval_gradient):
             if eval_gradient:
                 raise ValueError("a gradient is evaluated at a theta that is given, such as theta_")
             return self.log_evidence_

@@ -103,7 +103,7 @@ class Classifier(ClassifierMixin, LatentFunctions):
     @of_one_fit
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
-        if getattr(self, "correction", None) is not None:
+        if self._corrected:
             return self._corrected_log_proba(self._inputs(X))
         parts = self._moments(X)
         likelihood, one = self.models_[0].likelihood, np.ones(len(parts[0][0]))

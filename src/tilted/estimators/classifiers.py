@@ -301,6 +301,8 @@ class SparseGPClassifier(Classifier, PseudoInputs):
             if classes is not None and set(np.unique(classes)) != set(np.unique(y)):
                 raise ValueError("the first rows, from which the kernel is learned, need to have all classes")
             return self.fit(X, y, sample_weight)
+        if classes is not None and set(np.unique(classes)) != set(self.classes_):
+            raise ValueError(f"classes must be those of the first rows, {self.classes_}")
         inputs, targets, weights = self._further(X, y, sample_weight)
         labels = np.searchsorted(self.classes_, targets).clip(max=len(self.classes_) - 1)
         if not np.array_equal(self.classes_[labels], targets):

@@ -93,7 +93,7 @@ class Targets(RegressorMixin, LatentFunctions):
         targets = self.likelihood_.domain(y)
         if len(targets) != len(inputs):
             raise ValueError(f"X has {len(inputs)} rows but y has {len(targets)} values")
-        if getattr(self, "correction", None) is not None:
+        if self._corrected:
             return cast("dense.DenseModel | sparse.SparseModel", model).log_predictive(inputs, [targets])[0]
         ((m, v),) = self._moments(X)
         return self.likelihood_.log_predictive(targets, m, v)
