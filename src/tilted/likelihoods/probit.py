@@ -52,11 +52,11 @@ class Probit(Labels):
 
         ``power`` is a float or an array [N], in (0, 1].
         """
-        powers = require_powers(power, m)
-        if np.all(powers == 1.0):
-            one = probit_moments(y * m, v)
-            return Tilted(one.log_z, y * one.d1, one.d2, m + v * (y * one.d1), one.variance)
-        return _powered(y, m, v, powers)
+        if np.ndim(power) or power != 1.0:
+            return _powered(y, m, v, require_powers(power, m))
+        one = probit_moments(y * m, v)
+        d1 = y * one.d1
+        return Tilted(one.log_z, d1, one.d2, m + v * d1, one.variance)
 
     def tilted_shape(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
         """Skewness and excess kurtosis of N(f; m, v) Phi(y f) / Z, arrays [N]."""
