@@ -109,7 +109,8 @@ def attempt(seed):
     if not all(np.all(np.isfinite(number)) for number in numbers) and not caught:
         return f"seed {seed}: silent non-finite numbers"
     status = model.status if kind == 4 else model.status_
-    if status.converged and not status.message.startswith("converged"):  # its notes may tell of other points
+    how, *_notes = status.message.split(";")  # notes may tell of other points
+    if status.converged and re.search(r"stopped|not converged|time", how):
         return f"seed {seed}: converged, and {status.message}"
     return ""
 
