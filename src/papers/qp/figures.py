@@ -244,7 +244,7 @@ def figure_table1(
             axes.set_xlabel(AXIS_LABELS[metric])
         style.row_axis(panels, [_row_label(shown, row) for row in rows])
         figure.suptitle(title, fontsize=9.0)
-        figure.legend(handles=_method_handles(methods), loc="outside lower center", ncols=5)
+        figure.legend(handles=_method_handles(methods), loc="outside lower center", ncols=3)
         return style.save(figure, path_stem)
 
 

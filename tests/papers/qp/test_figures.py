@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from papers.evidence import style
@@ -158,6 +159,21 @@ def test_rows_with_fewer_seeds_than_the_papers_say_so(table, monkeypatch, tmp_pa
     found.clear()
     figures.figure_table1(table.assign(n_seeds=200), tmp_path / "t")
     assert {"Wine1", "Wine2", "Mining"} <= set(found)
+
+
+def test_a_legend_of_every_method_is_not_cut(table, monkeypatch, tmp_path):
+    boxes = []
+
+    def save(figure, path_stem):
+        figure.draw_without_rendering()
+        boxes.append((figure.get_tightbbox().extents, figure.get_size_inches()))
+        return path_stem, path_stem
+
+    monkeypatch.setattr(style, "save", save)
+    released = table[table["method"] == "vb-joint"].assign(method="vb-joint-released")
+    figures.figure_table1(pd.concat([table, released]), tmp_path / "t")
+    [((left, low, right, high), (width, height))] = boxes
+    assert min(left, low, width - right, height - high) > -0.02  # inches
 
 
 def test_figures_are_the_same_bytes_twice(line, frame, table, tmp_path):
