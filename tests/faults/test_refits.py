@@ -1,5 +1,6 @@
 """Estimators whose next fit fails, is interrupted, or warns where warnings are errors."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -154,3 +155,44 @@ def test_yes_is_no_number_of_draws(counts):
     X, y = counts
     with pytest.raises(ValueError, match="n_samples must be a whole number of at least 1, got True"):
         GPPoissonRegressor(optimise=None).fit(X, y).sample_y(X, n_samples=True)
+
+
+SPARSE = [SparseGPClassifier, SparseGPRegressor, SparseGPPoissonRegressor]
+OTHERS = [{"n_pseudo": 3}, {"kernel": SquaredExponential(5.0, 5.0)}, {"inference": "vb"}, {"mean": 3.0}]
+
+
+@pytest.mark.parametrize("kind", SPARSE)
+@pytest.mark.parametrize("changed", [*OTHERS, {"pseudo_inputs": np.zeros((2, 1))}])
+def test_parameters_that_later_rows_cannot_change_are_refused(kind, changed, counts):
+    """They were passed over in silence; so was `verbose="no"`, which is yes."""
+    X, y = counts
+    y = (y > 1).astype(int) if kind is SparseGPClassifier else y
+    model = kind(optimise=None, batch_size=10, n_pseudo=5).fit(X, y)
+    copied = pickle.loads(pickle.dumps(model)).set_params(max_time=9.0, batch_size=20, random_state=7)
+    assert copied.partial_fit(X, y).status_.converged
+    with pytest.raises(ValueError, match=f"fit anew for other parameters: {next(iter(changed))}="):
+        model.set_params(**changed).partial_fit(X, y)
+    with pytest.raises(ValueError, match="verbose must be True or False"):
+        copied.set_params(verbose="no").partial_fit(X, y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_score_is_of_sound_rows_and_weights(kind, counts):
+    """A weight below zero was taken, and cells below a mask were scored."""
+    X, y = counts
+    y = (y > 1).astype(int) if "Classifier" in kind.__name__ else y
+    model, ones = kind(optimise=None).fit(X, y), np.ones(len(y))
+    assert model.score(X, y, ones) == model.score(X, y)
+    for weights in (-ones, ["a"] * len(y), np.ma.masked_array(ones, ones > 0)):
+        with pytest.raises(ValueError, match="sample_weight|could not convert"):
+            model.score(X, y, weights)
+    with pytest.raises(ValueError, match="y has masked"):
+        model.score(X, np.ma.masked_array(y, y > 0))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_yes_is_no_seed(kind, counts):
+    """It was the seed 1."""
+    X, y = counts
+    with pytest.raises(ValueError, match="random_state must be a seed or a generator, got True"):
+        kind(optimise=None, random_state=True).fit(X, (y > 1).astype(int))

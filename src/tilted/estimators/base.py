@@ -24,7 +24,7 @@ from tilted.estimators.models import Call, Made, Model
 from tilted.estimators.nested import fields_of, with_field
 from tilted.estimators.reach import shortcomings
 from tilted.estimators.rows import merged
-from tilted.gaussian import require_positive
+from tilted.gaussian import gaussians, require_positive
 from tilted.inference.options import require_whole
 from tilted.inference.result import Status
 from tilted.learning.priors import LogNormal
@@ -56,6 +56,8 @@ def generator(random_state: Seed) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31 - 1))
     try:
+        if isinstance(random_state, bool):  # NumPy would take it for 1
+            raise TypeError
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
         raise ValueError(f"random_state must be a seed or a generator, got {random_state!r}") from None
@@ -339,12 +341,3 @@ class LatentFunctions(BaseEstimator):
             return value
         slopes = [slope / len(models) for _, slope, _ in evaluated if slope is not None]
         return value, np.sum(slopes, axis=0) if shared else np.concatenate(slopes)
-
-
-def gaussians(mean: np.ndarray, covariance: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
-    """So many draws, [N, number]; ValueError if the covariance has eigenvalues below zero by over 1e-8."""
-    unit = np.max(np.diagonal(covariance))
-    draws = rng.multivariate_normal(
-        np.zeros(len(mean)), covariance / unit, number, check_valid="raise", method="eigh"
-    )
-    return mean[:, None] + np.sqrt(unit) * draws.T
