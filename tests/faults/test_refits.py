@@ -1,6 +1,7 @@
 """Estimators whose next fit fails, is interrupted, or warns where warnings are errors."""
 
 import pickle
+import threading
 import warnings
 
 import numpy as np
@@ -196,3 +197,42 @@ def test_yes_is_no_seed(kind, counts):
     X, y = counts
     with pytest.raises(ValueError, match="random_state must be a seed or a generator, got True"):
         kind(optimise=None, random_state=True).fit(X, (y > 1).astype(int))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_threads_that_fit_one_estimator_make_no_mixture(kind, counts, monkeypatch):
+    """Classes of the one had been left with the models of the other."""
+    X, y = counts
+    labels = np.array(["few", "many"])[(y > 1).astype(int)] if "Classifier" in kind.__name__ else y
+    others = np.where(labels == "few", "ant", "bee") if "Classifier" in kind.__name__ else y[::-1]
+    model, asked = kind(optimise=None), kind._rows
+
+    def meanwhile(self, *arguments, **keywords):
+        monkeypatch.setattr(kind, "_rows", asked)
+        thread = threading.Thread(target=model.fit, args=(X, others))
+        thread.start()
+        thread.join()
+        return asked(self, *arguments, **keywords)
+
+    monkeypatch.setattr(kind, "_rows", meanwhile)
+    with pytest.raises(RuntimeError, match="another thread fitted this estimator"):
+        model.fit(X, labels)
+    assert np.array_equal(model.predict(X), kind(optimise=None).fit(X, others).predict(X))
+
+
+def test_rows_that_two_threads_add_are_not_lost(counts, monkeypatch):
+    """The later of two `partial_fit` had replaced the earlier, in silence."""
+    X, y = counts
+    model, how = SparseGPRegressor(optimise=None, batch_size=10).fit(X, y), SparseGPRegressor._how
+
+    def meanwhile(self):
+        monkeypatch.undo()
+        thread = threading.Thread(target=model.partial_fit, args=(X, y))
+        thread.start()
+        thread.join()
+        return how.fget(self)
+
+    monkeypatch.setattr(SparseGPRegressor, "_how", property(meanwhile))
+    with pytest.raises(RuntimeError, match="another thread fitted this estimator"):
+        model.partial_fit(X, y)
+    assert model.status_.message.endswith(f"{2 * len(y)} in all")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Concatenate, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -151,6 +152,7 @@ class LatentFunctions(BaseEstimator):
         fitted = [name for name in vars(self) if name.endswith("_")]
         for name in sorted(fitted, key="models_".__ne__):  # first these: without them it is not fitted
             delattr(self, name)
+        self._thread = get_ident()
         given.require_flags(self)
         checked = self._rows(X, y, ensure_min_samples=2, **how)
         if self._batched:
@@ -181,8 +183,10 @@ class LatentFunctions(BaseEstimator):
         X = self._inputs(X)
         return [model.moments(X) for model in self.models_]
 
-    def _keep(self, models: Sequence[Model], names: list[str], X: np.ndarray) -> None:
+    def _keep(self, models: Sequence[Model], names: list[str], X: np.ndarray, **found: object) -> None:
         """Fitted attributes of the models, lists where there are several, and warnings, from ``fit``."""
+        given.require_alone(self.__dict__.pop("_thread", None) == get_ident())
+        self.__dict__.update(found)
         single = len(models) == 1
         X = X[:: -(-len(X) // SHOWN)] if self._batched else X
         notes = [shortcomings(model, X) for model in models]

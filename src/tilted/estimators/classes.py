@@ -80,8 +80,7 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
         kernel = start_kernel(self.kernel, inputs, self.ard, weights=weights)
         rng = generator(self.random_state)
         models, names = self._models(inputs, classes, labels, kernel, rng, weights)
-        self.classes_ = classes
-        self._keep(models, names, inputs)
+        self._keep(models, names, inputs, classes_=classes)
         return self
 
     def _encoded(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -34,7 +34,7 @@ def require_numbers(values: object, what: str) -> None:
 
 def require_array(values: object, what: str) -> None:
     """ValueError for records, and for what has no rows in an order: dictionaries, sets, generators."""
-    if isinstance(values, Mapping | Set | Iterator):
+    if isinstance(values, Mapping | Set | Iterator) and not hasattr(values, "dtype"):
         raise ValueError(f"{what} is a {type(values).__name__}: give an array, a list or a data frame")
     if (type_ := getattr(values, "dtype", None)) is not None and getattr(type_, "kind", "") == "V":
         raise ValueError(f"{what} has records ({type_}): give a column for each of their fields")
@@ -95,6 +95,12 @@ def alike(one: Any, other: Any) -> bool:
     if type(one) is type(other) and type(one).__eq__ is plain:
         return True
     return bool(one == other)
+
+
+def require_alone(alone: bool) -> None:
+    """RuntimeError unless nobody else fitted the estimator meanwhile: two fits would be mixed."""
+    if not alone:
+        raise RuntimeError("another thread fitted this estimator meanwhile: give each thread its own (clone)")
 
 
 def require_flags(estimator: Any) -> None:

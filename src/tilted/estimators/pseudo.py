@@ -114,11 +114,13 @@ class PseudoInputs(LatentFunctions):
         self, X: np.ndarray, targets: Sequence[np.ndarray], weights: np.ndarray | None, names: list[str]
     ) -> Self:
         """The models with further rows; ``targets`` [N] of each."""
+        before = self.models_
         deadline = sparse.SparseSettings.of(self, 0.0, likelihood=self.models_[0].likelihood).timed().deadline
         models: list[Model] = [
             cast(BatchedModel, model).more(X, y, weights, self._how, deadline)
-            for model, y in zip(self.models_, targets, strict=True)
+            for model, y in zip(before, targets, strict=True)
         ]
+        given.require_alone(self.models_ is before)
         self.status_ = models[0].status if len(models) == 1 else [model.status for model in models]
         self.log_evidence_ = None
         self.models_ = models
