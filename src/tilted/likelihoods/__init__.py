@@ -57,10 +57,8 @@ def get(likelihood: str | Likelihood, **parameters: Any) -> Likelihood:
     Raises
     ------
     ValueError
-        For an unknown name; the message lists the known ones. For a class in the place of an object.
+        For an unknown name; the message lists the known ones.
     """
-    if isinstance(likelihood, type):
-        raise ValueError(f"likelihood must be an object, {likelihood.__name__}(...), not its class")
     if not isinstance(likelihood, str):
         return likelihood
     if likelihood not in _BY_NAME:
