@@ -2,7 +2,10 @@
 # make help       everything else
 
 PYTHON ?= python3
-CORES ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+ifeq ($(origin CORES),undefined)
+CORES := $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+endif
+override CORES := $(strip $(value CORES))
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
@@ -56,7 +59,10 @@ endif
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
-ifeq (,$(shell echo "$(CORES)" | grep -xE '[1-9][0-9]*'))
+# One word, which does not begin with 0 and of which no letter is left without its digits; no shell sees it before.
+UNDIGITED := $(subst 0,,$(subst 1,,$(subst 2,,$(subst 3,,$(subst 4,,$(CORES))))))
+UNDIGITED := $(subst 5,,$(subst 6,,$(subst 7,,$(subst 8,,$(subst 9,,$(UNDIGITED))))))
+ifneq ($(words $(CORES))$(filter 0%,$(CORES))$(UNDIGITED),1)
 $(error CORES must be a whole number from 1, got "$(CORES)")
 endif
 

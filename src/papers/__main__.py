@@ -47,10 +47,10 @@ DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING))
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; 0 on success, 1 if a fit failed or a check did not pass, 2 on bad input."""
-    arguments = parser().parse_args(argv)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal may have no ±
     try:
+        arguments = parser().parse_args(argv)  # which loads the library
         if reason := (place.foreign(Path.cwd()) if Path("src/papers").is_dir() else "") or place.unfinished(
             arguments.verb not in READ_TABLES
         ):

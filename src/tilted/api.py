@@ -228,7 +228,7 @@ def make_problem(
     """
     X, names = check_inputs(X), names_of(X)
     likelihood = likelihoods.get(likelihood)
-    require("likelihood", likelihood, hasattr(likelihood, "tilted"))
+    require("likelihood", likelihood, hasattr(likelihood, "tilted") and not isinstance(likelihood, type))
     require("options", options, options is None or isinstance(options, Options))
     require("mean", mean, isinstance(mean, Real) and abs(mean) <= sys.float_info.max)
     y = likelihood.check(y)

@@ -108,3 +108,12 @@ def log_site_integral(
     scale = 1.0 + tau * cavity_variance
     quadratic = (nu**2 * cavity_variance + 2.0 * nu * cavity_mean - tau * cavity_mean**2) / scale
     return 0.5 * quadratic - 0.5 * np.log(scale)
+
+
+def gaussians(mean: np.ndarray, covariance: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+    """So many draws, [N, number]; ValueError if the covariance has eigenvalues below zero by over 1e-8."""
+    unit = np.max(np.diagonal(covariance))
+    draws = rng.multivariate_normal(
+        np.zeros(len(mean)), covariance / unit, number, check_valid="raise", method="eigh"
+    )
+    return mean[:, None] + np.sqrt(unit) * draws.T

@@ -217,3 +217,21 @@ def test_another_file_is_no_saved_estimator(tmp_path, content):
     with pytest.raises(ValueError, match="m.npz is damaged or no saved estimator: `save` of") as told:
         load(tmp_path / "m.npz")
     assert "pickle" not in str(told.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_has_no_rows_or_has_records_is_named(kind):
+    """NumPy's words for these were of types of its own."""
+    X, y = np.arange(8.0)[:, None], np.array([0, 1] * 4)
+    records, model = np.rec.fromarrays([X[:, 0], y], names="a,b"), kind(optimise=None)
+    for rows in ({"a": X[:, 0]}, set(X[:, 0]), (row for row in X)):
+        with pytest.raises(ValueError, match=f"X is a {type(rows).__name__}: give an array"):
+            model.fit(rows, y)
+    with pytest.raises(ValueError, match="X has records"):
+        model.fit(records, y)
+    with pytest.raises(ValueError, match="y has records"):
+        model.fit(X, records)
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        model.fit(X, np.array(1.0))
+    with pytest.raises(ValueError, match="sample_weight is a dict"):
+        model.fit(X, y, {"a": 1})

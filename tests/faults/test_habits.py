@@ -125,11 +125,15 @@ def test_make_does_one_target_after_another(make):
     assert [line.split()[0] for line in said] == ["begin", "end"] * 3 and said[1] == "end check"
 
 
-@pytest.mark.parametrize("cores", ["0", "-1", "four", "1.5", " "])
-def test_make_asks_for_a_number_of_cores(make, cores):
-    """Of none Snakemake waits for ever, without a word."""
+RUNS = ["2\n3", "`touch ran`", "$(shell touch ran)", "$$(touch ran)"]
+
+
+@pytest.mark.parametrize("cores", ["0", "-1", "four", "1.5", " ", *RUNS])
+def test_make_asks_for_a_number_of_cores(make, cores, tmp_path):
+    """Of none Snakemake waits for ever, without a word; a second line was run, and what a shell reads."""
     done, said = make("preview", CORES=cores)
     assert done.returncode and "CORES must be a whole number from 1" in done.stderr and not said
+    assert not (tmp_path / "ran").exists()
     assert not make("preview", CORES="2")[0].returncode
 
 
@@ -404,3 +408,14 @@ def test_an_environment_in_which_nothing_was_installed_is_not_taken_for_whole(ma
     done, _ = make("VENV=real", f"PYTHON={sys.executable}", pip, "setup", PIP_CONFIG_FILE="/dev/null")
     assert done.returncode == 2 and "installed nothing into real" in done.stdout
     assert not (tmp_path / "real/.stamp").exists()
+
+
+def test_an_interrupt_while_the_command_is_loaded(monkeypatch, capsys):
+    """It takes a second or two; there was a traceback."""
+
+    def loading():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("papers.__main__.parser", loading)
+    assert main(["datasets"]) == 130
+    assert capsys.readouterr().err == "tilted: interrupted; every file is whole\n"

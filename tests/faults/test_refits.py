@@ -1,5 +1,7 @@
 """Estimators whose next fit fails, is interrupted, or warns where warnings are errors."""
 
+import pickle
+import threading
 import warnings
 
 import numpy as np
@@ -154,3 +156,83 @@ def test_yes_is_no_number_of_draws(counts):
     X, y = counts
     with pytest.raises(ValueError, match="n_samples must be a whole number of at least 1, got True"):
         GPPoissonRegressor(optimise=None).fit(X, y).sample_y(X, n_samples=True)
+
+
+SPARSE = [SparseGPClassifier, SparseGPRegressor, SparseGPPoissonRegressor]
+OTHERS = [{"n_pseudo": 3}, {"kernel": SquaredExponential(5.0, 5.0)}, {"inference": "vb"}, {"mean": 3.0}]
+
+
+@pytest.mark.parametrize("kind", SPARSE)
+@pytest.mark.parametrize("changed", [*OTHERS, {"pseudo_inputs": np.zeros((2, 1))}])
+def test_parameters_that_later_rows_cannot_change_are_refused(kind, changed, counts):
+    """They were passed over in silence; so was `verbose="no"`, which is yes."""
+    X, y = counts
+    y = (y > 1).astype(int) if kind is SparseGPClassifier else y
+    model = kind(optimise=None, batch_size=10, n_pseudo=5).fit(X, y)
+    copied = pickle.loads(pickle.dumps(model)).set_params(max_time=9.0, batch_size=20, random_state=7)
+    assert copied.partial_fit(X, y).status_.converged
+    with pytest.raises(ValueError, match=f"fit anew for other parameters: {next(iter(changed))}="):
+        model.set_params(**changed).partial_fit(X, y)
+    with pytest.raises(ValueError, match="verbose must be True or False"):
+        copied.set_params(verbose="no").partial_fit(X, y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_score_is_of_sound_rows_and_weights(kind, counts):
+    """A weight below zero was taken, and cells below a mask were scored."""
+    X, y = counts
+    y = (y > 1).astype(int) if "Classifier" in kind.__name__ else y
+    model, ones = kind(optimise=None).fit(X, y), np.ones(len(y))
+    assert model.score(X, y, ones) == model.score(X, y)
+    for weights in (-ones, ["a"] * len(y), np.ma.masked_array(ones, ones > 0)):
+        with pytest.raises(ValueError, match="sample_weight|could not convert"):
+            model.score(X, y, weights)
+    with pytest.raises(ValueError, match="y has masked"):
+        model.score(X, np.ma.masked_array(y, y > 0))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_yes_is_no_seed(kind, counts):
+    """It was the seed 1."""
+    X, y = counts
+    with pytest.raises(ValueError, match="random_state must be a seed or a generator, got True"):
+        kind(optimise=None, random_state=True).fit(X, (y > 1).astype(int))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_threads_that_fit_one_estimator_make_no_mixture(kind, counts, monkeypatch):
+    """Classes of the one had been left with the models of the other."""
+    X, y = counts
+    labels = np.array(["few", "many"])[(y > 1).astype(int)] if "Classifier" in kind.__name__ else y
+    others = np.where(labels == "few", "ant", "bee") if "Classifier" in kind.__name__ else y[::-1]
+    model, asked = kind(optimise=None), kind._rows
+
+    def meanwhile(self, *arguments, **keywords):
+        monkeypatch.setattr(kind, "_rows", asked)
+        thread = threading.Thread(target=model.fit, args=(X, others))
+        thread.start()
+        thread.join()
+        return asked(self, *arguments, **keywords)
+
+    monkeypatch.setattr(kind, "_rows", meanwhile)
+    with pytest.raises(RuntimeError, match="another thread fitted this estimator"):
+        model.fit(X, labels)
+    assert np.array_equal(model.predict(X), kind(optimise=None).fit(X, others).predict(X))
+
+
+def test_rows_that_two_threads_add_are_not_lost(counts, monkeypatch):
+    """The later of two `partial_fit` had replaced the earlier, in silence."""
+    X, y = counts
+    model, how = SparseGPRegressor(optimise=None, batch_size=10).fit(X, y), SparseGPRegressor._how
+
+    def meanwhile(self):
+        monkeypatch.undo()
+        thread = threading.Thread(target=model.partial_fit, args=(X, y))
+        thread.start()
+        thread.join()
+        return how.fget(self)
+
+    monkeypatch.setattr(SparseGPRegressor, "_how", property(meanwhile))
+    with pytest.raises(RuntimeError, match="another thread fitted this estimator"):
+        model.partial_fit(X, y)
+    assert model.status_.message.endswith(f"{2 * len(y)} in all")

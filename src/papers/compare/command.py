@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 
 from papers.compare import answer, folds, methods, page, table
 from papers.compare.page import Comparison
+from papers.evidence import resources
 
 if TYPE_CHECKING:
     import argparse
@@ -36,6 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"{len(read.y)} rows: more than dense methods suit; --rows {MOST_ROWS} compares on so many"
         )
     read = read.drawn(arguments.rows or MOST_ROWS, arguments.seed)
+    table.require(read)
     folder = _folder(read, arguments.output)
     folder.mkdir(parents=True, exist_ok=True)  # what cannot be made is refused before any fit
     _require_own(folder, read)
@@ -59,7 +62,7 @@ def _folder(read: Table, output: str) -> Path:
     if len(name.encode()) > LONGEST_NAME:
         digest = hashlib.sha256(name.encode()).hexdigest()[:16]
         name = f"{name.encode()[:100].decode(errors='ignore')}-{digest}"
-    return Path(output, name)
+    return Path(output, os.fsdecode(name.encode()))  # the same bytes in every locale
 
 
 def _require_own(folder: Path, read: Table) -> None:
@@ -100,7 +103,7 @@ def compared(read: Table, how: How) -> Comparison:
     if not how.methods:
         _tell(f"without {', '.join(methods.SLOW)}, which takes the longest: --methods {' '.join(names)} rep")
     asked = [(fold, k, 0 if reason or k else how.iterations, how.methods) for k, fold in enumerate(parts)]
-    running = Parallel(n_jobs=how.cores, return_as="generator")(
+    running = Parallel(n_jobs=resources.workers(how.cores, len(asked)), return_as="generator")(
         delayed(folds.compared)(*one) for one in asked
     )
     done = []

@@ -117,13 +117,14 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
         raise ValueError(f"{path}: two columns are called '{twice[0]}': which is which?")
     for name, column in zip((*raw.features, block["target"]), (*raw.X.T, raw.y), strict=True):
         require_moderate(f"{path}: column '{name}'", column)
-    _require(raw.X, raw.y, block)
     constant = [n for n, column in zip(raw.features, raw.X.T, strict=True) if np.all(column == column[0])]
     remarks += [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
     digest = hashlib.sha256(content).hexdigest()
     said = tuple(raw.features), digest, tuple(remarks), str(block["target"]), str(data.resolve())
     name = os.fsencode(path.stem).decode(errors="replace")  # one that is no text has letters for its bytes
-    return Table(name, block["task"], raw.X, raw.y, *said)
+    found = Table(name, block["task"], raw.X, raw.y, *said)
+    require(found)
+    return found
 
 
 def _block(path: Path) -> dict[str, Any]:
@@ -204,14 +205,16 @@ def _classes(column: pd.Series[str], name: str) -> tuple[str, str]:
     return low, high
 
 
-def _require(X: np.ndarray, y: np.ndarray, block: dict[str, Any]) -> None:
-    target = block["target"]
+def require(table: Table) -> None:
+    """ValueError for rows of which ten folds cannot be made."""
+    X, y, target = table.X, table.y, table.target
     if np.all(y == y[0]):
         raise ValueError(f"every {target} is {y[0]:g}: nothing to predict")
     if len(np.unique(X, axis=0)) < FEWEST:
         raise ValueError(f"ten folds need {FEWEST} rows that differ in their features")
-    if block["task"] == CLASSIFICATION and min(np.sum(y > 0), np.sum(y < 0)) < FEWEST:
+    if table.task == CLASSIFICATION and min(np.sum(y > 0), np.sum(y < 0)) < FEWEST:
         few = int(min(np.sum(y > 0), np.sum(y < 0)))
-        raise ValueError(f"ten folds need {FEWEST} rows of each class of {target}; one has {few}")
-    if block["task"] == COUNTS and y.max() > LARGEST_COUNT:
+        drawn = ", of those drawn" if "drawn by seed" in "".join(table.remarks) else ""
+        raise ValueError(f"ten folds need {FEWEST} rows of each class of {target}; one has {few}{drawn}")
+    if table.task == COUNTS and y.max() > LARGEST_COUNT:
         raise ValueError(f"counts up to {LARGEST_COUNT} here; for larger ones --task regression")

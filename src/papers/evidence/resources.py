@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -49,3 +50,8 @@ def alike(path: str, measured: Mapping[str, float]) -> list[float]:
         if values:
             return values
     return []
+
+
+def workers(asked: int, tasks: int) -> int:
+    """Processes for so many tasks: no more than ``asked``, than there are processors, or tasks."""
+    return max(1, min(asked, tasks, os.cpu_count() or 1))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence import records, runs, standing, verified
+from papers.evidence import records, resources, runs, standing, verified
 from papers.evidence.grid import grid, items
 from papers.evidence.study import EXACT
 from papers.evidence.verified import DIFFERS, PASSED, REPORTED, SCRATCH, Check, Outcome
@@ -177,7 +177,7 @@ def execute(
     some = {study: lines for study, lines in drawn.items() if len(lines)}
     pieces = [piece for study, lines in some.items() for piece in _pieces(study, folder, lines, mirror)]
     every = Result([], [], [])
-    run = Parallel(n_jobs=jobs, return_as="generator_unordered")
+    run = Parallel(n_jobs=resources.workers(jobs, len(pieces)), return_as="generator_unordered")
     for name, result in run(delayed(_make)(*piece) for piece in pieces):
         if result.checks:
             verified.append(folder, result.checks)

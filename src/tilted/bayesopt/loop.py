@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Function = Callable[[np.ndarray], float]
 LARGEST = 1e50
 """Size of places and observations: powers of larger ones overflow."""
+MOST_INITIAL = 10_000
+"""Places before the first that is learned."""
 
 
 @dataclass(frozen=True)
@@ -153,8 +155,8 @@ def header(
     """What a search is, as the first line of its log; ValueError for bad bounds, numbers or rule."""
     low, high = check_bounds(bounds)
     initial = 2 * len(low) + 1 if initial is None else initial
-    for name, value, least in (("initial", initial, 2), ("seed", seed, 0)):
-        require_whole(name, value, least)
+    require_whole("initial", initial, 2, MOST_INITIAL)
+    require_whole("seed", seed, 0)
     if rule not in RULES:
         raise ValueError(f"no rule '{rule}'; known: {', '.join(RULES)}")
     return {
@@ -237,6 +239,8 @@ def _observe(functions: Sequence[Function], x: np.ndarray, proposal: Proposal) -
 def number(value: object, name: str, x: np.ndarray) -> float:
     """What a function returned, if that is one finite number, whose powers do not overflow."""
     try:
+        if np.asarray(value).dtype == bool:
+            raise TypeError  # of a constraint False would be 0, which holds
         found = np.nan if np.ma.is_masked(value) else np.asarray(value, dtype=float).item()
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} is {value!r} at {x.tolist()}, which is not a number") from None
@@ -292,5 +296,5 @@ def conclude(done: Sequence[Evaluation], header: dict[str, Any], settings: Setti
     place, confident = recommendation(done, header["bounds"], settings, header["seed"])
     message = f"{len(done)} evaluations, {len(feasible)} of them feasible"
     if not feasible:
-        message += "; no feasible one was found: the recommended place is where all constraints likely hold"
+        message += "; no feasible one was found: recommended is where all constraints most likely hold"
     return Found(place, confident, best, tuple(done), resumed, message)

@@ -103,7 +103,7 @@ class Optimizer:
         place, (low, high) = as_floats(x, "x"), self.bounds.T
         if place.shape != low.shape or not np.all((place >= low) & (place <= high)):
             raise ValueError(f"x must be a place within {self.bounds.tolist()}, got {x!r}")
-        constraints = [c] if np.ndim(c) == 0 else list(np.asarray(c))
+        constraints = list(c) if np.ndim(c) else [c]  # type: ignore[arg-type]
         if len(constraints) + 1 != self._header["functions"]:
             raise ValueError(
                 f"{self._header['functions'] - 1} constraints are needed, got {len(constraints)}"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Concatenate, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -24,7 +25,7 @@ from tilted.estimators.models import Call, Made, Model
 from tilted.estimators.nested import fields_of, with_field
 from tilted.estimators.reach import shortcomings
 from tilted.estimators.rows import merged
-from tilted.gaussian import require_positive
+from tilted.gaussian import gaussians, require_positive
 from tilted.inference.options import require_whole
 from tilted.inference.result import Status
 from tilted.learning.priors import LogNormal
@@ -56,6 +57,8 @@ def generator(random_state: Seed) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31 - 1))
     try:
+        if isinstance(random_state, bool):  # NumPy would take it for 1
+            raise TypeError
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
         raise ValueError(f"random_state must be a seed or a generator, got {random_state!r}") from None
@@ -149,6 +152,7 @@ class LatentFunctions(BaseEstimator):
         fitted = [name for name in vars(self) if name.endswith("_")]
         for name in sorted(fitted, key="models_".__ne__):  # first these: without them it is not fitted
             delattr(self, name)
+        self._thread = get_ident()
         given.require_flags(self)
         checked = self._rows(X, y, ensure_min_samples=2, **how)
         if self._batched:
@@ -179,8 +183,10 @@ class LatentFunctions(BaseEstimator):
         X = self._inputs(X)
         return [model.moments(X) for model in self.models_]
 
-    def _keep(self, models: Sequence[Model], names: list[str], X: np.ndarray) -> None:
+    def _keep(self, models: Sequence[Model], names: list[str], X: np.ndarray, **found: object) -> None:
         """Fitted attributes of the models, lists where there are several, and warnings, from ``fit``."""
+        given.require_alone(self.__dict__.pop("_thread", None) == get_ident())
+        self.__dict__.update(found)
         single = len(models) == 1
         X = X[:: -(-len(X) // SHOWN)] if self._batched else X
         notes = [shortcomings(model, X) for model in models]
@@ -339,12 +345,3 @@ class LatentFunctions(BaseEstimator):
             return value
         slopes = [slope / len(models) for _, slope, _ in evaluated if slope is not None]
         return value, np.sum(slopes, axis=0) if shared else np.concatenate(slopes)
-
-
-def gaussians(mean: np.ndarray, covariance: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
-    """So many draws, [N, number]; ValueError if the covariance has eigenvalues below zero by over 1e-8."""
-    unit = np.max(np.diagonal(covariance))
-    draws = rng.multivariate_normal(
-        np.zeros(len(mean)), covariance / unit, number, check_valid="raise", method="eigh"
-    )
-    return mean[:, None] + np.sqrt(unit) * draws.T

@@ -16,7 +16,7 @@ from tilted.estimators import dense, sparse
 from tilted.estimators.base import LatentFunctions, generator, of_one_fit, parameters
 from tilted.estimators.given import require_present
 from tilted.estimators.models import Model, choice
-from tilted.estimators.rows import unless_alike, weighed
+from tilted.estimators.rows import Scored, unless_alike, weighed
 from tilted.inference.options import Options
 from tilted.learning.starts import start_kernel
 
@@ -29,7 +29,7 @@ NO_LABEL = np.zeros(1)  # what likelihoods of counts and reals accept
 
 
 @parameters
-class Classifier(ClassifierMixin, LatentFunctions):
+class Classifier(Scored, ClassifierMixin, LatentFunctions):
     """Fitting and predicting classes from models of labels -1 and +1, which a classifier knows how to fit."""
 
     likelihood: Likelihood | str = "probit"
@@ -62,7 +62,10 @@ class Classifier(ClassifierMixin, LatentFunctions):
             sites do not converge there.
         """
         require_present(y)
-        if isinstance(y, list | tuple | np.ndarray) and len({isinstance(label, str) for label in y}) == 2:
+        listed: Any = (
+            y if isinstance(y, list | tuple | np.ndarray) and getattr(y, "shape", None) != () else ()
+        )
+        if len({isinstance(label, str) for label in listed}) == 2:
             raise ValueError("labels mix strings and other kinds: give labels of one kind")
         inputs, targets = self._begin(X, y)
         if targets.dtype == object and not isinstance(targets[0], str):
@@ -77,8 +80,7 @@ class Classifier(ClassifierMixin, LatentFunctions):
         kernel = start_kernel(self.kernel, inputs, self.ard, weights=weights)
         rng = generator(self.random_state)
         models, names = self._models(inputs, classes, labels, kernel, rng, weights)
-        self.classes_ = classes
-        self._keep(models, names, inputs)
+        self._keep(models, names, inputs, classes_=classes)
         return self
 
     def _encoded(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,11 +12,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import dense, joint, sparse
-from tilted.estimators.base import Seed, gaussians, generator, of_one_fit, parameters
+from tilted.estimators.base import Seed, generator, of_one_fit, parameters
 from tilted.estimators.classes import Classifier
 from tilted.estimators.models import Model, choice
 from tilted.estimators.pseudo import ONE_CLASS, PseudoInputs, in_batches
 from tilted.estimators.rows import repeated
+from tilted.gaussian import gaussians
 from tilted.inference.options import require_whole
 
 if TYPE_CHECKING:

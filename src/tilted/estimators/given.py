@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields
 from typing import Any
 
@@ -20,6 +21,7 @@ def require_numbers(values: object, what: str) -> None:
     Also for columns of one name.
     """
     require_unmasked(values, what)
+    require_array(values, what)
     names_of(values)  # refuses two of one name
     columns, types = getattr(values, "columns", None), getattr(values, "dtypes", None)
     if columns is None or types is None:
@@ -30,9 +32,18 @@ def require_numbers(values: object, what: str) -> None:
             raise ValueError(f"{where} has times ({type_}): give numbers, such as days since the first")
 
 
+def require_array(values: object, what: str) -> None:
+    """ValueError for records, and for what has no rows in an order: dictionaries, sets, generators."""
+    if isinstance(values, Mapping | Set | Iterator) and not hasattr(values, "dtype"):
+        raise ValueError(f"{what} is a {type(values).__name__}: give an array, a list or a data frame")
+    if (type_ := getattr(values, "dtype", None)) is not None and getattr(type_, "kind", "") == "V":
+        raise ValueError(f"{what} has records ({type_}): give a column for each of their fields")
+
+
 def require_present(y: object) -> None:
     """ValueError with the row of the first missing cell of pandas, or among objects: None, NaN, NaT or NA."""
     given: Any = y
+    require_array(y, "y")
     if hasattr(y, "isna"):
         missing = np.ravel(np.asarray(given.isna(), dtype=bool))
     elif isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.dtype == object):
@@ -72,6 +83,24 @@ def _missing(cell: object) -> bool:
     if same is True or np.ndim(same):
         return cell is None
     return not (isinstance(same, bool | np.bool_) and same)
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two values of a parameter say the same, arrays too; a copy of what cannot be compared does."""
+    if one is other:
+        return True
+    if isinstance(one, np.ndarray | list) or isinstance(other, np.ndarray | list):
+        return np.array_equal(one, other)
+    plain: Any = object.__eq__
+    if type(one) is type(other) and type(one).__eq__ is plain:
+        return True
+    return bool(one == other)
+
+
+def require_alone(alone: bool) -> None:
+    """RuntimeError unless nobody else fitted the estimator meanwhile: two fits would be mixed."""
+    if not alone:
+        raise RuntimeError("another thread fitted this estimator meanwhile: give each thread its own (clone)")
 
 
 def require_flags(estimator: Any) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tilted.estimators import sparse
+from tilted.estimators import given, sparse
 from tilted.estimators.base import LatentFunctions, parameters, warn_unless_converged
 from tilted.estimators.batched import UNCORRECTED, BatchedModel, How, fit_batched
 from tilted.estimators.models import Model
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 LearnedT = TypeVar("LearnedT", "SparseModel", "CollapsedModel")
 ONE_CLASS = "the rows that the kernel is learned from have one class only: take a larger batch_size"
 NEEDS_BATCHES = "partial_fit needs batch_size: of the first rows at most so many determine the kernel"
+
+LATER = {"batch_size", "n_jobs", "verbose", "max_time", "random_state"}
+"""Parameters that may be others at a later `partial_fit`, which looks at no others."""
 
 NOT_BATCHED = "this was fitted without batch_size, which partial_fit cannot go on from: fit it again"
 
@@ -50,6 +53,16 @@ class PseudoInputs(LatentFunctions):
     batch_size: int | None = None
     n_jobs: int | None = None
     verbose: bool = False
+
+    def _begin(self, X: ArrayLike, y: ArrayLike, **how: bool) -> tuple[np.ndarray, np.ndarray]:
+        checked = super()._begin(X, y, **how)
+        if self._batched:
+            self.asked_ = self._asked()
+        return checked
+
+    def _asked(self) -> dict[str, Any]:
+        """Parameters that later rows cannot change."""
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in LATER}
 
     def _start(self, X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Rows that the kernel is learned from, and pseudo-inputs [M, D] from which."""
@@ -88,6 +101,11 @@ class PseudoInputs(LatentFunctions):
         """Rows, targets and weights of a later `partial_fit`."""
         if not all(isinstance(model, BatchedModel) for model in self.models_):
             raise ValueError(NOT_BATCHED)
+        given.require_flags(self)
+        then, now = getattr(self, "asked_", {}), self._asked()  # none in files of earlier versions
+        if changed := [name for name in then if not given.alike(then[name], now[name])]:
+            said = ", ".join(f"{name}={now[name]!r}, was {then[name]!r}" for name in changed)
+            raise ValueError(f"partial_fit goes on as fitted, fit anew for other parameters: {said}")
         inputs, targets = self._rows(X, y, reset=False, **how)
         require_moderate("X", inputs)
         return weighed(inputs, targets, sample_weight, least=1)
@@ -96,11 +114,13 @@ class PseudoInputs(LatentFunctions):
         self, X: np.ndarray, targets: Sequence[np.ndarray], weights: np.ndarray | None, names: list[str]
     ) -> Self:
         """The models with further rows; ``targets`` [N] of each."""
+        before = self.models_
         deadline = sparse.SparseSettings.of(self, 0.0, likelihood=self.models_[0].likelihood).timed().deadline
         models: list[Model] = [
             cast(BatchedModel, model).more(X, y, weights, self._how, deadline)
-            for model, y in zip(self.models_, targets, strict=True)
+            for model, y in zip(before, targets, strict=True)
         ]
+        given.require_alone(self.models_ is before)
         self.status_ = models[0].status if len(models) == 1 else [model.status for model in models]
         self.log_evidence_ = None
         self.models_ = models

@@ -115,6 +115,6 @@ class SparseGPRegressor(SparseTargets):
         model = collapsed.fit_collapsed(inputs[seen], reals[seen], kernel, Z, noise, some, rng)
         if aimless:
             model = replace(model, status=noted(model.status, CONSTANT))
-        self.noise_ = model.state.noise
-        self._keep([self._of_all(inputs, reals, model, seen, settings)], ["the fit"], inputs)
+        whole = self._of_all(inputs, reals, model, seen, settings)
+        self._keep([whole], ["the fit"], inputs, noise_=model.state.noise)
         return self

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight
 
-from tilted.estimators.given import require_numbers
+from tilted.estimators.given import require_numbers, require_present
 from tilted.learning.starts import require_moderate
+from tilted.likelihoods.contract import require_unmasked
 
 
 def weighed(
@@ -20,18 +23,51 @@ def weighed(
     """
     if sample_weight is None:
         return X, y, None
-    require_numbers(sample_weight, "sample_weight")
-    try:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    except OverflowError as error:
-        raise ValueError(f"sample_weight has a number that is too large: {error}") from None
-    require_moderate("sample_weight", weights)
+    weights = checked_weights(sample_weight, X)
     rows = weights > 0
     if np.sum(rows) < least:
         raise ValueError(f"at least {least} rows need a sample weight above zero, got {np.sum(rows)}")
     if np.all(rows):
         return X, y, unless_alike(weights)  # as they are: they may be on a disk
     return X[rows], y[rows], unless_alike(weights[rows])
+
+
+def checked_weights(sample_weight: ArrayLike, X: ArrayLike) -> np.ndarray:
+    """Weights [N] of the rows of ``X``; ValueError as `weighed`."""
+    require_numbers(sample_weight, "sample_weight")
+    try:
+        weights: np.ndarray = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+    except OverflowError as error:
+        raise ValueError(f"sample_weight has a number that is too large: {error}") from None
+    require_moderate("sample_weight", weights)
+    return weights
+
+
+class Scored:
+    """A score that is asked of sound rows, before scikit-learn's own."""
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The share of right classes, or R^2 of a regression, as scikit-learn's.
+
+        Parameters
+        ----------
+        X : array-like [N, D]
+        y : array-like [N]
+        sample_weight : array-like [N], optional
+
+        Raises
+        ------
+        ValueError
+            For bad inputs, missing or masked targets, and weights that `fit` would refuse.
+        NotFittedError
+        """
+        require_unmasked(y, "y")
+        require_present(y)
+        weights = None if sample_weight is None else checked_weights(sample_weight, X)
+        scored: float = cast(Any, super()).score(X, y, weights)
+        return scored
 
 
 def merged(

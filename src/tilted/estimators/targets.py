@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators.base import LatentFunctions, Seed, generator, of_one_fit, parameters
 from tilted.estimators.given import require_flag
+from tilted.estimators.rows import Scored
 from tilted.learning.starts import require_moderate
 from tilted.likelihoods.contract import has_additive_noise
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @parameters
-class Targets(RegressorMixin, LatentFunctions):
+class Targets(Scored, RegressorMixin, LatentFunctions):
     """A regression: one latent function, and the likelihood of its targets."""
 
     @property

@@ -42,3 +42,24 @@ class Kernel(Protocol):
 
     def contract_diagonal(self, X: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """sum_i g_i dk(x_i, x_i)/dtheta [P], and the derivatives in the rows of ``X`` [N, D]."""
+
+
+def require_sound(kernel: Kernel, X: np.ndarray) -> None:
+    """ValueError where a kernel of somebody's own breaks its contract at rows of ``X`` [N, D]."""
+    if type(kernel).__module__.startswith("tilted."):
+        return
+    some, others = X[:3], X[1:]
+    others = others[: len(some) + 1]
+    square, n = kernel.matrix(some), len(some)
+    for name, found, shape in (
+        ("matrix(X)", square, (n, n)),
+        ("matrix(X, X2)", kernel.matrix(some, others), (n, len(others))),
+        ("diagonal(X)", kernel.diagonal(some), (n,)),
+    ):
+        said = f"{name} of the kernel, {type(kernel).__name__},"
+        if not isinstance(found, np.ndarray) or found.dtype.kind != "f" or found.shape != shape:
+            raise ValueError(f"{said} must be an array {list(shape)} of floats, got {found!r}")
+        if not np.all(np.isfinite(found)):
+            raise ValueError(f"{said} is not finite: {found!r}")
+    if not np.allclose(square, square.T, rtol=1e-5, atol=0.0):
+        raise ValueError(f"matrix(X) of the kernel, {type(kernel).__name__}, is not symmetric: {square!r}")

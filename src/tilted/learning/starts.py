@@ -20,6 +20,7 @@ from tilted.inference.ep import EP
 from tilted.inference.options import Options
 from tilted.inference.result import Status
 from tilted.inference.rule import weighted
+from tilted.kernels.contract import require_sound
 from tilted.kernels.converted import as_kernel
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.kernels.stationary import Stationary
@@ -130,6 +131,7 @@ def start_kernel(
         raise ValueError(
             f"the kernel's parameters must lie between {SCALES[0]:g} and {SCALES[1]:g}, got {kernel!r}"
         )
+    require_sound(kernel, X)
     if not ard:
         return kernel
     if not isinstance(kernel, Stationary):

@@ -61,6 +61,9 @@ def test_without_constraints_and_from_what_is_known():
         (lambda: Optimizer(BOUNDS).tell(np.ma.masked_equal([1.0, 0.0], 0.0), 1.0), "masked"),
         (lambda: Optimizer(BOUNDS, settings={}), "tilted.bayesopt.rules.Settings"),
         (lambda: Optimizer([(-1e308, 1e308)]), "beyond 1e.50"),
+        (lambda: Optimizer(BOUNDS, initial=10**9), "initial must be a whole number of at most 10,000"),
+        (lambda: Optimizer(BOUNDS, 1).tell([1.0, 0.0], 1.0, [np.False_]), "constraint 1 .* not a number"),
+        (lambda: Optimizer(BOUNDS, 1).tell([1.0, 0.0], 1.0, np.ma.masked_equal([2.0], 2)), "must be finite"),
     ],
 )
 def test_what_cannot_be_is_refused(call, message):

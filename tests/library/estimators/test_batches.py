@@ -253,8 +253,10 @@ def test_later_rows_are_bounded_in_time_too():
 
 def test_a_correction_asked_for_afterwards_is_refused():
     model = SparseGPClassifier(batch_size=300, **KEPT).fit(X, LABELS)
+    with pytest.raises(ValueError, match="fit anew for other parameters: correction='cheap'"):
+        model.set_params(correction="cheap").partial_fit(X, LABELS)
     with pytest.raises(ValueError, match="not with batch_size"):
-        model.set_params(correction="cheap").predict_proba(NEW)
+        model.fit(X, LABELS)
 
 
 def test_rows_beside_earlier_ones_have_no_evidence():

@@ -3,7 +3,10 @@
 import json
 import math
 import os
+import subprocess
+import sys
 
+import joblib
 import numpy as np
 import pytest
 from scipy import stats
@@ -95,6 +98,8 @@ def test_a_yaml_block_says_more(tmp_path):
         (LATENT, "--target a --delimiter ;", "has no column 'a', but a,b,y"),
         (LATENT, "--methods gp laplace", "no method laplace for regression; there are ep, qp"),
         (LATENT, "--iterations 5", "--iterations is 0 or at least 10"),
+        ((LATENT > 0).astype(int), "--rows 15", "rows of each class of y; one has 7, of those drawn"),
+        (LATENT, "--rows 3", "ten folds need 10 rows"),
     ],
 )
 def test_what_cannot_be_compared_is_said(y, arguments, message, tmp_path, capsys):
@@ -288,3 +293,25 @@ def test_a_comparison_of_one_method_warns_of_nothing(mine, tmp_path, recwarn):
     asked = f"compare --data {mine} --target y --methods ep --iterations 0 --cores 1".split()
     assert main([*asked, "--output", str(tmp_path)]) == 0
     assert not [str(one.message) for one in recwarn if "limits" in str(one.message)]
+
+
+def test_no_more_workers_than_folds_or_processors(mine, tmp_path, monkeypatch):
+    """A hundred thousand were started, one by one, and nothing came of it."""
+    asked, parallel = [], joblib.Parallel
+    monkeypatch.setattr(
+        joblib, "Parallel", lambda **how: asked.append(how.pop("n_jobs")) or parallel(1, **how)
+    )
+    how = "--target y --methods vb --iterations 0 --cores 100000 --output".split()
+    assert main(["compare", "--data", str(mine), *how, str(tmp_path)]) == 0
+    assert asked == [min(folds.FOLDS, os.cpu_count())]
+
+
+def test_letters_in_a_name_where_the_locale_has_none(mine, tmp_path):
+    """LC_ALL=C and PYTHONUTF8=0: the page had no place that could be written."""
+    odd = mine.rename(tmp_path / "m\N{LATIN SMALL LETTER E WITH ACUTE}.csv")
+    how = "--target y --methods vb --iterations 0 --cores 1 --output".split()
+    called = [sys.executable, "-m", "papers", "compare", "--data", str(odd), *how, str(tmp_path)]
+    bare = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    ended = subprocess.run(called, env=bare, cwd=tmp_path, capture_output=True)
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "m\N{LATIN SMALL LETTER E WITH ACUTE}-y" / "comparison.md").exists()
