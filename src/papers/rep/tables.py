@@ -29,7 +29,7 @@ INTRODUCTION = """\
 "Message passing with relaxed moment matching" (Qi and Guo, 2012) claims that EP gains accuracy and stability
 by a relaxation factor around each site. All with the noisy-step likelihood; lengthscale, penalty c and power
 u are chosen by three-fold cross-validation on the training part of one split. The paper prints no numbers,
-only figures, and its data partitions are not available: ours have its sizes and numbers."""
+only figures, and its data partitions were not obtained: ours have its sizes and numbers."""
 FILES = ("rep_errors.csv", "rep.md")
 ORDER = (BLOBS, *UCI, SPAM)
 CELL = ["dataset", "flips", "method"]
