@@ -382,7 +382,7 @@ def test_setup_installs_into_its_environment_whatever_the_user_told_pip(make, tm
     command = ["--eval", "probe:; $(PIP) --no-index --find-links . thing", "VENV=real", "probe"]
     (site,) = (tmp_path / "real").glob("lib/*/site-packages")
     there = str(tmp_path / "there")
-    (tmp_path / "pip.conf").write_text("[install]\nuser = true\n", encoding="utf-8")
+    (tmp_path / "pip.conf").write_text(f"[install]\nuser = true\nconstraint = {there}\n", encoding="utf-8")
     told = {"PYTHONPATH": str(tmp_path / "module"), "PIP_USER": "1", "PIP_TARGET": there, "PIP_PREFIX": there}
     told |= {"PYTHONHOME": there, "PIP_DRY_RUN": "1", "PIP_REQUIRE_HASHES": "1", "PIP_CONSTRAINT": there}
     for name, value in {**told, "PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}.items():
