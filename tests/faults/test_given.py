@@ -87,7 +87,7 @@ def test_a_list_of_names_is_no_name(kind, value, name):
 def test_parameters_that_would_be_something_else_are_named(kind):
     for wrong, said in [
         ({"random_state": -1}, "random_state must be a seed"),
-        ({"n_restarts": True}, "n_restarts must be one finite number, got True"),
+        ({"n_restarts": True}, "n_restarts must be a whole number of at least 0, got True"),
     ]:
         with pytest.raises(ValueError, match=said):
             kind(optimise="evidence", **wrong).fit(X, y)
