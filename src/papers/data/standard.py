@@ -125,6 +125,10 @@ def load_with(
     expected = tuple(shape_of(about, variant))
     if raw.X.shape != expected or raw.y.shape != expected[:1]:
         raise DataError(f"data set '{name}' ({variant}) has shape {raw.X.shape}, expected {expected}")
+    if "labels" in about:
+        found, stated = [int(np.sum(raw.y > 0)), int(np.sum(raw.y < 0))], about["labels"][variant]
+        if found != stated:
+            raise DataError(f"data set '{name}' ({variant}) has {found} labels +1 and -1, expected {stated}")
     provenance: dict[str, object] = {
         "title": about["title"],
         "citation": about["citation"],

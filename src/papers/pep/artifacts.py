@@ -17,6 +17,7 @@ from papers.pep import (
     banana,
     claims,
     contests,
+    data_sets,
     dense,
     digits_results,
     figures,
@@ -92,6 +93,8 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
         digits_results.write(digits, notes[DIGITS], tables_folder)
         digits_results.draw(digits, folder)
     loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
+    if any(compared.values()):
+        data_sets.write(tables_folder, published_folder)
     chapter = claims.chapter(_evidence(compared, frames, notes, published_folder))
     return Written([chapter], loud)
 

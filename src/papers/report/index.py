@@ -25,9 +25,10 @@ TABLES = {
         "pep": "Power EP for sparse regression, as described",
         "pep_converged": "Power EP for sparse regression, by searches that converge",
         "pep_classification": "Power EP for sparse classification, data as released",
-        "pep_classification_corrected": "Power EP for sparse classification, repeated rows mended",
+        "pep_classification_corrected": "Power EP for sparse classification, sets as they are, converged",
         "pep_mnist": "Power EP by minibatches on even against odd digits: error against time",
         "pep_starts": "Searches of Power EP from two starts: what is reached, and what it is worth",
+        "pep_datasets": "Data sets of the Power-EP paper (its tables 1 and 2) beside those read here",
     },
     "REP": {
         "rep": "Relaxed EP: which runs converge, test errors, five points",

@@ -62,8 +62,8 @@ PAPERS = (
         "Power EP with pseudo-points",
         'Bui, Yan and Turner, "A Unifying Framework for Gaussian Process Pseudo-Point Approximations using '
         'Power Expectation Propagation", JMLR 2017',
-        "The paper prints a few shares of experiments won, beside ours in its tables; everything else is a "
-        "figure, for which the claims and the numbers in its text stand.",
+        "The paper prints a few shares of experiments won and its data sets, beside ours in its tables; "
+        "everything else is a figure, for which the claims and the numbers in its text stand.",
         (
             "pep",
             "pep_converged",
@@ -71,6 +71,7 @@ PAPERS = (
             "pep_classification_corrected",
             "pep_mnist",
             "pep_starts",
+            "pep_datasets",
         ),
         pep.CAPTIONS,
     ),

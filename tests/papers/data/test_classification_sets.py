@@ -10,6 +10,7 @@ import yaml
 
 from papers import data
 from papers.data import classification, regression
+from papers.data.registry import DataError
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = ("australian", "breast", "crabs", "iono", "pima", "sonar")
@@ -42,6 +43,16 @@ def test_as_released_has_the_counts_of_the_paper(name, printed, home, mirror):
     X_train, X_test, y_train, y_test = regression.parts(dataset, 3)
     assert (len(y_train), len(y_test)) == (int(row["n_train"]), int(row["n_test"]))
     assert X_train.shape[1] == X_test.shape[1] == int(row["D_with_target"]) - 1
+
+
+def test_labels_that_are_other_than_registered_are_refused(home, mirror):
+    """Columns of a file may be in another order, and nothing else tell."""
+    sources = home / "sources.yaml"
+    text = sources.read_text(encoding="utf-8")
+    sources.write_text(text.replace("corrected: [307, 383]", "corrected: [383, 307]"), encoding="utf-8")
+    classification.load("australian", "as-released", home, str(mirror))
+    with pytest.raises(DataError, match=r"\(corrected\) has \[307, 383\] labels .* expected \[383, 307\]"):
+        classification.load("australian", "corrected", home, str(mirror))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,7 +8,19 @@ import pandas as pd
 import pytest
 
 from papers.evidence import audit, claims
-from papers.pep import artifacts, compare, curves, duels, jobs, looks, published, scores, tables, toy
+from papers.pep import (
+    artifacts,
+    compare,
+    curves,
+    data_sets,
+    duels,
+    jobs,
+    looks,
+    published,
+    scores,
+    tables,
+    toy,
+)
 from papers.pep import claims as judged_by
 from papers.pep.records import REGRESSION, TOY
 from papers.pep.scores import SMLL, SMSE
@@ -58,7 +70,8 @@ def test_every_file_is_written_and_every_figure_has_a_caption(written, frame):
     found, folder = written
     names = {path.name for path in (folder / "tables").iterdir()}
     assert names == {
-        name for p in ("as-described", "converged") for name in tables.names(tables.REGRESSION.under(p))
+        data_sets.NAME,
+        *(name for p in ("as-described", "converged") for name in tables.names(tables.REGRESSION.under(p))),
     }
     drawn = {path.stem for path in (folder / "figures" / "pep").glob("*.*")}
     assert drawn == set(OF_REGRESSIONS)

@@ -8,7 +8,19 @@ import pandas as pd
 import pytest
 
 from papers.evidence.verdicts import finding
-from papers.pep import artifacts, banana, compare, contests, dense, duels, looks, published, scores, tables
+from papers.pep import (
+    artifacts,
+    banana,
+    compare,
+    contests,
+    data_sets,
+    dense,
+    duels,
+    looks,
+    published,
+    scores,
+    tables,
+)
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, MAP
 from papers.pep.scores import ERROR, NLL
 
@@ -155,9 +167,12 @@ class TestFiles:
         _, folder = written
         names = {path.name for path in (folder / "t").iterdir()}
         assert names == {
-            name
-            for p in ("as-released", "corrected")
-            for name in tables.names(tables.CLASSIFICATION.under(p))
+            data_sets.NAME,
+            *(
+                name
+                for p in ("as-released", "corrected")
+                for name in tables.names(tables.CLASSIFICATION.under(p))
+            ),
         }
         released = {path.stem for path in (folder / "f" / "pep").glob("*.png")}
         assert released == {f"figure{k}" for k in (6, 7, 23, *range(24, 31), 33)}
