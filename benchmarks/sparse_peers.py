@@ -2,8 +2,8 @@
 
 GPyTorch: `ApproximateGP` with whitened q(u), full covariance, and Adam on batches of 1,024 rows in single
 precision, its own default. GPflow, in double precision: SVGP, whitened, natural gradients of 0.1 for q(u) and
-Adam for the rest on batches of 1,024; SVGP by L-BFGS-B on all rows (labels); SGPR by L-BFGS-B (reals). Each is
-``function(task, moved, trace, rate)``; `time_to_score` says where they start.
+Adam for the rest on batches of 1,024; SVGP by L-BFGS-B on all rows (labels); SGPR by L-BFGS-B (reals). Each
+is ``function(task, moved, trace, rate)``; `time_to_score` says where they start.
 """
 
 from __future__ import annotations
