@@ -19,7 +19,6 @@ import csv
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -37,7 +36,7 @@ FOLDER = Path(__file__).parent
 TABLE = FOLDER / "time_to_score.csv"
 COLUMNS = ("task", "pseudo_inputs", "library", "method", "version", "seconds", "steps", "nll", "error")
 BUDGETS = (2, 5, 10, 30, 60)
-LONGEST, SHORT = 62.0, 6.0  # seconds of a trace; of what is repeated
+LONGEST, FIXED, SHORT = 62.0, 31.0, 6.0  # seconds of a trace; with fixed pseudo-inputs; of what is repeated
 APART = 1.25  # ratio of the times of two scores
 SETTLED = 12.0, 2.0, 5e-4  # after so many seconds: the score moved by less while the time grew by the ratio
 NOISE = 0.1
@@ -132,6 +131,7 @@ class Trace:
         self.last_early = max(early, default=0)
         self.apart, self.steps, self.due = 0.0, 0, 0.0
         self.rows: list[tuple[float, int, float, float]] = []
+        self.failed = False
         self.began = time.process_time()
 
     def visit(self, predict: Callable[[], Moments], before: Callable[[], object] | None = None) -> None:
@@ -187,18 +187,18 @@ def ours(task: Task, moved: bool, trace: Trace, method: str) -> None:
     def watched(path, x):
         found = objective(path, x)
         result = path.best.at.result
-        if part:  # the first search: as if the time were up, an evaluation of all rows is still to come
+        if any(part):  # the first search: as if the time were up, an evaluation of all rows is still to come
             trace.visit(*of_all(model, result, task))
         else:
             trace.visit(lambda: of_result(result, task))
         return found
 
     def first(*arguments):
-        part.append(True)
+        part.append(arguments[0].first_rows is not None)
         try:
             return begun(*arguments)
         finally:
-            part.clear()
+            part.pop()
 
     search._Path.objective, learning.begun = watched, first
     try:
@@ -263,26 +263,36 @@ def traced(
     moved: bool,
     longest: float,
     early: Sequence[int] = (),
-) -> list[tuple[float, int, float, float]]:
-    """Lines of one fit, after a few steps of a small one: what is imported late is not counted."""
+) -> Trace:
+    """One fit, after a few steps of a small one: what is imported late is not counted."""
     small = replace(task, X=task.X[:300], y=task.y[:300], Xs=task.Xs[:5], ys=task.ys[:5], Z=task.Z[:10])
     for at, seconds in ((small, 0.0), (task, longest)):
         trace = Trace(at, seconds, early if at is task else ())
-        with suppress(Enough):
+        try:
             way(at, moved, trace)
-    return trace.rows
+        except Enough:
+            pass
+        except Exception as error:  # whatever another library raises: what came before stands
+            print(f"{task.name}: {type(error).__name__} after {trace.steps} steps", flush=True)
+            trace.failed = True
+    return trace
 
 
 def measured(library: str, task: Task, moved: bool) -> list[dict]:
     """Lines of the best way by the score after `SHORT` seconds, and the last of each other."""
-    found = {name: traced(way, task, moved, SHORT) for name, way in ways(library, task.labels).items()}
-    chosen = [min(found, key=lambda name: found[name][-1][task.judged])]
+    how = ways(library, task.labels)
+    found = {name: traced(way, task, moved, SHORT) for name, way in how.items()}
+    found = {name: trace for name, trace in found.items() if trace.rows}
+    ended = {name: trace for name, trace in found.items() if not trace.failed} or found
+    chosen = sorted(ended, key=lambda name: found[name].rows[-1][task.judged])[:1]
     chosen += [name for name in found if name.startswith("SGPR") and name not in chosen]
     lines = []
-    for name, short in found.items():
+    for name, trace in found.items():
+        short = trace.rows
         rows = short[-1:]
         if name in chosen:
-            long = traced(ways(library, task.labels)[name], task, moved, LONGEST, [row[1] for row in short])
+            longest = LONGEST if moved else FIXED
+            long = traced(how[name], task, moved, longest, [row[1] for row in short]).rows
             least = {row[1]: row[0] for row in short}
             rows = [(min(row[0], least.get(row[1], np.inf)), *row[1:]) for row in long]
         for seconds, steps, nll, error in rows:
@@ -384,7 +394,9 @@ def draw(lines: list[dict]) -> None:
                     )
                     lowest = min(lowest, float(s.min()))
                     late += [float(np.interp(3.0, t, s)), float(s[-1])]
-            highest = max(min(max(late), 1.6 * lowest), 1.03 * lowest) if late else 1.0
+            if not late:
+                continue
+            highest = max(min(max(late), 1.6 * lowest), 1.03 * lowest)
             margin = 0.08 * (highest - lowest)
             axes.set(xscale="log", xlim=(0.3, LONGEST), ylim=(lowest - margin, highest + margin))
             axes.set_title(f"{name}, pseudo-inputs {inputs}", fontsize=8)
