@@ -136,10 +136,11 @@ test: setup ## the tests (minutes)
 test-full: cluster ## all tests, the long ones included
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile --no-loadscope-reorder -m ""
 
-bench: setup ## ours against GPy and scikit-learn (minutes, on a quiet machine); writes benchmarks/
+bench: setup ## ours against GPy, scikit-learn, GPyTorch and GPflow (minutes, on a quiet machine); writes benchmarks/
 	$(PIP) --require-hashes --no-deps --only-binary :all: -r requirements-bench.lock || \
 	  echo "GPy could not be installed: its rows will be missing"
 	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/time_to_score.py
 
 # What looks at the dependencies is not among them.
 $(AUDIT)/.stamp: requirements-audit.lock

@@ -222,7 +222,8 @@ class SparseGPClassifier(Classifier, PseudoInputs):
         is 1 then, whatever the fit's); what the pseudo-points themselves leave out stays out. "nearly-exact"
         for at most 1000 rows.
     search : tilted.learning.search.Search, optional
-        By default at most 500 evaluations, to a relative tolerance of 1e-7.
+        By default at most 500 evaluations, to a relative tolerance of 1e-7. Of thousands of rows, where
+        pseudo-inputs move, ``Search(method="bfgs", first_rows=1000)`` is sooner at a good model.
     options : inference.options.Options, optional
     random_state : int, Generator, RandomState or None
         For pseudo-inputs and restarts; the default repeats itself.

@@ -16,6 +16,7 @@ import numpy as np
 from tilted.inference.result import Status
 from tilted.learning.dense import with_prior
 from tilted.learning.search import Evaluation, Search, climb
+from tilted.learning.stages import begun
 from tilted.numerics.optimise import TRANSFORMS
 from tilted.posteriors.collapsed import Collapsed, Gradient, Regression, check_noise
 from tilted.posteriors.full import Full, FullRegression
@@ -81,7 +82,16 @@ def maximise(
         If the very first evaluation fails, or the noise is not positive.
     """
     check_noise(noise)
-    search = search or Search()
+    search, note = search or Search(), ""
+    if isinstance(problem, Regression) and problem.blocks is None:
+        whole, start = problem, (kernel, Z, noise)
+        first, note = begun(
+            search,
+            len(problem.y),
+            lambda rows, how: maximise(whole.of_rows(rows), *start, how, prior, deadline),
+        )
+        if first is not None and isinstance(first.state, Collapsed):
+            kernel, Z, noise = first.state.kernel, first.state.Z, first.state.noise
     transform, moving = TRANSFORMS[search.transform or "log"], search.move_pseudo_inputs
     P = len(kernel.parameters())
 
@@ -97,10 +107,10 @@ def maximise(
             slope = np.concatenate([slope, gradient.Z.ravel()])
         return Evaluation(value, slope, (state, gradient))
 
-    start = transform.inverse(np.append(kernel.parameters(), noise))
-    end = climb(evaluate, np.concatenate([start, Z.ravel()]) if moving else start, search, deadline=deadline)
+    logs = transform.inverse(np.append(kernel.parameters(), noise))
+    end = climb(evaluate, np.concatenate([logs, Z.ravel()]) if moving else logs, search, deadline=deadline)
     state, gradient = end.result
-    message = end.message
+    message = f"{end.message}; {note}" if note else end.message
     if state.jitter:
         message += f"; jitter {state.jitter:.1e} on Kuu"
     status = Status(end.converged, 0, end.evaluations, end.slope, jitter=state.jitter, message=message)

@@ -46,6 +46,10 @@ class Search:
         gradient is larger.
     expected_gain : float
         BFGS stops when its next step is expected to gain less than this, in nats.
+    first_rows : int, optional
+        Where pseudo-inputs move and there are at least three times as many rows: so many, taken by chance,
+        are searched alone first, for the cost of six evaluations of all rows at most, and from where that
+        ends the search of all rows starts (``learning.stages``). By default all are from the start.
     warm : bool
         Whether an inference starts from the sites of earlier ones.
     rounds : int
@@ -70,10 +74,13 @@ class Search:
     move_pseudo_inputs: bool = True
     method: str = "lbfgs"
     expected_gain: float = 1e-5
+    first_rows: int | None = None
 
     def __post_init__(self) -> None:
         require_whole("max_iterations", self.max_iterations, 1)
         require_whole("rounds", self.rounds, 1)
+        if self.first_rows is not None:
+            require_whole("first_rows", self.first_rows, 1)
         for name in ("relative_tolerance", "gradient_tolerance", "expected_gain"):
             value = getattr(self, name)
             if not 0.0 <= value < np.inf:

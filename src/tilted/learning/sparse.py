@@ -26,6 +26,7 @@ from tilted.learning.dense import with_prior
 from tilted.learning.likelihood import coordinates_of, local_derivative
 from tilted.learning.mean import EVEN, Level, even
 from tilted.learning.search import Evaluation, Search, climb
+from tilted.learning.stages import begun
 from tilted.learning.starts import first_sites
 from tilted.learning.warmstarts import Attempts
 from tilted.numerics.optimise import TRANSFORMS
@@ -87,6 +88,12 @@ class Problem:
         if np.ndim(self.mean) or not np.isfinite(self.mean):
             raise ValueError(f"the prior mean is one finite number, got {self.mean}")
         check_jitter(self.jitter)
+
+    def of_rows(self, rows: np.ndarray) -> Problem:
+        """The same of some of the rows."""
+        alpha = np.asarray(self.alpha)[rows] if np.ndim(self.alpha) else self.alpha
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, X=self.X[rows], y=self.y[rows], alpha=alpha, weights=weights)
 
     @property
     def rule(self) -> Rule:
@@ -179,6 +186,16 @@ def maximise(
     if move_mean and problem.mean == 0.0 and even(problem.likelihood, problem.y):
         raise ValueError(EVEN)
     search = search or Search()
+    whole, start = problem, (kernel, Z)
+    early, note = begun(
+        search,
+        len(problem.y),
+        lambda rows, how: maximise(whole.of_rows(rows), *start, how, move_mean, prior, move_likelihood),
+    )
+    if early is not None:
+        pseudo = early.posterior.pseudo
+        kernel, Z = pseudo.kernel, pseudo.Z
+        problem = replace(problem, likelihood=early.problem.likelihood, mean=early.mean)
     transform = TRANSFORMS[search.transform or "log"]
     moving = search.move_pseudo_inputs
     level = Level.of(problem.mean, kernel, problem.X)
@@ -221,7 +238,7 @@ def maximise(
 
     end = climb(evaluate, np.concatenate(parts), search, deadline=problem.options.deadline)
     found, posterior, inference = end.result
-    notes = [end.message, inference.status.message]
+    notes = [end.message, inference.status.message, *([note] if note else [])]
     if posterior.floored:
         notes.append(f"{posterior.floored} conditional variances below zero by rounding")
     if attempts.restarted:

@@ -12,8 +12,8 @@ are PITC and what lies between. Everything costs O(N M^2) time and O(N M) memory
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.linalg.blas import dger, dsyrk
@@ -88,6 +88,12 @@ class Regression:
         ):
             raise ValueError("weights are positive, one a datum, and there are none of blocks")
         object.__setattr__(self, "alpha", np.broadcast_to(alpha, parts))
+
+    def of_rows(self, rows: np.ndarray) -> Self:
+        """The same of some of the rows, where there are no blocks."""
+        alpha = np.asarray(self.alpha)[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, X=self.X[rows], y=self.y[rows], alpha=alpha, weights=weights)
 
     @property
     def shares(self) -> np.ndarray:

@@ -11,6 +11,7 @@ from tilted.kernels import SquaredExponential
 from tilted.learning import search as searching
 from tilted.learning.regression import maximise
 from tilted.learning.search import Search
+from tilted.learning.stages import COST
 from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.numerics.optimise import Outcome
 from tilted.posteriors import collapsed
@@ -212,3 +213,80 @@ def test_the_variational_bound_approaches_exact_regression_from_below(sines):
     assert enough.state.log_evidence == pytest.approx(exact.state.log_evidence, abs=1e-3)
     at_its_parameters = FullRegression(X, y).evaluate(few.state.kernel, np.zeros((0, 1)), few.state.noise)[0]
     assert few.state.log_evidence < at_its_parameters.log_evidence
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Sines of two inputs: X [400, 2], y, Z [8, 2]."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-2.0, 2.0, (400, 2))
+    return X, np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.2 * rng.standard_normal(400), X[:8]
+
+
+FIRST = Search(method="bfgs", first_rows=80, max_iterations=60)
+
+
+def test_a_first_search_of_some_rows_begins_that_of_all_nearer(many, monkeypatch):
+    X, y, Z = many
+    problem, kernel, seen = Regression(X, y, 0.5, jitter=1e-6), SquaredExponential(1.0, 1.0), []
+
+    def counted(problem, *at):
+        found = collapsed.energy_and_gradient(problem, *at)
+        seen.append((len(problem.y), found[0].log_evidence))
+        return found
+
+    monkeypatch.setattr(Regression, "evaluate", counted)
+    found = maximise(problem, kernel, Z, 0.5, FIRST)
+    rows = [n for n, _ in seen]
+    few = rows.count(80)
+    assert rows == [80] * few + [400] * (len(rows) - few) and 10 < few <= COST * 400 // 80
+    assert f"{few} evaluations of 80 rows before" in found.status.message
+    assert found.status.evaluations == len(rows) - few
+    first = seen[few][1]
+    assert first > condition(problem, kernel, Z, 0.5).log_evidence + 100
+    assert found.state.log_evidence >= first
+    again = maximise(problem, kernel, Z, 0.5, FIRST)
+    assert again.state.log_evidence == found.state.log_evidence
+
+
+def test_a_first_search_keeps_powers_and_weights_of_its_rows(many):
+    X, y, Z = many
+    powers, weights = np.linspace(0.0, 1.0, 400), np.linspace(0.5, 2.0, 400)
+    some = Regression(X, y, powers, jitter=1e-6, weights=weights).of_rows(np.array([3, 50, 399]))
+    np.testing.assert_array_equal(some.alpha, powers[[3, 50, 399]])
+    np.testing.assert_array_equal(some.weights, weights[[3, 50, 399]])
+    np.testing.assert_array_equal(some.X, X[[3, 50, 399]])
+    assert Regression(X, y, 0.3).of_rows(np.arange(5)).weights is None
+
+
+@pytest.mark.parametrize("search", [replace(FIRST, first_rows=150), replace(FIRST, move_pseudo_inputs=False)])
+def test_no_first_search_where_it_is_not_worth_while(search, many):
+    X, y, Z = many
+    problem = Regression(X, y, 0.5, jitter=1e-6)
+    found, plain = (
+        maximise(problem, SquaredExponential(), Z, 0.5, how)
+        for how in (search, replace(search, first_rows=None))
+    )
+    assert found.status == plain.status and found.state.log_evidence == plain.state.log_evidence
+
+
+def test_a_first_search_that_is_out_of_time_leaves_the_posterior_of_all_rows(many):
+    X, y, Z = many
+    problem = Regression(X, y, 0.5, jitter=1e-6)
+    found = maximise(problem, SquaredExponential(), Z, 0.5, FIRST, deadline=0.0)
+    assert not found.status.converged and "the time was up" in found.status.message
+    assert found.state.log_evidence == condition(problem, SquaredExponential(), Z, 0.5).log_evidence
+
+
+def test_a_first_search_that_fails_is_told(many, monkeypatch):
+    X, y, Z = many
+
+    def without(problem, *at):
+        if len(problem.y) == 80:
+            raise NotPositiveDefinite("Kuu", 1, 8)
+        return collapsed.energy_and_gradient(problem, *at)
+
+    monkeypatch.setattr(Regression, "evaluate", without)
+    found = maximise(Regression(X, y, 0.5, jitter=1e-6), SquaredExponential(), Z, 0.5, FIRST)
+    assert "the first search, of 80 rows, failed" in found.status.message
+    assert found.status.evaluations > 10

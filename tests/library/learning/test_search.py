@@ -166,6 +166,8 @@ def test_a_lowest_coordinate_is_a_wall_to_bfgs():
         {"expected_gain": np.inf},
         {"transform": "square"},
         {"method": "newton"},
+        {"first_rows": 0},
+        {"first_rows": 10.5},
         {"gradient": "none"},
     ],
 )

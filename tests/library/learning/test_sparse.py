@@ -221,3 +221,24 @@ def test_pseudo_inputs_are_checked(Z, labels):
     X, y, _ = labels
     with pytest.raises(ValueError, match="pseudo-inputs"):
         maximise(Problem(X, y, Probit()), KERNEL, Z)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_first_search_of_some_rows_begins_that_of_all_nearer(alpha):
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((300, 2))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.4 * rng.standard_normal(300) > 0, 1.0, -1.0)
+    problem = Problem(X, y, Probit(), alpha, jitter=1e-6)
+    plain = Search(max_iterations=1)
+    far, near = (
+        maximise(problem, KERNEL, X[:6], how, move_mean=True)
+        for how in (plain, Search(max_iterations=30, first_rows=60))
+    )
+    assert "evaluations of 60 rows before" in near.status.message
+    assert near.inference.log_evidence > far.inference.log_evidence + 5
+    assert near.mean != 0.0 and len(near.problem.y) == 300
+    some = Problem(X, y, Probit(), np.linspace(0.1, 1.0, 300), weights=np.arange(1.0, 301.0)).of_rows(
+        np.arange(4)
+    )
+    np.testing.assert_array_equal(some.weights, [1.0, 2.0, 3.0, 4.0])
+    assert np.shape(some.alpha) == (4,)
