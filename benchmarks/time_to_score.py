@@ -407,7 +407,8 @@ def draw(lines: list[dict]) -> None:
             axes.set_ylabel("SMSE" if name == "kin8nm" else "log loss (nats)", fontsize=8)
             if inputs == "moved":
                 axes.set_xlabel("processor seconds of training", fontsize=8)
-    grid[0, 0].legend(frameon=False, fontsize=7, loc="center right")
+    named = grid[0, 0].get_legend_handles_labels()
+    figure.legend(*named, frameon=False, fontsize=8, ncols=3, loc="outside lower center")
     figure.savefig(FOLDER / "time_to_score.png", dpi=150)
     plt.close(figure)
 

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from tilted.inference.result import Status
     from tilted.learning.search import Search
 
-WORTH = 3  # times as many rows as the first search has, from which it is worth while
-COST = (
-    6  # evaluations of all rows that a first search may cost: after more it follows what its rows alone say
-)
+WORTH = 3
+"""Times as many rows as the first search has, from which it is worth while."""
+
+COST = 6
+"""Evaluations of all rows that a first search may cost: after more it follows what its rows alone say."""
 
 
 class Found(Protocol):
