@@ -233,11 +233,12 @@ def test_few_sites_are_answered_together_with_those_beside_them(wine, monkeypatc
     found = infer(posterior, together, y, RULES["ep"])
     monkeypatch.setattr(run, "FEW", 0)
     other = infer(posterior, apart, y, RULES["ep"])
-    sweeps, n = other.status.sweeps, len(y)
-    assert found.status == other.status and sweeps > 4
+    n = len(y)
+    assert found.status == other.status
     assert found.log_evidence == pytest.approx(other.log_evidence, rel=1e-12)
-    assert apart.sizes.count(2 * n) == sweeps - 1  # but for the step from flat sites
-    assert len(together.sizes) <= sweeps + 3 and set(together.sizes) <= {n, 2 * n, 3 * n}
+    assert apart.sizes.count(2 * n) >= 4 and set(apart.sizes) == {n, 2 * n}
+    assert together.sizes.count(3 * n) >= 3 and set(together.sizes) <= {n, 2 * n, 3 * n}
+    assert len(together.sizes) <= len(apart.sizes) - 3
 
 
 @pytest.mark.parametrize("alpha", [None, 1.0, 0.4])
