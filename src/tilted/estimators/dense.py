@@ -25,7 +25,7 @@ from tilted.learning import mean as means
 from tilted.learning.dense import Problem
 from tilted.learning.likelihood import coordinates_of
 from tilted.learning.search import Search
-from tilted.learning.starts import best_of, first_sites, noted
+from tilted.learning.starts import best_of, first_sites, noted, places
 from tilted.numerics.chunks import in_chunks
 
 if TYPE_CHECKING:
@@ -279,6 +279,10 @@ def _searched(
         return DenseModel(fit, fit.status, settings.correction)
 
     kernels = settings.starts(X, y, settings.likelihood, kernel, rng)
+    fixed = not (settings.learn_likelihood or settings.learn_mean)  # what the climb would hold fixed
+    if settings.guessed and fixed and not settings.n_restarts:
+        on = settings.likelihood, settings.mean, kernels, prior, settings.weights, settings.deadline
+        kernels = places(X, y, *on)
     best, note = best_of(search, kernels, prior, settings.deadline)
     return DenseModel(best.fit, noted(best.status, note), settings.correction)
 

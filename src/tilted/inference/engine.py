@@ -155,10 +155,11 @@ def _newton(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
     sites_of_two = Sites(np.concatenate([sites.tau, sites.tau]), np.concatenate([sites.nu, sites.nu]))
 
     def respond(marginals: Marginals) -> Sites:
-        return run.clip(rule_of_two.update(marginals, sites_of_two, run.likelihood, y).sites)
+        return run.clip(rule_of_two.respond(marginals, sites_of_two, run.likelihood, y))
 
     target = point.update.sites
-    ahead = newton_sites(run.posterior, point.state, target, respond, rule.power, run.residual, rule.heavy)
+    at = run.posterior, point.state, target, respond, rule.power, run.residual, rule.heavy
+    ahead = newton_sites(*at, known=point.beside)
     if ahead is None:
         return None
     following = run.visit(ahead)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -43,9 +43,15 @@ def tilted_rule(
     both alike [Bui et al. 2017]; ``stationary`` is `Rule.stationary`.
     """
     whole = bool(np.all(np.equal(power, 1.0)))
-    how = partial(_update, project if whole else partial(_powered, project, power), share)
+    how = project if whole else partial(_powered, project, power), share
     arguments = project, sensitivity, share, power, stationary
-    rule = Rule(how, power=share, stationary=stationary, sensitivity=sensitivity)
+    rule = Rule(
+        partial(_update, *how),
+        power=share,
+        stationary=stationary,
+        sensitivity=sensitivity,
+        sites=partial(_sites, *how),
+    )
     rule = replace(rule, weigh=partial(_weighted, *arguments))
     if np.ndim(share) == 0:
         return rule
@@ -96,6 +102,64 @@ def _weighted(
     )
 
 
+class _Answer(NamedTuple):
+    """What a projection makes of N marginals and sites.
+
+    Attributes
+    ----------
+    m, v_h : arrays [N]
+        Cavities of h, N(0, 1) where not ``proper``.
+    removed_tau, removed_nu : arrays [N]
+        What was divided out.
+    projection : Projection
+    sites : Sites
+        The new ones, and the present ones where not ``usable``; ``every`` says that all are.
+    """
+
+    m: np.ndarray
+    v_h: np.ndarray
+    removed_tau: np.ndarray
+    removed_nu: np.ndarray
+    projection: Projection
+    sites: Sites
+    proper: np.ndarray
+    usable: np.ndarray
+    every: bool
+
+
+def _answer(
+    project: Project,
+    share: float | np.ndarray,
+    marginals: Marginals,
+    sites: Sites,
+    likelihood: Likelihood,
+    y: np.ndarray,
+) -> _Answer:
+    """Cavities, their tilted distributions' projections, and the sites that follow."""
+    whole = isinstance(share, float) and share == 1.0  # calls of numpy count where N is small
+    removed_tau, removed_nu = (sites.tau, sites.nu) if whole else (share * sites.tau, share * sites.nu)
+    m, v_h = cavity(marginals.mean, marginals.variance, removed_tau, removed_nu)
+    v = v_h + marginals.extra
+    proper = np.isfinite(v_h) & (v_h >= 0) & (v > 0)
+    if not proper.all():
+        m, v_h = np.where(proper, m, 0.0), np.where(proper, v_h, 1.0)
+        v = v_h + marginals.extra
+    projection = project(likelihood, y, m, v)
+    # 1 + v_h d2 = variance / v - D d2, without the cancellation for strong sites
+    scale = projection.variance / v - marginals.extra * projection.d2
+    usable = proper & (scale > 0) & np.isfinite(scale)
+    every = bool(usable.all())
+    if not every:
+        scale = np.where(usable, scale, 1.0)
+    if not whole:
+        scale = share * scale
+    tau = -projection.d2 / scale
+    nu = (projection.d1 - m * projection.d2) / scale
+    if not every:
+        tau, nu = np.where(usable, tau, sites.tau), np.where(usable, nu, sites.nu)
+    return _Answer(m, v_h, removed_tau, removed_nu, projection, Sites(tau, nu), proper, usable, every)
+
+
 def _update(
     project: Project,
     share_of_all: float | np.ndarray,
@@ -104,30 +168,34 @@ def _update(
     likelihood: Likelihood,
     y: np.ndarray,
 ) -> Update:
-    """Cavities, their tilted distributions' projections, and the sites that follow."""
+    """New sites, and what the evidence and its gradient take from them."""
     share = of_sites(share_of_all, y)
-    removed_tau, removed_nu = share * sites.tau, share * sites.nu
-    m, v_h = cavity(marginals.mean, marginals.variance, removed_tau, removed_nu)
-    proper = np.isfinite(v_h) & (v_h >= 0) & (v_h + marginals.extra > 0)
-    m, v_h = np.where(proper, m, 0.0), np.where(proper, v_h, 1.0)
-    v = v_h + marginals.extra
-    projection = project(likelihood, y, m, v)
-    # 1 + v_h d2 = variance / v - D d2, without the cancellation for strong sites
-    scale = projection.variance / v - marginals.extra * projection.d2
-    usable = proper & (scale > 0) & np.isfinite(scale)
-    scale = share * np.where(usable, scale, 1.0)
-    tau = np.where(usable, -projection.d2 / scale, sites.tau)
-    nu = np.where(usable, (projection.d1 - m * projection.d2) / scale, sites.nu)
+    at = _answer(project, share, marginals, sites, likelihood, y)
+    projection = at.projection
     c = anchors(marginals.mean, sites.tau)
-    from_c, nu_of_c = m, removed_nu
+    from_c, nu_of_c = at.m, at.removed_nu
     if c.any():
-        from_c = np.where(c == 0.0, m, v_h * (removed_tau * marginals.mean - removed_nu))
-        nu_of_c = removed_nu - removed_tau * c
-    log_z = projection.log_z - log_site_integral(from_c, v_h, removed_tau, nu_of_c)
-    log_terms = np.where(proper, log_z / share, -np.inf)
-    by_extra = np.where(usable, 0.5 * (projection.d2 + projection.d1**2) / share, 0.0)
-    skipped = len(usable) - int(np.count_nonzero(usable))
-    return Update(Sites(tau, nu), log_terms, by_extra, skipped)
+        from_c = np.where(c == 0.0, at.m, at.v_h * (at.removed_tau * marginals.mean - at.removed_nu))
+        nu_of_c = at.removed_nu - at.removed_tau * c
+    log_z = projection.log_z - log_site_integral(from_c, at.v_h, at.removed_tau, nu_of_c)
+    log_terms, by_extra = log_z / share, 0.5 * (projection.d2 + projection.d1**2) / share
+    if at.every:
+        return Update(at.sites, log_terms, by_extra)
+    skipped = len(at.usable) - int(np.count_nonzero(at.usable))
+    log_terms = np.where(at.proper, log_terms, -np.inf)
+    return Update(at.sites, log_terms, np.where(at.usable, by_extra, 0.0), skipped)
+
+
+def _sites(
+    project: Project,
+    share_of_all: float | np.ndarray,
+    marginals: Marginals,
+    sites: Sites,
+    likelihood: Likelihood,
+    y: np.ndarray,
+) -> Sites:
+    """The new sites alone."""
+    return _answer(project, of_sites(share_of_all, y), marginals, sites, likelihood, y).sites
 
 
 def of_sites(power: float | np.ndarray, y: np.ndarray) -> float | np.ndarray:

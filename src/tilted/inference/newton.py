@@ -43,6 +43,7 @@ def newton_sites(
     power: float | np.ndarray,
     residual: float,
     costly: bool = False,
+    known: Sites | None = None,
 ) -> Sites | None:
     """The sites that a Newton step leads to.
 
@@ -54,13 +55,16 @@ def newton_sites(
     target : Sites
         The rule's new sites there.
     respond : callable
-        The rule's new sites [2N] at two sets of marginals [2N], one after the other, and the present sites.
+        The rule's new sites [2N] at two sets of marginals [2N], one after the other (`beside`), and the
+        present sites.
     power : float or array [N]
         How much of its site the rule divides out of a marginal (`Rule.power`).
     residual : float
         How far the present sites are from the fixed point; the linear system is solved the more precisely.
     costly : bool
         Whether products with the correlations may cost as much as conditioning.
+    known : Sites, optional
+        What ``respond`` would answer, if that is known.
 
     Returns
     -------
@@ -78,22 +82,24 @@ def newton_sites(
     rise = _within_reach(np.log(target.tau / sites.tau))
     relative, shift = np.exp(-rise), (mu_new - mu) / s
 
-    moved = np.concatenate([m + DIFFERENCE * s, m]), np.concatenate([v, v * (1.0 + DIFFERENCE)])
-    new = respond(Marginals(*moved, np.concatenate([marginals.extra, marginals.extra])))
+    new = respond(beside(marginals)) if known is None else known
     d_tau = (new.tau.reshape(2, n) - target.tau) / DIFFERENCE
     d_nu = (new.nu.reshape(2, n) - target.nu) / DIFFERENCE
-    p_mean, p_var = by_p = relative * v * d_tau
-    q_mean, q_var = relative * s * (d_nu - m * d_tau) - shift * by_p
+    by_mean, by_variance = by = np.empty((2, 2, n))  # derivatives of p and q
+    by[:, 0] = relative * v * d_tau
+    by[:, 1] = relative * s * (d_nu - m * d_tau) - shift * by[:, 0]
     own = 1.0 - power
+    whole = not np.any(own)  # every call of numpy counts where N is small
 
     def system(u: np.ndarray) -> np.ndarray:
-        p, q = u[:n], u[n:]
-        mean = correlations.product(q) + own * q
-        variance = -correlations.square_product(p) - own * p
-        left = np.empty_like(u)
-        left[:n] = p - p_mean * mean - p_var * variance
-        left[n:] = q - q_mean * mean - q_var * variance
-        return left
+        left = u.reshape(2, n)
+        p, q = left
+        mean, variance = correlations.product(q), correlations.square_product(p)
+        if not whole:
+            mean, variance = mean + own * q, variance + own * p
+        left = left - by_mean * mean
+        left += by_variance * variance  # which falls
+        return left.reshape(-1)
 
     weight = v * sites.tau
     right = np.concatenate([weight * rise, weight * (shift + (mu - m) / s * rise)])
@@ -105,6 +111,16 @@ def newton_sites(
     change, d_mu = _within_reach(u[:n] / weight), s * u[n:] / weight
     tau = sites.tau * np.exp(change)
     return Sites(tau, tau * (mu + d_mu - (mu - m) * change))
+
+
+def beside(marginals: Marginals) -> Marginals:
+    """Marginals [2N] with moved means, and after these with moved variances, for the rule's derivatives."""
+    m, v = marginals.mean, marginals.variance
+    return Marginals(
+        np.concatenate([m + DIFFERENCE * np.sqrt(v), m]),
+        np.concatenate([v, v * (1.0 + DIFFERENCE)]),
+        np.concatenate([marginals.extra, marginals.extra]),
+    )
 
 
 def _within_reach(change: np.ndarray) -> np.ndarray:

@@ -83,6 +83,8 @@ class Rule:
         Those that the likelihood is taken to the power of.
     plain : Rule or None
         The same without them.
+    sites : callable or None
+        As ``update``, of the new sites alone, where these come cheaper.
     """
 
     update: Callable[[Marginals, Sites, Likelihood, np.ndarray], Update]
@@ -95,6 +97,13 @@ class Rule:
     weigh: Callable[[np.ndarray], Rule] | None = None
     weights: np.ndarray | None = None
     plain: Rule | None = None
+    sites: Callable[[Marginals, Sites, Likelihood, np.ndarray], Sites] | None = None
+
+    def respond(self, marginals: Marginals, sites: Sites, likelihood: Likelihood, y: np.ndarray) -> Sites:
+        """The new sites alone."""
+        if self.sites is None:
+            return self.update(marginals, sites, likelihood, y).sites
+        return self.sites(marginals, sites, likelihood, y)
 
     def at(self, i: int) -> Rule:
         """The rule of site ``i`` by itself, for sequential sweeps."""

@@ -9,6 +9,7 @@ from tilted.likelihoods.contract import Tilted
 from tilted.likelihoods.shape import Shape, shape_of_hazard, standardised
 
 LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+FAR = -4.0  # z below which 1 - r (z + r) cancels
 WIDE = 0.8  # sd above which sites share quadrature nodes around the step of Phi
 KNEE, STEP = 7.3, 0.055  # these: KNEE sinh(k STEP), 0.4 apart at the step
 
@@ -22,8 +23,8 @@ def hazard(z: np.ndarray) -> np.ndarray:
 def remaining_curvature(z: np.ndarray, r: np.ndarray) -> np.ndarray:
     """H(z) = 1 - r (z + r), in (0, 1]: the variance of a normal truncated at -z, for every z."""
     direct = 1.0 - r * (z + r)
-    far = z < -4.0
-    if not np.any(far):
+    far = z < FAR
+    if not far.any():
         return direct
     x = -np.where(far, z, -5.0)
     fraction = x
@@ -35,19 +36,21 @@ def remaining_curvature(z: np.ndarray, r: np.ndarray) -> np.ndarray:
 
 def loss_of_variance(z: np.ndarray, r: np.ndarray, H: np.ndarray) -> np.ndarray:
     """1 - H = r (z + r), without the cancellation of either form on one side."""
-    return np.where(z < -4.0, 1.0 - H, r * (z + r))
+    far, loss = z < FAR, r * (z + r)
+    return np.where(far, 1.0 - H, loss) if far.any() else loss
 
 
 def probit_moments(mu: np.ndarray, v: np.ndarray) -> Tilted:
     """Moments of N(u; mu, v) Phi(u), arrays [N]."""
-    root = np.sqrt(1.0 + v)
+    wider = 1.0 + v
+    root = np.sqrt(wider)
     z = mu / root
     r = hazard(z)
     H = remaining_curvature(z, r)
     d1 = r / root
     with np.errstate(over="ignore"):  # cavities wider than 1e77: infinite, and refused by the rule
-        variance = v * (1.0 + v * H) / (1.0 + v)
-    return Tilted(log_ndtr(z), d1, -loss_of_variance(z, r, H) / (1.0 + v), mu + v * d1, variance)
+        variance = v * (1.0 + v * H) / wider
+    return Tilted(log_ndtr(z), d1, -loss_of_variance(z, r, H) / wider, mu + v * d1, variance)
 
 
 def probit_shape(mu: np.ndarray, v: np.ndarray) -> Shape:

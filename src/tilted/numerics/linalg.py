@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LEAF, SPLIT = 64, 1500  # rows: triangles are inverted directly up to LEAF and above SPLIT, by halves between
 BLOCK = 128  # rows mirrored at once
 ABOVE = np.triu(np.ones((BLOCK, BLOCK), dtype=bool), 1)
+CANCELLED = 0.01  # share of a square that orthogonalisation has to leave, or it is repeated
 LEFT = 10.0  # times N eps max diag K: what a root of a semidefinite K may miss of an entry
 
 
@@ -112,10 +113,13 @@ def _invert_halves(L: np.ndarray) -> None:
     )
 
 
-def gram_lower(L: np.ndarray) -> np.ndarray:
-    """L^T L [N, N] of a lower triangular L, Fortran order, in the precision of L; only the lower triangle."""
-    (lauum,) = lapack.get_lapack_funcs(["lauum"], [L])
-    return lauum(L, lower=1)[0]
+def gram_lower(L: np.ndarray, overwrite: bool = False) -> np.ndarray:
+    """L^T L [N, N] of a lower triangular L, Fortran order, in the precision of L; only the lower triangle.
+
+    ``overwrite`` says whether it may replace ``L``.
+    """
+    lauum = lapack.slauum if L.dtype == np.float32 else lapack.dlauum  # a look-up costs as much as a small L
+    return lauum(L, lower=1, overwrite_c=int(overwrite))[0]
 
 
 def clear_upper(A: np.ndarray) -> None:
@@ -173,14 +177,18 @@ def gmres(
     basis = np.empty((vectors + 1, len(b)))
     basis[0] = b / size
     turns: list[tuple[float, float]] = []  # cosines and sines
-    H, right = np.zeros((vectors + 1, vectors)), [size]
+    columns, right = [], [size]
     for k in range(vectors):
         known, w = basis[: k + 1], product(basis[k])
-        column = known @ w
-        w -= column @ known
-        again = known @ w  # the second pass makes the basis orthogonal to rounding
-        w -= again @ known
-        column, rest = (column + again).tolist(), math.sqrt(w @ w)
+        along = known @ w
+        w = w - along @ known
+        rest, column = math.sqrt(w @ w), along.tolist()
+        if not rest * rest > CANCELLED * float(
+            along @ along
+        ):  # a second pass makes it orthogonal to rounding
+            again = known @ w
+            w -= again @ known
+            rest, column = math.sqrt(w @ w), (along + again).tolist()
         for i, (c, s) in enumerate(turns):
             column[i], column[i + 1] = c * column[i] + s * column[i + 1], c * column[i + 1] - s * column[i]
         radius = math.hypot(column[k], rest)
@@ -188,21 +196,23 @@ def gmres(
             break
         c, s = column[k] / radius, rest / radius
         column[k] = radius
-        H[: k + 1, k] = column
+        columns.append(column)
         turns.append((c, s))
         right[k:] = [c * right[k], -s * right[k]]
         if rest == 0.0 or abs(right[-1]) <= tolerance * size:
             break
         basis[k + 1] = w / rest
-    n = len(turns)
-    if n == 0:
-        return np.zeros_like(b)
-    return lapack.dtrtrs(H[:n, :n], np.array(right[:n]))[0] @ basis[:n]
+    weights = right[: len(turns)]
+    for k in reversed(range(len(turns))):  # back substitution: the k-th column ends at its pivot
+        weights[k] /= columns[k][k]
+        for i in range(k):
+            weights[i] -= weights[k] * columns[k][i]
+    return np.array(weights) @ basis[: len(turns)]
 
 
 def log_determinant(L: np.ndarray) -> float:
     """log det(L L^T) from the factor."""
-    return 2.0 * float(np.sum(np.log(np.diagonal(L))))
+    return 2.0 * float(np.log(L.diagonal()).sum())
 
 
 def semidefinite_root(K: np.ndarray, name: str) -> np.ndarray:

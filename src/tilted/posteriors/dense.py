@@ -96,11 +96,12 @@ class Correlations:
 
     def product(self, x: np.ndarray) -> np.ndarray:
         """(P - I) x, [N]."""
-        return -self.scale * ssymv(1.0, self.others, self.scale * x, lower=1)
+        return self.scale * ssymv(-1.0, self.others, self.scale * x, lower=1)
 
     def square_product(self, x: np.ndarray) -> np.ndarray:
         """(P o P - I) x, [N], with the squares of the correlations."""
-        return self.scale**2 * ssymv(1.0, self.squares, self.scale**2 * x, lower=1)
+        square = self.scale * self.scale
+        return square * ssymv(1.0, self.squares, square * x, lower=1)
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,8 @@ class Dense:
         # Sigma_ii = (1 - (B^-1)_ii) / tau_i; for weak sites, where this cancels, from K directly.
         explained = 1.0 - np.einsum("ij,ij->j", inverse, inverse)
         weak = explained < 1e-3
+        if not weak.any():
+            return explained / tau, log_det, inverse, None
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = explained / tau
         for columns in _blocks(np.flatnonzero(weak)):
@@ -208,7 +211,7 @@ class Dense:
         """
         if not (state.sites.tau > 0).all():
             return None
-        others = linalg.gram_lower(state.factor.astype(np.float32))
+        others = linalg.gram_lower(state.factor.astype(np.float32), overwrite=True)
         others.flat[:: len(others) + 1] = 0.0
         scale = 1.0 / np.sqrt(state.sites.tau * state.marginals.variance)
         return Correlations(scale, others, others * others)

@@ -27,7 +27,7 @@ from tilted.learning import sparse as through_points
 from tilted.learning.dense import evidence_and_gradient, infer_at
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
-from tilted.learning.starts import SEARCHES, promising, typical_distance
+from tilted.learning.starts import SEARCHES, places, promising, typical_distance
 from tilted.posteriors.collapsed import Regression, condition
 
 
@@ -294,3 +294,38 @@ def test_fit_and_the_estimators_have_the_same_words_and_starts(toy):
         assert tilted.fit(X, y, method="vb", optimise=False).log_evidence == (
             tilted.fit(X, y, inference="vb", optimise=None).log_evidence
         )
+
+
+def waves(n, seed):
+    """Labels by a wave and a slope in two of four inputs, with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4))
+    return X, np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.standard_normal(n) > 0, 1.0, -1.0)
+
+
+def test_peaks_that_are_one_are_searched_once(monkeypatch):
+    """The grid shows two, a search on a hundred rows leads from both to one: the same end, for half."""
+    X, y = waves(300, 7)
+    model = GPClassifier().fit(X, y)
+    assert "starts" not in model.status_.message and model.status_.evaluations <= 12
+    monkeypatch.setattr("tilted.estimators.dense.places", lambda X, y, likelihood, mean, kernels, *_: kernels)
+    both = GPClassifier().fit(X, y)
+    assert "best of 2 starts" in both.status_.message
+    assert model.log_evidence_ == pytest.approx(both.log_evidence_, abs=1e-8)
+    np.testing.assert_allclose(model.kernel_.parameters(), both.kernel_.parameters(), rtol=1e-3)
+
+
+def test_peaks_that_are_two_are_searched_both():
+    """And the grid's are searched where climbs spare nothing, lead far away, or have no time."""
+    X, y = waves(300, 1)
+    probit = likelihoods.get("probit")
+    kernels = promising(X, y, probit, 0.0, SquaredExponential(1.0, np.sqrt(0.5) * typical_distance(X)))
+    found = places(X, y, probit, 0.0, kernels)
+    assert len(kernels) == len(found) == 2 and not set(kernels) & set(found)
+    assert "best of 2 starts" in GPClassifier().fit(X, y).status_.message
+    assert places(X, y, probit, 0.0, kernels[:1]) == kernels[:1]
+    assert places(X, y, probit, 0.0, kernels[:1] * 2) == found[:1]
+    assert places(X[:200], y[:200], probit, 0.0, kernels) == kernels
+    assert places(X, y, probit, 0.0, kernels, deadline=time.monotonic()) == kernels
+    far = [SquaredExponential(1e4, 30.0), kernels[0]]  # from where the way is longer than the grid is wide
+    assert places(X, y, probit, 0.0, far) == far

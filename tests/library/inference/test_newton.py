@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from tilted.gaussian import Sites
-from tilted.inference import RULES, rule_of
+from tilted.gaussian import Marginals, Sites
+from tilted.inference import RULES, rule_of, run
 from tilted.inference.engine import infer
 from tilted.inference.newton import newton_sites
 from tilted.inference.options import Options
+from tilted.inference.pep import power_rule
 from tilted.kernels import SquaredExponential
 from tilted.learning.dense import Problem, maximise
 from tilted.likelihoods.poisson import PoissonSquare
@@ -212,3 +213,42 @@ def test_a_step_towards_a_far_target_is_cut_short_in_both_coordinates(toy):
     found = newton_sites(posterior, posterior.condition(sites), target, lambda _: twice, 1.0, 1.0)
     np.testing.assert_allclose(found.tau, np.minimum(target.tau, 0.5 * np.exp(4.0)), rtol=1e-9)
     np.testing.assert_allclose(found.nu / found.tau, target.nu / target.tau, rtol=1e-6, atol=1e-9)
+
+
+class Asked(Probit):
+    """A probit that counts how often, and for how many sites, its moments are asked for."""
+
+    def __init__(self):
+        object.__setattr__(self, "sizes", [])
+
+    def tilted(self, y, m, v, power=1.0):
+        self.sizes.append(len(y))
+        return super().tilted(y, m, v, power)
+
+
+def test_few_sites_are_answered_together_with_those_beside_them(wine, monkeypatch):
+    """One call of the rule a sweep while the next Newton step is sure, to the same numbers as two calls."""
+    X, y = wine
+    posterior, together, apart = Dense.build(SquaredExponential(10.0, 4.0).matrix(X)), Asked(), Asked()
+    found = infer(posterior, together, y, RULES["ep"])
+    monkeypatch.setattr(run, "FEW", 0)
+    other = infer(posterior, apart, y, RULES["ep"])
+    n = len(y)
+    assert found.status == other.status
+    assert found.log_evidence == pytest.approx(other.log_evidence, rel=1e-12)
+    assert apart.sizes.count(2 * n) >= 4 and set(apart.sizes) == {n, 2 * n}
+    assert together.sizes.count(3 * n) >= 3 and set(together.sizes) <= {n, 2 * n, 3 * n}
+    assert len(together.sizes) <= len(apart.sizes) - 3
+
+
+@pytest.mark.parametrize("alpha", [None, 1.0, 0.4])
+def test_sites_alone_are_those_of_an_update(alpha):
+    """Also where a cavity is improper, which leaves a site as it is."""
+    rule, y = RULES["ep"] if alpha is None else power_rule(alpha), np.array([1.0, -1.0, 1.0, -1.0])
+    sites = Sites(np.array([0.5, 0.2, 4.0, 0.0]), np.array([0.3, -0.2, 0.1, 0.0]))
+    marginals = Marginals(np.array([0.2, 0.1, -0.3, 0.0]), np.array([0.5, 1.0, 2.0, 3.0]), np.zeros(4))
+    update, alone = (ask(marginals, sites, Probit(), y) for ask in (rule.update, rule.respond))
+    np.testing.assert_array_equal([alone.tau, alone.nu], [update.sites.tau, update.sites.nu])
+    assert update.skipped == 1 and alone.tau[2] == 4.0 and alone.nu[2] == 0.1
+    assert np.isneginf(update.log_terms[2]) and update.by_extra[2] == 0.0
+    assert np.isfinite(update.log_terms[[0, 1, 3]]).all()
