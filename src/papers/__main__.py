@@ -163,7 +163,11 @@ def _plan(arguments: argparse.Namespace) -> int:
     config = configuration.read(arguments.config)
     asked = configuration.asked(config)
     seen = resources.read("benchmarks/resources.csv")
-    print("\n".join(plan.lines(plan.costs(asked.jobs.values(), config["results"], seen), asked.reused)))
+    every = plan.costs(asked.jobs.values(), config["results"], seen)
+    left = [asked.left(path) for path in asked.jobs if path not in asked.reused]
+    narrower = plan.costs([job for job in left if job is not asked.jobs[job.path]], config["results"], seen)
+    to_do = {cost.path: cost for cost in [*every, *narrower] if cost.path not in asked.reused}
+    print("\n".join(plan.lines(every, to_do)))
     return 0
 
 

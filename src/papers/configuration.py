@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from jsonschema import ValidationError
 
+    from papers.evidence.runs import Run
     from papers.evidence.slices import Slice
     from papers.evidence.study import Study
 
@@ -100,7 +101,17 @@ class Asked:
     @cached_property
     def reused(self) -> frozenset[str]:
         """Paths of the jobs that need not run, with ``reuse``: the records have all that they make."""
-        return recorded(self.jobs.values(), self.config) if self.config.get("reuse") else frozenset()
+        reuse = self.config.get("reuse")
+        return self._recorded.whole(self.jobs.values()) if reuse else frozenset()
+
+    @cached_property
+    def _recorded(self) -> Recorded:
+        return Recorded(self.config)
+
+    def left(self, path: str) -> Job:
+        """A job, with ``reuse`` without what the records have as far as it can be left out."""
+        job = self.jobs[path]
+        return self._recorded.left(job) if self.config.get("reuse") else job
 
     def paths(self, *names: str) -> list[str]:
         """Paths of the jobs that are to be folded into some records."""
@@ -160,31 +171,48 @@ def made(jobs: Iterable[Job], config: Config) -> Iterator[tuple[Job, Slice]]:
             yield job, lines
 
 
-def recorded(jobs: Iterable[Job], config: Config) -> frozenset[str]:
-    """Paths of the jobs all of whose lines a configuration's records have.
+class Recorded:
+    """What the records of a configuration have of its jobs' lines; they are read when first asked for.
 
-    Of a set of one's own (`papers.data.own.described`) those of its data as they are now.
-
-    Raises
-    ------
-    RecordError
-        A damaged record.
+    Of a set of one's own (`papers.data.own.described`) those of its data as they are now. Methods raise
+    RecordError for a damaged record.
     """
-    from papers.evidence import records
 
-    frames: dict[Study, pd.DataFrame] = {}
-    known = records.read_runs(config["results"])
-    paths = set()
-    for job, lines in made(jobs, config):
-        if lines.study not in frames:
-            frames[lines.study] = records.load(lines.study, config["results"])
-        frame = frames[lines.study]
-        if "data" in job.choices:
-            today = content_hash(job.choices)
-            frame = frame[frame[RUN].isin([run for run, made in known.items() if made.protocol == today])]
-        if lines.is_whole(frame, job.fits):
-            paths.add(job.path)
-    return frozenset(paths)
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._frames: dict[Study, pd.DataFrame] = {}
+
+    @cached_property
+    def _runs(self) -> dict[str, Run]:
+        from papers.evidence import records
+
+        return records.read_runs(self.config["results"])
+
+    def whole(self, jobs: Iterable[Job]) -> frozenset[str]:
+        """Paths of those of some jobs all of whose lines are there."""
+        asked = made(jobs, self.config)
+        return frozenset(
+            job.path for job, lines in asked if lines.is_whole(self._frame(job, lines), job.fits)
+        )
+
+    def left(self, job: Job) -> Job:
+        """A job without powers and pseudo-points whose lines are there, if it is of a grid of them."""
+        from papers.pep.reads import lacking
+
+        for _, lines in made([job], self.config):
+            return lacking(job, self._frame(job, lines))
+        return job
+
+    def _frame(self, job: Job, lines: Slice) -> pd.DataFrame:
+        from papers.evidence import records
+
+        if lines.study not in self._frames:
+            self._frames[lines.study] = records.load(lines.study, self.config["results"])
+        frame = self._frames[lines.study]
+        if "data" not in job.choices:
+            return frame
+        today = content_hash(job.choices)
+        return frame[frame[RUN].isin([run for run, made in self._runs.items() if made.protocol == today])]
 
 
 def retype(config: dict[str, Any], override: Config) -> None:

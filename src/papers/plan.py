@@ -14,8 +14,9 @@ measured the cost is unknown, and said to be.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -65,18 +66,35 @@ class Regressions:
     """
 
     frame: pd.DataFrame
+    _told: dict[tuple[str, int, str, int], float | None] = field(default_factory=dict)
 
     def seconds(self, dataset: str, n: int, alpha: str, m: int) -> float | None:
         """Of one fit with ``n`` training points; None if there is no record to go by."""
+        key = dataset, n, alpha, m
+        if key not in self._told:
+            self._told[key] = self._seconds(*key)
+        return self._told[key]
+
+    def _seconds(self, dataset: str, n: int, alpha: str, m: int) -> float | None:
         alike = self.frame[(self.frame["alpha"] == alpha) & (self.frame["m"] == m)]
         alike = alike[alike["dataset"] == dataset]
         if len(alike):
             return float(alike["seconds"].mean())
-        kind = self.frame[(self.frame["alpha"] == FULL) == (alpha == FULL)]
+        kind, coefficients = self._exact if alpha == FULL else self._sparse
         if not len(kind):
             return None
-        each = _terms(np.array([n]), np.array([m])) @ _coefficients(kind)
+        each = _terms(np.array([n]), np.array([m])) @ coefficients
         return float(each[0] * _evaluations(kind, alpha, m))
+
+    @cached_property
+    def _exact(self) -> tuple[pd.DataFrame, np.ndarray]:
+        kind = self.frame[self.frame["alpha"] == FULL]
+        return kind, _coefficients(kind)
+
+    @cached_property
+    def _sparse(self) -> tuple[pd.DataFrame, np.ndarray]:
+        kind = self.frame[self.frame["alpha"] != FULL]
+        return kind, _coefficients(kind)
 
 
 def _terms(n: np.ndarray, m: np.ndarray) -> np.ndarray:
@@ -87,7 +105,9 @@ def _terms(n: np.ndarray, m: np.ndarray) -> np.ndarray:
 
 
 def _coefficients(frame: pd.DataFrame) -> np.ndarray:
-    """Least relative squares, none negative."""
+    """Least relative squares, none negative; zeros without a fit."""
+    if not len(frame):
+        return np.zeros(4)
     each = frame["seconds"].to_numpy() / np.maximum(frame["evaluations"].to_numpy(), 1)
     each = np.maximum(each, 1e-6)  # a processor clock may not see a short fit
     terms = _terms(frame["n_train"].to_numpy(), frame["m"].to_numpy())
@@ -109,6 +129,15 @@ class Known:
     def __init__(self, folder: str | Path, seen: resources.Seen) -> None:
         self.folder, self.seen = folder, seen
         self._frames: dict[Study, pd.DataFrame] = {}
+        self._regressions: dict[tuple[Study, str], Regressions] = {}
+
+    def regressions(self, study: Study, protocol: str) -> Regressions:
+        """What fits of a study cost, from those of a protocol or, without such, from all."""
+        if (study, protocol) not in self._regressions:
+            frame = self.frame(study)
+            alike = frame[frame["protocol"] == protocol]
+            self._regressions[study, protocol] = Regressions(alike if len(alike) else frame)
+        return self._regressions[study, protocol]
 
     def frame(self, study: Study) -> pd.DataFrame:
         """Lines of a study; none where there is no record (errors as `records.load`)."""
@@ -133,9 +162,7 @@ def _fit(job: Job, known: Known) -> float | None:
 def _grid(job: Job, known: Known) -> float | None:
     p = job.parameters
     study = pep.REGRESSION if job.kind == "regressions" else pep.CLASSIFICATION
-    frame, experiment = known.frame(study), import_module(p["experiment"])
-    alike = frame[frame["protocol"] == p["grid"]["protocol"]]
-    cost = Regressions(alike if len(alike) else frame)
+    experiment, cost = import_module(p["experiment"]), known.regressions(study, p["grid"]["protocol"])
     n = experiment.sizes(p["dataset"])[0]
     each = [cost.seconds(p["dataset"], n, pep.power(a), m) for a, m, *_ in experiment.cells(p["grid"])]
     return _times(_number(job), _together(each))
@@ -239,12 +266,20 @@ def costs(jobs: Iterable[Job], folder: str | Path, seen: resources.Seen) -> list
     return costs
 
 
-def lines(jobs: list[Cost], reused: Collection[str] = ()) -> list[str]:
-    """The plan as Markdown: a line a part, and their sum. To do is what has no file yet and is not reused."""
+def lines(jobs: list[Cost], left: Mapping[str, Cost] | None = None) -> list[str]:
+    """The plan as Markdown: a line a part, and their sum. To do is what has no file yet.
+
+    Parameters
+    ----------
+    jobs : list of Cost
+    left : mapping, optional
+        Path -> cost of what is left of a job where records are reused; all of each by default.
+    """
+    left = {job.path: job for job in jobs} if left is None else left
     parts: dict[str, list[Cost]] = {}
     for job in jobs:
         parts.setdefault(job.part, []).append(job)
-    rows = [_row(name, part, reused) for name, part in [*parts.items(), ("together", jobs)]]
+    rows = [_row(name, part, left) for name, part in [*parts.items(), ("together", jobs)]]
     shown = [*grid(COLUMNS, "l" + "r" * (len(COLUMNS) - 1), rows), ""]
     unknown = sum(job.seconds is None for job in jobs)
     if unknown:
@@ -255,8 +290,8 @@ def lines(jobs: list[Cost], reused: Collection[str] = ()) -> list[str]:
     return shown
 
 
-def _row(name: str, jobs: list[Cost], reused: Collection[str]) -> tuple[str, ...]:
-    todo = [job for job in jobs if job.path not in reused and not Path(job.path).is_file()]
+def _row(name: str, jobs: list[Cost], left: Mapping[str, Cost]) -> tuple[str, ...]:
+    todo = [left[job.path] for job in jobs if job.path in left and not Path(job.path).is_file()]
     longest = max((job.seconds for job in todo if job.seconds is not None), default=0.0)
     return (
         name,

@@ -10,6 +10,9 @@ import yaml
 from papers import configuration
 from papers.evidence.provenance import closure
 from papers.evidence.slices import Slice
+from papers.pep import regression
+from papers.pep.reads import lacking
+from papers.pep.records import power
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = "name: small\nresults: results/preview\ntables: tables/preview\nfigures: figures/preview\n"
@@ -130,6 +133,56 @@ def test_recorded_jobs_are_reused_when_asked_and_only_whole_ones():
     assert len(configuration.asked({**config, "reuse": False}).paths("compact")) == 3
     with pytest.raises(ValueError, match="reuse: .*keep_records"):
         configuration.asked({**config, "keep_records": False, "results": "elsewhere"})
+
+
+def job_of_grid(**grid):
+    """The job of two splits of a data set, as described."""
+    rows = {"rows": {"boston": {"splits": 2, "block": 2}}}
+    folders = {"name": "small", "results": "elsewhere", "tables": "tables", "figures": "figures"}
+    found = configuration.asked({**folders, "pep": {"some": {**grid, **rows}}})
+    return found.jobs["data/fits/pep/some/boston/00-01.jsonl.gz"]
+
+
+def lines_of(job, without=()):
+    """All lines of a job of regressions, but for some (split, power, M)."""
+    cells = [
+        (split, alpha, m) for split in (0, 1) for alpha, m, _ in regression.cells(job.parameters["grid"])
+    ]
+    told = {"dataset": "boston", "protocol": "as-described", "start": "data"}
+    return pd.DataFrame(
+        [
+            {**told, "split": split, "alpha": power(alpha), "m": m}
+            for split, alpha, m in cells
+            if (split, alpha, m) not in without
+        ]
+    )
+
+
+def test_a_job_recorded_in_part_makes_the_powers_and_sizes_that_lack_a_split():
+    job = job_of_grid(alphas=[0, 0.5, 1, "full"], m=[5, 10, 20])
+    assert job.fits == 2 * 10
+
+    def left(*without):
+        found = lacking(job, lines_of(job, without))
+        return found.parameters["grid"]["alphas"], found.parameters["grid"]["m"], found.fits
+
+    assert left((1, 0.5, 10)) == ([0.5], [10], 2)
+    assert left((0, 0, 20), (1, 1, 5)) == ([0, 1], [5, 20], 8)
+    assert left((1, "full", 0)) == (["full"], [5], 2)
+    assert left() == ([0, 0.5, 1, "full"], [5, 10, 20], 20)  # `reused` leaves it out as a whole
+    assert lacking(job, lines_of(job)[:0]).fits == 20
+    others = lines_of(job).assign(protocol="converged")
+    assert lacking(job, others).parameters == job.parameters
+
+
+def test_recorded_powers_are_not_made_again_when_reuse_is_asked_for():
+    """Of committed records: ten splits of Boston have 0 and 0.5, none has 0.55."""
+    kept = {"name": "small", "results": "results", "tables": "tables", "figures": "figures"}
+    grid = {"alphas": [0, 0.5, 0.55], "m": [5, 10], "rows": {"boston": {"splits": 2, "block": 2}}}
+    config = {**kept, "keep_records": True, "pep": {"some": grid}}
+    path = "data/fits/pep/some/boston/00-01.jsonl.gz"
+    assert configuration.asked({**config, "reuse": True}).left(path).parameters["grid"]["alphas"] == [0.55]
+    assert configuration.asked(config).left(path).parameters["grid"]["alphas"] == [0, 0.5, 0.55]
 
 
 def test_a_block_is_whole_if_it_has_all_units_and_enough_lines():

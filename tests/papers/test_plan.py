@@ -229,6 +229,13 @@ def test_the_text_counts_what_is_made_and_what_is_unknown(tmp_path):
     assert note.startswith("Of 1 jobs no fit was measured yet") and meaning.startswith("Memory:")
     assert len({len(line) for line in (head, a, b, both)}) == 1
     assert len(plan.lines(jobs[:2])) == 6
+    left = jobs[1]._replace(fits=1, seconds=36.0)  # of a job whose other fits are recorded
+    shown = [line.strip("|").split("|") for line in plan.lines(jobs, {left.path: left})[2:5]]
+    assert [[cell.strip() for cell in row[2:5]] for row in shown] == [
+        ["1", "30", "1"],
+        ["0", "5", "0"],
+        ["1", "35", "1"],
+    ]
 
 
 MEASURED = """\

@@ -184,7 +184,7 @@ def job_of(wildcards):
     """The job that makes a file."""
     if workflow.is_main_process:
         refuse_stale()
-    return ASKED.jobs[f"data/{wildcards.path}"]
+    return ASKED.left(f"data/{wildcards.path}")
 
 
 def kept_or_new(paths):

@@ -51,6 +51,7 @@ class Entry(_About, _Reading, total=False):
     label: str
     shape: list[int]
     shapes: dict[str, list[int]]
+    labels: dict[str, list[int]]
     columns: int
     quirks: str
 

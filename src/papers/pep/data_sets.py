@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from papers.data import classification, regression
 from papers.data.classification import CORRECTED, RELEASED
@@ -13,7 +13,7 @@ from papers.evidence.store import write_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    Row = Mapping[str, Any]
+    Row = Mapping[str, str]
 
 NAME = "pep_datasets.md"
 PRINTED = "pep_datasets.csv"

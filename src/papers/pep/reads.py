@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from papers.pep.made_up import SYNTHETIC
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, LIMITS, MAP, REGRESSION, TOY, power
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from papers.evidence.jobs import Job
     from papers.evidence.records import Change
     from papers.evidence.study import Study
@@ -66,6 +69,39 @@ def made_by(job: Job) -> Slice:
     if job.kind == "classifications":
         return Slice(CLASSIFICATION, where)
     return Slice(REGRESSION, {**where, "start": sorted(set(starts[0]))})
+
+
+def lacking(job: Job, frame: pd.DataFrame) -> Job:
+    """A job of a grid without powers, and numbers of pseudo-points, of which a record has all lines.
+
+    Parameters
+    ----------
+    job : Job
+        One of another kind comes back as it is; so does a grid none or all of whose lines are there.
+    frame : pandas.DataFrame
+        Lines of what `made_by` says.
+    """
+    if job.kind not in ("regressions", "classifications"):
+        return job
+    p, experiment = job.parameters, import_module(job.parameters["experiment"])
+    splits = range(p["first"], p["last"] + 1)
+    there = frame[made_by(job).mask(frame)]
+    names = ["alpha", "m", *(["start"] if job.kind == "regressions" else [])]
+    counted = there.groupby(names)["split"].nunique()
+    missing = [
+        cell
+        for cell in experiment.cells(p["grid"])
+        if counted.get((power(cell[0]), *cell[1:]), 0) < len(splits)
+    ]
+    powers = {cell[0] for cell in missing}
+    # exact regressions are of no number of pseudo-points: one stands for all
+    sizes = {cell[1] for cell in missing} - {0} or {p["grid"]["m"][0]}
+    if not missing:
+        return job
+    kept = {"alphas": powers, "m": sizes}
+    narrow = {name: [value for value in p["grid"][name] if value in those] for name, those in kept.items()}
+    grid = {**p["grid"], **narrow}
+    return replace(job, parameters={**p, "grid": grid}, fits=len(splits) * len(experiment.cells(grid)))
 
 
 STUDIES: dict[str, Callable[[Path, str | None], dict[str, Change]]] = {
