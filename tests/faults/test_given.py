@@ -24,6 +24,8 @@ from tilted import (
     api,
 )
 from tilted.estimators import load, save
+from tilted.kernels import SquaredExponential
+from tilted.likelihoods.gaussian import GaussianNoise
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 y = (X[:, 0] > 0).astype(int)
@@ -235,3 +237,27 @@ def test_what_has_no_rows_or_has_records_is_named(kind):
         model.fit(X, np.array(1.0))
     with pytest.raises(ValueError, match="sample_weight is a dict"):
         model.fit(X, y, {"a": 1})
+
+
+def test_targets_without_noise_have_joint_draws():
+    """As of a computer's model; the covariance had lost its digits where the standard deviations had not."""
+    rng = np.random.default_rng(0)
+    X, new = rng.uniform(-2.0, 2.0, (30, 2)), rng.uniform(-2.0, 2.0, (20, 2))
+    kernel = SquaredExponential(1800.0, 3.8)
+    model = GPRegressor(kernel=kernel, optimise=None, likelihood=GaussianNoise(1e-6)).fit(X, np.exp(X[:, 0]))
+    std = model.predict_latent(new, return_std=True)[1]
+    covariance = model.predict_latent(new, return_cov=True)[1]
+    np.testing.assert_allclose(np.sqrt(np.diagonal(covariance)), std, rtol=1e-3)
+    draws = model.sample_latent(new, 2000)
+    np.testing.assert_allclose(draws.std(axis=1), std, rtol=0.1)
+
+
+def test_variances_that_rounding_took_leave_the_means():
+    """The refusal says what can be had."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (30, 2))
+    model = GPRegressor(kernel=SquaredExponential(4e3, 115.0), optimise=None, likelihood=GaussianNoise(1e-11))
+    model.fit(X, X[:, 0])
+    with pytest.raises(ArithmeticError, match=r"no noise \(means can be had alone\)"):
+        model.predict(X, return_std=True)
+    np.testing.assert_allclose(model.predict(X), X[:, 0], atol=1e-4)

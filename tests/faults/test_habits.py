@@ -393,6 +393,12 @@ def test_setup_installs_into_its_environment_whatever_the_user_told_pip(make, tm
             shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
+def test_make_runs_the_packages_of_its_environment(make):
+    """Whose `papers.py` or `tilted` lies in a folder of PYTHONPATH got its code run, or a traceback."""
+    done, _ = make("--eval", "probe:; @echo $${PYTHONPATH-none}", "probe", PYTHONPATH="/mine")
+    assert (done.returncode, done.stdout) == (0, "none\n"), done
+
+
 def test_settings_of_pip_that_nothing_overrides_are_named(make, tmp_path):
     """In place of packages that are nowhere to be found later."""
     (tmp_path / "pip.conf").write_text("[install]\ntarget = /there\n", encoding="utf-8")

@@ -75,6 +75,16 @@ class DenseState:
         half = (cross * np.sqrt(self.sites.tau)) @ self.factor.T
         return mean, prior_variance - np.einsum("ij,ij->i", half, half)
 
+    def covariance(self, cross: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        """Latent covariance [N*, N*] at new points of prior covariance [N*, N*].
+
+        By the root of what the sites explain: W itself cancels where they are strong (noise next to nothing).
+        """
+        if self.negative_sites:
+            return prior - cross @ self.inner_precision() @ cross.T
+        half = (cross * np.sqrt(self.sites.tau)) @ self.factor.T
+        return prior - half @ half.T
+
 
 @dataclass(frozen=True)
 class Correlations:
