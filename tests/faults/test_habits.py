@@ -25,6 +25,7 @@ HERE = Path(papers.__file__).parents[2]
     "arguments",
     [
         "verify --fits -1",
+        "verify --fits 0",
         "verify --from-scratch -2",
         "verify --jobs 0",
         "reproduce PEP5 --sample -1",

@@ -176,8 +176,9 @@ class Dense:
         if not tau.any():
             return np.diagonal(self.K).copy(), 0.0, np.eye(len(tau), order="F"), None
         root = np.sqrt(tau)
-        B = self.K * root
-        B *= root[:, None]
+        with np.errstate(over="ignore"):  # what is not finite is refused by its factor
+            B = self.K * root
+            B *= root[:, None]
         B.flat[:: len(B) + 1] += 1.0
         L = linalg.cholesky(B.T, "I + S^1/2 K S^1/2", overwrite=True)
         log_det = linalg.log_determinant(L)
