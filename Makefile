@@ -12,12 +12,13 @@ STAMP := $(VENV)/.stamp
 AUDIT := $(VENV)-audit
 # pip would compile every module of every package, near half of the set-up's processor time; what is imported
 # is compiled on first use instead, unless an inherited PYTHONDONTWRITEBYTECODE forbids it.
-# Packages of a folder that PYTHONPATH names would count as installed, and a user's own settings (PIP_USER, pip.conf)
-# may send them elsewhere or nowhere; those of a file that nothing here overrides are refused (ELSEWHERE). Constraints
-# are overridden by none: the locks say every version, and an empty PIP_CONSTRAINT would leave the file's in force.
-PIP := env -u PYTHONPATH PIP_USER=0 PIP_DRY_RUN=0 PIP_REQUIRE_HASHES=0 PIP_CONSTRAINT=/dev/null \
+# Packages of a folder that PYTHONPATH names would count as installed, or hide ours (a papers.py), and a user's own
+# settings (PIP_USER, pip.conf) may send them elsewhere or nowhere; those of a file that nothing here overrides are
+# refused (ELSEWHERE). Constraints are overridden by none: the locks say every version, and an empty PIP_CONSTRAINT
+# would leave the file's in force.
+PIP := PIP_USER=0 PIP_DRY_RUN=0 PIP_REQUIRE_HASHES=0 PIP_CONSTRAINT=/dev/null \
   $(BIN)/python -m pip install --quiet --progress-bar off --no-compile
-unexport PIP_TARGET PIP_PREFIX PIP_ROOT PIP_PYTHON PYTHONHOME PYTHONDONTWRITEBYTECODE
+unexport PIP_TARGET PIP_PREFIX PIP_ROOT PIP_PYTHON PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 ELSEWHERE := '^[a-z]*\.(target|prefix|root|python|no-binary|only-binary)='
 
 # One BLAS thread a worker: two make these fits three times slower.

@@ -160,6 +160,9 @@ def _plan(arguments: argparse.Namespace) -> int:
     from papers import configuration, plan
     from papers.evidence import resources
 
+    if not Path(arguments.config).is_file():
+        where = "go to a checkout of the repository, or name a configuration (--config)"
+        raise ValueError(f"no file {arguments.config} here: {where}")
     config = configuration.read(arguments.config)
     asked = configuration.asked(config)
     seen = resources.read("benchmarks/resources.csv")

@@ -220,7 +220,7 @@ def _add_verify(verify: argparse.ArgumentParser) -> None:
         verify.add_argument(f"--{name}", nargs="+", help="of studies that have some; default: every one")
     number = verify.add_mutually_exclusive_group()
     number.add_argument(
-        "--fits", type=_at_least(0), default=FITS, help="of each group and outcome (%(default)s)"
+        "--fits", type=_at_least(1), default=FITS, help="of each group and outcome (%(default)s)"
     )
     number.add_argument("--all", action="store_true", help="every fit")
     verify.add_argument(

@@ -74,7 +74,10 @@ def require_positive(variance: np.ndarray) -> np.ndarray:
         If one is not: the difference of prior and explained variance has lost all its digits.
     """
     if not np.all(variance > 0):
-        raise ArithmeticError("a predictive variance is lost to rounding")
+        raise ArithmeticError(
+            "a predictive variance is lost to rounding: too small beside the prior variance, as where "
+            "targets have no noise (means can be had alone)"
+        )
     return variance
 
 
@@ -113,7 +116,10 @@ def log_site_integral(
 def gaussians(mean: np.ndarray, covariance: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
     """So many draws, [N, number]; ValueError if the covariance has eigenvalues below zero by over 1e-8."""
     unit = np.max(np.diagonal(covariance))
-    draws = rng.multivariate_normal(
-        np.zeros(len(mean)), covariance / unit, number, check_valid="raise", method="eigh"
-    )
+    try:
+        draws = rng.multivariate_normal(
+            np.zeros(len(mean)), covariance / unit, number, check_valid="raise", method="eigh"
+        )
+    except ValueError:
+        raise ValueError("the covariance of these rows is lost to rounding: draw fewer at once") from None
     return mean[:, None] + np.sqrt(unit) * draws.T

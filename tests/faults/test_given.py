@@ -24,6 +24,8 @@ from tilted import (
     api,
 )
 from tilted.estimators import load, save
+from tilted.kernels import SquaredExponential
+from tilted.likelihoods.gaussian import GaussianNoise
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 y = (X[:, 0] > 0).astype(int)
@@ -235,3 +237,92 @@ def test_what_has_no_rows_or_has_records_is_named(kind):
         model.fit(X, np.array(1.0))
     with pytest.raises(ValueError, match="sample_weight is a dict"):
         model.fit(X, y, {"a": 1})
+
+
+def test_targets_without_noise_have_joint_draws():
+    """As of a computer's model; the covariance had lost its digits where the standard deviations had not."""
+    rng = np.random.default_rng(0)
+    X, new = rng.uniform(-2.0, 2.0, (30, 2)), rng.uniform(-2.0, 2.0, (20, 2))
+    kernel = SquaredExponential(1800.0, 3.8)
+    model = GPRegressor(kernel=kernel, optimise=None, likelihood=GaussianNoise(1e-6)).fit(X, np.exp(X[:, 0]))
+    std = model.predict_latent(new, return_std=True)[1]
+    covariance = model.predict_latent(new, return_cov=True)[1]
+    np.testing.assert_allclose(np.sqrt(np.diagonal(covariance)), std, rtol=1e-3)
+    draws = model.sample_latent(new, 2000)
+    np.testing.assert_allclose(draws.std(axis=1), std, rtol=0.1)
+
+
+def test_variances_that_rounding_took_leave_the_means():
+    """The refusal says what can be had."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (30, 2))
+    model = GPRegressor(kernel=SquaredExponential(4e3, 115.0), optimise=None, likelihood=GaussianNoise(1e-11))
+    model.fit(X, X[:, 0])
+    with pytest.raises(ArithmeticError, match=r"no noise \(means can be had alone\)"):
+        model.predict(X, return_std=True)
+    np.testing.assert_allclose(model.predict(X), X[:, 0], atol=1e-4)
+
+
+HOWS: list[dict[str, str]] = [{}, {"inference": "vb"}, {"mean": "constant"}, {"optimise": "ep-evidence"}]
+
+
+@pytest.mark.parametrize("how", HOWS, ids=str)
+def test_a_fit_of_targets_without_noise_has_standard_deviations(how):
+    """The search had taken the noise to where rounding takes the variances."""
+    X, new = np.linspace(0.0, 5.0, 30)[:, None], np.linspace(-1.0, 6.0, 57)[:, None]
+    with pytest.warns(UserWarning, match="the noise ended at its lower bound"):
+        model = GPRegressor(**how).fit(X, np.sin(X[:, 0]))
+    assert model.status_.converged and model.status_.message.count("the noise ended at its lower bound") == 1
+    for points in (X, new):
+        mean, std = model.predict(points, return_std=True)
+        assert np.all(np.abs(mean - np.sin(points[:, 0])) < 4.0 * std + 1e-5)
+    assert np.max(model.predict(X, return_std=True)[1]) < 1e-4
+
+
+@pytest.mark.parametrize("rows", [12, 400])
+def test_a_fit_of_repeated_targets_without_noise_has_standard_deviations(rows):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0.0, 5.0, (rows, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = GPRegressor().fit(X, np.cos(X[:, 0]), np.full(rows, 30.0))
+    assert np.all(model.predict(np.linspace(-1.0, 6.0, 99)[:, None], return_std=True)[1] > 0)
+
+
+@pytest.mark.parametrize("kind", [SparseGPRegressor, SparseGPPoissonRegressor])
+@pytest.mark.parametrize("unit", [1e-9, 1e5])
+def test_units_of_inputs_make_no_other_sparse_model(kind, unit):
+    """Pseudo-inputs were searched in the units of the inputs, where small ones ended beside the start."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(120, 2))
+    f = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=120)
+    y = f if kind is SparseGPRegressor else rng.poisson(np.exp(0.5 * f))
+    one, other = (
+        kind(n_pseudo=12, ard=kind is SparseGPRegressor, move_pseudo_inputs=True).fit(X * scale, y)
+        for scale in (1.0, np.array([unit, 1.0 if kind is SparseGPRegressor else unit]))
+    )
+    assert other.status_.converged
+    assert other.log_evidence_ == pytest.approx(one.log_evidence_, abs=0.02)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("inference", ["ep", "vb"])
+def test_expectations_beyond_numbers_are_said_to_be(inference):
+    """One spike among zeros: f goes to minus hundreds with a spread of hundreds, E[e^f] has no meaning."""
+    X, y = np.linspace(0.0, 5.0, 30)[:, None], np.zeros(30)
+    y[10] = 1000.0
+    model = GPPoissonRegressor(inference, likelihood="poisson-exp").fit(X, y)
+    with pytest.warns(UserWarning, match=r"beyond 9e\+15 in \d+ of 30 rows: the data say so little of f"):
+        model.predict(X, return_std=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(X[[10]], return_std=True)
+
+
+@pytest.mark.parametrize("kind", [GPPoissonRegressor, SparseGPPoissonRegressor])
+def test_counts_that_are_all_0_tell_nothing_of_their_dispersion(kind):
+    """It was learned to be 1e12: the likelihood of zeros rises with it for ever."""
+    with pytest.warns(UserWarning, match="every count is 0, the likelier the larger the dispersion"):
+        model = kind(likelihood="negative-binomial").fit(X, np.zeros(len(X)))
+    assert model.likelihood_.dispersion == 0.5
+    assert np.max(model.predict(X, return_std=True)[1]) < 1.0

@@ -25,6 +25,7 @@ HERE = Path(papers.__file__).parents[2]
     "arguments",
     [
         "verify --fits -1",
+        "verify --fits 0",
         "verify --from-scratch -2",
         "verify --jobs 0",
         "reproduce PEP5 --sample -1",
@@ -391,6 +392,12 @@ def test_setup_installs_into_its_environment_whatever_the_user_told_pip(make, tm
         assert (site / "thing.py").exists(), name
         for left in site.glob("thing*"):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+def test_make_runs_the_packages_of_its_environment(make):
+    """Whose `papers.py` or `tilted` lies in a folder of PYTHONPATH got its code run, or a traceback."""
+    done, _ = make("--eval", "probe:; @echo $${PYTHONPATH-none}", "probe", PYTHONPATH="/mine")
+    assert (done.returncode, done.stdout) == (0, "none\n"), done
 
 
 def test_settings_of_pip_that_nothing_overrides_are_named(make, tmp_path):

@@ -330,6 +330,8 @@ EXCESSIVE = {
     "qp: " + "[" * 600 + "]" * 600: "nested too deeply",
     "pesc: {accuracy: {problems: 1}, accuracy: {problems: 2}}": "'accuracy' is there twice",
     "name: y\npesc: {accuracy: {problems: 1}}": "'name' is there twice",
+    "pesc: {accuracy: {problems: 010}}": "'010' in line 5 is 8 to YAML: write a decimal",
+    "pesc: {accuracy: {problems: 1:30}}": "'1:30' in line 5 is 90 to YAML: write a decimal",
     "pesc: {accuracy: &a {problems: 1}, searches: {<<: *a}}": "'problems' was unexpected",
 }
 

@@ -19,7 +19,10 @@ try:
     from papers.qp import protocols
     from papers.report import index
 except ImportError as error:
-    sys.exit(f"tilted is not installed in this environment ({error}); run `make setup`")
+    sys.exit(
+        f"tilted is not installed in this environment, or hidden by a folder of PYTHONPATH ({error}); run "
+        "`make setup`, or unset PYTHONPATH"
+    )
 
 if reason := place.unfit(Path(str(workflow.current_basedir)).parents[1], Path.cwd(), sys.executable):
     sys.exit(reason)

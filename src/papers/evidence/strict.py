@@ -1,4 +1,7 @@
-"""YAML as it is meant: a key that is there twice, as after a merge that kept both sides, is an error."""
+"""YAML as it is meant: a key that is there twice, as after a merge that kept both sides, is an error.
+
+So is a number that YAML 1.1 counts by eights or sixties: 010 would be 8, 1:30 would be 90.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ def read(path: str | Path) -> Any:
     Raises
     ------
     ValueError
-        It is no YAML, a mapping says two things of one key, or it is nested too deeply.
+        It is no YAML, a mapping says two things of one key, a number is not the decimal that it looks like,
+        or it is nested too deeply.
     """
     import yaml
 
@@ -26,6 +30,15 @@ def read(path: str | Path) -> Any:
                 if times > 1:
                     raise ValueError(f"'{key}' is there twice below line {node.start_mark.line + 1}")
             return super().construct_mapping(node, deep)
+
+        def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+            number = super().construct_object(node, deep)
+            if isinstance(number, int | float):
+                looks = node.value.lstrip("+-").replace("_", "")
+                if ":" in looks or (looks.isdecimal() and int(looks) != abs(number)):
+                    said = f"'{node.value}' in line {node.start_mark.line + 1} is {number} to YAML"
+                    raise ValueError(f"{said}: write a decimal number, or quote a text")
+            return number
 
     try:
         return Loader(Path(path).read_text(encoding="utf-8")).get_single_data()

@@ -152,6 +152,9 @@ def verify(
         No line is selected, or none has a value that is wanted, or a damaged record (`RecordError`).
     """
     every = {study: records.load(study, folder) for study in studies if study.again}
+    if not any(map(len, every.values())):
+        where = "go to a checkout of the repository, or name their folder (--records)"
+        raise ValueError(f"no records to make again in {folder}: {where}")
     for column, values in selection.wanted.items():
         there = {
             str(value) for frame in every.values() if column in frame for value in frame[column].unique()

@@ -191,7 +191,7 @@ class LatentFunctions(BaseEstimator):
         X = X[:: -(-len(X) // SHOWN)] if self._batched else X
         notes = [shortcomings(model, X) for model in models]
         models = [
-            replace(cast(Any, model), status=noted(model.status, "; ".join(each)))
+            replace(cast(Any, model), status=noted(model.status, *each))
             for model, each in zip(models, notes, strict=True)
         ]
         for note in dict.fromkeys(note for each in notes for note in each):

@@ -12,7 +12,7 @@ from tilted.estimators.sparse import Predictor, SparseSettings, ThroughPoints
 from tilted.inference.result import Status
 from tilted.learning import mean as means
 from tilted.learning import regression
-from tilted.learning.starts import RESTART_DECADES, best_of, noted
+from tilted.learning.starts import RESTART_DECADES, best_of, noted, units_of
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.posteriors.collapsed import Collapsed, Regression, condition, energy_and_gradient
 from tilted.posteriors.pseudo import PseudoPoints
@@ -116,10 +116,12 @@ def fit_collapsed(
     kernels = settings.starts(X, y, GaussianNoise(noise), kernel, rng)
     elsewhere = 10.0 ** rng.uniform(-RESTART_DECADES, RESTART_DECADES, settings.n_restarts)
     noises = noise * np.append(np.ones(len(kernels) - settings.n_restarts), elsewhere)
+    units = units_of(X)
 
     def search(start: tuple[Kernel, float]) -> CollapsedModel:
         at, variance = start
-        fitted = regression.maximise(problem, at, Z, variance, settings.how, prior, settings.deadline)
+        how = settings.how, prior, settings.deadline, units
+        fitted = regression.maximise(problem, at, Z, variance, *how)
         assert isinstance(fitted.state, Collapsed)
         return model(fitted.state, fitted.status)
 

@@ -39,6 +39,9 @@ COUNTS = {
     "poisson-exp": PoissonExponential(),
     "negative-binomial": NegativeBinomial(0.5),
 }
+NO_DISPERSION = (
+    "every count is 0, the likelier the larger the dispersion: that stays where a search would start"
+)
 NO_COUNTS = "every count is 0: the evidence is highest at rate 0, where the learned mean goes (give one)"
 
 
@@ -93,8 +96,9 @@ class CountTargets(Targets):
         number = len(counts) if weights is None else np.sum(weights)
         total = np.sum(counts if weights is None else weights * counts)
         level = float(inverse((total + 0.5 * min(1.0, number)) / number))
+        learned = bool(np.any(counts))
         settings = self._settings.of(
-            self, level, likelihood=likelihood, learn_likelihood=True, weights=weights
+            self, level, likelihood=likelihood, learn_likelihood=learned, weights=weights
         )
         if square and settings.mean == 0 and settings.optimise in dense.EVIDENCES:
             raise ValueError(EVEN)
@@ -104,9 +108,11 @@ class CountTargets(Targets):
         kernel = start_kernel(self.kernel, inputs, self.ard, variance, weights)
         rng = generator(self.random_state)
         model = self._model(inputs, counts, kernel, settings, rng)
-        if settings.learn_mean and not np.any(counts):
-            warnings.warn(NO_COUNTS, UserWarning, stacklevel=2)
-            model = replace(model, status=noted(model.status, NO_COUNTS))
+        dispersed = isinstance(likelihood, NegativeBinomial) and settings.optimise in dense.EVIDENCES
+        for note in [NO_COUNTS] * settings.learn_mean + [NO_DISPERSION] * dispersed:
+            if not learned:
+                warnings.warn(note, UserWarning, stacklevel=2)
+                model = replace(model, status=noted(model.status, note))
         self._keep([model], ["the fit"], inputs)
         return self
 

@@ -167,8 +167,7 @@ class DenseModel:
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*]: K** - K*f (K + T^-1)^-1 Kf*."""
         state, cross = self.fit.inference.state, self.kernel.matrix(X, self.fit.problem.X)
-        W = state.inner_precision()
-        return self.mean + cross @ state.weights, self.kernel.matrix(X) - cross @ W @ cross.T
+        return self.mean + cross @ state.weights, state.covariance(cross, self.kernel.matrix(X))
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """Log evidence at ``theta`` from flat sites, its gradient [P] in ``theta`` if asked for, the status.

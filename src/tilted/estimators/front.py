@@ -168,4 +168,4 @@ def fit(
     for note in notes + lost:
         warnings.warn(note, UserWarning, stacklevel=2)
     named = replace(model.fit.problem, names=problem.names)
-    return replace(model.fit, problem=named, status=noted(model.status, "; ".join(notes)))
+    return replace(model.fit, problem=named, status=noted(model.status, *notes))

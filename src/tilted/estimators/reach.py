@@ -12,6 +12,7 @@ from tilted.estimators.per_class import kernels_of
 from tilted.kernels.compound import noise_of
 from tilted.kernels.restricted import Restricted
 from tilted.learning.dense import SMALLEST
+from tilted.learning.likelihood import LEAST_NOISE
 
 if TYPE_CHECKING:
     from tilted.estimators.models import Model
@@ -44,7 +45,7 @@ AT_BOUND = "a parameter of the kernel ended at the lower bound of the search"
 
 @unraised
 def shortcomings(model: Model, X: np.ndarray) -> list[str]:
-    """Why a fitted model may be useless: what `reach` says, a constant f, a parameter at its bound."""
+    """Why a fitted model may be useless: what `reach` says, a constant f, parameters or noise at a bound."""
     likelihood, kernels = model.likelihood, kernels_of(model.kernel)
     seen = next(filter(None, (reach(kernel, X, model.Z) for kernel in kernels)), "")
     noise = getattr(likelihood, "scale", np.sqrt(getattr(likelihood, "noise", 1.0)))
@@ -57,6 +58,8 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
         notes.append(NOTHING)
     if np.any(model.kernel.parameters() <= 1.01 * SMALLEST):
         notes.append(AT_BOUND)
+    if LEAST_NOISE in model.status.message:
+        notes.append(LEAST_NOISE)
     parts = [part for kernel in kernels for part in (kernel, *(value for _, value in fields_of(kernel)))]
     ends = [end for part in parts if isinstance(part, Restricted) for end in part.at_bounds()]
     if model.status.evaluations > 1:

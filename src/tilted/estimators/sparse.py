@@ -19,7 +19,7 @@ from tilted.inference.result import Status
 from tilted.learning import sparse as sparse_search
 from tilted.learning.dense import ridge
 from tilted.learning.search import Search
-from tilted.learning.starts import best_of, first_sites, noted
+from tilted.learning.starts import best_of, first_sites, noted, units_of
 from tilted.likelihoods.contract import as_floats
 from tilted.numerics.chunks import in_chunks
 from tilted.numerics.linalg import NotPositiveDefinite
@@ -37,7 +37,7 @@ SEARCH = Search(max_iterations=500, relative_tolerance=1e-7, gradient_tolerance=
 class SparseSettings(Settings):
     """How a sparse model is fitted; as the parameters of ``SparseGPClassifier``.
 
-    A search of the evidence moves parameters of the likelihood too.
+    A search of the evidence moves parameters of the likelihood too, unless ``learn_likelihood`` is false.
     """
 
     inferences = ("power-ep", "ep", "vb")
@@ -46,6 +46,7 @@ class SparseSettings(Settings):
     jitter: float
     move_pseudo_inputs: bool
     correction: str | None = None
+    learn_likelihood: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -326,10 +327,12 @@ def _found(
 ) -> SparseModel:
     """The best model of the searches that start here and elsewhere."""
 
-    prior = settings.prior(kernel)
+    prior, units = settings.prior(kernel), units_of(problem.X)
+    learned = settings.learn_likelihood is not False
 
     def search(start: Kernel) -> SparseModel:
-        fitted = sparse_search.maximise(problem, start, Z, settings.how, settings.learn_mean, prior, True)
+        how = settings.how, settings.learn_mean, prior, learned, units
+        fitted = sparse_search.maximise(problem, start, Z, *how)
         pseudo = fitted.posterior.pseudo
         note = ridge(
             problem.likelihood,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
     from tilted.estimators import dense, sparse
     from tilted.likelihoods.contract import Likelihood
+
+MOST = 2.0**53  # where whole numbers end among floats
+ABSURD = (
+    "expected counts or their standard deviations are beyond {:.0e} in {} of {} rows: the data say so little "
+    "of f there (its standard deviation is up to {:.3g}) that its tail rules them (predict_latent has f)"
+)
 
 
 @parameters
@@ -53,7 +60,8 @@ class Targets(Scored, RegressorMixin, LatentFunctions):
         -------
         mean : array [N*]
         std : array [N*]
-            If ``return_std``; `predict_latent` has those of f.
+            If ``return_std``; `predict_latent` has those of f. A UserWarning says where counts or theirs are
+            beyond 2^53, or infinite.
 
         Raises
         ------
@@ -70,6 +78,11 @@ class Targets(Scored, RegressorMixin, LatentFunctions):
             return cast("np.ndarray", self.predict_latent(X))
         ((m, v),) = self._moments(X)
         mean, variance = likelihood.target_moments(m, v)
+        wild = ~(np.maximum(mean, np.sqrt(variance) if return_std else 0.0) <= MOST)
+        if np.any(wild) and not has_additive_noise(likelihood):
+            spread = float(np.sqrt(np.max(v[wild])))
+            note = ABSURD.format(MOST, np.count_nonzero(wild), len(wild), spread)
+            warnings.warn(note, UserWarning, stacklevel=3)
         return (mean, np.sqrt(variance)) if return_std else mean
 
     @of_one_fit

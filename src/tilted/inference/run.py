@@ -63,8 +63,8 @@ def residual_of(sites: Sites, new: Sites, marginals: Marginals, stop: str) -> fl
     d_nu = new.nu - sites.nu
     if stop == "site-rms":
         return max(float(np.sqrt(np.mean(change**2))) for change in (d_tau, d_nu))
-    shrink = 1.0 + d_tau * marginals.variance
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        shrink = 1.0 + d_tau * marginals.variance
         by_mean = np.abs(d_nu - d_tau * marginals.mean) * np.sqrt(marginals.variance) / np.abs(shrink)
         by_variance = np.abs(np.log(np.maximum(shrink, 0.0)))
     return float(np.maximum(by_mean, by_variance).max())

@@ -6,12 +6,15 @@ so that its derivative in a coordinate is that of the rule's local terms at the 
 are: by central differences, two answers of the rule each. QP's is not, and whole inferences are
 differenced, two more for each coordinate and evaluation, by quadrature: QP takes far longer here than the
 others, and a deadline in the options bounds it.
+
+Gaussian noise is searched in units of the prior variance and has a lower bound in these (`Noise`): of targets
+without noise the evidence has no other end than where rounding takes the variances.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,8 +30,9 @@ from tilted.learning.dense import (
     with_prior,
 )
 from tilted.learning.mean import Level, Point, mean_derivative
-from tilted.learning.search import Evaluation, Search, climb
+from tilted.learning.search import GAIN, Evaluation, Search, climb
 from tilted.learning.warmstarts import Attempts
+from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.numerics.optimise import TRANSFORMS
 
 if TYPE_CHECKING:
@@ -43,6 +47,47 @@ if TYPE_CHECKING:
 PATIENCE = 5  # evaluations without sound sites after which a search is given up
 TOO_HIGH = "unconverged sites with an evidence above those that converged, which is no evidence"
 STEP, STEP_OF_INFERENCES = 1e-4, 1e-3  # of central differences, in coordinates
+LOST = 1e5  # times N eps max k(x, x): the least noise, of which variances by an explicit inverse keep a digit
+LEAST_NOISE = (
+    "the noise ended at its lower bound (targets next to none): rounding would take the variances at less"
+)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Gaussian noise as the coordinate c of a search: noise = exp(c) max k(x, x) / its start.
+
+    Parameters
+    ----------
+    X : array [N, D]
+    variance : float
+        max k(x, x) at the start.
+    least : float
+        Lower bound of c.
+    """
+
+    X: np.ndarray
+    variance: float
+    least: float
+
+    @classmethod
+    def of(cls, problem: Problem, kernel: Kernel) -> Noise | None:
+        """At the start of a search; None for other likelihoods, and where f is 0."""
+        weights, variance = problem.rule.weights, float(np.max(kernel.diagonal(problem.X)))
+        if not isinstance(problem.likelihood, GaussianNoise) or variance == 0.0:
+            return None
+        rows = len(problem.y) if weights is None else max(len(problem.y), float(np.sum(weights)))
+        return cls(problem.X, variance, float(np.log(LOST * rows * np.finfo(float).eps * variance)))
+
+    def shift(self, kernel: Kernel) -> float:
+        """log noise - c under a kernel."""
+        return float(np.log(np.max(kernel.diagonal(self.X)) / self.variance))
+
+    def pull_back(self, kernel: Kernel, by_log_noise: float) -> np.ndarray:
+        """Derivatives in the kernel's parameters [P] by way of the unit, from that in log noise."""
+        diagonal = kernel.diagonal(self.X)
+        place = [int(np.argmax(diagonal))]
+        return kernel.contract_diagonal(self.X[place], by_log_noise / diagonal[place])[0]
 
 
 def coordinates_of(likelihood: Likelihood) -> np.ndarray:
@@ -120,6 +165,7 @@ def maximise(
     search = search or SEARCH
     transform = TRANSFORMS[search.transform or "softplus"]
     level, first = Level.of(problem.mean, kernel, problem.X), coordinates_of(problem.likelihood)
+    noise = Noise.of(problem, kernel)
     prepared = replace(problem, distances=kernel.distances(problem.X))
     attempts, starts, P = Attempts(), [start], len(kernel.parameters())
     unconverged, highest = 0, -np.inf
@@ -129,7 +175,8 @@ def maximise(
         nonlocal starts, unconverged, highest
         at, c = kernel.with_parameters(transform.forward(x[:P])), float(x[P])
         likelihood: Any = problem.likelihood
-        likelihood = likelihood.at(x[P + 1 :]) if len(first) else likelihood
+        own = x[P + 1 :] + noise.shift(at) if noise else x[P + 1 :]
+        likelihood = likelihood.at(own) if len(first) else likelihood
         here = replace(prepared, likelihood=likelihood, mean=level.mean(at, c))
         inference, slope = attempts.converged_or_last(
             lambda sites: evidence_and_gradient(here, at, sites, search.gradient), starts
@@ -143,18 +190,27 @@ def maximise(
         if move_mean:
             through_unit, by_c = level.pull_back(at, c, mean_derivative(here, at, inference, search.gradient))
             by_kernel = slope + through_unit
+        by_likelihood = likelihood_derivative(here, at, inference) if len(first) else first
+        if noise:
+            by_kernel = by_kernel + noise.pull_back(at, by_likelihood[0])
         value, by_kernel = with_prior(prior, at, inference.log_evidence, by_kernel)
         if inference.status.converged:
             highest = max(highest, inference.log_evidence)
-        by_likelihood = likelihood_derivative(here, at, inference) if len(first) else first
         gradient = np.concatenate([by_kernel * transform.slope(x[:P]), [by_c], by_likelihood])
         point = Point(here, at, inference)
         return Evaluation(value, gradient, point, inference.status.converged)
 
     x0 = np.concatenate([transform.inverse(kernel.parameters()), [0.0], first])
-    end = climb(evaluate, x0, search, deadline=problem.options.deadline, patience=PATIENCE)
+    lowest: np.ndarray | None = None
+    if noise:
+        lowest = np.append(np.full(len(x0) - 1, -np.inf), noise.least)
+        x0 = np.maximum(x0, lowest)
+    deadline = problem.options.deadline
+    end = climb(evaluate, x0, search, lowest, same=GAIN, deadline=deadline, patience=PATIENCE)
     found = end.result
     notes = [end.message, flat_ridge(*found)]
+    if noise and end.best.x[-1] <= noise.least + 0.01:
+        notes.append(LEAST_NOISE)
     if unconverged:
         notes.append(f"{unconverged} evaluations with unconverged sites")
     if attempts.restarted:

@@ -1,9 +1,9 @@
 """Fit a regression, sparse or exact: maximise the evidence by L-BFGS-B [Bui et al. 2017, section 4].
 
 Of a sparse one it is the collapsed evidence of Power EP (``posteriors.collapsed``). Kernel parameters and
-noise are searched by their logarithms unless the search says otherwise, pseudo-inputs as they are. The best
-evaluation is what comes back, wherever the search ended. FITC likes to move pseudo-inputs onto each other,
-where Kuu is singular: give such a search some jitter.
+noise are searched by their logarithms unless the search says otherwise, pseudo-inputs in given units. The
+best evaluation is what comes back, wherever the search ended. FITC likes to move pseudo-inputs onto each
+other, where Kuu is singular: give such a search some jitter.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ def maximise(
     search: Search | None = None,
     prior: LogNormal | None = None,
     deadline: float = np.inf,
+    units: float | np.ndarray = 1.0,
 ) -> Fitted:
     """Maximise the energy from given parameters.
 
@@ -71,6 +72,8 @@ def maximise(
         On the kernel's parameters; its log density is maximised with the energy.
     deadline : float
         As of ``learning.search.climb``.
+    units : float or array [D]
+        Lengths in which pseudo-inputs are searched, of each column.
 
     Returns
     -------
@@ -88,7 +91,7 @@ def maximise(
         first, note = begun(
             search,
             len(problem.y),
-            lambda rows, how: maximise(whole.of_rows(rows), *start, how, prior, deadline),
+            lambda rows, how: maximise(whole.of_rows(rows), *start, how, prior, deadline, units),
         )
         if first is not None and isinstance(first.state, Collapsed):
             kernel, Z, noise = first.state.kernel, first.state.Z, first.state.noise
@@ -98,17 +101,19 @@ def maximise(
     def evaluate(x: np.ndarray) -> Evaluation[tuple[Collapsed | Full, Gradient]]:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
             parameters = transform.forward(x[: P + 1])
-            points = x[P + 1 :].reshape(Z.shape) if moving else Z
+            points = units * x[P + 1 :].reshape(Z.shape) if moving else Z
             at = kernel.with_parameters(parameters[:P]), points, float(parameters[P])
             state, gradient = problem.evaluate(*at)
             value, by_kernel = with_prior(prior, at[0], state.log_evidence, gradient.kernel)
             slope = np.append(by_kernel, gradient.noise) * transform.slope(x[: P + 1])
         if moving:
-            slope = np.concatenate([slope, gradient.Z.ravel()])
+            slope = np.concatenate([slope, (units * gradient.Z).ravel()])
         return Evaluation(value, slope, (state, gradient))
 
-    logs = transform.inverse(np.append(kernel.parameters(), noise))
-    end = climb(evaluate, np.concatenate([logs, Z.ravel()]) if moving else logs, search, deadline=deadline)
+    x0 = transform.inverse(np.append(kernel.parameters(), noise))
+    if moving:
+        x0 = np.concatenate([x0, (Z / units).ravel()])
+    end = climb(evaluate, x0, search, deadline=deadline)
     state, gradient = end.result
     message = f"{end.message}; {note}" if note else end.message
     if state.jitter:

@@ -210,7 +210,7 @@ def climb(
     evaluate: Callable[[np.ndarray], Evaluation[ResultT]],
     x0: np.ndarray,
     search: Search,
-    lowest: float | None = None,
+    lowest: float | np.ndarray | None = None,
     again: Callable[[Best[ResultT]], np.ndarray] = lambda best: best.x,
     same: float = SAME,
     deadline: float = np.inf,
@@ -226,9 +226,9 @@ def climb(
     x0 : array [n]
     search : Search
         Its method, limits and rounds.
-    lowest : float, optional
-        Lower bound of every coordinate; an upper one would change L-BFGS-B's first step. To BFGS, which has
-        no bounds, it is a wall.
+    lowest : float or array [n], optional
+        Lower bound of every coordinate, -inf for none; an upper one would change L-BFGS-B's first step. To
+        BFGS, which has no bounds, it is a wall.
     again : callable
         The best evaluation -> where another round starts.
     same : float
@@ -265,11 +265,15 @@ def climb(
     return Climb(path.top, ended, evaluations, ending, path.failures)
 
 
-def _minimised(objective: Objective, x0: np.ndarray, search: Search, lowest: float | None) -> Outcome:
+def _minimised(
+    objective: Objective, x0: np.ndarray, search: Search, lowest: float | np.ndarray | None
+) -> Outcome:
     """One round of a search, by its method."""
     limit = search.max_iterations
     if search.method == "lbfgs":
-        bounds = None if lowest is None else [(lowest, None)] * len(x0)
+        bounds = (
+            None if lowest is None else [(least, None) for least in np.broadcast_to(lowest, len(x0)).tolist()]
+        )
         return lbfgs(objective, x0, limit, search.relative_tolerance, search.gradient_tolerance, bounds)
 
     def walled(x: np.ndarray) -> tuple[float, np.ndarray]:

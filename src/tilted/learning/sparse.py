@@ -1,6 +1,6 @@
 """Fit a sparse posterior under any likelihood: maximise Power EP's energy by L-BFGS-B.
 
-Kernel parameters are searched by their logarithms, pseudo-inputs as they are. The gradient holds the sites
+Kernel parameters are searched by their logarithms, pseudo-inputs in given units. The gradient holds the sites
 fixed, which is right at their fixed point only: where they do not converge the evaluation has failed, a wall.
 Sites of a log-concave likelihood start at the last converged ones of the same search, and flat where that
 leads nowhere. Those of another, which may have several fixed points, always start flat, so that the energy is
@@ -154,6 +154,7 @@ def maximise(
     move_mean: bool = False,
     prior: LogNormal | None = None,
     move_likelihood: bool = False,
+    units: float | np.ndarray = 1.0,
 ) -> Fitted:
     """Maximise the energy from given parameters.
 
@@ -172,6 +173,8 @@ def maximise(
         As of ``learning.dense.maximise``.
     move_likelihood : bool
         Whether parameters of the likelihood are searched too, from those of the problem.
+    units : float or array [D]
+        Lengths in which pseudo-inputs are searched, of each column.
 
     Returns
     -------
@@ -190,7 +193,9 @@ def maximise(
     early, note = begun(
         search,
         len(problem.y),
-        lambda rows, how: maximise(whole.of_rows(rows), *start, how, move_mean, prior, move_likelihood),
+        lambda rows, how: maximise(
+            whole.of_rows(rows), *start, how, move_mean, prior, move_likelihood, units
+        ),
     )
     if early is not None:
         pseudo = early.posterior.pseudo
@@ -203,7 +208,7 @@ def maximise(
     attempts, last = Attempts(), None
     parts = [
         transform.inverse(kernel.parameters()),
-        Z.ravel() if moving else np.zeros(0),
+        (Z / units).ravel() if moving else np.zeros(0),
         np.zeros(1 if move_mean else 0),
         coordinates_of(problem.likelihood) if move_likelihood else np.zeros(0),
     ]
@@ -216,7 +221,7 @@ def maximise(
         likelihood = likelihood.at(own) if len(own) else likelihood
         mean = level.mean(at, float(c[0])) if move_mean else problem.mean
         here = replace(problem, likelihood=likelihood, mean=mean)
-        points = points.reshape(Z.shape) if moving else Z
+        points = units * points.reshape(Z.shape) if moving else Z
         inference, posterior = attempts.converged(
             lambda sites: here.infer(at, points, sites)[::-1], [first] if last is None else [last, first]
         )
@@ -226,7 +231,7 @@ def maximise(
         by_logs = by_parameters * transform.slope(logs)
         slopes = [by_logs]
         if moving:
-            slopes.append(by_Z.ravel())
+            slopes.append((units * by_Z).ravel())
         if move_mean:
             by_mean = float(np.sum(inference.sites.nu - inference.sites.tau * inference.state.marginals.mean))
             through_unit, by_c = level.pull_back(at, float(c[0]), by_mean)

@@ -93,6 +93,11 @@ def typical_distance(X: np.ndarray, weights: np.ndarray | None = None) -> float:
     return averages.median(distances[apart], (weights[rows][first] * weights[rows][second])[apart])
 
 
+def units_of(X: np.ndarray) -> np.ndarray:
+    """Powers of ten [D] next to the `typical_distance` of each column of ``X`` [N, D]; 1 if standardised."""
+    return 10.0 ** np.rint([np.log10(typical_distance(X[:, [d]])) for d in range(X.shape[1])])
+
+
 def start_kernel(
     kernel: Kernel | None,
     X: np.ndarray,
@@ -323,7 +328,7 @@ def around(kernel: Kernel, number: int, rng: np.random.Generator) -> list[Kernel
     return [kernel.with_parameters(at * factors) for factors in spread]
 
 
-def noted(status: Status, note: str) -> Status:
-    """The status with a note at the end of its message, and that in words (`in_words`)."""
-    message = "; ".join(part for part in (status.message, note) if part)
-    return replace(status, message=in_words(message))
+def noted(status: Status, *notes: str) -> Status:
+    """The status with notes that are not there at the end of its message, and that in words (`in_words`)."""
+    parts = [status.message, *(note for note in notes if note not in status.message)]
+    return replace(status, message=in_words("; ".join(part for part in parts if part)))

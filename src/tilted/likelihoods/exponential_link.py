@@ -73,7 +73,8 @@ class PoissonExponential(Counts):
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new counts where f ~ N(m, v)."""
         mean = _rate(m + 0.5 * v)
-        return mean, mean + mean**2 * np.expm1(np.minimum(v, HIGHEST))
+        with np.errstate(over="ignore"):  # an infinite variance says so
+            return mean, mean + mean**2 * np.expm1(np.minimum(v, HIGHEST))
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,8 @@ class NegativeBinomial(Counts):
         """Mean and variance [N] of new counts where f ~ N(m, v)."""
         mean = _rate(m + 0.5 * v)
         more = np.expm1(np.minimum(v, HIGHEST))
-        return mean, mean + mean**2 * (more + self.dispersion * (1.0 + more))
+        with np.errstate(over="ignore"):  # an infinite variance says so
+            return mean, mean + mean**2 * (more + self.dispersion * (1.0 + more))
 
 
 def _rate(f: np.ndarray) -> np.ndarray:

@@ -75,6 +75,16 @@ class DenseState:
         half = (cross * np.sqrt(self.sites.tau)) @ self.factor.T
         return mean, prior_variance - np.einsum("ij,ij->i", half, half)
 
+    def covariance(self, cross: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        """Latent covariance [N*, N*] at new points of prior covariance [N*, N*].
+
+        By the root of what the sites explain: W itself cancels where they are strong (noise next to nothing).
+        """
+        if self.negative_sites:
+            return prior - cross @ self.inner_precision() @ cross.T
+        half = (cross * np.sqrt(self.sites.tau)) @ self.factor.T
+        return prior - half @ half.T
+
 
 @dataclass(frozen=True)
 class Correlations:
@@ -167,8 +177,9 @@ class Dense:
         if not tau.any():
             return np.diagonal(self.K).copy(), 0.0, np.eye(len(tau), order="F"), None
         root = np.sqrt(tau)
-        B = self.K * root
-        B *= root[:, None]
+        with np.errstate(over="ignore"):  # what is not finite is refused by its factor
+            B = self.K * root
+            B *= root[:, None]
         B.flat[:: len(B) + 1] += 1.0
         L = linalg.cholesky(B.T, "I + S^1/2 K S^1/2", overwrite=True)
         log_det = linalg.log_determinant(L)

@@ -8,9 +8,9 @@ from tilted.inference import RULES, rep
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
 from tilted.inference.relaxations import Relaxation
-from tilted.kernels import SquaredExponential
+from tilted.kernels import Linear, SquaredExponential
 from tilted.learning.dense import Problem, infer_at
-from tilted.learning.likelihood import likelihood_derivative, maximise
+from tilted.learning.likelihood import Noise, likelihood_derivative, maximise
 from tilted.learning.search import Search
 from tilted.likelihoods.exponential_link import NegativeBinomial, PoissonExponential
 from tilted.likelihoods.gaussian import GaussianNoise
@@ -122,3 +122,19 @@ def test_fit_keeps_a_likelihood_unless_it_is_asked_to_learn_it():
     )
     assert kept.problem.likelihood == NegativeBinomial(0.6) != learned.problem.likelihood
     assert learned.log_evidence > kept.log_evidence
+
+
+def test_the_unit_of_noise_answers_to_the_kernel():
+    """As by finite differences; it is k(x, x) where that is largest."""
+    X = np.random.default_rng(0).normal(size=(7, 2))
+    kernel = SquaredExponential(2.0, 1.5) + Linear(0.7)
+    noise = Noise.of(Problem(X, X[:, 0], GaussianNoise(0.1), RULES["ep"]), kernel)
+    at = kernel.with_parameters(1.7 * kernel.parameters())
+    assert noise.shift(kernel) == 0.0 and noise.shift(at) == pytest.approx(np.log(1.7))
+
+    def shift(theta):
+        return noise.shift(at.with_parameters(theta))
+
+    theta, steps = at.parameters(), 1e-6 * np.eye(len(at.parameters()))
+    differences = np.array([(shift(theta + e) - shift(theta - e)) / 2e-6 for e in steps])
+    np.testing.assert_allclose(noise.pull_back(at, 3.0), 3.0 * differences, atol=1e-8)
