@@ -111,7 +111,10 @@ def make(tmp_path):
 
     def run(*arguments, **environment):
         command = ["make", "-f", HERE / "Makefile", "VENV=env", *arguments]
-        how = {"env": {**os.environ, **environment}, "capture_output": True, "text": True}
+        # the tests may themselves be run by make, which would tell what it enters and leaves
+        outer = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+        own = {name: value for name, value in os.environ.items() if name not in outer}
+        how = {"env": {**own, **environment}, "capture_output": True, "text": True}
         done = subprocess.run(command, cwd=tmp_path, **how)
         said = tmp_path / "said"
         return done, said.read_text(encoding="utf-8").split("\n")[:-1] if said.exists() else []
