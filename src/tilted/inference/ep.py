@@ -21,6 +21,8 @@ from tilted.inference.rule import Rule, Update
 from tilted.projections.moments import kl
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from tilted.inference.rule import Project, Sense
     from tilted.likelihoods.contract import Likelihood
     from tilted.projections.moments import Projection
@@ -136,6 +138,7 @@ def _answer(
     y: np.ndarray,
 ) -> _Answer:
     """Cavities, their tilted distributions' projections, and the sites that follow."""
+    share = of_sites(share, y)
     whole = isinstance(share, float) and share == 1.0  # calls of numpy count where N is small
     removed_tau, removed_nu = (sites.tau, sites.nu) if whole else (share * sites.tau, share * sites.nu)
     m, v_h = cavity(marginals.mean, marginals.variance, removed_tau, removed_nu)
@@ -162,14 +165,13 @@ def _answer(
 
 def _update(
     project: Project,
-    share_of_all: float | np.ndarray,
+    share: float | np.ndarray,
     marginals: Marginals,
     sites: Sites,
     likelihood: Likelihood,
     y: np.ndarray,
 ) -> Update:
     """New sites, and what the evidence and its gradient take from them."""
-    share = of_sites(share_of_all, y)
     at = _answer(project, share, marginals, sites, likelihood, y)
     projection = at.projection
     c = anchors(marginals.mean, sites.tau)
@@ -186,16 +188,9 @@ def _update(
     return Update(at.sites, log_terms, np.where(at.usable, by_extra, 0.0), skipped)
 
 
-def _sites(
-    project: Project,
-    share_of_all: float | np.ndarray,
-    marginals: Marginals,
-    sites: Sites,
-    likelihood: Likelihood,
-    y: np.ndarray,
-) -> Sites:
-    """The new sites alone."""
-    return _answer(project, of_sites(share_of_all, y), marginals, sites, likelihood, y).sites
+def _sites(*asked: Any) -> Sites:
+    """The new sites alone; of what `_answer` takes."""
+    return _answer(*asked).sites
 
 
 def of_sites(power: float | np.ndarray, y: np.ndarray) -> float | np.ndarray:
