@@ -432,9 +432,8 @@ def main() -> None:
             for library in here:
                 lines = measured(library, at, inputs == "moved")
                 old = (name, inputs, library)
-                others = [
-                    x for x in kept() if (x["task"], x["pseudo_inputs"], x["library"]) != old
-                ]  # read again: other environments may have added to it
+                # read again: other environments may have added to it
+                others = [x for x in kept() if (x["task"], x["pseudo_inputs"], x["library"]) != old]
                 save(others + lines)
     lines = kept()
     draw(lines)

@@ -183,9 +183,8 @@ def gmres(
         along = known @ w
         w = w - along @ known
         rest, column = math.sqrt(w @ w), along.tolist()
-        if not rest * rest > CANCELLED * float(
-            along @ along
-        ):  # a second pass makes it orthogonal to rounding
+        sure = rest * rest > CANCELLED * float(along @ along)
+        if not sure:  # a second pass makes it orthogonal to rounding
             again = known @ w
             w -= again @ known
             rest, column = math.sqrt(w @ w), (along + again).tolist()
