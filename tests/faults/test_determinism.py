@@ -88,7 +88,7 @@ THREADS = """
 import json
 from papers import data
 from papers.qp import fits as qp
-from papers.qp import truth
+from papers.qp.truth import experiment as truth
 from tilted.kernels import SquaredExponential
 
 def cell(name, method, kernel=None):

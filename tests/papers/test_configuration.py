@@ -356,7 +356,7 @@ def touched(found, module):
 USES = {
     "papers.data.relaxed": "relaxed_choices relaxed_fits relaxed_own relaxed_picture",
     "papers.qp.fits": "fit truth nearer lookup_effect",
-    "papers.qp.paper_table": "paper_table_block lookup_effect",
+    "papers.qp.lookup.paper_table": "paper_table_block lookup_effect",
     "tilted.bayesopt.loop": "pesc_searches",
     "tilted.bayesopt.nfcpd": "pesc_accuracy pesc_searches",
     "tilted.inference.qp": "fit truth nearer lookup_effect",

@@ -36,7 +36,7 @@ ORDER = {
 
 LOOPS = {
     ("papers.evidence.study", "papers.evidence.verify"),
-    ("papers.qp.lookup_effect", "papers.qp.records"),
+    ("papers.qp.lookup.effect", "papers.qp.records"),
     ("papers.rep.rerun", "papers.rep.records"),
     ("tilted.likelihoods.shape", "tilted.likelihoods.contract"),
 }

@@ -1,14 +1,14 @@
 """The Power-EP paper: from its experiments to tables, figures and verdicts.
 
-``regression``, ``classification``, ``digits``, ``toy``
+``regression``, ``classification``, ``digits.training``, ``toy``
     the experiments; ``jobs`` lists what a configuration asks of them, ``records`` holds what they made;
 ``scores``, ``compare``
     what is compared, in which unit, and the one aggregation of all of it: differences, wins, ranks, means;
-``tables``, ``figures`` (``curves``, ``duels``, ``looks``)
+``tables``, ``figures``
     the artifacts;
-``claims`` (``synthetic``, ``contests``)
+``claims``
     the verdicts, ``published`` the printed numbers;
-``limits``, ``dense``, ``banana``, ``starts``, ``digits_results``
+``limits``, ``dense``, ``banana``, ``starts``, ``digits.results``
     small studies, each with its record, verdict, table or figure;
 ``artifacts``
     records to all of them.

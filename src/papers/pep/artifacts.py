@@ -13,20 +13,11 @@ from papers.data.classification import PROTOCOLS
 from papers.evidence import records as evidence
 from papers.evidence import standing
 from papers.evidence.parts import Written
-from papers.pep import (
-    banana,
-    claims,
-    contests,
-    data_sets,
-    dense,
-    digits_results,
-    figures,
-    published,
-    scores,
-    starts,
-    tables,
-    toy,
-)
+from papers.pep import banana, data_sets, dense, published, scores, starts, tables, toy
+from papers.pep.claims import chapter as claims
+from papers.pep.claims import contests
+from papers.pep.digits import results as digits_results
+from papers.pep.figures import numbers as figures
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, MAP, REGRESSION, STUDIES, TOY
 from papers.pep.regression import SEARCHES
 

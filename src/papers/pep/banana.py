@@ -26,7 +26,8 @@ from papers.evidence.comparisons import Draft, higher, missing, not_lower, simil
 from papers.evidence.merge import Change
 from papers.evidence.study import Study
 from papers.evidence.verdicts import Block
-from papers.pep import classification, looks, scores
+from papers.pep import classification, scores
+from papers.pep.figures import looks
 from tilted.learning.sparse import Fitted, maximise
 from tilted.likelihoods.probit import Probit
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.evidence.slices import Slice
-from papers.pep import banana, dense, digits_results, figures, limits, regression, toy
+from papers.pep import banana, dense, limits, regression, toy
+from papers.pep.digits import results as digits_results
+from papers.pep.figures import numbers as figures
 from papers.pep.made_up import SYNTHETIC
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, LIMITS, MAP, REGRESSION, TOY, power
 

@@ -41,9 +41,10 @@ from papers.evidence import records, verify
 from papers.evidence.merge import Change, LinesOf
 from papers.evidence.study import Study, places
 from papers.evidence.verified import PASSED, SCRATCH, Outcome
-from papers.pep import classification, digits, made_up, regression, toy
+from papers.pep import classification, made_up, regression, toy
 from papers.pep.banana import BANANA, MAP
 from papers.pep.dense import DENSE
+from papers.pep.digits import training as digits
 from papers.pep.limits import LIMITS
 from papers.pep.regression import FAILED, FULL, OK, OUTCOMES, STOPPED
 

@@ -24,7 +24,8 @@ from scipy.stats import norm
 from papers.evidence import metrics, style
 from papers.evidence.comparisons import estimate
 from papers.evidence.grid import counted, grid
-from papers.pep import looks, made_up, regression
+from papers.pep import made_up, regression
+from papers.pep.figures import looks
 from papers.pep.regression import FAILED, STOPPED
 from tilted.inference.result import Status
 from tilted.kernels.squared_exponential import SquaredExponential

@@ -9,26 +9,13 @@ from papers.evidence import records, standing
 from papers.evidence.parts import Written
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.store import write_text
-from papers.qp import (
-    calibration,
-    claims,
-    fidelity,
-    figures,
-    latex,
-    lookup,
-    lookup_effect,
-    nearer_pages,
-    nearer_tables,
-    paired_figure,
-    published,
-    table1,
-    tables,
-    truth_figure,
-    truth_pages,
-    truth_records,
-    truth_tables,
-    vb_column,
-)
+from papers.qp import figures, paired_figure, published
+from papers.qp.claims import chapter as claims
+from papers.qp.lookup import costs as lookup
+from papers.qp.lookup import effect as lookup_effect
+from papers.qp.nearer import calibration
+from papers.qp.nearer import pages as nearer_pages
+from papers.qp.nearer import tables as nearer_tables
 from papers.qp.records import (
     DIFFERENCES,
     LOOKUP_EFFECT,
@@ -41,6 +28,13 @@ from papers.qp.records import (
     load_fits,
     ordered,
 )
+from papers.qp.table1 import fidelity, latex, vb_column
+from papers.qp.table1 import files as tables
+from papers.qp.table1 import rows as table1
+from papers.qp.truth import figure as truth_figure
+from papers.qp.truth import pages as truth_pages
+from papers.qp.truth import records as truth_records
+from papers.qp.truth import tables as truth_tables
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -49,7 +43,7 @@ if TYPE_CHECKING:
 
     from papers.evidence.study import Study
     from papers.evidence.verdicts import Finding
-    from papers.qp.table1 import Summary
+    from papers.qp.table1.rows import Summary
 
 PRINTED = "qp_table1.csv"
 """The published Table 1, among the published numbers."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from papers.data import registry
 from papers.evidence.slices import Slice
 from papers.qp import protocols, timing
-from papers.qp.claims import VARIANTS
+from papers.qp.claims.chapter import VARIANTS
 from papers.qp.published import CLASSIFICATION, PUBLISHED_COLUMNS, RELEASED_VB, ROWS
 from papers.qp.records import (
     DIFFERENCES,

@@ -17,9 +17,13 @@ import numpy as np
 
 from papers.evidence import records
 from papers.evidence.study import EXACT, Study, places
-from papers.qp import lookup, lookup_effect, nearer, protocols, rerun, timing, truth_records
+from papers.qp import protocols, rerun, timing
 from papers.qp.lines import COLUMNS, FAILED, FOLD, KEY, NUMBERS, OUTCOMES, PAIR, SEED, n_folds
+from papers.qp.lookup import costs as lookup
+from papers.qp.lookup import effect as lookup_effect
+from papers.qp.nearer import experiment as nearer
 from papers.qp.published import ROWS, is_counts, is_known, method_order, row_order
+from papers.qp.truth import records as truth_records
 
 if TYPE_CHECKING:
     import pandas as pd

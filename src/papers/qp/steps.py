@@ -18,9 +18,10 @@ from papers.qp import protocols, published
 if TYPE_CHECKING:
     from typing import Any
 
-FITS, TRUTH, DIFFERENCES = "papers.qp.fits", "papers.qp.truth", "papers.qp.differences"
-EFFECTS, ERRORS, PAPER_TABLE = "papers.qp.lookup_effect", "papers.qp.lookup", "papers.qp.paper_table"
-FOLDING, TRUTH_FOLDING, NEARER = "papers.qp.collect", "papers.qp.truth_records", "papers.qp.nearer"
+FITS, TRUTH, DIFFERENCES = "papers.qp.fits", "papers.qp.truth.experiment", "papers.qp.differences"
+EFFECTS, ERRORS = "papers.qp.lookup.effect", "papers.qp.lookup.costs"
+PAPER_TABLE = "papers.qp.lookup.paper_table"
+FOLDING, TRUTH_FOLDING, NEARER = "papers.qp.collect", "papers.qp.truth.records", "papers.qp.nearer.experiment"
 LOOKUP = "tilted.projections.table"
 """Modules of the experiments, of the folding of their files, and of the certified table."""
 

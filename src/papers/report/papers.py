@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from papers.pep import artifacts as pep
 from papers.pesc import figures as pesc_figures
-from papers.qp import fidelity, protocols
 from papers.qp import figures as qp_figures
+from papers.qp import protocols
+from papers.qp.table1 import fidelity
 from papers.rep import figures as rep_figures
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from papers.evidence import records
 from papers.evidence.jobs import named
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verify import TOLERANCE, differences
-from papers.qp import fidelity
+from papers.qp.table1 import fidelity
 from papers.reproduce.names import READS
 
 CLOSE = 0.01

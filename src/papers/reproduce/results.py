@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verdicts import MISSING, NO, NOT_RUN, SHOWN, YES, verdict
-from papers.qp import fidelity, table1
 from papers.qp.artifacts import PRINTED
+from papers.qp.table1 import fidelity
+from papers.qp.table1 import rows as table1
 from papers.reproduce.names import ARTIFACTS, CLAIM, FIGURE, Target
 
 if TYPE_CHECKING:

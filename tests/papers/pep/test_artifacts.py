@@ -8,20 +8,9 @@ import pandas as pd
 import pytest
 
 from papers.evidence import audit, claims
-from papers.pep import (
-    artifacts,
-    compare,
-    curves,
-    data_sets,
-    duels,
-    jobs,
-    looks,
-    published,
-    scores,
-    tables,
-    toy,
-)
-from papers.pep import claims as judged_by
+from papers.pep import artifacts, compare, data_sets, jobs, published, scores, tables, toy
+from papers.pep.claims import chapter as judged_by
+from papers.pep.figures import curves, duels, looks
 from papers.pep.records import REGRESSION, TOY
 from papers.pep.scores import SMLL, SMSE
 

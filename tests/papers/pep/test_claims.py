@@ -8,7 +8,7 @@ import pytest
 from papers.evidence import comparisons
 from papers.evidence.comparisons import Draft, Group, higher, not_lower
 from papers.evidence.verdicts import finding
-from papers.pep import contests, synthetic
+from papers.pep.claims import contests, synthetic
 from papers.pep.published import Counted, Printed
 
 PRINTED = [

@@ -8,19 +8,9 @@ import pandas as pd
 import pytest
 
 from papers.evidence.verdicts import finding
-from papers.pep import (
-    artifacts,
-    banana,
-    compare,
-    contests,
-    data_sets,
-    dense,
-    duels,
-    looks,
-    published,
-    scores,
-    tables,
-)
+from papers.pep import artifacts, banana, compare, data_sets, dense, published, scores, tables
+from papers.pep.claims import contests
+from papers.pep.figures import duels, looks
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, MAP
 from papers.pep.scores import ERROR, NLL
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from papers.data.mnist import Digits
-from papers.pep import digits as mnist
+from papers.pep.digits import training as mnist
 from papers.pep.records import DIGITS
 from tilted.learning.minibatch import begin, train
 from tilted.learning.sparse import Problem

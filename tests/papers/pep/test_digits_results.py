@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from papers.evidence import records, store
-from papers.pep import artifacts, digits_results
-from papers.pep.digits import RUN
+from papers.pep import artifacts
+from papers.pep.digits import results as digits_results
+from papers.pep.digits.training import RUN
 from papers.pep.records import DIGITS, REGRESSION
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "data" / "published"

@@ -8,9 +8,10 @@ import pytest
 
 from papers.evidence import store
 from papers.evidence.runs import Run
-from papers.qp import published, records, table1
+from papers.qp import published, records
 from papers.qp.lines import NO_PAIR
 from papers.qp.published import ROWS
+from papers.qp.table1 import rows as table1
 
 PUBLISHED = """\
 row,m,n,metric,scale,EP,EP_sd,QP,QP_sd,VB,VB_sd,asterisk

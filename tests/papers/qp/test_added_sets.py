@@ -3,9 +3,12 @@
 import pytest
 
 from papers.evidence.store import RecordError
-from papers.qp import artifacts, latex, pairs, published, table1, tables
+from papers.qp import artifacts, pairs, published
 from papers.qp.lines import n_folds
 from papers.qp.records import FITS
+from papers.qp.table1 import files as tables
+from papers.qp.table1 import latex
+from papers.qp.table1 import rows as table1
 
 RELEASED = FITS["as-released"]
 

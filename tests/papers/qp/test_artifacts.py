@@ -9,7 +9,7 @@ import pytest
 from papers.evidence import records, runs
 from papers.evidence.store import RecordError
 from papers.qp import artifacts, collect
-from papers.qp.claims import CLAIMS
+from papers.qp.claims.chapter import CLAIMS
 from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS
 
 RESULTS = Path(__file__).resolve().parents[3] / "results"

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.qp import calibration, nearer
-from papers.qp.nearer_tables import confidence, overconfidence
+from papers.qp.nearer import calibration
+from papers.qp.nearer import experiment as nearer
+from papers.qp.nearer.tables import confidence, overconfidence
 
 OWN = {"exact": [0.55, 0.9, 0.3, 0.97], "ep": [0.47, 0.85, 0.4, 0.99]}
 ERROR = 0.01

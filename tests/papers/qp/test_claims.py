@@ -17,7 +17,7 @@ from papers.evidence.verdicts import (
     Line,
     finding,
 )
-from papers.qp.claims import CLAIMS, Evidence, chapter, judge
+from papers.qp.claims.chapter import CLAIMS, Evidence, chapter, judge
 from papers.qp.protocols import names
 
 GAPS = {"ep": (5e-4, 1e-4), "ep-tune": (4e-4, 1e-4), "vb-joint": (5e-2, 1e-3), "vb": (2e-2, 1e-3)}

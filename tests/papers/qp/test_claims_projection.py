@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from papers.evidence.verdicts import FAILS, HOLDS
-from papers.qp import claims_projection as projection
+from papers.qp.claims import projection
 from tilted import likelihoods
 from tilted.projections.moments import kl, wasserstein
 

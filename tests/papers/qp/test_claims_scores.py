@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NOT_RUN, SHOWN, UNDECIDED
-from papers.qp import claims as scores
+from papers.qp.claims import chapter as scores
 from papers.qp.published import ROWS
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -15,7 +15,7 @@ from papers.evidence.verdicts import (
     YES,
     finding,
 )
-from papers.qp import claims_variances as variances
+from papers.qp.claims import variances
 from papers.qp.published import ROWS
 
 CLASSIFICATION = [name for name in ROWS if name != "coal"]

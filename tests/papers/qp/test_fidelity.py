@@ -2,7 +2,9 @@
 
 import pytest
 
-from papers.qp import fidelity, published, table1
+from papers.qp import published
+from papers.qp.table1 import fidelity
+from papers.qp.table1 import rows as table1
 
 PAIR = {"pair": "ep", "n_above": 0, "ratio_min": 1.0, "ratio_median": 1.0, "ratio_max": 1.0}
 

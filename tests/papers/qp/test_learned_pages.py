@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from papers.qp import learned_pages
+from papers.qp.nearer import learned as learned_pages
 from papers.qp.scored import UNTRUSTED
 
 SEEDS = 3

@@ -9,8 +9,9 @@ from papers import data
 from papers.evidence import records, runs, store
 from papers.evidence.verdicts import FAILS, HOLDS, MISSING, NO, NOT_RUN, SHOWN, UNDECIDED, YES, finding
 from papers.evidence.verify import Selection, verify
-from papers.qp import collect, lookup_effect, protocols
+from papers.qp import collect, protocols
 from papers.qp import fits as qp
+from papers.qp.lookup import effect as lookup_effect
 from papers.qp.published import ROWS
 from papers.qp.records import LOOKUP_EFFECT
 from tilted.projections import table as lookup

@@ -14,10 +14,15 @@ from papers import data
 from papers.evidence.claims import load
 from papers.evidence.store import RecordError
 from papers.evidence.verdicts import FAILS, HOLDS, NOT_RUN
-from papers.qp import fits, nearer, nearer_pages, nearer_tables, truth, truth_records
-from papers.qp.laplace import DERIVATIVES, laplace
+from papers.qp import fits
+from papers.qp.nearer import experiment as nearer
+from papers.qp.nearer import pages as nearer_pages
+from papers.qp.nearer import tables as nearer_tables
+from papers.qp.nearer.laplace import DERIVATIVES, laplace
 from papers.qp.published import ROWS
-from papers.qp.truth_records import split_of
+from papers.qp.truth import experiment as truth
+from papers.qp.truth import records as truth_records
+from papers.qp.truth.records import split_of
 from tilted.kernels import SquaredExponential
 
 RESULTS = Path(__file__).resolve().parents[3] / "results"

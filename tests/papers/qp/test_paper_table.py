@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tilted
-from papers.qp import paper_table
+from papers.qp.lookup import paper_table
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.projections.moments import Projection, TableGrid, kl, wasserstein_table

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from papers.qp import published, table1
+from papers.qp import published
+from papers.qp.table1 import rows as table1
 
 DATA = Path(__file__).parents[3] / "data" / "published"
 

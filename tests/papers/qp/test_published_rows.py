@@ -5,9 +5,10 @@ import pytest
 
 from papers import data
 from papers.evidence import records, runs, store
-from papers.qp import collect, published, table1
+from papers.qp import collect, published
 from papers.qp import fits as qp
 from papers.qp.records import FITS
+from papers.qp.table1 import rows as table1
 
 
 @pytest.mark.slow

@@ -7,8 +7,11 @@ import re
 import pytest
 
 from papers.evidence import grid, standing
-from papers.qp import latex, published, table1, tables
 from papers.qp import lines as reasons
+from papers.qp import published
+from papers.qp.table1 import files as tables
+from papers.qp.table1 import latex
+from papers.qp.table1 import rows as table1
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import pytest
 
 from papers import data
 from papers.qp import fits as qp
-from papers.qp import truth, truth_drawn
+from papers.qp.truth import drawn as truth_drawn
+from papers.qp.truth import experiment as truth
 from tilted.exact.chains import Moments
 from tilted.kernels import SquaredExponential
 

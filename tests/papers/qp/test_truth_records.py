@@ -9,9 +9,10 @@ from papers.data import DataError
 from papers.evidence import records, runs, standing, store
 from papers.evidence.store import RecordError
 from papers.evidence.verify import Selection, verify
-from papers.qp import rerun, truth_records
+from papers.qp import rerun
 from papers.qp.records import TRUTH
-from papers.qp.truth import METHODS
+from papers.qp.truth import records as truth_records
+from papers.qp.truth.experiment import METHODS
 
 RESULTS = Path(__file__).resolve().parents[3] / "results"
 WINE = "qp/truth/wine13.json.gz"

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from papers.evidence import style
-from papers.qp import truth_figure, truth_pages
-from papers.qp import truth_tables as truth
+from papers.qp.truth import figure as truth_figure
+from papers.qp.truth import pages as truth_pages
+from papers.qp.truth import tables as truth
 
 
 def part(mean, variance, **more):

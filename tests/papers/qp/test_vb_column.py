@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from papers.qp import published, vb_column
+from papers.qp import published
+from papers.qp.table1 import vb_column
 
 DERIVED = "as-released+vb-right-gradient"
 

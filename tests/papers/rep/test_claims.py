@@ -6,7 +6,7 @@ import pytest
 
 from papers.evidence import audit
 from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NOT_RUN, UNDECIDED, finding
-from papers.qp.claims import TE
+from papers.qp.claims.chapter import TE
 from papers.rep import claims, points_claims
 from papers.rep.claims import CORRECTED, DESCRIBED, OF_FITS, PROTOCOLS
 from papers.rep.fits import BLOBS

@@ -1,0 +1,1 @@
+"""The claims of the Power-EP paper, judged."""

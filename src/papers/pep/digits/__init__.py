@@ -1,0 +1,1 @@
+"""Even against odd digits by minibatches: trainings and what became of them."""

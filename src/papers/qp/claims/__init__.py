@@ -1,0 +1,1 @@
+"""The claims of the QP paper, judged."""

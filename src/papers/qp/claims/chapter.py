@@ -1,0 +1,233 @@
+"""Which claims of the QP paper hold, under each protocol: the paper's chapter of the audit.
+
+Judged here are the claims about scores, QP1 to QP4; those about variances, the premise QP10 among them, in
+`variances`, QP7 in `projection`, QP8 in `papers.qp.timing` and QP9 in `papers.qp.lookup.effect`. Each judge
+takes the records of one protocol and returns blocks, the deciding one first. ``docs/audit-method.md``
+explains the choices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from papers.evidence import statistics
+from papers.evidence.audit import Chapter
+from papers.evidence.claims import load
+from papers.evidence.comparisons import Score, higher, not_lower, noticeably_higher, shown, similar
+from papers.evidence.statistics import ALPHA
+from papers.evidence.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Inference, Line, finding
+from papers.qp import protocols, timing
+from papers.qp.claims import projection as claims_projection
+from papers.qp.claims import variances as claims_variances
+from papers.qp.lookup import effect as lookup_effect
+from papers.qp.nearer import tables as nearer_tables
+from papers.qp.paired import (
+    FALLBACK,
+    NTLL,
+    PAIRED_TEST,
+    TE,
+    Paired,
+    drafts,
+    fallback,
+    is_ep,
+    joined,
+    paired,
+    tested,
+    troubles,
+    tunings,
+    unfinished,
+    variational,
+)
+from papers.qp.published import CLASSIFICATION, ROWS
+from papers.qp.table1.rows import ASTERISK, has_asterisk
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SIMILAR = TE._replace(margin=load()["QP1"].margin["test_error"])
+"""The test error with QP1's own margin."""
+
+STARRED = ("cancer", "pima", "sonar", "glass", "wine12", "wine13", "wine23")
+"""Rows with an asterisk in the printed table."""
+
+VARIANTS = (
+    ("QP tuned by its own evidence", "ep", "qp-own"),
+    ("one lengthscale a dimension", "ep-ard", "qp-ard"),
+)
+"""Further comparisons, shown where they were run: name, EP's method, QP's."""
+
+
+def similar_errors(fits: pd.DataFrame, protocol: str) -> list[Block]:
+    """QP1: EP's and QP's test errors."""
+    blocks = []
+    test = f"two one-sided t tests over seeds against ±{SIMILAR.margin:g}, Holm"
+    for name, first in tunings(fits):
+        family = drafts(fits, CLASSIFICATION, "EP - QP", first, "qp", SIMILAR, similar)
+        matched = paired(fits, first, "qp", TE.column)
+        prints = [_printed(matched.get(name)) for name in CLASSIFICATION]
+        lines = tuple(
+            replace(line, note=joined(f"prints {' and '.join(what)}" if what else "", line.note))
+            for line, what in zip(tested(family), prints, strict=True)
+        )
+        shown_alike = [first == second for first, second in filter(None, prints)]
+        same = f"both means print alike on {sum(shown_alike)} of {len(shown_alike)} rows"
+        alike = same if shown_alike else ""
+        remark = joined(alike, fallback(fits, protocol, first, CLASSIFICATION))
+        blocks.append(Block(name, test, lines, remark, best=0.0))
+    return blocks
+
+
+def _printed(scores: Paired | None) -> tuple[str, ...]:
+    """Both mean test errors as the paper prints them; empty without a complete seed."""
+    if scores is None or not scores.n_seeds:
+        return ()
+    return f"{100 * scores.first.mean():.1f}", f"{100 * scores.second.mean():.1f}"
+
+
+def no_higher_ntll(fits: pd.DataFrame, protocol: str) -> list[Block]:
+    """QP2: QP's NTLL against EP's."""
+    run = set(fits["method"])
+    pairs = [(name, first, "qp") for name, first in tunings(fits)]
+    pairs += [variant for variant in VARIANTS if set(variant[1:]) <= run]
+    test = f"paired t over seeds, 95 % interval against {-NTLL.margin:g}"
+    blocks = []
+    for name, first, second in pairs:
+        lines = tested(drafts(fits, tuple(ROWS), "EP - QP", first, second, NTLL, not_lower))
+        remark = joined(_what_matters(lines), fallback(fits, protocol, first, tuple(ROWS)))
+        blocks.append(Block(name, test, lines, remark))
+    lower = tuple(tested(drafts(fits, tuple(ROWS), "EP - QP", *pairs[0][1:], NTLL, higher)))
+    return [*blocks, Block(f"superior (section 6.1), {pairs[0][0]}", PAIRED_TEST, lower)]
+
+
+def _what_matters(lines: Sequence[Line]) -> str:
+    judged = [line for line in lines if line.sample.status != MISSING]
+    if not judged:
+        return ""
+    small = sum(line.sample.p_equivalent < ALPHA for line in judged)
+    large = sum(line.sample.low > NTLL.margin for line in judged)
+    slight = sum(line.sample.status == YES and _is_above(line) for line in judged)
+    return (
+        f"shown to differ by less than {NTLL.margin:g} nats on {small} of {len(judged)} rows, "
+        f"QP lower by more on {large}, significantly higher by less on {slight}"
+    )
+
+
+def _is_above(line: Line) -> bool:
+    """Whether QP is significantly above EP."""
+    return line.effect < 0 and line.sample.p_holm < ALPHA
+
+
+def asterisks(fits: pd.DataFrame, protocol: str) -> list[Block]:
+    """QP3: the share of experiments in which QP's NTLL is below EP's."""
+    order = [*STARRED, *(name for name in ROWS if name not in STARRED)]
+    blocks = []
+    for unit in ("folds", "seeds"):
+        test = (
+            f"share of {unit} above {ASTERISK:g}, or its exact binomial interval below; p of a lesser share"
+        )
+        for name, first in tunings(fits):
+            matched = paired(fits, first, "qp", NTLL.column)
+            lines = [_share(protocol, dataset, matched.get(dataset), unit) for dataset in order]
+            inside, outside = lines[: len(STARRED)], lines[len(STARRED) :]
+            remark = fallback(fits, protocol, first, STARRED)
+            blocks.append(Block(f"by {unit}, {name}", test, (*inside, *shown(outside)), remark))
+    return blocks
+
+
+def _share(protocol: str, dataset: str, scores: Paired | None, unit: str) -> Line:
+    from scipy import stats
+
+    quantity = f"{unit} with QP below EP, NTLL"
+    if scores is None or not scores.n_seeds:
+        return Line(ROWS[dataset], quantity, "share", note="0 complete seeds")
+    differences = scores.differences.ravel() if unit == "folds" else scores.seed_differences
+    below, n = int(np.sum(differences > 0)), len(differences)
+    p = float(stats.binomtest(below, n, ASTERISK, alternative="greater").pvalue)
+    low, high = statistics.share_interval(below, n)
+    status = YES if has_asterisk(below, n) else NO if high < ASTERISK else UNDECIDED
+    notes = [f"{below} of {n}", *troubles(scores)]
+    if is_ep(protocol, dataset, scores):
+        status = UNDECIDED
+        notes.append(f"half of the folds differ by less than {FALLBACK:g} nats: QP is EP there")
+    sample = Inference(status, low, high, p)
+    note = "; ".join(notes)
+    return Line(ROWS[dataset], quantity, "share", below / n, sample=sample, n=n, note=note)
+
+
+def worse_vb(fits: pd.DataFrame, protocol: str) -> list[Block]:
+    """QP4: VB's scores above EP's and above QP's, Cancer apart."""
+    return [_worse(fits, method, score) for score in (NTLL, TE) for method in variational(fits, protocol)]
+
+
+def _worse(fits: pd.DataFrame, method: str, score: Score) -> Block:
+    rest = [name for name in ROWS if name != "cancer"]
+    against = [(f"{method} - {other.upper()}", method, other) for other in ("ep", "qp")]
+    by_method = [drafts(fits, rest, *names, score, noticeably_higher) for names in against]
+    family = [draft for row in zip(*by_method, strict=True) for draft in row]
+    apart = [drafts(fits, ["cancer"], *names, score, noticeably_higher)[0] for names in against]
+    lines = (*tested(family), *shown(tested(apart)))
+    return Block(f"{method}, {score.name}", PAIRED_TEST, lines, unfinished(fits, method, "ep", rest))
+
+
+# All claims
+
+
+class Evidence(NamedTuple):
+    """What claims are judged by: fits of the paper's data sets, and studies; None where one was not made."""
+
+    fits: pd.DataFrame
+    timing: pd.DataFrame | None = None
+    lookup_effect: pd.DataFrame | None = None
+    truth: pd.DataFrame | None = None
+    nearer: pd.DataFrame | None = None
+    variances: pd.DataFrame | None = None
+
+
+HEADING = "Which claims of the QP paper hold"
+LEGEND = f"""\
+`as-released` replays the code that the paper released, quirks included, `as-described` follows its text,
+`corrected` mends leaks, repeated rows and searches that do not converge. The smallest effects that matter are
+10^-3 nats (NTLL) and 0.05 percentage points (test error; {100 * SIMILAR.margin:g} in QP1)."""
+
+Judge = Callable[["pd.DataFrame", Evidence, str], "list[Block]"]
+"""(fits of a protocol, all evidence, the protocol) -> blocks, the deciding one first."""
+
+CLAIMS: dict[str, Judge] = {
+    "QP10": lambda fits, evidence, protocol: claims_variances.premise(evidence.truth, protocol),
+    "QP1": lambda fits, evidence, protocol: similar_errors(fits, protocol),
+    "QP2": lambda fits, evidence, protocol: no_higher_ntll(fits, protocol),
+    "QP3": lambda fits, evidence, protocol: asterisks(fits, protocol),
+    "QP4": lambda fits, evidence, protocol: worse_vb(fits, protocol),
+    "QP5": lambda fits, evidence, protocol: claims_variances.never_above(fits, protocol, evidence.variances),
+    "QP6": lambda fits, evidence, protocol: claims_variances.poisson(fits, protocol),
+    "QP7": lambda fits, evidence, protocol: claims_projection.one_tilted(protocol),
+    "QP8": lambda fits, evidence, protocol: timing.same_time(evidence.timing, protocol),
+    "QP9": lambda fits, evidence, protocol: lookup_effect.unstable(evidence.lookup_effect, protocol),
+    "OURS1": lambda fits, evidence, protocol: nearer_tables.nearer_variances(evidence.nearer, protocol),
+    "OURS2": lambda fits, evidence, protocol: nearer_tables.better_evidence(evidence.nearer, protocol),
+    "OURS3": lambda fits, evidence, protocol: nearer_tables.no_worse_predictions(evidence.nearer, protocol),
+}
+
+
+def judge(evidence: Evidence, names: Collection[str] = tuple(CLAIMS)) -> list[Finding]:
+    """Claims, by default every one, under every protocol, by claim, then by protocol.
+
+    Protocols without fits leave the claims about these not testable.
+    """
+    fits = evidence.fits
+    by_protocol = {name: fits[fits["protocol"] == name] for name in protocols.names()}
+    return [
+        finding(claim, name, blocks(ours, evidence, name))
+        for claim, blocks in CLAIMS.items()
+        if claim in names
+        for name, ours in by_protocol.items()
+    ]
+
+
+def chapter(evidence: Evidence, notes: Mapping[str, Sequence[str]], appendix: str = "") -> Chapter:
+    """The chapter, with notes beside claims and Markdown after the last one."""
+    return Chapter(HEADING, judge(evidence), LEGEND, notes, appendix)

@@ -1,0 +1,250 @@
+"""The claims about variances: QP5 (Figure 1a), QP6 (Figure 1b and section 6.2) and the premise, QP10.
+
+QP5 and QP6 compare QP's variances with EP's, from what the records keep of their pairs; QP10 compares both
+with the exact ones (`papers.qp.truth.tables`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from papers.evidence.claims import load
+from papers.evidence.comparisons import higher, shown
+from papers.evidence.grid import counted
+from papers.evidence.spans import spans
+from papers.evidence.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
+from papers.qp import pairs, protocols
+from papers.qp.lines import FAILED, OK
+from papers.qp.paired import (
+    EQUAL,
+    NTLL,
+    PAIRED_TEST,
+    drafts,
+    fallback,
+    joined,
+    tested,
+    unfinished,
+    variational,
+)
+from papers.qp.published import CLASSIFICATION, ROWS
+from papers.qp.records import MOVED
+from papers.qp.truth import experiment as truth
+from papers.qp.truth.tables import DECIDED, TEN
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+ACCURACY = load()["QP5"].margin["ratio"]
+"""A ratio above 1 by less shows nothing. A stop relative to the marginals bounds the error of a variance at
+the fixed point by it; one by the sites' absolute change (``site-rms``) bounds nothing."""
+
+SLACK = (
+    f"sweeps stop by the sites' absolute change here, which leaves variances free by more than {ACCURACY:g}, "
+    "so a larger ratio may be the stop's"
+)
+QP_LOWER = "QP below EP"
+SLIGHT = NTLL._replace(margin=load()["QP6"].margin["gap"])
+"""The NTLL with the paper's own gap on the coal series as the smallest difference that matters."""
+
+LARGEST = "largest v_QP / v_EP - 1"
+BELOW = f"v_QP / v_EP at most 1 + {ACCURACY:g} at every test point; interval: smallest and largest"
+
+
+def never_above(fits: pd.DataFrame, protocol: str, variances: pd.DataFrame | None = None) -> list[Block]:
+    """QP5: QP's predictive variances against EP's, all test points of all folds.
+
+    Parameters
+    ----------
+    fits : pandas.DataFrame
+        Of one protocol.
+    protocol : str
+        Its name.
+    variances : pandas.DataFrame, optional
+        `papers.qp.records.VARIANCES`, of every protocol: has the folds whose reported EP moved.
+    """
+    exceeded = _exceeded(protocol, "classification")
+    lines = tuple(_largest_ratio(fits, name, exceeded) for name in CLASSIFICATION)
+    remark = joined(_slack(lines), fallback(fits, protocol, EQUAL, CLASSIFICATION))
+    covered = {"seeds": _fewest_seeds(fits, CLASSIFICATION)}
+    equal = Block("equal hyperparameters", BELOW, lines, remark, covered, best=-math.inf)
+    return [equal, *_as_reported(variances, protocol, exceeded)]
+
+
+def poisson(fits: pd.DataFrame, protocol: str) -> list[Block]:
+    """QP6: on the coal series smaller variances, QP's lower NTLL, and VB the worst; one row a part."""
+    variance = replace(_largest_ratio(fits, "coal", _exceeded(protocol, "counts")), row="variances")
+    test, covered = f"variances: {BELOW}; NTLL: {PAIRED_TEST}", {"seeds": _fewest_seeds(fits, ["coal"])}
+    return [
+        Block(
+            f"VB is {method}",
+            test,
+            (variance, *_unmoved(fits), *_ranked(fits, method)),
+            joined(_slack([variance]), unfinished(fits, method, "ep", ["coal"])),
+            covered,
+        )
+        for method in variational(fits, protocol)
+    ]
+
+
+def _exceeded(protocol: str, task: str) -> str:
+    """Status of a row with a ratio above 1 + `ACCURACY`: the protocol's stop may not let the records tell."""
+    stop = protocols.block(protocol, task)["sites"].get("stop", "marginals")
+    return UNDECIDED if stop == "site-rms" else NO
+
+
+def _as_reported(variances: pd.DataFrame | None, protocol: str, exceeded: str) -> list[Block]:
+    """The folds whose reported EP left QP's hyperparameters, of the seeds whose points figure 1a draws."""
+    if variances is None:
+        return []
+    here = variances[(variances["protocol"] == protocol) & (variances["reference"] == MOVED)]
+    if here.empty:
+        return []
+    lines = []
+    for dataset in CLASSIFICATION:
+        points = here[here["dataset"] == dataset]
+        if points.empty:
+            lines.append(Line(ROWS[dataset], LARGEST, "excess", note="no fold moved"))
+            continue
+        excess = points["v_qp"] / points["v_ep"] - 1
+        low, high = float(excess.min()), float(excess.max())
+        folds = len(points[["seed", "fold"]].drop_duplicates())
+        note = f"{int((excess > ACCURACY).sum())} of {len(points)} points above; {counted(folds, 'fold')}"
+        sample = Inference(YES if high <= ACCURACY else exceeded, low, high)
+        lines.append(Line(ROWS[dataset], LARGEST, "excess", high, sample=sample, n=len(points), note=note))
+    drawn = spans(set(here["seed"]))
+    remark = f"EP where its second tuning moved it, QP where the first had ended; seeds {drawn}"
+    return [Block("EP as reported", BELOW, tuple(lines), remark, best=-math.inf)]
+
+
+def _slack(lines: Iterable[Line]) -> str:
+    return SLACK if any(line.sample.status == UNDECIDED for line in lines) else ""
+
+
+def _fewest_seeds(fits: pd.DataFrame, datasets: Sequence[str]) -> int:
+    """Seeds with pairs, of the data set that has the fewest of those that have any."""
+    with_pair = fits[fits["dataset"].isin(datasets) & (fits["method"] == "qp") & (fits["pair"] != "")]
+    return int(with_pair.groupby("dataset")["seed"].nunique().min()) if len(with_pair) else 0
+
+
+def _ranked(fits: pd.DataFrame, method: str) -> list[Line]:
+    """QP against EP, and VB against both."""
+    parts = (
+        (QP_LOWER, "EP - QP", "ep", "qp"),
+        ("VB the worst", f"{method} - EP", method, "ep"),
+        ("VB the worst", f"{method} - QP", method, "qp"),
+    )
+    family = [
+        draft
+        for row, quantity, first, second in parts
+        for draft in drafts(
+            fits, ["coal"], quantity, first, second, SLIGHT if row == QP_LOWER else NTLL, higher
+        )
+    ]
+    return [replace(line, row=row) for line, (row, *_) in zip(tested(family), parts, strict=True)]
+
+
+def _unmoved(fits: pd.DataFrame) -> tuple[Line, ...]:
+    """The variances of the seeds whose search for QP's hyperparameters did not leave EP's, if not all."""
+    coal = fits[(fits["dataset"] == "coal") & (fits["outcome"] != FAILED)]
+    kernels = coal[["seed", "variance", "lengthscale"]]
+    sides = [kernels[coal["method"] == method] for method in ("qp", "ep")]
+    both = sides[0].merge(sides[1], on="seed", suffixes=("", "_ep"))
+    same = pairs.unmoved(both, ("", "_ep"))
+    if same.all() or not same.any():
+        return ()
+    line = _largest_ratio(coal[coal["seed"].isin(both.loc[same, "seed"])], "coal", NO)
+    return shown([replace(line, row="variances, same hyperparameters")])
+
+
+def _largest_ratio(fits: pd.DataFrame, dataset: str, exceeded: str) -> Line:
+    """Line of one data set from what the records keep of its pairs; its status if a ratio is too large."""
+    qp = fits[(fits["dataset"] == dataset) & (fits["method"] == "qp")]
+    matched = qp[qp["pair"] != ""]
+    if matched.empty:
+        return Line(ROWS[dataset], LARGEST, "excess", note=f"{len(qp)} QP fits, none with a pair")
+    low, high = float(matched["ratio_min"].min() - 1), float(matched["ratio_max"].max() - 1)
+    above, n = int(matched["n_above"].sum()), int(matched["n_test"].sum())
+    unconverged = int((matched["outcome"] != OK).sum())
+    counts = ((len(qp) - len(matched), "fold without a pair"), (unconverged, "fit of QP not converged"))
+    notes = [f"{above} of {n} points above by more than 1e-9"]
+    notes += [counted(count, what) for count, what in counts if count]
+    sample = Inference(YES if high <= ACCURACY else exceeded, low, high)
+    return Line(ROWS[dataset], LARGEST, "excess", high, sample=sample, n=n, note="; ".join(notes))
+
+
+# The premise: against the exact posterior
+
+OVER = "EP: log(v / exact), mean"
+NEARER = "rms of log(v / exact), EP - QP"
+
+
+def premise(table: pd.DataFrame | None, protocol: str) -> list[Block]:
+    """QP10: EP's variances above the exact ones, QP's nearer to these, at test and at training latents.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        `papers.qp.truth.tables.summary`; None without ground truth.
+    protocol : str
+        Other protocols than that of the ground truth have no data.
+    """
+    ours = table if protocol == truth.PROTOCOL else None
+    return [_against_exact(ours, "test", "test latents"), _against_exact(ours, "train", "training latents")]
+
+
+def _against_exact(table: pd.DataFrame | None, part: str, name: str) -> Block:
+    test = (
+        f"mean over the {name} of a fold, interval of {DECIDED:g} Monte-Carlo standard errors (upper bounds)"
+    )
+    lines: list[Line] = []
+    for dataset, row in ROWS.items():
+        here = table is not None and table[(table["dataset"] == dataset) & (table["part"] == part)]
+        by_method = {} if here is False else {line.method: line for line in here.itertuples(index=False)}
+        if by_method:
+            lines += _of_row(by_method)
+        else:
+            nothing = [Line(row, name, "relative", note="no exact posterior") for name in (OVER, NEARER)]
+            lines += nothing
+    remark = _sides(lines) if table is not None else f"ground truth was sampled under {truth.PROTOCOL} alone"
+    ep = None if table is None else table[(table["method"] == "ep") & (table["part"] == part)]
+    whole = 0 if ep is None else int((ep["splits"] >= TEN).sum())
+    return Block(name, test, tuple(lines), remark, {"rows of ten splits": whole})
+
+
+def _of_row(by_method: dict[str, Any]) -> list[Line]:
+    ep, qp = by_method["ep"], by_method["qp"]
+    both = ep.log_variance_rms + qp.log_variance_rms
+    sides = f"shown above on {100 * ep.above_exact:.0f} %, below on {100 * ep.below_exact:.0f} % of latents"
+    shares = f"{counted(int(ep.splits), 'split')}; {sides}"
+    return [
+        _beyond_noise(ep, OVER, ep.log_variance_bias, ep.log_variance_bias_se, shares),
+        # a difference of squares over the sum
+        _beyond_noise(qp, NEARER, -qp.excess_over_ep / both, qp.excess_se / both, ""),
+    ]
+
+
+def _beyond_noise(line: Any, quantity: str, effect: float, error: float, note: str) -> Line:
+    """Yes above zero by more than the exact variances' error may explain, no below."""
+    low, high = effect - DECIDED * error, effect + DECIDED * error
+    status = YES if low > 0 else NO if high < 0 else UNDECIDED
+    return Line(
+        line.row, quantity, "relative", effect, sample=Inference(status, low, high), n=line.n, note=note
+    )
+
+
+def _sides(lines: Sequence[Line]) -> str:
+    """On how many rows which side of the exact variances was shown."""
+
+    def count(quantity: str, status: str) -> int:
+        return sum(line.quantity == quantity and line.sample.status == status for line in lines)
+
+    above = counted(count(OVER, YES), "row")
+    return (
+        f"EP's variances shown above the exact ones on {above}, below on {count(OVER, NO)}; "
+        f"QP's shown nearer than EP's on {count(NEARER, YES)}, further on {count(NEARER, NO)}"
+    )

@@ -1,0 +1,191 @@
+"""What lookup tables of the projection cost: the certified one and the paper's, against quadrature.
+
+`compare` measures error, size and time of the projections themselves; what they do to fits is in
+`papers.qp.lookup.effect`. Times are processor seconds.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.evidence.grid import grid
+from papers.evidence.verified import SCRATCH
+from papers.evidence.verify import outcome
+from papers.qp.lookup import paper_table
+from papers.qp.rerun import certified_table
+from tilted import likelihoods
+from tilted.projections import table as lookup
+from tilted.projections.moments import TableGrid, kl, wasserstein
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeVar
+
+    import pandas as pd
+
+    from papers.evidence.verify import Context
+    from papers.qp.rerun import Made
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.projections.moments import Projection
+
+    Arguments = tuple[Likelihood, np.ndarray, np.ndarray, np.ndarray]
+    Result = TypeVar("Result")
+
+PAPER = TableGrid()
+REGIONS = {"box": (10.0, -1.0, 1.0), "plane": (1e3, -3.0, 3.0)}
+"""Region -> largest |mu|, ends of log10 sigma."""
+
+COLUMNS = tuple(
+    "projection likelihood y region points error_max error_median above_gap bytes build_seconds "
+    "microseconds".split()
+)
+"""Errors are relative, of sigma; ``above_gap``: share of the points where sigma^2 is off by more than EP's
+sigma^2 is; ``build_seconds``: for the paper's table projected from one block."""
+
+ALLOWED, SMALLEST, POINTS = 1e-4, 1e-8, 0.0025
+"""Made again, an error may be another by so much of it, or of `SMALLEST` (rounding decides smaller ones), and
+a share of points by `POINTS`; differences are given in multiples of what is allowed."""
+
+TITLE = "Lookup tables of the Wasserstein projection"
+LEGEND = """\
+Errors of sigma are relative, against quadrature, at random points: mu uniform, sigma log-uniform, in the
+paper's box (|mu| <= 10, 0.1 <= sigma <= 10) and in the plane (|mu| <= 1e3, 1e-3 <= sigma <= 1e3). "Above the
+gap": share of the points where sigma^2 is off by more than EP's sigma^2 is. The paper's table: 20001 x 2001
+float64 a label or count, linear, EP's variance outside the box; its build time is projected from a few rows,
+its evaluation is timed on a coarse table inside the box. Times are processor seconds of one core."""
+
+
+def compare(counts: Sequence[int], points: int, rows: int) -> Iterator[dict[str, Any]]:
+    """Lines with `COLUMNS` for the probit (label +1), then for each count.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Counts of the Poisson likelihood.
+    points : int
+        Random points in each region: mu uniform, sigma log-uniform; in the paper's box and in the plane.
+    rows : int
+        Rows of the paper's table that are built to time it.
+    """
+    table, seconds = _timed(lookup.build, ())
+    sizes = {"quadrature": (0, 0.0), "certified": (len(lookup.encode(table)), seconds)}
+    n_cells = int(np.prod([2 * half + 1 for half in paper_table.half_sizes(PAPER)]))
+    for name, y in [("probit", 1), *(("poisson-square", count) for count in counts)]:
+        sizes["as-described"] = 8 * n_cells, n_cells * _seconds_a_cell(name, y, rows)
+        for region in REGIONS:
+            arguments = _arguments(name, y, region, points)
+            built, cells = _small_table(name, y, arguments)
+            exact, gap = _by_quadrature(*arguments), kl(*arguments)
+            for projection, project in _projections(name, table).items():
+                result, seconds = _timed(project, arguments)
+                if projection == "as-described":
+                    seconds = _timed(built.project, cells)[1]
+                n_bytes, build = sizes[projection]
+                yield {
+                    **{"projection": projection, "likelihood": name, "y": y, "region": region},
+                    **_errors(result, exact, gap),
+                    **{"bytes": n_bytes, "build_seconds": build, "microseconds": 1e6 * seconds / points},
+                }
+
+
+def _projections(likelihood: str, table: lookup.RatioTable) -> dict[str, Callable[..., Projection]]:
+    """Those compared; counts have no certified table and need none."""
+    certified = {"certified": table.project} if likelihood == "probit" else {}
+    return {"quadrature": _by_quadrature, **certified, "as-described": PAPER.project}
+
+
+def _arguments(name: str, y: int, region: str, points: int) -> Arguments:
+    """Likelihood, labels and cavities of random points in a region, the same ones every time."""
+    limit, low, high = REGIONS[region]
+    rng = np.random.default_rng(0)
+    mu, sigma = rng.uniform(-limit, limit, points), 10.0 ** rng.uniform(low, high, points)
+    return likelihoods.get(name), np.full(points, float(y)), mu, sigma**2
+
+
+def _by_quadrature(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
+    """`wasserstein` in pieces that stay in the cache."""
+    cuts = np.arange(lookup.BLOCK, len(m), lookup.BLOCK)
+    blocks = zip(*(np.split(array, cuts) for array in (y, m, v)), strict=True)
+    results = [wasserstein(likelihood, *block) for block in blocks]
+    fields = vars(results[0])
+    return type(results[0])(*(np.concatenate([getattr(r, name) for r in results]) for name in fields))
+
+
+def _timed(function: Callable[..., Result], arguments: tuple[object, ...]) -> tuple[Result, float]:
+    began = time.process_time()
+    return function(*arguments), time.process_time() - began
+
+
+def _seconds_a_cell(name: str, y: float, rows: int) -> float:
+    """Processor seconds a cell of the paper's table, from its middle rows."""
+    middle = paper_table.half_sizes(PAPER)[0]
+    block, seconds = _timed(paper_table.build, (name, y, PAPER, middle, middle + rows - 1))
+    return seconds / block.values.size
+
+
+def _small_table(name: str, y: float, arguments: Arguments) -> tuple[paper_table.PaperTable, Arguments]:
+    """A coarse built table in the paper's box and points in it, to time an evaluation."""
+    coarse = TableGrid(step=0.25)
+    first, last = paper_table.blocks(coarse, 10**6)[0]
+    block = paper_table.build(name, y, coarse, first, last)
+    likelihood, labels, m, v = arguments
+    table = paper_table.PaperTable(name, coarse, {float(y): block.values})
+    return table, (likelihood, labels, np.clip(m, -10, 10), np.clip(v, 0.01, 100.0))
+
+
+def _errors(result: Projection, exact: Projection, ep: Projection) -> dict[str, Any]:
+    error = np.abs(np.sqrt(result.variance / exact.variance) - 1.0)
+    gap = np.abs(ep.variance - exact.variance)
+    # what differs by rounding alone is no gap
+    above = np.abs(result.variance - exact.variance) > np.maximum(gap, 1e-13 * exact.variance)
+    return {
+        "points": len(error),
+        "error_max": error.max(),
+        "error_median": np.median(error),
+        "above_gap": above.mean(),
+    }
+
+
+def again(lines: pd.DataFrame, context: Context) -> Made:
+    """Errors of lines again; times and sizes are not compared (`papers.evidence.verify.Again`)."""
+    for line in lines.to_dict("records"):
+        name, points = line["likelihood"], line["points"]
+        arguments, exact, gap = _exact(name, line["y"], line["region"], points)
+        result = _projections(name, certified_table())[line["projection"]](*arguments)
+        yield line, [outcome(SCRATCH, _departures(line, _errors(result, exact, gap)), 1.0)]
+
+
+@functools.lru_cache(maxsize=2)
+def _exact(name: str, y: int, region: str, points: int) -> tuple[Arguments, Projection, Projection]:
+    arguments = _arguments(name, y, region, points)
+    return arguments, _by_quadrature(*arguments), kl(*arguments)
+
+
+def _departures(line: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, float]:
+    """Differences in multiples of what is allowed."""
+    scales = {name: ALLOWED * max(line[name], SMALLEST) for name in ("error_max", "error_median")}
+    scales["above_gap"] = POINTS
+    return {name: (made[name] - line[name]) / scale for name, scale in scales.items()}
+
+
+def section(errors: pd.DataFrame) -> str:
+    """The table of errors, sizes and times."""
+    header = "Projection", "Likelihood", "y", "Region", "Max error", "Median", "Above the gap"
+    cells = []
+    for line in errors.itertuples():
+        name = line.projection, line.likelihood, str(line.y), line.region
+        off = f"{line.error_max:.1e}", f"{line.error_median:.1e}", f"{line.above_gap:.1%}"
+        cost = _size(line.bytes), f"{line.build_seconds:.0f}", f"{line.microseconds:.1f}"
+        cells.append((*name, *off, *cost))
+    return "\n".join(grid((*header, "Size", "Build, s", "us a point"), "llrlrrrrrr", cells))
+
+
+def _size(n_bytes: int) -> str:
+    if n_bytes == 0:
+        return "none"
+    return f"{n_bytes / 1e6:.0f} MB" if n_bytes > 1e6 else f"{n_bytes / 1e3:.0f} kB"

@@ -1,0 +1,283 @@
+"""What lookup tables of the projection do to QP's fits, against quadrature (QP9).
+
+QP runs by quadrature and with each table on the same folds at the same hyperparameters, those that the
+protocol's QP starts from.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.evidence import metrics, records, statistics
+from papers.evidence.claims import load
+from papers.evidence.comparisons import shown
+from papers.evidence.grid import counted, grid
+from papers.evidence.verdicts import MISSING, NO, UNDECIDED, YES, Block, Inference, Line
+from papers.evidence.verified import FIXED
+from papers.evidence.verify import compared
+from papers.qp import fits, protocols
+from papers.qp.lines import FAILED, kernel_of
+from papers.qp.lookup.costs import PAPER
+from papers.qp.paired import NTLL
+from papers.qp.published import CLASSIFICATION, ROWS
+from papers.qp.rerun import certified_table, loaded, naming_missing_data
+from tilted.gaussian import cavity
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+    from papers.data import Dataset
+    from papers.evidence.verify import Context
+    from papers.qp.rerun import Made
+    from tilted import api
+    from tilted.inference.rule import Projector
+    from tilted.kernels.squared_exponential import SquaredExponential
+    from tilted.projections.table import RatioTable
+
+FILE = "lookup_effect.csv"
+COLUMNS = tuple("dataset protocol seed fold projection converged ntll outside_box".split())
+"""``outside_box``: the share of the sites whose cavity lies outside the paper's table."""
+
+ROUNDING = 1e-11
+MARGIN = load()["QP9"].margin
+RARE, OUTSIDE = MARGIN["share"], MARGIN["outside"]
+"""Largest share of lost fits that passes for none; of sites outside the box with which a fold can tell."""
+
+OF_PAPER = "as-described"
+"""The paper's table, as a projection."""
+
+HIGH_DIMENSIONAL = ("ionosphere", "sonar")
+"""The rows with more than 30 features (34 and 60); the `REST` has at most `FEW`."""
+
+REST = tuple(name for name in CLASSIFICATION if name not in HIGH_DIMENSIONAL)
+FEW = 13
+LEGEND = """\
+QP at the hyperparameters it starts from, by quadrature and with each table. Compared: folds on which both
+converged, of all. Moved: largest change of a compared fold's NTLL against quadrature, nats. Outside: mean and
+largest share of sites whose cavity is outside the box."""
+
+
+def start_of(protocol: str, dataset: str) -> str:
+    """The record whose hyperparameters a protocol's QP starts from."""
+    return protocols.method(protocol, fits.task_of(dataset), "qp")["start"]
+
+
+def effects(
+    dataset: Dataset, protocol: str, fitted: Iterable[dict[str, Any]], table: RatioTable | None
+) -> Iterator[dict[str, Any]]:
+    """QP by quadrature and with each table, at the hyperparameters of recorded fits.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        In the variant of the protocol.
+    protocol : str
+    fitted : iterable of dict
+        Records of the protocol's EP; those of the method that its QP starts from are used.
+    table : lookup.RatioTable
+        For the probit; counts have no certified table and need none.
+
+    Yields
+    ------
+    line : dict
+        `COLUMNS`; ``ntll`` and ``outside_box`` are None where the fit failed.
+    """
+    start = start_of(protocol, dataset.name)
+    for record in fitted:
+        if record["method"] == start and record["hyperparameters"] is not None:
+            where = record["seed"], record["fold"]
+            kernel = fits.kernel_at(record["hyperparameters"])
+            yield from _effects(dataset, protocol, where, kernel, table)
+
+
+def _effects(
+    dataset: Dataset,
+    protocol: str,
+    where: tuple[int, int],
+    kernel: SquaredExponential,
+    table: RatioTable | None,
+) -> Iterator[dict[str, Any]]:
+    """Lines of one (seed, fold)."""
+    cell = fits.cell_of(dataset, protocol, "qp", *where)
+    projections = {"quadrature": None, "certified": table, "as-described": PAPER}
+    if cell.block["likelihood"] != "probit":
+        del projections["certified"]
+    for name, projection in projections.items():
+        values = dataset.name, protocol, *where, name, *_outcome(cell, kernel, projection)
+        yield dict(zip(COLUMNS, values, strict=True))
+
+
+def _outcome(
+    cell: fits.Cell, kernel: SquaredExponential, projection: Projector | None
+) -> tuple[bool, float | None, float | None]:
+    """Whether QP converged, its NTLL, and the share of its cavities outside the box; None without a fit."""
+    try:
+        fitted = fits.approximate(cell, kernel, cell.starting_sites, projection)
+    except ArithmeticError:  # an improper posterior
+        return False, None, None
+    marginals, sites = fitted.inference.state.marginals, fitted.inference.sites
+    outside = outside_box(*cavity(marginals.mean, marginals.variance, sites.tau, sites.nu))
+    return fitted.status.converged, _ntll(cell, fitted), float(np.mean(outside))
+
+
+def outside_box(m: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Whether cavities N(m, v) [N] lie outside the paper's table, where its projection is EP's."""
+    limit = 10.0 ** (2 * PAPER.log10_sigma_limit)
+    return ~((np.abs(m) <= PAPER.mu_limit) & (v <= limit) & (v >= 1.0 / limit))
+
+
+def _ntll(cell: fits.Cell, fitted: api.Fit) -> float | None:
+    """Negative test log-likelihood of a fit; None without a finite one."""
+    try:
+        mean, variance = fitted.predict_latent(cell.points.X_test)
+    except ArithmeticError:  # a variance lost to rounding
+        return None
+    density = cell.likelihood.log_predictive(cell.points.y_test, mean, variance)
+    return metrics.negative_log_likelihood(density) if np.all(np.isfinite(density)) else None
+
+
+@naming_missing_data
+def again(lines: pd.DataFrame, context: Context) -> Made:
+    """Lines of one protocol and data set again, at the hyperparameters of the recorded fits."""
+    first = lines.iloc[0]
+    protocol, name = first["protocol"], first["dataset"]
+    dataset = loaded(name, protocol, context.mirror)
+    starts = _starts(protocol, str(context.folder))
+    done: dict[tuple[int, int], dict[str, dict[str, Any]]] = {}
+    for line in lines.to_dict("records"):
+        where = line["seed"], line["fold"]
+        start = starts.get((name, start_of(protocol, name), *where))
+        if start is None or start["outcome"] == FAILED:
+            yield line, f"no recorded fit to start from, seed {where[0]}, fold {where[1]}"
+            continue
+        if where not in done:
+            made = _effects(dataset, protocol, where, kernel_of(start), certified_table())
+            done[where] = {each["projection"]: each for each in made}
+        yield line, [compared(FIXED, context.study, line, done[where][line["projection"]])]
+
+
+@functools.lru_cache(maxsize=4)
+def _starts(protocol: str, folder: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """(data set, method, seed, fold) -> recorded fit under a protocol."""
+    from papers.qp.records import FITS  # where this module's lines are made again
+
+    frame = records.load(FITS[protocol], folder)
+    frame = frame[frame["method"].isin([start_of(protocol, name) for name in frame["dataset"].unique()])]
+    return {
+        (line["dataset"], line["method"], line["seed"], line["fold"]): line
+        for line in frame.to_dict("records")
+    }
+
+
+def section(effect: pd.DataFrame) -> str:
+    """The table: a line a (protocol, data set, projection), comparing folds on which both converged."""
+    header = "Protocol", "Data", "Projection", "Converged", "Compared", "Moved", "Outside, mean"
+    keys = ["protocol", "dataset", "seed", "fold"]
+    exact = effect.loc[effect["projection"] == "quadrature", [*keys, "converged", "ntll"]]
+    cells = []
+    for (protocol, dataset, name), lines in effect.groupby(["protocol", "dataset", "projection"], sort=False):
+        both = lines.merge(exact, on=keys, suffixes=("", "_exact"))
+        both = both[both["converged"] & both["converged_exact"]]
+        change = (both["ntll"] - both["ntll_exact"]).abs()
+        counts = (f"{lines['converged'].sum()} of {len(lines)}", f"{len(both)} of {len(lines)}")
+        largest = _change(change.max()) if len(change) else "none"
+        cells.append((protocol, ROWS[dataset], name, *counts, largest, *_shares(lines)))
+    return "\n".join(grid((*header, "Outside, max"), "lllrrrrr", cells))
+
+
+def _change(value: float) -> str:
+    """A change of NTLL; the record has 12 digits."""
+    return f"{value:.1e}" if value > ROUNDING else "0" if value == 0 else f"< {ROUNDING:g}"
+
+
+def _shares(lines: pd.DataFrame) -> Sequence[str]:
+    outside = lines["outside_box"].dropna()
+    return (f"{outside.mean():.1%}", f"{outside.max():.1%}") if len(outside) else ("none", "none")
+
+
+def unstable(effect: pd.DataFrame | None, protocol: str) -> list[Block]:
+    """QP9: fits that are lost with the paper's table, more often on the rows with many features.
+
+    A fold can tell if at most `OUTSIDE` of its sites are outside the box of the paper's table; with the
+    certified table, which has no box, every fold can.
+    """
+    test = (
+        "fits that converge by quadrature and not with the table; Fisher's exact test of a larger share than "
+        f"on the rows with at most {FEW} features, exact binomial interval"
+    )
+    blocks = []
+    for projection, most in ((OF_PAPER, OUTSIDE), ("certified", 1.0)):
+        folds = _both(effect, protocol, projection)
+        telling = folds[folds["outside_box_exact"] <= most]
+        high, low = (telling[telling["dataset"].isin(names)] for names in (HIGH_DIMENSIONAL, REST))
+        decides = _decided(_lost("IonoS and Sonar", high), high, low)
+        apart = [
+            _lost(ROWS[name], telling[telling["dataset"] == name]) for name in (*HIGH_DIMENSIONAL, *REST)
+        ]
+        lines = (decides, *shown([_lost(f"at most {FEW} features", low), *apart]))
+        run, can_tell = (frame["dataset"].value_counts() for frame in (folds, telling))
+        reach = {
+            name: f"on {ROWS[name]} {can_tell.get(name, 0)} of {counted(run[name], 'fold')} can tell"
+            for name in HIGH_DIMENSIONAL
+            if name in run
+        }
+        absent = f"{FILE} has no fits with the {projection} table under {protocol}"
+        remark = "; ".join(reach.values()) or absent
+        covered = {"sets": high["dataset"].nunique()}
+        blocks.append(Block(f"table {projection}", test, lines, remark, covered))
+    return blocks
+
+
+def _both(effect: pd.DataFrame | None, protocol: str, projection: str) -> pd.DataFrame:
+    """Folds that quadrature solves: what a table makes of them, and quadrature (``NAME_exact``)."""
+    import pandas as pd
+
+    if effect is None:
+        return pd.DataFrame(columns=[*COLUMNS, "outside_box_exact"])
+    ours = effect[effect["protocol"] == protocol]
+    exact = ours[(ours["projection"] == "quadrature") & ours["converged"]]
+    made = ours[ours["projection"] == projection]
+    return made.merge(exact, on=["dataset", "seed", "fold"], suffixes=("", "_exact"))
+
+
+def _lost(row: str, folds: pd.DataFrame) -> Line:
+    """The share of fits that are lost, without a status."""
+    quantity, n = "fits lost with the table", len(folds)
+    if not n:
+        return Line(row, quantity, "share", note="no fold that can tell")
+    lost = ~folds["converged"].astype(bool)
+    moved = ~lost & ~((folds["ntll"] - folds["ntll_exact"]).abs() <= NTLL.margin)
+    note = (
+        f"{counted(folds['seed'].nunique(), 'seed')}; {lost.sum()} not converged; {moved.sum()} moved; "
+        f"{100 * folds['outside_box_exact'].mean():.0f} % of all sites outside"
+    )
+    sample = Inference(MISSING, *statistics.share_interval(lost.sum(), n))
+    return Line(row, quantity, "share", lost.mean(), sample=sample, n=n, note=note)
+
+
+def _decided(line: Line, high: pd.DataFrame, low: pd.DataFrame) -> Line:
+    """The line of the rows with many features: whether more is lost there than on the others."""
+    from scipy import stats
+
+    if not line.n:
+        return line
+    lost, others = ((~folds["converged"].astype(bool)).sum() for folds in (high, low))
+    table = [[lost, len(high) - lost], [others, len(low) - others]]
+    p = float(stats.fisher_exact(table, alternative="greater").pvalue) if len(low) else math.nan
+    if not lost:
+        status = NO if line.sample.high < RARE else UNDECIDED
+    elif not len(low):
+        status = MISSING
+    elif p < statistics.ALPHA:
+        status = YES
+    else:
+        status = NO if lost * len(low) <= others * len(high) else UNDECIDED
+    return replace(line, sample=replace(line.sample, status=status, p=p))

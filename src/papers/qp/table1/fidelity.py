@@ -1,0 +1,213 @@
+"""Does `as-released` reproduce the printed Table 1? Every cell against a tolerance fixed beforehand.
+
+============ =============================================================== =========================
+check        compared                                                        passes
+============ =============================================================== =========================
+cell         mean of EP, QP                                                  within 0.5 published sd
+cell         mean of VB, the joint search                                    within 1 published sd
+gap          mean EP - QP of a row's NTLL                                    within 0.15 printed units
+asterisk     QP's NTLL below EP's in more than 90 % of folds, of seeds       as printed
+============ =============================================================== =========================
+
+Where the published sd is 0.0 or 0.2 (rounding decides) a cell passes within 0.2 printed units.
+VB is scored as the released code does where it was (``vb-joint-released``). Scored stably (``vb-joint``)
+Sonar's test error is excepted: there every p is 1/2 to nine digits.
+
+The gap EP - QP also stands by EP's prior variance (`by_variance`): on separable data the evidence rises ever
+more slowly with it, and where a search stops on that flat ridge is its tolerance's choice, but the test
+log-likelihoods, and QP's advantage, depend on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.evidence.grid import grid
+from papers.evidence.store import write_text
+from papers.qp import published
+from papers.qp.lines import FAILED, FOLD
+from papers.qp.published import RELEASED_VB, ROWS
+from papers.qp.table1.rows import FIELDS, REPORTED, Summary, has_asterisk
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+PROTOCOL = "as-released"
+SDS = {"ep": 0.5, "qp": 0.5, "vb-joint": 1.0}
+"""Printed method -> allowed deviation in published sd."""
+
+COARSE_SDS, COARSE_TOLERANCE = (0.0, 0.2), 0.2
+GAP_TOLERANCE = 0.15
+EXCEPTED = frozenset({("Sonar", "TE", "vb-joint")})
+ROUNDING = 1e-9
+
+VERDICTS = PASS, MISS, EXCEPT, ABSENT = ("pass", "miss", "excepted", "not run")
+CELL, GAP, FOLDS, SEEDS = "cell", "gap", "asterisk by folds", "asterisk by seeds"
+LEGEND = """\
+Tolerances were fixed before the runs: EP and QP within half a published standard deviation, VB (the joint
+search) within one, where that is 0.0 or 0.2 within 0.2 printed units; the gap EP - QP of each NTLL row
+within 0.15 printed units; the asterisk (QP's NTLL below EP's in more than 90 % of the experiments) as
+printed, whether an experiment is a fold or a seed. EP is the reported one (tuned twice), VB the one scored
+as the released code does where there is one (docs/vb-column.md). Sonar's test error under vb-joint, the
+stable scoring, would be excepted: its p are all 1/2. Seeds: ours, of the paper's."""
+VARIANCE_EDGES = (1e2, 1e4, 1e6)
+"""Between the classes of prior variance."""
+
+VARIANCE_NAMES = ("below 1e2", "1e2 to 1e4", "1e4 to 1e6", "above 1e6")
+COLUMNS = tuple("check row metric method ours published deviation tolerance verdict n_seeds".split())
+
+
+def check(summary: Summary) -> pd.DataFrame:
+    """Every cell, gap and asterisk of the printed table against ours under ``as-released``.
+
+    Returns
+    -------
+    fidelity : pandas.DataFrame
+        `COLUMNS`. Numbers are in printed units, ``deviation`` is ours minus published. An asterisk's
+        ``ours`` is the share of experiments in which QP is below EP, its ``published`` is 1 for an
+        asterisk and 0 for none. What no complete seed of ours stands beside is ``not run``.
+    """
+    import pandas as pd
+
+    table, gaps = (frame[frame["protocol"] == PROTOCOL] for frame in (summary.table, summary.gaps))
+    reported = gaps[gaps["against"] == REPORTED].set_index("row")
+    lines = [*_cells(summary, table), *_gaps(summary, reported)]
+    return pd.DataFrame(lines, columns=list(COLUMNS))
+
+
+def _cells(summary: Summary, table: pd.DataFrame) -> Iterator[tuple[object, ...]]:
+    ours = {(line.row, line.metric, line.method): line for line in table.itertuples(index=False)}
+    scored = RELEASED_VB if RELEASED_VB in set(table["method"]) else "vb-joint"
+    for (row, metric, method), (published_mean, published_sd) in summary.printed.cells.items():
+        key = row, metric, scored if method == "vb-joint" else method
+        mean, n_seeds = (ours[key].mean, ours[key].n_seeds) if key in ours else (math.nan, 0)
+        coarse = published_sd in COARSE_SDS
+        tolerance = COARSE_TOLERANCE if coarse else SDS[method] * published_sd
+        yield _judged(CELL, key, mean, published_mean, tolerance, n_seeds)
+
+
+NOT_RUN: dict[str, Any] = {"gap": math.nan, "n_folds": 0, "n_below": 0, "n_seeds": 0, "n_seeds_below": 0}
+
+
+def _gaps(summary: Summary, ours: pd.DataFrame) -> Iterator[tuple[object, ...]]:
+    for row, starred in summary.printed.asterisks.items():
+        line = ours.loc[row] if row in ours.index else NOT_RUN
+        n_seeds, key = line["n_seeds"], (row, "NTLL", "ep - qp")
+        yield _judged(GAP, key, line["gap"], printed_gap(summary, row), GAP_TOLERANCE, n_seeds)
+        for name, below, count in ((FOLDS, "n_below", "n_folds"), (SEEDS, "n_seeds_below", "n_seeds")):
+            n = line[count]
+            share = line[below] / n if n else math.nan
+            same = n > 0 and has_asterisk(line[below], n) == starred
+            verdict = (PASS if same else MISS) if n else ABSENT
+            yield (name, row, "NTLL", "qp < ep", share, float(starred), math.nan, math.nan, verdict, n_seeds)
+
+
+def printed_gap(summary: Summary, row: str) -> float:
+    """The published EP - QP of a row's NTLL, a difference of two rounded numbers."""
+    ep, qp = (summary.printed.cells[row, "NTLL", method][0] for method in ("ep", "qp"))
+    return ep - qp
+
+
+def _judged(
+    what: str, key: tuple[str, str, str], ours: float, theirs: float, tolerance: float, n_seeds: int
+) -> tuple[object, ...]:
+    deviation = ours - theirs
+    if math.isnan(ours):
+        verdict = ABSENT
+    elif key in EXCEPTED:
+        verdict = EXCEPT
+    else:
+        verdict = PASS if abs(deviation) <= tolerance + ROUNDING else MISS
+    return (what, *key, ours, theirs, deviation, tolerance, verdict, n_seeds)
+
+
+def write_csv(fidelity: pd.DataFrame, path: str | Path) -> Path:
+    """Write `check`'s result as CSV, numbers with six decimals."""
+    return write_text(path, fidelity.round(6).to_csv(index=False, lineterminator="\n"))
+
+
+def markdown(fidelity: pd.DataFrame) -> str:
+    """`check`'s result as Markdown: the count, what misses, then everything."""
+    judged = fidelity[~fidelity["verdict"].isin([EXCEPT, ABSENT])]
+    misses = judged[judged["verdict"] == MISS]
+    counts = f"{len(judged) - len(misses)} of {len(judged)} checks pass"
+    others = [f"{n} {name}" for name in (EXCEPT, ABSENT) if (n := int((fidelity["verdict"] == name).sum()))]
+    lines = ["# Fidelity of as-released to the printed Table 1", "", *LEGEND.splitlines(), ""]
+    fewer = int((judged["n_seeds"] < judged["row"].map(published.n_seeds)).sum())
+    if fewer:
+        others.append(f"{fewer} of the checks rest on fewer seeds than the paper's")
+    lines += ["; ".join([counts, *others]) + ".", "", "## Misses", ""]
+    lines += [*(_table(misses) if len(misses) else ["None."]), ""]
+    for what in (CELL, GAP, FOLDS, SEEDS):
+        lines += [f"## Every {what}", "", *_table(fidelity[fidelity["check"] == what]), ""]
+    return "\n".join(lines)
+
+
+HEADER = tuple("Check Data Metric Method Ours Published Deviation Allowed Verdict Seeds".split())
+
+
+def _table(lines: pd.DataFrame) -> list[str]:
+    cells = []
+    for line in lines.itertuples(index=False):
+        seeds = f"{line.n_seeds}/{published.n_seeds(line.row)}"
+        name = line.check, line.row, line.metric, line.method
+        cells.append((*name, *_shown(line), line.verdict, seeds))
+    return grid(HEADER, "llllrrrrlr", cells)
+
+
+def _shown(line: Any) -> tuple[str, str, str, str]:
+    """Ours, published, deviation and tolerance as text."""
+    if line.check in (FOLDS, SEEDS):
+        share = "-" if math.isnan(line.ours) else f"{100 * line.ours:.1f} %"
+        return share, "> 90 %" if line.published else "<= 90 %", "", ""
+    if math.isnan(line.ours):
+        return "-", f"{line.published:.1f}", "", f"{line.tolerance:.2f}"
+    return f"{line.ours:.2f}", f"{line.published:.1f}", f"{line.deviation:+z.2f}", f"{line.tolerance:.2f}"
+
+
+def by_variance(fits: pd.DataFrame, protocol: str = PROTOCOL) -> pd.DataFrame:
+    """Folds of classification and their mean gap, EP as reported, by class of EP's prior variance.
+
+    Returns
+    -------
+    classes : pandas.DataFrame
+        Columns dataset, variance (index of `VARIANCE_NAMES`), folds, gap (printed units); a line for each
+        class that has folds with numbers from both methods.
+    """
+    fits = fits[(fits["protocol"] == protocol) & (fits["outcome"] != FAILED) & (fits["dataset"] != "coal")]
+    sides = [fits[fits["method"] == method][[*FOLD, "ntll", "variance"]] for method in ("ep", "qp")]
+    both = sides[0].merge(sides[1], on=list(FOLD), suffixes=("_ep", "_qp"))
+    both = both.assign(
+        gap=FIELDS["NTLL"][1] * (both["ntll_ep"] - both["ntll_qp"]),
+        variance=np.searchsorted(VARIANCE_EDGES, both["variance_ep"], side="right"),
+    )
+    grouped = both.groupby(["dataset", "variance"], observed=True)["gap"]
+    return grouped.agg(folds="size", gap="mean").reset_index()
+
+
+def ridge_lines(classes: pd.DataFrame, summary: Summary) -> list[str]:
+    """Lines of a section: a row a data set, a column a class of `by_variance`; none without any."""
+    cells = []
+    for dataset, row in ROWS.items():
+        lines = classes[classes["dataset"] == dataset].set_index("variance")
+        if len(lines):
+            shown = [
+                f"{lines.loc[k, 'gap']:+.2f} ({lines.loc[k, 'folds']})" if k in lines.index else "-"
+                for k in range(len(VARIANCE_NAMES))
+            ]
+            cells.append((row, *shown, f"{printed_gap(summary, row):+z.1f}"))
+    if not cells:
+        return []
+    text = [
+        "Mean EP - QP of the NTLL in printed units (folds) by EP's prior variance; in the last column the",
+        "published gap, a difference of two rounded numbers, known to 0.1.",
+    ]
+    header = ("Data", *VARIANCE_NAMES, "Published")
+    return ["## Gap by prior variance", "", *text, "", *grid(header, "lrrrrr", cells)]

@@ -1,0 +1,1 @@
+"""EP, QP and VB beside the exact posterior, at the same hyperparameters."""

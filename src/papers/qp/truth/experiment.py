@@ -1,0 +1,329 @@
+"""EP, QP and VB beside the exact posterior on a fold of a data set, all at the same hyperparameters.
+
+The hyperparameters are those of EP's (first) tuning, as in the QP paper. The exact posterior and evidence
+are sampled (``tilted.exact``) from the reference Gaussian of EP's sites raised to the power ``FRACTION``,
+which is wider than EP's posterior because the exact one has heavier tails on separable data.
+
+Numbers in the record are rounded: estimates to 7 significant digits, standard errors and diagnostics to 3.
+Training latents are those of the distinct inputs: equal rows share one. Times are processor seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from papers.data import Dataset
+from papers.qp import fits
+from papers.qp.truth import drawn as truth_drawn
+from tilted import api
+from tilted.corrections import require_sampled
+from tilted.exact.annealing import Annealed, anneal, schedule
+from tilted.exact.chains import Length, Moments, Sample, sample
+from tilted.exact.moves import Moves, suited
+from tilted.exact.target import Reference, Target
+from tilted.gaussian import Sites
+from tilted.kernels.squared_exponential import SquaredExponential
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from papers.data import Split
+
+    Seed = int | list[int]
+
+PROTOCOL = "as-released"
+METHODS = ("ep", "qp", "vb")
+FRACTION = 0.7
+JOINT_STEPS = 4  # at each power of the annealing; with fewer, runs caught in a tail dominate the weights
+DIGITS, ERROR_DIGITS = 7, 3
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to sample: chains of ``iterations`` after a warm-up of a fifth more, then annealed runs.
+
+    ``share`` sets how fine the annealing is (``annealing.schedule``).
+    """
+
+    chains: int
+    iterations: int
+    runs: int
+    share: float = 0.997
+
+    @property
+    def length(self) -> Length:
+        """Of the chains."""
+        return Length(self.chains, self.iterations // 5, self.iterations)
+
+
+def run(
+    dataset: Dataset,
+    effort: Effort | truth_drawn.Effort,
+    kernel: SquaredExponential | None = None,
+    seed: int = 0,
+    fold: int = 0,
+) -> dict[str, Any]:
+    """Compare the methods with the exact posterior on one fold.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        In the variant of the protocol as-released.
+    effort : Effort or truth_drawn.Effort
+        Of chains, or of weighted draws (labels only).
+    kernel : SquaredExponential, optional
+        Hyperparameters; those of EP's first tuning on this fold by default.
+    seed, fold : int
+        The split; they also start the random numbers of the sampler.
+
+    Returns
+    -------
+    record : dict
+        Hyperparameters; for each method its log evidence, status, latent means and variances at training
+        and test inputs and test log densities; the same for the truth with standard errors and diagnostics.
+
+    Raises
+    ------
+    ArithmeticError
+        If EP's tuning or a method's inference fails: there is nothing to compare.
+    ValueError
+        For draws of counts.
+    """
+    kernel = kernel or tuned_kernel(dataset, seed, fold)
+    made = approximated(dataset, kernel, seed, fold)
+    points, ep = made.points, made.fits["ep"]
+    target = _target(ep, points, kernel)
+    entropy = [seed, fold] if fold else seed
+    if isinstance(effort, truth_drawn.Effort):
+        require_sampled(ep.problem.likelihood)
+        rng = np.random.default_rng(np.random.SeedSequence(entropy))
+        truth = _drawn(truth_drawn.draw(kernel, points, target.mean, target.inputs, effort, rng), effort)
+    else:
+        truth = _truth(Reference.build(target, ep.inference.sites, FRACTION), points, effort, entropy)
+        if ep.problem.likelihood.name == "poisson-square":
+            truth["mirror"] = _mirror(target, ep.inference.sites, effort, entropy, truth)
+    return {
+        "paper": fits.PAPER,
+        "dataset": dataset.name,
+        "protocol": PROTOCOL,
+        "seed": seed,
+        "fold": fold,
+        "n_train": len(points.y_train),
+        "n_latents": len(target),
+        "n_test": len(points.y_test),
+        "hyperparameters": {"variance": kernel.variance, "lengthscale": kernel.lengthscale},
+        "methods": _said(made.fits, points, target),
+        "truth": truth,
+    }
+
+
+def approximations(
+    dataset: Dataset, kernel: SquaredExponential, seed: int = 0, fold: int = 0
+) -> dict[str, Any]:
+    """What a record says of each method at these hyperparameters, without sampling anything.
+
+    Raises
+    ------
+    ArithmeticError
+        If a method's inference fails.
+    """
+    made = approximated(dataset, kernel, seed, fold)
+    return _said(made.fits, made.points, _target(made.fits["ep"], made.points, kernel))
+
+
+class Approximated(NamedTuple):
+    """A split; on it `METHODS` at fixed hyperparameters; processor seconds of each."""
+
+    points: Split
+    fits: dict[str, api.Fit]
+    seconds: dict[str, float]
+
+
+def approximated(dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int) -> Approximated:
+    """Each method on a fold at fixed hyperparameters, by quadrature and with EP's prior mean.
+
+    Raises
+    ------
+    ArithmeticError
+        If a method's inference fails.
+    """
+    done, seconds = {}, {}
+    for method in METHODS:
+        began = time.process_time()
+        cell = fits.cell_of(dataset, PROTOCOL, method, seed, fold)
+        cell = cell._replace(spec={**cell.spec, "mean": cell.block["mean"]})
+        done[method] = fits.approximate(cell, kernel)
+        if not done[method].status.converged:
+            raise ArithmeticError(f"{method} on {dataset.name}: {done[method].status.message}")
+        seconds[method] = time.process_time() - began
+    return Approximated(cell.points, done, seconds)
+
+
+def _target(ep: api.Fit, points: Split, kernel: SquaredExponential) -> Target:
+    """The exact posterior of the model that the methods approximate."""
+    problem = ep.problem
+    return Target.build(kernel, points.X_train, points.y_train, problem.likelihood, problem.mean)
+
+
+def tuned_kernel(dataset: Dataset, seed: int, fold: int) -> SquaredExponential:
+    """Hyperparameters of EP's first tuning; ArithmeticError if it failed."""
+    first = fits.run_cell(dataset, PROTOCOL, "ep", seed, fold)[0]
+    if first["hyperparameters"] is None:
+        raise ArithmeticError(f"EP's tuning on {dataset.name} failed: {first['status']['message']}")
+    return fits.kernel_at(first["hyperparameters"])
+
+
+def _said(approximated: dict[str, api.Fit], points: Split, target: Target) -> dict[str, Any]:
+    distinct = np.unique(target.latent, return_index=True)[1]
+    return {name: _approximation(fit, points, distinct) for name, fit in approximated.items()}
+
+
+def _approximation(fit: api.Fit, points: Split, distinct: np.ndarray) -> dict[str, Any]:
+    """What a method says, in the same terms as the truth."""
+    mean, variance = fit.predict_latent(points.X_test)
+    marginals = fit.inference.state.marginals
+    return {
+        "log_evidence": fit.log_evidence,
+        "status": fit.status.as_dict(),
+        "train": {
+            "mean": _rounded(marginals.mean[distinct]),
+            "variance": _rounded(marginals.variance[distinct]),
+        },
+        "test": {"mean": _rounded(mean), "variance": _rounded(variance)},
+        "log_density": _rounded(fit.problem.likelihood.log_predictive(points.y_test, mean, variance)),
+    }
+
+
+def _truth(reference: Reference, points: Split, effort: Effort, seed: Seed) -> dict[str, Any]:
+    """Sampled moments, predictions and evidence, with standard errors and diagnostics."""
+    rng, rng_annealing = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
+    began = time.process_time()
+    drawn = sample(reference, rng, effort.length, inputs=points.X_test, labels=points.y_test)
+    sampled = time.process_time()
+    assert drawn.others is not None and drawn.log_density is not None and drawn.se_log_density is not None
+    moves = _annealing_moves(reference)
+    powers = schedule(reference, rng_annealing, effort.share, moves)
+    annealed = anneal(reference, rng_annealing, powers, effort.runs, moves)
+    return {
+        "log_evidence": annealed.log_evidence,
+        "se_log_evidence": float(annealed.standard_error),
+        "train": _moments(drawn.latents),
+        "test": _moments(drawn.others),
+        "log_density": _rounded(drawn.log_density),
+        "se_log_density": _rounded(drawn.se_log_density, ERROR_DIGITS),
+        "sampler": _sampler(drawn, effort, reference),
+        "annealing": _annealing(annealed, powers, moves),
+        "seconds": {"sampling": sampled - began, "annealing": time.process_time() - sampled},
+    }
+
+
+def _drawn(drawn: truth_drawn.Drawn, effort: truth_drawn.Effort) -> dict[str, Any]:
+    """The same of draws; there are no chains that R-hat could compare."""
+    at = len(drawn.mean.value) - len(drawn.log_density.value)
+    size = float(f"{drawn.effective:.{ERROR_DIGITS}g}")
+    return {
+        "log_evidence": float(drawn.log_evidence.value),
+        "se_log_evidence": float(drawn.log_evidence.error),
+        **{
+            part: {
+                "mean": _rounded(drawn.mean.value[rows]),
+                "variance": _rounded(drawn.variance.value[rows]),
+                "se_mean": _rounded(drawn.mean.error[rows], ERROR_DIGITS),
+                "se_variance": _rounded(drawn.variance.error[rows], ERROR_DIGITS),
+                "effective_size": [size] * len(drawn.mean.value[rows]),
+                "r_hat_max": None,
+                "bulk_size_min": None,
+            }
+            for part, rows in (("train", slice(at)), ("test", slice(at, None)))
+        },
+        "log_density": _rounded(drawn.log_density.value),
+        "se_log_density": _rounded(drawn.log_density.error, ERROR_DIGITS),
+        "sampler": {
+            "draws": effort.draws,
+            "effective": drawn.effective,
+            "share_of_heaviest": drawn.heaviest,
+            "log_bound": drawn.log_bound,
+        },
+        "annealing": None,
+        "seconds": {"drawing": drawn.seconds},
+    }
+
+
+def _moments(moments: Moments) -> dict[str, Any]:
+    return {
+        "mean": _rounded(moments.mean),
+        "variance": _rounded(moments.variance),
+        "se_mean": _rounded(moments.se_mean, ERROR_DIGITS),
+        "se_variance": _rounded(moments.se_variance, ERROR_DIGITS),
+        "effective_size": _rounded(moments.effective_size, ERROR_DIGITS),
+        "r_hat_max": float(moments.r_hat.max()),
+        "bulk_size_min": float(moments.bulk_size.min()),
+    }
+
+
+def _sampler(drawn: Sample, effort: Effort, reference: Reference) -> dict[str, Any]:
+    moves = suited(reference)
+    return {
+        "chains": effort.chains,
+        "warmup": effort.length.warmup,
+        "iterations": effort.iterations,
+        "joint_steps": moves.joint,
+        "sweeps": moves.sweeps,
+        "fraction": FRACTION,
+        "evaluations": drawn.evaluations,
+        "stuck": drawn.stuck,
+        "floored": drawn.floored,
+    }
+
+
+def _annealing_moves(reference: Reference) -> Moves:
+    sweeps = suited(reference).sweeps
+    return Moves(joint=1 if sweeps else JOINT_STEPS, sweeps=sweeps)
+
+
+def _annealing(annealed: Annealed, powers: np.ndarray, moves: Moves) -> dict[str, Any]:
+    return {
+        "runs": len(annealed.log_weights),
+        "steps": len(powers) - 1,
+        "joint_steps": moves.joint,
+        "sweeps": moves.sweeps,
+        "effective": annealed.effective,
+        "share_of_heaviest": annealed.share_of_heaviest,
+        "sd_log_weights": float(annealed.log_weights.std()),
+        "stuck": annealed.stuck,
+    }
+
+
+def _mirror(
+    target: Target, sites: Sites, effort: Effort, seed: Seed, truth: dict[str, Any]
+) -> dict[str, Any]:
+    """The mode at -f, which the likelihood of f^2 cannot tell from the one at f: how much mass it has.
+
+    ``log_odds``: evidence annealed from the mirrored reference, minus the evidence. ``r_hat`` is of
+    chains started at draws of both references; large where the two modes do not communicate.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
+    reference = Reference.build(target, sites, FRACTION)
+    mirrored = Reference.build(target, Sites(sites.tau, -sites.nu), FRACTION)
+    moves = _annealing_moves(mirrored)
+    powers = schedule(mirrored, rng, effort.share, moves)
+    annealed = anneal(mirrored, rng, powers, min(effort.runs, 2048), moves)
+    starts = [r.mean[:, None] + r.draw(rng, 16) for r in (reference, mirrored)]
+    both = sample(reference, rng, Length(32, 200, 1000), start=np.concatenate(starts, axis=1))
+    return {
+        "log_odds": annealed.log_evidence - truth["log_evidence"],
+        "se_log_odds": float(np.hypot(annealed.standard_error, truth["se_log_evidence"])),
+        "effective": annealed.effective,
+        "stuck": annealed.stuck,
+        "r_hat_both_signs": float(both.latents.r_hat.max()),
+        "ended_at_other_sign": int(np.sum(both.ends.mean(axis=0) < 0)),
+    }
+
+
+def _rounded(values: np.ndarray, digits: int = DIGITS) -> list[float]:
+    """Values to so many significant digits."""
+    return [float(f"{value:.{digits}g}") for value in values]

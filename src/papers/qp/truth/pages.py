@@ -1,0 +1,231 @@
+"""Ground truth to read: the page beside the summary, and a section of the audit.
+
+A table is a heading and what stands under it, given a row's lines of the summary by method.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.evidence.grid import WIDTH, grid
+from papers.evidence.store import write_text
+from papers.qp.published import ROWS
+from papers.qp.truth.tables import DECIDED, PARTS, by_dataset, summary
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+    from papers.qp.truth.tables import Record
+
+    ByMethod = Mapping[str, Any]
+    Columns = dict[str, Callable[[ByMethod], str]]
+
+TITLE = "The exact posterior beside EP, QP and VB"
+
+LEGEND = """\
+The folds of seed 0 of a data set (as-released; Mining: seeds 0 to 9), as many as "Splits" says, all latents
+together; every method and the exact posterior at the same hyperparameters, those of EP's first tuning. The
+exact posterior is sampled by elliptical slice sampling, its evidence by annealed importance sampling.
+Ratios: geometric mean over the latents; rms: of the log ratio.
+"±" and "noise" are Monte-Carlo standard errors of the exact values (upper bounds for means over latents).
+NTLL: mean over the test points; one below the exact posterior's does better on these points but is no
+nearer to what the model says.
+"QP closer": share of latents where QP's variance is closer to the exact one than EP's, in brackets the share
+that is decided by two standard errors, and that share with all undecided latents added.
+"Verdict" compares EP and QP by mean squared log error: undecided within two standard errors."""
+
+SAMPLER_LEGEND = (
+    "The worst of the splits. R-hat: the largest of any latent; min. size: the smallest effective sample. "
+    "Draws are weighted instead of chained; eff. draws, runs: how many equally weighted ones they are worth. "
+    "Steps, runs: of the annealing; "
+    "heaviest: the largest weight's share. Core-seconds: of all. Where eff. runs are few the standard error "
+    "of the log evidence is itself uncertain."
+)
+
+OVERVIEW_LEGEND = (
+    "The folds of seed 0 of a data set, EP, QP, VB and the exact posterior (elliptical slice sampling, or "
+    "weighted draws) at the same hyperparameters. Variance over exact variance, geometric mean over the "
+    "latents, and the rms of the log ratio; the verdict compares EP and QP by the latter. NTLL is the mean "
+    "over the test points; one below the exact posterior's does better on these points but is no nearer to "
+    "what the model says. ± and noise: Monte-Carlo standard errors of the exact numbers, upper bounds for "
+    "means over points. The sampler's diagnostics are in `qp_truth.md`."
+)
+
+LABELS = {"ep": "EP", "qp": "QP", "vb": "VB"}
+VERDICTS = ("QP closer", "EP closer", "undecided")
+
+
+def verdict(qp: Any) -> str:
+    """Which of EP and QP has the smaller mean squared log-variance error."""
+    if abs(qp.excess_over_ep) <= DECIDED * qp.excess_se:
+        return "undecided"
+    return "EP closer" if qp.excess_over_ep > 0 else "QP closer"
+
+
+def _closer(lines: ByMethod) -> str:
+    qp = lines["qp"]
+    return f"{qp.closer_than_ep:.2f} ({qp.closer_low:.2f}-{qp.closer_high:.2f})"
+
+
+def _each(heading: str, text: Callable[[Any], str]) -> Columns:
+    """A column a method, ``{}`` in the heading its name."""
+
+    def cell(method: str) -> Callable[[ByMethod], str]:
+        return lambda lines: text(lines[method])
+
+    return {heading.format(label): cell(method) for method, label in LABELS.items()}
+
+
+RATIOS = _each("{}", lambda line: f"{np.exp(line.log_variance_bias):.4f}")
+"""Variance over exact variance, geometric mean over the latents."""
+
+ERRORS = _each("rms {}", lambda line: f"{line.log_variance_rms:.4f}")
+VERDICT: Columns = {"Verdict": lambda lines: verdict(lines["qp"])}
+OVERVIEW = {**RATIOS, **ERRORS, **VERDICT}
+VARIANCES = {
+    "Splits": lambda lines: str(lines["qp"].splits),
+    "n": lambda lines: str(lines["qp"].n),
+    **RATIOS,
+    "±": lambda lines: f"{lines['qp'].log_variance_bias_se:.4f}",
+    **ERRORS,
+    "noise": lambda lines: f"{lines['qp'].log_variance_noise:.4f}",
+    "QP closer": _closer,
+    **VERDICT,
+}
+MEANS = {
+    **_each("rms {}", lambda line: f"{line.mean_rms:.4f}"),
+    "noise": lambda lines: f"{lines['ep'].mean_noise:.4f}",
+}
+SCORES: dict[str, tuple[str, Columns]] = {
+    "Test log density: NTLL, x 10^-3 nats": (
+        "test",
+        {
+            "Exact": lambda lines: f"{1e3 * lines['ep'].ntll_exact:.3f}",
+            "±": lambda lines: f"{1e3 * lines['ep'].ntll_se:.3f}",
+            **_each("{} - exact", lambda line: f"{1e3 * line.ntll_difference:+z.3f}"),
+        },
+    ),
+    "Log evidence, nats": (
+        "train",
+        {
+            "Exact": lambda lines: f"{lines['ep'].evidence_exact:.3f}",
+            "±": lambda lines: f"{lines['ep'].evidence_se:.3f}",
+            **_each("{} - exact", lambda line: f"{line.evidence_error:+z.3f}"),
+        },
+    ),
+}
+"""Title -> part of the summary, columns."""
+
+
+def _of(block: str, name: str, shown: str, pick: Callable[..., Any] = min) -> Callable[[Any], str]:
+    """A number of the sampler's, where it was that kind of a sampler."""
+
+    def text(truths: Any) -> str:
+        numbers = [each[block][name] for each in truths if each[block] and name in each[block]]
+        return format(pick(numbers), shown) if numbers else "-"
+
+    return text
+
+
+def _r_hat(truths: Any) -> str:
+    found = [each[part]["r_hat_max"] for each in truths for part in PARTS]
+    return "-" if None in found else f"{max(found):.3f}"
+
+
+SAMPLER: dict[str, Callable[[Any], str]] = {
+    "Splits": lambda truths: str(len(truths)),
+    "Draws": _of("sampler", "draws", ","),
+    "Eff. draws": _of("sampler", "effective", ",.0f"),
+    "Chains": _of("sampler", "chains", "d"),
+    "Iterations": _of("sampler", "iterations", ","),
+    "Sweeps": lambda truths: "yes" if any(each["sampler"].get("sweeps") for each in truths) else "no",
+    "R-hat": _r_hat,
+    "Min. size": lambda truths: (
+        f"{min(min(each[p]['effective_size']) for each in truths for p in PARTS):,.0f}"
+    ),
+    "Steps": _of("annealing", "steps", "d"),
+    "Runs": _of("annealing", "runs", ","),
+    "Eff. runs": _of("annealing", "effective", ",.0f"),
+    "Heaviest": _of("annealing", "share_of_heaviest", ".4f", max),
+    "Core-seconds": lambda truths: f"{sum(sum(each['seconds'].values()) for each in truths):.0f}",
+}
+"""Heading -> what stands under it, given the truths of the records of a data set."""
+
+
+def _rows(table: pd.DataFrame, half: str) -> list[tuple[str, ByMethod]]:
+    """Row of the paper's table, and its lines by method."""
+    return [
+        (row, {line.method: line for line in lines.itertuples(index=False)})
+        for row, lines in table[table["part"] == half].groupby("row", sort=False)
+    ]
+
+
+def _grid(rows: Iterable[tuple[str, Any]], columns: Mapping[str, Callable[[Any], str]]) -> list[str]:
+    cells = [(row, *(text(given) for text in columns.values())) for row, given in rows]
+    return grid(("Data", *columns), "l" + "r" * len(columns), cells)
+
+
+def write_markdown(
+    records: Sequence[dict[str, Any]], table: pd.DataFrame, path: str | Path, note: Sequence[str] = ()
+) -> Path:
+    """The summary as Markdown that is legible as plain text, with the sampler's diagnostics.
+
+    ``note``: lines about what of the records was made again (`papers.evidence.standing.note`).
+    """
+    lines = [f"# {TITLE}", "", *LEGEND.splitlines(), "", *([*note, ""] if note else [])]
+    for half, name in (("test", "Test latents"), ("train", "Training latents")):
+        rows = _rows(table, half)
+        lines += [f"## {name}: variance over exact variance", "", *_grid(rows, VARIANCES), ""]
+        lines += [f"## {name}: error of the mean, in exact posterior standard deviations", ""]
+        lines += [*_grid(rows, MEANS), ""]
+    for title, (half, columns) in SCORES.items():
+        lines += [f"## {title}", "", *_grid(_rows(table, half), columns), ""]
+    samplers = [
+        (ROWS[name], [record["truth"] for record in splits]) for name, splits in by_dataset(records).items()
+    ]
+    lines += ["## How it was sampled", "", *textwrap.wrap(SAMPLER_LEGEND, WIDTH), ""]
+    lines += [*_grid(samplers, SAMPLER), ""]
+    lines += [line for splits in by_dataset(records).values() for line in _mirror(splits)]
+    return write_text(path, "\n".join(lines).rstrip() + "\n")
+
+
+def overview(records: Sequence[dict[str, Any]], note: Sequence[str] = ()) -> str:
+    """What the ground truth says: variances, means, test log densities, evidence; a section of the audit."""
+    table = summary(records)
+    lines = ["## Ground truth: are QP's smaller variances closer to the exact ones, or merely smaller?", ""]
+    lines += [*textwrap.wrap(OVERVIEW_LEGEND, WIDTH), *(["", *note] if note else [])]
+    for half, name in (("test", "test"), ("train", "training")):
+        rows = _rows(table, half)
+        verdicts = [verdict(by_method["qp"]) for _, by_method in rows]
+        counted = ", ".join(f"{v} on {verdicts.count(v)}" for v in VERDICTS)
+        lines += ["", f"**Variances at {name} inputs**: {counted} of {len(verdicts)} rows.", ""]
+        lines += _grid(rows, OVERVIEW)
+    lines += ["", "**Means at test inputs**: rms error, in exact posterior standard deviations.", ""]
+    lines += _grid(_rows(table, "test"), MEANS)
+    for title, (half, columns) in SCORES.items():
+        lines += ["", f"**{title}**: of the exact posterior, then each method's minus it.", ""]
+        lines += _grid(_rows(table, half), columns)
+    return "\n".join(["", *lines, ""])
+
+
+def _mirror(splits: Sequence[Record]) -> list[str]:
+    """What the sign symmetry of f^2 does to a data set of counts: on the split where it does most."""
+    mirrors = [record["truth"]["mirror"] for record in splits if "mirror" in record["truth"]]
+    if not mirrors:
+        return []
+    most = max(mirrors, key=lambda mirror: float(mirror["log_odds"]))
+    odds = f"{most['log_odds']:+.2f} ± {most['se_log_odds']:.2f}"
+    text = (
+        f"{ROWS[splits[0]['dataset']]}: the likelihood cannot tell f from -f. The mode at negative f, which "
+        f"is not sampled, has a log evidence of {odds} relative to the other where it has most. Of 32 chains "
+        f"started there in the two modes in equal parts, {most['ended_at_other_sign']} ended at negative f "
+        f"(R-hat {most['r_hat_both_signs']:.2f})."
+    )
+    return textwrap.wrap(text, WIDTH)

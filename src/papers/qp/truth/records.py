@@ -1,0 +1,172 @@
+"""Records of ground truth, a JSON file a split: read with check sums, folded in, made again in part.
+
+Sampling the exact posterior again takes half an hour, inference seconds: `again` repeats EP, QP and VB at the
+recorded hyperparameters, a method a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.evidence import files, records, runs, store
+from papers.evidence.merge import stamp_of
+from papers.evidence.runs import Run
+from papers.evidence.store import RecordError
+from papers.evidence.study import RUN
+from papers.evidence.verified import FIXED
+from papers.evidence.verify import outcome
+from papers.qp import fits
+from papers.qp.lines import FOLDS
+from papers.qp.published import ROWS, truth_file
+from papers.qp.rerun import loaded, naming_missing_data
+from papers.qp.truth.experiment import DIGITS, METHODS, PROTOCOL, approximations
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+    from papers.evidence.verify import Context
+    from papers.qp.rerun import Made
+
+FOLDER, SUFFIX = "qp/truth", ".json.gz"
+TOLERANCE = 1e-6
+"""Differences beyond a unit of the last digit are relative: of means to the larger of mean and standard
+deviation, of log densities to the larger of these and a nat; those of the evidence are in nats."""
+
+
+def read(folder: str | Path) -> list[dict[str, Any]]:
+    """Records of ground truth in a folder of records, in the order of the paper's table.
+
+    Raises
+    ------
+    RecordError
+        A damaged file, one with the record of another data set, or of a run that is not its own; it is named.
+    """
+    files.finished(folder)
+    known = records.read_runs(folder)
+    names = [f"{FOLDER}/{truth_file(name, split)}" for name in ROWS for split in range(FOLDS)]
+    present = {f"{FOLDER}/{path.name}" for path in Path(folder, FOLDER).glob(f"[!.]*{SUFFIX}")}
+    present |= {name for name in records.sums(folder) if name.startswith(f"{FOLDER}/")}
+    strange = sorted(present.difference(names))
+    if strange:
+        raise RecordError(f"{Path(folder, strange[0])}: no data set of the paper's table, or no split of it")
+    return [_record(folder, name, known) for name in names if name in present]
+
+
+def _record(folder: str | Path, name: str, known: Mapping[str, Run]) -> dict[str, Any]:
+    path = Path(folder, name)
+    try:
+        content = records.content(folder, name)
+    except FileNotFoundError:
+        raise RecordError(f"{path}: missing, though {records.SUMS} has it") from None
+    record = _single(store.decoded(content, path), path)
+    run = known.get(record[RUN])
+    if run is None or run.study != name:
+        raise RecordError(f"{path}: run '{record[RUN]}' is {f'of {run.study}' if run else 'not known'}")
+    return record
+
+
+def _single(content: list[dict[str, Any]], path: Path) -> dict[str, Any]:
+    """The record of a file, which is of the split that its name says; `RecordError` names the file."""
+    if len(content) != 1:
+        raise RecordError(f"{path}: {len(content)} records of ground truth")
+    record = content[0]
+    name = f"{record.get('dataset')} {record.get('protocol')}"
+    if record.get("protocol") != PROTOCOL or path.name != truth_file(record["dataset"], split_of(record)):
+        raise RecordError(f"{path}: the record of {name} does not belong here")
+    return record
+
+
+def split_of(record: Mapping[str, Any]) -> int:
+    """Which split it is of: the fold of seed 0, or the seed where these are not folded."""
+    return int(record["seed"] + record["fold"])
+
+
+def lines(folder: str | Path) -> pd.DataFrame:
+    """A line a (data set, split, method), with the run of its record."""
+    import pandas as pd
+
+    listed = [
+        (record["dataset"], str(split_of(record)), method, record[RUN])
+        for record in read(folder)
+        for method in METHODS
+    ]
+    return pd.DataFrame(listed, columns=["dataset", "split", "method", RUN])
+
+
+def fold_in(paths: Iterable[str | Path], folder: str | Path) -> list[str]:
+    """Fold files of one record each (`truth_file`) into a folder of records; names of new ones.
+
+    A record of an earlier day than the recorded one is passed over.
+
+    Raises
+    ------
+    RecordError
+        A damaged file, or one with the record of another data set; nothing is written then.
+    """
+    made = {}
+    for path in map(Path, paths):
+        made[path] = _single(store.read_records(path), path)
+    contents, fresh = {}, []
+    with files.alone(folder):
+        known = records.read_runs(folder)
+        had = {run.study: run for run in known.values()}
+        for path, record in made.items():
+            name, stamp = f"{FOLDER}/{path.name}", stamp_of(record, path)
+            old = had.get(name)
+            run = _run(name, stamp, record)._replace(replaced=int(old is not None))
+            if run.run not in known and (old is None or run.date >= old.date):
+                contents[name] = store.encoded([{**record, RUN: run.run}], path)
+                fresh.append(run)
+        records.save(folder, {}, fresh, contents)
+    return list(contents)
+
+
+def _run(name: str, stamp: Mapping[str, str], record: Mapping[str, Any]) -> Run:
+    identity = runs.content_hash([name, [stamp[field] for field in runs.STAMP], record])[:8]
+    seconds = sum(record["truth"]["seconds"].values())
+    commit, version, protocol, environment, date = (stamp[field] for field in runs.STAMP)
+    return Run(f"{date}-{identity}", name, commit, version, protocol, environment, date, seconds, 1)
+
+
+@naming_missing_data
+def again(lines: pd.DataFrame, context: Context) -> Made:
+    """Approximations of lines of one data set again (`papers.evidence.verify.Again`)."""
+    recorded = {(record["dataset"], str(split_of(record))): record for record in read(context.folder)}
+    today: dict[tuple[str, str], dict[str, Any]] = {}
+    for line in lines.to_dict("records"):
+        of, method = (line["dataset"], line["split"]), line["method"]
+        record = recorded[of]
+        if of not in today:
+            kernel = fits.kernel_at(record["hyperparameters"])
+            dataset = loaded(line["dataset"], PROTOCOL, context.mirror)
+            today[of] = approximations(dataset, kernel, record["seed"], record["fold"])
+        compared = differences(record["methods"][method], today[of][method])
+        yield line, [outcome(FIXED, compared, TOLERANCE)]
+
+
+def differences(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, float]:
+    """Largest differences of two approximations, in the units of `TOLERANCE`; infinite if sizes differ."""
+    density = np.asarray(recorded["log_density"])
+    largest = {
+        "log_evidence": abs(made["log_evidence"] - recorded["log_evidence"]),
+        "log_density": _largest(density, made["log_density"], np.maximum(1.0, np.abs(density))),
+    }
+    for half in ("train", "test"):
+        mean, variance = (np.asarray(recorded[half][name]) for name in ("mean", "variance"))
+        scale = np.maximum(np.abs(mean), np.sqrt(variance)) if mean.shape == variance.shape else mean
+        largest[f"{half} variance"] = _largest(variance, made[half]["variance"], variance)
+        largest[f"{half} mean"] = _largest(mean, made[half]["mean"], scale)
+    return largest
+
+
+def _largest(recorded: np.ndarray, made: list[float], scale: np.ndarray) -> float:
+    if recorded.shape != np.shape(made) or recorded.shape != scale.shape:
+        return np.inf
+    last_digit = 10.0 ** (np.floor(np.log10(np.maximum(np.abs(recorded), 1e-300))) - DIGITS + 1)
+    return float(np.max(np.maximum(0.0, np.abs(recorded - made) - last_digit) / scale))
