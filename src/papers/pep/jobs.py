@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Config = Mapping[str, Any]
 
 REGRESSION, CLASSIFICATION, TOY, DIGITS = (
-    f"papers.pep.{name}" for name in ("regression", "classification", "toy", "digits")
+    f"papers.pep.{name}" for name in ("regression", "classification", "toy", "digits.training")
 )
 """Modules of the experiments."""
 
