@@ -1,1 +1,14 @@
-"""What the four papers share: records, runs, comparisons, verdicts, pages and figures."""
+"""What the four papers share: records, runs, comparisons, verdicts, pages and figures.
+
+``study``, ``records``, ``runs``, ``merge``, ``store``, ``kept``, ``slices``
+    one kind of record: what its lines hold, the folder of all, what made them, how new ones come in, and what
+    of them a claim is made of;
+``verify``, ``verified``, ``standing``
+    lines made again, what was found, and what may be believed by it;
+``metrics``, ``statistics``, ``comparisons``, ``verdicts``, ``claims``, ``audit``, ``bayesian``
+    scores, paired comparisons of them, and verdicts by the rules of ``claims.yaml``;
+``grid``, ``spans``, ``excerpt``, ``style``, ``figure_data``, ``parts``
+    numbers as pages and figures;
+``jobs``, ``provenance``, ``resources``, ``place``, ``files``, ``strict``
+    what the workflow asks for and needs.
+"""
