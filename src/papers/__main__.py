@@ -229,7 +229,7 @@ def _studies(papers: Iterable[str] = PAPERS) -> list[Study]:
 
 def _verify(arguments: argparse.Namespace) -> int:
     from papers.evidence import verify
-    from papers.evidence.verified import DIFFERS
+    from papers.evidence.outcome import DIFFERS
 
     columns = {"protocol": arguments.protocols, "dataset": arguments.datasets, "method": arguments.methods}
     selection = verify.Selection(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from papers.evidence import records, verify
-from papers.evidence.verified import DIFFERS
+from papers.evidence.outcome import DIFFERS
 from papers.pep import records as pep
 from papers.pesc import records as pesc
 from papers.qp import records as qp

@@ -11,6 +11,7 @@ import pytest
 from papers.__main__ import main
 from papers.arguments import VERBS, WANTS
 from papers.evidence import records, runs, store, verified
+from papers.evidence.outcome import Outcome
 from papers.pesc.records import ACCURACY, REGRET
 from papers.qp import cell
 from tilted.kernels import SquaredExponential
@@ -192,9 +193,7 @@ def again(monkeypatch, tmp_path):
         asked.append((studies, selection, mirror, jobs))
         frame = records.read(REGRET, folder)
         lines = frame.to_dict("records")
-        outcomes = [
-            verified.Outcome("scratch", "no" if line["problem"] == "gp" else "yes", 0.1) for line in lines
-        ]
+        outcomes = [Outcome("scratch", "no" if line["problem"] == "gp" else "yes", 0.1) for line in lines]
         from papers.evidence.verify import Result
 
         checks = [verified.check(REGRET, *pair) for pair in zip(lines, outcomes, strict=True)]

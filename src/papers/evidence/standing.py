@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from papers.evidence import records, verified
 from papers.evidence.grid import WIDTH, counted
+from papers.evidence.outcome import BY_SEARCH, DIFFERS, PASSED, REPORTED, SCRATCH
 from papers.evidence.study import RUN, Study
-from papers.evidence.verified import BY_SEARCH, DIFFERS, PASSED, REPORTED, SCRATCH, Check
+from papers.evidence.verified import Check
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,10 +12,10 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.verify import Again
+    from papers.evidence.outcome import Outcome
 
     Rules = Callable[[pd.DataFrame], Iterable[tuple[pd.Series, str]]]
 
@@ -256,3 +256,30 @@ def places(names: Sequence[str]) -> Callable[[pd.Series], pd.Series]:
     """A rank (`Study.ranks`): the place of each value in a list; those that are not in it come last."""
     place = {name: k for k, name in enumerate(names)}
     return lambda column: column.map(lambda value: place.get(value, len(place)))
+
+
+class Context(NamedTuple):
+    """What making lines again needs beside them.
+
+    Attributes
+    ----------
+    mirror : str or None
+        Of raw data, tried first.
+    every : pandas.DataFrame
+        All lines of the same protocol and data set, or of whatever of the two the study has.
+    study : Study
+    folder : str or Path
+        Of all records: making lines of one study may need those of another.
+    """
+
+    mirror: str | None
+    every: pd.DataFrame
+    study: Study
+    folder: str | Path
+
+
+MadeAgain = Iterator[tuple[dict[str, "Any"], "Sequence[Outcome] | str"]]
+"""Lines, each with what was found, or why it could not be made again."""
+
+Again = Callable[["pd.DataFrame", Context], MadeAgain]
+"""Lines with a column ``scratch`` (whether from scratch too), context -> all of them made again."""

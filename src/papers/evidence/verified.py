@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from papers.evidence import files, records, runs
+from papers.evidence.outcome import HOWS, VERDICTS
 from papers.evidence.store import RecordError
 from papers.evidence.study import RUN, Study, number
 
@@ -21,40 +22,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from papers.evidence.outcome import Outcome
+
 FILE = "verified.csv"
-HOWS = FIXED, SCRATCH = ("fixed", "scratch")
-"""At the recorded hyperparameters; with the whole search."""
-VERDICTS = PASSED, BY_SEARCH, DIFFERS, REPORTED = ("yes", "by search", "no", "reported")
-"""``by search``: inference at the recorded hyperparameters ends elsewhere, the whole search reproduces the
-record; ``reported``: chaotic, another result is no failure."""
-
-
-class Outcome(NamedTuple):
-    """A fit made again, beside its record.
-
-    Attributes
-    ----------
-    how : str
-        One of `HOWS`.
-    passed : str
-        One of `VERDICTS`.
-    difference : float
-        Largest difference of the recorded numbers, as the study's own way to make a line again counts it
-        (absolute, or relative to 1 or the larger recorded number); NaN for a failed fit.
-    gain : float
-        Today's evidence, or what was maximised, minus the recorded, nats; NaN where there is none.
-    note : str
-        Why not ``yes``; of a failed fit, that it fails again.
-    made : dict, optional
-        The whole line as it was made, if it could stand in the place of the recorded one; not written down.
-    """
-
-    how: str
-    passed: str
-    difference: float
-    gain: float = math.nan
-    note: str = ""
-    made: dict[str, Any] | None = None
 
 
 class Check(NamedTuple):

@@ -6,7 +6,6 @@ and outcome, the first few of them from scratch too where others are made at the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,49 +15,19 @@ import numpy as np
 
 from papers.evidence import records, resources, runs, standing, verified
 from papers.evidence.grid import grid, items
-from papers.evidence.study import EXACT
-from papers.evidence.verified import DIFFERS, PASSED, REPORTED, SCRATCH, Check, Outcome
+from papers.evidence.outcome import DIFFERS, REPORTED
+from papers.evidence.study import Context, Study
+from papers.evidence.verified import Check
 
 if TYPE_CHECKING:
     from typing import Any
 
     import pandas as pd
 
-    from papers.evidence.study import Study
 
 FITS, SCRATCHES, CHUNK = 30, 2, 10
-TOLERANCE = 1e-6
-SECONDS = "seconds"
-"""Column of processor times, which nobody expects to be the same again."""
 SAME = ("protocol", "dataset")
 """Columns, as far as a study has them, whose values the lines beside a drawn one share with it."""
-
-
-class Context(NamedTuple):
-    """What making lines again needs beside them.
-
-    Attributes
-    ----------
-    mirror : str or None
-        Of raw data, tried first.
-    every : pandas.DataFrame
-        All lines of the same protocol and data set, or of whatever of the two the study has.
-    study : Study
-    folder : str or Path
-        Of all records: making lines of one study may need those of another.
-    """
-
-    mirror: str | None
-    every: pd.DataFrame
-    study: Study
-    folder: str | Path
-
-
-MadeAgain = Iterator[tuple[dict[str, "Any"], "Sequence[Outcome] | str"]]
-"""Lines, each with what was found, or why it could not be made again."""
-
-Again = Callable[["pd.DataFrame", Context], MadeAgain]
-"""Lines with a column ``scratch`` (whether from scratch too), context -> all of them made again."""
 
 
 @dataclass(frozen=True)
@@ -275,74 +244,3 @@ def _cells(checks: list[Check]) -> tuple[str, ...]:
         str(verdicts.count(REPORTED)),
         largest,
     )
-
-
-def outcome(how: str, differences: dict[str, float], tolerance: float, gain: float = float("nan")) -> Outcome:
-    """Passed if no difference is beyond the tolerance; else which are."""
-    largest = max((abs(value) for value in differences.values()), default=float("nan"))
-    beyond = [name for name, value in differences.items() if not abs(value) <= tolerance]
-    text = f"{', '.join(beyond)} beyond {tolerance:g}" if beyond else ""
-    return Outcome(how, DIFFERS if beyond else PASSED, largest, gain, text)
-
-
-def compared(how: str, study: Study, line: Mapping[str, Any], made: Mapping[str, Any]) -> Outcome:
-    """Passed if no column differs by more than `TOLERANCE` (`differences`); else which do."""
-    return outcome(how, differences(study, line, made), TOLERANCE)
-
-
-def reported(outcome: Outcome, why: str) -> Outcome:
-    """The outcome of something chaotic: what did not pass is no failure, for a reason."""
-    if outcome.passed == PASSED:
-        return outcome
-    return outcome._replace(passed=REPORTED, note=f"{why}: {outcome.note}")
-
-
-def differences(study: Study, line: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, float]:
-    """How far the columns of a line made again are from those of its record.
-
-    Parameters
-    ----------
-    study : Study
-    line, made : mapping
-        What is recorded; what was made, of which columns that name the line, and its `SECONDS`, are not
-        compared.
-
-    Returns
-    -------
-    dict
-        Column -> difference of numbers, less what the digits of the file round away, relative to 1 or, if
-        that is larger, the recorded number; infinite where one of the two is missing or texts differ.
-    """
-    compared = [name for name in study.columns if name in made and name not in (*study.key, SECONDS)]
-    return {name: _difference(study, name, line[name], made[name]) for name in compared}
-
-
-def _difference(study: Study, name: str, had: Any, made: Any) -> float:
-    if isinstance(had, str):
-        return 0.0 if had == made else math.inf
-    missing = _is_missing(had), _is_missing(made)
-    if any(missing):
-        return 0.0 if all(missing) else math.inf
-    difference = abs(float(made) - float(had))
-    digits = study.digits.get(name, EXACT)
-    if digits != EXACT and had != 0:
-        difference -= 0.5 * 10.0 ** (math.floor(math.log10(abs(had))) - digits + 1)
-    return max(0.0, difference) / max(1.0, abs(float(had)))
-
-
-def _is_missing(value: Any) -> bool:
-    import pandas as pd
-
-    return bool(pd.isna(value))
-
-
-def matched(lines: pd.DataFrame, context: Context, made: Iterable[Mapping[str, Any]]) -> MadeAgain:
-    """Each line beside the one of its name among those that were made from scratch (`compared`)."""
-    study = context.study
-    by_name = {tuple(study.line(new)[name] for name in study.key): new for new in made}
-    for line in lines.to_dict("records"):
-        today = by_name.get(tuple(line[name] for name in study.key))
-        if today is None:
-            yield line, [Outcome(SCRATCH, DIFFERS, math.inf, note="not among what is made today")]
-        else:
-            yield line, [compared(SCRATCH, study, line, today)]

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from papers.evidence import claims, records, style, verify
+from papers.evidence import claims, records, style
+from papers.evidence.again import matched
 from papers.evidence.comparisons import Draft, higher, missing, not_lower, similar, tested
 from papers.evidence.merge import Change
-from papers.evidence.study import Study
+from papers.evidence.study import Context, MadeAgain, Study
 from papers.evidence.verdicts import Block
 from papers.pep import classification, scores
 from papers.pep.figures import looks
@@ -126,15 +127,15 @@ def map_of(alpha: float, drawn: Drawn) -> Iterator[dict[str, Any]]:
 # The records
 
 
-def again(lines: pd.DataFrame, context: verify.Context) -> verify.MadeAgain:
+def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
     """Lines of `BANANA` beside today's; how long a search took is not compared."""
     made = [line_of(x.seed, x.alpha, fit(x.seed, x.alpha)) for x in lines.itertuples()]
     for line in made:
         del line["evaluations"]
-    return verify.matched(lines, context, made)
+    return matched(lines, context, made)
 
 
-def map_again(lines: pd.DataFrame, context: verify.Context) -> verify.MadeAgain:
+def map_again(lines: pd.DataFrame, context: Context) -> MadeAgain:
     """Lines of `MAP` beside those in their place today: their names are where they are."""
     import pandas as pd
 
@@ -143,7 +144,7 @@ def map_again(lines: pd.DataFrame, context: verify.Context) -> verify.MadeAgain:
     for alpha, chosen in recorded.loc[lines.index].groupby("alpha"):
         today = pd.DataFrame(map_of(alpha, fit(SHOWN, alpha)))
         made = today.assign(place=today.groupby("kind").cumcount()).to_dict("records")
-        yield from verify.matched(chosen, by_place, made)
+        yield from matched(chosen, by_place, made)
 
 
 BANANA = Study(

@@ -18,9 +18,10 @@ import numpy as np
 
 from papers.data import Dataset, regression
 from papers.data import classification as data
-from papers.evidence import claims, metrics, records, style, verify
+from papers.evidence import claims, metrics, records, style
+from papers.evidence.again import matched
 from papers.evidence.merge import Change
-from papers.evidence.study import Study
+from papers.evidence.study import Context, MadeAgain, Study
 from papers.evidence.verdicts import Block
 from papers.pep import classification
 from papers.pep.limits import line_of, not_made
@@ -102,9 +103,9 @@ def _dataset(mirror: str | None) -> Dataset:
     return data.load(DATA, data.RELEASED, mirror=mirror)
 
 
-def again(lines: pd.DataFrame, context: verify.Context) -> verify.MadeAgain:
+def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
     """Lines beside those of today."""
-    return verify.matched(lines, context, study(_dataset(context.mirror)))
+    return matched(lines, context, study(_dataset(context.mirror)))
 
 
 DENSE = Study(

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import claims, records, verify
+from papers.evidence import claims, records
+from papers.evidence.again import matched
 from papers.evidence.merge import Change
-from papers.evidence.study import Study
+from papers.evidence.study import Context, MadeAgain, Study
 from papers.evidence.verdicts import NO, YES, Block, Inference, Line
 from tilted.inference.engine import infer
 from tilted.inference.options import Options
@@ -121,10 +122,10 @@ def relative_difference(ours: float | np.ndarray, theirs: float | np.ndarray) ->
 # The record
 
 
-def again(lines: pd.DataFrame, context: verify.Context) -> verify.MadeAgain:
+def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
     """Lines beside those that their problems give today."""
     made = (line for problem in lines["problem"].unique() for line in problem_lines(problem))
-    return verify.matched(lines, context, made)
+    return matched(lines, context, made)
 
 
 LIMITS = Study(

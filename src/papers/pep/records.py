@@ -37,10 +37,11 @@ import numpy as np
 from papers.data import DataError, mnist
 from papers.data import classification as class_data
 from papers.data import regression as regression_data
-from papers.evidence import records, verify
+from papers.evidence import records
+from papers.evidence.again import TOLERANCE, differences, matched
 from papers.evidence.merge import Change, LinesOf
-from papers.evidence.study import Study, places
-from papers.evidence.verified import PASSED, SCRATCH, Outcome
+from papers.evidence.outcome import PASSED, SCRATCH, Outcome, outcome_of, reported
+from papers.evidence.study import Context, MadeAgain, Study, places
 from papers.pep import classification, made_up, regression, toy
 from papers.pep.banana import BANANA, MAP
 from papers.pep.dense import DENSE
@@ -129,9 +130,7 @@ def _classification_again(line: Line, mirror: str | None) -> Line:
     return line_of(classification.run_cell(parts, protocol, name, split, float(line["alpha"]), line["m"]))
 
 
-def again(
-    repeat: Callable[[Line, str | None], Line], lines: pd.DataFrame, context: verify.Context
-) -> verify.MadeAgain:
+def again(repeat: Callable[[Line, str | None], Line], lines: pd.DataFrame, context: Context) -> MadeAgain:
     """Fits from scratch, since their hyperparameters are not in the records."""
     for line in lines.to_dict("records"):
         try:
@@ -143,19 +142,19 @@ def again(
 
 
 def beside(study: Study, line: Line, today: Line) -> Outcome:
-    """A fit made from scratch beside its record: NLML in nats, scores as `verify.differences` has them.
+    """A fit made from scratch beside its record: NLML in nats, scores as `differences` has them.
 
     Neither times nor what the search said is compared; a fit that failed fails again.
     """
     if line["outcome"] == FAILED == today["outcome"]:
         return Outcome(SCRATCH, PASSED, math.nan, note="fails again")
     numbers = {name: today[name] for name in study.digits}
-    differences = verify.differences(study, line, numbers)
-    differences["nlml"] *= max(1.0, abs(line["nlml"]))
+    beyond = differences(study, line, numbers)
+    beyond["nlml"] *= max(1.0, abs(line["nlml"]))
     gain = math.nan if today["nlml"] is None else line["nlml"] - today["nlml"]
-    found = verify.outcome(SCRATCH, differences, verify.TOLERANCE, gain)
+    found = outcome_of(SCRATCH, beyond, TOLERANCE, gain)
     if abs(gain) <= WANDERING or STOPPED in (line["outcome"], today["outcome"]):
-        return verify.reported(found, ROUNDED)
+        return reported(found, ROUNDED)
     return found
 
 
@@ -259,7 +258,7 @@ def _images(mirror: str | None) -> mnist.Digits:
     return mnist.load(mirror=mirror)
 
 
-def _digits_again(lines: pd.DataFrame, context: verify.Context) -> verify.MadeAgain:
+def _digits_again(lines: pd.DataFrame, context: Context) -> MadeAgain:
     """Lines beside those of their trainings, each of which is repeated once, as far as is needed."""
     for (alpha, m, seed, steps), of_training in lines.groupby(["alpha", "m", "seed", "steps"]):
         try:
@@ -268,7 +267,7 @@ def _digits_again(lines: pd.DataFrame, context: verify.Context) -> verify.MadeAg
         except DataError as error:
             yield from ((line, str(error)) for line in of_training.to_dict("records"))
         else:
-            yield from verify.matched(of_training, context, made)
+            yield from matched(of_training, context, made)
 
 
 def _until(measurements: Iterable[Line], last: int) -> Iterator[Line]:

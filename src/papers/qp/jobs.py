@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Config = Mapping[str, Any]
 
-STEPS = "papers.qp.steps"
+STEPS, RECORDS = "papers.qp.steps", "papers.qp.records"
 TABLE = "data/lookup/probit.table"
 FOLDS = 10
 TRUTH_PROTOCOL, TRUTH_METHODS = "as-released", ("ep", "qp", "vb")
@@ -239,7 +239,7 @@ def records(config: Config) -> list[Record]:
         Record("compact", ("qp",), _compact_files, f"{FOLDING}:fold_in", (FOLDING,)),
         Record("differences", (), lambda _: [DERIVED], f"{FOLDING}:fold_in", (FOLDING,)),
         Record("truth_record", (), _truth_files, f"{STEPS}:fold_truth", (TRUTH_FOLDING,)),
-        Record("nearer_record", (), lambda _: list(NEARER_FILES), f"{STEPS}:fold_nearer", (NEARER,)),
+        Record("nearer_record", (), lambda _: list(NEARER_FILES), f"{STEPS}:fold_nearer", (RECORDS,)),
         Record(
             "lookup_study",
             (),

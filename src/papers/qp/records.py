@@ -166,7 +166,7 @@ LOOKUP_EFFECT = Study(
     order=("protocol", "dataset", "seed", "fold"),
     ranks={"dataset": places(list(ROWS))},
     group=("protocol", "dataset"),
-    again=lookup_effect.again,
+    again=lookup_effect.again(FITS),
 )
 TRUTH = Study(
     truth_records.FOLDER,

@@ -29,9 +29,9 @@ import numpy as np
 from papers import data
 from papers.data.fetch import MIRROR_VARIABLE
 from papers.data.own import described
+from papers.evidence.outcome import BY_SEARCH, DIFFERS, FIXED, PASSED, REPORTED, SCRATCH, Outcome, reported
 from papers.evidence.runs import content_hash
-from papers.evidence.verified import BY_SEARCH, DIFFERS, FIXED, PASSED, REPORTED, SCRATCH, Outcome
-from papers.evidence.verify import reported
+from papers.evidence.study import Again
 from papers.qp import fits, pairs, protocols
 from papers.qp.lines import FAILED, NUMBERS, OK, PAIR, kernel_of, line_of, reason_class
 from tilted.projections import table as lookup
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.data import Dataset
-    from papers.evidence.verify import Again, Context
+    from papers.evidence.study import Again, Context
     from tilted.projections.table import RatioTable
 
     Made = Iterator[tuple[dict[str, Any], Sequence[Outcome] | str]]
@@ -105,7 +105,7 @@ def naming_missing_data(again: Again) -> Again:
 
 @naming_missing_data
 def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Make lines of one protocol and data set again (`papers.evidence.verify.Again`)."""
+    """Make lines of one protocol and data set again (`papers.evidence.study.Again`)."""
     first = lines.iloc[0].to_dict()
     if todays(first) is None:
         reason = f"'{first['method']}' is not in today's protocol"

@@ -20,12 +20,12 @@ import numpy as np
 
 from papers import data
 from papers.evidence import comparisons
+from papers.evidence.again import compared
 from papers.evidence.claims import load
 from papers.evidence.comparisons import Draft, similar
 from papers.evidence.grid import counted
+from papers.evidence.outcome import SCRATCH
 from papers.evidence.verdicts import Block, Line
-from papers.evidence.verified import SCRATCH
-from papers.evidence.verify import compared
 from papers.qp import fits, protocols
 from papers.qp.published import CLASSIFICATION, ROWS
 from papers.qp.rerun import certified_table, loaded, naming_missing_data
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.data import Dataset
-    from papers.evidence.verify import Context
+    from papers.evidence.study import Context
     from papers.qp.rerun import Made
 
 METHODS = ("ep", "qp", "qp-lookup")

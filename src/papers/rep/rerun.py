@@ -15,8 +15,8 @@ import numpy as np
 
 from papers.data import DataError, relaxed
 from papers.evidence import records
-from papers.evidence.verified import FIXED, SCRATCH
-from papers.evidence.verify import compared, reported
+from papers.evidence.again import compared
+from papers.evidence.outcome import FIXED, SCRATCH, reported
 from papers.rep import boundary, choice, exact, fits, points
 from tilted.inference.textbook import UNSETTLED
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.data import Dataset
-    from papers.evidence.verified import Outcome
-    from papers.evidence.verify import Context
+    from papers.evidence.outcome import Outcome
+    from papers.evidence.study import Again, Context, Study
 
     Line = dict[str, Any]
     Made = Iterator[tuple[Line, Sequence[Outcome] | str]]
@@ -81,12 +81,10 @@ def _explained(outcome: Outcome, line: Line) -> Outcome:
     return reported(outcome, why) if why else outcome
 
 
-def _of_curve(line: Line, context: Context) -> list[Outcome]:
+def _of_curve(of_fits: Study, line: Line, context: Context) -> list[Outcome]:
     """A change of the weights, of a fit with the parameters that its record has."""
-    from papers.rep.records import FIT, FITS  # whose curves are made again here
-
-    fits_of = records.load(FITS, context.folder).set_index(list(FIT))
-    recorded = fits_of.loc[tuple(line[name] for name in FIT)]
+    by_name = records.load(of_fits, context.folder).set_index(list(of_fits.key))
+    recorded = by_name.loc[tuple(line[name] for name in of_fits.key)]
     changes, sweep = _fitted(line, recorded, context.mirror)["changes"], line["sweep"]
     change = changes[sweep - 1] if sweep <= len(changes) else None
     return [_explained(compared(FIXED, context.study, line, {"change": change}), line)]
@@ -110,8 +108,12 @@ def _of_points(line: Line, context: Context) -> list[Outcome]:
     return [reported(outcome, "did not settle") if wandered else outcome]
 
 
+def again_curves(of_fits: Study) -> Again:
+    """How curves are made again, of fits with these records."""
+    return partial(_each, partial(_of_curve, of_fits))
+
+
 again_fits = partial(_each, _of_fit)
-again_curves = partial(_each, _of_curve)
 again_choices = partial(_each, _of_choice)
 again_points = partial(_each, _of_points)
 

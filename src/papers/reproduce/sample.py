@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from papers.evidence import records, verify
-from papers.evidence.verified import DIFFERS, REPORTED
+from papers.evidence.outcome import DIFFERS, REPORTED
 
 if TYPE_CHECKING:
     from typing import Any

@@ -33,7 +33,8 @@ from tilted.corrections.evidence import second_order
 from tilted.corrections.expansion import expand
 from tilted.corrections.factors import others
 from tilted.gaussian import Sites, log_site_integral
-from tilted.likelihoods.shape import Shape, shape_of
+from tilted.likelihoods.contract import Shape
+from tilted.likelihoods.shape import shape_of
 from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.posteriors.dense import Dense
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tilted.corrections.expansion import Expansion
     from tilted.kernels.contract import Kernel
-    from tilted.likelihoods.shape import Shape
+    from tilted.likelihoods.contract import Shape
 
 HIGHER = range(5, 9)
 LARGEST_HIGHER, LARGEST_THIRD = 0.25, 2.0  # of the second-order terms

@@ -26,7 +26,8 @@ from tilted.gaussian import Sites, cavity, log_site_integral
 from tilted.inference.engine import infer
 from tilted.inference.ep import EP
 from tilted.inference.options import Options
-from tilted.likelihoods.shape import Shape, shape_of
+from tilted.likelihoods.contract import Shape
+from tilted.likelihoods.shape import shape_of
 from tilted.numerics import linalg
 from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.posteriors.dense import Dense

@@ -1,13 +1,12 @@
-"""What every likelihood provides, and the value it returns for a tilted distribution."""
+"""What every likelihood provides, and the values it returns for tilted distributions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from tilted.likelihoods.shape import Shape
 from tilted.numerics.quadrature import TiltedDensity
 
 
@@ -27,6 +26,13 @@ class Tilted:
     d2: np.ndarray
     mean: np.ndarray
     variance: np.ndarray
+
+
+class Shape(NamedTuple):
+    """Standardised third and fourth cumulants [N] of tilted distributions (`shape`); 0 for Gaussians."""
+
+    skewness: np.ndarray
+    kurtosis: np.ndarray
 
 
 class Likelihood(Protocol):

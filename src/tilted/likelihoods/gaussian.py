@@ -7,8 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from tilted.likelihoods.contract import Tilted, require_finite, require_powers
-from tilted.likelihoods.shape import Shape
+from tilted.likelihoods.contract import Shape, Tilted, require_finite, require_powers
 from tilted.numerics.quadrature import TiltedDensity, panel_edges
 
 

@@ -14,9 +14,9 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from tilted.likelihoods.contract import Tilted, require_finite, require_powers
+from tilted.likelihoods.contract import Shape, Tilted, require_finite, require_powers
 from tilted.likelihoods.normal import LOG_SQRT_2PI, hazard, remaining_curvature
-from tilted.likelihoods.shape import Shape, shape_by_panels
+from tilted.likelihoods.shape import shape_by_panels
 from tilted.numerics.quadrature import TiltedDensity, bisect, panel_edges
 
 DROP, HALVINGS = 50.0, 14

@@ -22,8 +22,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, log_expit, wrightomega
 
-from tilted.likelihoods.contract import Labels, Tilted, require_powers
-from tilted.likelihoods.shape import Shape
+from tilted.likelihoods.contract import Labels, Shape, Tilted, require_powers
 from tilted.numerics.quadrature import TiltedDensity, bisect, gaussian_trapezoid, panel_edges
 
 STRIP = 2.7  # log sigma has its nearest singularities at imaginary part pi

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from tilted.likelihoods.contract import Tilted
-from tilted.likelihoods.shape import Shape, shape_of_hazard, standardised
+from tilted.likelihoods.contract import Shape, Tilted
+from tilted.likelihoods.shape import shape_of_hazard, standardised
 
 LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 FAR = -4.0  # z below which 1 - r (z + r) cancels

@@ -16,10 +16,10 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import erf, erfc, erfcx, ndtri
 
-from tilted.likelihoods.contract import Tilted, require_finite, require_powers
+from tilted.likelihoods.contract import Shape, Tilted, require_finite, require_powers
 from tilted.likelihoods.normal import LOG_SQRT_2PI
 from tilted.likelihoods.panels import ByPanels
-from tilted.likelihoods.shape import Shape, standardised
+from tilted.likelihoods.shape import standardised
 from tilted.numerics.quadrature import gauss_legendre
 
 ROOT_2, SQRT_HALF_PI = np.sqrt(2.0), np.sqrt(0.5 * np.pi)

@@ -12,9 +12,9 @@ import abc
 
 import numpy as np
 
-from tilted.likelihoods.contract import Tilted, require_powers
+from tilted.likelihoods.contract import Shape, Tilted, require_powers
 from tilted.likelihoods.normal import LOG_SQRT_2PI
-from tilted.likelihoods.shape import Shape, shape_by_panels
+from tilted.likelihoods.shape import shape_by_panels
 from tilted.numerics.quadrature import Panels, TiltedDensity, bisect, integrate, panel_edges
 
 BLOCK = 256  # sites integrated at once

@@ -18,8 +18,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import dawsn, gammaln, xlogy
 
-from tilted.likelihoods.contract import Tilted, require_finite, require_powers
-from tilted.likelihoods.shape import Shape, shape_by_panels
+from tilted.likelihoods.contract import Shape, Tilted, require_finite, require_powers
+from tilted.likelihoods.shape import shape_by_panels
 from tilted.numerics.quadrature import (
     NODES,
     TiltedDensity,

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from tilted.likelihoods.contract import Labels, Tilted, require_powers
+from tilted.likelihoods.contract import Labels, Shape, Tilted, require_powers
 from tilted.likelihoods.normal import (
     KNEE,
     LOG_SQRT_2PI,
@@ -27,7 +27,6 @@ from tilted.likelihoods.normal import (
     remaining_curvature,
 )
 from tilted.likelihoods.probit_power import powered_moments
-from tilted.likelihoods.shape import Shape
 from tilted.numerics.quadrature import TiltedDensity, bisect, gaussian_trapezoid, panel_edges
 
 STRIP = 2.7  # the zeros of Phi nearest to the real line have imaginary part 2.81

@@ -7,10 +7,11 @@ depend on the units of f; corrections to EP are sums of their products [Opper, P
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from tilted.likelihoods.contract import Shape
 from tilted.numerics.quadrature import TiltedDensity, integrate
 
 if TYPE_CHECKING:
@@ -24,13 +25,6 @@ class Panelled(Protocol):
 
     def tilted_density(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> TiltedDensity:
         """The tilted densities [N]."""
-
-
-class Shape(NamedTuple):
-    """Standardised cumulants [N] of tilted distributions; 0 for Gaussians."""
-
-    skewness: np.ndarray
-    kurtosis: np.ndarray
 
 
 def shape_of(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:

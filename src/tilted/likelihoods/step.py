@@ -12,9 +12,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import log_ndtr
 
-from tilted.likelihoods.contract import Labels, Tilted, require_powers
+from tilted.likelihoods.contract import Labels, Shape, Tilted, require_powers
 from tilted.likelihoods.normal import LOG_SQRT_2PI
-from tilted.likelihoods.shape import Shape, shape_of_hazard
+from tilted.likelihoods.shape import shape_of_hazard
 from tilted.numerics.quadrature import TiltedDensity, panel_edges
 
 TAIL = 10.0  # standard deviations, or 50 decay lengths of a tail beyond zero, that panels cover

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from papers.evidence import records, runs, standing, store, verified, verify
+from papers.evidence.outcome import BY_SEARCH, DIFFERS, FIXED, PASSED, REPORTED, SCRATCH, Outcome, outcome_of
 from papers.evidence.store import RecordError
-from papers.evidence.verified import BY_SEARCH, DIFFERS, FIXED, PASSED, REPORTED, SCRATCH, Outcome
 
 
 def good(lines, context):
@@ -230,8 +230,8 @@ def test_a_damaged_file_is_named(study, folder):
 
 
 def test_differences_are_held_against_the_tolerance():
-    assert verify.outcome(FIXED, {"a": 1e-7, "b": -1e-7}, 1e-6)[:3] == (FIXED, PASSED, 1e-7)
-    worse = verify.outcome(FIXED, {"a": 1e-7, "b": float("nan")}, 1e-6)
+    assert outcome_of(FIXED, {"a": 1e-7, "b": -1e-7}, 1e-6)[:3] == (FIXED, PASSED, 1e-7)
+    worse = outcome_of(FIXED, {"a": 1e-7, "b": float("nan")}, 1e-6)
     assert worse.passed == DIFFERS and worse.note == "b beyond 1e-06"
 
 
@@ -242,6 +242,6 @@ def test_a_stamp_says_where_and_when():
 
 
 def test_a_difference_that_is_no_number_is_beyond_every_tolerance():
-    found = verify.outcome(SCRATCH, {"a": 0.0, "b": float("nan")}, 1e-6)
+    found = outcome_of(SCRATCH, {"a": 0.0, "b": float("nan")}, 1e-6)
     assert found.passed == DIFFERS and found.note == "b beyond 1e-06"
-    assert verify.outcome(SCRATCH, {"a": 1e-7}, 1e-6).passed == PASSED
+    assert outcome_of(SCRATCH, {"a": 1e-7}, 1e-6).passed == PASSED

@@ -6,9 +6,10 @@ import hashlib
 import numpy as np
 import pytest
 
-from papers.evidence import records, runs, store, verified, verify
+from papers.evidence import records, runs, store, verified
+from papers.evidence.outcome import DIFFERS, PASSED, REPORTED
 from papers.evidence.store import RecordError
-from papers.evidence.verified import DIFFERS, PASSED, REPORTED
+from papers.evidence.study import Context
 from papers.pep import regression
 from papers.pep.records import CLASSIFICATION, OUTCOMES, REGRESSION, beside, fold_in, line_of
 from tilted.learning.search import Search
@@ -195,7 +196,7 @@ def test_regressions_are_made_again_by_the_search_of_their_protocol(monkeypatch)
     made = [line_of(regression.run_cell(parts, "synthetic", 0, 0.5, 4, protocol=name)) for name in short]
     assert made[0]["nlml"] != made[1]["nlml"]
     frame = REGRESSION.frame({**line, "run": "r"} for line in made)
-    checks = list(REGRESSION.again(frame, verify.Context(None, frame, REGRESSION, "")))
+    checks = list(REGRESSION.again(frame, Context(None, frame, REGRESSION, "")))
     assert [outcome.passed for _, (outcome,) in checks] == [PASSED, PASSED]
 
 

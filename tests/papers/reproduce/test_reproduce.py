@@ -10,9 +10,9 @@ import pytest
 
 from papers.__main__ import main
 from papers.evidence import claims, records, slices, verified
+from papers.evidence.outcome import DIFFERS, PASSED, Outcome
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verdicts import VERDICTS
-from papers.evidence.verified import DIFFERS, PASSED, Outcome
 from papers.evidence.verify import Result as Verified
 from papers.pep.records import REGRESSION
 from papers.pesc.records import ACCURACY, REGRET

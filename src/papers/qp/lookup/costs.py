@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.evidence.grid import grid
-from papers.evidence.verified import SCRATCH
-from papers.evidence.verify import outcome
+from papers.evidence.outcome import SCRATCH, outcome_of
 from papers.qp.lookup import paper_table
 from papers.qp.rerun import certified_table
 from tilted import likelihoods
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.verify import Context
+    from papers.evidence.study import Context
     from papers.qp.rerun import Made
     from tilted.likelihoods.contract import Likelihood
     from tilted.projections.moments import Projection
@@ -152,12 +151,12 @@ def _errors(result: Projection, exact: Projection, ep: Projection) -> dict[str, 
 
 
 def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Errors of lines again; times and sizes are not compared (`papers.evidence.verify.Again`)."""
+    """Errors of lines again; times and sizes are not compared (`papers.evidence.study.Again`)."""
     for line in lines.to_dict("records"):
         name, points = line["likelihood"], line["points"]
         arguments, exact, gap = _exact(name, line["y"], line["region"], points)
         result = _projections(name, certified_table())[line["projection"]](*arguments)
-        yield line, [outcome(SCRATCH, _departures(line, _errors(result, exact, gap)), 1.0)]
+        yield line, [outcome_of(SCRATCH, _departures(line, _errors(result, exact, gap)), 1.0)]
 
 
 @functools.lru_cache(maxsize=2)

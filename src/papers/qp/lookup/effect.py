@@ -6,21 +6,21 @@ protocol's QP starts from.
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from papers.evidence import metrics, records, statistics
+from papers.evidence.again import compared
 from papers.evidence.claims import load
 from papers.evidence.comparisons import shown
 from papers.evidence.grid import counted, grid
+from papers.evidence.outcome import FIXED
 from papers.evidence.verdicts import MISSING, NO, UNDECIDED, YES, Block, Inference, Line
-from papers.evidence.verified import FIXED
-from papers.evidence.verify import compared
 from papers.qp import fits, protocols
 from papers.qp.lines import FAILED, kernel_of
 from papers.qp.lookup.costs import PAPER
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.data import Dataset
-    from papers.evidence.verify import Context
+    from papers.evidence.study import Again, Context, Study
     from papers.qp.rerun import Made
     from tilted import api
     from tilted.inference.rule import Projector
@@ -144,13 +144,16 @@ def _ntll(cell: fits.Cell, fitted: api.Fit) -> float | None:
     return metrics.negative_log_likelihood(density) if np.all(np.isfinite(density)) else None
 
 
-@naming_missing_data
-def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Lines of one protocol and data set again, at the hyperparameters of the recorded fits."""
+def again(fits_of: Mapping[str, Study]) -> Again:
+    """How lines are made again, at the hyperparameters of the recorded fits of each protocol."""
+    return naming_missing_data(partial(_again, fits_of))
+
+
+def _again(fits_of: Mapping[str, Study], lines: pd.DataFrame, context: Context) -> Made:
     first = lines.iloc[0]
     protocol, name = first["protocol"], first["dataset"]
     dataset = loaded(name, protocol, context.mirror)
-    starts = _starts(protocol, str(context.folder))
+    starts = _starts(fits_of[protocol], protocol, str(context.folder))
     done: dict[tuple[int, int], dict[str, dict[str, Any]]] = {}
     for line in lines.to_dict("records"):
         where = line["seed"], line["fold"]
@@ -164,12 +167,10 @@ def again(lines: pd.DataFrame, context: Context) -> Made:
         yield line, [compared(FIXED, context.study, line, done[where][line["projection"]])]
 
 
-@functools.lru_cache(maxsize=4)
-def _starts(protocol: str, folder: str) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """(data set, method, seed, fold) -> recorded fit under a protocol."""
-    from papers.qp.records import FITS  # where this module's lines are made again
-
-    frame = records.load(FITS[protocol], folder)
+@lru_cache(maxsize=4)
+def _starts(of_fits: Study, protocol: str, folder: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """(data set, method, seed, fold) -> recorded fit of a protocol."""
+    frame = records.load(of_fits, folder)
     frame = frame[frame["method"].isin([start_of(protocol, name) for name in frame["dataset"].unique()])]
     return {
         (line["dataset"], line["method"], line["seed"], line["fold"]): line

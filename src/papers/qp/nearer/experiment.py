@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence.verified import FIXED
-from papers.evidence.verify import compared
+from papers.evidence.again import compared
+from papers.evidence.outcome import FIXED
 from papers.qp import fits
 from papers.qp.nearer.laplace import laplace
 from papers.qp.rerun import loaded, naming_missing_data
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.data import Dataset, Split
-    from papers.evidence.verify import Context
+    from papers.evidence.study import Context
     from papers.qp.rerun import Made
     from tilted.kernels.squared_exponential import SquaredExponential
 

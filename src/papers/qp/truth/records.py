@@ -14,11 +14,10 @@ import numpy as np
 
 from papers.evidence import files, records, runs, store
 from papers.evidence.merge import stamp_of
+from papers.evidence.outcome import FIXED, outcome_of
 from papers.evidence.runs import Run
 from papers.evidence.store import RecordError
 from papers.evidence.study import RUN
-from papers.evidence.verified import FIXED
-from papers.evidence.verify import outcome
 from papers.qp import fits
 from papers.qp.lines import FOLDS
 from papers.qp.published import ROWS, truth_file
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.verify import Context
+    from papers.evidence.study import Context
     from papers.qp.rerun import Made
 
 FOLDER, SUFFIX = "qp/truth", ".json.gz"
@@ -136,7 +135,7 @@ def _run(name: str, stamp: Mapping[str, str], record: Mapping[str, Any]) -> Run:
 
 @naming_missing_data
 def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Approximations of lines of one data set again (`papers.evidence.verify.Again`)."""
+    """Approximations of lines of one data set again (`papers.evidence.study.Again`)."""
     recorded = {(record["dataset"], str(split_of(record))): record for record in read(context.folder)}
     today: dict[tuple[str, str], dict[str, Any]] = {}
     for line in lines.to_dict("records"):
@@ -147,7 +146,7 @@ def again(lines: pd.DataFrame, context: Context) -> Made:
             dataset = loaded(line["dataset"], PROTOCOL, context.mirror)
             today[of] = approximations(dataset, kernel, record["seed"], record["fold"])
         compared = differences(record["methods"][method], today[of][method])
-        yield line, [outcome(FIXED, compared, TOLERANCE)]
+        yield line, [outcome_of(FIXED, compared, TOLERANCE)]
 
 
 def differences(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, float]:

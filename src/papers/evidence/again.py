@@ -1,0 +1,77 @@
+"""Lines made again beside their records, number by number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from papers.evidence.outcome import DIFFERS, SCRATCH, Outcome, outcome_of
+from papers.evidence.study import EXACT
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+    from papers.evidence.study import Context, MadeAgain, Study
+
+TOLERANCE = 1e-6
+SECONDS = "seconds"
+"""Column of processor times, which nobody expects to be the same again."""
+
+
+def compared(how: str, study: Study, line: Mapping[str, Any], made: Mapping[str, Any]) -> Outcome:
+    """Passed if no column differs by more than `TOLERANCE` (`differences`); else which do."""
+    return outcome_of(how, differences(study, line, made), TOLERANCE)
+
+
+def differences(study: Study, line: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, float]:
+    """How far the columns of a line made again are from those of its record.
+
+    Parameters
+    ----------
+    study : Study
+    line, made : mapping
+        What is recorded; what was made, of which columns that name the line, and its `SECONDS`, are not
+        compared.
+
+    Returns
+    -------
+    dict
+        Column -> difference of numbers, less what the digits of the file round away, relative to 1 or, if
+        that is larger, the recorded number; infinite where one of the two is missing or texts differ.
+    """
+    compared = [name for name in study.columns if name in made and name not in (*study.key, SECONDS)]
+    return {name: _difference(study, name, line[name], made[name]) for name in compared}
+
+
+def _difference(study: Study, name: str, had: Any, made: Any) -> float:
+    if isinstance(had, str):
+        return 0.0 if had == made else math.inf
+    missing = _is_missing(had), _is_missing(made)
+    if any(missing):
+        return 0.0 if all(missing) else math.inf
+    difference = abs(float(made) - float(had))
+    digits = study.digits.get(name, EXACT)
+    if digits != EXACT and had != 0:
+        difference -= 0.5 * 10.0 ** (math.floor(math.log10(abs(had))) - digits + 1)
+    return max(0.0, difference) / max(1.0, abs(float(had)))
+
+
+def _is_missing(value: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.isna(value))
+
+
+def matched(lines: pd.DataFrame, context: Context, made: Iterable[Mapping[str, Any]]) -> MadeAgain:
+    """Each line beside the one of its name among those that were made from scratch (`compared`)."""
+    study = context.study
+    by_name = {tuple(study.line(new)[name] for name in study.key): new for new in made}
+    for line in lines.to_dict("records"):
+        today = by_name.get(tuple(line[name] for name in study.key))
+        if today is None:
+            yield line, [Outcome(SCRATCH, DIFFERS, math.inf, note="not among what is made today")]
+        else:
+            yield line, [compared(SCRATCH, study, line, today)]
