@@ -53,6 +53,14 @@ CLEAR := --clear
 endif
 endif
 
+# Set-up was killed: a package may be there in part, which pip takes for installed. An environment that somebody
+# else made is never noted as unfinished.
+ifneq ($(wildcard $(VENV)/.unfinished),)
+$(info setting $(VENV) up was broken off: it is made again)
+.PHONY: $(STAMP)
+CLEAR := --clear
+endif
+
 .DEFAULT_GOAL := preview
 # `make -j clean preview` would do both at once; what a target runs uses the cores itself.
 .NOTPARALLEL:
@@ -79,8 +87,11 @@ $(STAMP): requirements.lock pyproject.toml src/papers/pyproject.toml
 	  { echo "Python's venv module is missing; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
 	@case "$$(pwd)" in *[[:space:]\"\`\\'{}$$']*) \
 	  echo "Snakemake cannot run scripts from a path with a space or one of \"\`\\{}\$$: clone to another folder"; exit 1;; esac
+	@if [ ! -L $(VENV) ] && { [ -e "$@" ] || [ -e $(VENV)/.unfinished ] || [ ! -e $(VENV)/pyvenv.cfg ]; }; then \
+	  mkdir -p $(VENV) && touch $(VENV)/.unfinished; fi
 	@rm -f "$@"
 	$(PYTHON) -m venv $(CLEAR) $(VENV)
+	@[ -z "$(CLEAR)" ] || touch $(VENV)/.unfinished
 	@if $(BIN)/python -m pip config list | grep -E $(ELSEWHERE); then \
 	  echo "These settings of pip.conf would install elsewhere or other files: run it with PIP_CONFIG_FILE=/dev/null"; \
 	  exit 1; fi
@@ -90,6 +101,7 @@ $(STAMP): requirements.lock pyproject.toml src/papers/pyproject.toml
 	$(PIP) --no-deps --no-build-isolation -e . -e src/papers
 	@$(BIN)/python -I -c 'import importlib.metadata as m; [m.version(x) for x in ("numpy", "snakemake", "tilted")]' || \
 	  { echo "pip ended well, but installed nothing into $(VENV): look at its settings ($(BIN)/python -m pip config list)"; exit 1; }
+	@rm -f $(VENV)/.unfinished
 	@touch "$@"
 
 preview: setup ## four rows of Table 1, without network

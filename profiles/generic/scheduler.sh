@@ -55,8 +55,12 @@ enqueue() {
 submit() {
   mkdir -p "$LOGS"
   MINE=$(uname -n)-$(date +%s)-$$
-  id=$(enqueue "$@")
-  [ -n "$id" ] || { echo "$SCHEDULER took the job but gave no id" >&2; exit 1; }
+  answer=$(enqueue "$@")
+  id=$(echo "$answer" | sed -n '$p') # a site's own words come before it
+  case $id in
+    "") echo "$SCHEDULER took the job but gave no id" >&2; exit 1 ;;
+    *[!][A-Za-z0-9._-]*) echo "$SCHEDULER took the job, and this has no id in its last line: $answer" >&2; exit 1 ;;
+  esac
   rm -f "$LOGS/$id.gone" # of an earlier job with this id
   echo "$MINE" > "$LOGS/$id.mine" || { cancel "$id"; exit 1; }
   echo "$id"

@@ -50,6 +50,23 @@ def test_setup_notices_that_the_folder_changed(checkout, tmp_path):
     assert "it is made again" in dry(tmp_path / "moved")
 
 
+def test_a_set_up_that_was_killed_is_begun_anew(checkout):
+    """Of a package its METADATA alone may be there: pip took it for installed, and imports failed."""
+    (checkout / ".venv/.stamp").unlink()
+    assert "--clear" not in dry(checkout), "of an environment that somebody else made nothing is removed"
+    shutil.rmtree(checkout / ".venv")
+    killed = checkout / "killed"  # a Python whose venv is made, and then make is killed
+    killed.write_text(
+        f'#!/bin/sh\n[ "$2" = venv ] || exec {sys.executable} "$@"\n'
+        f"{sys.executable} -m venv --without-pip .venv\nkill -9 $PPID\n"
+    )
+    killed.chmod(0o755)
+    done = subprocess.run(["make", "setup", f"PYTHON={killed}"], cwd=checkout, capture_output=True, text=True)
+    assert done.returncode and (checkout / ".venv/pyvenv.cfg").exists()
+    said = dry(checkout)
+    assert "setting .venv up was broken off: it is made again" in said and "-m venv --clear .venv" in said
+
+
 def test_the_workflow_runs_the_code_of_its_own_checkout(tmp_path):
     assert place.unfit(HERE, HERE, "/usr/bin/python3") == ""
     (tmp_path / "link").symlink_to(HERE)

@@ -3,8 +3,8 @@
     standin.py STATE KIND COMMAND WORDS...
 
 Files in the folder STATE make it do otherwise: `says`, what a query answers ([exit status, words]); `mute`, a
-submission prints no id; `slow`, it prints one when the job has ended; `kill`, the next job is killed as it
-starts.
+submission prints no id; `banner` and `after`, what a submission prints before its id and after it; `slow`, it
+prints one when the job has ended; `kill`, the next job is killed as it starts.
 """
 
 import json
@@ -79,7 +79,14 @@ def submit():
     else:
         start(name, script)
     if not (STATE / "mute").exists():
+        told("banner")
         print(f"Job <{name}> is submitted to queue <normal>." if KIND == "lsf" else name)
+        told("after")
+
+
+def told(name):
+    if (STATE / name).exists():
+        print((STATE / name).read_text())
 
 
 def start(name, script):

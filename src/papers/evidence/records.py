@@ -72,8 +72,8 @@ def load(study: Study, folder: str | Path | None) -> pd.DataFrame:
 def read_runs(folder: str | Path) -> dict[str, Run]:
     """Runs of the records in a folder, by name; none if it has no such file."""
     files.finished(folder)
-    path = Path(folder, runs.FILE)
-    return runs.parse(content(folder, runs.FILE), path) if path.is_file() else {}
+    data = content_if_any(folder, runs.FILE)
+    return {} if data is None else runs.parse(data, Path(folder, runs.FILE))
 
 
 def _agree(frame: pd.DataFrame, study: Study, known: Mapping[str, Run], folder: str | Path) -> None:
@@ -123,6 +123,15 @@ def content(folder: str | Path, name: str) -> bytes:
     if hashlib.sha256(data).hexdigest() != expected:
         raise RecordError(f"{path}: differs from its check sum in {Path(folder, SUMS)}")
     return data
+
+
+def content_if_any(folder: str | Path, name: str) -> bytes | None:
+    """The same, or None where there is no such file and no sum of it; one that is gone is a RecordError."""
+    if Path(folder, name).exists():
+        return content(folder, name)
+    if name in sums(folder):
+        raise RecordError(f"{Path(folder, name)}: missing, though {SUMS} has it")
+    return None
 
 
 def wrong(folder: str | Path, studies: Iterable[Study] = ()) -> list[str]:

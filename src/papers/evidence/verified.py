@@ -81,8 +81,8 @@ def _shown(study: Study, name: str, value: Any) -> str:
 def append(folder: str | Path, checks: Iterable[Check]) -> None:
     """Add lines to the file of a folder of records, which need not have one."""
     with files.alone(folder):
-        path = Path(folder, FILE)
-        had = records.content(folder, FILE) if path.is_file() else _encoded([], header=True)
+        had = records.content_if_any(folder, FILE)
+        had = _encoded([], header=True) if had is None else had
         records.save(folder, {}, [], {FILE: had + _encoded(checks, header=False)})
 
 
@@ -101,15 +101,16 @@ def read(folder: str | Path) -> list[Check]:
     Raises
     ------
     RecordError
-        The file differs from its check sum, has other columns, or a line that cannot be; it is named.
+        The file is gone or differs from its check sum, has other columns, or a line that cannot be; it is
+        named.
     """
     import pandas as pd
 
-    path = Path(folder, FILE)
-    if not path.is_file():
+    path, data = Path(folder, FILE), records.content_if_any(folder, FILE)
+    if data is None:
         return []
     try:
-        table = pd.read_csv(io.BytesIO(records.content(folder, FILE)), dtype=str, keep_default_na=False)
+        table = pd.read_csv(io.BytesIO(data), dtype=str, keep_default_na=False)
         if tuple(table.columns) != Check._fields:
             raise ValueError(f"columns {list(table.columns)} are not {list(Check._fields)}")
         return [_check(line) for line in table.to_dict("records")]

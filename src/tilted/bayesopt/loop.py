@@ -10,6 +10,7 @@ search that goes on from its log ends where it would have ended uninterrupted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -124,23 +125,26 @@ def minimise(
     ------
     ValueError
         Bad bounds, numbers or rule; an observation that is not a finite number (the evaluations before it
-        are in the log); a log of another search, or from which lines are missing.
+        are in the log); a log of another search, which one is at work on, from which lines are missing or
+        with numbers that none had; a file that is no log.
     """
     low, high = check_bounds(bounds)
     require_whole("n_iter", n_iter, 1)
     settings = settings or Settings()
     functions = (objective, *constraints)
     about = header(bounds, seed, len(functions), rule, initial, settings)
-    done = _resume(log, about)
-    resumed = len(done)
-    for iteration in range(resumed, n_iter):
-        proposal = propose(done, iteration, about, settings, len(low))
-        x = in_box(proposal.place, low, high)
-        done.append(Evaluation(iteration, tuple(x.tolist()), _observe(functions, x, proposal), proposal.why))
-        if log is not None:
-            logs.append(log, asdict(done[-1]))
-        if progress is not None:
-            progress(done[-1])
+    with nullcontext() if log is None else logs.held(log):
+        done = _resume(log, about)
+        resumed = len(done)
+        for iteration in range(resumed, n_iter):
+            proposal = propose(done, iteration, about, settings, len(low))
+            x = in_box(proposal.place, low, high)
+            values = _observe(functions, x, proposal)
+            done.append(Evaluation(iteration, tuple(x.tolist()), values, proposal.why))
+            if log is not None:
+                logs.append(log, asdict(done[-1]))
+            if progress is not None:
+                progress(done[-1])
     return conclude(done[:n_iter], about, settings, min(resumed, n_iter))
 
 
@@ -194,7 +198,7 @@ def _resume(log: str | Path | None, header: dict[str, Any]) -> list[Evaluation]:
         return []
     lines = logs.read(log)
     if not lines:
-        logs.append(log, header)
+        logs.begin(log, header)
         return []
     first = lines[0] if isinstance(lines[0], dict) else {}
     different = sorted(name for name in header if first.get(name) != header[name])
@@ -209,8 +213,28 @@ def _resume(log: str | Path | None, header: dict[str, Any]) -> list[Evaluation]:
         fits = len(found.x) == len(header["bounds"]) and len(found.values) == header["functions"]
         if not fits or found.iteration != number - 2:
             raise ValueError(f"{log}: line {number} is not evaluation {number - 2} of this search")
-        done.append(found)
+        try:
+            done.append(_sound(found, *np.transpose(header["bounds"])))
+        except ValueError as error:
+            raise ValueError(f"{log}: line {number}: {error}") from None
     return done
+
+
+def _sound(found: Evaluation, low: np.ndarray, high: np.ndarray) -> Evaluation:
+    """The evaluation, if its numbers are such as a search writes; ValueError says which are not."""
+    x = as_floats(found.x, "x")
+    if not np.all((x >= low) & (x <= high)):
+        raise ValueError(f"x is {list(found.x)}, outside the bounds")
+    if all(value is None for value in found.values):
+        raise ValueError("no function was evaluated")
+    for j, value in enumerate(found.values):
+        if value is not None:
+            number(value, _name(j), x)
+    return found
+
+
+def _name(j: int) -> str:
+    return "the objective" if j == 0 else f"constraint {j}"
 
 
 def propose(
@@ -232,7 +256,7 @@ def _observe(functions: Sequence[Function], x: np.ndarray, proposal: Proposal) -
         if proposal.function not in (None, j):
             values.append(None)
             continue
-        values.append(number(function(x.copy()), "the objective" if j == 0 else f"constraint {j}", x))
+        values.append(number(function(x.copy()), _name(j), x))
     return tuple(values)
 
 

@@ -64,6 +64,11 @@ def generator(random_state: Seed) -> np.random.Generator:
         raise ValueError(f"random_state must be a seed or a generator, got {random_state!r}") from None
 
 
+def some_of(X: np.ndarray) -> np.ndarray:
+    """Of rows in batches, at most `SHOWN`, evenly spaced."""
+    return X[:: max(1, -(-len(X) // SHOWN))]
+
+
 def warn_unless_converged(status: Status, what: str, level: int) -> None:
     """ConvergenceWarning, ``level`` calls up, with the status' message unless it says converged."""
     if not status.converged:
@@ -188,8 +193,7 @@ class LatentFunctions(BaseEstimator):
         given.require_alone(self.__dict__.pop("_thread", None) == get_ident())
         self.__dict__.update(found)
         single = len(models) == 1
-        X = X[:: -(-len(X) // SHOWN)] if self._batched else X
-        notes = [shortcomings(model, X) for model in models]
+        notes = [shortcomings(model, some_of(X) if self._batched else X) for model in models]
         models = [
             replace(cast(Any, model), status=noted(model.status, *each))
             for model, each in zip(models, notes, strict=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
@@ -12,13 +13,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import given, sparse
-from tilted.estimators.base import LatentFunctions, parameters, warn_unless_converged
+from tilted.estimators.base import LatentFunctions, parameters, some_of, warn_unless_converged
 from tilted.estimators.batched import UNCORRECTED, BatchedModel, How, fit_batched
 from tilted.estimators.models import Model
+from tilted.estimators.reach import out_of_reach
 from tilted.estimators.rows import weighed
 from tilted.estimators.targets import Targets
 from tilted.inference.options import require_whole
-from tilted.learning.starts import require_moderate
+from tilted.learning.starts import noted, require_moderate
 
 if TYPE_CHECKING:
     from tilted.estimators.collapsed import CollapsedModel
@@ -31,6 +33,10 @@ NEEDS_BATCHES = "partial_fit needs batch_size: of the first rows at most so many
 LATER = {"batch_size", "n_jobs", "verbose", "max_time", "random_state"}
 """Parameters that may be others at a later `partial_fit`, which looks at no others."""
 
+UNSEEN = (
+    "most of these rows have no correlation above 0.001 with a pseudo-input, which the first rows chose: "
+    "predictions there are the prior's; shuffle rows, or fit anew"
+)
 NOT_BATCHED = "this was fitted without batch_size, which partial_fit cannot go on from: fit it again"
 
 
@@ -121,6 +127,9 @@ class PseudoInputs(LatentFunctions):
             for model, y in zip(before, targets, strict=True)
         ]
         given.require_alone(self.models_ is before)
+        if any(out_of_reach(model, some_of(X)) for model in models):
+            models = [replace(cast(Any, model), status=noted(model.status, UNSEEN)) for model in models]
+            warnings.warn(UNSEEN, UserWarning, stacklevel=3)
         self.status_ = models[0].status if len(models) == 1 else [model.status for model in models]
         self.log_evidence_ = None
         self.models_ = models

@@ -67,6 +67,14 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
     return list(dict.fromkeys(note for note in notes if note))
 
 
+@unraised
+def out_of_reach(model: Model, X: np.ndarray) -> bool:
+    """Whether most inputs [N, D] are out of sight of the pseudo-inputs of a kernel of the model."""
+    return any(
+        reach(kernel, X, model.Z) in (OUT_OF_REACH, OUT_OF_SIGHT) for kernel in kernels_of(model.kernel)
+    )
+
+
 def reach(kernel: Kernel, X: np.ndarray, Z: np.ndarray | None = None) -> str:
     """A note where f is as good as independent at the inputs or of the pseudo-inputs, or constant; else "".
 

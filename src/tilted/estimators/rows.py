@@ -41,6 +41,8 @@ def checked_weights(sample_weight: ArrayLike, X: ArrayLike) -> np.ndarray:
         )
     except OverflowError as error:
         raise ValueError(f"sample_weight has a number that is too large: {error}") from None
+    if not np.isfinite(weights).all():  # which scikit-learn does not ask under ``assume_finite``
+        raise ValueError("sample_weight has a number that is not finite")
     require_moderate("sample_weight", weights)
     return weights
 

@@ -73,8 +73,18 @@ class Ordinal(ByPanels):
     def of_levels(cls, y: np.ndarray, variance: float = 1.0, weights: np.ndarray | None = None) -> Self:
         """Thresholds at which f ~ N(0, variance) gives the shares of the levels ``y`` [N], with weights [N].
 
-        Half a count is added to every level.
+        Half a count is added to every level. ValueError unless they are whole numbers from 0 of which most
+        occur: years, say, have to be numbered first.
         """
+        y = np.asarray(y)
+        if not (y.size and np.all((y >= 0) & (y == np.floor(y)))):
+            raise ValueError("levels are whole numbers from 0")
+        there = np.unique(y)
+        if there[-1] >= 2 * len(there):
+            raise ValueError(
+                f"most of the levels 0 to {there[-1]:.0f} have no row; number those there are from 0 "
+                "(np.unique(y, return_inverse=True)[1]), as GPOrdinalClassifier does"
+            )
         counts = np.bincount(y.astype(int), weights) + 0.5
         below = np.cumsum(counts)[:-1] / np.sum(counts)
         return cls(tuple(np.sqrt(1.0 + variance) * ndtri(below)))

@@ -230,3 +230,55 @@ def test_feasibility_of_what_was_not_observed_is_unknown():
     assert Evaluation(0, (0.0,), (1.0, None, -2.0)).feasible is False
     assert Evaluation(0, (0.0,), (1.0, 0.0, 2.0)).feasible is True
     assert Evaluation(0, (0.0,), (1.0,)).feasible is True
+
+
+@pytest.mark.parametrize("content", ['{"yields": [1, 2, 3]}', "x,y,12,3", '{"bounds": [[0, 1]], "see'])
+def test_a_file_that_is_no_log_stays_as_it_is(tmp_path, content):
+    """It has no end of a line, as what a kill leaves of a first line: it was written over."""
+    path = tmp_path / "mine.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match="something else than a log of a search"):
+        minimise(bowl, [], BOX, 2, 3, path, settings=QUICK)
+    assert path.read_text() == content
+
+
+def test_what_a_kill_left_of_the_first_line_is_gone_on_from(tmp_path):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    minimise(bowl, [], BOX, 2, 3, whole, settings=QUICK)
+    cut.write_bytes(whole.read_bytes()[:40])
+    minimise(bowl, [], BOX, 2, 3, cut, settings=QUICK)
+    assert cut.read_bytes() == whole.read_bytes()
+
+
+def test_two_searches_do_not_share_a_log(tmp_path):
+    """Lines of both were in it, which no search could go on from."""
+    path = tmp_path / "log.jsonl"
+
+    def other(x):
+        with pytest.raises(ValueError, match="another search is at work on"):
+            minimise(bowl, [], BOX, 2, 3, path, settings=QUICK)
+        return bowl(x)
+
+    assert len(minimise(other, [], BOX, 2, 3, path, settings=QUICK).evaluations) == 2
+    assert minimise(bowl, [], BOX, 3, 3, path, settings=QUICK).resumed == 2
+
+
+@pytest.mark.parametrize(
+    "name, value, what",
+    [
+        ("x", [5.0], "outside the bounds"),
+        ("x", ["a"], "x"),
+        ("x", [None], "x"),
+        ("values", [1e300], "beyond 1e.50"),
+        ("values", ["half"], "is not a number"),
+        ("values", [True], "is not a number"),
+        ("values", [None], "no function was evaluated"),
+    ],
+)
+def test_numbers_of_a_log_that_no_search_wrote_are_named_with_their_line(tmp_path, name, value, what):
+    path = tmp_path / "log.jsonl"
+    minimise(bowl, [], BOX, 2, 3, path, settings=QUICK)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:2], json.dumps({**json.loads(lines[2]), name: value})]) + "\n")
+    with pytest.raises(ValueError, match=f"log.jsonl: line 3: .*{what}"):
+        minimise(bowl, [], BOX, 3, 3, path, settings=QUICK)

@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 import tracemalloc
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
 from joblib import parallel_config
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -351,3 +353,29 @@ def test_steps_are_shortened_where_passes_lead_away(monkeypatch):
     monkeypatch.setattr(passes.Posterior, "distance", lambda *_: next(apart))
     status = passes.passes(model, X, y, 200).status
     assert (status.sweeps, status.damping, status.retries) == (6, 0.25, 3) and status.converged
+
+
+@pytest.mark.parametrize("kind", [SparseGPClassifier, SparseGPRegressor, SparseGPPoissonRegressor])
+def test_later_rows_out_of_sight_of_the_pseudo_inputs_are_said(kind):
+    """Rows sorted by time: all but the first were fitted by the prior, and the status was converged."""
+    t = np.linspace(0.0, 40.0, 1200)[:, None]
+    wave = np.sin(2.0 * t[:, 0])
+    y = {SparseGPClassifier: wave > 0, SparseGPRegressor: wave}.get(kind, np.round(5.0 + 4.0 * wave))
+    model = kind(n_pseudo=10, batch_size=150)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        model.partial_fit(t[:300], y[:300]).partial_fit(t[:300:2], y[:300:2])
+    with pytest.warns(UserWarning, match="no correlation above 0.001 with a pseudo-input, which the first"):
+        model.partial_fit(t[900:], y[900:])
+    assert "shuffle rows, or fit anew" in model.status_.message
+
+
+def test_weights_are_checked_where_scikit_learn_does_not():
+    """A row of weight NaN was as one of weight 0."""
+    weights = np.where(np.arange(len(X)) == 2, np.nan, 1.0)
+    for bad in (weights, np.where(np.isnan(weights), np.inf, weights)):
+        with (
+            sklearn.config_context(assume_finite=True),
+            pytest.raises(ValueError, match="sample_weight has a"),
+        ):
+            SparseGPRegressor(batch_size=100, **KEPT).fit(X, REALS, sample_weight=bad)

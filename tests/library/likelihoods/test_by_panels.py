@@ -153,6 +153,22 @@ def test_thresholds_start_at_the_shares_of_the_levels():
 
 
 @pytest.mark.parametrize(
+    "y, what",
+    [
+        (np.repeat([2019.0, 2020.0, 2021.0], 20), "most of the levels 0 to 2021 have no row.*return_inverse"),
+        (np.array([20240101.0, 20240102.0]), "most of the levels 0 to 20240102"),
+        (np.array([0.0, 0.5, 1.0]), "whole numbers from 0"),
+        (np.array([-1.0, 0.0, 1.0]), "whole numbers from 0"),
+        (np.array([]), "whole numbers from 0"),
+    ],
+)
+def test_levels_that_are_years_are_refused(y, what):
+    """The levels below took nearly all of the mass, half a count each, and dates gigabytes."""
+    with pytest.raises(ValueError, match=what):
+        Ordinal.of_levels(y)
+
+
+@pytest.mark.parametrize(
     "make, message",
     [
         (lambda: StudentT(0.0), "scale must be finite and positive"),

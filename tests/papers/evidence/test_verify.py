@@ -229,6 +229,17 @@ def test_a_damaged_file_is_named(study, folder):
         verified.read(folder)
 
 
+def test_a_file_that_is_gone_is_not_begun_anew(study, folder):
+    """Its check sum was replaced, and with it what said that it was lost."""
+    of(study, folder, good)
+    (folder / verified.FILE).unlink()
+    sums = (folder / records.SUMS).read_bytes()
+    for use in (lambda: verified.read(folder), lambda: of(study, folder, good)):
+        with pytest.raises(RecordError, match="verified.csv: missing, though SHA256SUMS has it"):
+            use()
+    assert (folder / records.SUMS).read_bytes() == sums
+
+
 def test_differences_are_held_against_the_tolerance():
     assert outcome_of(FIXED, {"a": 1e-7, "b": -1e-7}, 1e-6)[:3] == (FIXED, PASSED, 1e-7)
     worse = outcome_of(FIXED, {"a": 1e-7, "b": float("nan")}, 1e-6)
