@@ -183,7 +183,8 @@ def code_of(source):
 
 def idioms(source):
     """What of ``FORBIDDEN`` a source contains, each with the piece that does."""
-    found = {what: re.search(pattern, code_of(source), re.M) for what, pattern in FORBIDDEN.items()}
+    code = code_of(source)
+    found = {what: re.search(pattern, code, re.M) for what, pattern in FORBIDDEN.items()}
     return [f"{what}: {match[0]}" for what, match in found.items() if match]
 
 
