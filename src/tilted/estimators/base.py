@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from tilted.estimators import given
 from tilted.estimators.models import Call, Made, Model
 from tilted.estimators.nested import fields_of, with_field
-from tilted.estimators.reach import shortcomings
+from tilted.estimators.reach import shortcomings, some_of
 from tilted.estimators.rows import merged
 from tilted.gaussian import gaussians, require_positive
 from tilted.inference.options import require_whole
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 Seed = int | np.random.Generator | np.random.RandomState | None
 Estimator = TypeVar("Estimator")
 WITHOUT_WEIGHTS = {"rep", "corrected-evidence", "cv"}
-SHOWN = 2_000  # of rows in batches, at which shortcomings are looked for
 USED_BY = {"power": "power-ep", "penalty": "rep"}  # parameters that one inference only has a use for
 
 
@@ -62,11 +61,6 @@ def generator(random_state: Seed) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
         raise ValueError(f"random_state must be a seed or a generator, got {random_state!r}") from None
-
-
-def some_of(X: np.ndarray) -> np.ndarray:
-    """Of rows in batches, at most `SHOWN`, evenly spaced."""
-    return X[:: max(1, -(-len(X) // SHOWN))]
 
 
 def warn_unless_converged(status: Status, what: str, level: int) -> None:

@@ -13,10 +13,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import given, sparse
-from tilted.estimators.base import LatentFunctions, parameters, some_of, warn_unless_converged
+from tilted.estimators.base import LatentFunctions, parameters, warn_unless_converged
 from tilted.estimators.batched import UNCORRECTED, BatchedModel, How, fit_batched
 from tilted.estimators.models import Model
-from tilted.estimators.reach import out_of_reach
+from tilted.estimators.reach import out_of_reach, some_of
 from tilted.estimators.rows import weighed
 from tilted.estimators.targets import Targets
 from tilted.inference.options import require_whole

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
 
 CHUNK = 1000  # rows at once
+SHOWN = 2000  # of rows in batches, at which shortcomings are looked for
 APART = 1e-3  # correlation below which an input is as good as out of sight
 CONSTANT = 1e-3  # sd of noise within which f is constant
 ALIKE = 1e-9  # by which a correlation falls short of 1 where inputs are as good as one
@@ -65,6 +66,11 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
     if model.status.evaluations > 1:
         notes += [f"{name} of the kernel ended at its {which} bound, {at:g}" for name, which, at in ends]
     return list(dict.fromkeys(note for note in notes if note))
+
+
+def some_of(X: np.ndarray) -> np.ndarray:
+    """Of rows in batches, at most `SHOWN`, evenly spaced."""
+    return X[:: max(1, -(-len(X) // SHOWN))]
 
 
 @unraised
