@@ -53,14 +53,6 @@ CLEAR := --clear
 endif
 endif
 
-# Set-up was killed: a package may be there in part, which pip takes for installed. An environment that somebody
-# else made is never noted as unfinished.
-ifneq ($(wildcard $(VENV)/.unfinished),)
-$(info setting $(VENV) up was broken off: it is made again)
-.PHONY: $(STAMP)
-CLEAR := --clear
-endif
-
 .DEFAULT_GOAL := preview
 # `make -j clean preview` would do both at once; what a target runs uses the cores itself.
 .NOTPARALLEL:
@@ -76,6 +68,14 @@ ifneq ($(words $(CORES))$(filter 0%,$(CORES))$(UNDIGITED),1)
 $(error CORES must be a whole number from 1, got "$(CORES)")
 endif
 
+# A kill may leave a package's METADATA and nothing else, which pip takes for installed; RECORD is written last.
+define HALF_INSTALLED
+import importlib.metadata as m, sys
+half = sorted(str(d.metadata["Name"]) for d in m.distributions() if d.read_text("RECORD") is None)
+sys.exit(f"installed in part, as by a set-up that was killed: {', '.join(half)}; delete $(VENV) and run it again" if half else 0)
+endef
+export HALF_INSTALLED
+
 setup: $(STAMP) ## .venv with the pinned requirements, the library and the reproduction
 
 # The pinned build backend goes first: one dependency has no wheel, and pip would otherwise build it with
@@ -87,11 +87,8 @@ $(STAMP): requirements.lock pyproject.toml src/papers/pyproject.toml
 	  { echo "Python's venv module is missing; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
 	@case "$$(pwd)" in *[[:space:]\"\`\\'{}$$']*) \
 	  echo "Snakemake cannot run scripts from a path with a space or one of \"\`\\{}\$$: clone to another folder"; exit 1;; esac
-	@if [ ! -L $(VENV) ] && { [ -e "$@" ] || [ -e $(VENV)/.unfinished ] || [ ! -e $(VENV)/pyvenv.cfg ]; }; then \
-	  mkdir -p $(VENV) && touch $(VENV)/.unfinished; fi
 	@rm -f "$@"
 	$(PYTHON) -m venv $(CLEAR) $(VENV)
-	@[ -z "$(CLEAR)" ] || touch $(VENV)/.unfinished
 	@if $(BIN)/python -m pip config list | grep -E $(ELSEWHERE); then \
 	  echo "These settings of pip.conf would install elsewhere or other files: run it with PIP_CONFIG_FILE=/dev/null"; \
 	  exit 1; fi
@@ -101,7 +98,7 @@ $(STAMP): requirements.lock pyproject.toml src/papers/pyproject.toml
 	$(PIP) --no-deps --no-build-isolation -e . -e src/papers
 	@$(BIN)/python -I -c 'import importlib.metadata as m; [m.version(x) for x in ("numpy", "snakemake", "tilted")]' || \
 	  { echo "pip ended well, but installed nothing into $(VENV): look at its settings ($(BIN)/python -m pip config list)"; exit 1; }
-	@rm -f $(VENV)/.unfinished
+	@$(BIN)/python -I -c "$$HALF_INSTALLED"
 	@touch "$@"
 
 preview: setup ## four rows of Table 1, without network

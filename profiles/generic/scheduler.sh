@@ -48,7 +48,7 @@ enqueue() {
            -l "mem_free=${megabytes}M" -l "h_rt=$((minutes * 60))" $OPTIONS ;;
     lsf) answer=$(job "$script" | bsub -J "$name" -n 1 -R "rusage[mem=${megabytes}MB]" -M "${megabytes}MB" \
            -W "$minutes" -oo "$LOGS/%J.log" $OPTIONS)
-         echo "$answer" | sed -n 's/^Job <\([0-9]*\)>.*/\1/p' ;;
+         printf '%s\n' "$answer" | sed -n 's/^Job <\([0-9]*\)>.*/\1/p' ;;
   esac
 }
 
@@ -56,11 +56,9 @@ submit() {
   mkdir -p "$LOGS"
   MINE=$(uname -n)-$(date +%s)-$$
   answer=$(enqueue "$@")
-  id=$(echo "$answer" | sed -n '$p') # a site's own words come before it
-  case $id in
-    "") echo "$SCHEDULER took the job but gave no id" >&2; exit 1 ;;
-    *[!][A-Za-z0-9._-]*) echo "$SCHEDULER took the job, and this has no id in its last line: $answer" >&2; exit 1 ;;
-  esac
+  # a line of its own, whatever a site says before and after it
+  id=$(printf '%s\n' "$answer" | sed -n 's/[[:space:]]*$//; /^[0-9][][A-Za-z0-9._-]*$/p' | tail -n 1)
+  [ -n "$id" ] || { printf '%s took the job but gave no id; look for it: %s\n' "$SCHEDULER" "$answer" >&2; exit 1; }
   rm -f "$LOGS/$id.gone" # of an earlier job with this id
   echo "$MINE" > "$LOGS/$id.mine" || { cancel "$id"; exit 1; }
   echo "$id"

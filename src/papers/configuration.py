@@ -265,6 +265,12 @@ def check(config: Config) -> None:
             f"results: {COMMITTED} has the committed records, and this run would replace them; "
             f"another folder, keep_records: true, or begin_anew: {COMMITTED}"
         )
+    for kind in ("tables", "figures"):
+        if folders["results"] != COMMITTED and folders[kind] == Path(kind):
+            raise ValueError(
+                f"{kind}: {kind} has those of the committed records, and this run would replace them by "
+                f"those of {config['results']}; another folder"
+            )
     if config.get("reuse") and not config.get("keep_records"):
         raise ValueError("reuse: the records that it counts on are kept with keep_records: true alone")
 

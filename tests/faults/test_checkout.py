@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -50,21 +51,21 @@ def test_setup_notices_that_the_folder_changed(checkout, tmp_path):
     assert "it is made again" in dry(tmp_path / "moved")
 
 
-def test_a_set_up_that_was_killed_is_begun_anew(checkout):
-    """Of a package its METADATA alone may be there: pip took it for installed, and imports failed."""
-    (checkout / ".venv/.stamp").unlink()
-    assert "--clear" not in dry(checkout), "of an environment that somebody else made nothing is removed"
-    shutil.rmtree(checkout / ".venv")
-    killed = checkout / "killed"  # a Python whose venv is made, and then make is killed
-    killed.write_text(
-        f'#!/bin/sh\n[ "$2" = venv ] || exec {sys.executable} "$@"\n'
-        f"{sys.executable} -m venv --without-pip .venv\nkill -9 $PPID\n"
+def test_a_package_that_is_there_in_part_is_named(checkout, repository):
+    """A set-up was killed: of a package METADATA alone was there, which pip took for installed."""
+    shown = 'half: ; @.venv/bin/python -I -c "$$HALF_INSTALLED"'
+    command = ["make", "--eval", shown, "-f", str(repository / "Makefile"), "half"]
+    how = {"cwd": checkout, "capture_output": True, "text": True}
+    assert subprocess.run(command, **how).returncode == 0
+    (packages,) = (checkout / ".venv/lib").glob("python*/site-packages")
+    (packages / "some-1.0.dist-info").mkdir()
+    (packages / "some-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: some\nVersion: 1.0\n")
+    done = subprocess.run(command, **how)
+    assert done.returncode and "installed in part" in done.stderr and "some; delete .venv" in done.stderr
+    assert (
+        '-c "$HALF_INSTALLED"'
+        in subprocess.run(["make", "--dry-run", "-W", "pyproject.toml", "setup"], **how).stdout
     )
-    killed.chmod(0o755)
-    done = subprocess.run(["make", "setup", f"PYTHON={killed}"], cwd=checkout, capture_output=True, text=True)
-    assert done.returncode and (checkout / ".venv/pyvenv.cfg").exists()
-    said = dry(checkout)
-    assert "setting .venv up was broken off: it is made again" in said and "-m venv --clear .venv" in said
 
 
 def test_the_workflow_runs_the_code_of_its_own_checkout(tmp_path):
@@ -99,8 +100,8 @@ def test_setup_runs_nothing_of_a_folders_name(name, tmp_path, repository):
 def test_the_workflow_asks_where_it_is(repository):
     """Before anything else of ours."""
     text = (repository / "workflow/rules/common.smk").read_text(encoding="utf-8")
-    where = "Path(str(workflow.current_basedir)).parents[1], Path.cwd(), sys.executable"
-    asked = text.index(f"place.unfit({where})")
+    assert "CHECKOUT = Path(str(workflow.current_basedir)).parents[1]" in text
+    asked = text.index("place.unfit(CHECKOUT, Path.cwd(), sys.executable)")
     assert asked < text.index("ASKED = asked(config)")
 
 
@@ -143,3 +144,19 @@ def test_a_user_without_a_name(fresh):
         text=True,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_clock_that_is_behind_is_told(tmp_path, monkeypatch):
+    """Its fits were passed over as older than the recorded ones, which were counted as made."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder, day in ((here, "2026-11-23"), (there, "2026-11-20")):
+        folder.mkdir()
+        head = "run,study,commit,version,protocol,environment,date,core_seconds,lines,replaced"
+        text = f"{head}\na,b,,,,,{day},1,1,0\nc,d,,,,,never,1,1,0\n"
+        (folder / "runs.csv").write_text(text, encoding="utf-8")
+    monkeypatch.setattr("papers.evidence.runs.today", lambda: date(2026, 11, 22))
+    assert place.behind(here, tmp_path / "missing") == "", "a day may be another's time zone"
+    monkeypatch.setattr("papers.evidence.runs.today", lambda: date(2026, 11, 21))
+    assert place.behind(there) == ""
+    said = place.behind(there, here)
+    assert f"the clock says 2026-11-21, and {here}/runs.csv has a run of 2026-11-23" in said

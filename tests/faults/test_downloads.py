@@ -152,6 +152,14 @@ def test_a_mirror_of_another_kind_is_named(tmp_path, repository, mirror):
     assert str(caught.value).isprintable()
 
 
+def test_a_mirror_with_a_query_is_refused_without_it(tmp_path, repository):
+    """Names stood behind the query, which no server has, and messages repeated its secret."""
+    register(tmp_path, repository / "data/sources.yaml")
+    with pytest.raises(data.DownloadError, match="it has no . or #") as caught:
+        data.load("sonar", home=tmp_path, mirror="https://example.org/raw?sig=secret")
+    assert "secret" not in str(caught.value)
+
+
 def test_a_mirror_with_a_line_end_of_windows_behind_it_is_shown(tmp_path, repository):
     """As in a settings file of Windows: a terminal would write over what was tried."""
     register(tmp_path, repository / "data/sources.yaml")

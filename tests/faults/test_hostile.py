@@ -392,6 +392,17 @@ def test_committed_records_are_not_replaced_unless_told_by_name(folder):
     assert configuration.asked({**config, "results": "results/preview"}).jobs
 
 
+@pytest.mark.parametrize("kind", ["tables", "figures"])
+def test_committed_tables_and_figures_are_not_those_of_other_records(kind):
+    """A configuration copied from config/paper.yaml, of which the folder of records alone was renamed."""
+    config = {"name": "mine", "results": "results/mine", "tables": "tables/mine", "figures": "figures/mine"}
+    config["pesc"] = {"accuracy": {"problems": 1}}
+    assert configuration.asked(config).jobs
+    for folder in (kind, f"{kind}/.", kind.title()):
+        with pytest.raises(ValueError, match=f"{kind}: {kind} has those of the committed records"):
+            configuration.asked({**config, kind: folder})
+
+
 # --- the registry
 
 

@@ -132,13 +132,13 @@ def test_recorded_jobs_are_reused_when_asked_and_only_whole_ones():
     assert "data/fits/qp/as-released/coal/ep-000-099.jsonl.gz" in asked.jobs
     assert len(configuration.asked({**config, "reuse": False}).paths("compact")) == 3
     with pytest.raises(ValueError, match="reuse: .*keep_records"):
-        configuration.asked({**config, "keep_records": False, "results": "elsewhere"})
+        configuration.asked({**config, "keep_records": False, "begin_anew": "results"})
 
 
 def job_of_grid(**grid):
     """The job of two splits of a data set, as described."""
     rows = {"rows": {"boston": {"splits": 2, "block": 2}}}
-    folders = {"name": "small", "results": "elsewhere", "tables": "tables", "figures": "figures"}
+    folders = {"name": "small", "results": "elsewhere", "tables": "of/tables", "figures": "of/figures"}
     found = configuration.asked({**folders, "pep": {"some": {**grid, **rows}}})
     return found.jobs["data/fits/pep/some/boston/00-01.jsonl.gz"]
 
@@ -376,6 +376,9 @@ def test_an_edit_touches_what_uses_it(everything, module):
 def test_records_are_made_again_when_their_folding_changes(everything):
     names = set(everything.records)
     assert touched(everything, "papers.evidence.merge") >= names
+    for paper in ("qp", "pep", "rep", "pesc"):  # where the studies are that something is folded into
+        ours = {name for name, job in everything.records.items() if any(paper in m for m in job.modules)}
+        assert ours - {"truth_record"} <= touched(everything, f"papers.{paper}.records")
     assert "compact" in touched(everything, "papers.qp.collect")
     assert not touched(everything, "papers.qp.collect") & (names - {"compact", "differences", "truth_record"})
 

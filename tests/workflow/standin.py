@@ -78,10 +78,10 @@ def submit():
         (STATE / "kill").unlink()
     else:
         start(name, script)
+    told("banner")
     if not (STATE / "mute").exists():
-        told("banner")
         print(f"Job <{name}> is submitted to queue <normal>." if KIND == "lsf" else name)
-        told("after")
+    told("after")
 
 
 def told(name):

@@ -296,6 +296,15 @@ def test_a_wrong_configuration_is_refused_before_any_job(run, snakemake):
     assert line.startswith("In the configuration: qp.as-released: unknown data set 'iris'; known: ionosphere")
 
 
+def test_a_clock_that_is_behind_is_told_before_any_job(run, snakemake):
+    folder, _ = run
+    (folder / "results").mkdir(exist_ok=True)
+    (folder / "results/runs.csv").write_text("date\n9999-01-01\n", encoding="utf-8")
+    said = snakemake(folder, "--dry-run", code=1)
+    (folder / "results/runs.csv").unlink()
+    assert "the clock says 2" in said and "has a run of 9999-01-01" in said
+
+
 def test_no_network_and_no_mirror(run, snakemake):
     """The message names the file, what was tried and how to place it by hand; nothing is left behind."""
     folder, _ = run

@@ -24,7 +24,8 @@ except ImportError as error:
         "`make setup`, or unset PYTHONPATH"
     )
 
-if reason := place.unfit(Path(str(workflow.current_basedir)).parents[1], Path.cwd(), sys.executable):
+CHECKOUT = Path(str(workflow.current_basedir)).parents[1]
+if reason := place.unfit(CHECKOUT, Path.cwd(), sys.executable):
     sys.exit(reason)
 
 # A job has as many BLAS threads as `threads` of its rule: one, since two make these fits three times slower.
@@ -51,6 +52,8 @@ except ValueError as error:
 
 STANDARD = "data/standard/"
 RESULTS, TABLES, FIGURES = config["results"], config["tables"], config["figures"]
+if reason := place.behind(CHECKOUT / "results", Path(RESULTS)):
+    sys.exit(reason)
 CAPTION = Path(str(workflow.current_basedir)).parent / "report" / "artifact.rst"
 CHAPTERS = f"data/chapters/{config['name']}"
 

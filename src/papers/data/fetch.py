@@ -144,9 +144,11 @@ def _how(mirror: str) -> str:
     DownloadError
         It is of a kind that is not asked.
     """
-    kind, separator, _ = mirror.partition("://")
+    kind, separator, address = mirror.partition("://")
     if not separator:
         return "folder"
+    if set(address) & set("?#"):  # which may be a secret
+        raise DownloadError("a mirror is a folder, or an address to which names are added: it has no ? or #")
     if kind.lower() not in ("http", "https"):
         raise DownloadError(f"mirror {_brief(mirror)}: a folder, https:// or http://, not {_brief(kind)}://")
     return "url"

@@ -1,7 +1,9 @@
-"""Whether the workflow can run where it is: its own code, and folders whose names nothing misreads."""
+"""Whether the workflow can run where it is: its own code, folders whose names nothing misreads, the clock."""
 
 from __future__ import annotations
 
+import csv
+from datetime import timedelta
 from pathlib import Path
 
 import papers
@@ -58,3 +60,26 @@ def unfinished(but_made: bool = True) -> str:
     """
     both = runs.unmerged(runs.MADE if but_made else ())
     return f"a merge is not finished (git status): {', '.join(both)}" if both else ""
+
+
+def behind(*folders: Path) -> str:
+    """That the clock is behind what runs of these folders of records say, by days; empty if it is not.
+
+    Fits would be taken for older ones than those recorded, and never replace them.
+    """
+    newest, path = max((day, path) for folder in folders for day, path in _days(folder / runs.FILE))
+    if newest <= (runs.today() + timedelta(days=1)).isoformat():
+        return ""
+    return (
+        f"the clock says {runs.today()}, and {path} has a run of {newest}: set it (date), or its fits would "
+        "be passed over as older than those"
+    )
+
+
+def _days(path: Path) -> list[tuple[str, Path]]:
+    """Days of the runs in a file, as far as it can be read (elsewhere it is refused), each with its path."""
+    if not path.is_file():
+        return [("", path)]
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        days = [line.get("date") for line in csv.DictReader(file)]
+    return [("", path), *((day, path) for day in days if day and runs.is_date(day))]

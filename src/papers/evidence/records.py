@@ -72,8 +72,8 @@ def load(study: Study, folder: str | Path | None) -> pd.DataFrame:
 def read_runs(folder: str | Path) -> dict[str, Run]:
     """Runs of the records in a folder, by name; none if it has no such file."""
     files.finished(folder)
-    data = content_if_any(folder, runs.FILE)
-    return {} if data is None else runs.parse(data, Path(folder, runs.FILE))
+    path = Path(folder, runs.FILE)
+    return runs.parse(content(folder, runs.FILE), path) if path.is_file() else {}
 
 
 def _agree(frame: pd.DataFrame, study: Study, known: Mapping[str, Run], folder: str | Path) -> None:

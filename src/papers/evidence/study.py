@@ -86,7 +86,7 @@ class Study:
     protocol : callable, optional
         Line -> `runs.content_hash` of what today's protocol says about such a fit; None if it says nothing.
     again : callable, optional
-        Makes lines again (`papers.evidence.verify`).
+        Makes lines again (`Again`).
     reader : callable, optional
         Folder of records -> lines, of records that are no table; ``file`` is their folder then.
     """
@@ -114,6 +114,13 @@ class Study:
     def __post_init__(self) -> None:
         if not self.unit:
             object.__setattr__(self, "unit", self.key)
+
+    def __eq__(self, other: object) -> bool:
+        """A study is its record, in every process."""
+        return isinstance(other, Study) and self.file == other.file
+
+    def __hash__(self) -> int:
+        return hash(self.file)
 
     @cached_property
     def types(self) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """The Power-EP paper: from its experiments to tables, figures and verdicts.
 
 ``regression``, ``classification``, ``digits.training``, ``toy``
-    the experiments; ``jobs`` lists what a configuration asks of them, ``records`` holds what they made;
+    the experiments (``made_up``, ``data_sets``: their sets); ``jobs`` lists what a configuration asks of
+    them, ``records`` holds what they made, ``reads`` is what is made of it;
 ``scores``, ``compare``
     what is compared, in which unit, and the one aggregation of all of it: differences, wins, ranks, means;
 ``tables``, ``figures``

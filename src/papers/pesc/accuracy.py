@@ -83,7 +83,7 @@ def line_of(dimension: int, K: int, k: int, seed: int = 0) -> dict[str, Any]:
 
 
 def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any], Sequence[Outcome]]]:
-    """Problems drawn, sampled and approximated anew (`papers.evidence.verify`).
+    """Problems drawn, sampled and approximated anew (`papers.evidence.study.Again`).
 
     But for the number of negative sites: some precisions are nothing but rounding, of either sign.
     """

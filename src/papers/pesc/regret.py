@@ -133,7 +133,7 @@ def searched(
 
 
 def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any], Sequence[Outcome]]]:
-    """Searches repeated, each once for all lines of it, up to the last of them (`papers.evidence.verify`).
+    """Searches repeated, each once for all lines of it, up to the last of them (`Again`).
 
     Those of the rule `CHAOTIC` need not end where they did.
     """

@@ -1,8 +1,9 @@
 """The quantile-propagation paper [Zhang et al. 2020]: from its experiments to tables, figures and verdicts.
 
-``protocols``, ``fits``, ``scored``, ``vb_released``
+``protocols``, ``fits``, ``scored``, ``vb_released``, ``cell``
     a fold fitted and tested under a named protocol; ``jobs`` and ``steps`` are what a configuration asks of
-    them, ``collect`` folds what they made into ``records``, ``rerun`` makes it again;
+    them, ``collect`` folds what they made into ``records`` (``lines``), ``rerun`` makes it again, ``reads``
+    is what is made of it;
 ``published``, ``pairs``, ``paired``
     the printed numbers; EP's fits beside QP's, fold by fold, and their differences;
 ``table1``

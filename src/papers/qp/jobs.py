@@ -245,7 +245,7 @@ def records(config: Config) -> list[Record]:
             (),
             lambda _: ["qp/lookup.csv", "qp/lookup_effect.csv"],
             f"{STEPS}:fold_lookup",
-            (ERRORS, EFFECTS, *likelihoods),
+            (RECORDS, ERRORS, EFFECTS, *likelihoods),
             chosen,
         ),
     ]

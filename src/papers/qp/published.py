@@ -159,7 +159,7 @@ def n_seeds(row: str) -> int:
 
 
 def compare(summary: pd.DataFrame, printed: Printed) -> pd.DataFrame:
-    """Our means (`table1.means`) beside the published ones.
+    """Our means (`papers.qp.table1.rows.means`) beside the published ones.
 
     Returns
     -------

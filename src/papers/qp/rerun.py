@@ -31,7 +31,6 @@ from papers.data.fetch import MIRROR_VARIABLE
 from papers.data.own import described
 from papers.evidence.outcome import BY_SEARCH, DIFFERS, FIXED, PASSED, REPORTED, SCRATCH, Outcome, reported
 from papers.evidence.runs import content_hash
-from papers.evidence.study import Again
 from papers.qp import fits, pairs, protocols
 from papers.qp.lines import FAILED, NUMBERS, OK, PAIR, kernel_of, line_of, reason_class
 from tilted.projections import table as lookup

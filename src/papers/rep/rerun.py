@@ -1,4 +1,4 @@
-"""Lines of the relaxed-EP paper's records made again (`papers.evidence.verify`).
+"""Lines of the relaxed-EP paper's records made again (`papers.evidence.study.Again`).
 
 Fits, curves, choices, five points and boundaries are repeated at the recorded lengthscale and value; fits
 from scratch too, with both chosen anew. The exact posterior is repeated as a whole, sampling included, or not

@@ -1,7 +1,7 @@
 """The log of a search: JSON lines, the first about the search, then one an evaluation.
 
 A line is on the disk, whole, before the next evaluation begins. What a kill leaves of a line is dropped when
-the search goes on.
+the search goes on; of a first line, when it is the same search.
 """
 
 from __future__ import annotations
@@ -24,24 +24,40 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def held(path: str | Path) -> Iterator[None]:
-    """Keep other searches from a log, made if missing, as far as the file system knows locks.
+    """Keep other searches from a log, by a file beside it, as far as the file system has locks.
 
     Raises
     ------
     ValueError
-        Another search has it.
+        Another search is at work on it, or it is no file that can be gone on from (a pipe, a folder).
     """
     path = Path(path)
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is not a file")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as file:
-        if fcntl is not None:
-            try:
-                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ValueError(f"another search is at work on {path}") from None
-            except OSError:  # no locks here
-                pass
+    try:
+        handle = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT)
+    except OSError:  # a log that may only be read is no other's to write
         yield
+        return
+    try:
+        if fcntl is not None:
+            _lock(handle, path)
+        yield
+    finally:
+        if fcntl is not None:  # of a process that was forked meanwhile too
+            with contextlib.suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_UN)
+        os.close(handle)
+
+
+def _lock(handle: int, path: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ValueError(f"another search is at work on {path}") from None
+    except OSError:  # this file system has no locks
+        pass
 
 
 def read(path: str | Path) -> list[dict[str, Any]]:
@@ -74,9 +90,10 @@ def _first_wrong(lines: list[bytes]) -> int:
 
 
 def begin(path: str | Path, first: dict[str, Any]) -> None:
-    """Write the first line of a log that has no whole one; ValueError if there is something else in it."""
-    if not _encoded(first).startswith(Path(path).read_bytes()):
-        raise ValueError(f"{path} is something else than a log of a search")
+    """Write the first line of a log; ValueError if the file has anything but a part of that line."""
+    path = Path(path)
+    if path.exists() and not _encoded(first).startswith(path.read_bytes()):
+        raise ValueError(f"{path} is something else than a log of this search")
     append(path, first)
 
 

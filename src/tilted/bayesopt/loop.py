@@ -126,7 +126,7 @@ def minimise(
     ValueError
         Bad bounds, numbers or rule; an observation that is not a finite number (the evaluations before it
         are in the log); a log of another search, which one is at work on, from which lines are missing or
-        with numbers that none had; a file that is no log.
+        with numbers that none writes; a file that is no log.
     """
     low, high = check_bounds(bounds)
     require_whole("n_iter", n_iter, 1)
@@ -205,32 +205,29 @@ def _resume(log: str | Path | None, header: dict[str, Any]) -> list[Evaluation]:
     if different:
         raise ValueError(f"{log} is the log of another search: {', '.join(different)} differ")
     done = []
-    for number, line in enumerate(lines[1:], 2):
+    for place, line in enumerate(lines[1:], 2):
         try:
             found = Evaluation(line["iteration"], tuple(line["x"]), tuple(line["values"]), line["why"])
         except (KeyError, TypeError):
-            raise ValueError(f"{log}: line {number} is no evaluation") from None
+            raise ValueError(f"{log}: line {place} is no evaluation") from None
         fits = len(found.x) == len(header["bounds"]) and len(found.values) == header["functions"]
-        if not fits or found.iteration != number - 2:
-            raise ValueError(f"{log}: line {number} is not evaluation {number - 2} of this search")
-        try:
-            done.append(_sound(found, *np.transpose(header["bounds"])))
-        except ValueError as error:
-            raise ValueError(f"{log}: line {number}: {error}") from None
+        if not fits or found.iteration != place - 2:
+            raise ValueError(f"{log}: line {place} is not evaluation {place - 2} of this search")
+        if wrong := _unsound(found, header["bounds"]):
+            raise ValueError(f"{log}: line {place} has {wrong}, which no search writes")
+        done.append(found)
     return done
 
 
-def _sound(found: Evaluation, low: np.ndarray, high: np.ndarray) -> Evaluation:
-    """The evaluation, if its numbers are such as a search writes; ValueError says which are not."""
-    x = as_floats(found.x, "x")
-    if not np.all((x >= low) & (x <= high)):
-        raise ValueError(f"x is {list(found.x)}, outside the bounds")
-    if all(value is None for value in found.values):
-        raise ValueError("no function was evaluated")
-    for j, value in enumerate(found.values):
-        if value is not None:
-            number(value, _name(j), x)
-    return found
+def _unsound(found: Evaluation, bounds: Sequence[Sequence[float]]) -> str:
+    """What of an evaluation in a log no search has written; empty if nothing."""
+    for x, (low, high) in zip(found.x, bounds, strict=True):
+        if type(x) not in (int, float) or not low <= x <= high:
+            return f"{x!r} as a place"
+    for value in found.values:
+        if value is not None and (type(value) not in (int, float) or not abs(value) <= LARGEST):
+            return f"{value!r} as a value"
+    return "" if any(value is not None for value in found.values) else "no value"
 
 
 def _name(j: int) -> str:

@@ -16,6 +16,7 @@ from tilted.corrections.expansion import Queries
 from tilted.corrections.factors import cheap, gaussians
 from tilted.corrections.full import SMOOTH, nearly_exact
 from tilted.corrections.sampled import Mixtures
+from tilted.likelihoods.contract import as_floats
 from tilted.posteriors.sparse import Sparse
 
 if TYPE_CHECKING:
@@ -68,11 +69,17 @@ class Corrected:
     densities: Densities | Mixtures = field(repr=False)
 
     def log_density(self, f: np.ndarray) -> np.ndarray:
-        """log density [Q, K] of each latent at f [Q, K]."""
+        """log density [Q, K] of each latent at f [Q, K]; ValueError for others or none that are finite."""
+        f = as_floats(f, "f")
+        if f.ndim != 2 or len(f) != len(self.mean) or not np.all(np.isfinite(f)):
+            raise ValueError(f"f is finite, [{len(self.mean)}, K], a row a latent; got shape {f.shape}")
         return self.densities.log_density(f)
 
     def log_predictive(self, y: np.ndarray) -> np.ndarray:
-        """log predictive density [Q] of y [Q], which is in the likelihood's domain."""
+        """log predictive density [Q] of y [Q]; ValueError unless it is in the likelihood's domain."""
+        y = self.densities.likelihood.domain(y)
+        if len(y) != len(self.mean):
+            raise ValueError(f"{len(self.mean)} latents were corrected but y has {len(y)} values")
         return self.densities.log_predictive(y)
 
 

@@ -127,8 +127,12 @@ class PseudoInputs(LatentFunctions):
             for model, y in zip(before, targets, strict=True)
         ]
         given.require_alone(self.models_ is before)
-        if any(out_of_reach(model, some_of(X)) for model in models):
-            models = [replace(cast(Any, model), status=noted(model.status, UNSEEN)) for model in models]
+        unseen = [out_of_reach(model, some_of(X)) for model in models]
+        models = [
+            replace(cast(Any, model), status=noted(model.status, UNSEEN)) if each else model
+            for model, each in zip(models, unseen, strict=True)
+        ]
+        if any(unseen):
             warnings.warn(UNSEEN, UserWarning, stacklevel=3)
         self.status_ = models[0].status if len(models) == 1 else [model.status for model in models]
         self.log_evidence_ = None

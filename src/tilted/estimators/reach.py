@@ -75,10 +75,22 @@ def some_of(X: np.ndarray) -> np.ndarray:
 
 @unraised
 def out_of_reach(model: Model, X: np.ndarray) -> bool:
-    """Whether most inputs [N, D] are out of sight of the pseudo-inputs of a kernel of the model."""
-    return any(
-        reach(kernel, X, model.Z) in (OUT_OF_REACH, OUT_OF_SIGHT) for kernel in kernels_of(model.kernel)
-    )
+    """Whether most inputs [N, D] have next to no correlation, of either sign, with any pseudo-input."""
+    Z = model.Z
+    assert Z is not None, "of sparse models"
+    return any(float(np.median(_nearest(kernel, X, Z))) < APART for kernel in kernels_of(model.kernel))
+
+
+def _nearest(kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Largest size [N] of a correlation with a pseudo-input; 1 where f does not vary, whatever is learnt."""
+    own, other = (np.sqrt(np.maximum(kernel.diagonal(points) - noise_of(kernel), 0.0)) for points in (X, Z))
+    nearest = np.ones(len(X))
+    for first in range(0, len(X), CHUNK):
+        rows = slice(first, first + CHUNK)
+        scale = np.multiply.outer(own[rows], other)
+        C = np.divide(np.abs(kernel.matrix(X[rows], Z)), scale, out=np.zeros_like(scale), where=scale > 0)
+        nearest[rows] = np.where(own[rows] > 0, C.max(axis=1), 1.0)
+    return nearest
 
 
 def reach(kernel: Kernel, X: np.ndarray, Z: np.ndarray | None = None) -> str:

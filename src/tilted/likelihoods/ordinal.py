@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import erf, erfc, erfcx, ndtri
 
-from tilted.likelihoods.contract import Shape, Tilted, require_finite, require_powers
+from tilted.likelihoods.contract import Shape, Tilted, as_floats, require_finite, require_powers
 from tilted.likelihoods.normal import LOG_SQRT_2PI
 from tilted.likelihoods.panels import ByPanels
 from tilted.likelihoods.shape import standardised
@@ -24,6 +24,7 @@ from tilted.numerics.quadrature import gauss_legendre
 
 ROOT_2, SQRT_HALF_PI = np.sqrt(2.0), np.sqrt(0.5 * np.pi)
 NODES, BLOCK = 48, 4096  # of one interval; intervals integrated at once
+MANY = 20  # levels, of which nobody asks for more than are there
 NEAR = 5.0  # half widths of levels with one set of panels
 STEEP, NARROW = 100.0, 0.5  # distance of an interval and its width beyond which closed forms lose digits
 DROP = 50.0  # the density is integrated down to exp(-DROP) of its highest value in the interval
@@ -73,14 +74,14 @@ class Ordinal(ByPanels):
     def of_levels(cls, y: np.ndarray, variance: float = 1.0, weights: np.ndarray | None = None) -> Self:
         """Thresholds at which f ~ N(0, variance) gives the shares of the levels ``y`` [N], with weights [N].
 
-        Half a count is added to every level. ValueError unless they are whole numbers from 0 of which most
-        occur: years, say, have to be numbered first.
+        Half a count is added to every level. ValueError unless they are whole numbers from 0; from `MANY`
+        levels on half of them have to occur: years, say, have to be numbered first.
         """
-        y = np.asarray(y)
+        y = as_floats(y, "levels")
         if not (y.size and np.all((y >= 0) & (y == np.floor(y)))):
             raise ValueError("levels are whole numbers from 0")
         there = np.unique(y)
-        if there[-1] >= 2 * len(there):
+        if there[-1] >= max(2 * len(there), MANY):
             raise ValueError(
                 f"most of the levels 0 to {there[-1]:.0f} have no row; number those there are from 0 "
                 "(np.unique(y, return_inverse=True)[1]), as GPOrdinalClassifier does"

@@ -1,10 +1,12 @@
 """The search: its minimum, its log, its errors, no constraints, decoupled functions."""
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -237,7 +239,7 @@ def test_a_file_that_is_no_log_stays_as_it_is(tmp_path, content):
     """It has no end of a line, as what a kill leaves of a first line: it was written over."""
     path = tmp_path / "mine.json"
     path.write_text(content)
-    with pytest.raises(ValueError, match="something else than a log of a search"):
+    with pytest.raises(ValueError, match="something else than a log of this search"):
         minimise(bowl, [], BOX, 2, 3, path, settings=QUICK)
     assert path.read_text() == content
 
@@ -266,13 +268,16 @@ def test_two_searches_do_not_share_a_log(tmp_path):
 @pytest.mark.parametrize(
     "name, value, what",
     [
-        ("x", [5.0], "outside the bounds"),
-        ("x", ["a"], "x"),
-        ("x", [None], "x"),
-        ("values", [1e300], "beyond 1e.50"),
-        ("values", ["half"], "is not a number"),
-        ("values", [True], "is not a number"),
-        ("values", [None], "no function was evaluated"),
+        ("x", [5.0], "5.0 as a place"),
+        ("x", ["0.5"], "'0.5' as a place"),
+        ("x", [[0.5]], r"\[0.5\] as a place"),
+        ("x", [None], "None as a place"),
+        ("values", [1e300], r"1e\+300 as a value"),
+        ("values", ["0.5"], "'0.5' as a value"),
+        ("values", [[0.5]], r"\[0.5\] as a value"),
+        ("values", [float("nan")], "nan as a value"),
+        ("values", [True], "True as a value"),
+        ("values", [None], "no value"),
     ],
 )
 def test_numbers_of_a_log_that_no_search_wrote_are_named_with_their_line(tmp_path, name, value, what):
@@ -280,5 +285,35 @@ def test_numbers_of_a_log_that_no_search_wrote_are_named_with_their_line(tmp_pat
     minimise(bowl, [], BOX, 2, 3, path, settings=QUICK)
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines[:2], json.dumps({**json.loads(lines[2]), name: value})]) + "\n")
-    with pytest.raises(ValueError, match=f"log.jsonl: line 3: .*{what}"):
+    with pytest.raises(ValueError, match=f"log.jsonl: line 3 has {what}, which no search writes"):
         minimise(bowl, [], BOX, 3, 3, path, settings=QUICK)
+
+
+def test_a_search_is_gone_on_from_though_a_process_that_it_forked_lives(tmp_path):
+    """A lock belongs to forked processes too."""
+    path, pools = tmp_path / "log.jsonl", []
+
+    def forking(x):
+        if not pools:
+            pools.append(multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,)))
+            pools[0].start()
+        return bowl(x)
+
+    try:
+        minimise(forking, [], BOX, 2, 3, path, settings=QUICK)
+        assert minimise(bowl, [], BOX, 3, 3, path, settings=QUICK).resumed == 2
+    finally:
+        pools[0].kill()
+
+
+def test_a_log_that_is_a_pipe_is_refused_and_one_that_may_only_be_read_is_read(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="pipe is not a file"):
+        minimise(bowl, [], BOX, 2, 3, tmp_path / "pipe", settings=QUICK)
+    minimise(bowl, [], BOX, 2, 3, tmp_path / "log", settings=QUICK)
+
+    def refused(*arguments):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "open", refused)
+    assert minimise(bowl, [], BOX, 2, 3, tmp_path / "log", settings=QUICK).resumed == 2

@@ -5,6 +5,7 @@ import pytest
 from chain import Chain
 from test_evidence import COUNTS, EXAMPLES, chain_of
 
+import tilted
 from tilted.corrections import correct_marginals
 from tilted.corrections.marginals import CHEAP, NEARLY_EXACT, change
 from tilted.inference.options import Options
@@ -188,3 +189,23 @@ def test_newton_converges_quadratically(name):
     assert residuals[0].max() > 0.01 and residuals[-1].max() < 1e-10
     for before, after in zip(residuals, residuals[1:], strict=False):
         assert np.all(after < before**2 + 1e-11)
+
+
+@pytest.mark.parametrize("grade", ["cheap", "nearly-exact", "sampled"])
+def test_labels_and_places_that_are_none_are_refused(grade):
+    """Labels 0 and 1 had scores, silently: log 1/2 for every 0; one label was taken for all."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(25, 1))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=25) > 0, 1.0, -1.0)
+    fitted = tilted.fit(X, y, kernel=tilted.SquaredExponential(1.0, 1.0), optimise=False)
+    found = fitted.corrected(X[:3] + 0.1, grade)
+    np.testing.assert_array_equal(
+        found.log_predictive([1, -1, 1]), found.log_predictive(np.array([1.0, -1, 1]))
+    )
+    for bad in ([0, 1, 1], [1, 2, 2], [1], [1, -1, np.nan], [[1], [1], [1]]):
+        with pytest.raises(ValueError):
+            found.log_predictive(bad)
+    assert found.log_density([[0.0], [1.0], [2.0]]).shape == (3, 1)
+    for bad in ([0.0, 1.0, 2.0], [[0.0]], [[np.nan], [0.0], [0.0]]):
+        with pytest.raises(ValueError, match="a row a latent"):
+            found.log_density(bad)

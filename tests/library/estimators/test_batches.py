@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import tilted
 from tilted import SparseGPClassifier, SparseGPPoissonRegressor, SparseGPRegressor
 from tilted.estimators import load, save
+from tilted.kernels import Linear
 from tilted.learning import passes, sparse
 from tilted.learning.search import Search
 from tilted.likelihoods.logit import Logit
@@ -370,12 +371,42 @@ def test_later_rows_out_of_sight_of_the_pseudo_inputs_are_said(kind):
     assert "shuffle rows, or fit anew" in model.status_.message
 
 
+@pytest.mark.parametrize(
+    "kernel, Z, rows, unseen",
+    [
+        (tilted.SquaredExponential(1.0, 0.5), np.linspace(0, 3, 7), [100.0], True),
+        (tilted.SquaredExponential(1.0, 0.5), np.linspace(0, 3, 7), [100.0, 100.0], True),
+        (tilted.SquaredExponential(1.0, 0.5), np.linspace(0, 3, 7), [1.2], False),
+        (tilted.SquaredExponential(1.0, 1e-3), np.linspace(0, 3, 7), np.linspace(0, 3, 7), False),
+        (Linear(1.0), np.linspace(1, 3, 7), [-2.0, -1.0], False),
+        (Linear(1.0), np.linspace(1, 3, 7), [0.0], False),
+    ],
+)
+def test_rows_are_out_of_sight_by_their_correlations(kernel, Z, rows, unseen):
+    """One row, rows that are pseudo-inputs, correlations of -1, places at which f is 0."""
+    t = np.linspace(0.0, 3.0, 60)[:, None]
+    model = SparseGPRegressor(batch_size=20, kernel=kernel, pseudo_inputs=Z[:, None], optimise=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.partial_fit(t, np.sin(t[:, 0]))
+        model.partial_fit(np.reshape(rows, (-1, 1)), np.ones(len(rows)))
+    assert ("no correlation above 0.001 with a pseudo-input, which" in model.status_.message) == unseen
+
+
+def test_of_several_classes_those_out_of_sight_alone_are_noted(monkeypatch):
+    t = np.linspace(0.0, 6.0, 90)[:, None]
+    model = SparseGPClassifier(batch_size=30, n_pseudo=8, optimise=None)
+    answers = iter([False, True, False])
+    monkeypatch.setattr("tilted.estimators.pseudo.out_of_reach", lambda *_: next(answers))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.partial_fit(t, np.arange(90) // 30).partial_fit(t[:2], [0, 2])
+    noted = ["which the first rows chose" in status.message for status in model.status_]
+    assert noted == [False, True, False]
+
+
 def test_weights_are_checked_where_scikit_learn_does_not():
     """A row of weight NaN was as one of weight 0."""
     weights = np.where(np.arange(len(X)) == 2, np.nan, 1.0)
-    for bad in (weights, np.where(np.isnan(weights), np.inf, weights)):
-        with (
-            sklearn.config_context(assume_finite=True),
-            pytest.raises(ValueError, match="sample_weight has a"),
-        ):
-            SparseGPRegressor(batch_size=100, **KEPT).fit(X, REALS, sample_weight=bad)
+    with sklearn.config_context(assume_finite=True), pytest.raises(ValueError, match="is not finite"):
+        SparseGPRegressor(batch_size=100, **KEPT).fit(X, REALS, sample_weight=weights)

@@ -160,12 +160,14 @@ def test_thresholds_start_at_the_shares_of_the_levels():
         (np.array([0.0, 0.5, 1.0]), "whole numbers from 0"),
         (np.array([-1.0, 0.0, 1.0]), "whole numbers from 0"),
         (np.array([]), "whole numbers from 0"),
+        (["low", "high"], "levels must be numeric"),
     ],
 )
 def test_levels_that_are_years_are_refused(y, what):
     """The levels below took nearly all of the mass, half a count each, and dates gigabytes."""
     with pytest.raises(ValueError, match=what):
         Ordinal.of_levels(y)
+    assert len(Ordinal.of_levels(np.array([0.0, 4.0, 4.0])).thresholds) == 4, "few levels may be missing"
 
 
 @pytest.mark.parametrize(

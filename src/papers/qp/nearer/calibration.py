@@ -54,7 +54,7 @@ def points(latents: pd.DataFrame, sampled: Sequence[Record]) -> pd.DataFrame:
     latents : pandas.DataFrame
         `papers.qp.records.NEARER_LATENTS`.
     sampled : sequence of dict
-        As `truth_records.read` returns them.
+        As `papers.qp.truth.records.read` returns them.
 
     Returns
     -------

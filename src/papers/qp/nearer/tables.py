@@ -58,7 +58,7 @@ def summary(fits: pd.DataFrame, latents: pd.DataFrame, sampled: Sequence[Record]
     fits, latents : pandas.DataFrame
         `papers.qp.records.NEARER_FITS`, `NEARER_LATENTS`.
     sampled : sequence of dict
-        As `truth_records.read` returns them.
+        As `papers.qp.truth.records.read` returns them.
 
     Raises
     ------

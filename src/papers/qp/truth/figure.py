@@ -47,9 +47,9 @@ def figure_truth(
     Parameters
     ----------
     records : sequence of dict
-        As `truth_records.read` returns them.
+        As `papers.qp.truth.records.read` returns them.
     table : pandas.DataFrame
-        As `truth_tables.summary` returns it.
+        As `papers.qp.truth.tables.summary` returns it.
     path_stem : str or Path
         Given to `style.save`, whose files are returned.
 
