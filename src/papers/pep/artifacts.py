@@ -17,7 +17,7 @@ from papers.pep import banana, data_sets, dense, published, scores, starts, tabl
 from papers.pep.claims import chapter as claims
 from papers.pep.claims import contests
 from papers.pep.digits import results as digits_results
-from papers.pep.figures import numbers as figures
+from papers.pep.figures import numbered as figures
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, MAP, REGRESSION, STUDIES, TOY
 from papers.pep.regression import SEARCHES
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from papers.evidence.slices import Slice
 from papers.pep import banana, dense, limits, regression, toy
 from papers.pep.digits import results as digits_results
-from papers.pep.figures import numbers as figures
+from papers.pep.figures import numbered as figures
 from papers.pep.made_up import SYNTHETIC
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, LIMITS, MAP, REGRESSION, TOY, power
 

@@ -11,8 +11,8 @@ from papers.evidence.runs import CHECKOUT
 from papers.evidence.store import write_text
 from papers.qp import figures, paired_figure, published
 from papers.qp.claims import chapter as claims
-from papers.qp.lookup import costs as lookup
 from papers.qp.lookup import effect as lookup_effect
+from papers.qp.lookup import errors as lookup
 from papers.qp.nearer import calibration
 from papers.qp.nearer import pages as nearer_pages
 from papers.qp.nearer import tables as nearer_tables
@@ -28,8 +28,7 @@ from papers.qp.records import (
     load_fits,
     ordered,
 )
-from papers.qp.table1 import fidelity, latex, vb_column
-from papers.qp.table1 import files as tables
+from papers.qp.table1 import fidelity, latex, tables, vb_column
 from papers.qp.table1 import rows as table1
 from papers.qp.truth import figure as truth_figure
 from papers.qp.truth import pages as truth_pages

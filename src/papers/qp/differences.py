@@ -25,8 +25,8 @@ from papers.qp import protocols
 from papers.qp.lines import FOLDS, n_folds
 from papers.qp.published import ROWS
 from papers.qp.records import DIFFERENCES, load_fits
-from papers.qp.table1.files import write_rounded
 from papers.qp.table1.rows import FIELDS, GROUP, seed_means
+from papers.qp.table1.tables import write_rounded
 
 if TYPE_CHECKING:
     from typing import Any

@@ -19,8 +19,8 @@ from papers.evidence import records
 from papers.evidence.study import EXACT, Study, places
 from papers.qp import protocols, rerun, timing
 from papers.qp.lines import COLUMNS, FAILED, FOLD, KEY, NUMBERS, OUTCOMES, PAIR, SEED, n_folds
-from papers.qp.lookup import costs as lookup
 from papers.qp.lookup import effect as lookup_effect
+from papers.qp.lookup import errors as lookup
 from papers.qp.nearer import experiment as nearer
 from papers.qp.published import ROWS, is_counts, is_known, method_order, row_order
 from papers.qp.truth import records as truth_records
@@ -166,7 +166,7 @@ LOOKUP_EFFECT = Study(
     order=("protocol", "dataset", "seed", "fold"),
     ranks={"dataset": places(list(ROWS))},
     group=("protocol", "dataset"),
-    again=lookup_effect.again(FITS),
+    again=lookup_effect.again_from(FITS),
 )
 TRUTH = Study(
     truth_records.FOLDER,

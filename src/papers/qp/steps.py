@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 FITS, TRUTH, DIFFERENCES = "papers.qp.fits", "papers.qp.truth.experiment", "papers.qp.differences"
-EFFECTS, ERRORS = "papers.qp.lookup.effect", "papers.qp.lookup.costs"
+EFFECTS, ERRORS = "papers.qp.lookup.effect", "papers.qp.lookup.errors"
 PAPER_TABLE = "papers.qp.lookup.paper_table"
 FOLDING, TRUTH_FOLDING, NEARER = "papers.qp.collect", "papers.qp.truth.records", "papers.qp.nearer.experiment"
 LOOKUP = "tilted.projections.table"

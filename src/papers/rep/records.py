@@ -67,7 +67,7 @@ CURVES = Study(
     order=(*FIT, "sweep"),
     unit=FIT,
     group=("dataset", "flips", "method"),
-    again=rerun.again_curves(FITS),
+    again=rerun.again_curves_from(FITS),
 )
 CHOICES = Study(
     "rep/choices.csv.gz",

@@ -108,7 +108,7 @@ def _of_points(line: Line, context: Context) -> list[Outcome]:
     return [reported(outcome, "did not settle") if wandered else outcome]
 
 
-def again_curves(of_fits: Study) -> Again:
+def again_curves_from(of_fits: Study) -> Again:
     """How curves are made again, of fits with these records."""
     return partial(_each, partial(_of_curve, of_fits))
 

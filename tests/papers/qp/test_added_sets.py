@@ -6,8 +6,7 @@ from papers.evidence.store import RecordError
 from papers.qp import artifacts, pairs, published
 from papers.qp.lines import n_folds
 from papers.qp.records import FITS
-from papers.qp.table1 import files as tables
-from papers.qp.table1 import latex
+from papers.qp.table1 import latex, tables
 from papers.qp.table1 import rows as table1
 
 RELEASED = FITS["as-released"]

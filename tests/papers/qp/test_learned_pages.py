@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from papers.qp.nearer import learned as learned_pages
 from papers.qp.scored import UNTRUSTED
+from papers.qp.table1 import learned as learned_pages
 
 SEEDS = 3
 EXACT = f"{learned_pages.LEARNED}-exact"

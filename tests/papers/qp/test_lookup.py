@@ -6,7 +6,7 @@ import pytest
 
 from papers.evidence import records
 from papers.evidence.verify import Selection, verify
-from papers.qp.lookup import costs as lookup
+from papers.qp.lookup import errors as lookup
 from papers.qp.records import LOOKUP_ERRORS
 
 

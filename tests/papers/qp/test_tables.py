@@ -9,8 +9,7 @@ import pytest
 from papers.evidence import grid, standing
 from papers.qp import lines as reasons
 from papers.qp import published
-from papers.qp.table1 import files as tables
-from papers.qp.table1 import latex
+from papers.qp.table1 import latex, tables
 from papers.qp.table1 import rows as table1
 
 

@@ -23,7 +23,7 @@ from papers.evidence.outcome import FIXED
 from papers.evidence.verdicts import MISSING, NO, UNDECIDED, YES, Block, Inference, Line
 from papers.qp import fits, protocols
 from papers.qp.lines import FAILED, kernel_of
-from papers.qp.lookup.costs import PAPER
+from papers.qp.lookup.errors import PAPER
 from papers.qp.paired import NTLL
 from papers.qp.published import CLASSIFICATION, ROWS
 from papers.qp.rerun import certified_table, loaded, naming_missing_data
@@ -144,7 +144,7 @@ def _ntll(cell: fits.Cell, fitted: api.Fit) -> float | None:
     return metrics.negative_log_likelihood(density) if np.all(np.isfinite(density)) else None
 
 
-def again(fits_of: Mapping[str, Study]) -> Again:
+def again_from(fits_of: Mapping[str, Study]) -> Again:
     """How lines are made again, at the hyperparameters of the recorded fits of each protocol."""
     return naming_missing_data(partial(_again, fits_of))
 

@@ -12,9 +12,9 @@ import numpy as np
 from papers.evidence import style
 from papers.evidence.grid import WIDTH, grid, number
 from papers.evidence.store import write_text
-from papers.qp.nearer import learned as learned_pages
 from papers.qp.nearer.experiment import METHODS
 from papers.qp.published import RELEASED_VB, row_of
+from papers.qp.table1 import learned as learned_pages
 from papers.qp.table1.rows import FIELDS, seed_means
 from papers.qp.truth.experiment import PROTOCOL
 from tilted.corrections.marginals import CHEAP, NEARLY_EXACT, SAMPLED

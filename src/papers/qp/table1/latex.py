@@ -11,7 +11,7 @@ from papers.evidence.grid import seeds_text
 from papers.evidence.store import write_text
 from papers.qp import published
 from papers.qp.published import METRICS, UNITS, method_order, paper_methods
-from papers.qp.table1.files import in_columns, marks, published_cells, vb_is
+from papers.qp.table1.tables import in_columns, marks, published_cells, vb_is
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""What lookup tables of the projection cost: the certified one and the paper's, against quadrature.
+"""How far lookup tables of the projection are off, and what they cost: the certified one and the paper's.
 
 `compare` measures error, size and time of the projections themselves; what they do to fits is in
 `papers.qp.lookup.effect`. Times are processor seconds.
