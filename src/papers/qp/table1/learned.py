@@ -1,4 +1,6 @@
-"""Table 1 with hyperparameters learned by the corrected evidence, beside EP's (`papers.qp.nearer.pages` shows it).
+"""Table 1 with hyperparameters learned by the corrected evidence, beside EP's.
+
+`papers.qp.nearer.pages` shows it.
 
 Only the objective differs: the same splits, likelihood and search, started at the hyperparameters of EP's
 column (methods ``corrected-evidence`` and ``corrected-evidence-exact`` of the protocol as-released).
