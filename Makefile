@@ -68,10 +68,10 @@ ifneq ($(words $(CORES))$(filter 0%,$(CORES))$(UNDIGITED),1)
 $(error CORES must be a whole number from 1, got "$(CORES)")
 endif
 
-# A kill may leave a package's METADATA and nothing else, which pip takes for installed; RECORD is written last.
+# A kill may leave a package's METADATA and nothing else, which pip takes for installed; the list of files comes last.
 define HALF_INSTALLED
 import importlib.metadata as m, sys
-half = sorted(str(d.metadata["Name"]) for d in m.distributions() if d.read_text("RECORD") is None)
+half = sorted(str(d.metadata["Name"]) for d in m.distributions() if d.files is None)
 sys.exit(f"installed in part, as by a set-up that was killed: {', '.join(half)}; delete $(VENV) and run it again" if half else 0)
 endef
 export HALF_INSTALLED
