@@ -27,7 +27,7 @@ SAMPLES = [
 @pytest.mark.parametrize("study, wanted", SAMPLES, ids=lambda value: getattr(value, "file", ""))
 def test_recorded_numbers_are_today_s(study, wanted, tmp_path, monkeypatch):
     folder = tmp_path / "results"
-    for name in ("SHA256SUMS", "runs.csv", study.file):
+    for name in ("SHA256SUMS", "runs.csv", "verified.csv", study.file):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(RESULTS / name, folder / name)
     monkeypatch.delenv("TILTED_DATA_MIRROR", raising=False)
@@ -39,7 +39,7 @@ def test_recorded_numbers_are_today_s(study, wanted, tmp_path, monkeypatch):
 def test_a_wrong_number_would_be_seen(tmp_path, monkeypatch):
     """A line of the record moved by 1e-5 differs when it is made again."""
     study = rep.POINTS
-    for name in ("SHA256SUMS", "runs.csv", study.file):
+    for name in ("SHA256SUMS", "runs.csv", "verified.csv", study.file):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(RESULTS / name, tmp_path / name)
     recorded = records.read(study, tmp_path)

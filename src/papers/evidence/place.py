@@ -68,10 +68,11 @@ def behind(*folders: Path) -> str:
     Fits would be taken for older ones than those recorded, and never replace them.
     """
     newest, path = max((day, path) for folder in folders for day, path in _days(folder / runs.FILE))
-    if newest <= (runs.today() + timedelta(days=1)).isoformat():
+    today = runs.today()
+    if newest <= (today + timedelta(days=1)).isoformat():
         return ""
     return (
-        f"the clock says {runs.today()}, and {path} has a run of {newest}: set it (date), or its fits would "
+        f"the clock says {today}, and {path} has a run of {newest}: set it (date), or its fits would "
         "be passed over as older than those"
     )
 
