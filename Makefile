@@ -72,7 +72,7 @@ endif
 define HALF_INSTALLED
 import importlib.metadata as m, sys
 half = sorted(str(d.metadata["Name"]) for d in m.distributions() if d.files is None)
-sys.exit(f"installed in part, as by a set-up that was killed: {', '.join(half)}; delete $(VENV) and run it again" if half else 0)
+sys.exit(f"installed in part, as by a set-up that was killed: {', '.join(half)}; delete {sys.prefix} and run it again" if half else 0)
 endef
 export HALF_INSTALLED
 

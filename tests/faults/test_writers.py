@@ -314,7 +314,7 @@ def test_durations_are_of_clocks_that_do_not_leap(repository):
             ]
     assert asked == [
         'if date.fromisoformat(stamp["date"]) > runs.today() + timedelta(days=1):  # clocks differ a little',
-        "today = runs.today()",
+        "path, today = results / runs.FILE, runs.today()",
         '"date": today().isoformat(),',
         "def today() -> date:",
         "return datetime.now(UTC).date()",

@@ -298,10 +298,12 @@ def test_a_wrong_configuration_is_refused_before_any_job(run, snakemake):
 
 def test_a_clock_that_is_behind_is_told_before_any_job(run, snakemake):
     folder, _ = run
-    (folder / "results").mkdir(exist_ok=True)
-    (folder / "results/runs.csv").write_text("date\n9999-01-01\n", encoding="utf-8")
-    said = snakemake(folder, "--dry-run", code=1)
-    (folder / "results/runs.csv").unlink()
+    (folder / "results/behind").mkdir(parents=True)
+    (folder / "results/behind/runs.csv").write_text("date\n9999-01-01\n", encoding="utf-8")
+    folders = SMALL.partition("qp:")[0].replace("preview", "behind")
+    (folder / "config/behind.yaml").write_text(f"{folders}keep_records: true\n{QP}", encoding="utf-8")
+    said = snakemake(folder, "--dry-run", config="config/behind.yaml", code=1)
+    shutil.rmtree(folder / "results/behind")
     assert "the clock says 2" in said and "has a run of 9999-01-01" in said
 
 

@@ -24,8 +24,7 @@ except ImportError as error:
         "`make setup`, or unset PYTHONPATH"
     )
 
-CHECKOUT = Path(str(workflow.current_basedir)).parents[1]
-if reason := place.unfit(CHECKOUT, Path.cwd(), sys.executable):
+if reason := place.unfit(Path(str(workflow.current_basedir)).parents[1], Path.cwd(), sys.executable):
     sys.exit(reason)
 
 # A job has as many BLAS threads as `threads` of its rule: one, since two make these fits three times slower.
@@ -52,7 +51,7 @@ except ValueError as error:
 
 STANDARD = "data/standard/"
 RESULTS, TABLES, FIGURES = config["results"], config["tables"], config["figures"]
-if reason := place.behind(CHECKOUT / "results", Path(RESULTS)):
+if config.get("keep_records") and (reason := place.behind(Path(RESULTS))):
     sys.exit(reason)
 CAPTION = Path(str(workflow.current_basedir)).parent / "report" / "artifact.rst"
 CHAPTERS = f"data/chapters/{config['name']}"

@@ -62,13 +62,13 @@ def unfinished(but_made: bool = True) -> str:
     return f"a merge is not finished (git status): {', '.join(both)}" if both else ""
 
 
-def behind(*folders: Path) -> str:
-    """That the clock is behind what runs of these folders of records say, by days; empty if it is not.
+def behind(results: Path) -> str:
+    """That the clock is behind what the runs of a folder of records say, by days; empty if it is not.
 
     Fits would be taken for older ones than those recorded, and never replace them.
     """
-    newest, path = max((day, path) for folder in folders for day, path in _days(folder / runs.FILE))
-    today = runs.today()
+    path, today = results / runs.FILE, runs.today()
+    newest = max(_days(path), default="")
     if newest <= (today + timedelta(days=1)).isoformat():
         return ""
     return (
@@ -77,10 +77,9 @@ def behind(*folders: Path) -> str:
     )
 
 
-def _days(path: Path) -> list[tuple[str, Path]]:
-    """Days of the runs in a file, as far as it can be read (elsewhere it is refused), each with its path."""
+def _days(path: Path) -> list[str]:
+    """Days of the runs in a file, as far as it can be read: elsewhere it is refused."""
     if not path.is_file():
-        return [("", path)]
+        return []
     with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        days = [line.get("date") for line in csv.DictReader(file)]
-    return [("", path), *((day, path) for day in days if day and runs.is_date(day))]
+        return [day for line in csv.DictReader(file) if runs.is_date(day := line.get("date") or "")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,14 +84,22 @@ def out_of_reach(model: Model, X: np.ndarray) -> bool:
 
 def _nearest(kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
     """Largest size [N] of a correlation with a pseudo-input; 1 where f does not vary, whatever is learnt."""
-    own, other = (np.sqrt(np.maximum(kernel.diagonal(points) - noise_of(kernel), 0.0)) for points in (X, Z))
-    nearest = np.ones(len(X))
+    nearest = np.concatenate([np.max(np.abs(C), axis=1) for _, C in _correlations(kernel, X, Z)])
+    return np.where(_sd(kernel, X) > 0, nearest, 1.0)
+
+
+def _sd(kernel: Kernel, X: np.ndarray) -> np.ndarray:
+    """Standard deviation [N] of f, independent noise left out."""
+    return np.sqrt(np.maximum(kernel.diagonal(X) - noise_of(kernel), 0.0))
+
+
+def _correlations(kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Of `CHUNK` rows at once: the first of them, and their correlations [n, M] with Z; 0 where f is."""
+    own, other = _sd(kernel, X), _sd(kernel, Z)
     for first in range(0, len(X), CHUNK):
         rows = slice(first, first + CHUNK)
         scale = np.multiply.outer(own[rows], other)
-        C = np.divide(np.abs(kernel.matrix(X[rows], Z)), scale, out=np.zeros_like(scale), where=scale > 0)
-        nearest[rows] = np.where(own[rows] > 0, C.max(axis=1), 1.0)
-    return nearest
+        yield first, np.divide(kernel.matrix(X[rows], Z), scale, out=np.zeros_like(scale), where=scale > 0)
 
 
 def reach(kernel: Kernel, X: np.ndarray, Z: np.ndarray | None = None) -> str:
@@ -106,18 +115,14 @@ def reach(kernel: Kernel, X: np.ndarray, Z: np.ndarray | None = None) -> str:
         Pseudo-inputs, through which the others see each other.
     """
     seen_from = X if Z is None else Z
-    own, other = (np.sqrt(kernel.diagonal(points) - noise_of(kernel)) for points in (X, seen_from))
+    own = _sd(kernel, X)
     if not np.any(own > 0):
         return OUT_OF_SIGHT
     nearest, farthest = [], []
-    for first in range(0, len(X), CHUNK):
-        rows = X[first : first + CHUNK]
-        C = kernel.matrix(rows, seen_from)
-        scale = np.multiply.outer(own[first : first + CHUNK], other)
-        C = np.divide(C, scale, out=np.zeros_like(C), where=scale > 0)  # f is 0 where it does not vary
+    for first, C in _correlations(kernel, X, seen_from):
         farthest.append(C.min(axis=1))
         if Z is None:
-            C[np.arange(len(rows)), first + np.arange(len(rows))] = 0.0
+            C[np.arange(len(C)), first + np.arange(len(C))] = 0.0
         nearest.append(C.max(axis=1))
     if np.min(np.concatenate(farthest)) > 1.0 - ALIKE and np.ptp(own) <= ALIKE * np.max(own):
         return ALL_ONE
