@@ -228,8 +228,8 @@ def _studies(papers: Iterable[str] = PAPERS) -> list[Study]:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from papers.evidence import verify
-    from papers.evidence.outcome import DIFFERS
+    from papers.evidence.verification import verify
+    from papers.evidence.verification.outcome import DIFFERS
 
     columns = {"protocol": arguments.protocols, "dataset": arguments.datasets, "method": arguments.methods}
     selection = verify.Selection(

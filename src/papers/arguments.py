@@ -212,7 +212,7 @@ def _add_tables(tables: argparse.ArgumentParser) -> None:
 
 
 def _add_verify(verify: argparse.ArgumentParser) -> None:
-    from papers.evidence.verify import FITS, SCRATCHES
+    from papers.evidence.verification.verify import FITS, SCRATCHES
 
     _add_records(verify)
     verify.add_argument("--papers", nargs="+", choices=PAPERS, default=PAPERS, help="default: all")

@@ -41,7 +41,7 @@ def write_all(
     Returns
     -------
     loud : list of str
-        What nobody should overlook (`papers.evidence.standing.loud`).
+        What nobody should overlook (`papers.evidence.verification.standing.loud`).
 
     Raises
     ------

@@ -9,7 +9,8 @@ import yaml
 from papers import configuration, data
 from papers.data import regression
 from papers.data.own import described
-from papers.evidence import jobs, records, standing, store
+from papers.evidence import jobs, records, store
+from papers.evidence.verification import standing
 from papers.pep.records import REGRESSION
 from papers.qp.records import FITS
 

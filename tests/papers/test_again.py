@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from papers.evidence import records, verify
-from papers.evidence.outcome import DIFFERS
+from papers.evidence import records
+from papers.evidence.verification import verify
+from papers.evidence.verification.outcome import DIFFERS
 from papers.pep import records as pep
 from papers.pesc import records as pesc
 from papers.qp import records as qp

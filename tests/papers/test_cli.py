@@ -10,8 +10,9 @@ import pytest
 
 from papers.__main__ import main
 from papers.arguments import VERBS, WANTS
-from papers.evidence import records, runs, store, verified
-from papers.evidence.outcome import Outcome
+from papers.evidence import records, runs, store
+from papers.evidence.verification import verified
+from papers.evidence.verification.outcome import Outcome
 from papers.pesc.records import ACCURACY, REGRET
 from papers.qp import cell
 from tilted.kernels import SquaredExponential
@@ -194,12 +195,12 @@ def again(monkeypatch, tmp_path):
         frame = records.read(REGRET, folder)
         lines = frame.to_dict("records")
         outcomes = [Outcome("scratch", "no" if line["problem"] == "gp" else "yes", 0.1) for line in lines]
-        from papers.evidence.verify import Result
+        from papers.evidence.verification.verify import Result
 
         checks = [verified.check(REGRET, *pair) for pair in zip(lines, outcomes, strict=True)]
         return Result(checks, ["no raw data"] if mirror else [], [])
 
-    monkeypatch.setattr("papers.evidence.verify.verify", verify)
+    monkeypatch.setattr("papers.evidence.verification.verify.verify", verify)
     return asked
 
 

@@ -3,9 +3,8 @@
 ``study``, ``records``, ``runs``, ``merge``, ``store``, ``kept``, ``slices``
     one kind of record: what its lines hold, the folder of all, what made them, how new ones come in, and what
     of them a claim is made of;
-``verify``, ``again``, ``outcome``, ``verified``, ``standing``
-    a sample of the lines made again, each beside its record, what became of it, the file of that, and what
-    may be believed by it;
+``verification``
+    a sample of the lines made again, what became of each, and what may be believed by it;
 ``metrics``, ``statistics``, ``comparisons``, ``verdicts``, ``claims``, ``audit``, ``bayesian``
     scores, paired comparisons of them, and verdicts by the rules of ``claims.yaml``;
 ``grid``, ``spans``, ``excerpt``, ``style``, ``figure_data``, ``parts``

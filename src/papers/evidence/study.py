@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.outcome import Outcome
+    from papers.evidence.verification.outcome import Outcome
 
     Rules = Callable[[pd.DataFrame], Iterable[tuple[pd.Series, str]]]
 

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from papers.evidence import claims, records, style
-from papers.evidence.again import matched
 from papers.evidence.comparisons import Draft, higher, missing, not_lower, similar, tested
 from papers.evidence.merge import Change
 from papers.evidence.study import Context, MadeAgain, Study
 from papers.evidence.verdicts import Block
+from papers.evidence.verification.again import matched
 from papers.pep import classification, scores
 from papers.pep.figures import looks
 from tilted.learning.sparse import Fitted, maximise

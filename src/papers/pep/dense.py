@@ -19,10 +19,10 @@ import numpy as np
 from papers.data import Dataset, regression
 from papers.data import classification as data
 from papers.evidence import claims, metrics, records, style
-from papers.evidence.again import matched
 from papers.evidence.merge import Change
 from papers.evidence.study import Context, MadeAgain, Study
 from papers.evidence.verdicts import Block
+from papers.evidence.verification.again import matched
 from papers.pep import classification
 from papers.pep.limits import line_of, not_made
 from tilted.inference.engine import infer

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.evidence import claims, records
-from papers.evidence.again import matched
 from papers.evidence.merge import Change
 from papers.evidence.study import Context, MadeAgain, Study
 from papers.evidence.verdicts import NO, YES, Block, Inference, Line
+from papers.evidence.verification.again import matched
 from tilted.inference.engine import infer
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule

@@ -38,10 +38,10 @@ from papers.data import DataError, mnist
 from papers.data import classification as class_data
 from papers.data import regression as regression_data
 from papers.evidence import records
-from papers.evidence.again import TOLERANCE, differences, matched
 from papers.evidence.merge import Change, LinesOf
-from papers.evidence.outcome import PASSED, SCRATCH, Outcome, outcome_of, reported
 from papers.evidence.study import Context, MadeAgain, Study, places
+from papers.evidence.verification.again import TOLERANCE, differences, matched
+from papers.evidence.verification.outcome import PASSED, SCRATCH, Outcome, outcome_of, reported
 from papers.pep import classification, made_up, regression, toy
 from papers.pep.banana import BANANA, MAP
 from papers.pep.dense import DENSE

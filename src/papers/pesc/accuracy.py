@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from papers.evidence.again import compared
-from papers.evidence.outcome import SCRATCH
+from papers.evidence.verification.again import compared
+from papers.evidence.verification.outcome import SCRATCH
 from tilted.bayesopt import acquisition, boundary, nfcpd, optima, rejection, surrogate
 from tilted.bayesopt.joint import of_constraint
 from tilted.kernels.squared_exponential import SquaredExponential
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.outcome import Outcome
     from papers.evidence.study import Context
+    from papers.evidence.verification.outcome import Outcome
 
 STATUS = ("converged", "iterations", "halvings", "negative_sites")
 COLUMNS = tuple(

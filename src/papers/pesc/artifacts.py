@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import records, standing
+from papers.evidence import records
 from papers.evidence.parts import Written
+from papers.evidence.verification import standing
 from papers.pesc import claims, figures, tables
 from papers.pesc.records import ACCURACY, STUDIES
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from papers.evidence.again import compared
-from papers.evidence.outcome import SCRATCH, reported
+from papers.evidence.verification.again import compared
+from papers.evidence.verification.outcome import SCRATCH, reported
 from tilted.bayesopt import loop, optima, surrogate
 from tilted.bayesopt.rules import Settings
 from tilted.kernels.squared_exponential import SquaredExponential
@@ -23,8 +23,8 @@ from tilted.kernels.squared_exponential import SquaredExponential
 if TYPE_CHECKING:
     import pandas as pd
 
-    from papers.evidence.outcome import Outcome
     from papers.evidence.study import Context
+    from papers.evidence.verification.outcome import Outcome
 
 COLUMNS = ("problem", "repeat", "rule", "evaluations", "observed_gap", "recommended_gap", "confident")
 """After so many evaluations: the best feasible value observed minus the minimum, and the objective at the

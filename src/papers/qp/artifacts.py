@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import records, standing
+from papers.evidence import records
 from papers.evidence.parts import Written
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.store import write_text
+from papers.evidence.verification import standing
 from papers.qp import figures, paired_figure, published
 from papers.qp.claims import chapter as claims
 from papers.qp.lookup import effect as lookup_effect

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import records, standing
+from papers.evidence import records
 from papers.evidence.grid import grid, items
 from papers.evidence.store import write_text
+from papers.evidence.verification import standing
 from papers.qp import protocols
 from papers.qp.lines import FOLDS, n_folds
 from papers.qp.published import ROWS
@@ -227,7 +228,8 @@ def fill(text: str, table: pd.DataFrame, note: Sequence[str] = ()) -> str:
     table : pandas.DataFrame
         As `effects` returns it.
     note : sequence of str
-        Lines about that (`papers.evidence.standing.note`); none without records of derived protocols.
+        Lines about that (`papers.evidence.verification.standing.note`); none without records of derived
+        protocols.
 
     Raises
     ------

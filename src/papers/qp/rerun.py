@@ -29,8 +29,17 @@ import numpy as np
 from papers import data
 from papers.data.fetch import MIRROR_VARIABLE
 from papers.data.own import described
-from papers.evidence.outcome import BY_SEARCH, DIFFERS, FIXED, PASSED, REPORTED, SCRATCH, Outcome, reported
 from papers.evidence.runs import content_hash
+from papers.evidence.verification.outcome import (
+    BY_SEARCH,
+    DIFFERS,
+    FIXED,
+    PASSED,
+    REPORTED,
+    SCRATCH,
+    Outcome,
+    reported,
+)
 from papers.qp import fits, pairs, protocols
 from papers.qp.lines import FAILED, NUMBERS, OK, PAIR, kernel_of, line_of, reason_class
 from tilted.projections import table as lookup

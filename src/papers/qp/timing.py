@@ -20,12 +20,12 @@ import numpy as np
 
 from papers import data
 from papers.evidence import comparisons
-from papers.evidence.again import compared
 from papers.evidence.claims import load
 from papers.evidence.comparisons import Draft, similar
 from papers.evidence.grid import counted
-from papers.evidence.outcome import SCRATCH
 from papers.evidence.verdicts import Block, Line
+from papers.evidence.verification.again import compared
+from papers.evidence.verification.outcome import SCRATCH
 from papers.qp import fits, protocols
 from papers.qp.published import CLASSIFICATION, ROWS
 from papers.qp.rerun import certified_table, loaded, naming_missing_data

@@ -15,8 +15,8 @@ import numpy as np
 
 from papers.data import DataError, relaxed
 from papers.evidence import records
-from papers.evidence.again import compared
-from papers.evidence.outcome import FIXED, SCRATCH, reported
+from papers.evidence.verification.again import compared
+from papers.evidence.verification.outcome import FIXED, SCRATCH, reported
 from papers.rep import boundary, choice, exact, fits, points
 from tilted.inference.textbook import UNSETTLED
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.data import Dataset
-    from papers.evidence.outcome import Outcome
     from papers.evidence.study import Again, Context, Study
+    from papers.evidence.verification.outcome import Outcome
 
     Line = dict[str, Any]
     Made = Iterator[tuple[Line, Sequence[Outcome] | str]]

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from papers.evidence.standing import REASONS
 from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NOT_RUN, UNDECIDED, UNTESTABLE
+from papers.evidence.verification.standing import REASONS
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -96,7 +96,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def loud(text: str) -> list[str]:
-    """What nobody should overlook: the bold sentences of `papers.evidence.standing.note`."""
+    """What nobody should overlook: the bold sentences of `papers.evidence.verification.standing.note`."""
     return [" ".join(sentence.split()) for sentence in LOUD.findall(text)]
 
 

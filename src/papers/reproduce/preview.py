@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from papers.evidence import records
-from papers.evidence.again import TOLERANCE, differences
 from papers.evidence.jobs import named
 from papers.evidence.runs import CHECKOUT
+from papers.evidence.verification.again import TOLERANCE, differences
 from papers.qp.table1 import fidelity
 from papers.reproduce.names import READS
 

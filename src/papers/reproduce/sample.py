@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence import records, verify
-from papers.evidence.outcome import DIFFERS, REPORTED
+from papers.evidence import records
+from papers.evidence.verification import verify
+from papers.evidence.verification.outcome import DIFFERS, REPORTED
 
 if TYPE_CHECKING:
     from typing import Any
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.evidence.study import Study
-    from papers.evidence.verified import Check
+    from papers.evidence.verification.verified import Check
 
 LINES = 8
 """Of each study."""

@@ -69,7 +69,7 @@ def test_a_closure_holds_what_is_imported_and_not_what_checkers_see():
 def test_what_judges_fits_is_no_part_of_their_code():
     found = provenance.closure("papers.pesc.accuracy", "papers.qp.fits", fits=True)
     assert {name for name in found if name.startswith(provenance.JUDGES)} == {provenance.METRICS}
-    assert "papers.evidence.again" in provenance.closure("papers.pesc.accuracy")
+    assert "papers.evidence.verification.again" in provenance.closure("papers.pesc.accuracy")
     assert provenance.closure_hash("papers.pesc.accuracy", fits=True) != provenance.closure_hash(
         "papers.pesc.accuracy"
     )

@@ -5,9 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from papers.evidence import records, runs, standing, store, verified, verify
-from papers.evidence.outcome import BY_SEARCH, DIFFERS, FIXED, PASSED, REPORTED, SCRATCH, Outcome, outcome_of
+from papers.evidence import records, runs, store
 from papers.evidence.store import RecordError
+from papers.evidence.verification import standing, verified, verify
+from papers.evidence.verification.outcome import (
+    BY_SEARCH,
+    DIFFERS,
+    FIXED,
+    PASSED,
+    REPORTED,
+    SCRATCH,
+    Outcome,
+    outcome_of,
+)
 
 
 def good(lines, context):

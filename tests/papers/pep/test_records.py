@@ -6,10 +6,11 @@ import hashlib
 import numpy as np
 import pytest
 
-from papers.evidence import records, runs, store, verified
-from papers.evidence.outcome import DIFFERS, PASSED, REPORTED
+from papers.evidence import records, runs, store
 from papers.evidence.store import RecordError
 from papers.evidence.study import Context
+from papers.evidence.verification import verified
+from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED
 from papers.pep import regression
 from papers.pep.records import CLASSIFICATION, OUTCOMES, REGRESSION, beside, fold_in, line_of
 from tilted.learning.search import Search

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from papers.evidence import records
-from papers.evidence.verify import Selection, verify
+from papers.evidence.verification.verify import Selection, verify
 from papers.qp.lookup import errors as lookup
 from papers.qp.records import LOOKUP_ERRORS
 

@@ -8,7 +8,7 @@ import pytest
 from papers import data
 from papers.evidence import records, runs, store
 from papers.evidence.verdicts import FAILS, HOLDS, MISSING, NO, NOT_RUN, SHOWN, UNDECIDED, YES, finding
-from papers.evidence.verify import Selection, verify
+from papers.evidence.verification.verify import Selection, verify
 from papers.qp import collect, protocols
 from papers.qp import fits as qp
 from papers.qp.lookup import effect as lookup_effect

@@ -8,9 +8,10 @@ import pytest
 
 from papers import data
 from papers.data import DataError
-from papers.evidence import files, records, runs, standing, store, verified
-from papers.evidence.verify import Selection
-from papers.evidence.verify import verify as make_again
+from papers.evidence import files, records, runs, store
+from papers.evidence.verification import standing, verified
+from papers.evidence.verification.verify import Selection
+from papers.evidence.verification.verify import verify as make_again
 from papers.qp import collect, protocols, rerun
 from papers.qp import fits as qp
 from papers.qp.lines import NUMBERS

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from papers.evidence import grid, standing
+from papers.evidence import grid
+from papers.evidence.verification import standing
 from papers.qp import lines as reasons
 from papers.qp import published
 from papers.qp.table1 import latex, tables

@@ -7,7 +7,7 @@ import pytest
 from papers import data
 from papers.evidence import records
 from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NOT_RUN, UNDECIDED
-from papers.evidence.verify import Selection, verify
+from papers.evidence.verification.verify import Selection, verify
 from papers.qp import fits as qp
 from papers.qp import timing
 from papers.qp.records import TIMING

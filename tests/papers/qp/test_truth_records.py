@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from papers.data import DataError
-from papers.evidence import records, runs, standing, store
+from papers.evidence import records, runs, store
 from papers.evidence.store import RecordError
-from papers.evidence.verify import Selection, verify
+from papers.evidence.verification import standing
+from papers.evidence.verification.verify import Selection, verify
 from papers.qp import rerun
 from papers.qp.records import TRUTH
 from papers.qp.truth import records as truth_records

@@ -2,8 +2,8 @@
 
 import pytest
 
-from papers.evidence.outcome import DIFFERS, PASSED, REPORTED
 from papers.evidence.study import Context
+from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED
 from papers.rep import points, rerun
 from papers.rep.records import FITS, POINTS
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from papers.evidence import standing
-from papers.evidence.standing import Group
 from papers.evidence.verdicts import FAILS, VERDICTS
+from papers.evidence.verification import standing
+from papers.evidence.verification.standing import Group
 from papers.report import markup
 from papers.report.markup import Links
 

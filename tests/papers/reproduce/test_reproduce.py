@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 
 from papers.__main__ import main
-from papers.evidence import claims, records, slices, verified
-from papers.evidence.outcome import DIFFERS, PASSED, Outcome
+from papers.evidence import claims, records, slices
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verdicts import VERDICTS
-from papers.evidence.verify import Result as Verified
+from papers.evidence.verification import verified
+from papers.evidence.verification.outcome import DIFFERS, PASSED, Outcome
+from papers.evidence.verification.verify import Result as Verified
 from papers.pep.records import REGRESSION
 from papers.pesc.records import ACCURACY, REGRET
 from papers.qp.records import FITS as QP_FITS

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.evidence import metrics, records, statistics
-from papers.evidence.again import compared
 from papers.evidence.claims import load
 from papers.evidence.comparisons import shown
 from papers.evidence.grid import counted, grid
-from papers.evidence.outcome import FIXED
 from papers.evidence.verdicts import MISSING, NO, UNDECIDED, YES, Block, Inference, Line
+from papers.evidence.verification.again import compared
+from papers.evidence.verification.outcome import FIXED
 from papers.qp import fits, protocols
 from papers.qp.lines import FAILED, kernel_of
 from papers.qp.lookup.errors import PAPER

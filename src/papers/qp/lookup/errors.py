@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.evidence.grid import grid
-from papers.evidence.outcome import SCRATCH, outcome_of
+from papers.evidence.verification.outcome import SCRATCH, outcome_of
 from papers.qp.lookup import paper_table
 from papers.qp.rerun import certified_table
 from tilted import likelihoods

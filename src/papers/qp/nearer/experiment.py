@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence.again import compared
-from papers.evidence.outcome import FIXED
+from papers.evidence.verification.again import compared
+from papers.evidence.verification.outcome import FIXED
 from papers.qp import fits
 from papers.qp.nearer.laplace import laplace
 from papers.qp.rerun import loaded, naming_missing_data

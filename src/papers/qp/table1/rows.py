@@ -22,9 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import records, standing
+from papers.evidence import records
 from papers.evidence.spans import spans
 from papers.evidence.study import RUN
+from papers.evidence.verification import standing
 from papers.qp import published
 from papers.qp.lines import FAILED, FOLDS, OK, clause_of, n_folds, reason_class
 from papers.qp.paired import EQUAL as AT_QPS
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.evidence.runs import Run
-    from papers.evidence.standing import Group
+    from papers.evidence.verification.standing import Group
     from papers.qp.published import Printed
 
 FIELDS = {"TE": ("test_error", 100.0), "NTLL": ("ntll", 1000.0)}
@@ -70,7 +71,7 @@ class Summary:
     runs : dict
         Run of a record -> when and by what it was made.
     groups : list of Group
-        What of the records was made again (`papers.evidence.standing`).
+        What of the records was made again (`papers.evidence.verification.standing`).
     """
 
     fits: pd.DataFrame

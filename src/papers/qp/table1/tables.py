@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import standing
 from papers.evidence.grid import deviation, grid, items, number, seeds_text
 from papers.evidence.store import write_text
+from papers.evidence.verification import standing
 from papers.qp import published
 from papers.qp.lines import OK
 from papers.qp.published import COLUMNS, METRICS, PUBLISHED_COLUMNS, UNITS, paper_methods

@@ -177,7 +177,7 @@ def write_markdown(
 ) -> Path:
     """The summary as Markdown that is legible as plain text, with the sampler's diagnostics.
 
-    ``note``: lines about what of the records was made again (`papers.evidence.standing.note`).
+    ``note``: lines about what of the records was made again (`papers.evidence.verification.standing.note`).
     """
     lines = [f"# {TITLE}", "", *LEGEND.splitlines(), "", *([*note, ""] if note else [])]
     for half, name in (("test", "Test latents"), ("train", "Training latents")):

@@ -14,10 +14,10 @@ import numpy as np
 
 from papers.evidence import files, records, runs, store
 from papers.evidence.merge import stamp_of
-from papers.evidence.outcome import FIXED, outcome_of
 from papers.evidence.runs import Run
 from papers.evidence.store import RecordError
 from papers.evidence.study import RUN
+from papers.evidence.verification.outcome import FIXED, outcome_of
 from papers.qp import fits
 from papers.qp.lines import FOLDS
 from papers.qp.published import ROWS, truth_file

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence import records, resources, runs, standing, verified
+from papers.evidence import records, resources, runs
 from papers.evidence.grid import grid, items
-from papers.evidence.outcome import DIFFERS, REPORTED
 from papers.evidence.study import Context, Study
-from papers.evidence.verified import Check
+from papers.evidence.verification import standing, verified
+from papers.evidence.verification.outcome import DIFFERS, REPORTED
+from papers.evidence.verification.verified import Check
 
 if TYPE_CHECKING:
     from typing import Any

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from papers.evidence import records, verified
+from papers.evidence import records
 from papers.evidence.grid import WIDTH, counted
-from papers.evidence.outcome import BY_SEARCH, DIFFERS, PASSED, REPORTED, SCRATCH
 from papers.evidence.study import RUN, Study
-from papers.evidence.verified import Check
+from papers.evidence.verification import verified
+from papers.evidence.verification.outcome import BY_SEARCH, DIFFERS, PASSED, REPORTED, SCRATCH
+from papers.evidence.verification.verified import Check
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from papers.evidence import files, records, runs
-from papers.evidence.outcome import HOWS, VERDICTS
 from papers.evidence.store import RecordError
 from papers.evidence.study import RUN, Study, number
+from papers.evidence.verification.outcome import HOWS, VERDICTS
 
 if TYPE_CHECKING:
     from typing import Any
 
     import pandas as pd
 
-    from papers.evidence.outcome import Outcome
+    from papers.evidence.verification.outcome import Outcome
 
 FILE = "verified.csv"
 

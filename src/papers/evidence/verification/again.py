@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from papers.evidence.outcome import DIFFERS, SCRATCH, Outcome, outcome_of
 from papers.evidence.study import EXACT
+from papers.evidence.verification.outcome import DIFFERS, SCRATCH, Outcome, outcome_of
 
 if TYPE_CHECKING:
     from typing import Any
