@@ -124,7 +124,7 @@ class Climb(Generic[ResultT]):
     ----------
     best : Best
     converged : bool
-        Whether the tolerance was met, and there.
+        Whether the tolerance was met, and there, and the evaluation is sound.
     evaluations : int
     ending : str
         What the optimiser said.
@@ -202,6 +202,13 @@ class _Path(Generic[ResultT]):
         return -at.value, -at.gradient
 
 
+AWAY = "stopped away from the best evaluation"
+"""What is said of a search that met its tolerance where it is not at its best."""
+
+UNSOUND = "stopped without a sound evaluation"
+"""And of one that met it where nothing was sound."""
+
+
 def _better(one: Evaluation[ResultT], other: Evaluation[ResultT]) -> bool:
     return one.sound and not (other.sound and other.value >= one.value)
 
@@ -258,8 +265,9 @@ def climb(
         if path.top is before:
             break
         value = path.top.at.value
-        ended = outcome.success and _alike(value, -outcome.value, same)
-        ending = outcome.message
+        sound = path.top.at.sound
+        ended = outcome.success and sound and _alike(value, -outcome.value, same)
+        ending = outcome.message if ended or not outcome.success else AWAY if sound else UNSOUND
         if before is not None and _alike(before.at.value, value, GAIN):
             break
     return Climb(path.top, ended, evaluations, ending, path.failures)

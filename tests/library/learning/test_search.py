@@ -50,6 +50,7 @@ def test_what_is_unsound_shows_the_way_and_is_not_the_best(method):
     assert seen[-1] == pytest.approx(TOP) and len(sound) < len(seen)
     assert end.result == max(sound, key=lambda x: hill(x).value).tolist()
     assert not end.converged  # the search met its tolerance, and not there
+    assert end.message == "stopped away from the best evaluation"
 
 
 @both
@@ -72,6 +73,8 @@ def test_a_climb_is_given_up_after_so_many_lost_evaluations(method):
 def test_the_first_is_the_best_until_there_is_a_sound_one():
     lonely = climb(lambda x: hill(x, lambda x: False), np.zeros(2), Search())
     assert lonely.result == [0.0, 0.0] and not lonely.converged
+    flat = climb(lambda x: Evaluation(0.0, np.zeros(2), None, False), np.zeros(2), Search())
+    assert not flat.converged and flat.message == "stopped without a sound evaluation"
     later = climb(lambda x: hill(x, lambda x: np.any(x != 0)), TOP * 0.0, Search())
     assert later.result == pytest.approx(TOP)
 
