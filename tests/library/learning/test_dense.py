@@ -50,11 +50,11 @@ def test_a_cold_search_ends_where_its_evidence_is_stationary(seed):
 def test_a_search_that_ends_well_on_sites_that_did_not_converge_has_not(toy):
     """A tolerance that the start meets: only the number of sweeps differs."""
     search = Search(gradient_tolerance=1e9)
-    for sweeps, converged in ((1, False), (100, True)):
+    for sweeps, converged, said in ((1, False, "without a sound"), (100, True, "CONVERGENCE")):
         problem = Problem(*toy, Probit(), EP, options=Options(max_sweeps=sweeps, newton=False))
         found = maximise(problem, SquaredExponential(), search)
         assert found.status.converged is found.inference.status.converged is converged
-        assert "CONVERGENCE" in found.status.message
+        assert said in found.status.message
 
 
 @pytest.mark.parametrize("steps, rounds, climbs", [(1000, 8, 2), (2, 3, 3), (2, 1, 1)])
