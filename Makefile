@@ -6,6 +6,9 @@ ifeq ($(origin CORES),undefined)
 CORES := $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 endif
 override CORES := $(strip $(value CORES))
+ifeq ($(origin VENV),environment)
+$(error VENV is set in your environment ($(VENV)), which would be installed into and perhaps emptied: unset it, or say `make VENV=...`)
+endif
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
@@ -18,7 +21,7 @@ AUDIT := $(VENV)-audit
 # would leave the file's in force.
 PIP := PIP_USER=0 PIP_DRY_RUN=0 PIP_REQUIRE_HASHES=0 PIP_CONSTRAINT=/dev/null \
   $(BIN)/python -m pip install --quiet --progress-bar off --no-compile
-unexport PIP_TARGET PIP_PREFIX PIP_ROOT PIP_PYTHON PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
+unexport VENV PIP_TARGET PIP_PREFIX PIP_ROOT PIP_PYTHON PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 ELSEWHERE := '^[a-z]*\.(target|prefix|root|python|no-binary|only-binary)='
 
 # One BLAS thread a worker: two make these fits three times slower.

@@ -59,6 +59,14 @@ TARGETS = {
 AUDIT = ("audit.csv", "audit_rows.csv", "audit.md", "bayesian.csv", "bayesian.md")
 """Tables that are made of what all papers hand over."""
 
+PRINTED = {
+    "qp": ("qp_table1.csv",),
+    "pep": ("pep_datasets.csv", "pep_set_counts.csv", "pep_win_rates.csv"),
+    "rep": (),
+    "pesc": (),
+}
+"""Paper -> files of its printed numbers, in ``data/published``."""
+
 APART = ("differences", "lookup_study")
 """Records that no artifact waits for."""
 

@@ -79,6 +79,22 @@ def test_the_workflow_runs_the_code_of_its_own_checkout(tmp_path):
     assert str(HERE / "src/papers") in said and str(tmp_path / "copy/src") in said
 
 
+def test_the_workflow_called_from_another_folder_says_where_to_run(tmp_path):
+    said = place.unfit(HERE, tmp_path, "/usr/bin/python3")
+    assert f"{tmp_path} is no checkout" in said and said.endswith(f"--directory {HERE}")
+
+
+def test_an_environment_that_the_users_shell_names_is_not_installed_into(checkout):
+    """VENV is a common name; as an argument of make it is meant."""
+    how = {"cwd": checkout, "capture_output": True, "text": True}
+    mine = {**os.environ, "VENV": "/home/somebody/env"}
+    done = subprocess.run(["make", "--dry-run", "setup"], env=mine, **how)
+    assert done.returncode == 2 and "VENV is set in your environment (/home/somebody/env)" in done.stderr
+    assert "venv" not in done.stdout
+    meant = subprocess.run(["make", "--dry-run", "setup", "VENV=other"], env=mine, **how)
+    assert meant.returncode == 0 and "other/bin/python" in meant.stdout
+
+
 @pytest.mark.parametrize("letter", '{}$`"\\')
 def test_a_folders_name_that_snakemake_would_read(letter):
     assert "clone to another" in place.unfit(HERE, Path(f"/a{letter}b"), "/usr/bin/python3")

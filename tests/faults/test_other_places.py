@@ -68,6 +68,19 @@ def test_a_new_source_that_git_is_told_not_to_mention(repository_with_one_commit
     assert runs.commit().endswith(runs.DIRTY)
 
 
+def test_which_of_two_commits_comes_first(repository_with_one_commit, asked_anew, monkeypatch):
+    folder = repository_with_one_commit
+    monkeypatch.setattr(runs, "CHECKOUT", folder)
+    git(folder, "commit", "-q", "--allow-empty", "-m", "second", check=True)
+    first, second = (
+        git(folder, "rev-parse", "--short=12", name).stdout.strip() for name in ("HEAD~", "HEAD")
+    )
+    assert runs.precedes(first, second) and runs.precedes(f"{first}+", second)
+    for pair in ((second, first), (first, first), (first, f"{first}+"), ("", second), ("f" * 12, second)):
+        assert not runs.precedes(*pair)
+    assert not runs.precedes("--octopus", second)
+
+
 def test_the_command_of_another_checkout_is_refused(tmp_path, monkeypatch, capsys):
     """Its code would make this one's tables and records."""
     (tmp_path / "src/papers").mkdir(parents=True)

@@ -94,6 +94,12 @@ def everything():
 # --- what is asked for
 
 
+def test_every_file_of_printed_numbers_is_some_papers():
+    here = Path(__file__).parents[2] / "data/published"
+    listed = sorted(name for files in configuration.PRINTED.values() for name in files)
+    assert listed == sorted(path.name for path in here.glob("*.csv"))
+
+
 def test_table_1_asks_for_a_job_a_method_and_block_of_seeds():
     found = asked(FOLDERS + QP)
     fits = [path.removeprefix("data/fits/qp/as-released/") for path in found.paths("compact")]

@@ -168,6 +168,17 @@ def test_a_lost_figure_makes_its_paper_again_and_no_other(run, snakemake):
     assert planned == {"qp_artifacts": 1, "audit": 1}
 
 
+def test_a_printed_number_that_is_corrected_makes_its_paper_again_and_no_other(run, snakemake):
+    folder, _ = run
+    path = folder / "data/published/pep_win_rates.csv"
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b"PEP5,SMLL,1,0,93", b"PEP5,SMLL,1,0,39"))
+    assert path.read_bytes() != before
+    planned = jobs_of(snakemake(folder, "--dry-run"))
+    path.write_bytes(before)
+    assert planned == {"pep_artifacts": 1, "audit": 1}
+
+
 def test_snakemakes_report_has_tables_and_figures_by_paper_each_with_what_it_shows(run, snakemake):
     folder, _ = run
     snakemake(folder, "--report", "report.html")

@@ -8,7 +8,7 @@ for paper in ASKED.artifacts if ASKED.tables else ():
             f"{paper}_artifacts"
         input:
             records=shown_records(paper),
-            published="data/published/qp_table1.csv",
+            published=[f"data/published/{name}" for name in PRINTED[paper]],
         output:
             shown=artifact_paths(paper),
             chapter=f"{CHAPTERS}/{paper}.json",
@@ -20,7 +20,7 @@ for paper in ASKED.artifacts if ASKED.tables else ():
         params:
             source=closure_hash(f"papers.{paper}.artifacts", "papers.make"),
             claims=content_hash({name: list(claim) for name, claim in claims.of_paper(paper.upper()).items()}),
-            folders=lambda wildcards: [RESULTS, TABLES, FIGURES],
+            folders=lambda wildcards: [RESULTS, TABLES, FIGURES, "data/published"],
             paper=paper,
         script:
             "../scripts/artifacts.py"

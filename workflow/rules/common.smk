@@ -11,7 +11,7 @@ from snakemake.io import IOFile
 
 try:
     from papers import data
-    from papers.configuration import APART, AUDIT, TARGETS, asked, read, retype
+    from papers.configuration import APART, AUDIT, PRINTED, TARGETS, asked, read, retype
     from papers.data import classification, regression, relaxed
     from papers.evidence import claims, files, jobs, place
     from papers.evidence.provenance import closure_hash

@@ -6,8 +6,7 @@ from papers import make
 from papers.evidence import parts, store
 
 job = snakemake  # noqa: F821
-folders = [*map(Path, job.params.folders), Path(job.input.published).parent]
-written = make.write_paper(job.params.paper, *folders)
+written = make.write_paper(job.params.paper, *map(Path, job.params.folders))
 loud = [*written.loud, *make.fill(job.output.shown)]
 store.write_text(job.log[0], "".join(f"{line}\n" for line in loud))
 parts.write_chapters(written.audit, job.output.chapter)

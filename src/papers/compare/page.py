@@ -38,6 +38,14 @@ CALIBRATION = {
 }
 """Whether targets are labels -> what the number for calibration is."""
 
+WILD = 10.0
+"""Mean absolute errors by so many spans of the targets are no predictions."""
+
+WILDLY = (
+    " Errors of {} are beyond any target: on some row the data say so little of f that its tail rules the "
+    "expectation; the log loss is not moved by it."
+)
+
 
 class Comparison(NamedTuple):
     """Everything that is said."""
@@ -125,8 +133,11 @@ class Comparison(NamedTuple):
             )
             for row in self.rows
         ]
+        span = float(self.table.y.max() - self.table.y.min())
+        wild = [row.method for row in self.rows if not labels and row.error > WILD * span]
         slow = [name for name in methods.SLOW if name not in titles]
         said = f"{CALIBRATION[labels]} Seconds are of processor."
+        said += WILDLY.format(", ".join(wild)) if wild else ""
         said += f" Not compared, because it takes the longest: {', '.join(slow)} (--methods)." if slow else ""
         return [*grid(header, "lrrrrrrrl", cells), "", said]
 

@@ -42,6 +42,10 @@ class Change(NamedTuple):
         return "; ".join([*parts, *([self.note] if self.note else [])])
 
 
+BACK = "BY OLDER CODE: lines of {} replaced those of {}, which comes after it (git has the records before)"
+"""What is said where the history of the code and the days of runs disagree."""
+
+
 class Made(NamedTuple):
     """Lines of a unit, the stamp of the job that made them, and when its file was written."""
 
@@ -129,7 +133,9 @@ def merge(
     merged = pd.concat([kept, *parts] if len(kept) else parts or [kept], ignore_index=True)
     here = wins.keys() & run_of.keys()
     left = len(run_of.keys() - wins.keys()) if keep else len(outdated)
-    change = Change(len(wins) - len(here), len(here) - len(again), left + len(again), len(outdated))
+    pairs = {(wins[unit].stamp["commit"], run_of[unit].commit) for unit in here - again}
+    note = ", ".join(BACK.format(*pair) for pair in sorted(pairs) if runs.precedes(*pair))
+    change = Change(len(wins) - len(here), len(here) - len(again), left + len(again), len(outdated), note)
     return merged, fresh, change
 
 

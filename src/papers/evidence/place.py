@@ -37,6 +37,11 @@ def unfit(checkout: Path, working: Path, interpreter: str) -> str:
         return (
             f"Snakemake reads parts of such a folder's name ({working}) as more than a name: clone to another"
         )
+    if not (working / "data" / "sources.yaml").is_file():
+        return (
+            f"{working} is no checkout (it has no data/sources.yaml): run Snakemake in {checkout}, or give "
+            f"--directory {checkout}"
+        )
     return ""
 
 

@@ -14,10 +14,11 @@ import json
 import math
 import os
 import platform
+import re
 import subprocess
 from contextlib import suppress
 from datetime import UTC, date, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -191,6 +192,22 @@ def commit() -> str:
     except (OSError, subprocess.CalledProcessError):
         return ""
     return name + (DIRTY if changed else "")
+
+
+COMMIT = "[0-9a-f]{7,64}"
+
+
+@cache
+def precedes(one: str, other: str) -> bool:
+    """Whether a commit comes before another in this checkout's history; what is not known does not."""
+    one, other = one.removesuffix(DIRTY), other.removesuffix(DIRTY)
+    if one == other or not (re.fullmatch(COMMIT, one) and re.fullmatch(COMMIT, other)):
+        return False
+    try:
+        _git("merge-base", "--is-ancestor", one, other)
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return True
 
 
 MADE = (":!tables", ":!figures")

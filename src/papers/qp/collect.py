@@ -79,7 +79,7 @@ def fold_in(paths: Iterable[str | Path], folder: str | Path, keep: bool = True) 
         for study, (frame, made, change) in merged.items():
             frames[study], lost = _without_broken_pairs(frame, current.keys(), stands)
             note = f"{lost} QP fits lost the EP record they were compared with" if lost else ""
-            changes[study.file] = change._replace(note=note)
+            changes[study.file] = change._replace(note="; ".join(filter(None, (change.note, note))))
             fresh += made
         if frames.keys() & set(FITS.values()):
             sound = _sound_variances(records.load(VARIANCES, folder), frames, current.keys(), stands, points)

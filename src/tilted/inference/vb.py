@@ -38,7 +38,9 @@ def variational_update(
     value, d_mean, d_variance = (weights * part for part in expected)
     tau = -2.0 * d_variance
     expected_site = log_sites(m, sites, anchors(m, sites.tau)) - 0.5 * sites.tau * v_h
-    return Update(Sites(tau, d_mean + tau * m), value - expected_site, d_variance)
+    with np.errstate(over="ignore"):  # of rates e^m beyond floats: no residual is
+        nu = d_mean + tau * m
+    return Update(Sites(tau, nu), value - expected_site, d_variance)
 
 
 def _weighted(weights: np.ndarray) -> Rule:

@@ -20,6 +20,7 @@ from tilted.numerics.quadrature import Panels, TiltedDensity, bisect, integrate,
 BLOCK = 256  # sites integrated at once
 DROP = 50.0
 HALVINGS, MODE_HALVINGS = 14, 100
+FARTHEST = 1e300  # from m, where the mode is looked for
 EVEN = 8  # panels over the support
 CROWD = np.concatenate([[0.0], *(s * 2.0 ** np.arange(-1.0, 14.0) for s in (1.0, -1.0))])
 LOSS = 0.1  # of variance, relatively, above which d2 is taken from the variance
@@ -51,9 +52,10 @@ class ByPanels(abc.ABC):
         Of a log-concave likelihood: the mode lies between m and m + v power l'(m), and beyond it the density
         falls at least as fast as the cavity's.
         """
-        step = v * power * self.slopes(y, m)[0]
+        step = np.clip(v * power * self.slopes(y, m)[0], -FARTHEST, FARTHEST)
         low, high = m + np.minimum(step, 0.0), m + np.maximum(step, 0.0)
-        mode = bisect(lambda f: power * self.slopes(y, f)[0] - (f - m) / v, low, high, MODE_HALVINGS)
+        halvings = MODE_HALVINGS + max(0, *np.frexp(step)[1].tolist())  # to the same digits from far off
+        mode = bisect(lambda f: power * self.slopes(y, f)[0] - (f - m) / v, low, high, halvings)
 
         def fallen(t: np.ndarray) -> np.ndarray:
             gain = power * (self.log_likelihood(y, mode + t) - self.log_likelihood(y, mode))

@@ -42,6 +42,36 @@ def test_moments_equal_40_digits(name):
             np.testing.assert_allclose(found * units, expected_log * units, rtol=0, atol=reach)
 
 
+@pytest.mark.parametrize("m", [71.0, 75.0, 300.0, 720.0])
+@pytest.mark.parametrize(("y", "v"), [(0.0, 1.0), (0.0, 0.002), (3.0, 25.0)])
+def test_cavities_far_above_a_count_keep_their_moments(y, m, v):
+    """As searches ask of them: the mode is up to e^m v below m, which a hundred halvings did not reach."""
+    t = PoissonExponential().tilted(*(np.array([x]) for x in (y, m, v)))
+    with mpmath.workdps(30):
+        mode = mpmath.findroot(
+            lambda f: -(f - m) / mpmath.mpf(v) + y - mpmath.exp(f), float(mpmath.log(m / v))
+        )
+        width = 1 / mpmath.sqrt(1 / mpmath.mpf(v) + mpmath.exp(mode))
+
+        def log_density(f):
+            return -((f - m) ** 2) / (2 * mpmath.mpf(v)) + y * f - mpmath.exp(f)
+
+        def expectation(of):
+            return mpmath.quad(
+                lambda f: of(f) * mpmath.exp(log_density(f) - log_density(mode)),
+                [mode + k * width for k in range(-16, 17, 4)],
+            )
+
+        z = expectation(lambda f: 1)
+        mean = expectation(lambda f: f) / z
+        variance = float(expectation(lambda f: (f - mean) ** 2) / z)
+        log_z = mpmath.log(z) + log_density(mode) - mpmath.log(2 * mpmath.pi * v) / 2 - mpmath.loggamma(y + 1)
+    assert t.log_z[0] == pytest.approx(float(log_z), rel=1e-13, abs=1e-12)
+    digits = 1e-11 + 1e-16 * abs(float(log_z))  # those of the log density
+    assert t.mean[0] == pytest.approx(float(mean), abs=digits * np.sqrt(variance))
+    assert t.variance[0] == pytest.approx(variance, rel=10 * digits)
+
+
 @pytest.mark.parametrize("y", [0.0, 3.0])
 @pytest.mark.parametrize("sd", [1e3, 1e6, 1e9])
 def test_laplace_moments_keep_their_digits_under_wide_cavities(y, sd):

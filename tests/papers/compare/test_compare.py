@@ -208,6 +208,16 @@ def test_small_numbers_keep_their_digits_and_shares_are_percents():
     assert "[-2.4e-05, 3.9e-05]" in text and "18 %" in text and "5.51 %" in text and "0.4194" in text
 
 
+@pytest.mark.parametrize("error, said", [(1.07e13, True), (3.0, False)])
+def test_expectations_beyond_any_target_are_remarked_on(error, said):
+    row = answer.Row("qp", 0.4, error, 0.9, 0.5, 5.0, 10, 0, 10)
+    read = table.Table("mine", "counts", X, RNG.poisson(2.0, 40) * 1.0, ("a", "b"), "", ())
+    found = page.Comparison(
+        read, 0, (0.01, 0.01), [], [row], [], None, "", answer.Answer("ep", "Take **ep**.")
+    )
+    assert ("Errors of qp are beyond any target" in found.markdown()) is said
+
+
 def test_a_failed_fold_is_counted_and_left_out_of_the_pairs():
     lost = outcomes("vb", [math.nan] + [0.5] * 9)
     every = [*outcomes("ep", np.zeros(10)), *lost]

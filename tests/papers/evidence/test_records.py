@@ -65,6 +65,19 @@ def test_the_later_run_wins_and_says_what_it_replaced(study, make, files, tmp_pa
     assert change.outdated == 1 and scores(study, tmp_path)["wine", "ep", 2] == 0.123457
 
 
+def test_lines_that_older_code_made_the_same_day_are_said_to_be(study, make, files, tmp_path, monkeypatch):
+    """As a machine folds in fits of the morning after a pull of newer records; git knows the order."""
+    before, after, other = ("0a" * 6, "0b" * 6, "0c" * 6)
+    history = {(before, after)}
+    monkeypatch.setattr(runs, "precedes", lambda *pair: pair in history)
+    records.fold_in(study, files([make(seed=0, commit=after), make(seed=1, commit=other)]), tmp_path)
+    change = records.fold_in(study, files([make(seed=1, commit=before, score=0.3)]), tmp_path)
+    assert change == (0, 1, 1, 0, "")
+    change = records.fold_in(study, files([make(seed=0, commit=before, score=0.3)]), tmp_path)
+    assert change[:4] == (0, 1, 1, 0)
+    assert f"BY OLDER CODE: lines of {before} replaced those of {after}" in str(change)
+
+
 def test_of_two_files_of_one_day_the_later_wins(study, make, files, tmp_path):
     first, second = files([make(score=0.1)], [make(score=0.2)])
     import os
