@@ -65,6 +65,7 @@ rule paper_table:
 
 
 onstart:
+    write_down()
     sweep()
     clear()
 

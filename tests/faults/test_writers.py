@@ -197,6 +197,16 @@ def test_only_half_written_files_are_swept(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == set(kept)
 
 
+def test_a_link_to_a_folder_that_is_gone_is_named(tmp_path):
+    """A scratch disk was purged; the system says that the file exists."""
+    (tmp_path / "raw").symlink_to(tmp_path / "purged")
+    for folder in (tmp_path / "raw", tmp_path / "raw/below"):
+        with pytest.raises(FileNotFoundError, match=r"raw is a link to .*purged, which is gone"):
+            files.ensured(folder)
+    with pytest.raises(FileNotFoundError, match="which is gone"), files.writing_in(tmp_path / "raw"):
+        pass
+
+
 def test_folders_behind_links_are_swept_once(tmp_path):
     """Such as data/fits on another disk; links that lead in a circle end."""
     there = tmp_path / "disk" / "qp"

@@ -369,6 +369,28 @@ def test_fits_of_other_code_are_refused_whatever_snakemake_takes_them_for(run, s
     assert fits and set(fits) <= set(named) and "data/fits/pep-toy/00-00.jsonl.gz" not in named
 
 
+def test_fits_by_other_parameters_are_refused_whatever_snakemake_takes_them_for(run, snakemake):
+    """Ones that no path says, as the length of chains."""
+    folder, _ = run
+    longer = ("--config", "truth={wine13: {chains: 8, iterations: 41, runs: 16, share: 0.9}}")
+    said = snakemake(folder, "--dry-run", "--rerun-triggers", "mtime", *longer, code=1)
+    assert "Made by other parameters" in said
+    assert said.partition("run again:")[2].split()[0] == "data/truth/wine13.json.gz"
+
+
+def test_a_job_that_reads_another_configuration_than_the_run_began_with_makes_nothing(run, snakemake):
+    """One that waits in a cluster's queue while the file is edited."""
+    folder, _ = run
+    begun = folder / "logs/configuration"
+    before = begun.read_bytes()
+    job = ("--mode", "subprocess", "--dry-run")
+    assert "configuration changed" not in snakemake(folder, *job)
+    begun.write_text("of another", encoding="utf-8")
+    said = snakemake(folder, *job, code=1)
+    begun.write_bytes(before)
+    assert "The configuration changed while the run went on: run again" in said
+
+
 def test_committed_records_do_not_make_a_run_look_done(run, snakemake):
     """In a fresh clone the records are there and what they were made of is not."""
     folder, _ = run

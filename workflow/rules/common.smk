@@ -13,7 +13,7 @@ try:
     from papers import data
     from papers.configuration import APART, AUDIT, PRINTED, TARGETS, asked, read, retype
     from papers.data import classification, regression, relaxed
-    from papers.evidence import claims, files, jobs, place
+    from papers.evidence import claims, files, jobs, place, store
     from papers.evidence.provenance import closure_hash
     from papers.evidence.runs import content_hash
     from papers.qp import protocols
@@ -49,6 +49,9 @@ try:
 except ValueError as error:
     sys.exit(f"In the configuration: {error}")
 
+BEGUN_WITH = Path("logs/configuration")
+if not workflow.is_main_process and BEGUN_WITH.is_file() and BEGUN_WITH.read_text() != content_hash(config):
+    sys.exit("The configuration changed while the run went on: run again")
 STANDARD = "data/standard/"
 RESULTS, TABLES, FIGURES = config["results"], config["tables"], config["figures"]
 if config.get("keep_records") and (reason := place.behind(Path(RESULTS))):
@@ -121,6 +124,11 @@ def sweep():
         print(f"Removed {len(removed)} half-written files of jobs that were killed", file=sys.stderr)
 
 
+def write_down():
+    """The configuration that a run begins with: jobs that start later, as on a cluster, read theirs anew."""
+    store.write_text(BEGUN_WITH, content_hash(config))
+
+
 def clear():
     """Where failed jobs keep what they made, remove what is to be made again: Snakemake writes down of a failed group
     that all its files are new, also those that it did not come to."""
@@ -167,22 +175,30 @@ def raw_paths(wildcards):
 
 @cache
 def refuse_stale():
-    """Refuse files that other code made and that Snakemake would take for new: its notes of them are lost, say today's
-    code, as after `--touch`, or are not asked (`--rerun-triggers mtime`)."""
+    """Refuse files that other code made, or the same code by other parameters, and that Snakemake would take for new:
+    its notes of them are lost, say today's, as after `--touch`, or are not asked (`--rerun-triggers mtime`)."""
     keys = {path: job.key for path, job in ASKED.jobs.items()}
     for path in {given for job in ASKED.jobs.values() for given in job.files.values()}:
         if isinstance(path, str) and path.startswith(STANDARD):
             keys[path] = closure_hash(reader(str(Path(path).parent).removeprefix(STANDARD))[0].__name__)
     asks = "params" in map(str, workflow.rerun_triggers)
     noted = {path: workflow.persistence.params(IOFile(path)) for path in keys if asks}
-    taken = [path for path in keys if not noted.get(path) or repr(keys[path]) in noted[path]]
-    says = {True: data.standard.made_by, False: jobs.made_by}
-    stale = [p for p in sorted(taken) if says[p.startswith(STANDARD)](p) not in (None, keys[p])]
-    if stale:
-        said = (
-            "Made by other code, which Snakemake does not know or was told not to mind; delete and run again:"
-        )
-        sys.exit("\n".join([said, *stale]))
+
+    def taken(path, value):
+        return not noted.get(path) or repr(value) in noted[path]
+
+    stale, other = [], []
+    for path, key in sorted(keys.items()):
+        job = ASKED.jobs.get(path)
+        stamp = jobs.stamp_in(path) if job else {"source": data.standard.made_by(path)}
+        if stamp.get("source") not in (None, key) and taken(path, key):
+            stale.append(path)
+        elif "parameters" in stamp and taken(path, job.parameters):
+            other += [path] if stamp["parameters"] != content_hash(job.parameters) else []
+    for what, paths in (("code", stale), ("parameters (the configuration was another)", other)):
+        if paths:
+            said = f"Made by other {what}, which Snakemake does not know or was told not to mind; delete and run again:"
+            sys.exit("\n".join([said, *paths]))
 
 
 def job_of(wildcards):

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from papers.data.registry import DataError
 from papers.data.standard import Dataset
 
 FOLDS = {
@@ -28,6 +29,7 @@ FOLDS = {
     "half-of-years": 1,
     "thinned-events": 1,
 }
+MOST_EVENTS = 2e7
 COUNT_SCHEMES = ("half-of-years", "thinned-events")
 
 
@@ -146,7 +148,13 @@ def _stratified(dataset: Dataset, seed: int, fold: int) -> _Mask:
     from sklearn.model_selection import StratifiedGroupKFold
 
     groups = np.unique(dataset.X, axis=0, return_inverse=True)[1].ravel()
-    splitter = StratifiedGroupKFold(10, shuffle=True, random_state=seed)
+    n_folds, n_groups = FOLDS["stratified-ten-folds"], int(groups.max()) + 1
+    if n_groups < n_folds:
+        raise DataError(
+            f"{dataset.name}: {n_folds} folds that keep equal rows together need as many rows whose features "
+            f"differ, and it has {n_groups}"
+        )
+    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
     parts = list(splitter.split(dataset.X, dataset.y, groups))
     place = np.arange(len(dataset.y))
     return _Mask(place, np.isin(place, parts[fold][1]))
@@ -169,6 +177,10 @@ _SCHEMES = {
 
 def _thin(counts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Counts of the events that go to training and of those that go to test, drawn event by event."""
+    if counts.sum() > MOST_EVENTS:
+        raise DataError(
+            f"counts of {counts.sum():g} events: 'thinned-events' draws one by one, {MOST_EVENTS:g} at most"
+        )
     rng = np.random.default_rng(seed)
     to_train = rng.random(int(counts.sum())) < 0.5
     year = np.repeat(np.arange(len(counts)), counts.astype(int))

@@ -60,6 +60,16 @@ JOURNAL = ".replacing"
 """Folder of what is being put in place by `replace_all`."""
 
 
+def ensured(folder: str | Path) -> Path:
+    """A folder, which is made if missing; FileNotFoundError names a link to one that is gone."""
+    folder = Path(folder)
+    for place in (folder, *folder.parents):
+        if place.is_symlink() and not place.exists():
+            raise FileNotFoundError(f"{place} is a link to {os.readlink(place)}, which is gone")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 @contextlib.contextmanager
 def alone(folder: str | Path, wait: bool = True) -> Iterator[None]:
     """Wait, and say so, until no other process is in this block for the same folder, made if missing.
@@ -67,8 +77,7 @@ def alone(folder: str | Path, wait: bool = True) -> Iterator[None]:
     What a killed `replace_all` had begun there is finished first. Where the file system has no locks nothing
     is waited for. Without ``wait`` a folder that another process has is refused (ValueError).
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = ensured(folder)
     with open(folder / ".lock", "ab") as file:
         if fcntl is not None and _is_another(file.fileno()):
             if not wait:
@@ -165,9 +174,7 @@ def writing_in(folder: str | Path) -> Iterator[None]:
 
     Any number of writers may be. Where the file system has no locks this does nothing.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder, "LOCK_SH"):
+    with _locked(ensured(folder), "LOCK_SH"):
         yield
 
 

@@ -190,8 +190,9 @@ def make(
 ) -> None:
     """Make the file of a job (see `Job`).
 
-    Records get a stamp as ``run``: `runs.stamp`, and as ``source`` the job's key, so that what other code
-    made is found by reading it. The committed records have no such hash.
+    Records get a stamp as ``run``: `runs.stamp`, as ``source`` the job's key, so that what other code made is
+    found by reading it, and a hash of the ``parameters`` but of grids, which grow. The committed records have
+    no such hash.
 
     Raises
     ------
@@ -201,10 +202,11 @@ def make(
     """
     call, stamp = named(function), {**runs.stamp(choices), "source": key, **store.COUNTED}
     _require_code(key, modules)
-    if "kept" in signature(call).parameters:
+    if "kept" in signature(call).parameters:  # records of a file may be of jobs that asked for less
         made = call(**parameters, **inputs, log=log, kept=kept.before(path, stamp))
         store.write_records(path, _checked(kept.noted(path, made, stamp), key, modules), place_of(path))
         return
+    stamp["parameters"] = runs.content_hash(parameters)
     made = call(**parameters, **inputs, log=log)
     if isinstance(made, bytes):
         _require_code(key, modules)
@@ -236,12 +238,12 @@ def place_of(path: str | Path) -> str:
     return below if found else PurePath(path).name
 
 
-def made_by(path: str) -> str | None:
-    """`Job.key` of the code that a file of records says it was made by; None if it cannot be read."""
+def stamp_in(path: str) -> Mapping[str, str]:
+    """The stamp (`make`) that a file of records says it has; empty if it cannot be read."""
     try:
-        return str(store.first_record(path)[RUN]["source"])
-    except (store.RecordError, KeyError, TypeError):
-        return None
+        return dict(store.first_record(path)[RUN])
+    except (store.RecordError, KeyError, TypeError, ValueError):
+        return {}
 
 
 def blocks(number: int, size: int) -> list[tuple[int, int]]:

@@ -46,6 +46,9 @@ BACK = "BY OLDER CODE: lines of {} replaced those of {}, which comes after it (g
 """What is said where the history of the code and the days of runs disagree."""
 
 
+FEWER = "{} passed over: the records have lines that these lack (shorter runs, as of a preview)"
+
+
 class Made(NamedTuple):
     """Lines of a unit, the stamp of the job that made them, and when its file was written."""
 
@@ -125,7 +128,8 @@ def merge(
     units = _units(study, had)
     run_of = {unit: known[run] for unit, run in zip(units, had[RUN], strict=True)}
     outdated = {unit for unit in new.keys() & run_of.keys() if new[unit].stamp["date"] < run_of[unit].date}
-    wins = {unit: made for unit, made in new.items() if unit not in outdated}
+    shorter = _shorter(study, had, units, new) - outdated if keep else set()
+    wins = {unit: made for unit, made in new.items() if unit not in outdated | shorter}
     again = _unchanged(study, had, wins, run_of)
     parts, fresh = _by_stamp(study, {unit: made for unit, made in wins.items() if unit not in again})
     stays = [unit in again or unit in outdated or (keep and unit not in wins) for unit in units]
@@ -134,8 +138,11 @@ def merge(
     here = wins.keys() & run_of.keys()
     left = len(run_of.keys() - wins.keys()) if keep else len(outdated)
     pairs = {(wins[unit].stamp["commit"], run_of[unit].commit) for unit in here - again}
-    note = ", ".join(BACK.format(*pair) for pair in sorted(pairs) if runs.precedes(*pair))
-    change = Change(len(wins) - len(here), len(here) - len(again), left + len(again), len(outdated), note)
+    notes = [BACK.format(*pair) for pair in sorted(pairs) if runs.precedes(*pair)]
+    notes += [FEWER.format(len(shorter))] if shorter else []
+    change = Change(
+        len(wins) - len(here), len(here) - len(again), left + len(again), len(outdated), "; ".join(notes)
+    )
     return merged, fresh, change
 
 
@@ -151,6 +158,22 @@ def _unchanged(
         _by_unit(study, frame) for frame in (lines, _lines(had, [unit in known for unit in units]))
     )
     return {unit for unit in known if ours[unit] == theirs[unit]}
+
+
+def _shorter(study: Study, had: pd.DataFrame, units: Iterable[Unit], new: Mapping[Unit, Made]) -> set[Unit]:
+    """Units of which the record has lines that the new ones lack."""
+    if study.key == study.unit:
+        return set()
+    recorded: dict[Unit, set[Unit]] = {}
+    keys = zip(*(had[name].tolist() for name in study.key), strict=True)
+    for unit, key in zip(units, keys, strict=True):
+        if unit in new:
+            recorded.setdefault(unit, set()).add(key)
+    return {
+        unit
+        for unit, lines in recorded.items()
+        if lines - {tuple(line[name] for name in study.key) for line in new[unit].lines}
+    }
 
 
 def _alike(stamp: Mapping[str, str], run: Run) -> bool:

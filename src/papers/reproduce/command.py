@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from papers.reproduce.receipt import Receipt
 
 FOLDER = "reproduced"
+LONGEST = 80
+"""Letters of a folder's name that are those of its targets."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -60,7 +63,10 @@ def _title(targets: Sequence[Target]) -> str:
 
 def _folder(arguments: argparse.Namespace) -> Path:
     """Of this run: one of its own for each set of names."""
-    return Path(arguments.output, "+".join(arguments.names).replace(":", "-").lower()[:80])
+    name = "+".join(arguments.names).replace(":", "-").lower()
+    if len(name) > LONGEST:  # a file system takes no longer one, and what is cut off would tell two apart
+        name = f"{name[:LONGEST]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return Path(arguments.output, name)
 
 
 def reproduced(

@@ -21,8 +21,8 @@ import yaml
 
 from papers import configuration
 from papers.data.fetch import MIRROR_VARIABLE, without_password
+from papers.evidence import files, records, store
 from papers.evidence import jobs as evidence
-from papers.evidence import records, store
 from papers.evidence.records import SUMS
 from papers.evidence.runs import CHECKOUT
 from papers.reproduce.names import READS
@@ -114,9 +114,8 @@ def make(
 
 def _workplace(folder: Path) -> Path:
     """A folder in which fits are made from the checkout's raw data."""
-    data = folder / "data"
-    data.mkdir(parents=True, exist_ok=True)
-    (CHECKOUT / "data" / "raw").mkdir(exist_ok=True)
+    data = files.ensured(folder / "data")
+    files.ensured(CHECKOUT / "data" / "raw")
     for link, target in {
         **{data / name: CHECKOUT / "data" / name for name in DATA},
         folder / "profiles": CHECKOUT / "profiles",

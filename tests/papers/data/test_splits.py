@@ -48,6 +48,16 @@ def test_refusals_name_what_is_allowed():
     assert [data.folds(scheme) for scheme in FOLDS] == [10, 10, 10, 10, 10, 1, 1]
 
 
+def test_fewer_groups_than_folds_and_more_events_than_are_drawn_are_said():
+    X = np.repeat(np.eye(6), 10, axis=0)
+    labels = Dataset("cats", "as-released", X, np.resize([-1.0, 1.0], 60), (*"abcdef",), {})
+    with pytest.raises(data.DataError, match="cats: 10 folds that keep equal rows together .* it has 6"):
+        data.split(labels, "stratified-ten-folds", 0)
+    counts = Dataset("views", "as-released", np.arange(60.0)[:, None], np.full(60, 1e6), ("a",), {})
+    with pytest.raises(data.DataError, match=r"counts of 6e\+07 events: .* 2e\+07 at most"):
+        data.split(counts, "thinned-events", 0)
+
+
 def test_numpy_integers_are_integers():
     wine = data.load("wine12")
     a = data.split(wine, "ten-folds", np.int64(3), np.int32(2)).test_rows

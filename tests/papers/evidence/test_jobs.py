@@ -54,7 +54,9 @@ def test_records_are_stamped_with_the_run_and_the_code(tmp_path):
     first, second = store.read_records(path)
     assert (first["n"], second["n"], first["given"]) == (0, 1, "x") and log.read_text() == "0 to 1\n"
     source = closure_hash(*MODULES, fits=True)
-    assert first["run"] == {**runs.stamp({"method": "ep"}), "source": source, **store.COUNTED}
+    by = {"source": source, "parameters": runs.content_hash(asked.parameters)}
+    assert first["run"] == {**runs.stamp({"method": "ep"}), **by, **store.COUNTED} == jobs.stamp_in(path)
+    assert jobs.stamp_in(tmp_path / "missing.jsonl.gz") == {}
     assert first["run"]["protocol"] == runs.content_hash({"method": "ep"})
 
 
@@ -183,6 +185,30 @@ def test_a_record_keeps_other_lines_or_begins_anew(searches, tmp_path):
     for repeats in ((0, 1), (1,), (0, 1)):  # the runs of before come again
         fold(searches(*repeats), folder, False)
         assert len(records.read(REGRET, folder)) == len(repeats)
+
+
+def test_shorter_runs_do_not_replace_longer_ones(tmp_path):
+    """A preview's searches of 10 evaluations, folded into records of 40 by `tilted records`."""
+    from papers.pesc.records import REGRET
+
+    def searched(evaluations, repeats, gap):
+        about = {"problem": "gp", "rule": "pesc", "confident": True, "run": {**runs.stamp(), "source": "abc"}}
+        gaps = {"observed_gap": gap, "recommended_gap": None}
+        lines = [
+            {**about, **gaps, "repeat": repeat, "evaluations": k} for repeat in repeats for k in evaluations
+        ]
+        return [store.write_records(tmp_path / f"{gap}.jsonl.gz", lines)]
+
+    folder = tmp_path / "results"
+    fold(searched((3, 4, 5), (0,), 0.5), folder, True)
+    (said,) = fold(searched((3, 4), (0, 1), 0.25), folder, True)
+    assert "1 added, 0 replaced, 1 kept; 1 passed over: the records have lines that these lack" in said
+    found = records.read(REGRET, folder)
+    assert found.groupby("repeat")["observed_gap"].agg(list).tolist() == [[0.5] * 3, [0.25] * 2]
+    (said,) = fold(searched((3, 4, 5, 6), (0,), 0.125), folder, True)
+    assert "1 replaced" in said and "passed over" not in said
+    (said,) = fold(searched((3,), (0,), 0.0625), folder, False)  # a record that begins anew
+    assert "1 added" in said and len(records.read(REGRET, folder)) == 1
 
 
 @pytest.mark.parametrize("keep, left", [(True, [0, 1]), (False, [1])])

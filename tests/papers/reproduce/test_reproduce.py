@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pandas as pd
@@ -19,7 +20,7 @@ from papers.pep.records import REGRESSION
 from papers.pesc.records import ACCURACY, REGRET
 from papers.qp.records import FITS as QP_FITS
 from papers.rep.records import FITS
-from papers.reproduce import fits, names, needs, preview, receipt, results, sample
+from papers.reproduce import command, fits, names, needs, preview, receipt, results, sample
 
 RECORDS = CHECKOUT / "results"
 
@@ -33,6 +34,15 @@ def test_every_claim_row_and_paper_has_a_name():
     assert {x.paper for x in known["all"]} == {"QP", "PEP", "REP", "PESC"}
     assert names.find(["rep-FIGURE4"])[0].claims == ("REP3", "REP4")
     assert len(names.find(["PESC1", "pesc"])) == 3
+
+
+def test_two_long_lists_of_names_have_two_folders():
+    """Of which the first eighty letters are the same."""
+    long = [f"QP{k}" for k in range(1, 11)] + [f"REP{k}" for k in range(1, 7)] + ["PEP1", "PEP2", "PEP3"]
+    lists = (long, [*long, "PESC1"], [*long, "PEP4"])
+    folders = [command._folder(SimpleNamespace(output="out", names=x)) for x in lists]
+    assert len({*folders}) == 3 and all(len(folder.name) <= 97 for folder in folders)
+    assert command._folder(SimpleNamespace(output="out", names=["Table1:Glass"])) == Path("out/table1-glass")
 
 
 def test_an_unknown_name_lists_near_ones(capsys):
