@@ -45,8 +45,7 @@ class Change(NamedTuple):
 BACK = "BY OLDER CODE: lines of {} replaced those of {}, which comes after it (git has the records before)"
 """What is said where the history of the code and the days of runs disagree."""
 
-
-FEWER = "{} passed over: the records have lines that these lack (shorter runs, as of a preview)"
+FEWER = "{} passed over, runs of which the records have longer ones (a preview's are short)"
 
 
 class Made(NamedTuple):
@@ -161,19 +160,12 @@ def _unchanged(
 
 
 def _shorter(study: Study, had: pd.DataFrame, units: Iterable[Unit], new: Mapping[Unit, Made]) -> set[Unit]:
-    """Units of which the record has lines that the new ones lack."""
-    if study.key == study.unit:
+    """Units that are runs (`Study.along`) of which the record has more."""
+    if not study.along:
         return set()
-    recorded: dict[Unit, set[Unit]] = {}
-    keys = zip(*(had[name].tolist() for name in study.key), strict=True)
-    for unit, key in zip(units, keys, strict=True):
-        if unit in new:
-            recorded.setdefault(unit, set()).add(key)
-    return {
-        unit
-        for unit, lines in recorded.items()
-        if lines - {tuple(line[name] for name in study.key) for line in new[unit].lines}
-    }
+    ends = {unit: max(line[study.along] for line in made.lines) for unit, made in new.items()}
+    recorded = zip(units, had[study.along].tolist(), strict=True)
+    return {unit for unit, at in recorded if unit in ends and at > ends[unit]}
 
 
 def _alike(stamp: Mapping[str, str], run: Run) -> bool:

@@ -74,6 +74,8 @@ class Study:
         Column -> function of its values that gives their places, where those are not the values themselves.
     unit : tuple of str
         Columns whose lines are made, and replaced, together; the key by default.
+    along : str
+        Column that counts along a unit that is a run of some length: a shorter one never replaces a longer.
     group : tuple of str
         Columns that name a group of lines to verify a sample of.
     fixed : mapping
@@ -103,6 +105,7 @@ class Study:
     order: tuple[str, ...] = ()
     ranks: Mapping[str, Callable[[pd.Series], pd.Series]] = field(default_factory=dict)
     unit: tuple[str, ...] = ()
+    along: str = ""
     group: tuple[str, ...] = ()
     fixed: Mapping[str, str] = field(default_factory=dict)
     later: Mapping[str, str] = field(default_factory=dict)

@@ -305,6 +305,7 @@ DIGITS = Study(
     gaps=digits.COUNTS,
     order=("m", "alpha", "seed", "step"),
     unit=digits.RUN,
+    along="step",
     group=("dataset", "m", "alpha"),
     rules=_digits_rules,
     again=_digits_again,

@@ -30,6 +30,7 @@ REGRET = Study(
     order=("problem", "repeat", "rule", "evaluations"),
     ranks={"problem": places(tuple(regret.PROBLEMS)), "rule": places(regret.RULES)},
     unit=("problem", "repeat", "rule"),
+    along="evaluations",
     group=("problem", "rule"),
     again=regret.again,
 )

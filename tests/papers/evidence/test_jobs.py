@@ -202,7 +202,7 @@ def test_shorter_runs_do_not_replace_longer_ones(tmp_path):
     folder = tmp_path / "results"
     fold(searched((3, 4, 5), (0,), 0.5), folder, True)
     (said,) = fold(searched((3, 4), (0, 1), 0.25), folder, True)
-    assert "1 added, 0 replaced, 1 kept; 1 passed over: the records have lines that these lack" in said
+    assert "1 added, 0 replaced, 1 kept; 1 passed over, runs of which the records have longer ones" in said
     found = records.read(REGRET, folder)
     assert found.groupby("repeat")["observed_gap"].agg(list).tolist() == [[0.5] * 3, [0.25] * 2]
     (said,) = fold(searched((3, 4, 5, 6), (0,), 0.125), folder, True)
