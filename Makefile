@@ -32,7 +32,7 @@ export MKL_NUM_THREADS := 1
 export PATH := $(abspath $(BIN)):$(PATH)
 
 # Snakemake keeps a cache below HOME, or here where nothing can be kept there.
-ifneq ($(shell mkdir -p "$$HOME/.cache" 2>/dev/null && test -w "$$HOME/.cache" && echo kept),kept)
+ifneq ($(shell d="$${XDG_CACHE_HOME:-$$HOME/.cache}"; mkdir -p "$$d" 2>/dev/null && test -w "$$d" && echo kept),kept)
 export XDG_CACHE_HOME := $(abspath $(VENV))/cache
 export MPLCONFIGDIR := $(XDG_CACHE_HOME)/matplotlib
 endif

@@ -123,16 +123,17 @@ def test_the_workflow_asks_where_it_is(repository):
 
 
 def test_without_a_home_caches_are_beside_the_environment(checkout, tmp_path):
-    def cache(home):
+    def cache(home, **more):
         words = ["make", "-s", "--eval", "show:;@echo $$XDG_CACHE_HOME $$MPLCONFIGDIR", "show"]
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG", "MPL"))}
-        here = {"cwd": checkout, "env": {**kept, "HOME": str(home)}}
+        here = {"cwd": checkout, "env": {**kept, "HOME": str(home), **more}}
         return subprocess.run(words, **here, capture_output=True, text=True, check=True).stdout.split()
 
     assert cache(tmp_path) == []
     (tmp_path / "file").touch()
     inside = str(checkout / ".venv/cache")
     assert cache(tmp_path / "file/home") == [inside, f"{inside}/matplotlib"]
+    assert cache(tmp_path, XDG_CACHE_HOME=str(tmp_path / "file/purged")) == [inside, f"{inside}/matplotlib"]
 
 
 NAMELESS = """

@@ -391,6 +391,15 @@ def test_a_job_that_reads_another_configuration_than_the_run_began_with_makes_no
     assert "The configuration changed while the run went on: run again" in said
 
 
+def test_configurations_of_one_name_with_other_folders_share_no_chapters(run, snakemake):
+    """Else one's audit would be made of the other's, where Snakemake looks at dates alone."""
+    folder, _ = run
+    (chapters,) = (folder / "data/chapters").iterdir()
+    said = snakemake(folder, "--dry-run", "--config", "tables=tables/copy", "figures=figures/copy")
+    asked = set(re.findall(r"data/chapters/[^/\s]+", said))
+    assert len(asked) == 1 and str(chapters.relative_to(folder)) not in asked
+
+
 def test_committed_records_do_not_make_a_run_look_done(run, snakemake):
     """In a fresh clone the records are there and what they were made of is not."""
     folder, _ = run

@@ -57,7 +57,7 @@ RESULTS, TABLES, FIGURES = config["results"], config["tables"], config["figures"
 if config.get("keep_records") and (reason := place.behind(Path(RESULTS))):
     sys.exit(reason)
 CAPTION = Path(str(workflow.current_basedir)).parent / "report" / "artifact.rst"
-CHAPTERS = f"data/chapters/{config['name']}"
+CHAPTERS = f"data/chapters/{config['name']}-{content_hash([RESULTS, TABLES, FIGURES])}"
 
 
 def made_of(names):

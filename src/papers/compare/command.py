@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     how = How(**{name: getattr(arguments, name) for name in How._fields})
     found = compared(read, how)
     _require_own(folder, read)  # another run may have been here meanwhile
-    paths = page.write(found, folder)
+    paths = page.write(found, _place(folder, found))
     if arguments.json:
         print(json.dumps(found.as_dict(), indent=1, allow_nan=False))
     else:
@@ -72,6 +72,16 @@ def _require_own(folder: Path, read: Table) -> None:
         file = json.loads(numbers.read_text(encoding="utf-8"))["table"].get("file", read.file)
         if file != read.file:
             raise ValueError(f"{folder} is the page of {file}: --output names a place for another table's")
+
+
+def _place(folder: Path, found: Comparison) -> Path:
+    """Of the page: a part does not replace the page of more folds."""
+    numbers = folder / page.NAMES[0]
+    if numbers.exists() and json.loads(numbers.read_text(encoding="utf-8")).get("folds", 0) > found.folds:
+        _tell(f"{folder} has the page of more folds, which stays")
+        folder = folder / "interrupted"
+        folder.mkdir(exist_ok=True)
+    return folder
 
 
 class How(NamedTuple):

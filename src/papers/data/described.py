@@ -23,7 +23,7 @@ from papers.data.readers import Raw, Row
 from papers.data.registry import DataError, RegistryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from papers.data.schema import Entry
 
@@ -47,8 +47,8 @@ def read(name: str, entry: Entry, paths: list[Path]) -> Raw:
     place = table.places(entry)
     (target,), dropped, coded = place["target"], place["drop"], place["one_hot"]
     used = [c for c in range(len(table.header)) if c not in dropped]
-    missing = set(map(str, entry.get("missing", [])))
-    rows = [row for row in table.rows if not missing.intersection(row.cells[c] for c in used)]
+    markers = entry.get("missing", [])
+    rows = [row for row in table.rows if not any(_is_missing(row.cells[c], markers) for c in used)]
     if not rows:
         raise DataError(f"set '{name}': every row has a missing value")
     columns, features = [], []
@@ -63,6 +63,17 @@ def read(name: str, entry: Entry, paths: list[Path]) -> Raw:
     if not columns:
         raise RegistryError(f"sources.yaml: sets/{name}: no feature is left")
     return Raw(np.column_stack(columns), _targets(table, entry, rows, target), tuple(features))
+
+
+def _is_missing(cell: str, markers: Sequence[object]) -> bool:
+    """Whether a cell is one of the markers, as text or, of those that are numbers, as the same number."""
+    if cell in map(str, markers):
+        return True
+    numbers = [marker for marker in markers if isinstance(marker, int | float)]
+    try:
+        return bool(numbers) and float(cell) in numbers
+    except ValueError:
+        return False
 
 
 def _targets(table: _Table, entry: Entry, rows: list[Row], column: int) -> np.ndarray:

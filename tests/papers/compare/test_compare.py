@@ -194,7 +194,16 @@ def test_an_interrupted_comparison_is_of_the_finished_folds(mine, tmp_path, caps
     assert "20 fits to make: ep, vb, each on 10 folds" in said and "2 of 10 folds" in said
     text = (tmp_path / "mine-y" / "comparison.md").read_text(encoding="utf-8")
     assert "**Interrupted: all numbers are of 2 of 10 folds.**" in text and " 2 of 2 |" in text
-    assert json.loads((tmp_path / "mine-y" / "comparison.json").read_text(encoding="utf-8"))["folds"] == 2
+    numbers = tmp_path / "mine-y" / "comparison.json"
+    said = json.loads(numbers.read_text(encoding="utf-8"))
+    assert said["folds"] == 2
+    whole = json.dumps({**said, "folds": 10})
+    numbers.write_text(whole, encoding="utf-8")
+    assert main(asked.split()) == 130  # a part does not replace the page of more
+    assert "the page of more folds, which stays" in capsys.readouterr().err
+    assert numbers.read_text(encoding="utf-8") == whole
+    part = json.loads((tmp_path / "mine-y/interrupted/comparison.json").read_text(encoding="utf-8"))
+    assert part["folds"] == 2
 
 
 def test_small_numbers_keep_their_digits_and_shares_are_percents():

@@ -69,6 +69,15 @@ def test_labels_one_hot_columns_and_missing_values(described):
     np.testing.assert_array_equal(same.X, dataset.X)
 
 
+def test_a_number_that_marks_missing_values_is_found_however_it_is_written(described):
+    """As pandas writes a column of floats: -999.0 for -999."""
+    content = b"y,a\n1.5,2\n-999.0,3\n2.5,-9.99e2\n0.5,-99.9\n1.0,4\n"
+    dataset = data.load(
+        "pumps", "as-released", described({**REAL, "header": True, "missing": [-999]}, content)
+    )
+    np.testing.assert_array_equal(dataset.y, [1.5, 0.5, 1.0])
+
+
 def test_counts_of_several_files_split_like_the_coal_series(described):
     content = "".join(f"{k},{k % 4}\n" for k in range(10)).encode()
     home = described({**COUNTS, "shape": [20, 1]}, content, gzip.compress(content, mtime=0), ending=".gz")
