@@ -72,9 +72,7 @@ def test_labels_one_hot_columns_and_missing_values(described):
 def test_a_number_that_marks_missing_values_is_found_however_it_is_written(described):
     """As pandas writes a column of floats: -999.0 for -999."""
     content = b"y,a\n1.5,2\n-999.0,3\n2.5,-9.99e2\n0.5,-99.9\n1.0,4\n"
-    dataset = data.load(
-        "pumps", "as-released", described({**REAL, "header": True, "missing": [-999]}, content)
-    )
+    dataset = regression.load("pumps", described({**REAL, "header": True, "missing": [-999]}, content))
     np.testing.assert_array_equal(dataset.y, [1.5, 0.5, 1.0])
 
 

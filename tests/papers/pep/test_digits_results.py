@@ -56,13 +56,15 @@ GRID = [
 def test_runs_are_folded_in_whole_and_the_later_day_wins(fold):
     change, first = fold(*GRID)
     assert change == "4 added, 0 replaced, 0 kept" and len(first) == 12
-    longer = {"alpha": 0.0, "seed": 1, "steps": (1, 20), "errors": (0.2, 0.1)}
+    longer = {"alpha": 0.0, "seed": 1, "steps": (1, 1000), "errors": (0.2, 0.1)}
     change, table = fold(longer, date="2025-12-31")
     assert change.endswith("older than the records") and table.equals(first)
     change, table = fold(longer, {"m": 200})
     assert change == "1 added, 1 replaced, 3 kept"
     assert table.groupby(list(RUN)).size().tolist() == [3, 2, 3, 3, 3]
     assert table["m"].tolist() == sorted(table["m"])
+    change, _ = fold({"alpha": 0.0, "seed": 1, "steps": (1, 20), "errors": (0.2, 0.1)}, date="2026-01-03")
+    assert change.startswith("0 added, 0 replaced, 5 kept; 1 passed over, runs of which")
     change, table = fold(*GRID, keep=False)
     assert change == "0 added, 1 replaced, 3 kept"
     assert table.drop(columns="run").equals(first.drop(columns="run"))
