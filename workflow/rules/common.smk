@@ -176,7 +176,8 @@ def raw_paths(wildcards):
 @cache
 def refuse_stale():
     """Refuse files that other code made, or the same code by other parameters, and that Snakemake would take for new:
-    its notes of them are lost, say today's, as after `--touch`, or are not asked (`--rerun-triggers mtime`)."""
+    its notes of them are lost, say today's, as after `--touch`, or are not asked (`--rerun-triggers mtime`).
+    """
     keys = {path: job.key for path, job in ASKED.jobs.items()}
     for path in {given for job in ASKED.jobs.values() for given in job.files.values()}:
         if isinstance(path, str) and path.startswith(STANDARD):
