@@ -87,9 +87,9 @@ def test_the_workflow_called_from_another_folder_says_where_to_run(tmp_path):
 def test_an_environment_that_the_users_shell_names_is_not_installed_into(checkout):
     """VENV is a common name; as an argument of make it is meant."""
     how = {"cwd": checkout, "capture_output": True, "text": True}
-    mine = {**os.environ, "VENV": "/home/somebody/env"}
+    mine = {**os.environ, "VENV": "/envs/mine"}
     done = subprocess.run(["make", "--dry-run", "setup"], env=mine, **how)
-    assert done.returncode == 2 and "VENV is set in your environment (/home/somebody/env)" in done.stderr
+    assert done.returncode == 2 and "VENV is set in your environment (/envs/mine)" in done.stderr
     assert "venv" not in done.stdout
     meant = subprocess.run(["make", "--dry-run", "setup", "VENV=other"], env=mine, **how)
     assert meant.returncode == 0 and "other/bin/python" in meant.stdout
