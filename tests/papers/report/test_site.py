@@ -81,6 +81,12 @@ def test_every_claim_has_a_page_with_what_it_says_and_what_was_found(built):
         assert page.count("<td>yes</td></tr>") == deciding.count(name)
 
 
+def test_a_heading_begins_with_a_capital_unless_it_is_a_symbol(built):
+    """Greek capital alpha looks like an A."""
+    words, symbol = ((built / f"claims/PEP{k}.html").read_text(encoding="utf-8") for k in (1, 2))
+    assert "</span> As M grows" in words and "</span> α = 0.8" in symbol
+
+
 def test_the_front_page_has_ten_findings_that_each_lead_somewhere(built):
     front = (built / "index.html").read_text(encoding="utf-8")
     leads = re.findall(r'<li><h3><a href="([^"]+)">(.+?)</a></h3><p>(.+?)</p></li>', front)
