@@ -118,6 +118,7 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
     for name, column in zip((*raw.features, block["target"]), (*raw.X.T, raw.y), strict=True):
         require_moderate(f"{path}: column '{name}'", column)
     constant = [n for n, column in zip(raw.features, raw.X.T, strict=True) if np.all(column == column[0])]
+    remarks += raw.remarks
     remarks += [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
     digest = hashlib.sha256(content).hexdigest()
     said = tuple(raw.features), digest, tuple(remarks), str(block["target"]), str(data.resolve())

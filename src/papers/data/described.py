@@ -1,6 +1,7 @@
 """Tables that are read as their entry says (``sets`` in ``sources.yaml``), without a reader of their own.
 
-A row is a line. Cells are divided by ``delimiter`` (then they may be quoted), or by blanks without one.
+A row is a line. Cells are divided by ``delimiter`` (then they may be quoted, and a quoted one may go over
+several lines, which is remarked), or by blanks without one.
 Columns are named by the header or, from 0, by number. What is in ``drop`` is not looked at. A row with a cell
 in ``missing`` is left out. A column in ``one_hot`` gives a feature for each of its values, sorted; all other
 cells are finite numbers. Files of one set are read one after the other.
@@ -62,7 +63,8 @@ def read(name: str, entry: Entry, paths: list[Path]) -> Raw:
             features.append(table.header[c])
     if not columns:
         raise RegistryError(f"sources.yaml: sets/{name}: no feature is left")
-    return Raw(np.column_stack(columns), _targets(table, entry, rows, target), tuple(features))
+    remarks = table.quoted_lines()
+    return Raw(np.column_stack(columns), _targets(table, entry, rows, target), tuple(features), remarks)
 
 
 def _is_missing(cell: str, markers: Sequence[object]) -> bool:
@@ -135,6 +137,19 @@ class _Table:
                     raise RegistryError(f"{where} is named twice")
                 places_of[field].append(place)
         return places_of
+
+    def quoted_lines(self) -> tuple[str, ...]:
+        """Remark on cells of several lines: one that a stray quote begins has rows inside it."""
+        longest = max(self.rows, key=lambda row: max(cell.count("\n") for cell in row.cells))
+        column = max(range(len(self.header)), key=lambda c: longest.cells[c].count("\n"))
+        breaks = longest.cells[column].count("\n")
+        if not breaks:
+            return ()
+        several = sum(any("\n" in cell for cell in row.cells) for row in self.rows)
+        return (
+            f"{several} of {len(self.rows)} rows have a quoted cell of several lines: the longest ends in "
+            f"line {longest.line}, column '{self.header[column]}', after {breaks} breaks (a stray quote?)",
+        )
 
     def place(self, column: str | int) -> int | None:
         """Number of a column; None where there is none, or several of the name."""

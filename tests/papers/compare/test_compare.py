@@ -70,6 +70,18 @@ def test_every_method_fits_its_task(task, y, tmp_path):
         assert scaled.error == pytest.approx(2.0 * outcomes[0].error, rel=1e-6)
 
 
+def test_a_quote_that_takes_rows_with_it_is_remarked(tmp_path):
+    lines = [f"{k},{'note'},{'bad' if k % 3 else 'good'}\n" for k in range(90)]
+    lines[20], lines[31] = '20,"a note that nobody closes,good\n', '31,closed here",bad\n'
+    (tmp_path / "pumps.csv").write_text("n,note,state\n" + "".join(lines), encoding="utf-8")
+    path = tmp_path / "pumps.yaml"
+    path.write_text("file: pumps.csv\ntarget: state\ndrop: [note]\n", encoding="utf-8")
+    read = table.read(path)
+    assert len(read.y) == 79  # eleven of ninety are in the note
+    (remark,) = [remark for remark in read.remarks if "several lines" in remark]
+    assert remark.startswith("1 of 79 rows") and "line 33, column 'note', after 11 breaks" in remark
+
+
 def test_a_yaml_block_says_more(tmp_path):
     text = "n;site;state\n" + "".join(f"{k};{'ab'[k % 2]};{'bad' if k % 3 else 'good'}\n" for k in range(45))
     (tmp_path / "pumps.csv").write_text(text + "?;a;bad\n", encoding="utf-8")
