@@ -145,6 +145,8 @@ TIMING = Study(
     {"seconds": 6},
     ("dataset", "protocol", "method"),
     gaps=("sweeps",),
+    unit=("dataset", "protocol"),  # one machine's times stay together
+    along="seed",
     group=("protocol", "dataset"),
     again=timing.again,
 )
