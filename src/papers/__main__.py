@@ -64,7 +64,8 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except USER_ERRORS as error:  # which may quote a file that is none of text: a terminal would obey it
-        text = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in str(error))
+        said = str(error) or "not enough memory" * isinstance(error, MemoryError) or type(error).__name__
+        text = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in said)
         print(f"tilted: {text}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
