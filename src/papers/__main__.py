@@ -30,6 +30,9 @@ from typing import TYPE_CHECKING, Literal
 
 from yaml import YAMLError
 
+# One BLAS thread a worker, as in jobs: with several, searches of recorded fits end a little elsewhere.
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+
 from papers.arguments import PAPERS, parser
 from papers.evidence import place
 
@@ -64,7 +67,8 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except USER_ERRORS as error:  # which may quote a file that is none of text: a terminal would obey it
-        said = str(error) or "not enough memory" * isinstance(error, MemoryError) or type(error).__name__
+        named = "not enough memory" if isinstance(error, MemoryError) else type(error).__name__
+        said = str(error) or named
         text = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in said)
         print(f"tilted: {text}", file=sys.stderr)
         return 2

@@ -281,7 +281,7 @@ def check(config: Config) -> None:
 def require_apart(results: str, **made: str) -> None:
     """Refuse (ValueError) to put what other records give into the place of what the committed ones gave."""
     for kind, name in made.items():
-        if _are_one(name, kind) and not are_committed(results):
+        if _plain(name) in (_plain(kind), _plain(CHECKOUT / kind)) and not are_committed(results):
             raise ValueError(
                 f"{kind}: {kind} has those of the committed records, and this run would replace them by "
                 f"those of {results}; another folder"
@@ -290,13 +290,12 @@ def require_apart(results: str, **made: str) -> None:
 
 def are_committed(results: str) -> bool:
     """Whether a folder of records is that of the committed ones."""
-    return _are_one(results, str(COMMITTED))
+    return Path(results).resolve() == COMMITTED.resolve()
 
 
-def _are_one(one: str, other: str) -> bool:
-    """Whether two paths lead to one place, also where large and small letters are not told apart."""
-    first, second = (str(Path(path).resolve()).lower() for path in (one, other))
-    return first == second
+def _plain(path: str | Path) -> Path:
+    """Where a path leads, in small letters: some file systems do not tell them from large ones."""
+    return Path(str(Path(path).resolve()).lower())
 
 
 def _is_whole(checker: object, value: object) -> bool:

@@ -347,9 +347,19 @@ def test_a_snakemake_that_fails_is_named_by_its_last_error(tmp_path):
     """A cache that cannot be made: the message pointed to the log alone."""
     from papers.reproduce import fits
 
-    fails = "print('PermissionError: [Errno 13] https://user:secret@x/y'); print('Complete log: x'); exit(1)"
-    with pytest.raises(fits.FitsFailed, match=r"every fit, PermissionError: .*\*\*\*@x/y: .*log \("):
-        fits._run([sys.executable, "-c", fails], tmp_path / "log")
+    (tmp_path / "Snakefile").write_text(
+        "rule all:\n    input: 'a', 'b'\n\n"
+        "rule a:\n    output: 'a'\n    shell: 'exit 3'\n\n"
+        "rule b:\n    output: 'b'\n    run:\n        raise PermissionError(13, 'https://user:secret@x/cache')\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(tmp_path / "Snakefile"), "--keep-going"]
+    with pytest.raises(
+        fits.FitsFailed, match=r"every fit, PermissionError.*Errno 13.*\*\*\*@x/cache.*log \("
+    ):
+        fits._run([*command, "--cores", "1", "--directory", str(tmp_path)], tmp_path / "log")
+    with pytest.raises(fits.FitsFailed, match=r"every fit, FileNotFoundError.*no/such.yaml.*log \("):
+        fits._run([*command, "--cores", "1", "--configfile", "no/such.yaml"], tmp_path / "log")
 
 
 def test_an_environment_whose_interpreter_is_gone_is_made_again(make, tmp_path):

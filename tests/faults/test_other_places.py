@@ -84,10 +84,14 @@ def test_a_source_that_git_is_told_not_to_look_at(repository_with_one_commit, as
         git(folder, "update-index", told, "src/old.py", check=True)
         (folder / "src/old.py").write_text("A = 2\n", encoding="utf-8")
     else:
-        ignored = folder / ".git" / "info/exclude"
+        ignored = folder / ".git" / ("ignored" if told.startswith("core") else told)
         ignored.parent.mkdir(exist_ok=True)
-        ignored.write_text("new*\n", encoding="utf-8")
-        git(folder, "config", "core.excludesFile", str(ignored), check=True)
+        ignored.write_text("new*\n.litter\n", encoding="utf-8")
+        if told.startswith("core"):
+            git(folder, "config", told, str(ignored), check=True)
+        (folder / "src/.litter").touch()  # as file managers and editors leave: nothing that runs
+        runs.commit.cache_clear()
+        assert not runs.commit().endswith(runs.DIRTY)
         (folder / "src/new.py").touch()
     assert git(folder, "status", "--porcelain").stdout == ""
     runs.commit.cache_clear()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -94,6 +95,19 @@ def test_plain_output_is_readable(capsys):
 def test_bad_input_is_a_message_not_a_traceback(arguments, message, capsys):
     assert main(arguments.split()) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_command_has_one_blas_thread():
+    """`make verify` alone had; with two a search of PESC ends 1e-5 elsewhere, which a record then says."""
+    asked = "import papers.__main__, numpy, threadpoolctl as t\n"
+    asked += "print({p['num_threads'] for p in t.threadpool_info()})"
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    told = {**environment, "OMP_NUM_THREADS": "2"}
+    for env in (environment, told):
+        done = subprocess.run(
+            [sys.executable, "-c", asked], capture_output=True, text=True, env=env, check=True
+        )
+        assert done.stdout == "{1}\n"
 
 
 def test_an_error_without_words_has_a_name(monkeypatch, capsys):

@@ -19,6 +19,7 @@ from papers.evidence import resources
 
 if TYPE_CHECKING:
     import argparse
+    from typing import Any
 
     from papers.compare.table import Table
 
@@ -67,17 +68,29 @@ def _folder(read: Table, output: str) -> Path:
 
 def _require_own(folder: Path, read: Table) -> None:
     """The page of a table of the same name in another folder stays (earlier versions do not say where)."""
-    numbers = folder / page.NAMES[0]
-    if numbers.exists():
-        file = json.loads(numbers.read_text(encoding="utf-8"))["table"].get("file", read.file)
-        if file != read.file:
-            raise ValueError(f"{folder} is the page of {file}: --output names a place for another table's")
+    had = _numbers(folder)
+    file = had["table"].get("file", read.file) if had else read.file
+    if file != read.file:
+        raise ValueError(f"{folder} is the page of {file}: --output names a place for another table's")
+
+
+def _numbers(folder: Path) -> dict[str, Any]:
+    """Those of the page in a folder; empty where there is none, ValueError if they are no page's."""
+    path = folder / page.NAMES[0]
+    if not path.exists():
+        return {}
+    try:
+        numbers = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}): delete it, or name another --output") from None
+    if not (isinstance(numbers, dict) and isinstance(numbers.get("table"), dict)):
+        raise ValueError(f"{path} has not the numbers of a comparison: delete it, or name another --output")
+    return numbers
 
 
 def _place(folder: Path, found: Comparison) -> Path:
     """Of the page: a part does not replace the page of more folds."""
-    numbers = folder / page.NAMES[0]
-    if numbers.exists() and json.loads(numbers.read_text(encoding="utf-8")).get("folds", 0) > found.folds:
+    if _numbers(folder).get("folds", 0) > found.folds:
         _tell(f"{folder} has the page of more folds, which stays")
         folder = folder / "interrupted"
         folder.mkdir(exist_ok=True)

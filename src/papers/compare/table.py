@@ -151,6 +151,7 @@ def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
         raise ValueError(f"{path} is no table: {error}{hint}") from None
     frame.columns = [name.strip() if isinstance(name, str) else name for name in frame.columns]
     target, n = block["target"], len(frame.columns)
+    frame = _present(frame, block)
     if isinstance(target, int) and -n <= target < n:  # its number
         column = frame.iloc[:, target].str.strip()
     elif target in frame.columns:
@@ -164,12 +165,24 @@ def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
         raise ValueError(f"{path} has no rows")
     empty = np.flatnonzero(column == "")
     if len(empty) and "" not in map(str, block.get("missing", [])):
-        raise ValueError(f"{path}, line {empty[0] + 1 + block['header']}: no {block['target']} ({HINT})")
+        raise ValueError(
+            f"{path}, line {column.index[empty[0]] + 1 + block['header']}: no {block['target']} ({HINT})"
+        )
     column = column[column != ""]
     numbers = _numbers(column)
     if column.nunique() < 2 or (numbers is not None and np.all(numbers == numbers[0])):
         raise ValueError(f"{path}: every {target} is '{', '.join(column.unique()[:1])}'")
     return column
+
+
+def _present(frame: pd.DataFrame, block: dict[str, Any]) -> pd.DataFrame:
+    """Rows without a marker of what is missing in a column that is used, as `described.read` keeps them."""
+    if not (markers := block.get("missing", [])):
+        return frame
+    titles, drop = list(frame.columns), block.get("drop", [])
+    dropped = {titles[c] if isinstance(c, int) and c < len(titles) else c for c in drop}
+    used = frame[[name for name in titles if name not in dropped]]
+    return frame[~used.map(lambda cell: described.is_missing(str(cell).strip(), markers)).any(axis=1)]
 
 
 def _numbers(column: pd.Series[str]) -> np.ndarray | None:

@@ -1,7 +1,7 @@
 """Tables that are read as their entry says (``sets`` in ``sources.yaml``), without a reader of their own.
 
 A row is a line. Cells are divided by ``delimiter`` (then they may be quoted, and a quoted one may go over
-several lines, which is remarked), or by blanks without one.
+several lines, of which there is a remark), or by blanks without one.
 Columns are named by the header or, from 0, by number. What is in ``drop`` is not looked at. A row with a cell
 in ``missing`` is left out. A column in ``one_hot`` gives a feature for each of its values, sorted, at most
 `MOST_VALUES`; all other cells are finite numbers. Files of one set are read one after the other.
@@ -54,7 +54,7 @@ def read(name: str, entry: Entry, paths: list[Path]) -> Raw:
     (target,), dropped, coded = place["target"], place["drop"], place["one_hot"]
     used = [c for c in range(len(table.header)) if c not in dropped]
     markers = entry.get("missing", [])
-    rows = [row for row in table.rows if not any(_is_missing(row.cells[c], markers) for c in used)]
+    rows = [row for row in table.rows if not any(is_missing(row.cells[c], markers) for c in used)]
     if not rows:
         raise DataError(f"set '{name}': every row has a missing value")
     columns: list[np.ndarray] = []
@@ -74,7 +74,7 @@ def read(name: str, entry: Entry, paths: list[Path]) -> Raw:
     return Raw(np.column_stack(columns), _targets(table, entry, rows, target), tuple(features), remarks)
 
 
-def _is_missing(cell: str, markers: Sequence[object]) -> bool:
+def is_missing(cell: str, markers: Sequence[object]) -> bool:
     """Whether a cell is one of the markers, as text or, of those that are numbers, as the same number."""
     if cell in map(str, markers):
         return True

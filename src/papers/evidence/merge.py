@@ -41,16 +41,14 @@ class Change(NamedTuple):
         if self.outdated:
             parts.append(f"{self.outdated} passed over, older than the records")
         if self.dropped:
-            parts.append(f"{self.dropped} TAKEN OUT, not made this time (git has the records before)")
+            parts.append(f"{self.dropped} TAKEN OUT, not made this time (git has what was committed)")
         return "; ".join([*parts, *([self.note] if self.note else [])])
 
 
-BACK = "BY OLDER CODE: lines of {} replaced those of {}, which comes after it (git has the records before)"
+BACK = "BY OLDER CODE: lines of {} replaced those of {}, which comes after it (git has what was committed)"
 """What is said where the history of the code and the days of runs disagree."""
-STRANGE = (
-    "BY OTHER CODE: lines of {} replaced those of {}, and this checkout's history does not say which is older"
-)
-"""As where it is shallow, or a colleague's commit was never fetched."""
+STRANGE = "BY OTHER CODE: lines of {} replaced those of {}; in this checkout's history neither comes first"
+"""As of two branches, or where it is shallow, or a colleague's commit was never fetched."""
 
 FEWER = "{} passed over, runs of which the records have longer ones (a preview's are short)"
 

@@ -188,20 +188,24 @@ def commit() -> str:
         if Path(_git("rev-parse", "--show-toplevel")).resolve() != CHECKOUT:
             return ""
         name = _git("rev-parse", "--short=12", "HEAD")
-        changed = _git("status", "--porcelain", "-uno", "--", *SOURCES) or _unseen()
+        changed = _git("status", "--porcelain", "-unormal", "--", *SOURCES) or _unseen()
     except (OSError, subprocess.CalledProcessError):
         return ""
     return name + (DIRTY if changed else "")
 
 
 SOURCES = ("src", "workflow", "Snakefile")
+READ = (".py", ".smk", ".yaml", ".json")
+"""Endings of files that are run or read; a folder's own litter is none of these."""
 
 
 def _unseen() -> bool:
-    """Whether git was told not to look at some sources, or there are new ones, whatever the user ignores."""
-    flagged = [line[2:] for line in _git("ls-files", "-v", "--", *SOURCES).splitlines() if line[0] != "H"]
-    new = _git("ls-files", "--others", "--exclude-per-directory=.gitignore", "--", *SOURCES)
-    return bool(new) or any((CHECKOUT / name).exists() for name in flagged)
+    """Whether git was told not to look at some sources, or the user ignores new ones that can run."""
+    flagged = [
+        line[2:] for line in _git("ls-files", "-vz", "--", *SOURCES).split("\0") if line[:1] not in "H"
+    ]
+    new = _git("ls-files", "-oz", "--exclude-per-directory=.gitignore", "--", *SOURCES).split("\0")
+    return any(name.endswith(READ) for name in new) or any((CHECKOUT / name).exists() for name in flagged)
 
 
 COMMIT = "[0-9a-f]{7,64}"

@@ -34,7 +34,13 @@ if TYPE_CHECKING:
 DATA = ("sources.yaml", "coal_counts.csv", "published", "raw")
 RECEIPT = ("receipt.json", "receipt.md")
 STEPS = re.compile(r"(\d+) of (\d+) steps")
-CAUSE = re.compile(r"^\w*(Error|Exception)\b.*\S")
+WRAPPED = "WorkflowError|RuleException|CalledProcessError"
+CAUSES = (
+    re.compile(rf"^(?!{WRAPPED})\w*(?:Error|Exception): .*\S", re.MULTILINE),
+    re.compile(rf"(?<=:\n)^(?!{WRAPPED})\w*(?:Error|Exception) in file .*\n.*\S", re.MULTILINE),
+    re.compile(r"^WorkflowError:\n.*\S", re.MULTILINE),
+)
+"""Of a log of Snakemake, the likeliest first: it wraps the error of a job in some of its own."""
 
 
 class FitsFailed(ValueError):
@@ -140,14 +146,11 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str] = os.envi
         env=environment,
     )
     assert process.stdout is not None, "asked for"
-    bar, cause = tqdm(desc="fits", unit="job", leave=False), ""
+    bar = tqdm(desc="fits", unit="job", leave=False)
     try:
         with log.open("w", encoding="utf-8", buffering=1) as file, closing(bar):
             for line in process.stdout:
-                line = without_password(line)
-                file.write(line)
-                if CAUSE.match(line):
-                    cause = f", {line.strip()}"
+                file.write(without_password(line))
                 if found := STEPS.search(line):
                     bar.total = int(found[2])
                     bar.update(int(found[1]) - bar.n)
@@ -157,8 +160,15 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str] = os.envi
         process.wait()
     if process.returncode:
         raise FitsFailed(
-            f"Snakemake did not make every fit{cause}: {log} (made ones are kept: run again to go on)"
+            f"Snakemake did not make every fit{_cause(log)}: {log} (made ones are kept: run again to go on)"
         )
+
+
+def _cause(log: Path) -> str:
+    """The last error that a log of Snakemake names, in a line; empty where there is none."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    found = next((matches for cause in CAUSES if (matches := cause.findall(text))), [])
+    return ", " + " ".join(found[-1].split()) if found else ""
 
 
 def fold(jobs: Sequence[Job], place: Path, results: Path) -> None:

@@ -71,13 +71,22 @@ def read(path: str | Path) -> list[dict[str, Any]]:
     path = Path(path)
     if not path.is_file():
         return []
-    lines = path.read_bytes().split(b"\n")[:-1]  # what follows the last end of a line is part of one
+    *lines, tail = path.read_bytes().split(b"\n")
+    lines += [tail] if lines and _is_whole(tail) else []  # else what a kill left of a line
     try:
         return [json.loads(line) for line in lines]
     except ValueError as error:
         raise ValueError(
             f"{path}: line {_first_wrong(lines)} is not JSON; this is no log of a search"
         ) from error
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line without its end, as editors strip it, is whole: no part of an object is JSON."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
 
 
 def _first_wrong(lines: list[bytes]) -> int:
@@ -105,8 +114,10 @@ def append(path: str | Path, line: dict[str, Any]) -> None:
     """Add a line at the end, after dropping what is left of one, and wait until it is on the disk."""
     with Path(path).open("a+b") as file:
         file.seek(0)
-        whole = file.read().rfind(b"\n") + 1
-        file.truncate(whole)
-        file.write(_encoded(line))
+        *lines, tail = file.read().split(b"\n")
+        whole = bool(lines) and _is_whole(tail)
+        if not whole:
+            file.truncate(file.tell() - len(tail))
+        file.write(b"\n" * whole + _encoded(line))
         file.flush()
         os.fsync(file.fileno())

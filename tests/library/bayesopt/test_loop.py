@@ -317,3 +317,18 @@ def test_a_log_that_is_a_pipe_is_refused_and_one_that_may_only_be_read_is_read(t
 
     monkeypatch.setattr(os, "open", refused)
     assert minimise(bowl, [], BOX, 2, 3, tmp_path / "log", settings=QUICK).resumed == 2
+
+
+def test_a_last_line_without_its_end_is_whole(tmp_path):
+    """As editors strip it: the evaluation was made again, and replaced."""
+    path = tmp_path / "log"
+    for k in range(3):
+        logs.append(path, {"k": k})
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    assert logs.read(path) == [{"k": k} for k in range(3)]
+    logs.append(path, {"k": 3})
+    assert logs.read(path) == [{"k": k} for k in range(4)] and path.read_bytes().count(b"\n") == 4
+    path.write_bytes(path.read_bytes()[:-3])
+    assert logs.read(path) == [{"k": k} for k in range(3)], "a part of a line is none"
+    logs.append(path, {"k": 5})
+    assert logs.read(path)[-1] == {"k": 5} and len(logs.read(path)) == 4

@@ -82,6 +82,34 @@ def test_a_quote_that_takes_rows_with_it_is_remarked(tmp_path):
     assert remark.startswith("1 of 79 rows") and "line 33, column 'note', after 11 breaks" in remark
 
 
+@pytest.mark.parametrize(
+    "values, marker, task",
+    [(RNG.integers(5, size=40), -999, None), (["fine", "failed"] * 20, "?", "classification")],
+)
+def test_markers_of_missing_targets_decide_nothing(values, marker, task, tmp_path):
+    """-999 among counts made a regression of them, and `?` was a third class."""
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        f"file: mine.csv\ntarget: y\nmissing: ['{marker}']\n".replace("'-999'", "-999"), encoding="utf-8"
+    )
+    csv_of(tmp_path / "mine.csv", [marker, *values[1:]])
+    if task is None:
+        with pytest.raises(ValueError, match="every y is a whole number: --task counts, or"):
+            table.read(path)
+    read = table.read(path, task=None if task else "counts")
+    assert read.task == (task or "counts") and len(read.y) == 39
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"table": 1}', "<<<<<<< HEAD"])
+def test_a_damaged_page_is_named(content, mine, tmp_path, capsys):
+    """ "Expecting value: line 1 column 1" read as if the table were wrong."""
+    (tmp_path / "mine-y").mkdir()
+    (tmp_path / "mine-y/comparison.json").write_text(content, encoding="utf-8")
+    assert main(["compare", "--data", str(mine), "--target", "y", "--output", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "mine-y/comparison.json" in said and "delete it, or name another --output" in said
+
+
 def test_names_of_rows_are_no_categories(tmp_path):
     """A feature of each of ten thousand patients took 6 GB, and the refusal had no words."""
     rows = [f"{k / 7:.3f},patient{k},{k % 5}.5\n" for k in range(1500)]

@@ -136,14 +136,31 @@ class TestIntermediate:
 
         frame = sets(fits, score, sizes=(5, 200), splits=20, alphas=("0", "0.2", "0.5", "0.8", "1"))
         mixed = frame[(frame["m"] != 200) | (frame["split"] < 10)]
-        main, whole, alike = synthetic.intermediate_best(mixed)
-        assert [block.name for block in (whole, alike)] == [
+        main, whole, each = synthetic.intermediate_best(mixed)
+        assert [block.name for block in (whole, each)] == [
             "on sets with every M",
-            "with the M that every set has",
+            "against EP at each M on these",
         ]
-        assert (whole.verdict, alike.verdict) == ("holds", "does not hold")
-        assert {line.n for line in main.lines} == {line.n for line in alike.lines} == {20}
-        assert {line.n for line in whole.lines} == {10}
+        assert whole.verdict == "holds" and {line.n for line in main.lines} == {20}
+        assert {line.n for line in (*whole.lines, *each.lines)} == {10}
+        assert [line.row for line in each.lines][2:] == [
+            f"SMLL, M = {m}: α = 0.5 over α = 1" for m in (5, 200)
+        ]
+        assert len(synthetic.intermediate_best(frame)) == 1, "alike sets have nothing beside them"
+
+    def test_a_set_with_one_power_at_a_large_m_is_not_among_those_with_every_m(self, fits):
+        """Nor one of which a fit failed, or that has as many others."""
+        powers = ("0", "0.2", "0.5", "0.8", "1")
+        frame = sets(fits, self.gap(0.5), sizes=(5, 50, 100, 200), splits=20, alphas=powers)
+        size, split = frame["m"], frame["split"]
+        alone = (size < 100) | (split < 10) | ((split == 11) & (frame["alpha"] == "1"))
+        mixed = frame[
+            (alone & ~split.isin([12, 13])) | ((split == 12) & (size != 200)) | ((split == 13) & (size != 50))
+        ]
+        mixed = mixed.assign(smll=mixed["smll"].mask((mixed["split"] == 3) & (mixed["m"] == 200)))
+        mixed = mixed.assign(outcome=mixed["outcome"].mask(mixed["smll"].isna(), "failed"))
+        _, whole, _ = synthetic.intermediate_best(mixed)
+        assert {line.n for line in whole.lines} == {9}
 
     def test_powers_in_the_range_are_needed(self, fits):
         frame = sets(fits, self.gap(0.5), alphas=("0", "0.2", "1"))

@@ -87,7 +87,7 @@ def test_times_of_other_sets_stay_and_so_do_those_of_more_seeds(results, capsys)
     assert main([*words, "--datasets", "wine13"]) == 0
     assert len(records.load(TIMING, results)) == len(of_one) + len(others)
     seen = capsys.readouterr().out
-    records.put(results, {TIMING: _lines(of_one) and [x | {"dataset": "glass"} for x in _lines(of_one)]})
+    records.put(results, {TIMING: [line | {"dataset": "glass"} for line in _lines(of_one)]})
     assert len(records.load(TIMING, results)) == len(of_one) + len(others), "two seeds are more than one"
     assert "0 added, 1 replaced, 1 kept" in seen
 

@@ -195,23 +195,47 @@ def _at_all_data(cells: BySet, alpha: str, n: int, peak: Draft, fraction: float)
 def intermediate_best(fits: pd.DataFrame) -> list[Block]:
     """PEP3: the best of the powers in `INTERMEDIATE` against the others; a set's score is its mean over M.
 
-    Where sets were run to different M, the same beside on those that have every M, and with the M of all.
+    Where sets were run to different M, beside it: the same on those that have every M, and there the best one
+    against EP at each M.
     """
     made_up = scores.made_up(fits)
     drafts, remarks = _best_inside(made_up)
     test = f"{BETTER}; others: {STEPS}"
     run = {"powers": len(scores.alphas(made_up))}
     blocks = [Block("mean over M", test, worst_lines(drafts), "; ".join([*remarks, covered(made_up)]), run)]
-    sparse = scores.sparse(made_up)
-    sizes = sparse.groupby("split")["m"].agg(frozenset)
-    every, common = sizes.map(len).max(), frozenset.intersection(*sizes) if len(sizes) else frozenset()
-    if len(set(sizes)) > 1 and common:
-        whole = made_up[made_up["split"].isin(sizes[sizes.map(len) == every].index)]
-        alike = made_up[made_up["m"].isin(common)]
-        for name, part in (("on sets with every M", whole), ("with the M that every set has", alike)):
-            drafts, remarks = _best_inside(part)
-            blocks.append(Block(name, test, worst_lines(drafts), "; ".join([*remarks, covered(part)])))
+    whole = _with_every_m(made_up)
+    if 0 < whole["split"].nunique() < made_up["split"].nunique():
+        drafts, remarks = _best_inside(whole)
+        remark = "; ".join([*remarks, covered(whole)])
+        blocks.append(Block("on sets with every M", test, worst_lines(drafts), remark))
+        blocks.append(Block("against EP at each M on these", BETTER, tuple(tested(list(_each_m(whole))))))
     return blocks
+
+
+def _with_every_m(made_up: pd.DataFrame) -> pd.DataFrame:
+    """Fits of the sets of which every power has a number, of both scores, at every M of any set."""
+    tables = [compare.wide(made_up, score).dropna() for score in PREDICTIVE]
+    cells = tables[0].index.intersection(tables[1].index)
+    of_sets = cells.to_frame(index=False).groupby("split")["m"].agg(frozenset)
+    every = frozenset(scores.sparse(made_up)["m"])
+    return made_up[made_up["split"].isin(of_sets[of_sets == every].index)]
+
+
+def _each_m(made_up: pd.DataFrame) -> Iterator[Draft]:
+    """The best power in the range, by its mean, over EP at each M."""
+    for score in PREDICTIVE:
+        table = compare.wide(made_up, score).dropna()
+        if not (inside := _inside(table)) or "1" not in table:
+            continue
+        best = table[inside].mean().idxmin()
+        for m, at in table.groupby(level="m"):
+            gain = (at["1"] - at[best]).to_numpy(float)
+            row = f"{score.name}, M = {m}: α = {best} over α = 1"
+            yield _paired(row, "against α = 1", score, higher, gain, f"α = {best} against α = 1")
+
+
+def _inside(table: pd.DataFrame) -> list[str]:
+    return [alpha for alpha in table if INTERMEDIATE[0] <= float(alpha) <= INTERMEDIATE[1]]
 
 
 def _best_inside(made_up: pd.DataFrame) -> tuple[list[Draft], list[str]]:
@@ -220,7 +244,7 @@ def _best_inside(made_up: pd.DataFrame) -> tuple[list[Draft], list[str]]:
     remarks = []
     for score in PREDICTIVE:
         table = compare.wide(made_up, score).dropna().groupby(level="split").mean()
-        inside = [alpha for alpha in table if INTERMEDIATE[0] <= float(alpha) <= INTERMEDIATE[1]]
+        inside = _inside(table)
         outside = [alpha for alpha in table if alpha not in inside]
         if not inside or not {"0", "1"} <= set(outside) or table.empty:
             drafts.append(missing(score.name, "against α = 0 and α = 1", score.unit, "powers not run"))
