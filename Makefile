@@ -116,7 +116,7 @@ unlock: setup ## after a run that was killed (power, kill -9): let the next one 
 records: setup ## fold new fits (data/fits) into the committed records (results/)
 	$(BIN)/python -m papers records
 
-tables: setup ## every table and figure from the committed records, in a minute or two, without fitting
+tables: setup ## every table and figure from the committed records, in three minutes, without fitting
 	$(BIN)/python -m papers tables --documents
 
 site: setup ## everything committed as pages that open offline: report/index.html (needs npm)

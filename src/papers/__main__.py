@@ -64,7 +64,8 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except USER_ERRORS as error:  # which may quote a file that is none of text: a terminal would obey it
-        text = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in str(error))
+        said = str(error) or "not enough memory" * isinstance(error, MemoryError) or type(error).__name__
+        text = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in said)
         print(f"tilted: {text}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -108,7 +109,7 @@ def _timing(arguments: argparse.Namespace) -> int:
 
     chosen = arguments.datasets, arguments.protocols, arguments.seeds, arguments.repeats
     lines = list(timing.timed(*chosen, mirror=arguments.mirror, tell=_tell))
-    return _told(records.put(arguments.records, {TIMING: lines}, keep=False))
+    return _told(records.put(arguments.records, {TIMING: lines}))
 
 
 def _study(arguments: argparse.Namespace) -> int:
@@ -192,11 +193,16 @@ def _records(arguments: argparse.Namespace) -> int:
 
 
 def _tables(arguments: argparse.Namespace) -> int:
-    from papers import make
+    from papers import configuration, make
     from papers.evidence import excerpt, records
     from papers.qp import differences
     from papers.report import index
 
+    configuration.require_apart(arguments.records, tables=arguments.tables, figures=arguments.figures)
+    if arguments.documents and not configuration.are_committed(arguments.records):
+        raise ValueError(
+            f"--documents: README.md and docs/ are of the committed records, not of {arguments.records}"
+        )
     before = records.sums(arguments.records)
     loud = make.write_all(arguments.records, arguments.tables, arguments.figures, arguments.published)
     if arguments.documents:

@@ -273,14 +273,30 @@ def check(config: Config) -> None:
             f"results: {COMMITTED} has the committed records, and this run would replace them; "
             f"another folder, keep_records: true, or begin_anew: {COMMITTED}"
         )
-    for kind in ("tables", "figures"):
-        if folders["results"] != COMMITTED and folders[kind] == Path(kind):
-            raise ValueError(
-                f"{kind}: {kind} has those of the committed records, and this run would replace them by "
-                f"those of {config['results']}; another folder"
-            )
+    require_apart(config["results"], tables=config["tables"], figures=config["figures"])
     if config.get("reuse") and not config.get("keep_records"):
         raise ValueError("reuse: the records that it counts on are kept with keep_records: true alone")
+
+
+def require_apart(results: str, **made: str) -> None:
+    """Refuse (ValueError) to put what other records give into the place of what the committed ones gave."""
+    for kind, name in made.items():
+        if _are_one(name, kind) and not are_committed(results):
+            raise ValueError(
+                f"{kind}: {kind} has those of the committed records, and this run would replace them by "
+                f"those of {results}; another folder"
+            )
+
+
+def are_committed(results: str) -> bool:
+    """Whether a folder of records is that of the committed ones."""
+    return _are_one(results, str(COMMITTED))
+
+
+def _are_one(one: str, other: str) -> bool:
+    """Whether two paths lead to one place, also where large and small letters are not told apart."""
+    first, second = (str(Path(path).resolve()).lower() for path in (one, other))
+    return first == second
 
 
 def _is_whole(checker: object, value: object) -> bool:

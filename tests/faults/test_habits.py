@@ -343,6 +343,15 @@ def test_a_snakemake_that_makes_nothing_is_no_success(asked):
         asked(does="place.unlink()")
 
 
+def test_a_snakemake_that_fails_is_named_by_its_last_error(tmp_path):
+    """A cache that cannot be made: the message pointed to the log alone."""
+    from papers.reproduce import fits
+
+    fails = "print('PermissionError: [Errno 13] https://user:secret@x/y'); print('Complete log: x'); exit(1)"
+    with pytest.raises(fits.FitsFailed, match=r"every fit, PermissionError: .*\*\*\*@x/y: .*log \("):
+        fits._run([sys.executable, "-c", fails], tmp_path / "log")
+
+
 def test_an_environment_whose_interpreter_is_gone_is_made_again(make, tmp_path):
     """The system's Python was upgraded; the stamp is up to date."""
     program = tmp_path / "env/bin/python"

@@ -68,6 +68,32 @@ def test_a_new_source_that_git_is_told_not_to_mention(repository_with_one_commit
     assert runs.commit().endswith(runs.DIRTY)
 
 
+@pytest.mark.parametrize(
+    "told", ["--skip-worktree", "--assume-unchanged", "core.excludesFile", "info/exclude"]
+)
+def test_a_source_that_git_is_told_not_to_look_at(repository_with_one_commit, asked_anew, monkeypatch, told):
+    """Fits and lines of what was verified named the commit as if it had the edits."""
+    folder = repository_with_one_commit
+    monkeypatch.setattr(runs, "CHECKOUT", folder)
+    (folder / "src").mkdir()
+    (folder / "src/old.py").write_text("A = 1\n", encoding="utf-8")
+    git(folder, "add", "src", check=True)
+    git(folder, "commit", "-q", "-m", "source", check=True)
+    assert not runs.commit().endswith(runs.DIRTY)
+    if told.startswith("--"):
+        git(folder, "update-index", told, "src/old.py", check=True)
+        (folder / "src/old.py").write_text("A = 2\n", encoding="utf-8")
+    else:
+        ignored = folder / ".git" / "info/exclude"
+        ignored.parent.mkdir(exist_ok=True)
+        ignored.write_text("new*\n", encoding="utf-8")
+        git(folder, "config", "core.excludesFile", str(ignored), check=True)
+        (folder / "src/new.py").touch()
+    assert git(folder, "status", "--porcelain").stdout == ""
+    runs.commit.cache_clear()
+    assert runs.commit().endswith(runs.DIRTY)
+
+
 def test_which_of_two_commits_comes_first(repository_with_one_commit, asked_anew, monkeypatch):
     folder = repository_with_one_commit
     monkeypatch.setattr(runs, "CHECKOUT", folder)

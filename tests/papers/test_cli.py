@@ -96,6 +96,20 @@ def test_bad_input_is_a_message_not_a_traceback(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
+def test_an_error_without_words_has_a_name(monkeypatch, capsys):
+    """Python's `MemoryError` has none: "tilted: " was all."""
+    import papers.__main__ as command
+
+    for error, said in ((MemoryError(), "not enough memory"), (OSError(), "OSError"), (ValueError("x"), "x")):
+        monkeypatch.setitem(command.RUN, "datasets", lambda arguments, error=error: _raised(error))
+        assert command.main(["datasets"]) == 2
+        assert capsys.readouterr().err == f"tilted: {said}\n"
+
+
+def _raised(error):
+    raise error
+
+
 def test_ard_hyperparameters():
     assert cell.hyperparameters("variance=2,lengthscale=1:2.5") == SquaredExponential(2.0, (1.0, 2.5))
 

@@ -71,6 +71,18 @@ def test_the_model_finds_planted_costs(measured):
     np.testing.assert_allclose(known.seconds("power", 9000, "full", 0), 20 * cost(9000, 0), rtol=0.05)
 
 
+def test_a_power_between_costs_what_the_nearest_between_took(measured):
+    """Classifications of five powers took three times what the ends and 0.5 had let expect."""
+    planted = {"0.2": 7.0, "0.5": 9.0}
+    lines = [x | {"alpha": alpha, "seconds": seconds} for alpha, seconds in planted.items() for x in measured]
+    known = plan.Regressions(pd.DataFrame([*measured, *lines]))
+    for alpha, expected in (("0.05", 7.0), ("0.3", 7.0), ("0.8", 9.0)):
+        assert known.seconds("boston", 455, alpha, 32) == expected
+    assert known.seconds("boston", 455, "1", 32) == pytest.approx(1500 * cost(455, 32))
+    assert known.seconds("boston", 455, "0.8", 16) != 9.0, "M was not measured"
+    assert known.seconds("boston", 455, "full", 0) == pytest.approx(20 * cost(455, 0))
+
+
 def test_a_fit_too_short_for_the_clock_is_no_hindrance(measured):
     measured[0]["seconds"] = 0.0
     seconds = plan.Regressions(pd.DataFrame(measured)).seconds("power", 9000, "0", 64)

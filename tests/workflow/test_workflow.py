@@ -197,6 +197,14 @@ def test_numbers_inside_an_override_are_numbers(run, snakemake):
     assert planned == {"fit": 2, "compact": 1}
 
 
+def test_fits_alone_are_those_of_every_paper(run, snakemake, monkeypatch):
+    """They were the first paper's: on a configuration of another, nothing was done and said to be."""
+    monkeypatch.setenv("TILTED_DATA", "/nowhere/data")  # of the user's shell: a run has a registry of its own
+    planned = jobs_of(snakemake(run[0], "--dry-run", "--forceall", "fits"))
+    assert {"fit", "regressions", "classifications", "relaxed_points"} < set(planned), planned
+    assert not {name for name in planned if name.endswith("_artifacts")} and "compact" not in planned
+
+
 def test_another_snakefile_may_use_the_workflow(run, snakemake, tmp_path):
     folder, _ = run
     shown = (Path(__file__).resolve().parents[2] / "docs/pipeline.md").read_text(encoding="utf-8")

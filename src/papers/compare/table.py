@@ -118,6 +118,7 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
     for name, column in zip((*raw.features, block["target"]), (*raw.X.T, raw.y), strict=True):
         require_moderate(f"{path}: column '{name}'", column)
     constant = [n for n, column in zip(raw.features, raw.X.T, strict=True) if np.all(column == column[0])]
+    remarks += raw.remarks
     remarks += [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
     digest = hashlib.sha256(content).hexdigest()
     said = tuple(raw.features), digest, tuple(remarks), str(block["target"]), str(data.resolve())
@@ -146,7 +147,8 @@ def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
     try:
         frame = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True, **how)
     except (ValueError, EOFError, OSError, zlib.error) as error:
-        raise ValueError(f"{path} is no table: {error}") from None
+        hint = " (save it as UTF-8)" if isinstance(error, UnicodeDecodeError) else ""
+        raise ValueError(f"{path} is no table: {error}{hint}") from None
     frame.columns = [name.strip() if isinstance(name, str) else name for name in frame.columns]
     target, n = block["target"], len(frame.columns)
     if isinstance(target, int) and -n <= target < n:  # its number
@@ -172,7 +174,7 @@ def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
 
 def _numbers(column: pd.Series[str]) -> np.ndarray | None:
     try:
-        return column.to_numpy().astype(float)
+        return None if column.str.contains("_").any() else column.to_numpy().astype(float)
     except ValueError:
         return None
 

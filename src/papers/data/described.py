@@ -1,9 +1,10 @@
 """Tables that are read as their entry says (``sets`` in ``sources.yaml``), without a reader of their own.
 
-A row is a line. Cells are divided by ``delimiter`` (then they may be quoted), or by blanks without one.
+A row is a line. Cells are divided by ``delimiter`` (then they may be quoted, and a quoted one may go over
+several lines, which is remarked), or by blanks without one.
 Columns are named by the header or, from 0, by number. What is in ``drop`` is not looked at. A row with a cell
-in ``missing`` is left out. A column in ``one_hot`` gives a feature for each of its values, sorted; all other
-cells are finite numbers. Files of one set are read one after the other.
+in ``missing`` is left out. A column in ``one_hot`` gives a feature for each of its values, sorted, at most
+`MOST_VALUES`; all other cells are finite numbers. Files of one set are read one after the other.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import gzip
 import io
 import math
 import zlib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from papers.data.schema import Entry
+
+
+MOST_VALUES = 1000
+"""Of a column in ``one_hot``: more are the names of rows."""
 
 
 def is_described(entry: Entry) -> bool:
@@ -51,18 +57,21 @@ def read(name: str, entry: Entry, paths: list[Path]) -> Raw:
     rows = [row for row in table.rows if not any(_is_missing(row.cells[c], markers) for c in used)]
     if not rows:
         raise DataError(f"set '{name}': every row has a missing value")
-    columns, features = [], []
+    columns: list[np.ndarray] = []
+    features: list[str] = []
+    remarks = table.quoted_lines()
     for c in used:
         if c in coded:
-            values = sorted({row.cells[c] for row in rows})
-            columns += [[float(row.cells[c] == value) for row in rows] for value in values]
-            features += [f"{table.header[c]}={value}" for value in values]
+            indicators, remark = table.coded(rows, c)
+            columns += indicators.values()
+            features += indicators
+            remarks += remark
         elif c != target:
-            columns.append([table.number(row, c) for row in rows])
+            columns.append(np.array([table.number(row, c) for row in rows]))
             features.append(table.header[c])
     if not columns:
         raise RegistryError(f"sources.yaml: sets/{name}: no feature is left")
-    return Raw(np.column_stack(columns), _targets(table, entry, rows, target), tuple(features))
+    return Raw(np.column_stack(columns), _targets(table, entry, rows, target), tuple(features), remarks)
 
 
 def _is_missing(cell: str, markers: Sequence[object]) -> bool:
@@ -119,6 +128,23 @@ class _Table:
             raise self.wrong(row, column, "is not a finite number")
         return value
 
+    def coded(self, rows: list[Row], column: int) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+        """Feature of each value of a column -> 0 and 1 [N]; and a remark on values of one row."""
+        name, cells = self.header[column], [row.cells[column] for row in rows]
+        counts = Counter(cells)
+        if len(counts) > MOST_VALUES:
+            raise DataError(
+                f"set '{self.name}': column '{name}' has {len(counts)} values in {len(rows)} rows, and "
+                f"one_hot makes a feature of each (at most {MOST_VALUES}): leave it out (drop)"
+            )
+        once = sum(count == 1 for count in counts.values())
+        remark = f"one_hot of '{name}': {once} of its {len(counts)} values are those of one row each"
+        indicators = {
+            f"{name}={value}": np.fromiter((cell == value for cell in cells), float, len(cells))
+            for value in sorted(counts)
+        }
+        return indicators, (remark,) if once else ()
+
     def places(self, entry: Entry) -> dict[str, list[int]]:
         """Field of the entry -> numbers of the columns it names."""
         drop, coded = entry.get("drop", []), entry.get("one_hot", [])
@@ -135,6 +161,19 @@ class _Table:
                     raise RegistryError(f"{where} is named twice")
                 places_of[field].append(place)
         return places_of
+
+    def quoted_lines(self) -> tuple[str, ...]:
+        """Remark on cells of several lines: one that a stray quote begins has rows inside it."""
+        longest = max(self.rows, key=lambda row: max(cell.count("\n") for cell in row.cells))
+        column = max(range(len(self.header)), key=lambda c: longest.cells[c].count("\n"))
+        breaks = longest.cells[column].count("\n")
+        if not breaks:
+            return ()
+        several = sum(any("\n" in cell for cell in row.cells) for row in self.rows)
+        return (
+            f"{several} of {len(self.rows)} rows have a quoted cell of several lines: the longest ends in "
+            f"line {longest.line}, column '{self.header[column]}', after {breaks} breaks (a stray quote?)",
+        )
 
     def place(self, column: str | int) -> int | None:
         """Number of a column; None where there is none, or several of the name."""

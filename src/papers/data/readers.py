@@ -26,11 +26,12 @@ COAL_HEADER = ("year", "count_released_code", "count_from_dates")
 
 @dataclass(frozen=True)
 class Raw:
-    """X [N, D], y [N] and D feature names."""
+    """X [N, D], y [N], D feature names, and what a person should know of how the files were read."""
 
     X: np.ndarray
     y: np.ndarray
     features: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

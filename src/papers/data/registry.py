@@ -39,10 +39,12 @@ def data_home(explicit: str | Path | None = None) -> Path:
         If there is no ``sources.yaml`` in it.
     """
     checkout = Path(__file__).resolve().parents[3] / "data"
-    home = Path(explicit or os.environ.get("TILTED_DATA") or checkout)
+    said = os.environ.get("TILTED_DATA")
+    home = Path(explicit or said or checkout)
     if not (home / "sources.yaml").is_file():
+        by = ", which TILTED_DATA names; unset it, or" if said and not explicit else ";"
         raise DataError(
-            f"no sources.yaml in {home}; set TILTED_DATA to the data/ folder of a checkout of tilted"
+            f"no sources.yaml in {home}{by} set TILTED_DATA to the data/ folder of a checkout of tilted"
         )
     return home
 

@@ -34,16 +34,23 @@ class Change(NamedTuple):
     kept: int
     outdated: int
     note: str = ""
+    dropped: int = 0
 
     def __str__(self) -> str:
         parts = [f"{self.added} added, {self.replaced} replaced, {self.kept} kept"]
         if self.outdated:
             parts.append(f"{self.outdated} passed over, older than the records")
+        if self.dropped:
+            parts.append(f"{self.dropped} TAKEN OUT, not made this time (git has the records before)")
         return "; ".join([*parts, *([self.note] if self.note else [])])
 
 
 BACK = "BY OLDER CODE: lines of {} replaced those of {}, which comes after it (git has the records before)"
 """What is said where the history of the code and the days of runs disagree."""
+STRANGE = (
+    "BY OTHER CODE: lines of {} replaced those of {}, and this checkout's history does not say which is older"
+)
+"""As where it is shallow, or a colleague's commit was never fetched."""
 
 FEWER = "{} passed over, runs of which the records have longer ones (a preview's are short)"
 
@@ -135,14 +142,30 @@ def merge(
     kept = _lines(had, stays)
     merged = pd.concat([kept, *parts] if len(kept) else parts or [kept], ignore_index=True)
     here = wins.keys() & run_of.keys()
-    left = len(run_of.keys() - wins.keys()) if keep else len(outdated)
-    pairs = {(wins[unit].stamp["commit"], run_of[unit].commit) for unit in here - again}
-    notes = [BACK.format(*pair) for pair in sorted(pairs) if runs.precedes(*pair)]
+    others = run_of.keys() - wins.keys()
+    left = others if keep else outdated
+    notes = _of_commits({(wins[unit].stamp["commit"], run_of[unit].commit) for unit in here - again})
     notes += [FEWER.format(len(shorter))] if shorter else []
     change = Change(
-        len(wins) - len(here), len(here) - len(again), left + len(again), len(outdated), "; ".join(notes)
+        added=len(wins) - len(here),
+        replaced=len(here) - len(again),
+        kept=len(left) + len(again),
+        outdated=len(outdated),
+        dropped=len(others - left),
+        note="; ".join(notes),
     )
     return merged, fresh, change
+
+
+def _of_commits(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """What a person should know of commits whose lines replaced those of others."""
+    notes = []
+    for new, old in sorted(pairs):
+        if runs.precedes(new, old):
+            notes.append(BACK.format(new, old))
+        elif runs.are_commits(new, old) and not runs.precedes(old, new):
+            notes.append(STRANGE.format(new, old))
+    return notes
 
 
 def _unchanged(

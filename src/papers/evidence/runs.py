@@ -188,10 +188,20 @@ def commit() -> str:
         if Path(_git("rev-parse", "--show-toplevel")).resolve() != CHECKOUT:
             return ""
         name = _git("rev-parse", "--short=12", "HEAD")
-        changed = _git("status", "--porcelain", "-unormal", "--", "src", "workflow", "Snakefile")
+        changed = _git("status", "--porcelain", "-uno", "--", *SOURCES) or _unseen()
     except (OSError, subprocess.CalledProcessError):
         return ""
     return name + (DIRTY if changed else "")
+
+
+SOURCES = ("src", "workflow", "Snakefile")
+
+
+def _unseen() -> bool:
+    """Whether git was told not to look at some sources, or there are new ones, whatever the user ignores."""
+    flagged = [line[2:] for line in _git("ls-files", "-v", "--", *SOURCES).splitlines() if line[0] != "H"]
+    new = _git("ls-files", "--others", "--exclude-per-directory=.gitignore", "--", *SOURCES)
+    return bool(new) or any((CHECKOUT / name).exists() for name in flagged)
 
 
 COMMIT = "[0-9a-f]{7,64}"
@@ -200,14 +210,19 @@ COMMIT = "[0-9a-f]{7,64}"
 @cache
 def precedes(one: str, other: str) -> bool:
     """Whether a commit comes before another in this checkout's history; what is not known does not."""
-    one, other = one.removesuffix(DIRTY), other.removesuffix(DIRTY)
-    if one == other or not (re.fullmatch(COMMIT, one) and re.fullmatch(COMMIT, other)):
+    if not are_commits(one, other):
         return False
     try:
-        _git("merge-base", "--is-ancestor", one, other)
+        _git("merge-base", "--is-ancestor", *(name.removesuffix(DIRTY) for name in (one, other)))
     except (OSError, subprocess.CalledProcessError):
         return False
     return True
+
+
+def are_commits(one: str, other: str) -> bool:
+    """Whether these are names of two commits."""
+    one, other = one.removesuffix(DIRTY), other.removesuffix(DIRTY)
+    return one != other and all(re.fullmatch(COMMIT, name) for name in (one, other))
 
 
 MADE = (":!tables", ":!figures")

@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 DATA = ("sources.yaml", "coal_counts.csv", "published", "raw")
 RECEIPT = ("receipt.json", "receipt.md")
 STEPS = re.compile(r"(\d+) of (\d+) steps")
+CAUSE = re.compile(r"^\w*(Error|Exception)\b.*\S")
 
 
 class FitsFailed(ValueError):
-    """Snakemake did not make all files; the message names its log."""
+    """Snakemake did not make all files; the message names its log, and the last error there."""
 
 
 def begin(folder: Path) -> None:
@@ -139,11 +140,14 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str] = os.envi
         env=environment,
     )
     assert process.stdout is not None, "asked for"
-    bar = tqdm(desc="fits", unit="job", leave=False)
+    bar, cause = tqdm(desc="fits", unit="job", leave=False), ""
     try:
         with log.open("w", encoding="utf-8", buffering=1) as file, closing(bar):
             for line in process.stdout:
-                file.write(without_password(line))
+                line = without_password(line)
+                file.write(line)
+                if CAUSE.match(line):
+                    cause = f", {line.strip()}"
                 if found := STEPS.search(line):
                     bar.total = int(found[2])
                     bar.update(int(found[1]) - bar.n)
@@ -152,7 +156,9 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str] = os.envi
         process.terminate()
         process.wait()
     if process.returncode:
-        raise FitsFailed(f"Snakemake did not make every fit: {log} (made ones are kept: run again to go on)")
+        raise FitsFailed(
+            f"Snakemake did not make every fit{cause}: {log} (made ones are kept: run again to go on)"
+        )
 
 
 def fold(jobs: Sequence[Job], place: Path, results: Path) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 from scipy.special import expit, log_expit, wrightomega
 
 from tilted.likelihoods.contract import Labels, Shape, Tilted, require_powers
+from tilted.numerics.chunks import in_chunks
 from tilted.numerics.quadrature import TiltedDensity, bisect, gaussian_trapezoid, panel_edges
 
 STRIP = 2.7  # log sigma has its nearest singularities at imaginary part pi
@@ -96,7 +97,8 @@ class Logit(Labels):
 
     def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """log of the integral of N(f; m, v) sigma(y f) over f, arrays [N]."""
-        return self.tilted(y, m, v).log_z
+        parts = zip(*map(in_chunks, (y, m, v)), strict=True)  # a thousand nodes a row
+        return np.concatenate([self.tilted(*part).log_z for part in parts])
 
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log sigma(y f), broadcast."""

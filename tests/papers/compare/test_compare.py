@@ -70,6 +70,38 @@ def test_every_method_fits_its_task(task, y, tmp_path):
         assert scaled.error == pytest.approx(2.0 * outcomes[0].error, rel=1e-6)
 
 
+def test_a_quote_that_takes_rows_with_it_is_remarked(tmp_path):
+    lines = [f"{k},{'note'},{'bad' if k % 3 else 'good'}\n" for k in range(90)]
+    lines[20], lines[31] = '20,"a note that nobody closes,good\n', '31,closed here",bad\n'
+    (tmp_path / "pumps.csv").write_text("n,note,state\n" + "".join(lines), encoding="utf-8")
+    path = tmp_path / "pumps.yaml"
+    path.write_text("file: pumps.csv\ntarget: state\ndrop: [note]\n", encoding="utf-8")
+    read = table.read(path)
+    assert len(read.y) == 79  # eleven of ninety are in the note
+    (remark,) = [remark for remark in read.remarks if "several lines" in remark]
+    assert remark.startswith("1 of 79 rows") and "line 33, column 'note', after 11 breaks" in remark
+
+
+def test_names_of_rows_are_no_categories(tmp_path):
+    """A feature of each of ten thousand patients took 6 GB, and the refusal had no words."""
+    rows = [f"{k / 7:.3f},patient{k},{k % 5}.5\n" for k in range(1500)]
+    path = tmp_path / "ids.yaml"
+    path.write_text("file: ids.csv\ntarget: y\none_hot: [id]\n", encoding="utf-8")
+    (tmp_path / "ids.csv").write_text("x,id,y\n" + "".join(rows), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"'id' has 1500 values in 1500 rows.*leave it out \(drop\)"):
+        table.read(path)
+    (tmp_path / "ids.csv").write_text("x,id,y\n" + "".join(rows[:40]) + "9,patient7,1.5\n", encoding="utf-8")
+    read = table.read(path)
+    assert read.X.shape == (41, 41) and (read.X[:, 1:].sum(axis=1) == 1).all()
+    assert "one_hot of 'id': 39 of its 40 values are those of one row each" in read.remarks
+
+
+def test_a_word_that_python_takes_for_a_number_is_a_word(tmp_path):
+    csv_of(tmp_path / "mine.csv", [f"{k % 7}_12" for k in range(40)])
+    with pytest.raises(ValueError, match="has words"):
+        table.read(tmp_path / "mine.csv", "y")
+
+
 def test_a_yaml_block_says_more(tmp_path):
     text = "n;site;state\n" + "".join(f"{k};{'ab'[k % 2]};{'bad' if k % 3 else 'good'}\n" for k in range(45))
     (tmp_path / "pumps.csv").write_text(text + "?;a;bad\n", encoding="utf-8")

@@ -96,6 +96,15 @@ def test_malformed_files_are_named(tmp_path, content, message):
         readers.read("ionosphere", "as-released", [path], tmp_path)
 
 
+def test_a_folder_that_is_gone_is_named_by_its_variable(monkeypatch):
+    """The advice was to set the variable, which was set."""
+    monkeypatch.setenv("TILTED_DATA", "/nowhere")
+    with pytest.raises(data.DataError, match="in /nowhere, which TILTED_DATA names; unset it"):
+        registry.load_registry()
+    with pytest.raises(data.DataError, match="in /elsewhere; set TILTED_DATA"):
+        registry.load_registry("/elsewhere")
+
+
 def test_unknown_names_list_the_known():
     with pytest.raises(data.DataError, match="unknown data set 'iris'; known: ionosphere"):
         data.load("iris")

@@ -26,7 +26,7 @@ def test_fits_become_lines_of_a_run(study, make, files, tmp_path):
     change = records.fold_in(study, files(fits), tmp_path)
     frame = records.read(study, tmp_path)
     assert list(frame["dataset"]) == ["wine", "wine", "iono", "iono"] and list(frame["seed"]) == [0, 1, 0, 1]
-    assert frame["score"][0] == 0.123457 and change == (4, 0, 0, 0, "")
+    assert frame["score"][0] == 0.123457 and change == (4, 0, 0, 0, "", 0)
     (run,) = records.read_runs(tmp_path).values()
     assert set(frame["run"]) == {run.run} and run.run.startswith("2026-11-22-")
     assert (run.commit, run.version, run.protocol, run.lines, run.replaced) == ("abc", "0.2.0", "p", 4, 0)
@@ -53,7 +53,7 @@ def test_the_later_run_wins_and_says_what_it_replaced(study, make, files, tmp_pa
     change = records.fold_in(
         study, files([make(seed=1, score=0.5, date="2026-11-23"), make(seed=2, date="2026-11-23")]), tmp_path
     )
-    assert change == (1, 1, 1, 0, "")
+    assert change == (1, 1, 1, 0, "", 0)
     assert scores(study, tmp_path) == {
         ("wine", "ep", 0): 0.123457,
         ("wine", "ep", 1): 0.5,
@@ -68,14 +68,36 @@ def test_the_later_run_wins_and_says_what_it_replaced(study, make, files, tmp_pa
 def test_lines_that_older_code_made_the_same_day_are_said_to_be(study, make, files, tmp_path, monkeypatch):
     """As a machine folds in fits of the morning after a pull of newer records; git knows the order."""
     before, after, other = ("0a" * 6, "0b" * 6, "0c" * 6)
-    history = {(before, after)}
+    history = {(before, after), (other, before)}
     monkeypatch.setattr(runs, "precedes", lambda *pair: pair in history)
     records.fold_in(study, files([make(seed=0, commit=after), make(seed=1, commit=other)]), tmp_path)
     change = records.fold_in(study, files([make(seed=1, commit=before, score=0.3)]), tmp_path)
-    assert change == (0, 1, 1, 0, "")
+    assert change == (0, 1, 1, 0, "", 0)
     change = records.fold_in(study, files([make(seed=0, commit=before, score=0.3)]), tmp_path)
     assert change[:4] == (0, 1, 1, 0)
     assert f"BY OLDER CODE: lines of {before} replaced those of {after}" in str(change)
+
+
+def test_lines_of_code_whose_place_in_history_is_not_known_are_said_to_be(
+    study, make, files, tmp_path, monkeypatch
+):
+    """As in a shallow clone, or where a colleague's commit was never fetched: nothing was said."""
+    before, after = ("0a" * 6, "0b" * 6)
+    monkeypatch.setattr(runs, "precedes", lambda *pair: False)
+    records.fold_in(study, files([make(seed=0, commit=after)]), tmp_path)
+    change = records.fold_in(study, files([make(seed=0, commit=before, score=0.3)]), tmp_path)
+    assert f"BY OTHER CODE: lines of {before} replaced those of {after}" in str(change)
+    change = records.fold_in(study, files([make(seed=0, commit="", score=0.4)]), tmp_path)
+    assert "OTHER CODE" not in str(change), "without a commit there is nothing to say"
+
+
+def test_what_a_run_of_the_whole_leaves_out_is_said_to_be_gone(study, make, tmp_path):
+    """Lines went without a word, and were counted nowhere."""
+    lines = [study.line(make(seed=seed)) for seed in range(3)]
+    records.put(tmp_path, {study: lines})
+    change = records.put(tmp_path, {study: lines[:1]}, keep=False)[study.file]
+    assert change.dropped == 2 and "2 TAKEN OUT" in str(change)
+    assert "TAKEN OUT" not in str(records.put(tmp_path, {study: lines})[study.file])
 
 
 def test_of_two_files_of_one_day_the_later_wins(study, make, files, tmp_path):

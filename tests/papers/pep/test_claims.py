@@ -127,6 +127,24 @@ class TestIntermediate:
         assert block.verdict == expected
         assert f"SMSE: lowest mean of all at α = {best:g}" in block.remark
 
+    def test_sets_of_different_m_stand_beside_alike_ones(self, fits):
+        """The best power depends on M: where some sets lack the large ones, their mean is another's."""
+
+        def score(alpha, m):
+            gap = abs(float(alpha) - (0.5 if m == 200 else 0.2)) * (3 if m == 200 else 1)
+            return gap, gap, 0.0
+
+        frame = sets(fits, score, sizes=(5, 200), splits=20, alphas=("0", "0.2", "0.5", "0.8", "1"))
+        mixed = frame[(frame["m"] != 200) | (frame["split"] < 10)]
+        main, whole, alike = synthetic.intermediate_best(mixed)
+        assert [block.name for block in (whole, alike)] == [
+            "on sets with every M",
+            "with the M that every set has",
+        ]
+        assert (whole.verdict, alike.verdict) == ("holds", "does not hold")
+        assert {line.n for line in main.lines} == {line.n for line in alike.lines} == {20}
+        assert {line.n for line in whole.lines} == {10}
+
     def test_powers_in_the_range_are_needed(self, fits):
         frame = sets(fits, self.gap(0.5), alphas=("0", "0.2", "1"))
         assert verdict(synthetic.intermediate_best(frame)) == "not enough run"

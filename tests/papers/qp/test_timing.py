@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from papers import data
+from papers.__main__ import main
 from papers.evidence import records
 from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NOT_RUN, UNDECIDED
 from papers.evidence.verification.verify import Selection, verify
@@ -75,6 +76,24 @@ def results(tmp_path):
     lines = timing.timed(["wine13"], ["as-released"], seeds=1, repeats=1)
     records.put(tmp_path, {TIMING: lines})
     return tmp_path
+
+
+def test_times_of_other_sets_stay_and_so_do_those_of_more_seeds(results, capsys):
+    """Those of one set, timed again by itself, took the whole file's place."""
+    of_one = records.load(TIMING, results)
+    others = [line | {"dataset": "glass", "seed": seed} for seed in (0, 1) for line in _lines(of_one)]
+    records.put(results, {TIMING: others})
+    words = ["study", "timing", "--seeds", "1", "--repeats", "1", "--records", str(results)]
+    assert main([*words, "--datasets", "wine13"]) == 0
+    assert len(records.load(TIMING, results)) == len(of_one) + len(others)
+    seen = capsys.readouterr().out
+    records.put(results, {TIMING: _lines(of_one) and [x | {"dataset": "glass"} for x in _lines(of_one)]})
+    assert len(records.load(TIMING, results)) == len(of_one) + len(others), "two seeds are more than one"
+    assert "0 added, 1 replaced, 1 kept" in seen
+
+
+def _lines(frame):
+    return frame.drop(columns="run").to_dict("records")
 
 
 def test_sweeps_are_counted_again_and_seconds_are_not_compared(results):

@@ -193,11 +193,33 @@ def _at_all_data(cells: BySet, alpha: str, n: int, peak: Draft, fraction: float)
 
 
 def intermediate_best(fits: pd.DataFrame) -> list[Block]:
-    """PEP3: the best of the powers in `INTERMEDIATE` against the others; a set's score is its mean over M."""
+    """PEP3: the best of the powers in `INTERMEDIATE` against the others; a set's score is its mean over M.
+
+    Where sets were run to different M, the same beside on those that have every M, and with the M of all.
+    """
+    made_up = scores.made_up(fits)
+    drafts, remarks = _best_inside(made_up)
+    test = f"{BETTER}; others: {STEPS}"
+    run = {"powers": len(scores.alphas(made_up))}
+    blocks = [Block("mean over M", test, worst_lines(drafts), "; ".join([*remarks, covered(made_up)]), run)]
+    sparse = scores.sparse(made_up)
+    sizes = sparse.groupby("split")["m"].agg(frozenset)
+    every, common = sizes.map(len).max(), frozenset.intersection(*sizes) if len(sizes) else frozenset()
+    if len(set(sizes)) > 1 and common:
+        whole = made_up[made_up["split"].isin(sizes[sizes.map(len) == every].index)]
+        alike = made_up[made_up["m"].isin(common)]
+        for name, part in (("on sets with every M", whole), ("with the M that every set has", alike)):
+            drafts, remarks = _best_inside(part)
+            blocks.append(Block(name, test, worst_lines(drafts), "; ".join([*remarks, covered(part)])))
+    return blocks
+
+
+def _best_inside(made_up: pd.DataFrame) -> tuple[list[Draft], list[str]]:
+    """Comparisons of each score, and which power has the lowest mean."""
     drafts: list[Draft] = []
     remarks = []
     for score in PREDICTIVE:
-        table = compare.wide(scores.made_up(fits), score).dropna().groupby(level="split").mean()
+        table = compare.wide(made_up, score).dropna().groupby(level="split").mean()
         inside = [alpha for alpha in table if INTERMEDIATE[0] <= float(alpha) <= INTERMEDIATE[1]]
         outside = [alpha for alpha in table if alpha not in inside]
         if not inside or not {"0", "1"} <= set(outside) or table.empty:
@@ -206,10 +228,7 @@ def intermediate_best(fits: pd.DataFrame) -> list[Block]:
         best = table[inside].mean().idxmin()
         remarks.append(f"{score.name}: lowest mean of all at α = {table.mean().idxmin()}")
         drafts += _gains(table, best, outside, score)
-    test = f"{BETTER}; others: {STEPS}"
-    remark = "; ".join([*remarks, covered(scores.made_up(fits))])
-    run = {"powers": len(scores.alphas(scores.made_up(fits)))}
-    return [Block("mean over M", test, worst_lines(drafts), remark, run)]
+    return drafts, remarks
 
 
 def _gains(table: pd.DataFrame, best: str, others: list[str], score: Score) -> Iterator[Draft]:
