@@ -281,7 +281,7 @@ def check(config: Config) -> None:
 def require_apart(results: str, **made: str) -> None:
     """Refuse (ValueError) to put what other records give into the place of what the committed ones gave."""
     for kind, name in made.items():
-        if _plain(name) in (_plain(kind), _plain(CHECKOUT / kind)) and not are_committed(results):
+        if _plain(name) == _plain(CHECKOUT / kind) and not are_committed(results):
             raise ValueError(
                 f"{kind}: {kind} has those of the committed records, and this run would replace them by "
                 f"those of {results}; another folder"
@@ -290,7 +290,7 @@ def require_apart(results: str, **made: str) -> None:
 
 def are_committed(results: str) -> bool:
     """Whether a folder of records is that of the committed ones."""
-    return Path(results).resolve() == COMMITTED.resolve()
+    return Path(results).resolve() == (CHECKOUT / COMMITTED).resolve()
 
 
 def _plain(path: str | Path) -> Path:

@@ -269,7 +269,8 @@ def test_tables_of_two_moments_are_not_said_to_be_of_one(tmp_path, monkeypatch, 
     monkeypatch.setattr(make, "write_all", written)
     monkeypatch.setattr(index, "write", lambda *folders: None)
     (tmp_path / "results").mkdir()
-    assert main(["tables", "--records", str(tmp_path / "results")]) == 2
+    places = [f"--{kind}={tmp_path}" for kind in ("tables", "figures")]
+    assert main(["tables", "--records", str(tmp_path / "results"), *places]) == 2
     assert "changed meanwhile" in capsys.readouterr().err
 
 

@@ -9,7 +9,7 @@ from functools import cache
 
 from snakemake.io import IOFile
 
-os.environ.pop("TILTED_DATA", None)  # of the user's shell: packages read a registry as they are imported
+os.environ.pop("TILTED_DATA", None)  # as the user set it; packages read a registry as they are imported
 try:
     from papers import data
     from papers.configuration import APART, AUDIT, PRINTED, TARGETS, asked, read, retype

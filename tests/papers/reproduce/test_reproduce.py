@@ -180,10 +180,11 @@ def test_fits_that_end_elsewhere_are_judged_in_their_records_place(
         return Verified(checks, [], elsewhere)
 
     monkeypatch.setattr(sample.verify, "execute", execute)
-    found, said = reproduce("PEP3", "--sample", "4")
+    drawn_at_the_ends_of_m = "3"  # of the seed
+    found, said = reproduce("PEP1", "--sample", "4", "--seed", drawn_at_the_ends_of_m)
     assert found == code and said["sample"]["passed"] == (differing == 1)
     assert f"({differing} judged in the records' place)" in said["sample"]["sentence"]
-    before, after = (records.load(REGRESSION, x)["smll"] for x in (RECORDS, tmp_path / "pep3" / "results"))
+    before, after = (records.load(REGRESSION, x)["smll"] for x in (RECORDS, tmp_path / "pep1" / "results"))
     assert sorted((after - before)[after != before].round(6)) == [moved] * differing
 
 
