@@ -180,7 +180,8 @@ def _present(frame: pd.DataFrame, block: dict[str, Any]) -> pd.DataFrame:
     if not (markers := block.get("missing", [])):
         return frame
     titles, drop = list(frame.columns), block.get("drop", [])
-    dropped = {titles[c] if isinstance(c, int) and c < len(titles) else c for c in drop}
+    n = len(titles)
+    dropped = {titles[c] if isinstance(c, int) and -n <= c < n else c for c in drop}
     used = frame[[name for name in titles if name not in dropped]]
     return frame[~used.map(lambda cell: described.is_missing(str(cell).strip(), markers)).any(axis=1)]
 

@@ -98,6 +98,9 @@ def test_markers_of_missing_targets_decide_nothing(values, marker, task, tmp_pat
             table.read(path)
     read = table.read(path, task=None if task else "counts")
     assert read.task == (task or "counts") and len(read.y) == 39
+    path.write_text(path.read_text(encoding="utf-8") + "drop: [-9]\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="drop: column '-9' is not"):
+        table.read(path, task=None if task else "counts")
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"table": 1}', "<<<<<<< HEAD"])
