@@ -23,6 +23,7 @@ CHUNK = 1000  # rows at once
 SHOWN = 2000  # of rows in batches, at which shortcomings are looked for
 APART = 1e-3  # correlation below which an input is as good as out of sight
 CONSTANT = 1e-3  # sd of noise within which f is constant
+OF_NOISE, OF_FUNCTION = 0.1, 1e-3  # parts of the noise's variance and of f's that jitter may have
 ALIKE = 1e-9  # by which a correlation falls short of 1 where inputs are as good as one
 OUT_OF_SIGHT = (
     "inputs do not see each other at this lengthscale (most have no correlation above 0.001 with another): "
@@ -42,12 +43,16 @@ NOTHING = (
     "predictions hardly depend on the inputs (f varies by less than a thousandth of its noise among them): "
     "nothing was learnt; look for wild values, other units, another kernel"
 )
+DROWNED = (
+    "the jitter on Kuu, {:.1e}, is as noise of that variance, beside noise of {:.1e}: centre the inputs (far from 0 "
+    "a linear kernel's variance is large), or take less jitter"
+)
 AT_BOUND = "a parameter of the kernel ended at the lower bound of the search"
 
 
 @unraised
 def shortcomings(model: Model, X: np.ndarray) -> list[str]:
-    """Why a fitted model may be useless: what `reach` says, a constant f, parameters or noise at a bound."""
+    """Why a fitted model may be useless: what `reach` says, a constant f, much jitter, parameters or noise at a bound."""
     likelihood, kernels = model.likelihood, kernels_of(model.kernel)
     seen = next(filter(None, (reach(kernel, X, model.Z) for kernel in kernels)), "")
     noise = getattr(likelihood, "scale", np.sqrt(getattr(likelihood, "noise", 1.0)))
@@ -58,6 +63,8 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
     notes = [] if seen == ALL_ONE and apart and not constant else [seen]
     if constant and not seen and model.status.evaluations > 1:  # a kernel that was searched
         notes.append(NOTHING)
+    if model.status.jitter > max(OF_NOISE * noise**2, OF_FUNCTION * np.var(model.fitted_mean)):
+        notes.append(DROWNED.format(model.status.jitter, noise**2))
     if np.any(model.kernel.parameters() <= 1.01 * SMALLEST):
         notes.append(AT_BOUND)
     if LEAST_NOISE in model.status.message:

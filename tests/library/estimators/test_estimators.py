@@ -45,7 +45,7 @@ from tilted.inference import RULES, rep
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
 from tilted.inference.relaxations import Relaxation
-from tilted.kernels import Constant, Matern, SquaredExponential, White
+from tilted.kernels import Constant, Linear, Matern, SquaredExponential, White
 from tilted.learning import mean as means
 from tilted.learning.dense import Problem
 from tilted.learning.priors import LogNormal
@@ -961,6 +961,33 @@ def test_a_flat_ridge_of_a_sparse_classifier_is_said(likelihood, mean, toy):
     ridge = SparseGPClassifier(n_pseudo=5, **shared).fit(X, np.sign(X[:, 0]))
     assert "flat ridge" in ridge.status_.message
     assert "flat ridge" not in SparseGPClassifier(n_pseudo=6, **shared).fit(*toy).status_.message
+
+
+@pytest.mark.parametrize("rows", [None, 60])
+@pytest.mark.parametrize("kind", [SparseGPRegressor, SparseGPClassifier, SparseGPPoissonRegressor])
+def test_jitter_that_drowns_the_noise_is_said(kind, rows):
+    """Years: a linear kernel's variance, and with it the jitter relative to it, is large far from 0."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(1990.0, 2020.0, (100, 1))
+    y = np.sin(X[:, 0]) + 0.2 * rng.standard_normal(100)
+    y = y if kind is SparseGPRegressor else (y > 0).astype(int)
+    kernel = SquaredExponential(1.0, [2.0]) + Linear(1.0)
+    model = kind(kernel=kernel, optimise=None, n_pseudo=20, batch_size=rows, random_state=0)
+    with pytest.warns(UserWarning, match="the jitter on Kuu, 4.0e\\+00, is as noise of that variance"):
+        model.fit(X, y)
+    assert "the jitter on Kuu" in model.status_.message
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # centred
+        model.fit(X - X.mean(axis=0), y)
+
+
+def test_jitter_beside_next_to_no_noise_is_no_fault():
+    X = np.linspace(-3.0, 3.0, 50)[:, None]
+    model = SparseGPRegressor(optimise=None, kernel=SquaredExponential(1.0, 1.0), noise=1e-8, n_pseudo=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        model.fit(X, np.sin(X[:, 0]))
+    assert model.status_.jitter > 1e-8
 
 
 BLIND = [
