@@ -502,7 +502,7 @@ def test_a_wrong_configuration_is_refused_with_the_place_and_what_is_known(text,
 
 def test_a_file_that_is_no_yaml_is_named(tmp_path):
     (tmp_path / "wrong.yaml").write_text("qp: [\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="wrong.yaml is no YAML"):
+    with pytest.raises(ValueError, match=r'(?s)wrong.yaml is no YAML.*in ".*wrong.yaml", line 2'):
         configuration.read(tmp_path / "wrong.yaml")
 
 

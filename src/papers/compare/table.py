@@ -151,7 +151,7 @@ def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
         raise ValueError(f"{path} is no table: {error}{hint}") from None
     frame.columns = [name.strip() if isinstance(name, str) else name for name in frame.columns]
     target, n = block["target"], len(frame.columns)
-    frame = _present(frame, block)
+    rows, frame = len(frame), _present(frame, block)
     if isinstance(target, int) and -n <= target < n:  # its number
         column = frame.iloc[:, target].str.strip()
     elif target in frame.columns:
@@ -162,7 +162,8 @@ def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
         listed = strict.shortened(", ".join(map(str, frame.columns)))
         raise ValueError(f"{path} has no column '{target}', but {listed}{hint}")
     if column.empty:
-        raise ValueError(f"{path} has no rows")
+        what = f": each of its {rows} rows has a marker of what is missing" if rows else " has no rows"
+        raise ValueError(f"{path}{what}")
     empty = np.flatnonzero(column == "")
     if len(empty) and "" not in map(str, block.get("missing", [])):
         raise ValueError(

@@ -41,7 +41,9 @@ def read(path: str | Path) -> Any:
             return number
 
     try:
-        return Loader(Path(path).read_text(encoding="utf-8")).get_single_data()
+        loader = Loader(Path(path).read_text(encoding="utf-8"))
+        loader.name = str(path)  # in messages of PyYAML
+        return loader.get_single_data()
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no YAML: {error}") from None
     except RecursionError:

@@ -322,6 +322,14 @@ def test_intervals_cover_by_the_predictive_distribution():
     ]
 
 
+def test_a_table_of_which_every_row_is_missing_says_so(tmp_path):
+    (tmp_path / "mine.csv").write_text("a,y\n-9,0.5\n-9,1.5\n")
+    block = tmp_path / "mine.yaml"
+    block.write_text("file: mine.csv\ntarget: y\nmissing: [-9]\n")
+    with pytest.raises(ValueError, match="each of its 2 rows has a marker of what is missing"):
+        table.read(block)
+
+
 @pytest.mark.parametrize(
     "text, said",
     [

@@ -157,8 +157,9 @@ def execute(
         every.checks.extend(result.checks)
         every.missing.extend(result.missing)
         every.elsewhere.extend(result.elsewhere)
-        differ = sum(check.passed == DIFFERS for check in result.checks)
-        tell(f"{name}: {len(result.checks)} made again, {differ} differ")
+        differ, said = (sum(c.passed == verdict for c in result.checks) for verdict in (DIFFERS, REPORTED))
+        chaotic = f", {said} end elsewhere as they may" if said else ""
+        tell(f"{name}: {len(result.checks)} made again, {differ} differ{chaotic}")
     return every
 
 
