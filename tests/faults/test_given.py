@@ -51,6 +51,20 @@ def test_times_are_no_numbers(kind):
             model.fit(X, DAYS)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_whole_numbers_that_are_alike_as_floats_are_refused(kind):
+    """Keys of 18 digits: floats there are 16 apart."""
+    keys = 10**17 + np.arange(30)
+    model, frame = kind(optimise=None), pd.DataFrame({"load": X[:, 0], "key": keys})
+    for given, where in ((frame, "X, column 'key',"), (np.column_stack([keys, keys + 1]), "X")):
+        with pytest.raises(ValueError, match=f"^{where} has whole numbers that are alike as floats"):
+            model.fit(given, y)
+    model.fit(frame.assign(key=10**17 + 16 * np.arange(30)), y)  # as far apart as floats there
+    if kind in REGRESSORS:
+        with pytest.raises(ValueError, match="^y has whole numbers that are alike"):
+            model.fit(X, keys)
+
+
 @pytest.mark.parametrize("missing", [None, pd.NA, np.nan, pd.NaT])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_missing_target_is_named_by_its_row(kind, missing):

@@ -67,7 +67,7 @@ def read(name: str, entry: Entry, paths: list[Path]) -> Raw:
             features += indicators
             remarks += remark
         elif c != target:
-            columns.append(np.array([table.number(row, c) for row in rows]))
+            columns.append(table.numbers(rows, c))
             features.append(table.header[c])
     if not columns:
         raise RegistryError(f"sources.yaml: sets/{name}: no feature is left")
@@ -98,7 +98,7 @@ def _targets(table: _Table, entry: Entry, rows: list[Row], column: int) -> np.nd
         if np.all(y == y[0]):
             raise DataError(f"set '{table.name}': every label is {y[0]:+g}")
         return y
-    y = np.array([table.number(row, column) for row in rows])
+    y = table.numbers(rows, column)
     if entry["task"] == "counts":
         for row, value in zip(rows, y, strict=True):
             if value < 0 or value != np.round(value):
@@ -127,6 +127,17 @@ class _Table:
         if not math.isfinite(value):
             raise self.wrong(row, column, "is not a finite number")
         return value
+
+    def numbers(self, rows: list[Row], column: int) -> np.ndarray:
+        """Cells [N] that are finite numbers; DataError also for whole ones of which floats make fewer."""
+        values = np.array([self.number(row, column) for row in rows])
+        if np.max(np.abs(values)) > 2 / np.finfo(float).eps:  # floats are further apart than whole numbers
+            cells = {row.cells[column] for row in rows}
+            whole = {int(cell) for cell in cells if cell.lstrip("+-").isdecimal()}
+            if len(set(map(float, whole))) < len(whole):
+                where = f"set '{self.name}': column '{self.header[column]}'"
+                raise DataError(f"{where} has whole numbers that are alike as floats: leave it out (drop)")
+        return values
 
     def coded(self, rows: list[Row], column: int) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
         """Feature of each value of a column -> 0 and 1 [N]; and a remark on values of one row."""

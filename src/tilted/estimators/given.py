@@ -14,11 +14,15 @@ from tilted.likelihoods.contract import names_of, require_unmasked
 TIMES = ("m", "M")
 """Kinds of NumPy's types that would be read as so many nanoseconds, or microseconds, or days."""
 
+INTEGERS = ("i", "u")
+WHOLE = 2**53
+"""Beyond it floats are further apart than whole numbers."""
 
-def require_numbers(values: object, what: str) -> None:
+
+def require_numbers(values: Any, what: str) -> None:
     """ValueError for masked cells, and for dates and spans of time, of an array or a frame's column.
 
-    Also for columns of one name.
+    Also for columns of one name, and for whole numbers of which floats make fewer.
     """
     require_unmasked(values, what)
     require_array(values, what)
@@ -30,6 +34,18 @@ def require_numbers(values: object, what: str) -> None:
         if getattr(type_, "kind", None) in TIMES:
             where = what if column is None else f"{what}, column {column!r},"
             raise ValueError(f"{where} has times ({type_}): give numbers, such as days since the first")
+        if getattr(type_, "kind", None) in INTEGERS and _merged(values if column is None else values[column]):
+            where = what if column is None else f"{what}, column {column!r},"
+            raise ValueError(f"{where} has whole numbers that are alike as floats: subtract the first from all")
+
+
+def _merged(column: Any) -> bool:
+    """Whether different whole numbers beyond `WHOLE` are one float, in a column [N] or matrix [N, D]."""
+    whole = np.asarray(column)
+    if whole.dtype.kind not in INTEGERS or whole.size == 0 or max(int(whole.max()), -int(whole.min())) <= WHOLE:
+        return False
+    columns = whole.reshape(len(whole), -1).T
+    return any(len(np.unique(each.astype(float))) < len(np.unique(each)) for each in columns)
 
 
 def require_array(values: object, what: str) -> None:
