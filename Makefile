@@ -12,6 +12,7 @@ endif
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
+SETTING_UP := $(VENV)/.pid
 AUDIT := $(VENV)-audit
 # pip would compile every module of every package, near half of the set-up's processor time; what is imported
 # is compiled on first use instead, unless an inherited PYTHONDONTWRITEBYTECODE forbids it.
@@ -90,8 +91,12 @@ $(STAMP): requirements.lock pyproject.toml src/papers/pyproject.toml
 	  { echo "Python's venv module is missing; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
 	@case "$$(pwd)" in *[[:space:]\"\`\\'{}$$']*) \
 	  echo "Snakemake cannot run scripts from a path with a space or one of \"\`\\{}\$$: clone to another folder"; exit 1;; esac
-	@rm -f "$@"
+	@if pid=$$(cat $(SETTING_UP) 2>/dev/null) && kill -0 "$$pid" 2>/dev/null; then \
+	  echo "another make, process $$pid, sets up $(VENV): wait for it, then run it again (none is at work? delete $(SETTING_UP))"; \
+	  exit 1; fi
+	@rm -f "$@" && mkdir -p $(VENV) && echo $$PPID > $(SETTING_UP)
 	$(PYTHON) -m venv $(CLEAR) $(VENV)
+	@echo $$PPID > $(SETTING_UP)
 	@if $(BIN)/python -m pip config list | grep -E $(ELSEWHERE); then \
 	  echo "These settings of pip.conf would install elsewhere or other files: run it with PIP_CONFIG_FILE=/dev/null"; \
 	  exit 1; fi
@@ -102,7 +107,7 @@ $(STAMP): requirements.lock pyproject.toml src/papers/pyproject.toml
 	@$(BIN)/python -I -c 'import importlib.metadata as m; [m.version(x) for x in ("numpy", "snakemake", "tilted")]' || \
 	  { echo "pip ended well, but installed nothing into $(VENV): look at its settings ($(BIN)/python -m pip config list)"; exit 1; }
 	@$(BIN)/python -I -c "$$HALF_INSTALLED"
-	@touch "$@"
+	@rm $(SETTING_UP) && touch "$@"
 
 preview: setup ## four rows of Table 1, without network
 	$(BIN)/python -m snakemake --cores $(CORES)

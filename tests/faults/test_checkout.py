@@ -69,6 +69,24 @@ def test_a_package_that_is_there_in_part_is_named(checkout, repository):
     )
 
 
+def test_a_second_setup_at_once_is_refused(checkout, tmp_path):
+    """Of two terminals: pip of the second met half written packages, and ended in a traceback."""
+    (checkout / ".venv/.stamp").unlink()
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\ntest "$2" != venv || { echo "an environment is made"; exit 7; }\n')
+    python.chmod(0o755)
+    command = ["make", "setup", f"PYTHON={python}"]
+    how = {"cwd": checkout, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(["sleep", "60"]) as other:
+        (checkout / ".venv/.pid").write_text(f"{other.pid}\n")
+        second = subprocess.run(command, **how)
+        other.kill()
+    assert second.returncode and f"another make, process {other.pid}, sets up .venv" in second.stdout
+    assert "an environment is made" not in second.stdout
+    later = subprocess.run(command, **how)  # the other was killed
+    assert "another make" not in later.stdout and "an environment is made" in later.stdout
+
+
 def test_the_workflow_runs_the_code_of_its_own_checkout(tmp_path):
     assert place.unfit(HERE, HERE, "/usr/bin/python3") == ""
     (tmp_path / "link").symlink_to(HERE)

@@ -68,6 +68,29 @@ def test_a_new_source_that_git_is_told_not_to_mention(repository_with_one_commit
     assert runs.commit().endswith(runs.DIRTY)
 
 
+def test_what_is_not_as_committed_is_known(repository_with_one_commit, asked_anew, monkeypatch):
+    """Bundled counts make fits other ones; records and tables are what a reproduction compares with."""
+    folder = repository_with_one_commit
+    monkeypatch.setattr(runs, "CHECKOUT", folder)
+    for name in ("data/coal_counts.csv", "results/runs.csv", "docs/page.md"):
+        (folder / name).parent.mkdir()
+        (folder / name).write_text("1\n", encoding="utf-8")
+    git(folder, "add", ".", check=True)
+    git(folder, "commit", "-q", "-m", "all", check=True)
+    assert runs.uncommitted("results", "data") == []
+    for name in ("results/runs.csv", "docs/page.md"):
+        (folder / name).write_text("2\n", encoding="utf-8")
+    assert runs.uncommitted("results", "data") == ["results/runs.csv"]
+    git(folder, "add", ".", check=True)
+    assert runs.uncommitted("results", "data") == ["results/runs.csv"]
+    assert not runs.commit().endswith(runs.DIRTY)
+    runs.commit.cache_clear()
+    (folder / "data/coal_counts.csv").write_text("2\n", encoding="utf-8")
+    assert runs.commit().endswith(runs.DIRTY)
+    monkeypatch.setattr(runs, "CHECKOUT", folder / "none")
+    assert runs.uncommitted("results", "data") == []
+
+
 @pytest.mark.parametrize(
     "told", ["--skip-worktree", "--assume-unchanged", "core.excludesFile", "info/exclude"]
 )

@@ -194,7 +194,7 @@ def commit() -> str:
     return name + (DIRTY if changed else "")
 
 
-SOURCES = ("src", "workflow", "Snakefile")
+SOURCES = ("src", "workflow", "Snakefile", "data/coal_counts.csv")
 READ = (".py", ".smk", ".yaml", ".json")
 """Endings of files that are run or read; a folder's own litter is none of these."""
 
@@ -206,6 +206,14 @@ def _unseen() -> bool:
     ]
     new = _git("ls-files", "-oz", "--exclude-per-directory=.gitignore", "--", *SOURCES).split("\0")
     return any(name.endswith(READ) for name in new) or any((CHECKOUT / name).exists() for name in flagged)
+
+
+def uncommitted(*places: str) -> list[str]:
+    """Files below some places of this checkout that its commit has otherwise; none where that is not known."""
+    try:
+        return [name for name in _git("diff", "--name-only", "-z", "HEAD", "--", *places).split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        return []
 
 
 COMMIT = "[0-9a-f]{7,64}"

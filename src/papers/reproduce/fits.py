@@ -127,6 +127,8 @@ def _workplace(folder: Path) -> Path:
         **{data / name: CHECKOUT / "data" / name for name in DATA},
         folder / "profiles": CHECKOUT / "profiles",
     }.items():
+        if link.is_symlink() and link.readlink() != target:  # as where the checkout was copied or moved
+            link.unlink()
         if not link.is_symlink():
             link.symlink_to(target)
     return folder

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SCHEMA = Path(__file__).with_name("receipt.schema.json")
 PACKAGES = ("tilted", "numpy", "scipy", "scikit-learn", "pandas", "snakemake")
+COMPARED_WITH = ("results", "tables", "figures", "data")
+"""What a commit has of records, of what was made of them, and of printed numbers."""
 CHECKED = ("study", "group", "fit", "how", "passed", "note")
 """Of a line that was made again."""
 UNITS = ("seed", "split", "set", "problem", "repeat")
@@ -99,6 +101,7 @@ class Receipt:
             "seeds": {**self.draw, "units": _units(self.needs)},
             "versions": runs.versions(PACKAGES),
             "commit": stamp["commit"],
+            "uncommitted": runs.uncommitted(*COMPARED_WITH),
             "environment": stamp["environment"],
             "date": stamp["date"],
         }
@@ -131,7 +134,9 @@ class Receipt:
     def headline(self) -> str:
         """Whether it passed, and verdicts, in a sentence."""
         n, passed = len(self.result.lines), sum(line.passed for line in self.result.lines)
-        parts = [f"{'PASS' if self.passed else 'FAIL'}: {passed} of {n} numbers are the committed ones"]
+        changed = runs.uncommitted(*COMPARED_WITH)
+        of = f"those of this checkout, {_named(changed)} not committed" if changed else "the committed ones"
+        parts = [f"{'PASS' if self.passed else 'FAIL'}: {passed} of {n} numbers are {of}"]
         if self.sampled is not None and not self.sampled.passed:
             differ = bool(self.sampled.differing)
             parts.append(self.sampled.sentence() if differ else "no fit behind them could be made again")
@@ -190,6 +195,12 @@ def _units(needs: Needs) -> dict[str, list[int]]:
                 ends = found.get(name, []) + [int(frame[name].min()), int(frame[name].max())]
                 found[name] = [min(ends), max(ends)]
     return found
+
+
+def _named(files: Sequence[str], most: int = 3) -> str:
+    """Some files and how many more, with the verb."""
+    more = [f"{len(files) - most} more"] if len(files) > most else []
+    return f"{', '.join([*files[:most], *more])} {'is' if len(files) == 1 else 'are'}"
 
 
 def _shown(value: float | None, digits: int = 6) -> str:

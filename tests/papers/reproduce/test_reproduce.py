@@ -123,8 +123,9 @@ def test_a_dry_run_runs_nothing(capsys, monkeypatch):
 
 
 @pytest.fixture
-def reproduce(tmp_path, capsys):
-    """Function of a name and arguments: exit status and the receipt."""
+def reproduce(tmp_path, capsys, monkeypatch):
+    """Function of a name and arguments: exit status and the receipt, of a checkout that is as committed."""
+    monkeypatch.setattr(receipt.runs, "uncommitted", lambda *_: [])
 
     def run(*arguments):
         code = main(["reproduce", *arguments, "--cores", "1", "--json", "--output", str(tmp_path)])
@@ -161,6 +162,27 @@ def test_it_does_not_pass_where_a_sampled_line_differs(reproduce, monkeypatch, t
         "FAIL: 4 of 4 numbers are the committed ones; 1 of 4,000 recorded lines made again, 1 differs" in text
     )
     assert "- pesc/accuracy.csv, " in text
+
+
+def test_a_receipt_says_that_what_it_compares_with_is_not_committed(reproduce, monkeypatch, tmp_path):
+    """Own fits folded in, and tables made of them: mine would be compared with mine."""
+    own = [f"tables/{name}.csv" for name in ("audit", "audit_rows", "pesc", "pesc_wins")]
+    monkeypatch.setattr(receipt.runs, "uncommitted", lambda *_: own)
+    _, said = reproduce("PESC1", "--sample", "1")
+    assert said["uncommitted"] == own
+    jsonschema.validate(said, json.loads(receipt.SCHEMA.read_text(encoding="utf-8")))
+    text = (tmp_path / "pesc1" / "receipt.md").read_text(encoding="utf-8")
+    changed = "tables/audit.csv, tables/audit_rows.csv, tables/pesc.csv, 1 more are not committed"
+    assert f"4 of 4 numbers are those of this checkout, {changed}" in text
+
+
+def test_an_interrupted_run_that_moved_goes_on_with_the_data_of_its_own_checkout(tmp_path, monkeypatch):
+    """A link that was made in another checkout leads to that one's registry and printed numbers."""
+    for name in ("old", "new"):
+        monkeypatch.setattr(fits, "CHECKOUT", tmp_path / name)
+        place = fits._workplace(tmp_path / "run/fits")
+        for link in (*(place / "data" / file for file in fits.DATA), place / "profiles"):
+            assert str(link.readlink()).startswith(str(tmp_path / name))
 
 
 @pytest.mark.parametrize(("differing", "moved", "code"), [(1, 0.01, 0), (1, -100.0, 1), (2, 0.01, 1)])
