@@ -89,12 +89,25 @@ def _numbers(folder: Path) -> dict[str, Any]:
 
 
 def _place(folder: Path, found: Comparison) -> Path:
-    """Of the page: a part does not replace the page of more folds."""
-    if _numbers(folder).get("folds", 0) > found.folds:
-        _tell(f"{folder} has the page of more folds, which stays")
-        folder = folder / "interrupted"
-        folder.mkdir(exist_ok=True)
+    """Of the page: one of less does not replace the page of more folds, nor, of the same table, of more methods."""
+    had, now = _numbers(folder), found.as_dict()
+    if had.get("folds", 0) > found.folds:
+        more, part = "folds", "interrupted"
+    elif had and had["table"] == now["table"] and (what := _lost(had, now)):
+        more, part = f"methods, with {', '.join(what)}", "part"
+    else:
+        return folder
+    _tell(f"{folder} has the page of more {more}, which stays")
+    folder = folder / part
+    folder.mkdir(exist_ok=True)
     return folder
+
+
+def _lost(had: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """What one comparison of a table has, and another has not."""
+    before, after = ({row["method"] for row in said["methods"]} for said in (had, now))
+    exact = ["the exact posterior"] if had["exact"] and not now["exact"] else []
+    return [*sorted(before - after), *exact]
 
 
 class How(NamedTuple):

@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from scipy import stats
 
 from papers.__main__ import main
-from papers.compare import answer, folds, methods, page, table
+from papers.compare import answer, command, folds, methods, page, table
 from papers.compare.answer import ALIKE, BETTER, OPEN, WORSE
 from papers.compare.folds import Outcome
 from tilted import likelihoods
@@ -267,6 +268,24 @@ def test_an_interrupted_comparison_is_of_the_finished_folds(mine, tmp_path, caps
     assert numbers.read_text(encoding="utf-8") == whole
     part = json.loads((tmp_path / "mine-y/interrupted/comparison.json").read_text(encoding="utf-8"))
     assert part["folds"] == 2
+
+
+def test_a_comparison_of_fewer_methods_replaces_no_page_of_more(tmp_path, capsys):
+    row = answer.Row("ep", 0.4, 0.2, 0.1, 0.5, 5.0, 10, 0, 10)
+    read = table.Table("mine", "classification", X, LATENT, ("a", "b"), "", ())
+    less = page.Comparison(read, 0, (0.01, 0.01), [], [row], [], None, "", answer.Answer("ep", "Take **ep**."))
+    more = less._replace(rows=[row, row._replace(method="pep")])
+    assert command._place(tmp_path, less) == tmp_path  # there is none yet
+    numbers = tmp_path / page.NAMES[0]
+    numbers.write_text(json.dumps(more.as_dict()), encoding="utf-8")
+    assert command._place(tmp_path, less) == tmp_path / "part"
+    assert "the page of more methods, with pep, which stays" in capsys.readouterr().err
+    assert command._place(tmp_path, more) == tmp_path
+    edited = less._replace(table=replace(read, sha256="of other rows"))
+    assert command._place(tmp_path, edited) == tmp_path
+    numbers.write_text(json.dumps({**less.as_dict(), "exact": {"sound": True}}), encoding="utf-8")
+    assert command._place(tmp_path, more) == tmp_path / "part"
+    assert "with the exact posterior, which stays" in capsys.readouterr().err
 
 
 def test_small_numbers_keep_their_digits_and_shares_are_percents():
