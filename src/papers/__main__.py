@@ -17,6 +17,7 @@ tilted completion bash
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import json
 import os
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 USER_ERRORS = (ValueError, OSError, MemoryError, BrokenExecutor, YAMLError)
 """Bad input; limits of the machine, as when it killed a worker for its memory; a file merged by halves."""
+SHARED = "/dev/shm"
 READ_TABLES = ("reproduce", "site")
 """Verbs that read the tables as they are, where others make them again."""
 QUOTING = "corrections differences fidelity pep rescience results table1 vb-column which-method".split()
@@ -69,6 +71,8 @@ def main(argv: list[str] | None = None) -> int:
     except USER_ERRORS as error:  # which may quote a file that is none of text: a terminal would obey it
         named = "not enough memory" if isinstance(error, MemoryError) else type(error).__name__
         said = str(error) or named
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC and not error.filename:
+            said += f": on the disk that was written to, or in {SHARED}, which several workers need"
         text = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in said)
         print(f"tilted: {text}", file=sys.stderr)
         return 2

@@ -82,6 +82,16 @@ def test_labels_that_are_objects_are_told_from_classes():
         GPClassifier(optimise=None).fit(X, y.astype(object))
 
 
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_labels_of_numpys_variable_strings_are_labels(kind, tmp_path):
+    """scikit-learn takes their type for none of NumPy's."""
+    words = np.where(y > 0, "few", "many").astype(np.dtypes.StringDType())
+    model = kind(optimise=None).fit(X, words)
+    assert model.score(X, words.astype(object)) > 0.8
+    save(model, tmp_path / "model.npz")
+    np.testing.assert_array_equal(load(tmp_path / "model.npz").predict(X), model.predict(X))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("value", ["no", "", 2, None, [True], np.array([1, 0])])
 def test_a_text_is_neither_yes_nor_no(kind, value):

@@ -1,5 +1,6 @@
 """The command line: one cell as JSON, readable otherwise, plain errors."""
 
+import errno
 import io
 import json
 import os
@@ -110,11 +111,13 @@ def test_the_command_has_one_blas_thread():
         assert done.stdout == "{1}\n"
 
 
-def test_an_error_without_words_has_a_name(monkeypatch, capsys):
+def test_an_error_without_words_or_a_place_has_one(monkeypatch, capsys):
     """Python's `MemoryError` has none: "tilted: " was all."""
     import papers.__main__ as command
 
-    for error, said in ((MemoryError(), "not enough memory"), (OSError(), "OSError"), (ValueError("x"), "x")):
+    full = "[Errno 28] full: on the disk that was written to, or in /dev/shm, which several workers need"
+    known = (MemoryError(), "not enough memory"), (OSError(), "OSError"), (ValueError("x"), "x")
+    for error, said in (*known, (OSError(errno.ENOSPC, "full"), full)):
         monkeypatch.setitem(command.RUN, "datasets", lambda arguments, error=error: _raised(error))
         assert command.main(["datasets"]) == 2
         assert capsys.readouterr().err == f"tilted: {said}\n"

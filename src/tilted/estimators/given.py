@@ -80,13 +80,15 @@ def validated(estimator: Any, X: object, *y: object, **how: Any) -> Any:
 
 
 def unpacked(y: Any) -> Any:
-    """Targets of pandas' own types (nullable, categories, arrow) as NumPy has them; others as they are.
+    """Targets of pandas' own types (nullable, categories, arrow) as NumPy has them, StringDType as objects.
 
     scikit-learn would take truth values and whole numbers among them for floats.
     """
     if getattr(y, "columns", None) is not None and np.shape(y)[1:] == (1,):
         y = y.iloc[:, 0]
     type_ = getattr(y, "dtype", None)
+    if getattr(type_, "kind", "") == "T":
+        return y.astype(object)
     type_ = getattr(getattr(type_, "categories", None), "dtype", type_)
     plain = getattr(type_, "numpy_dtype", type_)
     if hasattr(y, "isna") and isinstance(plain, np.dtype) and plain.kind in "biuf":
