@@ -89,7 +89,7 @@ def _numbers(folder: Path) -> dict[str, Any]:
 
 
 def _place(folder: Path, found: Comparison) -> Path:
-    """Of the page: one of less does not replace the page of more folds, nor, of the same table, of more methods."""
+    """Of the page: one of fewer folds, or of fewer methods on the same table, replaces none."""
     had, now = _numbers(folder), found.as_dict()
     if had.get("folds", 0) > found.folds:
         more, part = "folds", "interrupted"

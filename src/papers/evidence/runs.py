@@ -209,7 +209,7 @@ def _unseen() -> bool:
 
 
 def uncommitted(*places: str) -> list[str]:
-    """Files below some places of this checkout that its commit has otherwise; none where that is not known."""
+    """Files below some places that this checkout's commit has otherwise; none where that is unknown."""
     try:
         return [name for name in _git("diff", "--name-only", "-z", "HEAD", "--", *places).split("\0") if name]
     except (OSError, subprocess.CalledProcessError):

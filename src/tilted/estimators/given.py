@@ -36,13 +36,15 @@ def require_numbers(values: Any, what: str) -> None:
             raise ValueError(f"{where} has times ({type_}): give numbers, such as days since the first")
         if getattr(type_, "kind", None) in INTEGERS and _merged(values if column is None else values[column]):
             where = what if column is None else f"{what}, column {column!r},"
-            raise ValueError(f"{where} has whole numbers that are alike as floats: subtract the first from all")
+            raise ValueError(f"{where} has whole numbers that are alike as floats: subtract the first")
 
 
 def _merged(column: Any) -> bool:
     """Whether different whole numbers beyond `WHOLE` are one float, in a column [N] or matrix [N, D]."""
     whole = np.asarray(column)
-    if whole.dtype.kind not in INTEGERS or whole.size == 0 or max(int(whole.max()), -int(whole.min())) <= WHOLE:
+    if whole.dtype.kind not in INTEGERS or not whole.size:
+        return False
+    if max(int(whole.max()), -int(whole.min())) <= WHOLE:
         return False
     columns = whole.reshape(len(whole), -1).T
     return any(len(np.unique(each.astype(float))) < len(np.unique(each)) for each in columns)

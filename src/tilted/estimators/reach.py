@@ -44,15 +44,15 @@ NOTHING = (
     "nothing was learnt; look for wild values, other units, another kernel"
 )
 DROWNED = (
-    "the jitter on Kuu, {:.1e}, is as noise of that variance, beside noise of {:.1e}: centre the inputs (far from 0 "
-    "a linear kernel's variance is large), or take less jitter"
+    "the jitter on Kuu, {:.1e}, is as noise of that variance, beside noise of {:.1e}: centre the inputs "
+    "(far from 0 a linear kernel's variance is large), or take less jitter"
 )
 AT_BOUND = "a parameter of the kernel ended at the lower bound of the search"
 
 
 @unraised
 def shortcomings(model: Model, X: np.ndarray) -> list[str]:
-    """Why a fitted model may be useless: what `reach` says, a constant f, much jitter, parameters or noise at a bound."""
+    """Why a fitted model may be useless: what `reach` says, constant f, jitter, parameters or noise at a bound."""
     likelihood, kernels = model.likelihood, kernels_of(model.kernel)
     seen = next(filter(None, (reach(kernel, X, model.Z) for kernel in kernels)), "")
     noise = getattr(likelihood, "scale", np.sqrt(getattr(likelihood, "noise", 1.0)))

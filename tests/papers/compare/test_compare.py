@@ -273,7 +273,8 @@ def test_an_interrupted_comparison_is_of_the_finished_folds(mine, tmp_path, caps
 def test_a_comparison_of_fewer_methods_replaces_no_page_of_more(tmp_path, capsys):
     row = answer.Row("ep", 0.4, 0.2, 0.1, 0.5, 5.0, 10, 0, 10)
     read = table.Table("mine", "classification", X, LATENT, ("a", "b"), "", ())
-    less = page.Comparison(read, 0, (0.01, 0.01), [], [row], [], None, "", answer.Answer("ep", "Take **ep**."))
+    taken = answer.Answer("ep", "Take **ep**.")
+    less = page.Comparison(read, 0, (0.01, 0.01), [], [row], [], None, "", taken)
     more = less._replace(rows=[row, row._replace(method="pep")])
     assert command._place(tmp_path, less) == tmp_path  # there is none yet
     numbers = tmp_path / page.NAMES[0]
