@@ -52,7 +52,7 @@ AT_BOUND = "a parameter of the kernel ended at the lower bound of the search"
 
 @unraised
 def shortcomings(model: Model, X: np.ndarray) -> list[str]:
-    """Why a fitted model may be useless: what `reach` says, constant f, jitter, parameters or noise at a bound."""
+    """Why a fitted model may be useless: `reach`, a constant f, jitter, parameters or noise at a bound."""
     likelihood, kernels = model.likelihood, kernels_of(model.kernel)
     seen = next(filter(None, (reach(kernel, X, model.Z) for kernel in kernels)), "")
     noise = getattr(likelihood, "scale", np.sqrt(getattr(likelihood, "noise", 1.0)))
