@@ -1,6 +1,9 @@
 """Classes in an order: thresholds learned, and what a scikit-learn user expects of the estimator."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import tilted
@@ -59,6 +62,20 @@ def test_categories_are_the_order_and_names_make_no_difference(fitted):
     for wrong in (GRADES[:3], [*GRADES, "none"], [*GRADES, "best"], [GRADES]):
         with pytest.raises(ValueError, match="categories must be the classes of y"):
             GPOrdinalClassifier(categories=wrong).fit(X[:40], y[:40])
+
+
+@pytest.mark.parametrize("words", [True, False])
+def test_an_ordered_categorical_says_its_order(fitted, words):
+    """By the alphabet, or by their numbers, grades would be out of order."""
+    kinds = GRADES if words else 10 * np.arange(len(GRADES), 0, -1)
+    frame = pd.Series(pd.Categorical(kinds[LEVELS[TRAIN]], [*kinds, kinds[0] + kinds[0]], ordered=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        named = GPOrdinalClassifier().fit(X[TRAIN], frame)
+    assert named.classes_.tolist() == kinds.tolist()
+    np.testing.assert_array_equal(named.predict_proba(X), fitted.predict_proba(X))
+    backwards = GPOrdinalClassifier(categories=kinds[::-1], optimise=None).fit(X[TRAIN], frame)
+    assert backwards.classes_.tolist() == kinds[::-1].tolist()
 
 
 def test_two_classes_are_the_probit_with_a_learned_level():
