@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 2000
 ERROR_MARGIN = 0.01
+ROWS = ("sha256", "rows", "features")
+"""By which two pages are known to be of the same rows."""
 LONGEST_NAME = 200
 """Bytes; file systems take 255."""
 
@@ -38,12 +40,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(
             f"{len(read.y)} rows: more than dense methods suit; --rows {MOST_ROWS} compares on so many"
         )
-    read = read.drawn(arguments.rows or MOST_ROWS, arguments.seed)
+    how = How(**{name: getattr(arguments, name) for name in How._fields})
+    whole, read = read, read.drawn(arguments.rows or MOST_ROWS, how.seed)
     table.require(read)
-    folder = _folder(read, arguments.output)
+    folder = _folder(read, len(read.y) < len(whole.y), how, arguments.output)
     folder.mkdir(parents=True, exist_ok=True)  # what cannot be made is refused before any fit
     _require_own(folder, read)
-    how = How(**{name: getattr(arguments, name) for name in How._fields})
     found = compared(read, how)
     _require_own(folder, read)  # another run may have been here meanwhile
     paths = page.write(found, _place(folder, found))
@@ -57,9 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if not any(row.failed for row in found.rows) else 1
 
 
-def _folder(read: Table, output: str) -> Path:
-    """Of a table and its target, whose name may be longer than that of a folder."""
-    name = f"{read.name}-{quote(read.target, safe=' ')}"
+def _folder(read: Table, drawn: bool, how: How, output: str) -> Path:
+    """Of a table, its target and what else is compared on, whose names may be longer than a folder's."""
+    options = {f"rows{len(read.y)}": drawn, f"seed{how.seed}": how.seed != How().seed, "ard": how.ard}
+    others = [option for option, asked in options.items() if asked]
+    name = "-".join([read.name, quote(read.target, safe=" "), *others])
     if len(name.encode()) > LONGEST_NAME:
         digest = hashlib.sha256(name.encode()).hexdigest()[:16]
         name = f"{name.encode()[:100].decode(errors='ignore')}-{digest}"
@@ -93,8 +97,8 @@ def _place(folder: Path, found: Comparison) -> Path:
     had, now = _numbers(folder), found.as_dict()
     if had.get("folds", 0) > found.folds:
         more, part = "folds", "interrupted"
-    elif had and had["table"] == now["table"] and (what := _lost(had, now)):
-        more, part = f"methods, with {', '.join(what)}", "part"
+    elif had and all(had["table"][x] == now["table"][x] for x in ROWS) and (what := _lost(had, now)):
+        more, part = f"or others, with {', '.join(what)}", "part"
     else:
         return folder
     _tell(f"{folder} has the page of more {more}, which stays")
@@ -107,7 +111,8 @@ def _lost(had: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """What one comparison of a table has, and another has not."""
     before, after = ({row["method"] for row in said["methods"]} for said in (had, now))
     exact = ["the exact posterior"] if had["exact"] and not now["exact"] else []
-    return [*sorted(before - after), *exact]
+    task = had["table"]["task"]
+    return [*sorted(before - after), *exact, *([task] if task != now["table"]["task"] else [])]
 
 
 class How(NamedTuple):
@@ -158,7 +163,7 @@ def compared(read: Table, how: How) -> Comparison:
     rows = answer.rows(outcomes, read.task)
     differ = answer.differences(outcomes, *margins)
     said = answer.answer(rows, differ, how.margin)
-    return Comparison(read, how.seed, margins, outcomes, rows, differ, done[0][1], reason, said)
+    return Comparison(read, how.seed, margins, outcomes, rows, differ, done[0][1], reason, said, how.ard)
 
 
 def _tell(text: str) -> None:

@@ -59,6 +59,7 @@ class Comparison(NamedTuple):
     exact: Exact | None
     why_not_exact: str
     answer: Answer
+    ard: bool = False
 
     @property
     def folds(self) -> int:
@@ -89,6 +90,7 @@ class Comparison(NamedTuple):
             "answer": self.answer._asdict(),
             "table": about,
             "seed": self.seed,
+            "ard": self.ard,
             "folds": self.folds,
             "margins": dict(zip(("loss", "error"), self.margins, strict=True)),
             "methods": [row._asdict() for row in self.rows],
@@ -111,7 +113,8 @@ class Comparison(NamedTuple):
         lines += ["![Differences in log score with intervals](comparison.png)", "", "## Scores", ""]
         lines += [*self._scores(), "", f"## Differences from {first}", "", *self._differences(), ""]
         lines += ["## Against the exact posterior", "", *self._exact(), "", "## How", "", METHOD, ""]
-        return "\n".join([*lines, f"Seed {self.seed}. {_stamped()}", ""])
+        lengthscales = "A lengthscale a feature (ARD)" if self.ard else "One lengthscale for all features"
+        return "\n".join([*lines, f"{lengthscales}. Seed {self.seed}. {_stamped()}", ""])
 
     def _scores(self) -> list[str]:
         labels = self.table.task == CLASSIFICATION

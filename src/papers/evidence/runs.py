@@ -208,12 +208,14 @@ def _unseen() -> bool:
     return any(name.endswith(READ) for name in new) or any((CHECKOUT / name).exists() for name in flagged)
 
 
-def uncommitted(*places: str) -> list[str]:
-    """Files below some places that this checkout's commit has otherwise; none where that is unknown."""
+def uncommitted(*places: str) -> list[str] | None:
+    """Files below some places that this checkout's commit has otherwise; None where that is unknown."""
+    if not commit():
+        return None
     try:
         return [name for name in _git("diff", "--name-only", "-z", "HEAD", "--", *places).split("\0") if name]
     except (OSError, subprocess.CalledProcessError):
-        return []
+        return None
 
 
 COMMIT = "[0-9a-f]{7,64}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.evidence import claims, files
+from papers.evidence.records import read_runs
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verdicts import NOT_RUN
 from papers.reproduce import fits, names, needs, receipt, results, sample
@@ -84,6 +85,8 @@ def reproduced(
     copy = fits.copied(CHECKOUT / "results", folder, gone)
     fits.fold(needed.jobs, place, copy)
     fits.study(needed.studies, copy, arguments.mirror)
+    recorded = read_runs(CHECKOUT / "results")
+    by = [run for name, run in read_runs(copy).items() if name not in recorded]
     sampled = None
     if not whole:
         frames = {study: frame for study, frame in needed.frames.items() if len(frame)}
@@ -93,7 +96,7 @@ def reproduced(
     refitted = bool(needed.jobs or needed.studies or (sampled and sampled.replaced))
     return [
         receipt.Receipt(
-            target, needed, results.of(target, copy, folder, refitted), sampled, len(needed.jobs), draw
+            target, needed, results.of(target, copy, folder, refitted), sampled, len(needed.jobs), draw, by
         )
         for target in targets
     ]

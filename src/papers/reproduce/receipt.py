@@ -18,6 +18,7 @@ from papers.reproduce.results import SAME, SHARE
 if TYPE_CHECKING:
     from typing import Any
 
+    from papers.evidence.runs import Run
     from papers.reproduce.names import Target
     from papers.reproduce.needs import Needs
     from papers.reproduce.results import Result
@@ -27,6 +28,8 @@ SCHEMA = Path(__file__).with_name("receipt.schema.json")
 PACKAGES = ("tilted", "numpy", "scipy", "scikit-learn", "pandas", "snakemake")
 COMPARED_WITH = ("results", "tables", "figures", "data")
 """What a commit has of records, of what was made of them, and of printed numbers."""
+MADE_BY = ("study", "lines", "environment", "commit", "date")
+"""Of a run whose fits are not recorded."""
 CHECKED = ("study", "group", "fit", "how", "passed", "note")
 """Of a line that was made again."""
 UNITS = ("seed", "split", "set", "problem", "repeat")
@@ -55,6 +58,8 @@ class Receipt:
         Jobs that were run.
     draw : mapping
         Seed and share of what was drawn.
+    made_by : sequence of Run
+        Runs of the fits that are not recorded: some may be older, as those of a run that was interrupted.
     """
 
     target: Target
@@ -63,6 +68,7 @@ class Receipt:
     sampled: Sampled | None
     made: int
     draw: Mapping[str, Any]
+    made_by: Sequence[Run] = ()
 
     @property
     def passed(self) -> bool:
@@ -98,6 +104,7 @@ class Receipt:
                 "checks": [{name: getattr(check, name) for name in CHECKED} for check in self.sampled.checks],
             },
             "jobs_run": self.made,
+            "made_by": [{name: getattr(run, name) for name in MADE_BY} for run in self.made_by],
             "seeds": {**self.draw, "units": _units(self.needs)},
             "versions": runs.versions(PACKAGES),
             "commit": stamp["commit"],
@@ -116,6 +123,7 @@ class Receipt:
             lines += [f"Fits: {self.sampled.sentence()}.", ""]
             lines += [f"- {text}" for text in self.differing()] + ([""] if self.differing() else [])
         lines += [f"Jobs run: {self.made}.", ""] if self.made else []
+        lines += [text for older in self.older() for text in (older, "")]
         cells = [
             (
                 line.what,
@@ -147,6 +155,16 @@ class Receipt:
                 parts.append(f"{name}, {protocol}: {verdict}{beside}")
         return "; ".join(parts) + "."
 
+    def older(self) -> list[str]:
+        """Fits that were made by other versions, or code, than this receipt names."""
+        stamp = runs.stamp()
+        return [
+            f"{run.lines:,} lines of {run.study} were made on {run.date} by {run.environment}; "
+            f"commit {run.commit or 'unknown'}."
+            for run in self.made_by
+            if (run.environment, run.commit) != (stamp["environment"], stamp["commit"])
+        ]
+
     def differing(self) -> list[str]:
         """Sampled fits that differ from their records, and by how much."""
         checks = self.sampled.differing if self.sampled else []
@@ -156,7 +174,7 @@ class Receipt:
         """The receipt in lines of a width: what failed first, then as many numbers as fit."""
         lines = [f"{self.target.name}: {self.target.title}", self.headline()]
         lines += [f"Fits: {self.sampled.sentence()}."] if self.sampled else []
-        lines += self.differing()
+        lines += [*self.older(), *self.differing()]
         wrapped = [piece for line in lines for piece in _wrapped(line, width)]
         numbers = sorted(self.result.lines, key=lambda line: line.passed)
         if not numbers:

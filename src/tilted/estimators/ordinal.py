@@ -68,7 +68,7 @@ class GPOrdinalClassifier(Classifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """As `GPClassifier.fit`; see ``categories`` for the order."""
-        type_ = getattr(y, "dtype", None)
+        type_: Any = getattr(y, "dtype", None)
         self._order = list(type_.categories) if getattr(type_, "ordered", False) else None
         try:
             return super().fit(X, y, sample_weight)

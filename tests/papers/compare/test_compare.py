@@ -280,13 +280,43 @@ def test_a_comparison_of_fewer_methods_replaces_no_page_of_more(tmp_path, capsys
     numbers = tmp_path / page.NAMES[0]
     numbers.write_text(json.dumps(more.as_dict()), encoding="utf-8")
     assert command._place(tmp_path, less) == tmp_path / "part"
-    assert "the page of more methods, with pep, which stays" in capsys.readouterr().err
+    assert "the page of more or others, with pep, which stays" in capsys.readouterr().err
     assert command._place(tmp_path, more) == tmp_path
     edited = less._replace(table=replace(read, sha256="of other rows"))
     assert command._place(tmp_path, edited) == tmp_path
     numbers.write_text(json.dumps({**less.as_dict(), "exact": {"sound": True}}), encoding="utf-8")
     assert command._place(tmp_path, more) == tmp_path / "part"
     assert "with the exact posterior, which stays" in capsys.readouterr().err
+    counts = replace(read, task="counts")
+    assert command._place(tmp_path, more._replace(table=counts)) == tmp_path / "part"
+
+
+def test_a_comparison_by_other_options_has_a_page_of_its_own_which_says_them(mine, tmp_path, monkeypatch):
+    """On some rows, by another seed or a lengthscale a feature: it replaced the page silently."""
+    fast = answer.Answer("ep", "Take **ep**.")
+    row = answer.Row("ep", 0.4, 0.2, 0.1, 0.5, 5.0, 10, 0, 10)
+
+    def compared(read, how):
+        return page.Comparison(read, how.seed, (0.01, 0.01), [], [row], [], None, "", fast, how.ard)
+
+    monkeypatch.setattr(command, "compared", compared)
+    asked = f"compare --data {mine} --target y --cores 1 --output {tmp_path}".split()
+    for options, name in (
+        ([], "mine-y"),
+        (["--rows", "40"], "mine-y"),  # all of them
+        (["--ard"], "mine-y-ard"),
+        (["--rows", "30", "--seed", "5", "--ard"], "mine-y-rows30-seed5-ard"),
+    ):
+        assert main([*asked, *options]) == 0
+        said = json.loads((tmp_path / name / "comparison.json").read_text(encoding="utf-8"))
+        assert said["ard"] == ("--ard" in options)
+        text = (tmp_path / name / "comparison.md").read_text(encoding="utf-8")
+        assert ("A lengthscale a feature (ARD)." in text) is said["ard"]
+    assert sorted(x.name for x in tmp_path.iterdir() if x.is_dir()) == [
+        "mine-y",
+        "mine-y-ard",
+        "mine-y-rows30-seed5-ard",
+    ]
 
 
 def test_small_numbers_keep_their_digits_and_shares_are_percents():

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from papers.__main__ import main
-from papers.evidence import claims, records, slices
+from papers.evidence import claims, records, runs, slices
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verdicts import VERDICTS
 from papers.evidence.verification import verified
@@ -174,6 +174,22 @@ def test_a_receipt_says_that_what_it_compares_with_is_not_committed(reproduce, m
     text = (tmp_path / "pesc1" / "receipt.md").read_text(encoding="utf-8")
     changed = "tables/audit.csv, tables/audit_rows.csv, tables/pesc.csv, 1 more are not committed"
     assert f"4 of 4 numbers are those of this checkout, {changed}" in text
+
+
+def test_a_receipt_says_which_fits_are_older_than_it(reproduce, monkeypatch, tmp_path):
+    """A run that was interrupted, and its packages upgraded: the receipt named the new ones alone."""
+    stamp = {**runs.stamp(), "date": "2026-11-01"}
+    now = runs.Run("now", "pesc/accuracy.csv", lines=7, **stamp)
+    old = runs.Run("old", "pesc/accuracy.csv", lines=200, **{**stamp, "environment": "scipy 1.17"})
+    read, own = records.read_runs, tmp_path / "pesc1/results"
+    added = {own: {"old": old, "now": now}}
+    monkeypatch.setattr(command, "read_runs", lambda folder: read(folder) | added.get(folder, {}))
+    _, said = reproduce("PESC1", "--sample", "1")
+    jsonschema.validate(said, json.loads(receipt.SCHEMA.read_text(encoding="utf-8")))
+    assert [made["lines"] for made in said["made_by"]] == [200, 7]
+    text = (tmp_path / "pesc1" / "receipt.md").read_text(encoding="utf-8")
+    assert "200 lines of pesc/accuracy.csv were made on 2026-11-01 by scipy 1.17; commit" in text
+    assert text.count("were made on") == 1
 
 
 def test_an_interrupted_run_that_moved_goes_on_with_the_data_of_its_own_checkout(tmp_path, monkeypatch):
