@@ -12,7 +12,7 @@ endif
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
-SETTING_UP := $(VENV)/.pid
+SETTING_UP := $(VENV).pid
 AUDIT := $(VENV)-audit
 # pip would compile every module of every package, near half of the set-up's processor time; what is imported
 # is compiled on first use instead, unless an inherited PYTHONDONTWRITEBYTECODE forbids it.
@@ -72,6 +72,8 @@ ifneq ($(words $(CORES))$(filter 0%,$(CORES))$(UNDIGITED),1)
 $(error CORES must be a whole number from 1, got "$(CORES)")
 endif
 
+# SETTING_UP has the number of the make that sets up: one that ended is no make any more, though another process may
+# have its number.
 # A kill may leave a package's METADATA and nothing else, which pip takes for installed; the list of files comes last.
 define HALF_INSTALLED
 import importlib.metadata as m, sys
@@ -91,12 +93,13 @@ $(STAMP): requirements.lock pyproject.toml src/papers/pyproject.toml
 	  { echo "Python's venv module is missing; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
 	@case "$$(pwd)" in *[[:space:]\"\`\\'{}$$']*) \
 	  echo "Snakemake cannot run scripts from a path with a space or one of \"\`\\{}\$$: clone to another folder"; exit 1;; esac
-	@if pid=$$(cat $(SETTING_UP) 2>/dev/null) && kill -0 "$$pid" 2>/dev/null; then \
-	  echo "another make, process $$pid, sets up $(VENV): wait for it, then run it again (none is at work? delete $(SETTING_UP))"; \
-	  exit 1; fi
-	@rm -f "$@" && mkdir -p $(VENV) && echo $$PPID > $(SETTING_UP)
+	@if ! (set -C; echo $$PPID > $(SETTING_UP)) 2>/dev/null; then \
+	  pid=$$(cat $(SETTING_UP)); name=$$(cat "/proc/$$pid/comm" 2>/dev/null || ps -p "$$pid" -o comm= 2>/dev/null); \
+	  case "$$pid $$name" in "$$PPID "*) ;; *make*) \
+	    echo "another make, process $$pid, sets up $(VENV): wait for it, then run it again"; exit 1;; esac; \
+	  echo $$PPID > $(SETTING_UP); fi
+	@rm -f "$@"
 	$(PYTHON) -m venv $(CLEAR) $(VENV)
-	@echo $$PPID > $(SETTING_UP)
 	@if $(BIN)/python -m pip config list | grep -E $(ELSEWHERE); then \
 	  echo "These settings of pip.conf would install elsewhere or other files: run it with PIP_CONFIG_FILE=/dev/null"; \
 	  exit 1; fi
@@ -107,7 +110,7 @@ $(STAMP): requirements.lock pyproject.toml src/papers/pyproject.toml
 	@$(BIN)/python -I -c 'import importlib.metadata as m; [m.version(x) for x in ("numpy", "snakemake", "tilted")]' || \
 	  { echo "pip ended well, but installed nothing into $(VENV): look at its settings ($(BIN)/python -m pip config list)"; exit 1; }
 	@$(BIN)/python -I -c "$$HALF_INSTALLED"
-	@rm $(SETTING_UP) && touch "$@"
+	@rm -f $(SETTING_UP) && touch "$@"
 
 preview: setup ## four rows of Table 1, without network
 	$(BIN)/python -m snakemake --cores $(CORES)

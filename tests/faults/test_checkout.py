@@ -73,18 +73,21 @@ def test_a_second_setup_at_once_is_refused(checkout, tmp_path):
     """Of two terminals: pip of the second met half written packages, and ended in a traceback."""
     (checkout / ".venv/.stamp").unlink()
     python = tmp_path / "python"
-    python.write_text('#!/bin/sh\ntest "$2" != venv || { echo "an environment is made"; exit 7; }\n')
+    python.write_text('#!/bin/sh\ntest "$2" != venv || { echo "an environment is made"; sleep 3; exit 7; }\n')
     python.chmod(0o755)
-    command = ["make", "setup", f"PYTHON={python}"]
     how = {"cwd": checkout, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen(["sleep", "60"]) as other:
-        (checkout / ".venv/.pid").write_text(f"{other.pid}\n")
-        second = subprocess.run(command, **how)
-        other.kill()
-    assert second.returncode and f"another make, process {other.pid}, sets up .venv" in second.stdout
-    assert "an environment is made" not in second.stdout
-    later = subprocess.run(command, **how)  # the other was killed
-    assert "another make" not in later.stdout and "an environment is made" in later.stdout
+    command = ["make", "setup", f"PYTHON={python}"]
+    together = [subprocess.Popen(command, **how) for _ in range(3)]
+    said = [each.communicate()[0] for each in together]
+    assert all(each.returncode for each in together)
+    assert sum("an environment is made" in text for text in said) == 1
+    (first,) = (each.pid for each, text in zip(together, said, strict=True) if "is made" in text)
+    assert sum(f"another make, process {first}, sets up .venv" in text for text in said) == 2
+    # the first failed, and its number is another's now
+    (checkout / ".venv.pid").write_text(f"{os.getpid()}\n")
+    python.write_text(python.read_text().replace("sleep 3; ", ""))
+    later = subprocess.run(command, **how).stdout
+    assert "another make" not in later and "an environment is made" in later
 
 
 def test_the_workflow_runs_the_code_of_its_own_checkout(tmp_path):

@@ -56,7 +56,9 @@ def test_whole_numbers_that_are_alike_as_floats_are_refused(kind):
     """Keys of 18 digits: floats there are 16 apart."""
     keys = 10**17 + np.arange(30)
     model, frame = kind(optimise=None), pd.DataFrame({"load": X[:, 0], "key": keys})
-    for given, where in ((frame, "X, column 'key',"), (np.column_stack([keys, keys + 1]), "X")):
+    mixed = frame.assign(key=keys.astype(object))
+    two = np.column_stack([keys, keys + 1])
+    for given, where in (*((f, "X, column 'key',") for f in (frame, mixed)), (two, "X"), (two.tolist(), "X")):
         with pytest.raises(ValueError, match=f"^{where} has whole numbers that are alike as floats"):
             model.fit(given, y)
     model.fit(frame.assign(key=10**17 + 16 * np.arange(30)), y)  # as far apart as floats there
@@ -87,7 +89,11 @@ def test_labels_of_numpys_variable_strings_are_labels(kind, tmp_path):
     """scikit-learn takes their type for none of NumPy's."""
     words = np.where(y > 0, "few", "many").astype(np.dtypes.StringDType())
     model = kind(optimise=None).fit(X, words)
-    assert model.score(X, words.astype(object)) > 0.8
+    assert model.score(X, words) > 0.8
+    lacking = words.astype(np.dtypes.StringDType(na_object=None))
+    lacking[7] = None
+    with pytest.raises(ValueError, match="y has a missing value at row 7"):
+        kind(optimise=None).fit(X, lacking)
     save(model, tmp_path / "model.npz")
     np.testing.assert_array_equal(load(tmp_path / "model.npz").predict(X), model.predict(X))
 

@@ -63,7 +63,7 @@ def _folder(read: Table, drawn: bool, how: How, output: str) -> Path:
     """Of a table, its target and what else is compared on, whose names may be longer than a folder's."""
     options = {f"rows{len(read.y)}": drawn, f"seed{how.seed}": how.seed != How().seed, "ard": how.ard}
     others = [option for option, asked in options.items() if asked]
-    name = "-".join([read.name, quote(read.target, safe=" "), *others])
+    name = "+".join([f"{read.name}-{quote(read.target, safe=' ')}", *others])  # a target's + is quoted
     if len(name.encode()) > LONGEST_NAME:
         digest = hashlib.sha256(name.encode()).hexdigest()[:16]
         name = f"{name.encode()[:100].decode(errors='ignore')}-{digest}"
@@ -93,25 +93,28 @@ def _numbers(folder: Path) -> dict[str, Any]:
 
 
 def _place(folder: Path, found: Comparison) -> Path:
-    """Of the page: one of fewer folds, or of fewer methods on the same table, replaces none."""
+    """Of the page: one of fewer folds, or of the same rows without what another has, replaces none."""
     had, now = _numbers(folder), found.as_dict()
-    if had.get("folds", 0) > found.folds:
-        more, part = "folds", "interrupted"
-    elif had and all(had["table"][x] == now["table"][x] for x in ROWS) and (what := _lost(had, now)):
-        more, part = f"or others, with {', '.join(what)}", "part"
-    else:
+    if not had:
         return folder
-    _tell(f"{folder} has the page of more {more}, which stays")
-    folder = folder / part
-    folder.mkdir(exist_ok=True)
-    return folder
+    same_rows = all(had["table"].get(name) == now["table"][name] for name in ROWS)
+    if had.get("folds", 0) > found.folds:
+        more, part = ["more folds"], "interrupted"
+    elif same_rows and (more := _lost(had, now)):
+        part = "part"
+    else:
+        _tell(f"{folder} had a page, which is replaced")
+        return folder
+    _tell(f"{folder} has a page with {', '.join(more)}, which stays: the new one is below it, in {part}")
+    (folder / part).mkdir(exist_ok=True)
+    return _place(folder / part, found)
 
 
 def _lost(had: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """What one comparison of a table has, and another has not."""
-    before, after = ({row["method"] for row in said["methods"]} for said in (had, now))
-    exact = ["the exact posterior"] if had["exact"] and not now["exact"] else []
-    task = had["table"]["task"]
+    before, after = ({row["method"] for row in said.get("methods", [])} for said in (had, now))
+    exact = ["the exact posterior"] if had.get("exact") and not now["exact"] else []
+    task = had["table"].get("task", now["table"]["task"])
     return [*sorted(before - after), *exact, *([task] if task != now["table"]["task"] else [])]
 
 

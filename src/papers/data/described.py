@@ -16,6 +16,7 @@ import math
 import zlib
 from collections import Counter
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,14 +130,13 @@ class _Table:
         return value
 
     def numbers(self, rows: list[Row], column: int) -> np.ndarray:
-        """Cells [N] that are finite numbers; DataError also for whole ones of which floats make fewer."""
+        """Cells [N] that are finite numbers; DataError also for large ones of which floats make fewer."""
         values = np.array([self.number(row, column) for row in rows])
         if np.max(np.abs(values)) > 2 / np.finfo(float).eps:  # floats are further apart than whole numbers
             cells = {row.cells[column] for row in rows}
-            whole = {int(cell) for cell in cells if cell.lstrip("+-").isdecimal()}
-            if len(set(map(float, whole))) < len(whole):
+            if len(set(values)) < len({Decimal(cell) for cell in cells}):
                 where = f"set '{self.name}': column '{self.header[column]}'"
-                raise DataError(f"{where} has whole numbers that are alike as floats: leave it out (drop)")
+                raise DataError(f"{where} has numbers that are alike as floats: leave it out (drop)")
         return values
 
     def coded(self, rows: list[Row], column: int) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:

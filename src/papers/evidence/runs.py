@@ -201,19 +201,26 @@ READ = (".py", ".smk", ".yaml", ".json")
 
 def _unseen() -> bool:
     """Whether git was told not to look at some sources, or the user ignores new ones that can run."""
-    flagged = [
-        line[2:] for line in _git("ls-files", "-vz", "--", *SOURCES).split("\0") if line[:1] not in "H"
-    ]
     new = _git("ls-files", "-oz", "--exclude-per-directory=.gitignore", "--", *SOURCES).split("\0")
-    return any(name.endswith(READ) for name in new) or any((CHECKOUT / name).exists() for name in flagged)
+    return any(name.endswith(READ) for name in new) or bool(_unlooked_at(*SOURCES))
+
+
+def _unlooked_at(*places: str) -> list[str]:
+    """Files that are there and that git was told not to look at."""
+    listed = _git("ls-files", "-vz", "--", *places).split("\0")
+    return [line[2:] for line in listed if line[:1] not in "H" and (CHECKOUT / line[2:]).exists()]
 
 
 def uncommitted(*places: str) -> list[str] | None:
-    """Files below some places that this checkout's commit has otherwise; None where that is unknown."""
+    """Files below some places that this checkout's commit has otherwise; None where that is unknown.
+
+    Those that git was told not to look at may be, and count; new ones do not.
+    """
     if not commit():
         return None
     try:
-        return [name for name in _git("diff", "--name-only", "-z", "HEAD", "--", *places).split("\0") if name]
+        changed = _git("diff", "--name-only", "-z", "HEAD", "--", *places).split("\0")
+        return [name for name in [*changed, *_unlooked_at(*places)] if name]
     except (OSError, subprocess.CalledProcessError):
         return None
 

@@ -41,11 +41,9 @@ def read(path: str | Path) -> Any:
             return number
 
     try:
-        loader = Loader(Path(path).read_text(encoding="utf-8"))
-        loader.name = str(path)  # in messages of PyYAML
-        return loader.get_single_data()
+        return Loader(Path(path).read_text(encoding="utf-8")).get_single_data()
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no YAML: {error}") from None
+        raise ValueError(f"{path} is no YAML: {str(error).replace('<unicode string>', str(path))}") from None
     except RecursionError:
         raise ValueError(f"{path}: {TOO_DEEP}") from None
     except ValueError as error:

@@ -129,6 +129,8 @@ def _workplace(folder: Path) -> Path:
     }.items():
         if link.is_symlink() and link.readlink() != target:  # as where the checkout was copied or moved
             link.unlink()
+        if link.exists() and not link.is_symlink():
+            raise ValueError(f"{link} is no link, as in a copy that followed links: delete {folder}")
         if not link.is_symlink():
             link.symlink_to(target)
     return folder

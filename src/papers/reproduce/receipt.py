@@ -144,6 +144,7 @@ class Receipt:
         n, passed = len(self.result.lines), sum(line.passed for line in self.result.lines)
         changed = runs.uncommitted(*COMPARED_WITH)
         of = f"those of this checkout, {_named(changed)} not committed" if changed else "the committed ones"
+        of = "those of this checkout, of which no commit is known" if changed is None else of
         parts = [f"{'PASS' if self.passed else 'FAIL'}: {passed} of {n} numbers are {of}"]
         if self.sampled is not None and not self.sampled.passed:
             differ = bool(self.sampled.differing)

@@ -72,7 +72,7 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
             raise ValueError("Unknown label type: objects; y.astype(int) or y.astype(str) tells labels apart")
         check_classification_targets(targets)
         inputs, targets, weights = weighed(inputs, targets, sample_weight)
-        classes, labels = self._encoded(targets)
+        classes, labels = self._encoded(targets, y)
         if len(classes) < 2:
             raise ValueError(f"a classifier needs at least 2 classes, got only one class, {classes[0]!s}")
         inputs, labels, weights = self._merged(inputs, labels, weights)
@@ -83,8 +83,8 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
         self._keep(models, names, inputs, classes_=classes)
         return self
 
-    def _encoded(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Classes [C] in order, and where each of the targets [N] is among them."""
+    def _encoded(self, targets: np.ndarray, given: object) -> tuple[np.ndarray, np.ndarray]:
+        """Classes [C] in order, and where each of the targets [N] is among them; ``given``: as they came."""
         return np.unique(targets, return_inverse=True)
 
     def _models(

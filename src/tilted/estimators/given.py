@@ -14,7 +14,6 @@ from tilted.likelihoods.contract import names_of, require_unmasked
 TIMES = ("m", "M")
 """Kinds of NumPy's types that would be read as so many nanoseconds, or microseconds, or days."""
 
-INTEGERS = ("i", "u")
 WHOLE = 2**53
 """Beyond it floats are further apart than whole numbers."""
 
@@ -34,20 +33,26 @@ def require_numbers(values: Any, what: str) -> None:
         if getattr(type_, "kind", None) in TIMES:
             where = what if column is None else f"{what}, column {column!r},"
             raise ValueError(f"{where} has times ({type_}): give numbers, such as days since the first")
-        if getattr(type_, "kind", None) in INTEGERS and _merged(values if column is None else values[column]):
+        if getattr(type_, "kind", "O") in "iuO" and _merged(values if column is None else values[column]):
             where = what if column is None else f"{what}, column {column!r},"
-            raise ValueError(f"{where} has whole numbers that are alike as floats: subtract the first")
+            raise ValueError(
+                f"{where} has whole numbers that are alike as floats: leave it out, or subtract one of them"
+            )
 
 
 def _merged(column: Any) -> bool:
     """Whether different whole numbers beyond `WHOLE` are one float, in a column [N] or matrix [N, D]."""
-    whole = np.asarray(column)
-    if whole.dtype.kind not in INTEGERS or not whole.size:
+    try:
+        whole = np.asarray(column)
+    except ValueError:  # of rows of several lengths, which scikit-learn refuses
         return False
-    if max(int(whole.max()), -int(whole.min())) <= WHOLE:
+    if whole.dtype.kind not in "iuO" or whole.ndim == 0 or not whole.size:
         return False
-    columns = whole.reshape(len(whole), -1).T
-    return any(len(np.unique(each.astype(float))) < len(np.unique(each)) for each in columns)
+    for each in whole.reshape(len(whole), -1).T:
+        large = {x for x in each.tolist() if isinstance(x, int) and abs(x) > WHOLE}
+        if len(set(map(float, large))) < len(large):
+            return True
+    return False
 
 
 def require_array(values: object, what: str) -> None:
@@ -64,7 +69,7 @@ def require_present(y: object) -> None:
     require_array(y, "y")
     if hasattr(y, "isna"):
         missing = np.ravel(np.asarray(given.isna(), dtype=bool))
-    elif isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.dtype == object):
+    elif isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.dtype.kind in "OT"):
         cells = np.asarray(y, dtype=object)
         missing = np.array([_missing(cell) for cell in cells] if cells.ndim == 1 else [], dtype=bool)
     else:
@@ -86,8 +91,7 @@ def unpacked(y: Any) -> Any:
 
     scikit-learn would take truth values and whole numbers among them for floats.
     """
-    if getattr(y, "columns", None) is not None and np.shape(y)[1:] == (1,):
-        y = y.iloc[:, 0]
+    y = _column(y)
     type_ = getattr(y, "dtype", None)
     if getattr(type_, "kind", "") == "T":
         return y.astype(object)
@@ -96,6 +100,17 @@ def unpacked(y: Any) -> Any:
     if hasattr(y, "isna") and isinstance(plain, np.dtype) and plain.kind in "biuf":
         return np.asarray(y, dtype=plain)
     return y
+
+
+def _column(y: Any) -> Any:
+    """The column of a frame of one; others as they are."""
+    return y.iloc[:, 0] if getattr(y, "columns", None) is not None and np.shape(y)[1:] == (1,) else y
+
+
+def order_of(y: object) -> list[Any] | None:
+    """Categories of an ordered categorical of pandas, in their order; None of others."""
+    type_ = getattr(_column(y), "dtype", None)
+    return list(type_.categories) if type_ is not None and getattr(type_, "ordered", False) else None
 
 
 def _missing(cell: object) -> bool:

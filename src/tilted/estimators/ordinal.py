@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from tilted.estimators import dense
 from tilted.estimators.base import of_one_fit, parameters
 from tilted.estimators.classes import Classifier
+from tilted.estimators.given import order_of
 from tilted.likelihoods.ordinal import Ordinal
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class GPOrdinalClassifier(Classifier):
         As `GPClassifier`; "qp" takes long, its thresholds cost two inferences each at every evaluation.
     categories : array-like [C], optional
         All classes from the lowest to the highest; those that do not occur are of no use to the fit and are
-        refused. By default the order of an ordered categorical of pandas, or numbers in theirs, or texts in
-        that of the alphabet, with a warning.
+        refused. By default the order of an ordered categorical of pandas, of those that occur; or numbers in
+        theirs, or texts in that of the alphabet, with a warning.
     kernel, ard, optimise, n_restarts, cv, priors, max_time, class_weight : see `GPClassifier`
         Without ``optimise="evidence"`` the thresholds stay where a search would start, at the shares.
     power, penalty, search, options, random_state : see `GPClassifier`
@@ -66,30 +67,21 @@ class GPOrdinalClassifier(Classifier):
     likelihood: Any = field(default=None, init=False)
     mean: Any = field(default=None, init=False)
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """As `GPClassifier.fit`; see ``categories`` for the order."""
-        type_: Any = getattr(y, "dtype", None)
-        self._order = list(type_.categories) if getattr(type_, "ordered", False) else None
-        try:
-            return super().fit(X, y, sample_weight)
-        finally:
-            del self._order
-
-    def _encoded(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _encoded(self, targets: np.ndarray, given: object) -> tuple[np.ndarray, np.ndarray]:
         """Classes in their order, and where each of the targets [N] is among them."""
-        classes, labels = super()._encoded(targets)
+        classes, labels = super()._encoded(targets, given)
         order: Any = self.categories
-        if order is None and self._order is not None:
-            order = [kind for kind in self._order if kind in classes.tolist()]
+        if order is None and (ordered := order_of(given)) is not None:
+            order = [kind for kind in ordered if kind in classes.tolist()]
         if order is None:
             if classes.dtype.kind in "USO":
                 said = f"classes are taken in the order of the alphabet, {', '.join(map(str, classes))}"
                 warnings.warn(f"{said}; categories= gives another", UserWarning, stacklevel=3)
             return classes, labels
-        given = np.asarray(order)
-        place = {kind: i for i, kind in enumerate(given.ravel().tolist())}
-        if given.ndim != 1 or len(place) != len(given) or set(place) != set(classes.tolist()):
-            raise ValueError(f"categories must be the classes of y, each once, {classes}; got {given}")
+        kinds = np.asarray(order)
+        place = {kind: i for i, kind in enumerate(kinds.ravel().tolist())}
+        if kinds.ndim != 1 or len(place) != len(kinds) or set(place) != set(classes.tolist()):
+            raise ValueError(f"categories must be the classes of y, each once, {classes}; got {kinds}")
         places = np.array([place[kind] for kind in classes.tolist()])
         return classes[np.argsort(places)], places[labels]
 

@@ -44,8 +44,8 @@ NOTHING = (
     "nothing was learnt; look for wild values, other units, another kernel"
 )
 DROWNED = (
-    "the jitter on Kuu, {:.1e}, is as noise of that variance, beside noise of {:.1e}: centre the inputs "
-    "(far from 0 a linear kernel's variance is large), or take less jitter"
+    "the jitter on Kuu, {:.1e}, may add as much to the variance of f, beside noise of {:.1e}: take less; "
+    "where a linear kernel is far from 0, as with years, centre the inputs"
 )
 AT_BOUND = "a parameter of the kernel ended at the lower bound of the search"
 
@@ -63,8 +63,9 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
     notes = [] if seen == ALL_ONE and apart and not constant else [seen]
     if constant and not seen and model.status.evaluations > 1:  # a kernel that was searched
         notes.append(NOTHING)
-    if model.status.jitter > max(OF_NOISE * noise**2, OF_FUNCTION * np.var(model.fitted_mean)):
-        notes.append(DROWNED.format(model.status.jitter, noise**2))
+    beside = noise**2 + max(map(noise_of, kernels))
+    if model.status.jitter > max(OF_NOISE * beside, OF_FUNCTION * np.var(model.fitted_mean)) and not constant:
+        notes.append(DROWNED.format(model.status.jitter, beside))
     if np.any(model.kernel.parameters() <= 1.01 * SMALLEST):
         notes.append(AT_BOUND)
     if LEAST_NOISE in model.status.message:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight
 
-from tilted.estimators.given import require_numbers, require_present
+from tilted.estimators.given import require_numbers, require_present, unpacked
 from tilted.learning.starts import require_moderate
 from tilted.likelihoods.contract import require_unmasked
 
@@ -68,7 +68,7 @@ class Scored:
         require_unmasked(y, "y")
         require_present(y)
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
-        scored: float = cast(Any, super()).score(X, y, weights)
+        scored: float = cast(Any, super()).score(X, unpacked(y), weights)
         return scored
 
 

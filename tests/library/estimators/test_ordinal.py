@@ -74,6 +74,8 @@ def test_an_ordered_categorical_says_its_order(fitted, words):
         named = GPOrdinalClassifier().fit(X[TRAIN], frame)
     assert named.classes_.tolist() == kinds.tolist()
     np.testing.assert_array_equal(named.predict_proba(X), fitted.predict_proba(X))
+    alone = GPOrdinalClassifier(optimise=None).fit(X[TRAIN], frame.to_frame("grade"))
+    assert alone.classes_.tolist() == kinds.tolist()
     backwards = GPOrdinalClassifier(categories=kinds[::-1], optimise=None).fit(X[TRAIN], frame)
     assert backwards.classes_.tolist() == kinds[::-1].tolist()
 

@@ -264,7 +264,7 @@ def test_an_interrupted_comparison_is_of_the_finished_folds(mine, tmp_path, caps
     whole = json.dumps({**said, "folds": 10})
     numbers.write_text(whole, encoding="utf-8")
     assert main(asked.split()) == 130  # a part does not replace the page of more
-    assert "the page of more folds, which stays" in capsys.readouterr().err
+    assert "has a page with more folds, which stays" in capsys.readouterr().err
     assert numbers.read_text(encoding="utf-8") == whole
     part = json.loads((tmp_path / "mine-y/interrupted/comparison.json").read_text(encoding="utf-8"))
     assert part["folds"] == 2
@@ -280,13 +280,16 @@ def test_a_comparison_of_fewer_methods_replaces_no_page_of_more(tmp_path, capsys
     numbers = tmp_path / page.NAMES[0]
     numbers.write_text(json.dumps(more.as_dict()), encoding="utf-8")
     assert command._place(tmp_path, less) == tmp_path / "part"
-    assert "the page of more or others, with pep, which stays" in capsys.readouterr().err
+    assert "has a page with pep, which stays" in capsys.readouterr().err
     assert command._place(tmp_path, more) == tmp_path
     edited = less._replace(table=replace(read, sha256="of other rows"))
     assert command._place(tmp_path, edited) == tmp_path
     numbers.write_text(json.dumps({**less.as_dict(), "exact": {"sound": True}}), encoding="utf-8")
     assert command._place(tmp_path, more) == tmp_path / "part"
     assert "with the exact posterior, which stays" in capsys.readouterr().err
+    (tmp_path / "part" / page.NAMES[0]).write_text(json.dumps(more.as_dict()), encoding="utf-8")
+    assert command._place(tmp_path, less._replace(exact=None)) == tmp_path / "part/part"
+    (tmp_path / "part" / page.NAMES[0]).unlink()
     counts = replace(read, task="counts")
     assert command._place(tmp_path, more._replace(table=counts)) == tmp_path / "part"
 
@@ -304,8 +307,8 @@ def test_a_comparison_by_other_options_has_a_page_of_its_own_which_says_them(min
     for options, name in (
         ([], "mine-y"),
         (["--rows", "40"], "mine-y"),  # all of them
-        (["--ard"], "mine-y-ard"),
-        (["--rows", "30", "--seed", "5", "--ard"], "mine-y-rows30-seed5-ard"),
+        (["--ard"], "mine-y+ard"),
+        (["--rows", "30", "--seed", "5", "--ard"], "mine-y+rows30+seed5+ard"),
     ):
         assert main([*asked, *options]) == 0
         said = json.loads((tmp_path / name / "comparison.json").read_text(encoding="utf-8"))
@@ -314,8 +317,8 @@ def test_a_comparison_by_other_options_has_a_page_of_its_own_which_says_them(min
         assert ("A lengthscale a feature (ARD)." in text) is said["ard"]
     assert sorted(x.name for x in tmp_path.iterdir() if x.is_dir()) == [
         "mine-y",
-        "mine-y-ard",
-        "mine-y-rows30-seed5-ard",
+        "mine-y+ard",
+        "mine-y+rows30+seed5+ard",
     ]
 
 

@@ -146,8 +146,8 @@ def changed(entry, **fields):
         (COUNTS, b"0,1\n1,-1\n2,0\n", "line 2: column 'column1': '-1' is not a count"),
         (
             COUNTS,
-            b"100000000000000001,1\n100000000000000002,0\n",
-            "column 'column0' has whole numbers that are alike as floats",
+            b"100000000000000001,1\n100000000000000002.0,0\n",
+            "column 'column0' has numbers that are alike as floats",
         ),
         (COUNTS, b"0,1\n1,0.5\n2,0\n", "line 2: column 'column1': '0.5' is not a count"),
     ],

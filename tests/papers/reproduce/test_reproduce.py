@@ -199,6 +199,10 @@ def test_an_interrupted_run_that_moved_goes_on_with_the_data_of_its_own_checkout
         place = fits._workplace(tmp_path / "run/fits")
         for link in (*(place / "data" / file for file in fits.DATA), place / "profiles"):
             assert str(link.readlink()).startswith(str(tmp_path / name))
+    (place / "profiles").unlink()
+    (place / "profiles").mkdir()
+    with pytest.raises(ValueError, match="profiles is no link, as in a copy that followed links: delete"):
+        fits._workplace(place)
 
 
 @pytest.mark.parametrize(("differing", "moved", "code"), [(1, 0.01, 0), (1, -100.0, 1), (2, 0.01, 1)])
