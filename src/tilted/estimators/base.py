@@ -28,6 +28,8 @@ from tilted.estimators.rows import merged
 from tilted.gaussian import gaussians, require_positive
 from tilted.inference.options import require_whole
 from tilted.inference.result import Status
+from tilted.kernels.compound import noise_of
+from tilted.kernels.converted import as_kernel
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
 from tilted.learning.starts import noted
@@ -119,10 +121,14 @@ class LatentFunctions(BaseEstimator):
     def _merged(
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """`merged` data, where what is asked for takes weights; folds are of the rows as they are."""
+        """`merged` data, where what is asked for takes weights; folds are of the rows as they are.
+
+        So are those of a kernel with white noise, which is drawn for every row.
+        """
         asked = {name for name in (self.inference, self.optimise) if isinstance(name, str)}
         kept = not isinstance(self.inference, str) or asked & WITHOUT_WEIGHTS
-        rows_stay = kept or self._batched or getattr(self, "correction", None) is not None
+        noisy = self.kernel is not None and noise_of(as_kernel(self.kernel, X.shape[1])) > 0
+        rows_stay = kept or noisy or self._batched or getattr(self, "correction", None) is not None
         return (X, y, weights) if rows_stay else merged(X, y, weights)
 
     def _warn_of_idle(self) -> None:

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.utils.class_weight import compute_sample_weight
 
 import tilted
@@ -17,6 +18,7 @@ from tilted.estimators import (
     SparseGPRegressor,
 )
 from tilted.inference.options import Options
+from tilted.kernels import Constant, SquaredExponential, White
 from tilted.learning.likelihood import coordinates_of
 from tilted.likelihoods.gaussian import GaussianNoise
 
@@ -88,6 +90,35 @@ def test_repeated_rows_are_merged_where_weights_can_be():
         assert len(model.fit(X[ROWS], LABELS[ROWS]).models_[0].fit.problem.X) == len(ROWS)
     alike = GPRegressor(optimise=None).fit(X[[0, 0, 0]], REALS[[0, 0, 0]])  # one row would be left
     assert len(alike.models_[0].fit.problem.X) == 3
+
+
+NOISY = [
+    SquaredExponential(1.0, 1.0) + White(2.0),
+    (Constant(0.5) + White(1.0)) * SquaredExponential(2.0, 1.0),
+    ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(2.0),
+]
+
+
+@pytest.mark.parametrize("kernel", NOISY, ids=str)
+@pytest.mark.parametrize("model, y", KEPT)
+def test_repeated_rows_have_white_noise_of_their_own(model, y, kernel):
+    """Merged ones shared it: another model, without a word; moved a little they are not merged."""
+    model = clone(model).set_params(optimise=None, kernel=kernel, ard=False)
+    if "pseudo_inputs" in model.get_params():  # by default some of the distinct rows
+        model.set_params(pseudo_inputs=X[:6])
+    apart = X[ROWS] + 1e-9 * np.arange(len(ROWS))[:, None]
+    one, other = clone(model).fit(X[ROWS], y[ROWS]), clone(model).fit(apart, y[ROWS])
+    assert one.log_evidence_ == pytest.approx(other.log_evidence_, abs=1e-5)
+
+
+def test_white_noise_of_repeated_rows_is_that_of_draws():
+    x, y = np.repeat([0.0, 1.0, 2.0], 2)[:, None], np.array([1, 1, 1, -1, -1, -1])
+    kernel = SquaredExponential(1.0, 1.0) + White(2.0)
+    rng, n = np.random.default_rng(0), 400_000
+    f = rng.multivariate_normal(np.zeros(6), kernel.matrix(x) + np.eye(6), size=n)
+    share = float(np.mean(np.all(f * y > 0, axis=1)))
+    model = GPClassifier(kernel=kernel, optimise=None).fit(x, y)
+    assert abs(np.exp(model.log_evidence_) - share) < 4.0 * np.sqrt(share / n)
 
 
 @pytest.mark.parametrize("of", [GPClassifier, lambda **more: SparseGPClassifier(n_pseudo=N, **more)])
