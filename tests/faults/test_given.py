@@ -61,6 +61,8 @@ def test_whole_numbers_that_are_alike_as_floats_are_refused(kind):
     for given, where in (*((f, "X, column 'key',") for f in (frame, mixed)), (two, "X"), (two.tolist(), "X")):
         with pytest.raises(ValueError, match=f"^{where} has whole numbers that are alike as floats"):
             model.fit(given, y)
+    with pytest.raises(ValueError, match="X must be numeric: it has whole numbers that are alike as floats"):
+        tilted.fit(two, np.sign(X[:, 0]))
     model.fit(frame.assign(key=10**17 + 16 * np.arange(30)), y)  # as far apart as floats there
     if kind in REGRESSORS:
         with pytest.raises(ValueError, match="^y has whole numbers that are alike"):

@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from tilted.likelihoods.contract import names_of, require_unmasked
+from tilted.likelihoods.contract import alike_as_floats, names_of, require_unmasked
 
 TIMES = ("m", "M")
 """Kinds of NumPy's types that would be read as so many nanoseconds, or microseconds, or days."""
-
-WHOLE = 2**53
-"""Beyond it floats are further apart than whole numbers."""
 
 
 def require_numbers(values: Any, what: str) -> None:
@@ -30,29 +27,14 @@ def require_numbers(values: Any, what: str) -> None:
     if columns is None or types is None:
         columns, types = [None], [getattr(values, "dtype", None)]
     for column, type_ in zip(columns, types, strict=True):
-        if getattr(type_, "kind", None) in TIMES:
-            where = what if column is None else f"{what}, column {column!r},"
+        where = what if column is None else f"{what}, column {column!r},"
+        kind = getattr(type_, "kind", "O")
+        if kind in TIMES:
             raise ValueError(f"{where} has times ({type_}): give numbers, such as days since the first")
-        if getattr(type_, "kind", "O") in "iuO" and _merged(values if column is None else values[column]):
-            where = what if column is None else f"{what}, column {column!r},"
+        if kind in "iuO" and alike_as_floats(values if column is None else values[column]):
             raise ValueError(
                 f"{where} has whole numbers that are alike as floats: leave it out, or subtract one of them"
             )
-
-
-def _merged(column: Any) -> bool:
-    """Whether different whole numbers beyond `WHOLE` are one float, in a column [N] or matrix [N, D]."""
-    try:
-        whole = np.asarray(column)
-    except ValueError:  # of rows of several lengths, which scikit-learn refuses
-        return False
-    if whole.dtype.kind not in "iuO" or whole.ndim == 0 or not whole.size:
-        return False
-    for each in whole.reshape(len(whole), -1).T:
-        large = {x for x in each.tolist() if isinstance(x, int) and abs(x) > WHOLE}
-        if len(set(map(float, large))) < len(large):
-            return True
-    return False
 
 
 def require_array(values: object, what: str) -> None:

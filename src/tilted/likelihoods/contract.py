@@ -121,19 +121,42 @@ def require_names(X: object, names: tuple[str, ...] | None) -> None:
         )
 
 
+WHOLE = 2**53
+"""Beyond it floats are further apart than whole numbers."""
+
+
+def alike_as_floats(values: np.typing.ArrayLike) -> bool:
+    """Whether different whole numbers beyond `WHOLE` are one float, in a column [N] or matrix [N, D]."""
+    try:
+        whole = np.asarray(values)
+    except ValueError:  # of rows of several lengths, which scikit-learn refuses
+        return False
+    if whole.dtype.kind not in "iuO" or whole.ndim == 0 or not whole.size:
+        return False
+    if whole.dtype.kind != "O" and max(int(whole.max()), -int(whole.min())) <= WHOLE:
+        return False
+    for each in whole.reshape(len(whole), -1).T:
+        large = {x for x in each.tolist() if isinstance(x, int) and abs(x) > WHOLE}
+        if len(set(map(float, large))) < len(large):
+            return True
+    return False
+
+
 def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
     """``values`` as an array of floats.
 
     Raises
     ------
     ValueError
-        If they are not numeric, complex, of unequal lengths, or masked.
+        If they are not numeric, complex, of unequal lengths, or masked, and for whole ones `alike_as_floats`.
     """
     require_unmasked(values, what)
     try:
         values = np.asarray(values)
         if np.iscomplexobj(values):
             raise ValueError("complex values")
+        if alike_as_floats(values):
+            raise ValueError("it has whole numbers that are alike as floats")
         return values.astype(float)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{what} must be numeric: {error}") from None
