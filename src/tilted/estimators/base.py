@@ -121,10 +121,7 @@ class LatentFunctions(BaseEstimator):
     def _merged(
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """`merged` data, where what is asked for takes weights; folds are of the rows as they are.
-
-        So are those of a kernel with white noise, which is drawn for every row.
-        """
+        """`merged` data, where weights are taken; folds and white noise (one a row) are of rows as they are."""
         asked = {name for name in (self.inference, self.optimise) if isinstance(name, str)}
         kept = not isinstance(self.inference, str) or asked & WITHOUT_WEIGHTS
         noisy = self.kernel is not None and noise_of(as_kernel(self.kernel, X.shape[1])) > 0
