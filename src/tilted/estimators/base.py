@@ -121,7 +121,7 @@ class LatentFunctions(BaseEstimator):
     def _merged(
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """`merged` data, where weights are taken; folds and white noise (one a row) are of rows as they are."""
+        """`merged` data, where weights are taken; folds and white noise (one a row) are of the rows."""
         asked = {name for name in (self.inference, self.optimise) if isinstance(name, str)}
         kept = not isinstance(self.inference, str) or asked & WITHOUT_WEIGHTS
         noisy = self.kernel is not None and noise_of(as_kernel(self.kernel, X.shape[1])) > 0
