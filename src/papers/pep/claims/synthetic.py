@@ -218,7 +218,7 @@ def _with_every_m(made_up: pd.DataFrame) -> pd.DataFrame:
     cells = tables[0].index.intersection(tables[1].index)
     of_sets = cells.to_frame(index=False).groupby("split")["m"].agg(frozenset)
     every = frozenset(scores.sparse(made_up)["m"])
-    return made_up[made_up["split"].isin(of_sets[of_sets == every].index)]
+    return made_up[made_up["split"].isin(of_sets[of_sets.map(every.__eq__)].index)]
 
 
 def _each_m(made_up: pd.DataFrame) -> Iterator[Draft]:
