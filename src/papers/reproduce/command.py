@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import claims, files
+from papers.evidence import claims, files, runs
 from papers.evidence.records import read_runs
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verdicts import NOT_RUN
@@ -79,6 +79,7 @@ def reproduced(
     share: float,
 ) -> list[Receipt]:
     """Have everything made in a folder, and compare; a receipt a target."""
+    runs.commit()  # that of the code which runs, whatever is committed meanwhile
     place = fits.make(needed.jobs, folder, fresh, arguments.cores, arguments.profile, arguments.mirror)
     whole = fresh and share == 1.0
     gone = _remade(needed) if whole else []

@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from functools import lru_cache
 
 import pytest
 
@@ -161,6 +162,19 @@ def test_only_new_ones_if_asked(study, folder, monkeypatch):
     assert found.checks == []
     monkeypatch.setattr(verify.runs, "commit", lambda: "another")
     assert of(study, folder, good, verify.Selection({}, new=True))[1].checks
+
+
+def test_a_commit_made_meanwhile_is_not_that_of_the_code_that_ran(study, folder, monkeypatch):
+    head, make = ["one"], verify._make
+
+    def slow(*piece):
+        head[0] = "another"
+        return make(*piece)
+
+    monkeypatch.setattr(verify.runs, "commit", lru_cache(maxsize=1)(lambda: head[0]))
+    monkeypatch.setattr(verify, "_make", slow)
+    _, found = of(study, folder, good)
+    assert head == ["another"] and {check.commit for check in found.checks} == {"one"}
 
 
 @pytest.mark.parametrize("commit", ["one+", ""])

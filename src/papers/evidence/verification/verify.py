@@ -147,6 +147,7 @@ def execute(
     """Make lines of studies again (with a column ``scratch``); otherwise as `verify`."""
     from joblib import Parallel, delayed
 
+    runs.commit()  # that of the code which runs, whatever is committed meanwhile
     some = {study: lines for study, lines in drawn.items() if len(lines)}
     pieces = [piece for study, lines in some.items() for piece in _pieces(study, folder, lines, mirror)]
     every = Result([], [], [])
