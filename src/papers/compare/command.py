@@ -15,7 +15,7 @@ import numpy as np
 
 from papers.compare import answer, folds, methods, page, table
 from papers.compare.page import Comparison
-from papers.evidence import resources
+from papers.evidence import resources, runs
 
 if TYPE_CHECKING:
     import argparse
@@ -133,6 +133,7 @@ def compared(read: Table, how: How) -> Comparison:
     """Every method on ten folds, side by side."""
     from joblib import Parallel, delayed
 
+    runs.commit()  # that of the code which runs, whatever is committed meanwhile
     reason = ""
     if len(read.y) > folds.MOST_EXACT:
         reason = (
