@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from papers.evidence import claims as printed
-from papers.evidence import records
+from papers.evidence import files, records
 from papers.evidence.store import write_text
 from papers.evidence.verdicts import VERDICTS
 from papers.report import content, fits, markup, rule_times
@@ -37,6 +37,8 @@ LIBRARIES = {
     "minisearch.js": "minisearch/dist/umd/index.js",
 }
 """File of the site -> what npm installs."""
+LOCK = ".lock"
+"""Of `files.alone`, in the folder that is being written."""
 OWN = ("site.css", "site.js")
 SEARCH, CALL = "assets/search.js", "tiltedPages"
 """What search knows, by which a folder is known to be a site of this project; the function that takes it."""
@@ -76,16 +78,27 @@ def write(
     FileExistsError
         The folder has something else in it.
     ValueError
-        The audit has no section for a claim, or a finding of the README leads nowhere.
+        The audit has no section for a claim, a finding of the README leads nowhere, or another process is
+        writing this site.
     """
     final, folders = Path(folder).resolve(), folders or Folders()
     _require(final, Path(libraries), folders.tables)
     folder = final.with_name(f".{final.name}.new")
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "assets").mkdir(parents=True)
+    with files.alone(folder, wait=False):
+        for old in (path for path in folder.iterdir() if path.name != LOCK):  # of a run that was killed
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+        _fill(folder, Path(libraries), folders, claims)
+        shutil.rmtree(final, ignore_errors=True)
+        folder.rename(final)
+    (final / LOCK).unlink()
+    return final / "index.html"
+
+
+def _fill(folder: Path, libraries: Path, folders: Folders, claims: Sequence[str]) -> None:
+    (folder / "assets").mkdir()
     site = Site(folder, folders, list(claims or printed.load()))
     for name, source in LIBRARIES.items():
-        shutil.copyfile(Path(libraries, source), folder / "assets" / name)
+        shutil.copyfile(libraries / source, folder / "assets" / name)
     for name in OWN:
         shutil.copyfile(Path(__file__).with_name(name), folder / "assets" / name)
     for name, target in site.links.pages.items():
@@ -95,9 +108,6 @@ def write(
     _write(site)
     known = json.dumps(site.index, ensure_ascii=False)
     write_text(folder / SEARCH, f"{CALL}({known});\n")
-    shutil.rmtree(final, ignore_errors=True)
-    folder.rename(final)
-    return final / "index.html"
 
 
 def _require(folder: Path, libraries: Path, tables: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from papers import configuration
 from papers.evidence import claims as printed
+from papers.evidence import files
 from papers.evidence.verdicts import VERDICTS
 from papers.report import content, fits, pages, papers, rule_times, site
 from papers.report.content import Folders
@@ -259,6 +260,15 @@ def test_somebody_elses_site_is_left_alone(libraries, folders, tmp_path):
     with pytest.raises(FileExistsError, match="no site"):
         pages.write(tmp_path, libraries, folders)
     assert (tmp_path / "assets/site.js").read_text() == "mine"
+
+
+def test_a_second_site_at_once_is_refused(libraries, folders, tmp_path):
+    """It emptied the folder that the first was filling, which then took the old site's place."""
+    with files.alone(tmp_path / ".report.new"):
+        (tmp_path / ".report.new/first").touch()
+        with pytest.raises(ValueError, match="another process is at work in .*report.new"):
+            pages.write(tmp_path / "report", libraries, folders)
+        assert (tmp_path / ".report.new/first").exists()
 
 
 def test_a_site_that_could_not_be_written_leaves_the_old_one_and_the_next_is_whole(
