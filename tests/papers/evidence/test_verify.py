@@ -177,6 +177,13 @@ def test_a_commit_made_meanwhile_is_not_that_of_the_code_that_ran(study, folder,
     assert head == ["another"] and {check.commit for check in found.checks} == {"one"}
 
 
+def test_workers_name_the_commit_that_the_run_began_with(study, folder, monkeypatch):
+    """Each asks git by itself, when its first fit has ended."""
+    monkeypatch.setattr(verify.runs, "commit", lambda: "one")
+    _, found = of(study, folder, good, jobs=2)
+    assert {check.commit for check in found.checks} == {"one"}
+
+
 @pytest.mark.parametrize("commit", ["one+", ""])
 def test_what_other_edits_verified_is_verified_again(study, folder, monkeypatch, commit):
     """A commit with edits, or none, may stand for any code: `--new` left all out and said nothing."""

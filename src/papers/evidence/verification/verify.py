@@ -147,15 +147,16 @@ def execute(
     """Make lines of studies again (with a column ``scratch``); otherwise as `verify`."""
     from joblib import Parallel, delayed
 
-    runs.commit()  # that of the code which runs, whatever is committed meanwhile
+    commit = runs.commit()  # that of the code which runs, whatever is committed meanwhile
     some = {study: lines for study, lines in drawn.items() if len(lines)}
     pieces = [piece for study, lines in some.items() for piece in _pieces(study, folder, lines, mirror)]
     every = Result([], [], [])
     run = Parallel(n_jobs=resources.workers(jobs, len(pieces)), return_as="generator_unordered")
     for name, result in run(delayed(_make)(*piece) for piece in pieces):
-        if result.checks:
-            verified.append(folder, result.checks)
-        every.checks.extend(result.checks)
+        checks = [check._replace(commit=commit) for check in result.checks]  # a worker asked later
+        if checks:
+            verified.append(folder, checks)
+        every.checks.extend(checks)
         every.missing.extend(result.missing)
         every.elsewhere.extend(result.elsewhere)
         differ, said = (sum(c.passed == verdict for c in result.checks) for verdict in (DIFFERS, REPORTED))
