@@ -73,7 +73,7 @@ $(error CORES must be a whole number from 1, got "$(CORES)")
 endif
 
 # SETTING_UP has the number of the make that sets up: one that ended is no make any more, though another process may
-# have its number.
+# have its number. Where it cannot be written (VENV in a folder that is not there yet) nothing is refused.
 # A kill may leave a package's METADATA and nothing else, which pip takes for installed; the list of files comes last.
 define HALF_INSTALLED
 import importlib.metadata as m, sys
@@ -94,10 +94,10 @@ $(STAMP): requirements.lock pyproject.toml src/papers/pyproject.toml
 	@case "$$(pwd)" in *[[:space:]\"\`\\'{}$$']*) \
 	  echo "Snakemake cannot run scripts from a path with a space or one of \"\`\\{}\$$: clone to another folder"; exit 1;; esac
 	@if ! (set -C; echo $$PPID > $(SETTING_UP)) 2>/dev/null; then \
-	  pid=$$(cat $(SETTING_UP)); name=$$(cat "/proc/$$pid/comm" 2>/dev/null || ps -p "$$pid" -o comm= 2>/dev/null); \
+	  pid=$$(cat $(SETTING_UP) 2>/dev/null); name=$$(cat "/proc/$$pid/comm" 2>/dev/null || ps -p "$$pid" -o comm= 2>/dev/null); \
 	  case "$$pid $$name" in "$$PPID "*) ;; *make*) \
 	    echo "another make, process $$pid, sets up $(VENV): wait for it, then run it again"; exit 1;; esac; \
-	  echo $$PPID > $(SETTING_UP); fi
+	  (echo $$PPID > $(SETTING_UP)) 2>/dev/null || :; fi
 	@rm -f "$@"
 	$(PYTHON) -m venv $(CLEAR) $(VENV)
 	@if $(BIN)/python -m pip config list | grep -E $(ELSEWHERE); then \

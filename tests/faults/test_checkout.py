@@ -88,6 +88,8 @@ def test_a_second_setup_at_once_is_refused(checkout, tmp_path):
     python.write_text(python.read_text().replace("sleep 3; ", ""))
     later = subprocess.run(command, **how).stdout
     assert "another make" not in later and "an environment is made" in later
+    elsewhere = subprocess.run([*command, "VENV=not/yet/there"], **how).stdout
+    assert "an environment is made" in elsewhere
 
 
 def test_the_workflow_runs_the_code_of_its_own_checkout(tmp_path):
