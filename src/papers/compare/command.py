@@ -72,6 +72,8 @@ def _folder(read: Table, drawn: bool, how: How, output: str) -> Path:
 
 def _require_own(folder: Path, read: Table) -> None:
     """The page of a table of the same name in another folder stays (earlier versions do not say where)."""
+    for below in folder.rglob(page.NAMES[0]):  # a damaged one is said before any fit
+        _numbers(below.parent)
     had = _numbers(folder)
     file = had["table"].get("file", read.file) if had else read.file
     if file != read.file:

@@ -7,6 +7,7 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,11 @@ class Receipt:
         """Whether numbers and verdicts are the committed ones and sampled fits pass (`Sampled.passed`)."""
         return self.result.passed and (self.sampled is None or self.sampled.passed)
 
+    @cached_property
+    def uncommitted(self) -> list[str] | None:
+        """Files of `COMPARED_WITH` that are not as committed; None where that is unknown."""
+        return runs.uncommitted(*COMPARED_WITH)
+
     def as_dict(self) -> dict[str, Any]:
         """The receipt as JSON values; `SCHEMA` describes it."""
         stamp = runs.stamp()
@@ -108,7 +114,7 @@ class Receipt:
             "seeds": {**self.draw, "units": _units(self.needs)},
             "versions": runs.versions(PACKAGES),
             "commit": stamp["commit"],
-            "uncommitted": runs.uncommitted(*COMPARED_WITH),
+            "uncommitted": self.uncommitted,
             "environment": stamp["environment"],
             "date": stamp["date"],
         }
@@ -142,7 +148,7 @@ class Receipt:
     def headline(self) -> str:
         """Whether it passed, and verdicts, in a sentence."""
         n, passed = len(self.result.lines), sum(line.passed for line in self.result.lines)
-        changed = runs.uncommitted(*COMPARED_WITH)
+        changed = self.uncommitted
         of = f"those of this checkout, {_named(changed)} not committed" if changed else "the committed ones"
         of = "those of this checkout, of which no commit is known" if changed is None else of
         parts = [f"{'PASS' if self.passed else 'FAIL'}: {passed} of {n} numbers are {of}"]

@@ -123,8 +123,6 @@ def require_names(X: object, names: tuple[str, ...] | None) -> None:
 
 WHOLE = 2**53
 """Beyond it floats are further apart than whole numbers."""
-BEYOND = 2**1023
-"""So large a number is no float, or nearly: it is refused as too large."""
 
 
 def alike_as_floats(values: np.typing.ArrayLike) -> bool:
@@ -138,9 +136,12 @@ def alike_as_floats(values: np.typing.ArrayLike) -> bool:
     if whole.dtype.kind != "O" and max(int(whole.max()), -int(whole.min())) <= WHOLE:
         return False
     for each in whole.reshape(len(whole), -1).T:
-        large = {x for x in each.tolist() if isinstance(x, int) and WHOLE < abs(x) < BEYOND}
-        if len(set(map(float, large))) < len(large):
-            return True
+        large = {int(x) for x in each.tolist() if isinstance(x, int | np.integer) and abs(int(x)) > WHOLE}
+        try:
+            if len(set(map(float, large))) < len(large):
+                return True
+        except OverflowError:  # no float at all, which is said where they are taken
+            return False
     return False
 
 
