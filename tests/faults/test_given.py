@@ -58,7 +58,9 @@ def test_whole_numbers_that_are_alike_as_floats_are_refused(kind):
     model, frame = kind(optimise=None), pd.DataFrame({"load": X[:, 0], "key": keys})
     mixed = frame.assign(key=keys.astype(object))
     two = np.column_stack([keys, keys + 1])
-    for given, where in (*((f, "X, column 'key',") for f in (frame, mixed)), (two, "X"), (two.tolist(), "X")):
+    own = frame.assign(key=np.array([np.int64(key) for key in keys], dtype=object))
+    frames = (frame, mixed, own)
+    for given, where in (*((f, "X, column 'key',") for f in frames), (two, "X"), (two.tolist(), "X")):
         with pytest.raises(ValueError, match=f"^{where} has whole numbers that are alike as floats"):
             model.fit(given, y)
     with pytest.raises(ValueError, match="X must be numeric: it has whole numbers that are alike as floats"):

@@ -322,6 +322,14 @@ def test_a_comparison_by_other_options_has_a_page_of_its_own_which_says_them(min
     ]
 
 
+def test_a_damaged_page_below_another_is_named_before_any_fit(mine, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(command, "compared", lambda *_: pytest.fail("a fit was made"))
+    (tmp_path / "mine-y/part").mkdir(parents=True)
+    (tmp_path / "mine-y/part/comparison.json").write_text("{", encoding="utf-8")
+    assert main(f"compare --data {mine} --target y --output {tmp_path}".split()) == 2
+    assert "part/comparison.json is damaged" in capsys.readouterr().err
+
+
 def test_small_numbers_keep_their_digits_and_shares_are_percents():
     row = answer.Row("ep", 0.41941, 0.18, 0.0551, 0.5, 5.0, 10, 0, 10)
     small = answer.Difference("qp", "loss", 7.4e-6, -2.4e-5, 3.9e-5, 1.0, 10, ALIKE)
