@@ -57,6 +57,18 @@ CLEAR := --clear
 endif
 endif
 
+# Another Python was asked for than the environment has: whose packages they are is not decided here.
+ifneq ($(origin PYTHON),file)
+ifneq ($(wildcard $(BIN)/python),)
+VERSION := import sys; print(*sys.version_info[:2], sep=".")
+ASKED := $(shell $(PYTHON) -c '$(VERSION)' 2>/dev/null || echo none)
+MADE_WITH := $(shell $(BIN)/python -c '$(VERSION)' 2>/dev/null || echo none)
+ifneq ($(filter-out $(MADE_WITH),$(ASKED)),)
+$(error PYTHON=$(PYTHON) is Python $(ASKED), but $(VENV) has $(MADE_WITH): delete $(VENV), or leave PYTHON out)
+endif
+endif
+endif
+
 .DEFAULT_GOAL := preview
 # `make -j clean preview` would do both at once; what a target runs uses the cores itself.
 .NOTPARALLEL:

@@ -51,6 +51,20 @@ def test_setup_notices_that_the_folder_changed(checkout, tmp_path):
     assert "it is made again" in dry(tmp_path / "moved")
 
 
+@pytest.mark.parametrize(("asked", "said"), [("3.99", "is Python 3.99, but .venv has"), ("", "Python none")])
+def test_another_python_than_the_environment_has_is_refused(checkout, tmp_path, asked, said):
+    """It was taken for the one asked for, and nothing was said."""
+    other = tmp_path / "python3.99"
+    if asked:
+        other.write_text(f"#!/bin/sh\necho {asked}\n", encoding="utf-8")
+        other.chmod(0o755)
+    how = {"cwd": checkout, "capture_output": True, "text": True}
+    done = subprocess.run(["make", "--dry-run", "setup", f"PYTHON={other}"], **how)
+    assert done.returncode != 0 and said in done.stderr and "leave PYTHON out" in done.stderr
+    done = subprocess.run(["make", "--dry-run", "setup", f"PYTHON={sys.executable}"], **how)
+    assert done.returncode == 0 and "Nothing to be done" in done.stdout
+
+
 def test_a_package_that_is_there_in_part_is_named(checkout, repository):
     """A set-up was killed: of a package METADATA alone was there, which pip took for installed."""
     shown = 'half: ; @.venv/bin/python -I -c "$$HALF_INSTALLED"'

@@ -122,6 +122,27 @@ def test_a_source_that_git_is_told_not_to_look_at(repository_with_one_commit, as
     assert runs.commit().endswith(runs.DIRTY)
 
 
+@pytest.mark.parametrize("how", ["edited", "new", "committed"])
+def test_sources_that_change_while_a_run_works(repository_with_one_commit, asked_anew, monkeypatch, how):
+    """Modules are imported when they are needed: what ran then was said to be of the commit alone."""
+    folder = repository_with_one_commit
+    monkeypatch.setattr(runs, "CHECKOUT", folder)
+    (folder / "src").mkdir()
+    (folder / "src/old.py").write_text("A = 1\n", encoding="utf-8")
+    git(folder, "add", "src", check=True)
+    git(folder, "commit", "-q", "-m", "source", check=True)
+    name = runs.commit()
+    (folder / "page.md").write_text("no source\n", encoding="utf-8")
+    git(folder, "add", "page.md", check=True)
+    git(folder, "commit", "-q", "-m", "page", check=True)
+    assert runs.stamp()["commit"] == name
+    (folder / f"src/{'new' if how == 'new' else 'old'}.py").write_text("A = 2\n", encoding="utf-8")
+    if how == "committed":
+        git(folder, "commit", "-q", "-a", "-m", "edited", check=True)
+    assert runs.stamp()["commit"] == name + runs.DIRTY == runs.still(name)
+    assert runs.still("") == "" and runs.still(name + runs.DIRTY) == name + runs.DIRTY
+
+
 def test_which_of_two_commits_comes_first(repository_with_one_commit, asked_anew, monkeypatch):
     folder = repository_with_one_commit
     monkeypatch.setattr(runs, "CHECKOUT", folder)

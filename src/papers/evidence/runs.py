@@ -37,8 +37,8 @@ PACKAGES = ("numpy", "scipy")
 OPTIONAL = ("mkl",)
 """Named where they are installed: they change the last digits."""
 CHECKOUT = Path(__file__).resolve().parents[3]
-DIRTY = "+"
-"""Behind the name of a commit from which the sources differed."""
+COMMIT, DIRTY = "[0-9a-f]{7,64}", "+"
+"""The name of a commit; what stands behind it if the sources differed from it."""
 
 
 class Run(NamedTuple):
@@ -91,7 +91,7 @@ def stamp(choices: Mapping[str, Any] | None = None) -> dict[str, str]:
     from tilted import __version__
 
     return {
-        "commit": commit(),
+        "commit": still(commit()),
         "version": __version__,
         "protocol": content_hash(choices) if choices else "",
         "environment": environment(),
@@ -187,10 +187,23 @@ def commit() -> str:
     try:
         if Path(_git("rev-parse", "--show-toplevel")).resolve() != CHECKOUT:
             return ""
-        name = _git("rev-parse", "--short=12", "HEAD")
-        changed = _git("status", "--porcelain", "-unormal", "--", *SOURCES) or _unseen()
+        return still(_git("rev-parse", "--short=12", "HEAD"))
     except (OSError, subprocess.CalledProcessError):
         return ""
+
+
+def still(name: str) -> str:
+    """A commit, `DIRTY` behind it if the sources are not its own, edited or committed since."""
+    if not re.fullmatch(COMMIT, name):
+        return name
+    try:
+        changed = (
+            _git("diff", "--name-only", name, "--", *SOURCES)
+            or _git("ls-files", "-o", "--exclude-standard", "--", *SOURCES)
+            or _unseen()
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return name
     return name + (DIRTY if changed else "")
 
 
@@ -223,9 +236,6 @@ def uncommitted(*places: str) -> list[str] | None:
         return [name for name in [*changed, *_unlooked_at(*places)] if name]
     except (OSError, subprocess.CalledProcessError):
         return None
-
-
-COMMIT = "[0-9a-f]{7,64}"
 
 
 @cache

@@ -8,6 +8,7 @@ bytes.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -28,15 +29,29 @@ from papers.report.site import Site
 if TYPE_CHECKING:
     from papers.report.papers import Paper
 
+
+class Library(NamedTuple):
+    """A file below ``node_modules``, and the SHA-256 of its content."""
+
+    path: str
+    sha256: str
+
+
 TITLE = "Tilted: four papers on Gaussian-process inference, reproduced"
 TASKS = {"classification": "QP", "counts": "QP", "classification (relaxed EP)": "REP"}
 """Task of a data set -> its paper; others are of the Power-EP paper, and so are the digits."""
 DIGITS = "mnist"
 LIBRARIES = {
-    "datatables.js": "datatables.net/js/dataTables.min.js",
-    "minisearch.js": "minisearch/dist/umd/index.js",
+    "datatables.js": Library(
+        "datatables.net/js/dataTables.min.js",
+        "2050bcff007823d21472681c2e74b1eaf96893830a92acf9f6bb961a58f5c617",
+    ),
+    "minisearch.js": Library(
+        "minisearch/dist/umd/index.js",
+        "03c27931eb603af1d3358579e9885eafdb6a2f5fa9929557b3e77d7e99d06d03",
+    ),
 }
-"""File of the site -> what npm installs."""
+"""File of the site -> what npm installs of the versions that site/package-lock.json names."""
 LOCK = ".lock"
 """Of `files.alone`, in the folder that is being written."""
 OWN = ("site.css", "site.js")
@@ -78,8 +93,8 @@ def write(
     FileExistsError
         The folder has something else in it.
     ValueError
-        The audit has no section for a claim, a finding of the README leads nowhere, or another process is
-        writing this site.
+        A library is damaged, the audit has no section for a claim, a finding of the README leads nowhere, or
+        another process is writing this site.
     """
     final, folders = Path(folder).resolve(), folders or Folders()
     _require(final, Path(libraries), folders.tables)
@@ -97,8 +112,8 @@ def write(
 def _fill(folder: Path, libraries: Path, folders: Folders, claims: Sequence[str]) -> None:
     (folder / "assets").mkdir()
     site = Site(folder, folders, list(claims or printed.load()))
-    for name, source in LIBRARIES.items():
-        shutil.copyfile(libraries / source, folder / "assets" / name)
+    for name, library in LIBRARIES.items():
+        shutil.copyfile(libraries / library.path, folder / "assets" / name)
     for name in OWN:
         shutil.copyfile(Path(__file__).with_name(name), folder / "assets" / name)
     for name, target in site.links.pages.items():
@@ -111,9 +126,13 @@ def _fill(folder: Path, libraries: Path, folders: Folders, claims: Sequence[str]
 
 
 def _require(folder: Path, libraries: Path, tables: Path) -> None:
-    missing = ", ".join(name for name in LIBRARIES.values() if not Path(libraries, name).is_file())
-    if missing:
-        raise FileNotFoundError(f"{libraries} lacks {missing}: run `npm ci` in site/, as `make site` does")
+    again = "run `npm ci` in site/, as `make site` does"
+    if missing := ", ".join(one.path for one in LIBRARIES.values() if not (libraries / one.path).is_file()):
+        raise FileNotFoundError(f"{libraries} lacks {missing}: {again}")
+    if damaged := ", ".join(
+        one.path for one in LIBRARIES.values() if _digest(libraries / one.path) != one.sha256
+    ):
+        raise ValueError(f"{damaged} in {libraries} is damaged, or of another version: {again}")
     listed = re.findall(r"\]\(([^/)]+)\)", (tables / "index.md").read_text(encoding="utf-8"))
     if lost := ", ".join(name for name in listed if not (tables / name).is_file()):
         raise FileNotFoundError(f"{tables} lacks {lost}, which its index.md has: `make tables` writes them")
@@ -121,6 +140,10 @@ def _require(folder: Path, libraries: Path, tables: Path) -> None:
         mark = folder / SEARCH  # others have a site.js too
         if not (mark.is_file() and mark.read_bytes().startswith(f"{CALL}(".encode())):
             raise FileExistsError(f"{folder} is not empty and no site: name another folder")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _write(site: Site) -> None:

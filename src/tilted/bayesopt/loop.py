@@ -112,7 +112,8 @@ def minimise(
         Evaluations, the first ones included.
     seed : int
     log : str or Path, optional
-        A JSONL file; a search that was interrupted goes on from there.
+        A JSONL file; a search that was interrupted goes on from there. It knows functions by their number
+        and order alone: that they are the same ones is the caller's to see to.
     rule : str
         pesc, improvement or random.
     initial : int, optional
@@ -318,4 +319,7 @@ def conclude(done: Sequence[Evaluation], header: dict[str, Any], settings: Setti
     message = f"{len(done)} evaluations, {len(feasible)} of them feasible"
     if not feasible:
         message += "; no feasible one was found: recommended is where all constraints most likely hold"
+    objective = {value for e in done if (value := e.values[0]) is not None}
+    if len(objective) == 1 and len(done) > 1:
+        message += "; the objective is the same everywhere: nothing says where it is least"
     return Found(place, confident, best, tuple(done), resumed, message)

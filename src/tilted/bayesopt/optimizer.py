@@ -16,6 +16,8 @@ from tilted.likelihoods.contract import as_floats
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+BY_ROUNDING = 1e-9
+
 
 class Optimizer:
     """Minimise f(x) where every c_k(x) >= 0, x in a box; the places are those of `loop.minimise`.
@@ -94,15 +96,19 @@ class Optimizer:
     def tell(self, x: ArrayLike, y: float, c: Sequence[float] | float = ()) -> None:
         """Add the values of the objective and of the constraints at ``x`` [D], asked for or not.
 
+        A place beyond a bound by `BY_ROUNDING` of the width, as a text of it may be, is taken as on it.
+
         Raises
         ------
         ValueError
-            For a place outside the box, another number of constraints, and values that are not finite or
-            beyond 1e50.
+            For a place outside the box by more, another number of constraints, and values that are not finite
+            or beyond 1e50.
         """
         place, (low, high) = as_floats(x, "x"), self.bounds.T
-        if place.shape != low.shape or not np.all((place >= low) & (place <= high)):
+        slack = BY_ROUNDING * (high - low)
+        if place.shape != low.shape or not np.all((place >= low - slack) & (place <= high + slack)):
             raise ValueError(f"x must be a place within {self.bounds.tolist()}, got {x!r}")
+        place = np.clip(place, low, high)
         constraints = list(c) if np.ndim(c) else [c]  # type: ignore[arg-type]
         if len(constraints) + 1 != self._header["functions"]:
             raise ValueError(

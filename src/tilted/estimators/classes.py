@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from tilted import likelihoods
 from tilted.estimators import dense, sparse
 from tilted.estimators.base import LatentFunctions, generator, of_one_fit, parameters
-from tilted.estimators.given import require_present
+from tilted.estimators.given import order_of, require_present
 from tilted.estimators.models import Model, choice
 from tilted.estimators.rows import Scored, unless_alike, weighed
 from tilted.inference.options import Options
@@ -69,7 +69,10 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
             raise ValueError("labels mix strings and other kinds: give labels of one kind")
         inputs, targets = self._begin(X, y)
         if targets.dtype == object and not isinstance(targets[0], str):
-            raise ValueError("Unknown label type: objects; y.astype(int) or y.astype(str) tells labels apart")
+            advice = (
+                "y.astype(int) or y.astype(str)" if order_of(y) is None else "y.cat.codes, in their order,"
+            )
+            raise ValueError(f"Unknown label type: objects; {advice} tells labels apart")
         check_classification_targets(targets)
         inputs, targets, weights = weighed(inputs, targets, sample_weight)
         classes, labels = self._encoded(targets, y)

@@ -124,6 +124,8 @@ class CountTargets(Targets):
             warnings.warn(REAL_COUNTS, UserWarning, stacklevel=3)
         return counts
 
+    _given = _checked
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True

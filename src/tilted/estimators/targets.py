@@ -44,6 +44,11 @@ class Targets(Scored, RegressorMixin, LatentFunctions):
         require_moderate("y", targets)
         return likelihood.domain(targets)
 
+    @staticmethod
+    def _given(likelihood: Likelihood, targets: ArrayLike) -> np.ndarray:
+        """Targets [N] to be judged, as floats; ValueError for those outside the domain of the likelihood."""
+        return likelihood.domain(targets)
+
     @of_one_fit
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Expected targets under the posterior of f, and standard deviations of new ones, noise included.
@@ -104,7 +109,7 @@ class Targets(Scored, RegressorMixin, LatentFunctions):
             For bad inputs.
         """
         inputs, model = self._inputs(X), self.models_[0]
-        targets = self.likelihood_.domain(y)
+        targets = self._given(self.likelihood_, y)
         if len(targets) != len(inputs):
             raise ValueError(f"X has {len(inputs)} rows but y has {len(targets)} values")
         if self._corrected:

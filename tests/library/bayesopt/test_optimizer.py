@@ -42,6 +42,24 @@ def test_without_constraints_and_from_what_is_known():
     assert abs(search.found().recommended[0] - 0.6) < 0.02
 
 
+def test_a_place_beyond_a_bound_by_rounding_is_on_it():
+    """As after a text with twelve digits, or a unit of another size."""
+    search = Optimizer([(0.1, 1.0)])
+    search.tell([0.1 - 1e-14], 1.0)
+    assert search.evaluations[0].x == (0.1,)
+    with pytest.raises(ValueError, match="within"):
+        search.tell([0.1 - 1e-6], 1.0)
+
+
+def test_an_objective_that_never_changes_is_said():
+    search = Optimizer([(0.0, 1.0)], rule="random")
+    search.tell([0.2], 3.0)
+    search.tell([0.7], 3.0)
+    assert "the objective is the same everywhere" in search.found().message
+    search.tell([0.9], 2.0)
+    assert "same everywhere" not in search.found().message
+
+
 @pytest.mark.parametrize(
     "call, message",
     [

@@ -142,3 +142,14 @@ def test_a_line_is_learned_by_a_linear_kernel():
     model = GPRegressor(kernel=Linear() + Constant(10.0), likelihood=GaussianNoise(0.1)).fit(X, y)
     assert model.predict([[30.0]])[0] == pytest.approx(63.0, abs=0.5)
     assert model.likelihood_.noise == pytest.approx(0.01, rel=0.6)
+
+
+def test_counts_that_are_no_whole_numbers_are_judged_with_a_warning():
+    """The fit said that this is no distribution of theirs, and the score of held-out rows nothing."""
+    X = np.linspace(-2.0, 2.0, 12)[:, None]
+    model = GPPoissonRegressor(optimise=None).fit(X, np.arange(12) // 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.log_predictive(X[:2], [1, 2])
+    with pytest.warns(UserWarning, match="no whole numbers"):
+        model.log_predictive(X[:2], [1.5, 2])

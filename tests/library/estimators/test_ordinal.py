@@ -95,3 +95,13 @@ def test_other_inferences_say_nearly_the_same(inference):
     ep, other = (GPOrdinalClassifier(one, **kept).fit(X[:40], LEVELS[:40]) for one in ("ep", inference))
     assert other.status_.converged
     np.testing.assert_allclose(other.predict_proba(X), ep.predict_proba(X), atol=0.05)
+
+
+def test_categories_that_are_no_numbers_or_texts_are_told_apart_by_codes():
+    """Intervals of `pd.cut`: texts of them would come in the order of the alphabet."""
+    pd = pytest.importorskip("pandas")
+    X = np.linspace(-2.0, 2.0, 12)[:, None]
+    y = pd.cut(pd.Series(X[:, 0]), 3)
+    with pytest.raises(ValueError, match=r"y\.cat\.codes, in their order"):
+        GPOrdinalClassifier().fit(X, y)
+    assert GPOrdinalClassifier(optimise=None).fit(X, y.cat.codes).classes_.tolist() == [0, 1, 2]

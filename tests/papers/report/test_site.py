@@ -1,6 +1,7 @@
 """The site, of all claims and few figures and records: complete, small, and nothing leads nowhere."""
 
 import gzip
+import hashlib
 import json
 import re
 import shutil
@@ -28,10 +29,16 @@ LARGEST = 3_000_000
 def libraries(tmp_path_factory):
     """Stand-ins of what npm installs."""
     folder = tmp_path_factory.mktemp("libraries")
-    for name in pages.LIBRARIES.values():
-        (folder / name).parent.mkdir(parents=True)
-        (folder / name).write_text("// a library\n")
-    return folder
+    text = b"// a library\n"
+    short = {
+        name: one._replace(sha256=hashlib.sha256(text).hexdigest()) for name, one in pages.LIBRARIES.items()
+    }
+    for one in short.values():
+        (folder / one.path).parent.mkdir(parents=True)
+        (folder / one.path).write_bytes(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "LIBRARIES", short)
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -303,6 +310,17 @@ def test_a_table_that_is_lost_is_named(libraries, folders, tmp_path):
 def test_without_the_libraries_it_says_how_to_get_them(folders, tmp_path):
     with pytest.raises(FileNotFoundError, match="npm ci"):
         pages.write(tmp_path / "site", tmp_path / "none", folders)
+
+
+@pytest.mark.parametrize("left", [0, 5])
+def test_a_damaged_library_is_named_and_no_site_is_made(libraries, folders, tmp_path, left):
+    """A full disk left an empty file where npm installed: the site's search was dead, and nobody said so."""
+    copied = shutil.copytree(libraries, tmp_path / "libraries")
+    damaged = copied / "minisearch/dist/umd/index.js"
+    damaged.write_bytes(damaged.read_bytes()[:left])
+    with pytest.raises(ValueError, match=r"minisearch/dist/umd/index\.js in .* is damaged.*npm ci"):
+        pages.write(tmp_path / "site", copied, folders)
+    assert not (tmp_path / "site").exists()
 
 
 def test_the_lock_names_versions_and_hashes_and_no_host():
