@@ -117,7 +117,7 @@ class CountTargets(Targets):
         return self
 
     @staticmethod
-    def _checked(likelihood: Any, targets: np.ndarray) -> np.ndarray:
+    def _checked(likelihood: Any, targets: ArrayLike) -> np.ndarray:
         """Counts [N] as floats, with a warning of those that are no whole numbers."""
         counts = likelihood.domain(targets)
         if np.any(counts != np.floor(counts)):
