@@ -103,7 +103,7 @@ def _compare(arguments: argparse.Namespace) -> int:
 def _fit(arguments: argparse.Namespace) -> int:
     from papers.qp import cell
 
-    fixed = cell.hyperparameters(arguments.hyperparameters) if arguments.hyperparameters else None
+    fixed = cell.hyperparameters(arguments.hyperparameters) if arguments.hyperparameters is not None else None
     where = arguments.dataset, arguments.protocol, arguments.seed, arguments.fold
     record = cell.fitted(*where, arguments.method, fixed, arguments.mirror)
     print(json.dumps(record, allow_nan=False) if arguments.json else cell.summary(record))

@@ -143,6 +143,31 @@ def test_sources_that_change_while_a_run_works(repository_with_one_commit, asked
     assert runs.still("") == "" and runs.still(name + runs.DIRTY) == name + runs.DIRTY
 
 
+@pytest.mark.parametrize("broken", ["index", "settings"])
+def test_where_git_cannot_say_whether_sources_differ_they_may(
+    repository_with_one_commit, asked_anew, monkeypatch, tmp_path, broken
+):
+    """Its index lost its bytes in a power failure, or a user's settings name a file that is gone: the name
+    of a commit is known, and edits passed for it."""
+    folder = repository_with_one_commit
+    monkeypatch.setattr(runs, "CHECKOUT", folder)
+    (folder / "src").mkdir()
+    (folder / "src/old.py").write_text("A = 1\n", encoding="utf-8")
+    git(folder, "add", "src", check=True)
+    git(folder, "commit", "-q", "-m", "source", check=True)
+    name = runs.commit()
+    assert name and not name.endswith(runs.DIRTY)
+    runs.commit.cache_clear()
+    if broken == "index":
+        (folder / ".git/index").write_bytes(b"")
+        assert runs.commit() == name + runs.DIRTY
+    else:
+        git(folder, "config", "diff.orderFile", str(tmp_path / "none"), check=True)
+        assert runs.commit() == name
+        (folder / "src/old.py").write_text("A = 2\n", encoding="utf-8")
+        assert runs.still(name) == name + runs.DIRTY
+
+
 def test_which_of_two_commits_comes_first(repository_with_one_commit, asked_anew, monkeypatch):
     folder = repository_with_one_commit
     monkeypatch.setattr(runs, "CHECKOUT", folder)

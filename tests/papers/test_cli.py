@@ -81,6 +81,11 @@ def test_plain_output_is_readable(capsys):
         ("fit --dataset coal --fold 1", "fold must be 0 to 0"),
         ("fit --dataset coal --seed -1", "seed must be"),
         ("fit --dataset coal --hyperparameters variance=1", "needs one variance and a lengthscale"),
+        ("fit --dataset coal --hyperparameters=", "takes variance=V,lengthscale=L"),
+        (
+            "fit --dataset coal --hyperparameters variance=1_0,lengthscale=1",
+            "must be a number, got '1_0'",
+        ),
         ("fit --dataset coal --hyperparameters variance=-1,lengthscale=2", "positive"),
         ("fit --dataset coal --hyperparameters variance=1,lengthscale=long", "must be a number"),
         ("study timing --seeds 0", "need at least one seed, got 0"),

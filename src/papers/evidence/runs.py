@@ -193,7 +193,7 @@ def commit() -> str:
 
 
 def still(name: str) -> str:
-    """A commit, `DIRTY` behind it if the sources are not its own, edited or committed since."""
+    """A commit, `DIRTY` behind it if the sources are not its own, or nobody knows whether."""
     if not re.fullmatch(COMMIT, name):
         return name
     try:
@@ -202,8 +202,8 @@ def still(name: str) -> str:
             or _git("ls-files", "-o", "--exclude-standard", "--", *SOURCES)
             or _unseen()
         )
-    except (OSError, subprocess.CalledProcessError):
-        return name
+    except (OSError, subprocess.CalledProcessError):  # as of an index that lost its bytes
+        changed = name
     return name + (DIRTY if changed else "")
 
 
@@ -274,8 +274,10 @@ def _git(*arguments: str) -> str:
     Also where the checkout is another user's, as in a container: whose code runs is trusted.
     """
     kept = {k: v for k, v in os.environ.items() if k[:4] != "GIT_" or k[:8] in ("GIT_CONF", "GIT_TEST")}
-    command = ["git", "-C", str(CHECKOUT), "-c", f"safe.directory={CHECKOUT}", *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True, env=kept).stdout.strip()
+    settings = f"safe.directory={CHECKOUT}", "diff.orderFile=/dev/null"  # a user's own may be gone
+    command = ["git", "-C", str(CHECKOUT), *(word for one in settings for word in ("-c", one)), *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, env=kept)
+    return done.stdout.decode("utf-8", "backslashreplace").strip()  # names of files are bytes
 
 
 @lru_cache(maxsize=1)

@@ -31,6 +31,8 @@ def hyperparameters(text: str) -> SquaredExponential:
         if name not in ("variance", "lengthscale") or name in given:
             raise ValueError(f"--hyperparameters takes variance=V,lengthscale=L, got '{text}'")
         try:
+            if "_" in value:  # to float a separator of digits
+                raise ValueError
             given[name] = tuple(float(v) for v in value.split(":"))
         except ValueError:
             raise ValueError(f"{name} must be a number, got '{value}'") from None

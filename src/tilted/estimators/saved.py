@@ -29,6 +29,7 @@ import tilted
 from tilted.estimators.base import LatentFunctions
 
 ZIP = b"PK"  # how a file of NumPy's arrays begins
+ROUTING = "_metadata_request"  # scikit-learn's, as asked for by hand
 FORMAT, VERSION = "tilted estimator", 1
 RULES = "tilted.inference.", "tilted.projections."  # rooms whose functions are parts of rules
 
@@ -61,7 +62,9 @@ def save(model: LatentFunctions, path: str | Path) -> None:
     Raises
     ------
     TypeError
-        For other objects, and for parameters that are neither numbers, texts, arrays nor of this package.
+        For other objects, for parameters that are neither numbers, texts, arrays nor of this package, and for
+        attributes of the user's own unless their names end in ``_``. Requests of scikit-learn's metadata
+        routing are not kept.
     OSError
         If there can be no such file, or there is something else or a file that may not be written.
     NotFittedError
@@ -167,7 +170,12 @@ def _described(value: Any, arrays: _Arrays, where: str) -> Any:
     if isinstance(value, others.Kernel) and kind.__module__ == others.__name__:
         return {"scikit-learn": [kind.__name__, each(value.get_params(deep=False), kind.__name__)]}
     if is_dataclass(value) and kind.__module__.startswith("tilted."):
-        held = vars(value) if isinstance(value, LatentFunctions) else [one.name for one in fields(value)]
+        held = [one.name for one in fields(value)]
+        if isinstance(value, LatentFunctions):
+            parameters, held = held, [name for name in vars(value) if name != ROUTING]
+            if own := [name for name in held if not (name in parameters or _is_later(name))]:
+                how = f"call it {own[0]}_, or delete it"
+                raise TypeError(f"{where}.{own[0]} is no parameter and would be lost: {how}")
         parts_by_name = {name: each(getattr(value, name), name) for name in held}
         return {"of": [kind.__module__, kind.__qualname__], "fields": parts_by_name}
     raise TypeError(f"{where} cannot be saved: {reprlib.repr(value)}")
@@ -220,11 +228,16 @@ def _kernel(name: str, parameters: dict[str, Any]) -> Any:
     return found(**parameters)
 
 
+def _is_later(name: str) -> bool:
+    """Whether an attribute of an estimator comes after its parameters."""
+    return name.endswith("_") or name.startswith("_sklearn")
+
+
 def _instance(kind: type, values: dict[str, Any]) -> Any:
     """An instance by its constructor, which checks it, and what `fit` adds to an estimator."""
     later = {one.name for one in fields(kind) if not one.init} & set(values)
     if issubclass(kind, LatentFunctions):
-        later |= {name for name in values if name.endswith("_") or name.startswith("_sklearn")}
+        later |= {name for name in values if _is_later(name)}
     made = kind(**{name: value for name, value in values.items() if name not in later})
     for name in later:
         object.__setattr__(made, name, values[name])

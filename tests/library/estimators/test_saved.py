@@ -9,6 +9,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.pipeline import make_pipeline
@@ -251,3 +252,22 @@ def test_what_the_documents_tell_to_give_is_kept_too(given, tmp_path):
     assert str(again.get_params()) == str(model.get_params())
     theta = np.asarray(model.theta_) + 0.1
     assert again.log_marginal_likelihood(theta) == model.log_marginal_likelihood(theta)
+
+
+def test_attributes_of_ones_own_are_kept_or_refused(tmp_path):
+    """They were written, and the file could not be read: its fit was lost with the process."""
+    model = GPRegressor(optimise=None).fit(X, X[:, 0])
+    model.units_ = "K"
+    save(model, tmp_path / "model.npz")
+    assert load(tmp_path / "model.npz").units_ == "K"
+    model.units = "K"
+    with pytest.raises(TypeError, match=r"model\.units is no parameter.*call it units_"):
+        save(model, tmp_path / "model.npz")
+    assert load(tmp_path / "model.npz").units_ == "K"
+
+
+def test_requests_of_metadata_routing_are_no_obstacle(tmp_path):
+    with config_context(enable_metadata_routing=True):
+        model = GPRegressor(optimise=None).set_fit_request(sample_weight=True).fit(X, X[:, 0])
+    save(model, tmp_path / "model.npz")
+    np.testing.assert_array_equal(load(tmp_path / "model.npz").predict(X), model.predict(X))
