@@ -49,8 +49,7 @@ class Check(NamedTuple):
 
 def check(study: Study, line: Mapping[str, Any], outcome: Outcome) -> Check:
     """The line about a fit that was made again now."""
-    stamp = runs.stamp()
-    where = stamp["date"], stamp["commit"], stamp["environment"]
+    where = runs.today().isoformat(), runs.commit(), runs.environment()
     how, passed, difference, gain, note, _ = outcome
     found = how, passed, difference, gain, note
     return Check(study.file, group_of(study, line), fit_of(study, line), line[RUN], *found, *where)
