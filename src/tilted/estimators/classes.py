@@ -83,8 +83,13 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
         kernel = start_kernel(self.kernel, inputs, self.ard, weights=weights)
         rng = generator(self.random_state)
         models, names = self._models(inputs, classes, labels, kernel, rng, weights)
-        self._keep(models, names, inputs, classes_=classes)
+        self._keep(models, names, inputs, **self._named(classes))
         return self
+
+    @staticmethod
+    def _named(classes: np.ndarray) -> dict[str, np.ndarray]:
+        """What a fit keeps of its classes [C], which come as `_encoded` has them: ``classes_`` are sorted."""
+        return {"classes_": classes}
 
     def _encoded(self, targets: np.ndarray, given: object) -> tuple[np.ndarray, np.ndarray]:
         """Classes [C] in order, and where each of the targets [N] is among them; ``given``: as they came."""

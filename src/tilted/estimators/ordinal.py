@@ -42,8 +42,10 @@ class GPOrdinalClassifier(Classifier):
 
     Attributes
     ----------
-    classes_ : array [C]
+    categories_ : array [C]
         From the lowest to the highest.
+    classes_ : array [C]
+        The same, sorted as scikit-learn's scores expect the columns of probabilities.
     thresholds_ : array [C - 1]
         Between them, in units of the noise of f.
     likelihood_ : Ordinal
@@ -101,6 +103,10 @@ class GPOrdinalClassifier(Classifier):
         )
         return [dense.fit_dense(X, y, kernel, settings, rng, stratified=True)], ["the fit"]
 
+    @staticmethod
+    def _named(classes: np.ndarray) -> dict[str, np.ndarray]:
+        return {"classes_": np.sort(classes), "categories_": classes}
+
     @property
     def likelihood_(self) -> Ordinal:
         """With the thresholds as fitted."""
@@ -116,4 +122,4 @@ class GPOrdinalClassifier(Classifier):
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
         ((m, v),) = self._moments(X)
-        return self.likelihood_.log_levels(m, v)
+        return self.likelihood_.log_levels(m, v)[:, np.argsort(self.categories_)]

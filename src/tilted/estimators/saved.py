@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import tilted
 from tilted.estimators.base import LatentFunctions
+from tilted.estimators.ordinal import GPOrdinalClassifier
 
 ZIP = b"PK"  # how a file of NumPy's arrays begins
 ROUTING = "_metadata_request"  # scikit-learn's, as asked for by hand
@@ -137,6 +138,7 @@ def load(path: str | Path) -> Any:
     if not isinstance(model, LatentFunctions):
         raise ValueError(f"{path} holds no estimator")
     needed = "models_ n_features_in_ status_".split() + ["classes_"] * isinstance(model, ClassifierMixin)
+    needed += ["categories_"] * isinstance(model, GPOrdinalClassifier)
     lacking = [name for name in needed if not np.size(getattr(model, name, ()))]
     if lacking or not isinstance(getattr(model, "classes_", model.models_), list | np.ndarray):
         raise ValueError(f"{path} holds no fitted estimator: {', '.join(lacking) or 'classes_'} is missing")

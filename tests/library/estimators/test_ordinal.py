@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import get_scorer
 
 import tilted
 from tilted import GPClassifier, GPOrdinalClassifier
@@ -54,8 +55,8 @@ def test_thresholds_are_where_the_evidence_is_highest(fitted):
 def test_categories_are_the_order_and_names_make_no_difference(fitted):
     y = GRADES[LEVELS]
     named = GPOrdinalClassifier(categories=GRADES).fit(X[TRAIN], y[TRAIN])
-    assert named.classes_.tolist() == GRADES.tolist()
-    np.testing.assert_array_equal(named.predict_proba(X), fitted.predict_proba(X))
+    assert named.categories_.tolist() == GRADES.tolist() and named.classes_.tolist() == sorted(GRADES)
+    np.testing.assert_array_equal(named.predict_proba(X), fitted.predict_proba(X)[:, np.argsort(GRADES)])
     assert named.predict(X).tolist() == GRADES[fitted.predict(X)].tolist()
     with pytest.warns(UserWarning, match="order of the alphabet, best, fair, good, poor"):
         GPOrdinalClassifier(optimise=None).fit(X[:40], y[:40])
@@ -72,12 +73,21 @@ def test_an_ordered_categorical_says_its_order(fitted, words):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         named = GPOrdinalClassifier().fit(X[TRAIN], frame)
-    assert named.classes_.tolist() == kinds.tolist()
-    np.testing.assert_array_equal(named.predict_proba(X), fitted.predict_proba(X))
+    assert named.categories_.tolist() == kinds.tolist()
+    np.testing.assert_array_equal(named.predict_proba(X), fitted.predict_proba(X)[:, np.argsort(kinds)])
     alone = GPOrdinalClassifier(optimise=None).fit(X[TRAIN], frame.to_frame("grade"))
-    assert alone.classes_.tolist() == kinds.tolist()
+    assert alone.categories_.tolist() == kinds.tolist()
     backwards = GPOrdinalClassifier(categories=kinds[::-1], optimise=None).fit(X[TRAIN], frame)
-    assert backwards.classes_.tolist() == kinds[::-1].tolist()
+    assert backwards.categories_.tolist() == kinds[::-1].tolist()
+
+
+def test_scores_of_scikit_learn_take_the_probabilities_for_those_of_their_classes(fitted):
+    """They sort the labels: columns from the lowest class to the highest were taken for others."""
+    y = GRADES[LEVELS]
+    named = GPOrdinalClassifier(categories=GRADES).fit(X[TRAIN], y[TRAIN])
+    for score in ("neg_log_loss", "roc_auc_ovr"):
+        expected = get_scorer(score)(fitted, X, LEVELS)
+        assert get_scorer(score)(named, X, y) == pytest.approx(expected, abs=1e-12)
 
 
 def test_two_classes_are_the_probit_with_a_learned_level():
