@@ -216,7 +216,7 @@ def test_only_an_interrupted_reproduction_goes_on(tmp_path, monkeypatch):
     """With other packages, say, a second `--fresh` made nothing, and its receipt named them."""
     from papers.reproduce import command
 
-    folder = tmp_path / "pesc1"
+    folder = tmp_path / "pesc1,share=0.001"
     made, seen = folder / "fits/data/fits/x.jsonl.gz", []
 
     def reproduced(*_):

@@ -408,6 +408,21 @@ def test_configurations_of_one_name_with_other_folders_share_no_chapters(run, sn
     assert len(asked) == 1 and str(chapters.relative_to(folder)) not in asked
 
 
+def test_where_failed_jobs_keep_what_they_made_nothing_else_is_lost(run, snakemake):
+    """As clusters' profiles have it: `--touch` removed what it was to touch; figures, a folder, could not be."""
+    folder, _ = run
+    made = {
+        path for part in ("data/fits", "results", "tables", "figures") for path in (folder / part).rglob("*")
+    }
+    snakemake(folder, "--touch", "--forceall", "--keep-incomplete")
+    assert all(path.exists() for path in made)
+    lost = folder / "tables/preview/pep.md"
+    lost.unlink()
+    (folder / "figures/preview/pep/of_another_run.png").touch()
+    snakemake(folder, "--keep-incomplete")
+    assert all(path.exists() for path in made) and not list(folder.rglob("of_another_run.png"))
+
+
 def test_committed_records_do_not_make_a_run_look_done(run, snakemake):
     """In a fresh clone the records are there and what they were made of is not."""
     folder, _ = run

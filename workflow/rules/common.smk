@@ -3,6 +3,7 @@
 import getpass
 import os
 import re
+import shutil
 import signal
 import sys
 from functools import cache
@@ -133,10 +134,12 @@ def write_down():
 def clear():
     """Where failed jobs keep what they made, remove what is to be made again: Snakemake writes down of a failed group
     that all its files are new, also those that it did not come to."""
-    if not workflow.execution_settings.keep_incomplete:
+    if workflow.touch or not workflow.execution_settings.keep_incomplete:
         return
     for path in (path for job in workflow.dag.needrun_jobs() for path in job.output):
-        if "update" not in path.flags:
+        if "update" not in path.flags and Path(path).is_dir():
+            shutil.rmtree(path)
+        elif "update" not in path.flags:
             Path(path).unlink(missing_ok=True)
 
 

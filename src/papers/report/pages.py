@@ -57,6 +57,8 @@ LOCK = ".lock"
 OWN = ("site.css", "site.js")
 SEARCH, CALL = "assets/search.js", "tiltedPages"
 """What search knows, by which a folder is known to be a site of this project; the function that takes it."""
+FILES = "assets/files.txt"
+"""Names of all files of the site: nothing else is replaced with it."""
 
 
 class Shown(NamedTuple):
@@ -91,7 +93,7 @@ def write(
     FileNotFoundError
         A library or a table is not there.
     FileExistsError
-        The folder has something else in it.
+        The folder has something else in it, beside a site too.
     ValueError
         A library is damaged, the audit has no section for a claim, a finding of the README leads nowhere, or
         another process is writing this site.
@@ -123,6 +125,13 @@ def _fill(folder: Path, libraries: Path, folders: Folders, claims: Sequence[str]
     _write(site)
     known = json.dumps(site.index, ensure_ascii=False)
     write_text(folder / SEARCH, f"{CALL}({known});\n")
+    write_text(folder / FILES, "\n".join([*_files(folder), FILES]) + "\n")
+
+
+def _files(folder: Path) -> list[str]:
+    """Names of all files below a folder but for the lock."""
+    paths = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if not path.is_dir())
+    return [path.as_posix() for path in paths if path.name != LOCK]
 
 
 def _require(folder: Path, libraries: Path, tables: Path) -> None:
@@ -140,6 +149,18 @@ def _require(folder: Path, libraries: Path, tables: Path) -> None:
         mark = folder / SEARCH  # others have a site.js too
         if not (mark.is_file() and mark.read_bytes().startswith(f"{CALL}(".encode())):
             raise FileExistsError(f"{folder} is not empty and no site: name another folder")
+        _require_alone(folder)
+
+
+def _require_alone(folder: Path) -> None:
+    """FileExistsError if beside a site there is something else, as where a repository publishes it."""
+    if not (folder / FILES).is_file():
+        return
+    ours = (folder / FILES).read_text(encoding="utf-8").splitlines()
+    others = sorted({name.partition("/")[0] for name in _files(folder) if name not in ours})
+    if others:
+        shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+        raise FileExistsError(f"{folder} has {shown}, of no site: name another folder, and copy from it")
 
 
 def _digest(path: Path) -> str:

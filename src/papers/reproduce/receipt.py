@@ -216,7 +216,7 @@ def _units(needs: Needs) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for frame in needs.frames.values():
         for name in UNITS:
-            if name in frame and len(frame):
+            if name in frame and len(frame) and frame[name].dtype.kind in "iuf":  # a problem may have a name
                 ends = found.get(name, []) + [int(frame[name].min()), int(frame[name].max())]
                 found[name] = [min(ends), max(ends)]
     return found

@@ -53,7 +53,7 @@ class Learned:
 def scaled(y: np.ndarray) -> Scaled:
     """Observations over their standard deviation; 0 stays 0, so that signs keep their meaning."""
     spread = float(np.std(y))
-    scale = spread if spread > 1e-12 * max(1.0, float(np.max(np.abs(y)))) else 1.0
+    scale = spread if spread > 1e-12 * float(np.max(np.abs(y))) else 1.0
     return Scaled(scale, float(np.mean(y)) / scale, y / scale)
 
 

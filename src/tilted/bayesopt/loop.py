@@ -170,7 +170,10 @@ def header(
         "functions": functions,
         "rule": rule,
         "initial": int(initial),
-        "settings": asdict(settings),
+        "settings": {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in asdict(settings).items()
+        },
     }
 
 

@@ -51,6 +51,27 @@ def test_a_place_beyond_a_bound_by_rounding_is_on_it():
         search.tell([0.1 - 1e-6], 1.0)
 
 
+@pytest.mark.parametrize("unit", [1e-15, 1e12])
+def test_units_make_no_difference(unit):
+    """Femtofarads: all values below 1e-12 were taken for one, and nothing was learned."""
+    found = []
+    for scale in (1.0, unit):
+        search = Optimizer([(0.0, 1.0)], 1, rule="improvement", initial=3)
+        for _ in range(7):
+            x = search.ask()
+            search.tell(x, scale * (x[0] - 0.3) ** 2, [scale * (x[0] - 0.1)])
+        found.append(search.found())
+    assert found[1].recommended == pytest.approx(found[0].recommended, abs=1e-3)
+    assert found[1].recommended == pytest.approx([0.3], abs=0.05) and found[1].confident
+
+
+def test_settings_of_numpy_are_numbers_of_the_log(tmp_path):
+    small = Settings(optima=np.int64(4), candidates=np.int32(60), confidence=np.float32(0.5))
+    for number in (3, 4):
+        found = minimise(objective, [], BOUNDS, number, 0, tmp_path / "log", rule="random", settings=small)
+    assert found.resumed == 3
+
+
 def test_an_objective_that_never_changes_is_said():
     search = Optimizer([(0.0, 1.0)], rule="random")
     search.tell([0.2], 3.0)

@@ -260,6 +260,18 @@ def test_a_folder_with_something_else_is_left_alone(libraries, folders, tmp_path
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
+@pytest.mark.parametrize("name", [".git", "CNAME", "claims/mine.txt"])
+def test_what_is_beside_a_site_is_left_alone(built, libraries, folders, tmp_path, name):
+    """A branch of pages with files of its own, and its repository: they went with the old site."""
+    site = shutil.copytree(built, tmp_path / "pages")
+    (site / name).write_text("mine")
+    top, _, _ = name.partition("/")
+    with pytest.raises(FileExistsError, match=f"has {top}, of no site: name another folder"):
+        pages.write(site, libraries, folders)
+    assert (site / name).read_text() == "mine" and (site / "index.html").is_file()
+    assert not (tmp_path / ".pages.new").exists()
+
+
 def test_somebody_elses_site_is_left_alone(libraries, folders, tmp_path):
     """Others have a script of that name too."""
     (tmp_path / "assets").mkdir()
@@ -285,6 +297,8 @@ def test_a_site_that_could_not_be_written_leaves_the_old_one_and_the_next_is_who
     shutil.copytree(built, tmp_path / "root")
     (tmp_path / "report").symlink_to(tmp_path / "root")
     (tmp_path / "root/old.html").touch()
+    with (tmp_path / "root" / pages.FILES).open("a") as listed:
+        listed.write("old.html\n")
 
     def fails(*arguments):
         raise OSError("No space left on device")

@@ -36,13 +36,34 @@ def test_every_claim_row_and_paper_has_a_name():
     assert len(names.find(["PESC1", "pesc"])) == 3
 
 
+def asked(*names, **other):
+    usual = {"share": None, "sample": sample.LINES, "seed": 0, "fresh": False, "protocol": []}
+    return SimpleNamespace(output="out", names=list(names), **usual | other)
+
+
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        ({"fresh": True}, "pep5,fresh"),
+        ({"fresh": True, "share": 0.1}, "pep5,share=0.1"),
+        ({"share": 0.1, "seed": 8}, "pep5,share=0.1,seed=8"),
+        ({"sample": 100}, "pep5,sample=100"),
+        ({"protocol": ["converged"]}, "pep5,converged"),
+    ],
+)
+def test_what_took_hours_is_not_replaced_by_what_takes_seconds(other, name):
+    """The receipt, and the fits of an interrupted one, were: by the same name without `--fresh`."""
+    assert command._folder(asked("PEP5", **other)) == Path("out", name)
+    assert command._folder(asked("PEP5")) == Path("out/pep5")
+
+
 def test_two_long_lists_of_names_have_two_folders():
     """Of which the first eighty letters are the same."""
     long = [f"QP{k}" for k in range(1, 11)] + [f"REP{k}" for k in range(1, 7)] + ["PEP1", "PEP2", "PEP3"]
     lists = (long, [*long, "PESC1"], [*long, "PEP4"])
-    folders = [command._folder(SimpleNamespace(output="out", names=x)) for x in lists]
+    folders = [command._folder(asked(*x)) for x in lists]
     assert len({*folders}) == 3 and all(len(folder.name) <= 97 for folder in folders)
-    assert command._folder(SimpleNamespace(output="out", names=["Table1:Glass"])) == Path("out/table1-glass")
+    assert command._folder(asked("Table1:Glass")) == Path("out/table1-glass")
 
 
 def test_an_unknown_name_lists_near_ones(capsys):
@@ -143,8 +164,14 @@ def test_a_claim_is_confirmed(reproduce, tmp_path):
     assert said["verdict"] == said["committed_verdict"] == {"PESC1": {"corrected": "holds in part"}}
     assert [check["passed"] for check in said["sample"]["checks"]] == ["yes"]
     assert all(line["passed"] and line["mine"] == pytest.approx(line["committed"]) for line in said["lines"])
-    text = (tmp_path / "pesc1" / "receipt.md").read_text(encoding="utf-8")
+    text = (tmp_path / "pesc1,sample=1" / "receipt.md").read_text(encoding="utf-8")
     assert "PASS: 4 of 4 numbers" in text and "holds in part" in text
+
+
+def test_problems_that_have_names_are_no_range_of_numbers(reproduce):
+    """Made, compared, and then no receipt."""
+    code, said = reproduce("PESC-regret", "--sample", "1")
+    assert code == 0 and "problem" not in said["seeds"] and "seed" in said["seeds"]
 
 
 def test_it_does_not_pass_where_a_sampled_line_differs(reproduce, monkeypatch, tmp_path):
@@ -157,7 +184,7 @@ def test_it_does_not_pass_where_a_sampled_line_differs(reproduce, monkeypatch, t
     monkeypatch.setattr(sample.verify, "execute", differing)
     code, said = reproduce("PESC1", "--sample", "1")
     assert code == 1 and not said["passed"] and not said["sample"]["passed"]
-    text = (tmp_path / "pesc1" / "receipt.md").read_text(encoding="utf-8")
+    text = (tmp_path / "pesc1,sample=1" / "receipt.md").read_text(encoding="utf-8")
     assert (
         "FAIL: 4 of 4 numbers are the committed ones; 1 of 4,000 recorded lines made again, 1 differs" in text
     )
@@ -171,7 +198,7 @@ def test_a_receipt_says_that_what_it_compares_with_is_not_committed(reproduce, m
     _, said = reproduce("PESC1", "--sample", "1")
     assert said["uncommitted"] == own
     jsonschema.validate(said, json.loads(receipt.SCHEMA.read_text(encoding="utf-8")))
-    text = (tmp_path / "pesc1" / "receipt.md").read_text(encoding="utf-8")
+    text = (tmp_path / "pesc1,sample=1" / "receipt.md").read_text(encoding="utf-8")
     changed = "tables/audit.csv, tables/audit_rows.csv, tables/pesc.csv, 1 more are not committed"
     assert f"4 of 4 numbers are those of this checkout, {changed}" in text
 
@@ -181,13 +208,13 @@ def test_a_receipt_says_which_fits_are_older_than_it(reproduce, monkeypatch, tmp
     stamp = {**runs.stamp(), "date": "2026-11-01"}
     now = runs.Run("now", "pesc/accuracy.csv", lines=7, **stamp)
     old = runs.Run("old", "pesc/accuracy.csv", lines=200, **{**stamp, "environment": "scipy 1.17"})
-    read, own = records.read_runs, tmp_path / "pesc1/results"
+    read, own = records.read_runs, tmp_path / "pesc1,sample=1/results"
     added = {own: {"old": old, "now": now}}
     monkeypatch.setattr(command, "read_runs", lambda folder: read(folder) | added.get(folder, {}))
     _, said = reproduce("PESC1", "--sample", "1")
     jsonschema.validate(said, json.loads(receipt.SCHEMA.read_text(encoding="utf-8")))
     assert [made["lines"] for made in said["made_by"]] == [200, 7]
-    text = (tmp_path / "pesc1" / "receipt.md").read_text(encoding="utf-8")
+    text = (tmp_path / "pesc1,sample=1" / "receipt.md").read_text(encoding="utf-8")
     assert "200 lines of pesc/accuracy.csv were made on 2026-11-01 by scipy 1.17; commit" in text
     assert text.count("were made on") == 1
 
@@ -226,7 +253,10 @@ def test_fits_that_end_elsewhere_are_judged_in_their_records_place(
     found, said = reproduce("PEP1", "--sample", "4", "--seed", drawn_at_the_ends_of_m)
     assert found == code and said["sample"]["passed"] == (differing == 1)
     assert f"({differing} judged in the records' place)" in said["sample"]["sentence"]
-    before, after = (records.load(REGRESSION, x)["smll"] for x in (RECORDS, tmp_path / "pep1" / "results"))
+    before, after = (
+        records.load(REGRESSION, x)["smll"]
+        for x in (RECORDS, tmp_path / f"pep1,sample=4,seed={drawn_at_the_ends_of_m}" / "results")
+    )
     assert sorted((after - before)[after != before].round(6)) == [moved] * differing
 
 
@@ -282,7 +312,9 @@ def test_a_share_is_made_by_snakemake_in_a_folder_of_its_own(reproduce, tmp_path
     code, said = reproduce("PEP2", "--share", "0.001", "--sample", "1")
     jsonschema.validate(said, json.loads(receipt.SCHEMA.read_text(encoding="utf-8")))
     assert code == 0 and said["jobs_run"] == 1 and said["seeds"]["share"] == 0.001
-    assert list((tmp_path / "pep2" / "fits" / "data" / "fits" / "pep").rglob("*.jsonl.gz"))
+    assert list(
+        (tmp_path / "pep2,share=0.001,sample=1" / "fits" / "data" / "fits" / "pep").rglob("*.jsonl.gz")
+    )
 
 
 def test_records_that_are_made_from_nothing_are_not_copied(tmp_path):
