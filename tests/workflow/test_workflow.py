@@ -409,7 +409,7 @@ def test_configurations_of_one_name_with_other_folders_share_no_chapters(run, sn
 
 
 def test_where_failed_jobs_keep_what_they_made_nothing_else_is_lost(run, snakemake):
-    """As clusters' profiles have it: `--touch` removed what it was to touch; figures, a folder, could not be."""
+    """`--touch` removed what it was to touch, and figures, which are a folder, could not be removed."""
     folder, _ = run
     made = {
         path for part in ("data/fits", "results", "tables", "figures") for path in (folder / part).rglob("*")
