@@ -65,6 +65,7 @@ rule paper_table:
 
 
 onstart:
+    compile_by_content()
     write_down()
     sweep()
     clear()

@@ -389,14 +389,24 @@ def test_fits_by_other_parameters_are_refused_whatever_snakemake_takes_them_for(
 def test_a_job_that_reads_another_configuration_than_the_run_began_with_makes_nothing(run, snakemake):
     """One that waits in a cluster's queue while the file is edited."""
     folder, _ = run
-    begun = folder / "logs/configuration"
+    (begun,) = (folder / "logs/configurations").glob("small-*")
     before = begun.read_bytes()
     job = ("--mode", "subprocess", "--dry-run")
     assert "configuration changed" not in snakemake(folder, *job)
     begun.write_text("of another", encoding="utf-8")
     said = snakemake(folder, *job, code=1)
     begun.write_bytes(before)
-    assert "The configuration changed while the run went on: run again" in said
+    changed = "The configuration changed while the run went on: run again"
+    assert changed in said and changed in snakemake(folder, *job, "--config", "name=edited", code=1)
+
+
+def test_a_run_of_another_configuration_does_not_stop_the_jobs_that_wait(run, snakemake):
+    """Of a cluster's run, whose products the other does not touch: Snakemake's lock lets both work."""
+    folder, _ = run
+    other = ("--config", "name=another", "tables=tables/another", "pesc={accuracy: {problems: 2}}")
+    snakemake(folder, "data/fits/pesc/accuracy/2/1d-1c.jsonl.gz", *other)
+    assert len(list((folder / "logs/configurations").iterdir())) == 2
+    assert "configuration changed" not in snakemake(folder, "--mode", "subprocess", "--dry-run")
 
 
 def test_configurations_of_one_name_with_other_folders_share_no_chapters(run, snakemake):

@@ -16,7 +16,7 @@ try:
     from papers.configuration import APART, AUDIT, PRINTED, TARGETS, asked, read, retype
     from papers.data import classification, regression, relaxed
     from papers.evidence import claims, files, jobs, place, store
-    from papers.evidence.provenance import closure_hash
+    from papers.evidence.provenance import closure_hash, compile_by_content
     from papers.evidence.runs import content_hash
     from papers.qp import protocols
     from papers.report import index
@@ -51,15 +51,16 @@ try:
 except ValueError as error:
     sys.exit(f"In the configuration: {error}")
 
-BEGUN_WITH = Path("logs/configuration")
-if not workflow.is_main_process and BEGUN_WITH.is_file() and BEGUN_WITH.read_text() != content_hash(config):
-    sys.exit("The configuration changed while the run went on: run again")
 STANDARD = "data/standard/"
 RESULTS, TABLES, FIGURES = config["results"], config["tables"], config["figures"]
+OWN = f"{config['name']}-{content_hash([RESULTS, TABLES, FIGURES])}"  # of this name and these folders
+BEGUN_WITH = Path("logs/configurations", OWN)
+if not (workflow.is_main_process or BEGUN_WITH.is_file() and BEGUN_WITH.read_text() == content_hash(config)):
+    sys.exit("The configuration changed while the run went on: run again")
 if config.get("keep_records") and (reason := place.behind(Path(RESULTS))):
     sys.exit(reason)
 CAPTION = Path(str(workflow.current_basedir)).parent / "report" / "artifact.rst"
-CHAPTERS = f"data/chapters/{config['name']}-{content_hash([RESULTS, TABLES, FIGURES])}"
+CHAPTERS = f"data/chapters/{OWN}"
 
 
 def made_of(names):

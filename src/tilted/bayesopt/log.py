@@ -103,21 +103,25 @@ def begin(path: str | Path, first: dict[str, Any]) -> None:
     path = Path(path)
     if path.exists() and not _encoded(first).startswith(path.read_bytes()):
         raise ValueError(f"{path} is something else than a log of this search")
-    append(path, first)
+    append(path, first, new=True)
 
 
 def _encoded(line: dict[str, Any]) -> bytes:
     return json.dumps(line, allow_nan=False).encode() + b"\n"
 
 
-def append(path: str | Path, line: dict[str, Any]) -> None:
-    """Add a line at the end, after dropping what is left of one, and wait until it is on the disk."""
-    with Path(path).open("a+b") as file:
+def append(path: str | Path, line: dict[str, Any], new: bool = False) -> None:
+    """Add a line at the end, after dropping what is left of one, and wait until it is on the disk.
+
+    FileNotFoundError where the log is gone: without its first line, which may be ``new``, it is of no use.
+    """
+    with Path(path).open("a+b") if new else Path(path).open("r+b") as file:
         file.seek(0)
         *lines, tail = file.read().split(b"\n")
         whole = bool(lines) and _is_whole(tail)
         if not whole:
             file.truncate(file.tell() - len(tail))
+            file.seek(0, os.SEEK_END)
         file.write(b"\n" * whole + _encoded(line))
         file.flush()
         os.fsync(file.fileno())

@@ -134,6 +134,7 @@ def minimise(
     settings = settings or Settings()
     functions = (objective, *constraints)
     about = header(bounds, seed, len(functions), rule, initial, settings)
+    log = None if log is None else Path(log).absolute()  # whatever folder the functions go to
     with nullcontext() if log is None else logs.held(log):
         done = _resume(log, about)
         resumed = len(done)

@@ -322,7 +322,8 @@ def test_a_log_that_is_a_pipe_is_refused_and_one_that_may_only_be_read_is_read(t
 def test_a_last_line_without_its_end_is_whole(tmp_path):
     """As editors strip it: the evaluation was made again, and replaced."""
     path = tmp_path / "log"
-    for k in range(3):
+    logs.begin(path, {"k": 0})
+    for k in (1, 2):
         logs.append(path, {"k": k})
     path.write_bytes(path.read_bytes().rstrip(b"\n"))
     assert logs.read(path) == [{"k": k} for k in range(3)]
@@ -332,3 +333,30 @@ def test_a_last_line_without_its_end_is_whole(tmp_path):
     assert logs.read(path) == [{"k": k} for k in range(3)], "a part of a line is none"
     logs.append(path, {"k": 5})
     assert logs.read(path)[-1] == {"k": 5} and len(logs.read(path)) == 4
+
+
+def test_a_log_stays_where_it_is_whatever_folder_the_objective_goes_to(tmp_path, monkeypatch):
+    """As a simulator has it for its files: the lines went there, one a folder, and the log had none."""
+    monkeypatch.chdir(tmp_path)
+
+    def objective(x):
+        (tmp_path / "run").mkdir(exist_ok=True)
+        os.chdir(tmp_path / "run")
+        return float(x[0])
+
+    minimise(objective, [], [(0, 1)], 3, 0, "search.jsonl", rule="random")
+    os.chdir(tmp_path)
+    assert not (tmp_path / "run/search.jsonl").exists()
+    assert minimise(objective, [], [(0, 1)], 4, 0, "search.jsonl", rule="random").resumed == 3
+
+
+def test_a_log_that_is_gone_is_no_new_one(tmp_path):
+    """Without its first line it could not be gone on from."""
+
+    def objective(x):
+        (tmp_path / "log").unlink(missing_ok=True)
+        return float(x[0])
+
+    with pytest.raises(FileNotFoundError):
+        minimise(objective, [], [(0, 1)], 3, 0, tmp_path / "log", rule="random")
+    assert not (tmp_path / "log").exists()

@@ -1,5 +1,9 @@
 """What counts in the hash of a source, and what does not."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from papers.evidence import provenance
@@ -73,3 +77,33 @@ def test_what_judges_fits_is_no_part_of_their_code():
     assert provenance.closure_hash("papers.pesc.accuracy", fits=True) != provenance.closure_hash(
         "papers.pesc.accuracy"
     )
+
+
+def test_a_compiled_module_is_known_by_its_sources_content(tmp_path, monkeypatch):
+    """One unpacked with the date and the size of the one before was not seen: the old one ran."""
+    monkeypatch.setattr(provenance, "SOURCES", tmp_path)
+    (tmp_path / "tilted").mkdir()
+    (tmp_path / "tilted/__init__.py").touch()
+    source = tmp_path / "tilted/one.py"
+    source.write_text("A = 1\n", encoding="utf-8")
+    provenance.compile_by_content()
+    assert not (tmp_path / "tilted/__pycache__").exists()
+
+    def ran():
+        command = [sys.executable, "-c", "import tilted.one; print(tilted.one.A)"]
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    def replaced(text):
+        before = source.stat()
+        source.write_text(text, encoding="utf-8")
+        os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    os.utime(source, (10**9, 10**9))
+    assert ran() == "1\n"
+    replaced("A = 2\n")
+    assert ran() == "1\n"  # as Python does it
+    provenance.compile_by_content()
+    assert ran() == "2\n"
+    replaced("A = 3\n")
+    assert ran() == "3\n"

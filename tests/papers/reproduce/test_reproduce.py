@@ -13,7 +13,7 @@ from papers.__main__ import main
 from papers.evidence import claims, records, runs, slices
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verdicts import VERDICTS
-from papers.evidence.verification import verified
+from papers.evidence.verification import again, verified
 from papers.evidence.verification.outcome import DIFFERS, PASSED, Outcome
 from papers.evidence.verification.verify import Result as Verified
 from papers.pep.records import REGRESSION
@@ -330,6 +330,27 @@ def test_a_preview_says_what_it_is_and_how_its_lines_compare(tmp_path):
     records.put(tmp_path, {REGRET: lines})
     shown = preview.lines(tmp_path, tmp_path, [REGRET.file])
     assert shown[0].startswith("A preview") and "4 of 5 as committed to 1e-06, 4 to 1%" in shown[1]
+
+
+def test_a_preview_compares_lengthscales_as_numbers(tmp_path):
+    """They are texts: one of another eleventh digit, as on another machine, was none "to 1%"."""
+    line = records.load(QP_FITS["as-released"], RECORDS).drop(columns="run").iloc[-1].to_dict()
+    scales = line["lengthscale"].split(":")
+    for factor, same in ((1 + 1e-10, True), (1.1, False)):
+        other = {**line, "lengthscale": ":".join(repr(float(x) * factor) for x in scales)}
+        found = again.compared("from scratch", QP_FITS["as-released"], line, other)
+        assert (found.passed == PASSED) == same
+    other = {**line, "lengthscale": ":".join([*scales, "1"])}
+    assert again.compared("from scratch", QP_FITS["as-released"], line, other).passed == DIFFERS
+
+
+FIGURES = {x.name: x for of_name in names.known().values() for x in of_name if x.kind == names.FIGURE}
+
+
+@pytest.mark.parametrize("target", FIGURES.values(), ids=FIGURES.keys())
+def test_a_figure_is_as_committed_where_its_files_are(target):
+    """Cells without a text were no equals, and twenty figures could not pass."""
+    assert all(results._drawn(file, CHECKOUT / "figures", results.DRAWN).passed for file in target.files)
 
 
 def test_a_preview_does_not_count_what_an_earlier_configuration_left(tmp_path):

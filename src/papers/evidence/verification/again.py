@@ -40,7 +40,8 @@ def differences(study: Study, line: Mapping[str, Any], made: Mapping[str, Any]) 
     -------
     dict
         Column -> difference of numbers, less what the digits of the file round away, relative to 1 or, if
-        that is larger, the recorded number; infinite where one of the two is missing or texts differ.
+        that is larger, the recorded number; infinite where one of the two is missing or texts differ (but for
+        numbers joined by ``:``, such as lengthscales, of which the largest difference counts).
     """
     compared = [name for name in study.columns if name in made and name not in (*study.key, SECONDS)]
     return {name: _difference(study, name, line[name], made[name]) for name in compared}
@@ -48,7 +49,7 @@ def differences(study: Study, line: Mapping[str, Any], made: Mapping[str, Any]) 
 
 def _difference(study: Study, name: str, had: Any, made: Any) -> float:
     if isinstance(had, str):
-        return 0.0 if had == made else math.inf
+        return 0.0 if had == made else _difference_of_lists(had, str(made))
     missing = _is_missing(had), _is_missing(made)
     if any(missing):
         return 0.0 if all(missing) else math.inf
@@ -57,6 +58,15 @@ def _difference(study: Study, name: str, had: Any, made: Any) -> float:
     if digits != EXACT and had != 0:
         difference -= 0.5 * 10.0 ** (math.floor(math.log10(abs(had))) - digits + 1)
     return max(0.0, difference) / max(1.0, abs(float(had)))
+
+
+def _difference_of_lists(had: str, made: str) -> float:
+    """Of numbers joined by ``:``; infinite where they are something else, or of other lengths."""
+    try:
+        pairs = [(float(x), float(y)) for x, y in zip(had.split(":"), made.split(":"), strict=True)]
+    except ValueError:
+        return math.inf
+    return max(abs(x - y) / max(1.0, abs(x)) for x, y in pairs)
 
 
 def _is_missing(value: Any) -> bool:

@@ -47,9 +47,12 @@ class Check(NamedTuple):
     environment: str
 
 
-def check(study: Study, line: Mapping[str, Any], outcome: Outcome) -> Check:
-    """The line about a fit that was made again now."""
-    where = runs.today().isoformat(), runs.commit(), runs.environment()
+def check(
+    study: Study, line: Mapping[str, Any], outcome: Outcome, stamp: Mapping[str, str] | None = None
+) -> Check:
+    """The line about a fit that was made again now, or when the stamp (`runs.stamp`) says."""
+    stamp = stamp or runs.stamp()
+    where = stamp["date"], stamp["commit"], stamp["environment"]
     how, passed, difference, gain, note, _ = outcome
     found = how, passed, difference, gain, note
     return Check(study.file, group_of(study, line), fit_of(study, line), line[RUN], *found, *where)

@@ -208,13 +208,13 @@ def _chunks(lines: pd.DataFrame, unit: Sequence[str]) -> Iterator[pd.DataFrame]:
 
 def _make(study: Study, lines: pd.DataFrame, context: Context) -> tuple[str, Result]:
     name = f"{study.file} {verified.group_of(study, lines.iloc[0].to_dict())}".rstrip()
-    result = Result([], [], [])
+    result, stamp = Result([], [], []), runs.stamp()
     assert study.again is not None, "asked for by `verify`"
     for line, outcomes in study.again(lines, context):
         if isinstance(outcomes, str):
             result.missing.append(f"{name}: {outcomes}")
         else:
-            result.checks.extend(verified.check(study, line, outcome) for outcome in outcomes)
+            result.checks.extend(verified.check(study, line, outcome, stamp) for outcome in outcomes)
             ends = (outcome.made for outcome in outcomes if outcome.passed == DIFFERS)
             result.elsewhere.extend((study, made) for made in ends if made is not None)
     return name, result
