@@ -58,11 +58,11 @@ endif
 endif
 
 # Another Python was asked for than the environment has: whose packages they are is not decided here.
-ifneq ($(origin PYTHON),file)
+ifeq ($(origin PYTHON)$(CLEAR),command line)
 ifneq ($(wildcard $(BIN)/python),)
-VERSION := import sys; print(*sys.version_info[:2], sep=".")
-ASKED := $(shell $(PYTHON) -c '$(VERSION)' 2>/dev/null || echo none)
-MADE_WITH := $(shell $(BIN)/python -c '$(VERSION)' 2>/dev/null || echo none)
+SAY_VERSION := import sys; print(*sys.version_info[:2], sep=".")
+ASKED := $(shell $(PYTHON) -c '$(SAY_VERSION)' 2>/dev/null || echo none)
+MADE_WITH := $(shell $(BIN)/python -c '$(SAY_VERSION)' 2>/dev/null || echo none)
 ifneq ($(filter-out $(MADE_WITH),$(ASKED)),)
 $(error PYTHON=$(PYTHON) is Python $(ASKED), but $(VENV) has $(MADE_WITH): delete $(VENV), or leave PYTHON out)
 endif

@@ -282,8 +282,6 @@ def _completion(arguments: argparse.Namespace) -> int:
     from papers.reproduce import names
 
     print(shtab.complete(parser([*names.known()]), arguments.shell))
-    if arguments.shell == "bash":
-        print("COMP_WORDBREAKS=${COMP_WORDBREAKS//:}")  # Table1:Glass is one word
     return 0
 
 

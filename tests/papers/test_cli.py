@@ -301,5 +301,3 @@ def test_a_shell_completes_verbs_options_and_names(words, completed, capsys, tmp
     asked = ASK.format(script=script, words=words, number=len(words.split()))
     done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == completed
-    breaks = ["bash", "-c", f'. {script}; echo "$COMP_WORDBREAKS"']  # of Table1:Glass
-    assert ":" not in subprocess.run(breaks, capture_output=True, text=True, check=True).stdout

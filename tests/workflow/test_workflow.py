@@ -215,6 +215,9 @@ def test_another_snakefile_may_use_the_workflow(run, snakemake, tmp_path):
     asked = ("--snakefile", str(tmp_path / "Snakefile"), "--forceall", "--dry-run")
     planned = jobs_of(snakemake(folder, *asked))
     assert planned["mine"] == planned["tilted_qp_artifacts"] == 1 and "pep_artifacts" not in str(planned)
+    snakemake(
+        folder, *asked, "--mode", "subprocess"
+    )  # as a job: of a module nothing says what a run began with
 
 
 @pytest.mark.slow
@@ -396,8 +399,8 @@ def test_a_job_that_reads_another_configuration_than_the_run_began_with_makes_no
     begun.write_text("of another", encoding="utf-8")
     said = snakemake(folder, *job, code=1)
     begun.write_bytes(before)
-    changed = "The configuration changed while the run went on: run again"
-    assert changed in said and changed in snakemake(folder, *job, "--config", "name=edited", code=1)
+    assert "The configuration changed while the run went on: run again" in said
+    assert "has another name now: run again" in snakemake(folder, *job, "--config", "name=edited", code=1)
 
 
 def test_a_run_of_another_configuration_does_not_stop_the_jobs_that_wait(run, snakemake):
@@ -428,9 +431,8 @@ def test_where_failed_jobs_keep_what_they_made_nothing_else_is_lost(run, snakema
     assert all(path.exists() for path in made)
     lost = folder / "tables/preview/pep.md"
     lost.unlink()
-    (folder / "figures/preview/pep/of_another_run.png").touch()
     snakemake(folder, "--keep-incomplete")
-    assert all(path.exists() for path in made) and not list(folder.rglob("of_another_run.png"))
+    assert all(path.exists() for path in made)
 
 
 def test_committed_records_do_not_make_a_run_look_done(run, snakemake):

@@ -3,7 +3,6 @@
 import getpass
 import os
 import re
-import shutil
 import signal
 import sys
 from functools import cache
@@ -55,7 +54,12 @@ STANDARD = "data/standard/"
 RESULTS, TABLES, FIGURES = config["results"], config["tables"], config["figures"]
 OWN = f"{config['name']}-{content_hash([RESULTS, TABLES, FIGURES])}"  # of this name and these folders
 BEGUN_WITH = Path("logs/configurations", OWN)
-if not (workflow.is_main_process or BEGUN_WITH.is_file() and BEGUN_WITH.read_text() == content_hash(config)):
+BEGINS = workflow.modifier.is_main_snakefile()  # else this is a module of another, and no onstart is called
+if BEGINS and not workflow.is_main_process and not BEGUN_WITH.is_file():
+    sys.exit(
+        f"{BEGUN_WITH}, what the run began with, is gone, or the configuration has another name now: run again"
+    )
+if BEGINS and not workflow.is_main_process and BEGUN_WITH.read_text() != content_hash(config):
     sys.exit("The configuration changed while the run went on: run again")
 if config.get("keep_records") and (reason := place.behind(Path(RESULTS))):
     sys.exit(reason)
@@ -138,9 +142,7 @@ def clear():
     if workflow.touch or not workflow.execution_settings.keep_incomplete:
         return
     for path in (path for job in workflow.dag.needrun_jobs() for path in job.output):
-        if "update" not in path.flags and Path(path).is_dir():
-            shutil.rmtree(path)
-        elif "update" not in path.flags:
+        if "update" not in path.flags and not Path(path).is_dir():  # figures: of a job in no group
             Path(path).unlink(missing_ok=True)
 
 

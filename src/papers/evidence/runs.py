@@ -275,7 +275,14 @@ def _git(*arguments: str) -> str:
     """
     kept = {k: v for k, v in os.environ.items() if k[:4] != "GIT_" or k[:8] in ("GIT_CONF", "GIT_TEST")}
     settings = f"safe.directory={CHECKOUT}", "diff.orderFile=/dev/null"  # a user's own may be gone
-    command = ["git", "-C", str(CHECKOUT), *(word for one in settings for word in ("-c", one)), *arguments]
+    command = [
+        "git",
+        "--no-optional-locks",
+        "-C",
+        str(CHECKOUT),
+        *(word for one in settings for word in ("-c", one)),
+        *arguments,
+    ]
     done = subprocess.run(command, check=True, capture_output=True, env=kept)
     return done.stdout.decode("utf-8", "backslashreplace").strip()  # names of files are bytes
 

@@ -57,6 +57,7 @@ LOCK = ".lock"
 OWN = ("site.css", "site.js")
 SEARCH, CALL = "assets/search.js", "tiltedPages"
 """What search knows, by which a folder is known to be a site of this project; the function that takes it."""
+LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")
 FILES = "assets/files.txt"
 """Names of all files of the site: nothing else is replaced with it."""
 
@@ -129,9 +130,9 @@ def _fill(folder: Path, libraries: Path, folders: Folders, claims: Sequence[str]
 
 
 def _files(folder: Path) -> list[str]:
-    """Names of all files below a folder but for the lock."""
+    """Names of all files below a folder but for the lock, and what systems leave there."""
     paths = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if not path.is_dir())
-    return [path.as_posix() for path in paths if path.name != LOCK]
+    return [path.as_posix() for path in paths if path.name not in (LOCK, *LITTER) and path.name[:2] != "._"]
 
 
 def _require(folder: Path, libraries: Path, tables: Path) -> None:
@@ -160,7 +161,7 @@ def _require_alone(folder: Path) -> None:
     others = sorted({name.partition("/")[0] for name in _files(folder) if name not in ours})
     if others:
         shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
-        raise FileExistsError(f"{folder} has {shown}, of no site: name another folder, and copy from it")
+        raise FileExistsError(f"{folder} has {shown}, of no site: move it away, or write to another folder")
 
 
 def _digest(path: Path) -> str:

@@ -67,7 +67,7 @@ def _folder(arguments: argparse.Namespace) -> Path:
     usual = {"share": None, "sample": sample.LINES, "seed": 0}
     given = {word: getattr(arguments, word) for word in usual}
     others = [f"{word}={value}" for word, value in given.items() if value != usual[word]]
-    others += ["fresh"] * (arguments.fresh and arguments.share is None) + arguments.protocol
+    others += ["fresh"] * (arguments.fresh and arguments.share is None) + sorted({*arguments.protocol})
     name = ",".join(["+".join(arguments.names), *others]).replace(":", "-").lower()
     if len(name) > LONGEST:  # a file system takes no longer one, and what is cut off would tell two apart
         name = f"{name[:LONGEST]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"

@@ -323,7 +323,7 @@ def conclude(done: Sequence[Evaluation], header: dict[str, Any], settings: Setti
     message = f"{len(done)} evaluations, {len(feasible)} of them feasible"
     if not feasible:
         message += "; no feasible one was found: recommended is where all constraints most likely hold"
-    objective = {value for e in done if (value := e.values[0]) is not None}
-    if len(objective) == 1 and len(done) > 1:
+    seen = [value for e in done if (value := e.values[0]) is not None]
+    if len(seen) > 1 and len(set(seen)) == 1:
         message += "; the objective is the same everywhere: nothing says where it is least"
     return Found(place, confident, best, tuple(done), resumed, message)

@@ -69,9 +69,8 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
             raise ValueError("labels mix strings and other kinds: give labels of one kind")
         inputs, targets = self._begin(X, y)
         if targets.dtype == object and not isinstance(targets[0], str):
-            advice = (
-                "y.astype(int) or y.astype(str)" if order_of(y) is None else "y.cat.codes, in their order,"
-            )
+            codes = "y.cat.codes (of no Series y.codes), in their order,"
+            advice = "y.astype(int) or y.astype(str)" if order_of(y) is None else codes
             raise ValueError(f"Unknown label type: objects; {advice} tells labels apart")
         check_classification_targets(targets)
         inputs, targets, weights = weighed(inputs, targets, sample_weight)

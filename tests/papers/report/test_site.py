@@ -266,7 +266,8 @@ def test_what_is_beside_a_site_is_left_alone(built, libraries, folders, tmp_path
     site = shutil.copytree(built, tmp_path / "pages")
     (site / name).write_text("mine")
     top, _, _ = name.partition("/")
-    with pytest.raises(FileExistsError, match=f"has {top}, of no site: name another folder"):
+    (site / ".DS_Store").write_text("a Mac's")
+    with pytest.raises(FileExistsError, match=f"has {top}, of no site: move it away"):
         pages.write(site, libraries, folders)
     assert (site / name).read_text() == "mine" and (site / "index.html").is_file()
     assert not (tmp_path / ".pages.new").exists()

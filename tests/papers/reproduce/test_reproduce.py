@@ -340,8 +340,9 @@ def test_a_preview_compares_lengthscales_as_numbers(tmp_path):
         other = {**line, "lengthscale": ":".join(repr(float(x) * factor) for x in scales)}
         found = again.compared("from scratch", QP_FITS["as-released"], line, other)
         assert (found.passed == PASSED) == same
-    other = {**line, "lengthscale": ":".join([*scales, "1"])}
-    assert again.compared("from scratch", QP_FITS["as-released"], line, other).passed == DIFFERS
+    for wrong in ([*scales, "1"], [*scales[:-1], "nan"], [*scales[:-1], "inf"]):
+        other = {**line, "lengthscale": ":".join(wrong)}
+        assert again.compared("from scratch", QP_FITS["as-released"], line, other).passed == DIFFERS
 
 
 FIGURES = {x.name: x for of_name in names.known().values() for x in of_name if x.kind == names.FIGURE}

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-6
 SECONDS = "seconds"
 """Column of processor times, which nobody expects to be the same again."""
+LISTS = ("lengthscale", "lengthscales")
+"""Columns whose texts are numbers joined by ``:``."""
 
 
 def compared(how: str, study: Study, line: Mapping[str, Any], made: Mapping[str, Any]) -> Outcome:
@@ -41,7 +43,7 @@ def differences(study: Study, line: Mapping[str, Any], made: Mapping[str, Any]) 
     dict
         Column -> difference of numbers, less what the digits of the file round away, relative to 1 or, if
         that is larger, the recorded number; infinite where one of the two is missing or texts differ (but for
-        numbers joined by ``:``, such as lengthscales, of which the largest difference counts).
+        `LISTS`, of which the largest difference counts).
     """
     compared = [name for name in study.columns if name in made and name not in (*study.key, SECONDS)]
     return {name: _difference(study, name, line[name], made[name]) for name in compared}
@@ -49,7 +51,7 @@ def differences(study: Study, line: Mapping[str, Any], made: Mapping[str, Any]) 
 
 def _difference(study: Study, name: str, had: Any, made: Any) -> float:
     if isinstance(had, str):
-        return 0.0 if had == made else _difference_of_lists(had, str(made))
+        return 0.0 if had == made else _difference_of_lists(had, str(made)) if name in LISTS else math.inf
     missing = _is_missing(had), _is_missing(made)
     if any(missing):
         return 0.0 if all(missing) else math.inf
@@ -61,12 +63,13 @@ def _difference(study: Study, name: str, had: Any, made: Any) -> float:
 
 
 def _difference_of_lists(had: str, made: str) -> float:
-    """Of numbers joined by ``:``; infinite where they are something else, or of other lengths."""
+    """The largest; infinite where they are no finite numbers, or of other lengths."""
     try:
         pairs = [(float(x), float(y)) for x, y in zip(had.split(":"), made.split(":"), strict=True)]
     except ValueError:
         return math.inf
-    return max(abs(x - y) / max(1.0, abs(x)) for x, y in pairs)
+    apart = [abs(x - y) / max(1.0, abs(x)) for x, y in pairs]
+    return max(apart) if all(map(math.isfinite, apart)) else math.inf
 
 
 def _is_missing(value: Any) -> bool:
