@@ -215,9 +215,8 @@ def test_another_snakefile_may_use_the_workflow(run, snakemake, tmp_path):
     asked = ("--snakefile", str(tmp_path / "Snakefile"), "--forceall", "--dry-run")
     planned = jobs_of(snakemake(folder, *asked))
     assert planned["mine"] == planned["tilted_qp_artifacts"] == 1 and "pep_artifacts" not in str(planned)
-    snakemake(
-        folder, *asked, "--mode", "subprocess"
-    )  # as a job: of a module nothing says what a run began with
+    as_a_job = ("--mode", "subprocess")  # nothing says what a run of another workflow began with
+    snakemake(folder, *asked, *as_a_job)
 
 
 @pytest.mark.slow
