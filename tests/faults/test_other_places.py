@@ -92,17 +92,22 @@ def test_what_is_not_as_committed_is_known(repository_with_one_commit, asked_ane
     assert runs.uncommitted("results", "data") is None
 
 
-@pytest.mark.parametrize(
-    "told", ["--skip-worktree", "--assume-unchanged", "core.excludesFile", "info/exclude"]
-)
-def test_a_source_that_git_is_told_not_to_look_at(repository_with_one_commit, asked_anew, monkeypatch, told):
-    """Fits and lines of what was verified named the commit as if it had the edits."""
-    folder = repository_with_one_commit
+def sourced(folder, monkeypatch):
+    """The repository as the checkout, with a source that is committed."""
     monkeypatch.setattr(runs, "CHECKOUT", folder)
     (folder / "src").mkdir()
     (folder / "src/old.py").write_text("A = 1\n", encoding="utf-8")
     git(folder, "add", "src", check=True)
     git(folder, "commit", "-q", "-m", "source", check=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "told", ["--skip-worktree", "--assume-unchanged", "core.excludesFile", "info/exclude"]
+)
+def test_a_source_that_git_is_told_not_to_look_at(repository_with_one_commit, asked_anew, monkeypatch, told):
+    """Fits and lines of what was verified named the commit as if it had the edits."""
+    folder = sourced(repository_with_one_commit, monkeypatch)
     assert not runs.commit().endswith(runs.DIRTY)
     if told.startswith("--"):
         git(folder, "update-index", told, "src/old.py", check=True)
@@ -125,12 +130,7 @@ def test_a_source_that_git_is_told_not_to_look_at(repository_with_one_commit, as
 @pytest.mark.parametrize("how", ["edited", "new", "committed"])
 def test_sources_that_change_while_a_run_works(repository_with_one_commit, asked_anew, monkeypatch, how):
     """Modules are imported when they are needed: what ran then was said to be of the commit alone."""
-    folder = repository_with_one_commit
-    monkeypatch.setattr(runs, "CHECKOUT", folder)
-    (folder / "src").mkdir()
-    (folder / "src/old.py").write_text("A = 1\n", encoding="utf-8")
-    git(folder, "add", "src", check=True)
-    git(folder, "commit", "-q", "-m", "source", check=True)
+    folder = sourced(repository_with_one_commit, monkeypatch)
     name = runs.commit()
     (folder / "page.md").write_text("no source\n", encoding="utf-8")
     git(folder, "add", "page.md", check=True)
@@ -149,12 +149,7 @@ def test_where_git_cannot_say_whether_sources_differ_they_may(
 ):
     """Its index lost its bytes in a power failure, or a user's settings name a file that is gone: the name
     of a commit is known, and edits passed for it."""
-    folder = repository_with_one_commit
-    monkeypatch.setattr(runs, "CHECKOUT", folder)
-    (folder / "src").mkdir()
-    (folder / "src/old.py").write_text("A = 1\n", encoding="utf-8")
-    git(folder, "add", "src", check=True)
-    git(folder, "commit", "-q", "-m", "source", check=True)
+    folder = sourced(repository_with_one_commit, monkeypatch)
     name = runs.commit()
     assert name and not name.endswith(runs.DIRTY)
     runs.commit.cache_clear()
