@@ -350,7 +350,7 @@ FIGURES = {x.name: x for of_name in names.known().values() for x in of_name if x
 
 @pytest.mark.parametrize("target", FIGURES.values(), ids=FIGURES.keys())
 def test_a_figure_is_as_committed_where_its_files_are(target):
-    """Cells without a text were no equals, and twenty figures could not pass."""
+    """Cells without a text were no equals, and thirty figures could not pass."""
     assert all(results._drawn(file, CHECKOUT / "figures", results.DRAWN).passed for file in target.files)
 
 
