@@ -233,7 +233,7 @@ def again(monkeypatch, tmp_path):
         outcomes = [Outcome("scratch", "no" if line["problem"] == "gp" else "yes", 0.1) for line in lines]
         from papers.evidence.verification.verify import Result
 
-        checks = [verified.check(REGRET, *pair) for pair in zip(lines, outcomes, strict=True)]
+        checks = [verified.check(REGRET, *pair, runs.stamp()) for pair in zip(lines, outcomes, strict=True)]
         return Result(checks, ["no raw data"] if mirror else [], [])
 
     monkeypatch.setattr("papers.evidence.verification.verify.verify", verify)

@@ -215,7 +215,7 @@ def test_another_snakefile_may_use_the_workflow(run, snakemake, tmp_path):
     asked = ("--snakefile", str(tmp_path / "Snakefile"), "--forceall", "--dry-run")
     planned = jobs_of(snakemake(folder, *asked))
     assert planned["mine"] == planned["tilted_qp_artifacts"] == 1 and "pep_artifacts" not in str(planned)
-    as_a_job = ("--mode", "subprocess")  # nothing says what a run of another workflow began with
+    as_a_job = ("--mode", "subprocess", "--config", "name=outer")  # nothing says what its run began with
     snakemake(folder, *asked, *as_a_job)
 
 

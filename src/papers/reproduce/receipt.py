@@ -165,12 +165,11 @@ class Receipt:
     def older(self) -> list[str]:
         """Fits that were made by other versions, or code, than this receipt names."""
         stamp = runs.stamp()
-        now = stamp["environment"], stamp["commit"].removesuffix(runs.DIRTY)
         return [
             f"{run.lines:,} lines of {run.study} were made on {run.date} by {run.environment}; "
             f"commit {run.commit or 'unknown'}."
             for run in self.made_by
-            if (run.environment, run.commit.removesuffix(runs.DIRTY)) != now
+            if (run.environment, run.commit) != (stamp["environment"], stamp["commit"])
         ]
 
     def differing(self) -> list[str]:

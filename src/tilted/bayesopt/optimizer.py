@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 BY_ROUNDING = 1e-9
+"""Part of a dimension's width by which a place that is told may be beyond it."""
 
 
 class Optimizer:

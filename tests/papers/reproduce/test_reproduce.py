@@ -243,7 +243,7 @@ def test_fits_that_end_elsewhere_are_judged_in_their_records_place(
         checks, elsewhere = [], []
         for k, line in enumerate(lines.to_dict("records")):
             found = Outcome("scratch", DIFFERS if k < differing else PASSED, 1.0)
-            checks.append(verified.check(study, line, found))
+            checks.append(verified.check(study, line, found, runs.stamp()))
             if k < differing:
                 elsewhere.append((study, {**line, "smll": line["smll"] + moved}))
         return Verified(checks, [], elsewhere)

@@ -50,8 +50,10 @@ def differences(study: Study, line: Mapping[str, Any], made: Mapping[str, Any]) 
 
 
 def _difference(study: Study, name: str, had: Any, made: Any) -> float:
+    if isinstance(had, str) and had != made and name in LISTS:
+        return _difference_of_lists(had, str(made))
     if isinstance(had, str):
-        return 0.0 if had == made else _difference_of_lists(had, str(made)) if name in LISTS else math.inf
+        return 0.0 if had == made else math.inf
     missing = _is_missing(had), _is_missing(made)
     if any(missing):
         return 0.0 if all(missing) else math.inf

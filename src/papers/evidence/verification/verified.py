@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from papers.evidence import files, records, runs
+from papers.evidence import files, records
 from papers.evidence.store import RecordError
 from papers.evidence.study import RUN, Study, number
 from papers.evidence.verification.outcome import HOWS, VERDICTS
@@ -47,11 +47,8 @@ class Check(NamedTuple):
     environment: str
 
 
-def check(
-    study: Study, line: Mapping[str, Any], outcome: Outcome, stamp: Mapping[str, str] | None = None
-) -> Check:
-    """The line about a fit that was made again now, or when the stamp (`runs.stamp`) says."""
-    stamp = stamp or runs.stamp()
+def check(study: Study, line: Mapping[str, Any], outcome: Outcome, stamp: Mapping[str, str]) -> Check:
+    """The line about a fit that was made again, when and by what the stamp (`runs.stamp`) says."""
     where = stamp["date"], stamp["commit"], stamp["environment"]
     how, passed, difference, gain, note, _ = outcome
     found = how, passed, difference, gain, note
