@@ -45,8 +45,8 @@ USER_ERRORS = (ValueError, OSError, MemoryError, BrokenExecutor, YAMLError)
 SHARED = "/dev/shm"
 READ_TABLES = ("reproduce", "site")
 """Verbs that read the tables as they are, where others make them again."""
-QUOTING = "corrections differences fidelity pep rescience results table1 vb-column which-method".split()
-DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING))
+QUOTING = "audit-method corrections differences fidelity pep rescience results table1 vb-column which-method"
+DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING.split()))
 """They quote tables and numbers."""
 
 

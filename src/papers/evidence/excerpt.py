@@ -1,12 +1,12 @@
-r"""What hand-written documents quote of generated tables and of records, so that it cannot grow stale.
+"""What hand-written documents quote of generated tables and of records, so that it cannot grow stale.
 
 A section ``<!-- table: FILE, HEADING -->`` to ``<!-- end -->`` holds the first table under a heading of a
-Markdown file of the tables' folder. A number ``<!-- n: FILE | QUERY | WHAT -->564<!-- -->`` within a sentence
-is computed from the lines of a CSV file, a record or a table, for which a query of pandas is true (all, where
-it is empty). WHAT is ``count``, or ``verdict``, of a line of the audit, with how many of its rows are yes, no
-and undecided; or a function of a column such as ``sum n_above`` (`FUNCTIONS`), then, if it
-is not to be a whole number, ``%``-formatting as of ``max excess %.1f``. In a cell of a table write ``\|``,
-as readers of Markdown divide lines into cells before they see comments.
+Markdown file of the tables' folder. A number ``<!-- n: LABEL -->564<!-- -->`` within a sentence is computed
+as a line ``LABEL: FILE | QUERY | WHAT`` of the comment ``<!-- numbers`` at the document's end says: from the
+lines of a CSV file, a record or a table, for which a query of pandas is true (all, where it is empty). WHAT
+is ``count``, or ``verdict``, of a line of the audit, with how many of its rows are yes, no and undecided; or
+a function of a column such as ``sum n_above`` (`FUNCTIONS`), then, if it is not to be a whole number,
+``%``-formatting as of ``max excess %.1f``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SECTION = re.compile(r"(<!-- table: (\S+), ([^>]*?) -->\n).*?(<!-- end -->)", re.S)
-NUMBER = re.compile(r"(<!-- n: ([^|\s]+) \\?\| (.*?) ?\\?\| (.+?) -->).*?(<!-- -->)", re.S)
+NUMBER = re.compile(r"(<!-- n: ([^>]+?) -->).*?(<!-- -->)", re.S)
+NUMBERS = re.compile(r"^<!-- numbers\n(.*?)^-->$", re.S | re.M)
+DEFINITION = re.compile(r"(.+?): (\S+) \| (.*?) ?\| ([^|]+)")
 FUNCTIONS: dict[str, Callable[[pd.Series], float]] = {
     "sum": lambda values: values.sum(),
     "min": lambda values: values.min(),
@@ -47,14 +49,29 @@ def refresh(document: str | Path, tables: str | Path, records: str | Path) -> Pa
     Raises
     ------
     ValueError
-        A quoted table does not exist, or a number cannot be computed.
+        A quoted table does not exist, a number cannot be computed, or the document does not say how, or says
+        it of one that it does not have.
     FileNotFoundError
         A quoted file does not exist.
     """
     text = Path(document).read_text(encoding="utf-8")
     text = SECTION.sub(lambda m: f"{m[1]}\n{_table(Path(tables, m[2]), m[3])}\n\n{m[4]}", text)
-    folders = (str(tables), str(records))
-    return write_text(document, NUMBER.sub(lambda m: m[1] + _number(folders, *m.group(2, 3, 4)) + m[5], text))
+    said, folders = _definitions(document, text), (str(tables), str(records))
+    return write_text(document, NUMBER.sub(lambda m: m[1] + _number(folders, *said[m[2]]) + m[3], text))
+
+
+def _definitions(document: str | Path, text: str) -> dict[str, tuple[str, str, str]]:
+    """Label of a number -> file, query, what."""
+    wanted = {label for _, label, _ in NUMBER.findall(text)}
+    said: dict[str, tuple[str, str, str]] = {}
+    for line in (line for block in NUMBERS.findall(text) for line in block.splitlines()):
+        parts = DEFINITION.fullmatch(line)
+        if parts is None or parts[1] in said or parts[1] not in wanted:
+            raise ValueError(f"{document}: not 'LABEL: FILE | QUERY | WHAT' of one number of its: {line}")
+        said[parts[1]] = parts[2], parts[3], parts[4]
+    if lacking := sorted(wanted - said.keys()):
+        raise ValueError(f"{document}: nothing says how number {lacking[0]} is computed")
+    return said
 
 
 def _table(path: Path, heading: str) -> str:

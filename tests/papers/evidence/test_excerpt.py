@@ -1,5 +1,7 @@
 """Quoted tables and numbers: the right ones, up to date, and a missing one is an error."""
 
+import re
+
 import pytest
 
 from papers.evidence import excerpt
@@ -47,22 +49,19 @@ def test_a_missing_table_is_an_error(tmp_path, heading):
     assert "Before." in (tmp_path / "README.md").read_text(encoding="utf-8")
 
 
-def test_in_a_cell_of_a_table_bars_are_escaped(tmp_path):
-    """Readers of Markdown divide a line into cells first, comments and all."""
-    cell = '| a | <!-- n: qp/fits.csv \\| outcome == "ok" \\| count -->old<!-- --> |'
-    (tmp_path / "records" / "qp").mkdir(parents=True)
-    (tmp_path / "records" / "qp" / "fits.csv").write_text(LINES, encoding="utf-8")
-    assert filled(tmp_path, cell) == cell.replace("old", "2")
-
-
 LINES = "dataset,outcome,ratio\ncoal,ok,1.5\ncoal,stopped,2.25\nwine,ok,\n"
+
+
+def quoted(label, definition):
+    """A document with a number."""
+    return f"| <!-- n: {label} -->old<!-- --> fits |\n\n<!-- numbers\n{label}: {definition}\n-->\n"
 
 
 def sentence(folder, query, what, name="qp/fits.csv"):
     excerpt._frame.cache_clear()
     (folder / "records" / "qp").mkdir(parents=True, exist_ok=True)
     (folder / "records" / "qp" / "fits.csv").write_text(LINES, encoding="utf-8")
-    return filled(folder, f"Of <!-- n: {name} | {query} | {what} -->old<!-- --> fits.")
+    return filled(folder, f"Of {quoted('a b', f'{name} | {query} | {what}')}")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +69,8 @@ def sentence(folder, query, what, name="qp/fits.csv"):
     [
         ("", "count", "3"),
         ('outcome == "ok"', "count", "2"),
-        ('dataset == "coal" and\noutcome != "ok"', "count", "1"),
+        ('dataset == "coal" and outcome != "ok"', "count", "1"),
+        ("ratio > 2 | ratio != ratio", "count", "2"),
         ("", "different dataset", "2"),
         ('dataset == "coal"', "max ratio %.2f", "2.25"),
         ('dataset == "coal"', "sum ratio", "3"),
@@ -79,18 +79,37 @@ def sentence(folder, query, what, name="qp/fits.csv"):
 )
 def test_a_number_is_computed_from_lines(tmp_path, query, what, expected):
     text = sentence(tmp_path, query, what)
-    assert text.endswith(f"-->{expected}<!-- --> fits.")
-    assert text.startswith(f"Of <!-- n: qp/fits.csv | {query} | {what} -->")
+    document = f"Of {quoted('a b', f'qp/fits.csv | {query} | {what}')}"
+    assert text == document.replace("old", expected)
 
 
 def test_a_verdict_is_quoted_with_its_counts(tmp_path):
     audit = "id,verdict,yes,no,undecided\nQP1,holds in part,7,2,1\nQP2,holds,3,0,0\n"
     (tmp_path / "audit.csv").write_text(audit, encoding="utf-8")
     excerpt._frame.cache_clear()
-    text = filled(tmp_path, '*<!-- n: audit.csv | id == "QP1" | verdict -->old<!-- -->*')
-    assert text.endswith("-->holds in part (7/2/1)<!-- -->*")
+    text = filled(tmp_path, quoted("QP1", 'audit.csv | id == "QP1" | verdict'))
+    assert "-->holds in part (7/2/1)<!-- --> fits" in text
     with pytest.raises(ValueError, match="no number 'audit.csv"):
-        filled(tmp_path, "<!-- n: audit.csv |  | verdict -->old<!-- -->")
+        filled(tmp_path, quoted("QP1", "audit.csv | | verdict"))
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("\n1: ", "\n2: ", "of one number of its: 2: t.csv"),
+        ("\n1: t.csv | | count", "", "nothing says how number 1 is computed"),
+        ("\n-->", "\n1: t.csv | | max x\n-->", "of one number of its: 1: t.csv | | max x"),
+        (" | | count", " | count", "not 'LABEL: FILE | QUERY | WHAT' of one number of its: 1: t.csv | count"),
+        ("<!-- n: 1 -->old<!-- -->", "", "of one number of its: 1: t.csv"),
+    ],
+)
+def test_what_says_how_numbers_are_computed_says_it_of_each_once(tmp_path, old, new, message):
+    (tmp_path / "t.csv").write_text("x\n1\n", encoding="utf-8")
+    excerpt._frame.cache_clear()
+    document = quoted("1", "t.csv | | count")
+    assert "-->1<!--" in filled(tmp_path, document) and old in document
+    with pytest.raises(ValueError, match=f"README.md: .*{re.escape(message)}"):
+        filled(tmp_path, document.replace(old, new))
 
 
 @pytest.mark.parametrize(
