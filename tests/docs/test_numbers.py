@@ -39,7 +39,7 @@ def test_no_share_or_count_is_typed(name):
 
 def test_every_document_with_numbers_is_brought_up_to_date():
     every = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
-    quoting = {str(path.relative_to(ROOT)) for path in every if NUMBER.search(path.read_text(encoding="utf-8"))}
+    quoting = {str(p.relative_to(ROOT)) for p in every if NUMBER.search(p.read_text(encoding="utf-8"))}
     assert quoting <= set(DOCUMENTS)
 
 
