@@ -155,7 +155,7 @@ def _scatter(axes: Axes, main: pd.DataFrame, moved: pd.DataFrame, counts: pairs.
 def _remarks(axes: Axes, counts: pairs.Counts, drawn: str) -> None:
     """Corner text: what is drawn, what has no pair, what did not converge."""
     remarks = [
-        f"{count:,} folds {what}"
+        f"{count:,} {'fold' if count == 1 else 'folds'} {what}"
         for count, what in (
             (counts.n_unpaired, "without a pair"),
             (counts.n_unconverged, "with a fit not converged"),
