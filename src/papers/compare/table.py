@@ -151,6 +151,7 @@ def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
         raise ValueError(f"{path} is no table: {error}{hint}") from None
     frame.columns = [name.strip() if isinstance(name, str) else name for name in frame.columns]
     target, n = block["target"], len(frame.columns)
+    shifted = not isinstance(frame.index, pd.RangeIndex)  # pandas took the first column for names of the rows
     rows, frame = len(frame), _present(frame, block)
     if isinstance(target, int) and -n <= target < n:  # its number
         column = frame.iloc[:, target].str.strip()
@@ -161,6 +162,8 @@ def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
         hint = f" (--delimiter {others[0]!r}?)" if others else ""
         listed = strict.shortened(", ".join(map(str, frame.columns)))
         raise ValueError(f"{path} has no column '{target}', but {listed}{hint}")
+    if shifted:
+        raise ValueError(f"{path}: its lines have more cells than its header (a delimiter at their end?)")
     if column.empty:
         what = f": each of its {rows} rows has a marker of what is missing" if rows else " has no rows"
         raise ValueError(f"{path}{what}")

@@ -395,6 +395,8 @@ def test_a_table_of_which_every_row_is_missing_says_so(tmp_path):
     "text, said",
     [
         ("a,a,y\n", "two columns are called 'a'"),
+        ("a,b,y\n1,2,0,\n3,4,1,\n", "its lines have more cells than its header .a delimiter at their end"),
+        ("a,b,y\n1,2,0,0\n3,4,1,1\n", "its lines have more cells than its header"),
         ("a;b;y\n", r"has no column 'y', but a;b;y \(--delimiter ';'\?\)"),
         ("a,b,y\n", "has no rows"),
         ("a,b,y\n1,2,1\n2,3,1.0\n", "every y is '1'"),
