@@ -99,7 +99,7 @@ def _number(folders: tuple[str, ...], name: str, query: str, what: str) -> str:
             return f"{line.verdict} ({line.yes}/{line.no}/{line.undecided})"
         function, column, *form = what.split()
         value = FUNCTIONS[function](lines[column])
-        return form[0] % value if form else f"{int(value):,}"
+        return re.sub("^-", "−", form[0] % value if form else f"{int(value):,}")  # a minus, no hyphen
     except (AttributeError, KeyError, NameError, SyntaxError, TypeError, ValueError) as error:
         raise ValueError(f"no number '{name} | {query} | {what}': {error}") from error
 

@@ -49,7 +49,7 @@ def test_a_missing_table_is_an_error(tmp_path, heading):
     assert "Before." in (tmp_path / "README.md").read_text(encoding="utf-8")
 
 
-LINES = "dataset,outcome,ratio\ncoal,ok,1.5\ncoal,stopped,2.25\nwine,ok,\n"
+LINES = "dataset,outcome,ratio,change\ncoal,ok,1.5,1\ncoal,stopped,2.25,1\nwine,ok,,-0.002\n"
 
 
 def quoted(label, definition):
@@ -74,6 +74,7 @@ def sentence(folder, query, what, name="qp/fits.csv"):
         ("", "different dataset", "2"),
         ('dataset == "coal"', "max ratio %.2f", "2.25"),
         ('dataset == "coal"', "sum ratio", "3"),
+        ('dataset == "wine"', "min change %.1e", "−2.0e-03"),
         ('outcome == "stopped"', "only dataset %s", "coal"),
     ],
 )
