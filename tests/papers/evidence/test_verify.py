@@ -260,6 +260,20 @@ def test_lines_beside_a_drawn_one_are_of_its_data_set(study, folder):
     assert of(study, folder, lonely, mirror="here")[1].checks
 
 
+def test_groups_whose_units_are_made_together_are_made_again_together(study, folder):
+    calls = []
+
+    def once_a_unit(lines, context):
+        for _, of_unit in lines.groupby(["dataset", "seed"], sort=False):
+            calls.append(tuple(of_unit.iloc[0][["dataset", "seed"]]))
+        return good(lines, context)
+
+    both = replace(study, unit=("dataset", "seed"))
+    _, found = of(both, folder, once_a_unit, verify.Selection({"dataset": ["iono"]}))
+    assert {check.group for check in found.checks} == {"iono ep", "iono vb"}
+    assert len(calls) == len(set(calls)) == verify.FITS
+
+
 def test_a_damaged_file_is_named(study, folder):
     of(study, folder, good)
     path = folder / verified.FILE

@@ -7,7 +7,7 @@ and outcome, the first few of them from scratch too where others are made at the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -184,14 +184,20 @@ def _drawn(study: Study, every: pd.DataFrame, folder: str | Path, selection: Sel
 def _pieces(
     study: Study, folder: str | Path, drawn: pd.DataFrame, mirror: str | None
 ) -> Iterator[tuple[Study, pd.DataFrame, Context]]:
-    """Work that is written down at once: lines of one group."""
+    """Work that is written down at once: lines of one group, or of groups whose units are made together."""
     every = records.load(study, folder)
     same = [column for column in SAME if column in every]
     alike = dict(iter(every.groupby(same))) if same else {}
-    for _, group in drawn.groupby(list(study.group), sort=False) if study.group else [((), drawn)]:
+    together = _together(study)
+    for _, group in drawn.groupby(together, sort=False) if together else [((), drawn)]:
         beside = alike[tuple(group.iloc[0][same])] if same else every
         for lines in _chunks(group, study.unit):
             yield study, lines, Context(mirror, beside, study, folder)
+
+
+def _together(study: Study) -> list[str]:
+    """Columns of a study's groups that its units do not go across."""
+    return [name for name in study.group if name in study.unit or not study.unit]
 
 
 def _chunks(lines: pd.DataFrame, unit: Sequence[str]) -> Iterator[pd.DataFrame]:
@@ -207,7 +213,8 @@ def _chunks(lines: pd.DataFrame, unit: Sequence[str]) -> Iterator[pd.DataFrame]:
 
 
 def _make(study: Study, lines: pd.DataFrame, context: Context) -> tuple[str, Result]:
-    name = f"{study.file} {verified.group_of(study, lines.iloc[0].to_dict())}".rstrip()
+    of = replace(study, group=tuple(_together(study)))
+    name = f"{study.file} {verified.group_of(of, lines.iloc[0].to_dict())}".rstrip()
     result, stamp = Result([], [], []), runs.stamp()
     assert study.again is not None, "asked for by `verify`"
     for line, outcomes in study.again(lines, context):
