@@ -20,7 +20,7 @@ from tilted.likelihoods.shape import shape_by_panels
 from tilted.numerics.quadrature import TiltedDensity, bisect, panel_edges
 
 DROP, HALVINGS = 50.0, 14
-LOSS = 0.1  # of variance, relatively, above which d2 is taken from the variance
+LOSS = 0.1  # of variance, relatively, above which d1 and d2 are taken from mean and variance
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ class LaplaceNoise:
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) p(y|f)^power, arrays [N].
 
-        d1 is the mean of the slope of power log p, d2 its variance less the kink's share.
+        d1 is the mean of the slope of power log p, d2 its variance less the kink's share; of wide cavities,
+        where that cancels, they are from mean and variance.
         """
         power = require_powers(power, m)
         scale, sd, r = self.scale / power, np.sqrt(v), y - m
@@ -78,9 +79,11 @@ class LaplaceNoise:
         variance = v * inner + up * down * (right + left) ** 2
         kink = np.exp(-0.5 * r**2 / v - LOG_SQRT_2PI - both) / sd
         d2 = 4.0 * up * down / scale**2 - 2.0 * kink / scale
-        d2 = np.where(np.abs(variance - v) > LOSS * v, (variance - v) / v**2, d2)
+        changed = np.abs(variance - v) > LOSS * v
+        d1 = np.where(changed, (r + offset) / v, (down - up) / scale)
+        d2 = np.where(changed, (variance - v) / v**2, d2)
         log_z = both - power * np.log(2.0 * self.scale)
-        return Tilted(log_z, (down - up) / scale, d2, y + offset, variance)
+        return Tilted(log_z, d1, d2, y + offset, variance)
 
     def tilted_density(
         self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0

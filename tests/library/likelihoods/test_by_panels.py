@@ -82,6 +82,14 @@ def test_laplace_moments_keep_their_digits_under_wide_cavities(y, sd):
     assert t.log_z[0] == pytest.approx(-0.5 * np.log(2 * np.pi) - np.log(sd), rel=10 / sd**2 + 1e-14)
 
 
+@pytest.mark.parametrize("v, m", [(1e-4, 0.0), (1.0, -6.0), (1e4, 30.0)])
+def test_the_slope_of_wide_cavities_leads_to_the_mean(v, m):
+    """As sites are made of it: by a slope that cancels EP has another mean and says that it converged."""
+    y, m, v = np.array([2.0]), np.array([m]), np.array([v])
+    t = LaplaceNoise(1e-6).tilted(y, m, v)
+    assert np.all(np.abs(m + v * t.d1 - t.mean) <= 1e-6 * np.sqrt(t.variance) + 1e-15 * np.abs(m))
+
+
 def test_limits():
     """Little dispersion is Poisson; many degrees of freedom, or a narrow cavity, are Gaussian noise."""
     y, m, v = np.array([0.0, 4.0, 40.0]), np.array([0.2, -1.0, 3.0]), np.array([0.5, 2.0, 0.1])
