@@ -37,6 +37,12 @@ def test_no_share_or_count_is_typed(name):
     assert typed((ROOT / name).read_text(encoding="utf-8")) == []
 
 
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_labels_of_numbers_do_not_divide_the_cells_of_tables(name):
+    labels = {label for _, label, _ in NUMBER.findall((ROOT / name).read_text(encoding="utf-8"))}
+    assert not [label for label in labels if "|" in label]
+
+
 def test_every_document_with_numbers_is_brought_up_to_date():
     every = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
     quoting = {str(p.relative_to(ROOT)) for p in every if NUMBER.search(p.read_text(encoding="utf-8"))}
