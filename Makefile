@@ -204,5 +204,5 @@ lock: ## the locks and environment.yml from the pyproject.toml of both packages 
 	$(PYTHON) tools/lock.py
 
 clean: ## remove products and caches (not .venv, not raw data)
-	rm -rf .snakemake logs data/standard data/lookup data/fits data/truth data/nearer data/chapters results/preview tables/preview \
+	rm -rf .snakemake logs data/standard data/lookup data/fits data/truth data/nearer data/chapters data/folded results/preview tables/preview \
 	  figures/preview report reproduced .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist

@@ -307,6 +307,47 @@ def test_records_of_other_machines_are_kept(run, snakemake, tmp_path, monkeypatc
     assert made == {f"qp/as-released/coal/{method}-002-002.jsonl.gz" for method in ("ep", "qp")}
 
 
+FAILS = "raise SystemExit(1)"
+KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+
+
+@pytest.mark.slow
+def test_folding_that_fails_or_is_killed_is_done_again(run, snakemake):
+    """Where records are kept: Snakemake put old ones back, beside new sums, and took the job for done."""
+    folder, _ = run
+    config, script = folder / "config/folded.yaml", folder / "workflow/scripts/record.py"
+    results, code = folder / "results/folded", script.read_text(encoding="utf-8")
+    folders = SMALL.partition("qp:")[0].replace("preview", "folded").replace("small", "folded")
+    rows = QP.replace("      wine13: {seeds: 1, block: 1}\n", "")
+
+    def seeds():
+        return {seed for _, _, seed, _ in lines_of(results / "qp/as-released.csv.gz")}
+
+    def ask(number):
+        asked = rows.replace("seeds: 2, block: 2", f"seeds: {number}, block: 1")
+        config.write_text(f"{folders}keep_records: true\n{asked}", encoding="utf-8")
+
+    ask(1)
+    snakemake(folder, config="config/folded.yaml")
+    shutil.copytree(results, folder / "results/earlier")
+    # before a record is replaced, and when all are
+    for seed, ends, place in (("1", FAILS, "changes = "), ("2", KILLED, "if p.found ")):
+        assert code.count(place) == 1
+        ask(int(seed) + 1)
+        script.write_text(code.replace(place, f"{ends}\n{place}"), encoding="utf-8")
+        snakemake(folder, config="config/folded.yaml", code=1)
+        assert (seed in seeds()) == (ends == KILLED) and records.wrong(results) == []
+        script.write_text(code, encoding="utf-8")
+        snakemake(folder, config="config/folded.yaml")
+        assert seed in seeds() and records.wrong(results) == []
+        assert "Nothing to be done" in snakemake(folder, config="config/folded.yaml")
+    # records of before, as of another branch
+    shutil.rmtree(results)
+    (folder / "results/earlier").rename(results)
+    snakemake(folder, config="config/folded.yaml")
+    assert seeds() == {"0", "1", "2"}
+
+
 def test_a_wrong_configuration_is_refused_before_any_job(run, snakemake):
     """In one line that says where and what is known there."""
     folder, _ = run

@@ -7,7 +7,7 @@ for paper in ASKED.artifacts if ASKED.tables else ():
         name:
             f"{paper}_artifacts"
         input:
-            records=shown_records(paper),
+            records=lambda wildcards, paper=paper: shown_records(paper),
             published=[f"data/published/{name}" for name in PRINTED[paper]],
         output:
             shown=artifact_paths(paper),
@@ -49,7 +49,7 @@ if "differences" in ASKED.records:
 
     rule effects:
         input:
-            [f"{RESULTS}/{file}" for file in [*ASKED.bases, *ASKED.files("differences")]],
+            lambda wildcards: compared_records(),
         output:
             f"{TABLES}/differences.csv",
             update("docs/differences.md"),

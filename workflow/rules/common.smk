@@ -52,6 +52,7 @@ except ValueError as error:
 
 STANDARD = "data/standard/"
 RESULTS, TABLES, FIGURES = config["results"], config["tables"], config["figures"]
+KEPT = config.get("keep_records", False)
 OWN = f"{config['name']}-{content_hash([RESULTS, TABLES, FIGURES])}"  # of this name and these folders
 BEGUN_WITH = Path("logs/configurations", OWN)
 BEGINS = workflow.modifier.is_main_snakefile()  # else this is a module of another, and no onstart is called
@@ -61,16 +62,30 @@ if BEGINS and not workflow.is_main_process and not BEGUN_WITH.is_file():
     )
 if BEGINS and not workflow.is_main_process and BEGUN_WITH.read_text() != content_hash(config):
     sys.exit("The configuration changed while the run went on: run again")
-if config.get("keep_records") and (reason := place.behind(Path(RESULTS))):
+if KEPT and (reason := place.behind(Path(RESULTS))):
     sys.exit(reason)
 CAPTION = Path(str(workflow.current_basedir)).parent / "report" / "artifact.rst"
 CHAPTERS = f"data/chapters/{OWN}"
 
 
 def made_of(names):
-    """Jobs and files of some records, once it is known what is reused. Jobs are named beside what is made of them:
-    beside a committed record missing ones would look done."""
-    return [*ASKED.paths(*names), *(f"{RESULTS}/{file}" for file in ASKED.files(*names))]
+    """Jobs and records, once it is known what is reused. Jobs are named beside what is made of them: beside a
+    committed record missing ones would look done."""
+    return [*ASKED.paths(*names), *made_records(names)]
+
+
+def made_records(names):
+    """Files of some records; where lines of other runs are kept, the notes that something was folded into them, and
+    records into which nothing is."""
+    folding = [name for name in names if KEPT and ASKED.paths(name)]
+    files = ASKED.files(*(name for name in names if name not in folding))
+    return [*(note_of(name) for name in folding), *(f"{RESULTS}/{file}" for file in files)]
+
+
+def note_of(name):
+    """What a job writes that folds into records of other runs too. Of such files as its outputs Snakemake would put old
+    ones back where it fails, beside new sums, and take it for done."""
+    return f"data/folded/{OWN}/{name}.txt"
 
 
 def all_artifacts():
@@ -216,9 +231,16 @@ def job_of(wildcards):
     return ASKED.left(f"data/{wildcards.path}")
 
 
-def kept_or_new(paths):
-    """Outputs that a job updates in place where the configuration keeps records of other runs."""
-    return [update(path) for path in paths] if config.get("keep_records") else paths
+def found(name):
+    """What a record was before its jobs were folded into it, or is, where it was changed since then."""
+    return jobs.found(note_of(name), RESULTS, ASKED.files(name))
+
+
+def compared_records():
+    """Records of differences, and of what they are differences to, whether or not it is asked for."""
+    asked = [name for name in ASKED.records if {*ASKED.bases} & {*ASKED.files(name)}]
+    beside = {*ASKED.bases}.difference(ASKED.files(*asked))
+    return [*made_records([*asked, "differences"]), *(f"{RESULTS}/{file}" for file in sorted(beside))]
 
 
 # Records that are shown where they exist, whatever made them.
@@ -227,6 +249,7 @@ SHOWN = ["verified.csv", "qp/timing.csv", "qp/lookup.csv", "qp/lookup_effect.csv
 
 def shown_records(paper):
     """Records that tables and figures of a paper are made of."""
-    files = ASKED.files(*(name for name in ASKED.records if name not in APART))
-    files += [name for name in SHOWN if Path(RESULTS, name).is_file()]
-    return [f"{RESULTS}/{file}" for file in files if file.startswith((f"{paper}/", "verified.csv"))]
+    names = [name for name in ASKED.records if name not in APART]
+    ours = [name for name in names if ASKED.files(name)[0].startswith(f"{paper}/")]
+    beside = [name for name in SHOWN if name.startswith((f"{paper}/", "verified.csv"))]
+    return made_records(ours) + [f"{RESULTS}/{name}" for name in beside if Path(RESULTS, name).is_file()]

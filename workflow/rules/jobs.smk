@@ -38,7 +38,7 @@ for record in ASKED.records.values():
         input:
             lambda wildcards, name=record.name: ASKED.paths(name),
         output:
-            kept_or_new([f"{RESULTS}/{file}" for file in ASKED.files(record.name)]),
+            note_of(record.name) if KEPT else [f"{RESULTS}/{file}" for file in ASKED.files(record.name)],
         log:
             f"logs/{config['name']}/{record.name}.log",
         conda:
@@ -52,6 +52,6 @@ for record in ASKED.records.values():
             parameters=record.parameters,
             folder=lambda wildcards: RESULTS,
             files=ASKED.files(record.name),
-            keep=config.get("keep_records", False),
+            found=lambda wildcards, name=record.name: found(name) if KEPT else None,
         script:
             "../scripts/record.py"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from importlib import import_module
 from inspect import signature
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from papers.evidence import kept, records, runs, store
@@ -19,7 +20,6 @@ from papers.evidence.provenance import closure_hash, read_anew
 from papers.evidence.study import RUN
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Any, TypeAlias
 
     Input: TypeAlias = "str | tuple[str, ...] | Job"
@@ -170,6 +170,47 @@ def fold_in(
         records.forget(folder, files)
     changes = named(function)(paths, folder, **parameters)
     return [f"{file}: {change}" for file, change in changes.items()]
+
+
+def found(note: str | Path, folder: str | Path, files: Iterable[str]) -> str:
+    """What stands for a record before the jobs' files were folded into it.
+
+    Parameters
+    ----------
+    note : path
+        What `write_note` wrote of the folding, if it came to an end.
+    folder : path
+        Of all records.
+    files : iterable of str
+        Of the record, below the folder.
+
+    Returns
+    -------
+    str
+        As noted, if the record is as the folding left it; else another, and it is to be done again.
+    """
+    known, left = _noted(note)
+    now = _content(folder, files)
+    return known if left == now else runs.content_hash([left, now])
+
+
+def write_note(note: str | Path, found: str, folder: str | Path, files: Iterable[str]) -> None:
+    """Note that jobs' files were folded into a record: what stood for it before (`found`), and what it is."""
+    store.write_text(note, f"{found}\n{_content(folder, files)}\n")
+
+
+def _noted(note: str | Path) -> tuple[str, str]:
+    if not Path(note).is_file():
+        return "", ""
+    lines = Path(note).read_text(encoding="utf-8", errors="replace").splitlines()
+    return (lines[0], lines[1]) if len(lines) == 2 else ("", "")
+
+
+def _content(folder: str | Path, files: Iterable[str]) -> str:
+    """A hash of what files below a folder have, or that they are not there."""
+    paths = (Path(folder, file) for file in files)
+    there = [sha256(path.read_bytes()).hexdigest() if path.is_file() else "" for path in paths]
+    return runs.content_hash(there)
 
 
 def named(name: str) -> Any:

@@ -211,18 +211,21 @@ def test_shorter_runs_do_not_replace_longer_ones(tmp_path):
     assert "1 added" in said and len(records.read(REGRET, folder)) == 1
 
 
-@pytest.mark.parametrize("keep, left", [(True, [0, 1]), (False, [1])])
-def test_the_workflows_script_keeps_other_lines_as_its_rule_says(searches, tmp_path, keep, left):
+@pytest.mark.parametrize("found, left", [("as it was", [0, 1]), (None, [1])])
+def test_the_workflows_script_keeps_other_lines_as_its_rule_says(searches, tmp_path, found, left):
     from papers.pesc.records import REGRET
 
     script, folder = Path(__file__).parents[3] / "workflow/scripts/record.py", tmp_path / "results"
     parameters = {"study": "papers.pesc.records:REGRET", "line_of": ""}
     asked = {"function": "papers.evidence.jobs:fold", "parameters": parameters, "folder": folder}
-    params = SimpleNamespace(**asked, files=[REGRET.file], keep=keep)
+    params = SimpleNamespace(**asked, files=[REGRET.file], found=found)
+    note = tmp_path / "note"
     for repeat in (0, 1):
-        job = SimpleNamespace(params=params, input=searches(repeat), log=[tmp_path / "log"])
+        job = SimpleNamespace(params=params, input=searches(repeat), output=[note], log=[tmp_path / "log"])
         runpy.run_path(str(script), {"snakemake": job})
     assert records.read(REGRET, folder)["repeat"].tolist() == left
+    assert note.is_file() == (found is not None)
+    assert not found or jobs.found(note, folder, [REGRET.file]) == found
 
 
 def test_what_begins_anew_may_be_damaged_or_missing(searches, tmp_path):
@@ -293,3 +296,26 @@ def test_a_job_whose_code_was_changed_since_the_run_began_makes_nothing(tmp_path
         jobs.make(tmp_path / "f", "", {**to, "to": "x = 2\n"}, {}, "", {}, key, ("papers.a",))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["papers"]
     provenance.read_anew()
+
+
+def test_a_record_that_is_not_what_its_folding_left_is_folded_again(tmp_path):
+    """By what stands for it among the parameters of the job, which is noted as it was before."""
+    record, note = tmp_path / "a.csv", tmp_path / "a.txt"
+
+    def found():
+        return jobs.found(note, tmp_path, ["a.csv", "b.csv"])
+
+    began = found()
+    record.write_text("folded")
+    jobs.write_note(note, began, tmp_path, ["a.csv", "b.csv"])
+    assert found() == began
+    for others in ("other lines", ""):  # the last as before it was there, or nearly
+        record.write_text(others)
+        assert found() != began
+    record.unlink()
+    assert found() != began
+    record.write_text("folded")
+    assert found() == began
+    for damaged in (b"", b"\xff\n\xfe\n", b"\n\n\n"):
+        note.write_bytes(damaged)
+        assert found() != began
