@@ -20,11 +20,14 @@ from tilted.likelihoods.normal import hazard, remaining_curvature
 CLOSEST = 1.0 - 1e-9
 """Correlations of c(x) and c(x*) nearer to 1 count as this."""
 
+LEAST = 1e-9
+"""Probabilities below it are differences that have lost too many digits, and moments of them all."""
+
 
 def predict(nfcpd: Nfcpd, Xs: np.ndarray) -> Predicted:
     """Means and variances [K + 1, S, n] as `nfcpd.predict`, with g exact.
 
-    They are NaN where c(x*) > 0 has no probability that a double holds, for an x* the data exclude.
+    They are NaN where c(x*) > 0 has a probability below `LEAST`, for an x* the data exclude.
     """
     Xs = np.atleast_2d(np.asarray(Xs, dtype=float))
     under_q, u_mean, u_variance, with_u = before_last_factor(nfcpd, Xs)
@@ -47,16 +50,16 @@ def predict(nfcpd: Nfcpd, Xs: np.ndarray) -> Predicted:
         others = np.prod(holds[: k - 1] + holds[k:], axis=0) if len(holds) > 1 else 1.0
         passes = others * better + 1.0 - others
         total, first, second = (passes * a + b for a, b in zip(above, below, strict=True))
-        total = np.where(total > 0, total, np.nan)
+        total = np.where(above[0] + below[0] > LEAST, total, np.nan)
         mean[k] = m + np.sqrt(v) * first / total
         variance[k] = v * (second / total - (first / total) ** 2)
     return Predicted(mean, variance)
 
 
 def _share(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """above / (above + below); NaN where both are 0."""
+    """above / (above + below); NaN where their sum is at most `LEAST`."""
     total = above + below
-    return np.divide(above, total, out=np.full_like(total, np.nan), where=total > 0)
+    return np.divide(above, total, out=np.full_like(total, np.nan), where=total > LEAST)
 
 
 def _pair(nfcpd: Nfcpd, k: int, Xs: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -19,7 +19,7 @@ from tilted.bayesopt.acquisition import entropy_reduction
 from tilted.bayesopt.nfcpd import infer
 from tilted.bayesopt.surrogate import Surrogate
 from tilted.inference.options import require_whole
-from tilted.likelihoods.normal import LOG_SQRT_2PI, hazard
+from tilted.likelihoods.normal import hazard, loss_of_variance, remaining_curvature
 
 if TYPE_CHECKING:
     from typing import Any
@@ -143,17 +143,15 @@ def log_feasible(functions: Sequence[Surrogate], Xs: np.ndarray) -> np.ndarray:
 def log_improvement(objective: Surrogate, best: float, Xs: np.ndarray) -> np.ndarray:
     """Log of the expected improvement sd (z Phi(z) + phi(z)), z = (best - mean) / sd.
 
-    z + hazard(z) cancels far below 0, where it is 1 / |z| to leading order.
+    z + hazard(z) cancels below 0, where it is the loss of variance by the hazard.
     """
     mean, variance = objective.predict(Xs)
     sd = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
     z = (best - mean) / sd
-    far = z < -20.0
-    near = np.where(far, 0.0, z)
-    inner = np.log(near + hazard(near)) + log_ndtr(near)
-    away = np.where(far, z, -20.0)
-    tail = -0.5 * away**2 - LOG_SQRT_2PI - 2.0 * np.log(-away)
-    return np.log(sd) + np.where(far, tail, inner)
+    low = np.minimum(z, 0.0)
+    r = hazard(low)
+    below = loss_of_variance(low, r, remaining_curvature(low, r)) / r
+    return np.log(sd) + np.log(np.where(z > 0.0, z + hazard(z), below)) + log_ndtr(z)
 
 
 def highest(

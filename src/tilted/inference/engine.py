@@ -145,8 +145,9 @@ def _parallel(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
 def _newton(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
     """A Newton step; None where there is none, or where it leads no nearer to the fixed point.
 
-    Nearer is a residual clearly below the present one or, for a rule that ascends, a higher evidence. After
-    the k-th refusal in a row the next 2^k - 1 sweeps do not try again.
+    Nearer is a residual clearly below the present one; after the k-th refusal in a row the next 2^k - 1
+    sweeps do not try again. For a rule that ascends a higher evidence is enough, but as it may be higher by
+    next to nothing for ever such a step counts as a refusal, after which half as many sweeps do not.
     """
     if not (run.likelihood.log_concave and point.update.skipped == 0):
         return None
@@ -162,15 +163,18 @@ def _newton(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
     ahead = newton_sites(*at, known=point.beside)
     if ahead is None:
         return None
-    following = run.visit(ahead)
+    following, climbs = run.visit(ahead), False
     if following is not None and _acceptable(run, point, following):
-        climbs = rule.ascends and following.evidence - point.evidence > point.slack
-        if climbs or following.residual < NEARER * run.residual:
+        if following.residual < NEARER * run.residual:
             run.refused = 0
             return following
-    run.retries += 1
+        climbs = rule.ascends and following.evidence - point.evidence > point.slack
     run.refused += 1
+    if climbs:
+        run.pause = run.sweeps + 2 ** (run.refused - 1)
+        return following
     run.pause = run.sweeps + 2**run.refused
+    run.retries += 1
     return None
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import betaln
 
 from tilted.likelihoods.contract import require_finite
 from tilted.likelihoods.panels import CROWD, DROP, ByPanels
@@ -64,8 +64,7 @@ class StudentT(ByPanels):
 
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log p(y|f), broadcast."""
-        constant = gammaln(0.5 * (self.df + 1.0)) - gammaln(0.5 * self.df)
-        constant -= 0.5 * np.log(np.pi * self.df) + np.log(self.scale)
+        constant = -betaln(0.5, 0.5 * self.df) - 0.5 * np.log(self.df) - np.log(self.scale)
         return constant - 0.5 * (self.df + 1.0) * np.log1p(((y - f) / self.scale) ** 2 / self.df)
 
     def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -42,3 +42,13 @@ def test_without_constraints_it_is_the_same(make):
     exact, ours = boundary.predict(found, Xs), nfcpd.predict(found, Xs)
     np.testing.assert_allclose(exact.mean, ours.mean, rtol=1e-12)
     np.testing.assert_allclose(exact.variance, ours.variance, rtol=1e-10)
+
+
+@pytest.mark.parametrize("shift", [-0.5, -2.0, -3.0, -3.5, -4.0, -5.0, -6.0, -20.0])
+def test_what_the_data_exclude_has_moments_or_none(make, shift):
+    """Of probabilities next to nothing all digits are lost: variances below zero came of them."""
+    functions, _ = make(3, n=6, dimension=2, shift=shift)
+    found = nfcpd.infer(functions[0], functions[1:], np.array([[0.4, 0.6]]))
+    given = boundary.predict(found, np.random.default_rng(0).random((50, 2)))
+    known = np.isfinite(given.variance[1])
+    assert known.all() == (shift > -3.2) and (given.variance[1][known] > 0).all()

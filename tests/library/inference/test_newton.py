@@ -7,13 +7,14 @@ import pytest
 from sklearn.datasets import load_wine
 
 from tilted.gaussian import Marginals, Sites
-from tilted.inference import RULES, rule_of, run
+from tilted.inference import RULES, VB, rule_of, run
 from tilted.inference.engine import infer
 from tilted.inference.newton import newton_sites
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
 from tilted.kernels import SquaredExponential
 from tilted.learning.dense import Problem, maximise
+from tilted.likelihoods.exponential_link import PoissonExponential
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.numerics import linalg
@@ -252,3 +253,15 @@ def test_sites_alone_are_those_of_an_update(alpha):
     assert update.skipped == 1 and alone.tau[2] == 4.0 and alone.nu[2] == 0.1
     assert np.isneginf(update.log_terms[2]) and update.by_extra[2] == 0.0
     assert np.isfinite(update.log_terms[[0, 1, 3]]).all()
+
+
+@pytest.mark.parametrize("count", [1e3, 1e4])
+def test_newton_steps_that_climb_by_next_to_nothing_do_not_keep_damped_ones_away(count):
+    """A thousand sweeps were not enough where damped steps alone need fewer than twenty."""
+    alone = Dense.build(np.ones((1, 1)))
+    found = [
+        infer(alone, PoissonExponential(), np.array([count]), VB, Options(newton=newton))
+        for newton in (False, True)
+    ]
+    assert all(one.status.converged and one.status.sweeps < 20 for one in found)
+    assert found[1].log_evidence == pytest.approx(found[0].log_evidence, abs=1e-8)

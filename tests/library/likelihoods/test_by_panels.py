@@ -237,3 +237,29 @@ def test_closed_forms_of_truncated_normals_are_the_integrals(width):
     one, other = by_ends(*at), truncated(*at)
     for found, name in zip(one, ("log_mass", "mean", "loss"), strict=True):
         np.testing.assert_allclose(found, getattr(other, name), rtol=5e-12, atol=1e-290)
+
+
+@pytest.mark.parametrize("df", [4.0, 1e5, 1e8, 1e10, 1e14])
+def test_student_t_of_many_degrees_of_freedom_is_normalised(df):
+    """log p at 60 digits: log Gamma of half of them loses what it is subtracted for."""
+    with mpmath.workdps(60):
+        half = mpmath.mpf(df) / 2
+        constant = mpmath.loggamma(half + 0.5) - mpmath.loggamma(half) - mpmath.log(mpmath.pi * df) / 2
+        true = [constant - (half + 0.5) * mpmath.log1p(mpmath.mpf(t) ** 2 / df) for t in (0.0, 1.5)]
+    found = StudentT(df=df).log_likelihood(np.zeros(2), np.array([0.0, 1.5]))
+    np.testing.assert_allclose(found, [float(t) for t in true], rtol=1e-9)
+
+
+@pytest.mark.parametrize("dispersion", [1.0, 0.0101, 0.0099, 1e-4, 1e-8, 1e-12])
+@pytest.mark.parametrize("y", [0.0, 1.0, 7.0, 1000.0])
+def test_negative_binomial_of_any_dispersion_is_normalised(dispersion, y):
+    """log p at 60 digits, and its mean: towards 0 two log Gammas lose what they are subtracted for."""
+    f = np.log(y + 0.5)
+    with mpmath.workdps(60):
+        r = 1 / mpmath.mpf(dispersion)
+        true = mpmath.loggamma(y + r) - mpmath.loggamma(r) - mpmath.loggamma(y + 1)
+        true += y * mpmath.mpf(f) + r * mpmath.log(r) - (r + y) * mpmath.log(r + mpmath.exp(mpmath.mpf(f)))
+    given = NegativeBinomial(dispersion)
+    assert given.log_likelihood(np.array([y]), np.array([f]))[0] == pytest.approx(float(true), abs=1e-11)
+    value, _, _ = given.expected_log(np.array([y]), np.array([f]), np.array([1e-14]))
+    assert value[0] == pytest.approx(float(true), abs=1e-9)
