@@ -9,7 +9,8 @@ Cholesky exists exactly when the posterior is proper.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import ssymv
@@ -18,6 +19,45 @@ from tilted.gaussian import Marginals, Sites, anchors, log_sites
 from tilted.numerics import linalg
 
 COLUMNS = 128  # handled at once where a part of K is copied
+
+
+class Raised(NamedTuple):
+    """The covariance that positive site precisions leave, raised by those that are not.
+
+    Attributes
+    ----------
+    factor : array [N, N]
+        L^-1 of B of the positive sites.
+    places : array of int [M]
+        The other sites.
+    half : array [N, M]
+        L^-1 S^1/2 K of these columns.
+    inverse : array [M, M]
+        A^-1 |T|^1/2 with A A^T = I - |T|^1/2 Sigma |T|^1/2, Sigma being what the positive sites leave.
+    """
+
+    factor: np.ndarray
+    places: np.ndarray
+    half: np.ndarray
+    inverse: np.ndarray
+
+    @classmethod
+    def of(cls, K: np.ndarray, tau: np.ndarray) -> Raised:
+        """For a prior covariance [N, N] and the site precisions of a proper posterior."""
+        scale, places = np.sqrt(np.abs(tau)), np.flatnonzero(tau <= 0)
+        root = np.where(tau > 0, scale, 0.0)
+        B = root[:, None] * K * root
+        B.flat[:: len(B) + 1] += 1.0
+        factor = linalg.inverse_lower(linalg.cholesky(B, "I + S^1/2 K S^1/2"), overwrite=True)
+        half = factor @ (root[:, None] * K[:, places])
+        left = K[np.ix_(places, places)] - half.T @ half
+        A = np.eye(len(places)) - scale[places, None] * left * scale[places]
+        inverse = linalg.inverse_lower(linalg.cholesky(A, "I - |T|^1/2 Sigma |T|^1/2"), overwrite=True)
+        return cls(factor, places, half, inverse * scale[places])
+
+    def root(self, cross: np.ndarray, half: np.ndarray) -> np.ndarray:
+        """Root [N*, M] of what the others add, from that of what the positive ones explain, [N*, N]."""
+        return (cross[:, self.places] - half @ self.half) @ self.inverse.T
 
 
 @dataclass(frozen=True)
@@ -68,22 +108,35 @@ class DenseState:
         self, cross: np.ndarray, prior_variance: float | np.ndarray, prior_mean: float | np.ndarray = 0.0
     ) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean and variance [N*] at new points, from the cross covariance [N*, N]."""
-        mean = prior_mean + cross @ self.weights
-        if self.negative_sites:
-            W = self.inner_precision()
-            return mean, prior_variance - np.einsum("ij,ij->i", cross @ W, cross)
-        half = (cross * np.sqrt(self.sites.tau)) @ self.factor.T
-        return mean, prior_variance - np.einsum("ij,ij->i", half, half)
+        half, more = self._roots(cross)
+        variance = prior_variance - np.einsum("ij,ij->i", half, half)
+        if more is not None:
+            variance = variance + np.einsum("ij,ij->i", more, more)
+        return prior_mean + cross @ self.weights, variance
 
     def covariance(self, cross: np.ndarray, prior: np.ndarray) -> np.ndarray:
         """Latent covariance [N*, N*] at new points of prior covariance [N*, N*].
 
-        By the root of what the sites explain: W itself cancels where they are strong (noise next to nothing).
         """
-        if self.negative_sites:
-            return prior - cross @ self.inner_precision() @ cross.T
-        half = (cross * np.sqrt(self.sites.tau)) @ self.factor.T
-        return prior - half @ half.T
+        half, more = self._roots(cross)
+        left = prior - half @ half.T
+        return left if more is None else left + more @ more.T
+
+    @cached_property
+    def _raised(self) -> Raised:
+        assert self.root is not None, "asked for where sites are negative"
+        return Raised.of(self.root @ self.root.T, self.sites.tau)
+
+    def _roots(self, cross: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Roots of what positive sites explain at points of covariance [N*, N], and of what others add.
+
+        W itself cancels where sites are strong (noise next to nothing).
+        """
+        scaled = cross * np.sqrt(np.maximum(self.sites.tau, 0.0))
+        if not self.negative_sites:
+            return scaled @ self.factor.T, None
+        half = scaled @ self._raised.factor.T
+        return half, self._raised.root(cross, half)
 
 
 @dataclass(frozen=True)

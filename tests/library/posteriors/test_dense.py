@@ -28,3 +28,25 @@ def test_variances_of_weak_sites_are_not_lost(weak):
     mean, variance = by_algebra(K, tau, nu)
     np.testing.assert_allclose(found.variance, variance, rtol=1e-12)
     np.testing.assert_allclose(found.mean, mean, rtol=1e-11)
+
+
+@pytest.mark.parametrize("precision", [1.0, 1e4, 1e8])
+@pytest.mark.parametrize("lengthscale", [0.02, 0.3, 1.0])
+def test_predictions_beside_strong_and_negative_sites(lengthscale, precision):
+    """Variances and covariances at 50 digits: T - T Sigma T has lost those of precision squared."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.random(20))
+    xs = np.array([0.1, 0.5, 1.3, x[0], x[3], x[1] + 1e-3])
+    kernel = SquaredExponential(1.0, lengthscale)
+    X, Xs = x[:, None], xs[:, None]
+    K, cross, prior = kernel.matrix(X), kernel.matrix(Xs, X), kernel.matrix(Xs)
+    tau = precision * np.exp(rng.standard_normal(20))
+    tau[::3], tau[4] = -0.05, 0.0
+    state = Dense.build(K).condition(Sites(tau, np.ones(20)))
+    with mpmath.workdps(50):
+        T, k, c = (mpmath.matrix(a.tolist()) for a in (np.diag(tau), K, cross))
+        true = mpmath.matrix(prior.tolist()) - c * T * mpmath.inverse(mpmath.eye(20) + k * T) * c.T
+    true = np.array(true.tolist(), dtype=float)
+    np.testing.assert_allclose(state.covariance(cross, prior), true, rtol=1e-9, atol=1e-16 * precision)
+    variance = state.predict(cross, 1.0)[1]
+    np.testing.assert_allclose(variance, np.diagonal(true), rtol=1e-9, atol=1e-16 * precision)
