@@ -132,7 +132,10 @@ def lose_notes(run):
     return len(notes)
 
 
-STALE = "Made by other code, which Snakemake does not know or was told not to mind; delete and run again:"
+STALE = (
+    "Made by other code, or of other data, which Snakemake does not know or was told not to mind; "
+    "delete and run again:"
+)
 
 
 def edit(run):

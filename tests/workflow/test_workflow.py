@@ -11,9 +11,11 @@ import shutil
 import subprocess
 import sysconfig
 import venv
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+import yaml
 
 from papers.__main__ import main
 from papers.data import relaxed, standard
@@ -367,6 +369,42 @@ def test_a_clock_that_is_behind_is_told_before_any_job(run, snakemake):
     said = snakemake(folder, "--dry-run", config="config/behind.yaml", code=1)
     shutil.rmtree(folder / "results/behind")
     assert "the clock says 2" in said and "has a run of 9999-01-01" in said
+
+
+def test_a_set_of_ones_own_is_read_again_when_its_entry_changes(run, snakemake):
+    """Its fits were made again, of the old file, and noted as of the new entry."""
+    folder, _ = run
+    registry, raw = folder / "data/sources.yaml", folder / "data/raw/mine.csv"
+    before = registry.read_text(encoding="utf-8")
+    raw.parent.mkdir(exist_ok=True)
+
+    def register(content, **entry):
+        raw.write_bytes(content)
+        os.utime(raw, (1e9, 1e9))  # an old date, as `cp -p` gives
+        file = {"path": "mine.csv", "urls": [], "sha256": sha256(content).hexdigest(), "bytes": len(content)}
+        said = {"title": "Mine", "licence": "mine", "citation": "mine", "task": "regression", "files": [file]}
+        sets = yaml.safe_dump({"sets": {"mine": {**said, "target": 1, "delimiter": ",", "shape": [8, 1], **entry}}})
+        registry.write_text(f"{before}\n{sets}", encoding="utf-8")
+
+    def read():
+        asked = "data/standard/regression/mine.h5"
+        snakemake(folder, asked)
+        return standard.read_standard(folder / asked)
+
+    lines = b"".join(b"%d,%d,%d\n" % (n, n + 1, n * n) for n in range(8))
+    register(lines, drop=[2])
+    assert read().X[:, 0].tolist() == list(range(8))
+    register(lines, drop=[0])
+    assert read().X[:, 0].tolist() == [n * n for n in range(8)]
+    register(lines.replace(b"49", b"50"), drop=[0])
+    assert read().X[7, 0] == 50
+    # and where Snakemake is told not to ask
+    register(lines, drop=[0])
+    mine = "pep: {one: {alphas: [0.5], m: [2], rows: {mine: {splits: 1, block: 1}}}}\n"
+    (folder / "config/mine.yaml").write_text(SMALL.partition("qp:")[0] + mine, encoding="utf-8")
+    said = snakemake(folder, "--dry-run", "--rerun-triggers", "mtime", config="config/mine.yaml", code=1)
+    registry.write_text(before, encoding="utf-8")
+    assert "or of other data" in said and "data/standard/regression/mine.h5" in said
 
 
 def test_no_network_and_no_mirror(run, snakemake):

@@ -13,7 +13,7 @@ os.environ.pop("TILTED_DATA", None)  # as the user set it; packages read a regis
 try:
     from papers import data
     from papers.configuration import APART, AUDIT, PRINTED, TARGETS, asked, read, retype
-    from papers.data import classification, regression, relaxed
+    from papers.data import classification, own, regression, relaxed
     from papers.evidence import claims, files, jobs, place, store
     from papers.evidence.provenance import closure_hash, compile_by_content
     from papers.evidence.runs import content_hash
@@ -188,6 +188,12 @@ def reader(variant):
     return data.standard, [variant]
 
 
+def standard_key(variant, dataset):
+    """What decides a standard file: the code that reads it and, of a set of one's own, its entry and sums."""
+    code, about = closure_hash(reader(variant)[0].__name__), own.described(dataset, "data")
+    return content_hash([code, about]) if about else code
+
+
 def raw_paths(wildcards):
     """Raw files of a data set."""
     readers, _ = reader(wildcards.variant)
@@ -203,7 +209,7 @@ def refuse_stale():
     keys = {path: job.key for path, job in ASKED.jobs.items()}
     for path in {given for job in ASKED.jobs.values() for given in job.files.values()}:
         if isinstance(path, str) and path.startswith(STANDARD):
-            keys[path] = closure_hash(reader(str(Path(path).parent).removeprefix(STANDARD))[0].__name__)
+            keys[path] = standard_key(str(Path(path).parent).removeprefix(STANDARD), Path(path).stem)
     asks = "params" in map(str, workflow.rerun_triggers)
     noted = {path: workflow.persistence.params(IOFile(path)) for path in keys if asks}
 
@@ -218,7 +224,8 @@ def refuse_stale():
             stale.append(path)
         elif "parameters" in stamp and taken(path, job.parameters):
             other += [path] if stamp["parameters"] != content_hash(job.parameters) else []
-    for what, paths in (("code", stale), ("parameters (the configuration was another)", other)):
+    others = "code, or of other data", "parameters (the configuration was another)"
+    for what, paths in zip(others, (stale, other)):
         if paths:
             said = f"Made by other {what}, which Snakemake does not know or was told not to mind; delete and run again:"
             sys.exit("\n".join([said, *paths]))

@@ -38,7 +38,7 @@ rule standardise:
         "../envs/tilted.yaml"
     threads: 1
     params:
-        source=lambda wildcards: closure_hash(reader(wildcards.variant)[0].__name__),
+        source=lambda wildcards: standard_key(wildcards.variant, wildcards.dataset),
         module=lambda wildcards: reader(wildcards.variant)[0].__name__,
         names=lambda wildcards: [wildcards.dataset, *reader(wildcards.variant)[1]],
     script:

