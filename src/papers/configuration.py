@@ -8,6 +8,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -279,8 +281,12 @@ def check(config: Config) -> None:
 
 
 def require_apart(results: str, **made: str) -> None:
-    """Refuse (ValueError) to put what other records give into the place of what the committed ones gave."""
+    """Refuse (ValueError) to put what is made among sources, or into the place of what committed records gave."""
+    *_, apart = read(SCHEMA)["$defs"]["folder"]["allOf"]
     for kind, name in made.items():
+        below = os.path.relpath(Path(name).resolve(), CHECKOUT)
+        if not re.search(apart["pattern"], below) or below.split("/")[0] == str(COMMITTED):
+            raise ValueError(f"{kind}: {name} is not {apart['description']}")
         if _plain(name) == _plain(CHECKOUT / kind) and not are_committed(results):
             raise ValueError(
                 f"{kind}: {kind} has those of the committed records, and this run would replace them by "

@@ -415,6 +415,15 @@ def test_committed_tables_are_not_those_of_other_records_by_command(said, monkey
     assert "has those of the committed records" in told or "are of the committed records" in told
 
 
+@pytest.mark.parametrize("kind", ["tables", "figures"])
+@pytest.mark.parametrize("name", ["docs", "docs/figures", "src/../Docs", "tests", "results/qp", "data"])
+def test_tables_do_not_go_among_sources_by_command(name, kind, repository, monkeypatch, capsys):
+    """`tilted tables --tables docs` replaced the document pep.md by the table of that name."""
+    monkeypatch.setattr("papers.make.write_all", lambda *a: pytest.fail("written"))
+    assert main(["tables", f"--{kind}", str(repository / name)]) == 2
+    assert "is not a folder apart from those of sources, data and logs" in capsys.readouterr().err
+
+
 # --- the registry
 
 

@@ -383,7 +383,8 @@ def test_a_set_of_ones_own_is_read_again_when_its_entry_changes(run, snakemake):
         os.utime(raw, (1e9, 1e9))  # an old date, as `cp -p` gives
         file = {"path": "mine.csv", "urls": [], "sha256": sha256(content).hexdigest(), "bytes": len(content)}
         said = {"title": "Mine", "licence": "mine", "citation": "mine", "task": "regression", "files": [file]}
-        sets = yaml.safe_dump({"sets": {"mine": {**said, "target": 1, "delimiter": ",", "shape": [8, 1], **entry}}})
+        said |= {"target": 1, "delimiter": ",", "shape": [8, 1], **entry}
+        sets = yaml.safe_dump({"sets": {"mine": said}})
         registry.write_text(f"{before}\n{sets}", encoding="utf-8")
 
     def read():

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 DATASETS: Literal["datasets"] = "datasets"
 VARIANTS = ("as-released", "as-described", "corrected")
+VARIABLE = "TILTED_DATA"
+OWN = Path(__file__).resolve().parents[3] / "data"
+"""Of the checkout that this package is installed from."""
 
 
 class DataError(ValueError):
@@ -38,15 +41,24 @@ def data_home(explicit: str | Path | None = None) -> Path:
     DataError
         If there is no ``sources.yaml`` in it.
     """
-    checkout = Path(__file__).resolve().parents[3] / "data"
-    said = os.environ.get("TILTED_DATA")
-    home = Path(explicit or said or checkout)
+    said = os.environ.get(VARIABLE)
+    home = Path(explicit or said or OWN)
     if not (home / "sources.yaml").is_file():
-        by = ", which TILTED_DATA names; unset it, or" if said and not explicit else ";"
+        by = f", which {VARIABLE} names; unset it, or" if said and not explicit else ";"
         raise DataError(
-            f"no sources.yaml in {home}{by} set TILTED_DATA to the data/ folder of a checkout of tilted"
+            f"no sources.yaml in {home}{by} set {VARIABLE} to the data/ folder of a checkout of tilted"
         )
     return home
+
+
+def require_own() -> None:
+    """Refuse (DataError) another registry than this checkout's: what is said of records is of its data."""
+    home = data_home()
+    if (home / "sources.yaml").read_bytes() != (OWN / "sources.yaml").read_bytes():
+        raise DataError(
+            f"{VARIABLE} names {home}, whose sources.yaml is another than this checkout's, and what is said "
+            "of records is of the data of this checkout; unset it"
+        )
 
 
 def load_registry(home: str | Path | None = None) -> Registry:
