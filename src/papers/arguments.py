@@ -91,6 +91,14 @@ def _at_least(least: int) -> Callable[[str], int]:
     return number
 
 
+def _delimiter(text: str) -> str:
+    r"""A character, of which a shell hands on a tab as ``\t``."""
+    one = "\t" if text == r"\t" else text
+    if len(one) != 1:
+        raise argparse.ArgumentTypeError(rf"{text!r} is not one character or \t")
+    return one
+
+
 def _add_completion(completion: argparse.ArgumentParser) -> None:
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"), help='eval "$(tilted completion bash)"')
 
@@ -118,7 +126,7 @@ def _add_compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument("--data", required=True, help="a CSV with a header, or a YAML block")
     compare.add_argument("--target", metavar="COLUMN", help="what is predicted")
     compare.add_argument("--task", choices=("classification", "counts", "regression"), help="default: seen")
-    compare.add_argument("--delimiter", default=",", help="of a CSV (%(default)s)")
+    compare.add_argument("--delimiter", type=_delimiter, default=",", help=r"of a CSV (%(default)s); or \t")
     compare.add_argument(
         "--methods", nargs="+", default=[], help="ep qp vb pep rep gp; default: all that fit but rep"
     )

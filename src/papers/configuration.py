@@ -281,7 +281,7 @@ def check(config: Config) -> None:
 
 
 def require_apart(results: str, **made: str) -> None:
-    """Refuse (ValueError) to put what is made among sources, or into the place of what committed records gave."""
+    """Refuse (ValueError) to put what is made among sources, or where committed records put theirs."""
     *_, apart = read(SCHEMA)["$defs"]["folder"]["allOf"]
     for kind, name in made.items():
         below = os.path.relpath(Path(name).resolve(), CHECKOUT)

@@ -131,7 +131,7 @@ def _sweep(
         remaining = 1.0 + d_tau * column[i]
         if not 0 < remaining < np.inf:
             raise _Improper(f"the posterior is improper after the site of point {i + 1}")
-        # in place: what `Dense.update_one` makes anew
+        # as `Dense.update_one`, with divisions: the last digits decide where what does not converge ends
         mean += column * ((d_nu - d_tau * mean[i]) / remaining)
         dger(-d_tau / remaining, column, column, a=covariance, overwrite_a=1)
         tau[i] += d_tau

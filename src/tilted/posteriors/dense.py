@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import ssymv
+from scipy.linalg.blas import dger, ssymv
 
 from tilted.gaussian import Marginals, Sites, anchors, log_sites
 from tilted.numerics import linalg
@@ -115,9 +115,7 @@ class DenseState:
         return prior_mean + cross @ self.weights, variance
 
     def covariance(self, cross: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        """Latent covariance [N*, N*] at new points of prior covariance [N*, N*].
-
-        """
+        """Latent covariance [N*, N*] at new points of prior covariance [N*, N*]."""
         half, more = self._roots(cross)
         left = prior - half @ half.T
         return left if more is None else left + more @ more.T
@@ -296,11 +294,14 @@ class Dense:
     def update_one(
         self, mean: np.ndarray, covariance: np.ndarray, i: int, d_tau: float, d_nu: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean [N] and covariance [N, N] after site ``i`` changed [Rasmussen & Williams 2006, 3.53]."""
-        column = covariance[:, i]
+        """Mean [N] and covariance [N, N] after site ``i`` changed [Rasmussen & Williams 2006, 3.53].
+
+        The covariance is overwritten.
+        """
+        column = covariance[:, i].copy()
         scale = 1.0 / (1.0 + d_tau * column[i])
         moved = mean + column * (scale * (d_nu - d_tau * mean[i]))
-        return moved, covariance - np.multiply.outer(column * (d_tau * scale), column)
+        return moved, dger(-d_tau * scale, column, column, a=covariance.T, overwrite_a=1).T
 
     def evidence_derivative(self, state: DenseState) -> np.ndarray:
         """d log_normaliser / dK with the sites held fixed, [N, N]: (a a^T - W) / 2."""

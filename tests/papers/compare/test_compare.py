@@ -468,3 +468,18 @@ def test_letters_in_a_name_where_the_locale_has_none(mine, tmp_path):
     ended = subprocess.run(called, env=bare, cwd=tmp_path, capture_output=True)
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / "m\N{LATIN SMALL LETTER E WITH ACUTE}-y" / "comparison.md").exists()
+
+
+@pytest.mark.parametrize(
+    "said, found", [("\\t", True), ("\t", True), ("\\\\t", False), ("", False), ("ab", False)]
+)
+def test_a_tab_may_be_said_as_the_hint_says_it(said, found, tmp_path, capsys):
+    (tmp_path / "mine.csv").write_text("a\tb\n1\t0.5\n2\t1.5\n", encoding="utf-8")
+    where = ["compare", "--data", str(tmp_path / "mine.csv"), "--target", "b", "--delimiter"]
+    try:
+        ended = main([*where, said])
+    except SystemExit as refused:
+        ended = refused.code
+    told = capsys.readouterr().err
+    assert ended == 2 and ("ten folds need" in told) == found
+    assert found or "is not one character or" in told
