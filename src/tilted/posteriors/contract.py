@@ -75,4 +75,4 @@ class Posterior(Protocol[StateT]):
     def update_one(
         self, mean: np.ndarray, covariance: np.ndarray, i: int, d_tau: float, d_nu: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean [N] and covariance after site ``i`` changed by ``d_tau`` and ``d_nu``; these may be written over."""
+        """Mean [N] and covariance after site ``i`` changed by ``d_tau`` and ``d_nu``; may overwrite both."""
