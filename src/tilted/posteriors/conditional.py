@@ -85,8 +85,9 @@ class Blocks:
         self.X, self.blocks, self.alpha, self.noise = X, blocks, alpha, noise
         self.K = [kernel.matrix(X[b]) for b in self.blocks]
         self.D = [K - V[:, b].T @ V[:, b] for K, b in zip(self.K, self.blocks, strict=True)]
-        for D in self.D:
-            _require_sign(np.linalg.eigvalsh(D), noise)
+        self.spectra = [np.linalg.eigvalsh(D) for D in self.D]
+        for spectrum in self.spectra:
+            _require_sign(spectrum, noise)
         C = [a * D + noise * np.eye(len(D)) for a, D in zip(self.alpha, self.D, strict=True)]
         self.L = [linalg.cholesky(part, "a block of noise + alpha (K - Q)") for part in C]
         self.inverse_L = [linalg.inverse_lower(L) for L in self.L]
@@ -99,9 +100,9 @@ class Blocks:
     @property
     def penalty(self) -> float:
         """sum_b (1 - alpha) / (2 alpha) log det(I + alpha D / noise), tr D / (2 noise) at alpha = 0."""
-        x = [np.linalg.eigvalsh(D) / self.noise for D in self.D]
         return 0.5 * sum(
-            (1.0 - a) * float(np.sum(_log1p_over(a, e))) for a, e in zip(self.alpha, x, strict=True)
+            (1.0 - a) * float(np.sum(_log1p_over(a, spectrum / self.noise)))
+            for a, spectrum in zip(self.alpha, self.spectra, strict=True)
         )
 
     def _each(self, V: np.ndarray, factors: list[np.ndarray]) -> np.ndarray:
