@@ -58,6 +58,36 @@ def evidence_derivative(
     ValueError
         If the posterior has extra variance.
     """
+    A, by_mean, by_variance = _through_marginals(posterior, state, likelihood, y, sensitivity, share)
+    through_mean = np.multiply.outer(A.T @ by_mean, state.weights)
+    return posterior.evidence_derivative(state) + through_mean + (A.T * by_variance) @ A
+
+
+def mean_derivative(
+    posterior: Dense,
+    state: DenseState,
+    likelihood: Likelihood,
+    y: np.ndarray,
+    sensitivity: Sense,
+    share: float | np.ndarray = 1.0,
+) -> float:
+    """The same with respect to a constant prior mean, which moves the posterior mean by A 1."""
+    A, by_mean, _ = _through_marginals(posterior, state, likelihood, y, sensitivity, share)
+    return float(np.sum(state.weights) + np.sum(A.T @ by_mean))
+
+
+def _through_marginals(
+    posterior: Dense,
+    state: DenseState,
+    likelihood: Likelihood,
+    y: np.ndarray,
+    sensitivity: Sense,
+    share: float | np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A = I - Sigma T, [N, N], and what the evidence gains with the posterior means and variances, [N].
+
+    A change dK moves the mean by A dK weights and the covariance by A dK A^T.
+    """
     if np.any(posterior.extra):
         raise ValueError("implicit gradients are for posteriors without extra variance")
     m, v = state.marginals.mean, state.marginals.variance
@@ -78,10 +108,7 @@ def evidence_derivative(
     lam1, lam2 = np.split(lam, 2)
     by_mean = e[0] - r1[0] * lam1 - r2[0] * lam2
     by_variance = e[1] - r1[1] * lam1 - r2[1] * lam2
-    A = np.eye(len(y)) - Sigma * tau
-    through_mean = np.multiply.outer(A.T @ by_mean, state.weights)
-    through_variance = (A.T * by_variance) @ A
-    return posterior.evidence_derivative(state) + through_mean + through_variance
+    return np.eye(len(y)) - Sigma * tau, by_mean, by_variance
 
 
 def _cavity_partials(

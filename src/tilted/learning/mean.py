@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from tilted.gaussian import Sites
-from tilted.inference.implicit import evidence_derivative
+from tilted.inference import implicit
 from tilted.inference.result import Inference
 from tilted.learning.dense import SEARCH, Problem, Tuned, evidence_and_gradient, flat_ridge, with_prior
 from tilted.learning.search import Best, Evaluation, Search, climb
@@ -85,25 +85,11 @@ def mean_derivative(
 
     ``gradient`` is as in `Search`: "sites-fixed" leaves out what is missing for QP.
     """
-    explicit = float(np.sum(inference.state.weights))
-    sensitivity = problem.rule.sensitivity
+    sensitivity, state = problem.rule.sensitivity, inference.state
     if gradient != "exact" or sensitivity is None:
-        return explicit
-    # A change dK moves the posterior mean by A dK weights, a change of the prior mean by A 1. The total
-    # derivative in K is even in the weights but for the outer product of A^T (dE / dm) with them.
-    posterior, n = problem.posterior(kernel), len(problem.y)
-    sides = [
-        evidence_derivative(
-            posterior,
-            replace(inference.state, weights=np.full(n, sign)),
-            problem.likelihood,
-            problem.y,
-            sensitivity,
-            problem.rule.power,
-        )
-        for sign in (1.0, -1.0)
-    ]
-    return explicit + float(np.sum(sides[0] - sides[1])) / (2.0 * n)
+        return float(np.sum(state.weights))
+    of = problem.posterior(kernel), state, problem.likelihood, problem.y
+    return implicit.mean_derivative(*of, sensitivity, problem.rule.power)
 
 
 class Point(NamedTuple):
