@@ -84,10 +84,10 @@ def plain(tick: int) -> str:
 def signed_axis(axes: Axes, least: float = 1.0, label: Callable[[int], str] = plain) -> None:
     """An x axis symmetric about 0, linear to ±1 and logarithmic beyond, with ticks at 0 and powers of ten.
 
-    It reaches at least ``least`` to either side.
+    It reaches at least ``least`` to either side, and beyond the last marker.
     """
     axes.set_xscale("symlog", linthresh=1.0, linscale=1.0)
-    reach = max(least, *(abs(end) for end in axes.get_xlim()))
+    reach = max(least, *(1.3 * abs(end) for end in axes.get_xlim()))
     axes.set_xlim(-reach, reach)
     powers = [10**k for k in range(int(math.log10(reach)) + 1)]
     ticks = [*(-power for power in reversed(powers)), 0, *powers]
