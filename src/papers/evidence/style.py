@@ -87,7 +87,7 @@ def signed_axis(axes: Axes, least: float = 1.0, label: Callable[[int], str] = pl
     It reaches at least ``least`` to either side, and beyond the last marker.
     """
     axes.set_xscale("symlog", linthresh=1.0, linscale=1.0)
-    reach = max(least, *(1.3 * abs(end) for end in axes.get_xlim()))
+    reach = max(least, *(1.2 * abs(end) for end in axes.get_xlim()))
     axes.set_xlim(-reach, reach)
     powers = [10**k for k in range(int(math.log10(reach)) + 1)]
     ticks = [*(-power for power in reversed(powers)), 0, *powers]
