@@ -41,7 +41,8 @@ def test_markers_are_means_and_lines_the_generalising_interval(fits, drawn):
     assert [p.get_height() for p in left.patches if p.get_width() == spread.get_width()][0] < 0.35
     assert left.get_ylim() == (1.5, -0.5)  # the table's order from above
     ticks = dict(zip(right.get_xticks(), (t.get_text() for t in right.get_xticklabels()), strict=True))
-    assert ticks == {0: "0", -10: "$-10$", -1: "$-1$", 1: "$1$", 10: "$10$"}
+    powers = {1: "$1$", 10: "$10$", 100: "$10^2$"}
+    assert ticks == {0: "0", **powers, **{-x: f"$-{text[1:]}" for x, text in powers.items()}}
     assert right.get_xlim()[0] == -right.get_xlim()[1]
     labels = [text.get_text() for text in drawn[0].legends[0].get_texts()]
     assert labels[:2] == ["QP, EP as reported", "QP, equal hyperparameters"]
