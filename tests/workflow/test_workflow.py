@@ -343,11 +343,19 @@ def test_folding_that_fails_or_is_killed_is_done_again(run, snakemake):
         snakemake(folder, config="config/folded.yaml")
         assert seed in seeds() and records.wrong(results) == []
         assert "Nothing to be done" in snakemake(folder, config="config/folded.yaml")
-    # records of before, as of another branch
+    ask(4)  # and without a fault: nothing is left to do, though the records are others than before
+    snakemake(folder, config="config/folded.yaml")
+    assert "3" in seeds() and "Nothing to be done" in snakemake(folder, config="config/folded.yaml")
+    # records of before, as of another branch, also where dates alone are asked
     shutil.rmtree(results)
     (folder / "results/earlier").rename(results)
+    for path in results.rglob("*.csv*"):
+        path.touch()
+    for options in (("--rerun-triggers", "mtime"), ()):
+        assert jobs_of(snakemake(folder, "--dry-run", *options, config="config/folded.yaml"))["compact"] == 1
     snakemake(folder, config="config/folded.yaml")
-    assert seeds() == {"0", "1", "2"}
+    assert seeds() == {"0", "1", "2", "3"}
+    assert "Nothing to be done" in snakemake(folder, config="config/folded.yaml")
 
 
 def test_a_wrong_configuration_is_refused_before_any_job(run, snakemake):

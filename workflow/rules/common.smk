@@ -88,6 +88,11 @@ def note_of(name):
     return f"data/folded/{OWN}/{name}.txt"
 
 
+def state_of(name):
+    """What such a job found and left. It is no output: the job's own process reads it after these are removed."""
+    return f"data/folded/{OWN}/{name}.state"
+
+
 def all_artifacts():
     """Tables and figures that the configuration asks for."""
     wanted = [str(path) for paper in ASKED.artifacts for path in artifact_paths(paper)]
@@ -240,7 +245,15 @@ def job_of(wildcards):
 
 def found(name):
     """What a record was before its jobs were folded into it, or is, where it was changed since then."""
-    return jobs.found(note_of(name), RESULTS, ASKED.files(name))
+    return jobs.found(state_of(name), RESULTS, ASKED.files(name))
+
+
+def changed_records(name):
+    """Files of a record that is not as its last folding left it, where dates alone tell what is to be done."""
+    asks = "params" in map(str, workflow.rerun_triggers)
+    if not KEPT or asks or jobs.is_as_left(state_of(name), RESULTS, ASKED.files(name)):
+        return []
+    return [f"{RESULTS}/{file}" for file in ASKED.files(name) if Path(RESULTS, file).is_file()]
 
 
 def compared_records():
@@ -257,6 +270,6 @@ SHOWN = ["verified.csv", "qp/timing.csv", "qp/lookup.csv", "qp/lookup_effect.csv
 def shown_records(paper):
     """Records that tables and figures of a paper are made of."""
     names = [name for name in ASKED.records if name not in APART]
-    ours = [name for name in names if ASKED.files(name)[0].startswith(f"{paper}/")]
+    ours = [name for name in names if any(file.startswith(f"{paper}/") for file in ASKED.files(name))]
     beside = [name for name in SHOWN if name.startswith((f"{paper}/", "verified.csv"))]
     return made_records(ours) + [f"{RESULTS}/{name}" for name in beside if Path(RESULTS, name).is_file()]

@@ -36,7 +36,8 @@ for record in ASKED.records.values():
         name:
             record.name
         input:
-            lambda wildcards, name=record.name: ASKED.paths(name),
+            fits=lambda wildcards, name=record.name: ASKED.paths(name),
+            changed=lambda wildcards, name=record.name: changed_records(name),
         output:
             note_of(record.name) if KEPT else [f"{RESULTS}/{file}" for file in ASKED.files(record.name)],
         log:
@@ -53,5 +54,7 @@ for record in ASKED.records.values():
             folder=lambda wildcards: RESULTS,
             files=ASKED.files(record.name),
             found=lambda wildcards, name=record.name: found(name) if KEPT else None,
+            # of a function of the threads Snakemake keeps no note
+            state=lambda wildcards, threads, name=record.name: state_of(name),
         script:
             "../scripts/record.py"

@@ -3,8 +3,10 @@
 from papers.evidence import jobs, store
 
 job = snakemake  # noqa: F821
-p = job.params
-changes = jobs.fold_in(p.function, p.parameters, job.input, p.folder, p.files, keep=p.found is not None)
+p, fits = job.params, list(job.input.fits)
+changes = jobs.fold_in(p.function, p.parameters, fits, p.folder, p.files, keep=p.found is not None)
+said = "".join(f"{change}\n" for change in changes)
 if p.found is not None:
-    jobs.write_note(job.output[0], p.found, p.folder, p.files)
-store.write_text(job.log[0], "".join(f"{change}\n" for change in changes))
+    jobs.write_state(p.state, p.found, p.folder, p.files)
+    store.write_text(job.output[0], said)
+store.write_text(job.log[0], said)

@@ -172,13 +172,13 @@ def fold_in(
     return [f"{file}: {change}" for file, change in changes.items()]
 
 
-def found(note: str | Path, folder: str | Path, files: Iterable[str]) -> str:
+def found(state: str | Path, folder: str | Path, files: Iterable[str]) -> str:
     """What stands for a record before the jobs' files were folded into it.
 
     Parameters
     ----------
-    note : path
-        What `write_note` wrote of the folding, if it came to an end.
+    state : path
+        What `write_state` wrote when they last were.
     folder : path
         Of all records.
     files : iterable of str
@@ -187,22 +187,27 @@ def found(note: str | Path, folder: str | Path, files: Iterable[str]) -> str:
     Returns
     -------
     str
-        As noted, if the record is as the folding left it; else another, and it is to be done again.
+        As noted there, if the record is as the folding left it; else another, and it is to be done again.
     """
-    known, left = _noted(note)
+    known, left = _noted(state)
     now = _content(folder, files)
     return known if left == now else runs.content_hash([left, now])
 
 
-def write_note(note: str | Path, found: str, folder: str | Path, files: Iterable[str]) -> None:
+def is_as_left(state: str | Path, folder: str | Path, files: Iterable[str]) -> bool:
+    """Whether a record is as its last folding left it (see `found`)."""
+    return _noted(state)[1] == _content(folder, files)
+
+
+def write_state(state: str | Path, found: str, folder: str | Path, files: Iterable[str]) -> None:
     """Note that jobs' files were folded into a record: what stood for it before (`found`), and what it is."""
-    store.write_text(note, f"{found}\n{_content(folder, files)}\n")
+    store.write_text(state, f"{found}\n{_content(folder, files)}\n")
 
 
-def _noted(note: str | Path) -> tuple[str, str]:
-    if not Path(note).is_file():
+def _noted(state: str | Path) -> tuple[str, str]:
+    if not Path(state).is_file():
         return "", ""
-    lines = Path(note).read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = Path(state).read_text(encoding="utf-8", errors="replace").splitlines()
     return (lines[0], lines[1]) if len(lines) == 2 else ("", "")
 
 

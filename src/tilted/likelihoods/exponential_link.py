@@ -15,9 +15,9 @@ from scipy.special import expit, gammaln
 from tilted.likelihoods.contract import require_finite
 from tilted.likelihoods.logit import Logit
 from tilted.likelihoods.panels import ByPanels
+from tilted.numerics.gamma import log_rising
 
 HIGHEST = 700.0  # of f, beyond which a rate is no number
-STIRLING = 100.0  # of what a Gamma function is taken
 
 
 class Counts(ByPanels):
@@ -111,7 +111,7 @@ class NegativeBinomial(Counts):
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log p(y|f), broadcast."""
         r, u = 1.0 / self.dispersion, f + np.log(self.dispersion)
-        return y * f - (y + r) * np.logaddexp(0.0, u) + _log_rising(r, y) - gammaln(y + 1.0)
+        return y * f - (y + r) * np.logaddexp(0.0, u) + log_rising(r, y) - gammaln(y + 1.0)
 
     def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """y - (y + r) s and -(y + r) s (1 - s) with s = e^f / (r + e^f), broadcast."""
@@ -125,7 +125,7 @@ class NegativeBinomial(Counts):
         """E[log p(y|f)] under N(m, v) and its derivatives in m and v, arrays [N], by those of the logit."""
         r, mu = 1.0 / self.dispersion, m + np.log(self.dispersion)
         value, d_m, d_v = Logit().expected_log(-np.ones_like(m), mu, v)
-        constant = y * m + _log_rising(r, y) - gammaln(y + 1.0)
+        constant = y * m + log_rising(r, y) - gammaln(y + 1.0)
         return constant + (y + r) * value, y + (y + r) * d_m, (y + r) * d_v
 
     def draw(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -139,18 +139,6 @@ class NegativeBinomial(Counts):
         more = np.expm1(np.minimum(v, HIGHEST))
         with np.errstate(over="ignore"):  # an infinite variance says so
             return mean, mean + mean**2 * (more + self.dispersion * (1.0 + more))
-
-
-def _log_rising(r: float, y: np.ndarray) -> np.ndarray:
-    """log Gamma(r + y) / (Gamma(r) r^y), [N]; by Stirling's series where r is large, and this nearly 0."""
-    if r < STIRLING:
-        return gammaln(r + y) - gammaln(r) - y * np.log(r)
-    return (r + y - 0.5) * np.log1p(y / r) - y + _beyond_stirling(r + y) - _beyond_stirling(r)
-
-
-def _beyond_stirling(x: np.ndarray | float) -> np.ndarray | float:
-    """log Gamma(x) less Stirling's approximation of it, to 1e-17 from `STIRLING` on."""
-    return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * x**2)) / x**2) / x
 
 
 def _rate(f: np.ndarray) -> np.ndarray:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import betaln
 
 from tilted.likelihoods.contract import require_finite
+from tilted.likelihoods.normal import LOG_SQRT_2PI
 from tilted.likelihoods.panels import CROWD, DROP, ByPanels
+from tilted.numerics.gamma import log_rising
 from tilted.numerics.quadrature import panel_edges
 
 GRID, TIGHTER = 32, 3  # points of the grids that find the support, and how many of these
@@ -64,7 +65,7 @@ class StudentT(ByPanels):
 
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log p(y|f), broadcast."""
-        constant = -betaln(0.5, 0.5 * self.df) - 0.5 * np.log(self.df) - np.log(self.scale)
+        constant = log_rising(0.5 * self.df, 0.5) - LOG_SQRT_2PI - np.log(self.scale)
         return constant - 0.5 * (self.df + 1.0) * np.log1p(((y - f) / self.scale) ** 2 / self.df)
 
     def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -21,43 +21,50 @@ from tilted.numerics import linalg
 COLUMNS = 128  # handled at once where a part of K is copied
 
 
-class Raised(NamedTuple):
-    """The covariance that positive site precisions leave, raised by those that are not.
+class Apart(NamedTuple):
+    """Positive site precisions, and negative ones after them.
 
     Attributes
     ----------
-    factor : array [N, N]
-        L^-1 of B of the positive sites.
-    places : array of int [M]
-        The other sites.
-    half : array [N, M]
-        L^-1 S^1/2 K of these columns.
-    inverse : array [M, M]
-        A^-1 |T|^1/2 with A A^T = I - |T|^1/2 Sigma |T|^1/2, Sigma being what the positive sites leave.
+    positive, negative : arrays of int [P], [M]
+        Where they are; precisions of 0 are neither.
+    scale : array [N]
+        |T|^1/2.
+    factor : array [P, P]
+        L of B of the positive ones.
+    half : array [P, M]
+        L^-1 S^1/2 K of these rows and columns.
+    inner : array [M, M]
+        Cholesky factor of I - |T|^1/2 Sigma |T|^1/2, Sigma being what the positive ones leave.
     """
 
+    positive: np.ndarray
+    negative: np.ndarray
+    scale: np.ndarray
     factor: np.ndarray
-    places: np.ndarray
     half: np.ndarray
-    inverse: np.ndarray
+    inner: np.ndarray
 
     @classmethod
-    def of(cls, K: np.ndarray, tau: np.ndarray) -> Raised:
+    def of(cls, K: np.ndarray, tau: np.ndarray) -> Apart:
         """For a prior covariance [N, N] and the site precisions of a proper posterior."""
-        scale, places = np.sqrt(np.abs(tau)), np.flatnonzero(tau <= 0)
-        root = np.where(tau > 0, scale, 0.0)
-        B = root[:, None] * K * root
+        scale, positive, negative = np.sqrt(np.abs(tau)), np.flatnonzero(tau > 0), np.flatnonzero(tau < 0)
+        up, down = scale[positive], scale[negative]
+        B = up[:, None] * K[np.ix_(positive, positive)] * up
         B.flat[:: len(B) + 1] += 1.0
-        factor = linalg.inverse_lower(linalg.cholesky(B, "I + S^1/2 K S^1/2"), overwrite=True)
-        half = factor @ (root[:, None] * K[:, places])
-        left = K[np.ix_(places, places)] - half.T @ half
-        A = np.eye(len(places)) - scale[places, None] * left * scale[places]
-        inverse = linalg.inverse_lower(linalg.cholesky(A, "I - |T|^1/2 Sigma |T|^1/2"), overwrite=True)
-        return cls(factor, places, half, inverse * scale[places])
+        factor = linalg.cholesky(B, "I + S^1/2 K S^1/2")
+        half = linalg.solve_lower(factor, up[:, None] * K[np.ix_(positive, negative)])
+        inner = -down[:, None] * (K[np.ix_(negative, negative)] - half.T @ half) * down
+        inner.flat[:: len(inner) + 1] += 1.0
+        inner = linalg.cholesky(inner, "I - |T|^1/2 Sigma |T|^1/2")
+        return cls(positive, negative, scale, factor, half, inner)
 
-    def root(self, cross: np.ndarray, half: np.ndarray) -> np.ndarray:
-        """Root [N*, M] of what the others add, from that of what the positive ones explain, [N*, N]."""
-        return (cross[:, self.places] - half @ self.half) @ self.inverse.T
+    def roots(self, cross: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Roots [N*, P] of what positive sites explain, and [N*, M] of what negative ones add."""
+        scaled = cross * self.scale
+        explained = linalg.solve_lower(self.factor, scaled[:, self.positive].T)
+        left = scaled[:, self.negative].T - self.scale[self.negative, None] * (self.half.T @ explained)
+        return explained.T, linalg.solve_lower(self.inner, left).T
 
 
 @dataclass(frozen=True)
@@ -107,34 +114,44 @@ class DenseState:
     def predict(
         self, cross: np.ndarray, prior_variance: float | np.ndarray, prior_mean: float | np.ndarray = 0.0
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Latent mean and variance [N*] at new points, from the cross covariance [N*, N]."""
-        half, more = self._roots(cross)
+        """Latent mean and variance [N*] at new points, from the cross covariance [N*, N].
+
+        Variances are NaN where rounding has lost all of them, as of a huge prior beside negative sites.
+        """
+        mean = prior_mean + cross @ self.weights
+        try:
+            half, more = self._roots(cross)
+        except linalg.NotPositiveDefinite:
+            return mean, np.full(len(cross), np.nan)
         variance = prior_variance - np.einsum("ij,ij->i", half, half)
-        if more is not None:
-            variance = variance + np.einsum("ij,ij->i", more, more)
-        return prior_mean + cross @ self.weights, variance
+        return mean, variance if more is None else variance + np.einsum("ij,ij->i", more, more)
 
     def covariance(self, cross: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        """Latent covariance [N*, N*] at new points of prior covariance [N*, N*]."""
+        """Latent covariance [N*, N*] at new points of prior covariance [N*, N*].
+
+        NotPositiveDefinite where `predict` gives NaN.
+        """
         half, more = self._roots(cross)
         left = prior - half @ half.T
         return left if more is None else left + more @ more.T
 
     @cached_property
-    def _raised(self) -> Raised:
+    def _apart(self) -> Apart:
         assert self.root is not None, "asked for where sites are negative"
-        return Raised.of(self.root @ self.root.T, self.sites.tau)
+        return Apart.of(self.root @ self.root.T, self.sites.tau)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without what is made when it is first asked for."""
+        return {name: value for name, value in self.__dict__.items() if name != "_apart"}
 
     def _roots(self, cross: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Roots of what positive sites explain at points of covariance [N*, N], and of what others add.
 
         W itself cancels where sites are strong (noise next to nothing).
         """
-        scaled = cross * np.sqrt(np.maximum(self.sites.tau, 0.0))
-        if not self.negative_sites:
-            return scaled @ self.factor.T, None
-        half = scaled @ self._raised.factor.T
-        return half, self._raised.root(cross, half)
+        if self.negative_sites:
+            return self._apart.roots(cross)
+        return (cross * np.sqrt(self.sites.tau)) @ self.factor.T, None
 
 
 @dataclass(frozen=True)

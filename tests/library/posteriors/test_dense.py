@@ -1,5 +1,7 @@
 """The dense posterior beside plain algebra in 50 digits."""
 
+import pickle
+
 import mpmath
 import numpy as np
 import pytest
@@ -50,3 +52,27 @@ def test_predictions_beside_strong_and_negative_sites(lengthscale, precision):
     np.testing.assert_allclose(state.covariance(cross, prior), true, rtol=1e-9, atol=1e-16 * precision)
     variance = state.predict(cross, 1.0)[1]
     np.testing.assert_allclose(variance, np.diagonal(true), rtol=1e-9, atol=1e-16 * precision)
+
+
+@pytest.mark.parametrize("tau", [[-0.2, -0.1, -0.3], [-0.2, 0.0, 3.0], [0.0, -0.1, 0.0]])
+def test_predictions_where_few_sites_are_positive(tau):
+    """None or one; beside a mean, and as of a copy that was pickled after it was used."""
+    x = np.array([[0.0], [0.7], [1.5]])
+    kernel, new = SquaredExponential(1.0, 0.8), np.array([[0.3], [4.0]])
+    state = Dense.build(kernel.matrix(x), 0.5).condition(Sites(np.array(tau), np.array([0.1, -0.2, 0.3])))
+    cross, prior = kernel.matrix(new, x), kernel.matrix(new)
+    true = prior - cross @ np.diag(tau) @ np.linalg.solve(np.eye(3) + kernel.matrix(x) * tau, cross.T)
+    np.testing.assert_allclose(state.covariance(cross, prior), true, atol=1e-14)
+    size = len(pickle.dumps(Dense.build(kernel.matrix(x), 0.5).condition(state.sites)))
+    again = pickle.loads(pickle.dumps(state))
+    assert len(pickle.dumps(state)) == size
+    for mine, other in zip(state.predict(cross, 1.0, 0.5), again.predict(cross, 1.0, 0.5), strict=True):
+        np.testing.assert_array_equal(mine, other)
+    np.testing.assert_allclose(state.predict(cross, 1.0)[1], np.diagonal(true), atol=1e-14)
+
+
+def test_variances_that_rounding_has_lost_are_no_numbers():
+    """Beside a negative site, under a prior so large that B is no longer positive definite."""
+    sites = Sites(np.array([1e8] * 5 + [-0.05]), np.zeros(6))
+    mean, variance = Dense.build(np.full((6, 6), 1e10)).condition(sites).predict(np.full((2, 6), 1e10), 1e10)
+    assert (mean == 0.0).all() and np.isnan(variance).all()

@@ -218,14 +218,15 @@ def test_the_workflows_script_keeps_other_lines_as_its_rule_says(searches, tmp_p
     script, folder = Path(__file__).parents[3] / "workflow/scripts/record.py", tmp_path / "results"
     parameters = {"study": "papers.pesc.records:REGRET", "line_of": ""}
     asked = {"function": "papers.evidence.jobs:fold", "parameters": parameters, "folder": folder}
-    params = SimpleNamespace(**asked, files=[REGRET.file], found=found)
+    params = SimpleNamespace(**asked, files=[REGRET.file], found=found, state=tmp_path / "state")
     note = tmp_path / "note"
     for repeat in (0, 1):
-        job = SimpleNamespace(params=params, input=searches(repeat), output=[note], log=[tmp_path / "log"])
+        given = SimpleNamespace(fits=searches(repeat))
+        job = SimpleNamespace(params=params, input=given, output=[note], log=[tmp_path / "log"])
         runpy.run_path(str(script), {"snakemake": job})
     assert records.read(REGRET, folder)["repeat"].tolist() == left
     assert note.is_file() == (found is not None)
-    assert not found or jobs.found(note, folder, [REGRET.file]) == found
+    assert not found or jobs.found(tmp_path / "state", folder, [REGRET.file]) == found
 
 
 def test_what_begins_anew_may_be_damaged_or_missing(searches, tmp_path):
@@ -300,14 +301,14 @@ def test_a_job_whose_code_was_changed_since_the_run_began_makes_nothing(tmp_path
 
 def test_a_record_that_is_not_what_its_folding_left_is_folded_again(tmp_path):
     """By what stands for it among the parameters of the job, which is noted as it was before."""
-    record, note = tmp_path / "a.csv", tmp_path / "a.txt"
+    record, state = tmp_path / "a.csv", tmp_path / "a.state"
 
     def found():
-        return jobs.found(note, tmp_path, ["a.csv", "b.csv"])
+        return jobs.found(state, tmp_path, ["a.csv", "b.csv"])
 
     began = found()
     record.write_text("folded")
-    jobs.write_note(note, began, tmp_path, ["a.csv", "b.csv"])
+    jobs.write_state(state, began, tmp_path, ["a.csv", "b.csv"])
     assert found() == began
     for others in ("other lines", ""):  # the last as before it was there, or nearly
         record.write_text(others)
@@ -317,5 +318,5 @@ def test_a_record_that_is_not_what_its_folding_left_is_folded_again(tmp_path):
     record.write_text("folded")
     assert found() == began
     for damaged in (b"", b"\xff\n\xfe\n", b"\n\n\n"):
-        note.write_bytes(damaged)
+        state.write_bytes(damaged)
         assert found() != began

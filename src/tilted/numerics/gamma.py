@@ -1,0 +1,24 @@
+"""Ratios of Gamma functions of large numbers, whose logarithms lose what they are subtracted for."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln
+
+STIRLING = 100.0  # from here on the rest of Stirling's series is below 1e-17
+
+
+def log_rising(r: float, y: np.ndarray | float) -> np.ndarray:
+    """log Gamma(r + y) / (Gamma(r) r^y) for r > 0, y >= 0, as ``y``; nearly 0 where r is large.
+
+    By Stirling's series from `STIRLING` on.
+    """
+    if r < STIRLING:
+        return np.asarray(gammaln(r + y) - gammaln(r) - y * np.log(r))
+    series = _beyond_stirling(r + y) - _beyond_stirling(r)
+    return np.asarray((r + y - 0.5) * np.log1p(y / r) - y + series)
+
+
+def _beyond_stirling(x: np.ndarray | float) -> np.ndarray | float:
+    """log Gamma(x) less Stirling's approximation of it."""
+    return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * x**2)) / x**2) / x
