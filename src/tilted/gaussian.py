@@ -76,7 +76,7 @@ def require_positive(variance: np.ndarray) -> np.ndarray:
     if not np.all(variance > 0):
         raise ArithmeticError(
             "a predictive variance is lost to rounding: too small beside the prior variance, as where "
-            "targets have no noise (means can be had alone)"
+            "targets have no noise, or 0 as a linear kernel's at inputs of 0 (means can be had alone)"
         )
     return variance
 

@@ -63,3 +63,13 @@ def require_sound(kernel: Kernel, X: np.ndarray) -> None:
             raise ValueError(f"{said} is not finite: {found!r}")
     if not np.allclose(square, square.T, rtol=1e-5, atol=0.0):
         raise ValueError(f"matrix(X) of the kernel, {type(kernel).__name__}, is not symmetric: {square!r}")
+
+
+def require_variance(kernel: Kernel, X: np.ndarray) -> None:
+    """ValueError where f has no prior variance at one of the rows of ``X`` [N, D]."""
+    known = np.flatnonzero(kernel.diagonal(X) <= 0)
+    if len(known):
+        raise ValueError(
+            f"the kernel has no variance at row {known[0]} ({len(known)} such rows), as a linear one where "
+            "all inputs are 0: f is known there; leave these rows out, or add a Constant kernel"
+        )

@@ -14,7 +14,7 @@ backend is in force. Rows that came earlier can be there as their sums.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,6 +25,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from tilted.gaussian import Marginals, Sites
 from tilted.inference.result import Status
 from tilted.inference.rule import weighted
+from tilted.likelihoods.contract import has_additive_noise
 from tilted.numerics import linalg
 from tilted.numerics.chunks import in_chunks
 
@@ -49,7 +50,7 @@ class Sums:
     precision, shift : arrays [M, M], [M]
         The two sums.
     local : float
-        Local parts of the log evidence, at the posterior before the update.
+        Local parts of the log evidence, at the posterior and the sites before the update.
     rows, skipped, negative, floored : int
         Rows; sites left as they were; those with negative precision; conditional variances that rounding had
         put below zero.
@@ -211,28 +212,34 @@ def passes(
     tau, nu = np.zeros((2, len(y)))
     step, smallest, retries, distance, energy, done = 1.0, 1.0, 0, np.inf, np.nan, 0
     with Parallel(n_jobs=n_jobs) as parallel:
+
+        def update(at: Posterior, group: list[slice], step: float) -> Iterator[tuple[slice, Sums, Sites]]:
+            """Each batch of a group, what it adds up to, and its sites."""
+            for first in range(0, len(group), AT_ONCE):
+                some = group[first : first + AT_ONCE]
+                found = parallel(
+                    delayed(_updated)(
+                        model,
+                        at.factor,
+                        at.projected,
+                        X[rows],
+                        y[rows],
+                        tau[rows],
+                        nu[rows],
+                        None if weights is None else weights[rows],
+                        step,
+                    )
+                    for rows in some
+                )
+                for rows, (sums, sites) in zip(some, found, strict=True):
+                    yield rows, sums, sites
+
         while done < most and distance > tolerance and (not done or time.monotonic() < deadline):
             began, shortest = now, 1.0
             for place, group in enumerate(groups):
                 total, was = none, [(rows, tau[rows].copy(), nu[rows].copy()) for rows in group]
-                for first in range(0, len(group), AT_ONCE):
-                    some = group[first : first + AT_ONCE]
-                    found = parallel(
-                        delayed(_updated)(
-                            model,
-                            now.factor,
-                            now.projected,
-                            X[rows],
-                            y[rows],
-                            tau[rows],
-                            nu[rows],
-                            None if weights is None else weights[rows],
-                            step,
-                        )
-                        for rows in some
-                    )
-                    for rows, (sums, sites) in zip(some, found, strict=True):
-                        total, tau[rows], nu[rows] = total.plus(sums), sites.tau, sites.nu
+                for rows, sums, sites in update(now, group, step):
+                    total, tau[rows], nu[rows] = total.plus(sums), sites.tau, sites.nu
                 others = reduce(Sums.plus, had[:place] + had[place + 1 :], before)
                 found_now, had[place], share = _proper(others, total, had[place])
                 if share < 1.0:
@@ -241,7 +248,6 @@ def passes(
                         tau[rows], nu[rows] = a + share * (tau[rows] - a), b + share * (nu[rows] - b)
                 if done or place == len(groups) - 1:  # at first, until all rows have sites, at the start
                     now = found_now
-            energy = 0.5 * float(now.projected @ now.projected - now.log_det) + now.sums.local
             # sites that were held back have not settled
             moved, done = now.distance(began) / shortest if shortest else np.inf, done + 1
             if moved > distance and step > 0.1:  # no contraction
@@ -251,6 +257,9 @@ def passes(
             distance, smallest = moved, min(smallest, step, shortest)
             if watch is not None:
                 watch(done, distance)
+        if earlier is None:  # where posterior and sites ended: once more, and nothing is moved
+            local = sum(sums.local for _, sums, _ in update(now, parts, 0.0))
+            energy = 0.5 * float(now.projected @ now.projected - now.log_det) + local
     status = Status(
         converged=distance <= tolerance,
         sweeps=done,
@@ -262,7 +271,7 @@ def passes(
         negative_sites=now.sums.negative,
         message=_message(distance <= tolerance, done, most, len(y), distance, now.sums),
     )
-    return Passed(now, energy if earlier is None else np.nan, status)
+    return Passed(now, energy, status)
 
 
 def _proper(others: Sums, new: Sums, old: Sums) -> tuple[Posterior, Sums, float]:
@@ -324,6 +333,8 @@ def _piece(
     step: float,
 ) -> tuple[Sums, Sites]:
     X = np.ascontiguousarray(X, dtype=float)
+    if has_additive_noise(model.likelihood):  # the same in differences, which keep their digits
+        y, model = y - model.mean, replace(model, mean=0.0)
     V = model.pseudo.root @ model.pseudo.cross(X)
     extra, floored = model.pseudo.left_over(X, V)
     W = factor @ V

@@ -20,7 +20,7 @@ from tilted.inference.ep import EP
 from tilted.inference.options import Options
 from tilted.inference.result import Status
 from tilted.inference.rule import weighted
-from tilted.kernels.contract import require_sound
+from tilted.kernels.contract import require_sound, require_variance
 from tilted.kernels.converted import as_kernel
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.kernels.stationary import Stationary
@@ -125,8 +125,8 @@ def start_kernel(
     Raises
     ------
     ValueError
-        For what is no kernel, for ``ard`` with a kernel that has no lengthscale of its own, and for inputs
-        and parameters whose powers may overflow.
+        For what is no kernel, for ``ard`` with a kernel that has no lengthscale of its own, for inputs and
+        parameters whose powers may overflow, and for rows without prior variance.
     """
     require_moderate("X", X)
     D = X.shape[1]
@@ -142,6 +142,7 @@ def start_kernel(
             f"the kernel's parameters must lie between {SCALES[0]:g} and {SCALES[1]:g}, got {kernel!r}"
         )
     require_sound(kernel, X)
+    require_variance(kernel, X)
     if not ard:
         return kernel
     if not isinstance(kernel, Stationary):

@@ -87,6 +87,26 @@ def test_estimators_in_batches_are_those_of_all_rows(model, y, weights):
     model.set_params(batch_size=None)
 
 
+@pytest.mark.parametrize("batch", [100, N, 5 * N])
+@pytest.mark.parametrize(
+    "model, y",
+    [
+        (SparseGPClassifier(**KEPT), LABELS),
+        (SparseGPRegressor(noise=0.1, **KEPT), REALS),
+        (SparseGPRegressor(noise=0.1, **KEPT), REALS + 2.0**20),
+        (SparseGPRegressor(noise=0.1, mean=0.0, **KEPT), REALS),
+    ],
+)
+def test_the_evidence_of_batches_is_that_of_where_they_end(model, y, batch):
+    """Off by thousands of nats where one pass was enough, and by the square of the targets' level."""
+    evidence = model.set_params(batch_size=None).fit(X, y).log_evidence_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of rows without a neighbour among 100
+        batched = model.set_params(batch_size=batch).fit(X, y).log_evidence_
+    learned_mean = y is not LABELS and model.mean is None and batch < N  # of the rows of the first batch
+    assert batched == pytest.approx(evidence, abs=0.5 if learned_mean else 0.02)
+
+
 @pytest.mark.parametrize("model, y", [(SparseGPClassifier(), LABELS), (SparseGPRegressor(), REALS)])
 def test_the_kernel_is_learned_from_a_batch(model, y, tmp_path):
     model.set_params(n_pseudo=15, batch_size=300, verbose=False).fit(X, y)
