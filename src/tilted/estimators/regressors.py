@@ -103,7 +103,7 @@ class SparseGPRegressor(SparseTargets):
         variance = averages.variance(reals, weights)
         spread = variance if np.ptp(reals) > 0 and variance > SCALES[0] else 1.0
         aimless = np.ptp(reals) == 0 and settings.optimise is not None
-        kernel = start_kernel(self.kernel, inputs, self.ard, spread, weights)
+        kernel = start_kernel(self.kernel, inputs, self.ard, spread, weights, varied=False)
         noise = collapsed.NOISE * spread if self.noise is None else self.noise
         finite("noise", noise)
         rng = generator(self.random_state)

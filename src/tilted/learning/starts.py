@@ -104,6 +104,7 @@ def start_kernel(
     ard: bool,
     variance: float = 1.0,
     weights: np.ndarray | None = None,
+    varied: bool = True,
 ) -> Kernel:
     """The kernel a search starts from.
 
@@ -121,6 +122,8 @@ def start_kernel(
         That of the default kernel.
     weights : array [N], optional
         Of the rows, where distances are taken.
+    varied : bool
+        Whether every row has to have a prior variance, as for inference by sites.
 
     Raises
     ------
@@ -142,7 +145,8 @@ def start_kernel(
             f"the kernel's parameters must lie between {SCALES[0]:g} and {SCALES[1]:g}, got {kernel!r}"
         )
     require_sound(kernel, X)
-    require_variance(kernel, X)
+    if varied:
+        require_variance(kernel, X)
     if not ard:
         return kernel
     if not isinstance(kernel, Stationary):
