@@ -23,7 +23,6 @@ from tilted.inference import rule_of
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, Status
 from tilted.inference.rule import weighted
-from tilted.kernels.contract import require_variance
 from tilted.kernels.converted import as_kernel
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.learning import dense as hyperparameters
@@ -316,7 +315,6 @@ def fit(
     began = time.perf_counter()
     problem = make_problem(X, y, likelihood, method, mean, options, projection)
     kernel = SquaredExponential() if kernel is None else as_kernel(kernel, problem.X.shape[1])
-    require_variance(kernel, problem.X)
     require("search", search, search is None or isinstance(search, Search))
     require("optimise", optimise, isinstance(optimise, bool | np.bool_))
     if start is not None:

@@ -222,10 +222,7 @@ def passes(
                         model,
                         at.factor,
                         at.projected,
-                        X[rows],
-                        y[rows],
-                        tau[rows],
-                        nu[rows],
+                        *(column[rows] for column in (X, y, tau, nu)),
                         None if weights is None else weights[rows],
                         step,
                     )
