@@ -285,8 +285,10 @@ def require_apart(results: str, **made: str) -> None:
     *_, apart = read(SCHEMA)["$defs"]["folder"]["allOf"]
     for kind, name in made.items():
         below = os.path.relpath(Path(name).resolve(), CHECKOUT)
-        if not re.search(apart["pattern"], below) or below.split("/")[0] == str(COMMITTED):
-            raise ValueError(f"{kind}: {name} is not {apart['description']}")
+        first = below.split("/")[0].lower()
+        own = first == str(COMMITTED) or (first.startswith(".") and first != "..")
+        if own or not re.search(apart["pattern"], below):
+            raise ValueError(f"{kind}: {name} is not {apart['description']}, nor of records")
         if _plain(name) == _plain(CHECKOUT / kind) and not are_committed(results):
             raise ValueError(
                 f"{kind}: {kind} has those of the committed records, and this run would replace them by "

@@ -416,7 +416,9 @@ def test_committed_tables_are_not_those_of_other_records_by_command(said, monkey
 
 
 @pytest.mark.parametrize("kind", ["tables", "figures"])
-@pytest.mark.parametrize("name", ["docs", "docs/figures", "src/../Docs", "tests", "results/qp", "data"])
+@pytest.mark.parametrize(
+    "name", ["docs", "docs/figures", "src/../Docs", ".", ".git", "Results", "results/qp"]
+)
 def test_tables_do_not_go_among_sources_by_command(name, kind, repository, monkeypatch, capsys):
     """`tilted tables --tables docs` replaced the document pep.md by the table of that name."""
     monkeypatch.setattr("papers.make.write_all", lambda *a: pytest.fail("written"))

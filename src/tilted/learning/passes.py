@@ -246,7 +246,7 @@ def passes(
                 if done or place == len(groups) - 1:  # at first, until all rows have sites, at the start
                     now = found_now
             # sites that were held back have not settled
-            moved, done = now.distance(began) / shortest if shortest else np.inf, done + 1
+            moved, done = now.distance(began) / (shortest * step) if shortest else np.inf, done + 1
             if moved > distance and step > 0.1:  # no contraction
                 step, retries = 0.5 * step, retries + 1
             elif moved < 0.5 * distance:
@@ -338,11 +338,13 @@ def _piece(
     marginals = Marginals(model.mean + projected @ W, np.einsum("mn,mn->n", W, W), extra)
     update = model.rule.update(marginals, old, model.likelihood, y)
     usable = np.isfinite(update.sites.tau) & np.isfinite(update.sites.nu)
-    tau, nu = (
-        np.where(usable, a + step * (b - a), a)
-        for a, b in ((old.tau, update.sites.tau), (old.nu, update.sites.nu))
-    )
-    by_prior = np.sum(model.mean * (2.0 * old.nu - old.tau * model.mean))
-    local = 0.5 * float(by_prior) + float(np.sum(update.log_terms))
-    counts = len(y), update.skipped + int(np.sum(~usable)), int(np.sum(tau < 0)), floored
+    known, terms = marginals.variance + extra <= 0, update.log_terms
+    if np.any(known):  # f has no prior variance: the likelihood is all that such a row tells
+        power = 1.0 if model.rule.weights is None else model.rule.weights
+        terms = np.where(known, power * model.likelihood.log_likelihood(y, marginals.mean), terms)
+    tau = np.where(usable, old.tau + step * (update.sites.tau - old.tau), old.tau)
+    nu = np.where(usable, old.nu + step * (update.sites.nu - old.nu), old.nu)
+    local = float(np.sum(terms + model.mean * (old.nu - 0.5 * old.tau * model.mean)))
+    left_out = update.skipped + int(np.sum(~usable)) - (int(np.sum(known)) if update.skipped else 0)
+    counts = len(y), left_out, int(np.sum(tau < 0)), floored
     return Sums((V * tau) @ V.T, V @ (nu - tau * model.mean), local, *counts), Sites(tau, nu)

@@ -9,7 +9,7 @@ STIRLING = 100.0  # from here on the rest of Stirling's series is below 1e-17
 
 
 def log_rising(r: float, y: np.ndarray | float) -> np.ndarray:
-    """log Gamma(r + y) / (Gamma(r) r^y) for r > 0, y >= 0, as ``y``; nearly 0 where r is large.
+    """log Gamma(r + y) / (Gamma(r) r^y) for r > 0, y >= 0, as ``y``, to some 1e-16 of y.
 
     By Stirling's series from `STIRLING` on.
     """
@@ -21,4 +21,6 @@ def log_rising(r: float, y: np.ndarray | float) -> np.ndarray:
 
 def _beyond_stirling(x: np.ndarray | float) -> np.ndarray | float:
     """log Gamma(x) less Stirling's approximation of it."""
-    return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * x**2)) / x**2) / x
+    small = 1.0 / x
+    square = small * small
+    return small * (1.0 / 12.0 - square * (1.0 / 360.0 - square / 1260.0))
