@@ -84,14 +84,16 @@ def plain(tick: int) -> str:
 def signed_axis(axes: Axes, least: float = 1.0, label: Callable[[int], str] = plain) -> None:
     """An x axis symmetric about 0, linear to ±1 and logarithmic beyond, with ticks at 0 and powers of ten.
 
-    It reaches at least ``least`` to either side, and beyond the last marker.
+    It reaches at least ``least`` to either side, and beyond the last marker. Of more than three powers every
+    other one has its number.
     """
     axes.set_xscale("symlog", linthresh=1.0, linscale=1.0)
     reach = max(least, *(1.2 * abs(end) for end in axes.get_xlim()))
     axes.set_xlim(-reach, reach)
     powers = [10**k for k in range(int(math.log10(reach)) + 1)]
+    named = powers if len(powers) <= 3 else powers[::-2]
     ticks = [*(-power for power in reversed(powers)), 0, *powers]
-    axes.set_xticks(ticks, [label(tick) for tick in ticks])
+    axes.set_xticks(ticks, [label(tick) if abs(tick) in (0, *named) else "" for tick in ticks])
 
 
 def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from papers.evidence import statistics, style
 from papers.qp import paired_figure
@@ -78,3 +79,16 @@ def test_files_are_reproducible(fits, tmp_path):
 def test_nothing_to_draw_is_an_error(fits, tmp_path):
     with pytest.raises(ValueError, match="nothing to draw"):
         paired_figure.paired_differences(fits(rows=("crabs",), seeds=1), tmp_path / "x", "title")
+
+
+@pytest.mark.parametrize(
+    "reach, names",
+    [(30.0, "-10 -1 0 1 10"), (300.0, "-100 -10 -1 0 1 10 100"), (3000.0, "-1000 -10 0 10 1000")],
+)
+def test_numbers_of_a_signed_axis_have_room(reach, names):
+    axes = Figure().subplots()
+    axes.set_xlim(-0.5 * reach, 0.5 * reach)
+    style.signed_axis(axes, reach)
+    assert [t.get_text() for t in axes.get_xticklabels() if t.get_text()] == names.replace(
+        "-", "\N{MINUS SIGN}"
+    ).split()
