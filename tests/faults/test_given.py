@@ -292,7 +292,7 @@ def test_variances_that_rounding_took_leave_the_means():
     X = rng.uniform(-2.0, 2.0, (30, 2))
     model = GPRegressor(kernel=SquaredExponential(4e3, 115.0), optimise=None, likelihood=GaussianNoise(1e-11))
     model.fit(X, X[:, 0])
-    with pytest.raises(ArithmeticError, match=r"no noise \(means can be had alone\)"):
+    with pytest.raises(ArithmeticError, match=r"no noise, .* \(means can be had alone\)"):
         model.predict(X, return_std=True)
     np.testing.assert_allclose(model.predict(X), X[:, 0], atol=1e-4)
 

@@ -413,6 +413,7 @@ def test_a_set_of_ones_own_is_read_again_when_its_entry_changes(run, snakemake):
     (folder / "config/mine.yaml").write_text(SMALL.partition("qp:")[0] + mine, encoding="utf-8")
     said = snakemake(folder, "--dry-run", "--rerun-triggers", "mtime", config="config/mine.yaml", code=1)
     registry.write_text(before, encoding="utf-8")
+    raw.unlink()
     assert "or of other data" in said and "data/standard/regression/mine.h5" in said
 
 
