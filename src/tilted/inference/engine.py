@@ -23,7 +23,7 @@ from tilted.inference.newton import newton_sites
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, StateT, Status
 from tilted.inference.rule import Rule
-from tilted.inference.run import Point, Run
+from tilted.inference.run import PATIENCE, Point, Run
 
 if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
@@ -99,8 +99,11 @@ def _iterate(run: Run[StateT], start: Sites) -> Point[StateT]:
     options, point = run.options, run.first(start)
     advance = _parallel if options.schedule == "parallel" else _sequential
     while True:
-        previous, run.residual = run.residual, point.residual
-        if not run.residual > options.tolerance or run.sweeps >= options.max_sweeps or run.late:
+        previous = run.residual
+        run.note(point.residual)
+        if not run.residual > options.tolerance or run.sweeps >= options.max_sweeps:
+            return point
+        if run.late or run.floored:
             return point
         if not run.rule.ascends:
             _adapt(run, previous)
@@ -271,4 +274,6 @@ def _message(run: Run[StateT], point: Point[StateT], converged: bool) -> str:
         return f"{cause}; no step of at least {run.options.min_damping:g} is acceptable here"
     if not (np.isfinite(point.evidence) and np.isfinite(run.residual)):
         return f"{cause}, evidence {point.evidence:g}; the numbers are lost to rounding or overflow"
+    if run.floored:
+        return f"{cause}, and no lower for {PATIENCE}: what rounding leaves of it here; raise tolerance"
     return f"{cause}; raise max_sweeps or lower damping"

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 FEW = 400  # sites, of which the rule answers three times as many in hardly more time
 SURE = 1e-3  # residual after which one more Newton step, whose residuals are like squares, is almost sure
 ROUNDING = 1e-10  # relative difference of two evidences that is taken for rounding
+FLOOR = 1e-6  # residual that may be rounding's, where the prior variance or the sites' precisions are large
+PATIENCE = 100  # sweeps after which such a one, if no clearly lower one was seen, is taken for it
+LOWER = 0.9  # of the lowest so far, which is clearly lower
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ class Run(Generic[StateT]):
         Newton steps refused in a row; ``pause`` is the sweep before which none is tried.
     residual : float
         Of the last point.
+    lowest : float
+        The smallest residual so far, or close to it; it was ``reached`` after so many sweeps.
     """
 
     posterior: Posterior[StateT]
@@ -101,6 +106,8 @@ class Run(Generic[StateT]):
     refused: int = 0
     pause: int = 0
     residual: float = np.inf
+    lowest: float = np.inf
+    reached: int = 0
     fallback: bool = False
 
     def __post_init__(self) -> None:
@@ -166,6 +173,17 @@ class Run(Generic[StateT]):
             and options.schedule == "parallel"
             and self.residual > max(SURE, 100.0 * options.tolerance)
         )
+
+    def note(self, residual: float) -> None:
+        """Take down a point's residual."""
+        self.residual = residual
+        if residual < LOWER * self.lowest:
+            self.lowest, self.reached = residual, self.sweeps
+
+    @property
+    def floored(self) -> bool:
+        """Whether the residual is so small, and has been for so long, that only rounding is left of it."""
+        return self.residual <= FLOOR and self.sweeps - self.reached >= PATIENCE
 
     @property
     def late(self) -> bool:

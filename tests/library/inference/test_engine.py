@@ -16,6 +16,7 @@ from tilted.inference.rule import Rule, Update
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
+from tilted.likelihoods.student_t import StudentT
 from tilted.numerics.linalg import NotPositiveDefinite, cholesky, semidefinite_root
 from tilted.posteriors.dense import Dense
 from tilted.projections.moments import Projection
@@ -66,6 +67,27 @@ def test_running_out_of_sweeps_is_reported(toy):
     assert found.status.sweeps == 2
     assert "max_sweeps" in found.status.message
     assert np.isfinite(found.log_evidence)
+
+
+def test_what_rounding_leaves_of_the_residual_is_not_swept_at_for_ever():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    posterior, likelihood = Dense.build(SquaredExponential(1e8, 1.0).matrix(X)), StudentT(1e-3, 3.0)
+    found = infer(posterior, likelihood, X[:, 0], RULES["ep"])
+    assert not found.status.converged
+    assert found.status.residual < 1e-6
+    assert found.status.sweeps < 500
+    assert "rounding" in found.status.message
+    assert "raise tolerance" in found.status.message
+    assert infer(posterior, likelihood, X[:, 0], RULES["ep"], Options(tolerance=1e-6)).status.converged
+
+
+def test_slow_steps_are_not_taken_for_rounding(toy):
+    X, y = toy
+    posterior = Dense.build(SquaredExponential(2.0, 1.0).matrix(X))
+    slow = Options(newton=False, memory=0, damping=0.01, tolerance=1e-7, max_sweeps=4000)
+    found = infer(posterior, Probit(), y, RULES["ep"], slow)
+    assert found.status.converged
+    assert found.status.sweeps > 1000
 
 
 def test_warm_start_is_an_argument_and_nothing_is_kept(toy):
