@@ -26,14 +26,13 @@ if TYPE_CHECKING:
     from tilted.corrections.expansion import Expansion, Queries
     from tilted.likelihoods.contract import Likelihood
 
+    LogNormaliser = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
 DETERMINED = 1e-8  # of its variance that f* leaves to a latent, below which it is a function of f*
 SIZE = 100_000  # of arrays of pairs times values
 SLIGHT = 1e-4  # of the sum of |lambda_3 rho^3| + |lambda_4 rho^4| that a datum needs to correct a latent
-REACH, FALL, WIDENINGS = (
-    8.0,
-    30.0,
-    7,
-)  # sd of q first; until the log density has fallen so far; at most so often
+LARGEST = 50.0  # logarithm of a factor that EP-1STEP takes
+REACH, FALL, WIDENINGS = 8.0, 30.0, 7  # sd of q first; until the log density has fallen so; at most so often
 HALF, APART = 12, 0.5  # knots on either side, and their distance, in sd, close to the mean
 BENDS = np.linspace(1e-3, 6.0, 600)  # of their sinh
 KINKS = BREAKS[np.isin(np.abs(BREAKS), (0.0, 1.0, 2.0, 4.0))]
@@ -60,33 +59,47 @@ def others(base: Expansion, asked: Queries) -> np.ndarray:
 
 def log_factors(base: Expansion, asked: Queries, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """log of the corrections of q(f*) at f [Q, G]: EP-FACT's, and EP-1STEP's (-inf where it is negative)."""
-    marginals, sites, shape = base.inference.state.marginals, base.inference.sites, base.shape
-    rho = asked.covariance / np.sqrt(asked.variance[:, None] * marginals.variance)
-    rho *= base.retained
-    cube = np.abs(rho * rho * rho)
-    size = np.abs(shape.skewness) * cube + np.abs(shape.kurtosis * rho) * cube
-    matters = others(base, asked) & (size > SLIGHT * size.sum(axis=1, keepdims=True))
-    of, datum = np.nonzero(matters)  # pairs of a query and a datum
+    queries, data = np.nonzero(_correcting(base, asked))  # pairs, query by query
     log_z, fact, first = log_normaliser(base.likelihood), np.zeros_like(f), np.zeros_like(f)
-    for start in range(0, len(of), max(1, SIZE // f.shape[1])):
-        q, j = (pairs[start : start + max(1, SIZE // f.shape[1])] for pairs in (of, datum))
-        tau, nu, slope = sites.tau[j], sites.nu[j], asked.covariance[q, j] / asked.variance[q]
-        own = marginals.variance[j]
-        s2 = np.maximum(own - slope * asked.covariance[q, j], DETERMINED * own)[:, None]
-        mu = marginals.mean[j, None] + slope[:, None] * (f[q] - asked.mean[q, None])
-        remaining = 1.0 - tau[:, None] * s2
-        v = np.broadcast_to(s2 / remaining + base.prior.extra[j, None], mu.shape)
-        m = (mu - nu[:, None] * s2) / remaining
-        gain = log_z(np.repeat(base.y[j], f.shape[1]), m.ravel(), v.ravel()).reshape(m.shape)
-        gain += log_site_integral(mu, s2, -tau[:, None], -nu[:, None]) - base.log_terms[j, None]
-        firsts = np.flatnonzero(np.diff(q, prepend=-1))
-        fact[q[firsts]] += np.add.reduceat(gain, firsts, axis=0)
-        first[q[firsts]] += np.add.reduceat(np.expm1(np.minimum(gain, 50.0)), firsts, axis=0)
+    at_once = max(1, SIZE // f.shape[1])
+    for start in range(0, len(queries), at_once):
+        q, j = (pairs[start : start + at_once] for pairs in (queries, data))
+        logs = _log_factors_of(base, asked, q, j, f[q], log_z)
+        begins = np.flatnonzero(np.diff(q, prepend=-1))  # where the pairs of another query do
+        fact[q[begins]] += np.add.reduceat(logs, begins, axis=0)
+        first[q[begins]] += np.add.reduceat(np.expm1(np.minimum(logs, LARGEST)), begins, axis=0)
     positive = first > -1.0
     return fact, np.where(positive, np.log1p(np.where(positive, first, 0.0)), -np.inf)
 
 
-def log_normaliser(likelihood: Likelihood) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+def _correcting(base: Expansion, asked: Queries) -> np.ndarray:
+    """Which data [Q, N] correct a query, by the third and fourth cumulants that reach it."""
+    marginals, shape = base.inference.state.marginals, base.shape
+    rho = asked.covariance / np.sqrt(asked.variance[:, None] * marginals.variance)
+    rho *= base.retained
+    cube = np.abs(rho * rho * rho)
+    size = np.abs(shape.skewness) * cube + np.abs(shape.kurtosis * rho) * cube
+    return others(base, asked) & (size > SLIGHT * size.sum(axis=1, keepdims=True))
+
+
+def _log_factors_of(
+    base: Expansion, asked: Queries, q: np.ndarray, j: np.ndarray, f: np.ndarray, log_z: LogNormaliser
+) -> np.ndarray:
+    """log E_q[eps_j(f_j) | f*] of pairs (q, j) [P] at f* = f [P, G]."""
+    marginals, sites = base.inference.state.marginals, base.inference.sites
+    tau, nu, own = sites.tau[j], sites.nu[j], marginals.variance[j]
+    slope = asked.covariance[q, j] / asked.variance[q]
+    mean = marginals.mean[j, None] + slope[:, None] * (f - asked.mean[q, None])
+    variance = np.maximum(own - slope * asked.covariance[q, j], DETERMINED * own)[:, None]
+    remaining = 1.0 - tau[:, None] * variance
+    m = (mean - nu[:, None] * variance) / remaining
+    v = np.broadcast_to(variance / remaining + base.prior.extra[j, None], mean.shape)
+    logs = log_z(np.repeat(base.y[j], f.shape[1]), m.ravel(), v.ravel()).reshape(m.shape)
+    logs += log_site_integral(mean, variance, -tau[:, None], -nu[:, None]) - base.log_terms[j, None]
+    return logs
+
+
+def log_normaliser(likelihood: Likelihood) -> LogNormaliser:
     """log of the integral of N(f; m, v) p(y|f), by the likelihood's quickest exact function."""
     if getattr(likelihood, "predictive", "exact") == "exact":
         return likelihood.log_predictive

@@ -115,25 +115,37 @@ def _iterate(run: Run[StateT], start: Sites) -> Point[StateT]:
 
 
 def _parallel(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
-    """One parallel sweep; None when no step, however small, is acceptable, or the time is up."""
+    """One parallel sweep: a Newton step, or an accelerated, or a damped one.
+
+    None when no step, however small, is acceptable, or the time is up.
+    """
     sites, target = point.state.sites, point.update.sites
-    if run.options.newton and run.sweeps >= run.pause:
-        following = _newton(run, point)
-        if following is not None:
-            return following
+    following = _newton(run, point) if run.options.newton and run.sweeps >= run.pause else None
+    if following is not None:
+        return following
     x = np.concatenate([sites.tau, sites.nu])
     f = np.concatenate([target.tau, target.nu]) - x
     run.memory.record(x, f)
-    if run.memory.active:
-        v, m = point.state.marginals.variance, point.state.marginals.mean
-        ahead = as_sites(x + run.memory.step(run.step, lambda r: in_units(r, m, v)))
-        # extrapolation may overshoot to precisions that no log-concave site can have
-        sound = not (run.likelihood.log_concave and np.any(ahead.tau < 0))
-        following = run.visit(ahead) if sound else None
-        if following is not None and _acceptable(run, point, following):
-            return following
-        run.memory.restart()
-        run.retries += 1
+    following = _accelerated(run, point, x) if run.memory.active else None
+    return _damped(run, point, x, f) if following is None else following
+
+
+def _accelerated(run: Run[StateT], point: Point[StateT], x: np.ndarray) -> Point[StateT] | None:
+    """A step from the sites ``x`` [2N] by what earlier ones taught; None where it is not acceptable."""
+    v, m = point.state.marginals.variance, point.state.marginals.mean
+    ahead = as_sites(x + run.memory.step(run.step, lambda r: in_units(r, m, v)))
+    # extrapolation may overshoot to precisions that no log-concave site can have
+    sound = not (run.likelihood.log_concave and np.any(ahead.tau < 0))
+    following = run.visit(ahead) if sound else None
+    if following is not None and _acceptable(run, point, following):
+        return following
+    run.memory.restart()
+    run.retries += 1
+    return None
+
+
+def _damped(run: Run[StateT], point: Point[StateT], x: np.ndarray, f: np.ndarray) -> Point[StateT] | None:
+    """A step from the sites ``x`` along ``f`` [2N] towards the rule's, shorter until it is acceptable."""
     while run.step >= run.options.min_damping and not run.late:
         following = run.visit(as_sites(x + run.step * f))
         if following is not None and _acceptable(run, point, following):

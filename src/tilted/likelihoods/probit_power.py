@@ -85,7 +85,36 @@ def _by_own_nodes(mu: np.ndarray, v: np.ndarray, power: float) -> np.ndarray:
 
 
 def _by_shared_nodes(mu: np.ndarray, v: np.ndarray, power: float) -> np.ndarray:
-    """log Z, d1, d2, mean - mu and variance, [5, N]."""
+    """log Z, d1, d2, mean - mu and variance, [5, N].
+
+    On the wrong side everything is in units of exp(-mu^2 / (2 v)), so that nothing underflows.
+    """
+    wrong = mu < 0
+    rest, rest_1, rest_2, first, second = _of_the_rest(mu, v, power, wrong)
+    phi = probit_moments(mu, v)
+    with np.errstate(over="ignore"):  # variances beyond 1e154 become infinite, as of `probit_moments`
+        less = mu**2 / (v * (1.0 + v))
+        on_the_wrong_side = _log_phi_without_gaussian(mu / np.sqrt(1.0 + v)) + 0.5 * less
+        closed = np.exp(np.where(wrong, on_the_wrong_side, phi.log_z))
+        total = closed + rest
+        mean = (closed * phi.mean + rest_1) / total
+        spread = rest_2 - 2.0 * mean * rest_1 + mean**2 * rest
+        variance = (closed * (phi.variance + (phi.mean - mean) ** 2) + spread) / total
+    d1, broad = first / total, v >= BROAD
+    by_cavity = (rest_2 - 2.0 * mu * rest_1 + mu**2 * rest) / v - rest
+    second = np.where(broad, closed * (phi.d2 + phi.d1**2) + by_cavity / v, second)
+    from_variance = np.where(broad, (variance / v - 1.0) / v, (variance - v) / np.minimum(v, BROAD) ** 2)
+    d2 = np.where(variance < 0.5 * v, from_variance, second / total - d1**2)
+    log_z = np.log(total) + np.where(wrong, -0.5 * mu**2 / v, 0.0)
+    return np.stack([log_z, d1, d2, v * d1, variance])
+
+
+def _of_the_rest(mu: np.ndarray, v: np.ndarray, power: float, wrong: np.ndarray) -> np.ndarray:
+    """Integrals [5, N] over the nodes that all sites share, under their Gaussians.
+
+    Of Phi^power - Phi, by itself, times u and times u^2; of the first derivative of Phi^power, and of the
+    second.
+    """
     s = np.sqrt(v / (1.0 + power * v))
     lowest = float(np.min(mu * s**2 / v - REACH * s))
     k = np.arange(np.floor(np.arcsinh(lowest / KNEE) / STEP), np.ceil(np.arcsinh(RIGHT / KNEE) / STEP) + 1)
@@ -97,25 +126,6 @@ def _by_shared_nodes(mu: np.ndarray, v: np.ndarray, power: float) -> np.ndarray:
     functions = np.stack(
         [rest, rest * u, rest * u**2, powered * slope * power, powered * power * (power * slope**2 + bend)]
     )
-    # on the wrong side everything is in units of exp(-mu^2 / (2 v)), so that nothing underflows
-    wrong = mu < 0
-    exponent = -0.5 * (u[:, None] - np.where(wrong, 0.0, mu)) ** 2 / v + u[:, None] * np.where(
-        wrong, mu / v, 0.0
-    )
-    rest, rest_1, rest_2, first, second = functions @ np.exp(exponent) / np.sqrt(v)
-    whole = probit_moments(mu, v)
-    z = mu / np.sqrt(1.0 + v)
-    scale = np.where(wrong, -0.5 * mu**2 / v, 0.0)
-    with np.errstate(over="ignore"):  # variances beyond 1e154 become infinite, as of `probit_moments`
-        less = mu**2 / (v * (1.0 + v))
-        closed = np.exp(np.where(wrong, _log_phi_without_gaussian(z) + 0.5 * less, whole.log_z))
-        total = closed + rest
-        mean = (closed * whole.mean + rest_1) / total
-        spread = rest_2 - 2.0 * mean * rest_1 + mean**2 * rest
-        variance = (closed * (whole.variance + (whole.mean - mean) ** 2) + spread) / total
-    d1, broad = first / total, v >= BROAD
-    by_cavity = (rest_2 - 2.0 * mu * rest_1 + mu**2 * rest) / v - rest
-    second = np.where(broad, closed * (whole.d2 + whole.d1**2) + by_cavity / v, second)
-    lost = np.where(broad, (variance / v - 1.0) / v, (variance - v) / np.minimum(v, BROAD) ** 2)
-    d2 = np.where(variance < 0.5 * v, lost, second / total - d1**2)
-    return np.stack([np.log(total) + scale, d1, d2, v * d1, variance])
+    centre, tilt = np.where(wrong, 0.0, mu), np.where(wrong, mu / v, 0.0)
+    gaussian = np.exp(-0.5 * (u[:, None] - centre) ** 2 / v + u[:, None] * tilt)
+    return functions @ gaussian / np.sqrt(v)
