@@ -163,6 +163,16 @@ def test_where_git_cannot_say_whether_sources_differ_they_may(
         assert runs.still(name) == name + runs.DIRTY
 
 
+def test_files_that_are_as_committed_are_no_edits_whatever_their_dates(
+    repository_with_one_commit, asked_anew, monkeypatch
+):
+    """A user's settings have git compare dates alone: a checkout that was copied passed for edited."""
+    folder = sourced(repository_with_one_commit, monkeypatch)
+    git(folder, "config", "diff.autoRefreshIndex", "false", check=True)
+    os.utime(folder / "src/old.py", (0, 0))
+    assert not runs.commit().endswith(runs.DIRTY)
+
+
 def test_which_of_two_commits_comes_first(repository_with_one_commit, asked_anew, monkeypatch):
     folder = repository_with_one_commit
     monkeypatch.setattr(runs, "CHECKOUT", folder)

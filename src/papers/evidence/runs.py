@@ -233,7 +233,7 @@ def uncommitted(*places: str) -> list[str] | None:
         return None
     try:
         changed = _git("diff", "--name-only", "-z", "HEAD", "--", *places).split("\0")
-        return [name for name in [*changed, *_unlooked_at(*places)] if name]
+        return [name for name in dict.fromkeys([*changed, *_unlooked_at(*places)]) if name]
     except (OSError, subprocess.CalledProcessError):
         return None
 
@@ -274,7 +274,8 @@ def _git(*arguments: str) -> str:
     Also where the checkout is another user's, as in a container: whose code runs is trusted.
     """
     kept = {k: v for k, v in os.environ.items() if k[:4] != "GIT_" or k[:8] in ("GIT_CONF", "GIT_TEST")}
-    settings = f"safe.directory={CHECKOUT}", "diff.orderFile=/dev/null"  # a user's own may be gone
+    # a user's order may be gone, and without a look at the files their dates alone are changes
+    settings = f"safe.directory={CHECKOUT}", "diff.orderFile=/dev/null", "diff.autoRefreshIndex=true"
     command = [
         "git",
         "--no-optional-locks",
