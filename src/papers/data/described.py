@@ -168,6 +168,11 @@ class _Table:
                 if place is None:
                     known = ", ".join(self.header)
                     raise RegistryError(f"{where} is not, or not once, in the file, which has: {known}")
+                if isinstance(column, int) and self.place(str(column)) not in (None, place):
+                    raise RegistryError(
+                        f'{where} is a place, and the name of another column: say "{column}" in quotes for '
+                        f"that, or '{self.header[place]}' for what is there"
+                    )
                 if any(place in places for places in places_of.values()):
                     raise RegistryError(f"{where} is named twice")
                 places_of[field].append(place)

@@ -138,6 +138,11 @@ def changed(entry, **fields):
             LABELS,
             "pumps/target: column 'stat' is not.* id, load, site, state",
         ),
+        (
+            changed(ENTRY, drop=[1]),
+            LABELS.replace(b"id;", b"1;"),
+            "column '1' is a place, and the name of another column: say \"1\" in quotes for that, or 'load'",
+        ),
         (changed(ENTRY, drop=[4]), LABELS, "pumps/drop: column '4' is not, or not once, in the file"),
         (changed(ENTRY, one_hot=["id"]), LABELS, "pumps/one_hot: column 'id' is named twice"),
         (changed(ENTRY, drop=[0, 1, 2], one_hot=None), LABELS, "pumps: no feature is left"),
