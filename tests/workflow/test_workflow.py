@@ -348,11 +348,14 @@ def test_folding_that_fails_or_is_killed_is_done_again(run, snakemake):
     assert "3" in seeds() and "Nothing to be done" in snakemake(folder, config="config/folded.yaml")
     # records of before, as of another branch, also where dates alone are asked
     shutil.rmtree(results)
+    assert jobs_of(snakemake(folder, "--dry-run", config="config/folded.yaml"))["compact"] == 1
+    dates = "--dry-run", "--rerun-triggers", "mtime"
+    assert "and gone: qp/as-released" in snakemake(folder, *dates, config="config/folded.yaml", code=1)
     (folder / "results/earlier").rename(results)
     for path in results.rglob("*.csv*"):
         path.touch()
-    for options in (("--rerun-triggers", "mtime"), ()):
-        assert jobs_of(snakemake(folder, "--dry-run", *options, config="config/folded.yaml"))["compact"] == 1
+    for options in (dates, ("--dry-run",)):
+        assert jobs_of(snakemake(folder, *options, config="config/folded.yaml"))["compact"] == 1
     snakemake(folder, config="config/folded.yaml")
     assert seeds() == {"0", "1", "2", "3"}
     assert "Nothing to be done" in snakemake(folder, config="config/folded.yaml")

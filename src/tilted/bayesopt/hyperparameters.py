@@ -34,11 +34,14 @@ class Scaled:
     scale, mean : float
         Spread of the observations, 1 where they have none; their mean over the scale.
     y : array [n]
+    held : int
+        Observations so far from the others that they were moved nearer (`held`).
     """
 
     scale: float
     mean: float
     y: np.ndarray
+    held: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,50 @@ class Learned:
     outcome: Outcome
 
 
-def scaled(y: np.ndarray) -> Scaled:
-    """Observations over their standard deviation; 0 stays 0, so that signs keep their meaning."""
-    spread = float(np.std(y))
-    scale = spread if spread > 1e-12 * float(np.max(np.abs(y))) else 1.0
-    return Scaled(scale, float(np.mean(y)) / scale, y / scale)
+FEW = 0.25
+"""Share of the places whose observations may be far from the others."""
+APART = 0.1
+"""Distance in the unit cube of two places: where a search converges many observations are alike."""
+DOMINATED = 0.01
+"""Spread of the others over that of all, below which the model would take their differences for noise."""
+LEAST = 3
+"""Others of which that can be said."""
+REACH = 3.0
+"""Ranges of the others beyond them to where those far out are moved."""
+
+
+def scaled(X: np.ndarray, y: np.ndarray, minimised: bool = False) -> Scaled:
+    """Observations [n] at ``X`` [n, D] over their standard deviation; 0 stays 0, as do signs."""
+    near = held(X, y, minimised)
+    spread = float(np.std(near))
+    scale = spread if spread > 1e-12 * float(np.max(np.abs(near))) else 1.0
+    return Scaled(scale, float(np.mean(near)) / scale, near / scale, int(np.sum(near != y)))
+
+
+def held(X: np.ndarray, y: np.ndarray, minimised: bool = False) -> np.ndarray:
+    """Observations [n] at ``X`` [n, D], a few that dwarf the differences of all others moved nearer to these.
+
+    A penalty for a failure, or a pole, would make the others alike to the model. Signs stay; of a function
+    that is ``minimised`` low values are what is looked for and stay.
+    """
+    at = y[places(X)]
+    far = max(1, int(FEW * len(at)))
+    others = at[np.argsort(np.abs(at - np.median(at)), kind="stable")[: len(at) - far]]
+    if len(others) < LEAST or not np.any(others) or np.std(others) > DOMINATED * np.std(at):
+        return y
+    reach = REACH * np.ptp(others)
+    high = max(np.max(others) + reach, -np.min(others))
+    low = -np.inf if minimised else min(np.min(others) - reach, -np.max(others))
+    return np.clip(y, low, high)
+
+
+def places(X: np.ndarray) -> list[int]:
+    """Rows of ``X`` [n, D] of which none is close to an earlier one of them."""
+    kept: list[int] = []
+    for i, x in enumerate(X):
+        if np.all(np.sum((X[kept] - x) ** 2, axis=1) > APART**2):
+            kept.append(i)
+    return kept
 
 
 def learn(X: np.ndarray, data: Scaled, prior: Prior | None = None, limit: int = 60) -> Learned:

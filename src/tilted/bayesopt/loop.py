@@ -286,19 +286,30 @@ def model(
     In the units of `hyperparameters.scaled`, which differ between functions but keep every sign. Beside them
     the number of functions whose search for hyperparameters ended without meeting its tolerance.
     """
-    low, high = np.transpose(bounds)
-    X = (np.array([e.x for e in done]) - low) / (high - low)
-    points = surrogate.union([X])
+    points = surrogate.union([in_unit_cube(done, bounds)])
     functions, unfinished = [], 0
     for j in range(len(done[0].values)):
-        seen = [i for i, e in enumerate(done) if e.values[j] is not None]
-        data = hyperparameters.scaled(np.array([done[i].values[j] for i in seen]))
-        learned = hyperparameters.learn(X[seen], data)
+        X, data = _seen(done, bounds, j)
+        learned = hyperparameters.learn(X, data)
         unfinished += not learned.outcome.success
-        functions.append(
-            surrogate.condition(learned.kernel, learned.noise, X[seen], data.y, points, data.mean)
-        )
+        functions.append(surrogate.condition(learned.kernel, learned.noise, X, data.y, points, data.mean))
     return functions, unfinished
+
+
+def _seen(
+    done: Sequence[Evaluation], bounds: Sequence[Sequence[float]], j: int
+) -> tuple[np.ndarray, hyperparameters.Scaled]:
+    """Places [n, D] in the unit cube where a function was observed, and what was."""
+    seen = [e for e in done if e.values[j] is not None]
+    X = in_unit_cube(seen, bounds)
+    return X, hyperparameters.scaled(X, np.array([e.values[j] for e in seen]), minimised=j == 0)
+
+
+def in_unit_cube(done: Sequence[Evaluation], bounds: Sequence[Sequence[float]]) -> np.ndarray:
+    """Places [n, D] of evaluations."""
+    low, high = np.transpose(bounds)
+    places: np.ndarray = (np.array([e.x for e in done]) - low) / (high - low)
+    return places
 
 
 def recommendation(
@@ -323,7 +334,12 @@ def conclude(done: Sequence[Evaluation], header: dict[str, Any], settings: Setti
     message = f"{len(done)} evaluations, {len(feasible)} of them feasible"
     if not feasible:
         message += "; no feasible one was found: recommended is where all constraints most likely hold"
-    seen = [value for e in done if (value := e.values[0]) is not None]
-    if len(seen) > 1 and len(set(seen)) == 1:
-        message += "; the objective is the same everywhere: nothing says where it is least"
+    for j in range(len(done[0].values)):
+        _, data = _seen(done, header["bounds"], j)
+        if j == 0 and len(data.y) > 1 and np.ptp(data.y) == 0:
+            message += "; the objective is the same everywhere: nothing says where it is least"
+        if data.held:
+            message += (
+                f"; {_name(j)} has values that dwarf all others ({data.held}, modelled nearer to these)"
+            )
     return Found(place, confident, best, tuple(done), resumed, message)

@@ -144,7 +144,7 @@ def test_hyperparameters_are_found_again():
     kernel = hyperparameters.SquaredExponential(1.0, (0.2, 0.8))
     K = kernel.matrix(X) + 1e-2 * np.eye(80)
     y = 5.0 * np.linalg.cholesky(K) @ rng.standard_normal(80)
-    data = hyperparameters.scaled(y)
+    data = hyperparameters.scaled(X, y)
     learned = hyperparameters.learn(X, data)
     assert learned.outcome.success
     np.testing.assert_allclose(learned.kernel.lengthscale, (0.2, 0.8), rtol=0.4)
@@ -152,13 +152,12 @@ def test_hyperparameters_are_found_again():
 
 
 def test_scaling_keeps_signs_and_survives_constants():
-    data = hyperparameters.scaled(np.array([-2.0, 4.0, 1.0]))
+    X = np.random.default_rng(0).random((3, 2))
+    data = hyperparameters.scaled(X, np.array([-2.0, 4.0, 1.0]))
     np.testing.assert_array_equal(np.sign(data.y), [-1, 1, 1])
     assert np.std(data.y) == pytest.approx(1.0)
-    assert hyperparameters.scaled(np.full(3, 7.0)).scale == 1.0
-    learned = hyperparameters.learn(
-        np.random.default_rng(0).random((3, 2)), hyperparameters.scaled(np.full(3, 7.0))
-    )
+    assert hyperparameters.scaled(X, np.full(3, 7.0)).scale == 1.0
+    learned = hyperparameters.learn(X, hyperparameters.scaled(X, np.full(3, 7.0)))
     assert np.isfinite(learned.noise)
 
 
@@ -174,7 +173,8 @@ def test_the_searchs_gradient_is_its_own():
     hyperparameters.lbfgs = catch
     try:
         rng = np.random.default_rng(0)
-        hyperparameters.learn(rng.random((10, 2)), hyperparameters.scaled(rng.standard_normal(10)))
+        X = rng.random((10, 2))
+        hyperparameters.learn(X, hyperparameters.scaled(X, rng.standard_normal(10)))
     finally:
         hyperparameters.lbfgs = original
     f, at = caught["objective"], caught["start"] + [0.1, 0.1, 0.2, 5.0]
