@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+from tempfile import TemporaryFile
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 from tilted.estimators.given import require_numbers, require_present, unpacked
 from tilted.learning.starts import require_moderate
 from tilted.likelihoods.contract import require_unmasked
+from tilted.numerics.chunks import in_chunks
 
 
 def weighed(
@@ -19,7 +22,8 @@ def weighed(
     """Rows [N', D], targets [N'] and weights [N'] of the rows that have one; None if all are 1.
 
     ValueError for negative weights, for such as are masked, not finite or too large (`require_moderate`), and
-    for fewer than ``least`` that are not zero.
+    for fewer than ``least`` that are not zero. OSError where the rows of a memory-mapped ``X`` that have a
+    weight, if not all have one, find no room for temporary files.
     """
     if sample_weight is None:
         return X, y, None
@@ -29,7 +33,25 @@ def weighed(
         raise ValueError(f"at least {least} rows need a sample weight above zero, got {np.sum(rows)}")
     if np.all(rows):
         return X, y, unless_alike(weights)  # as they are: they may be on a disk
-    return X[rows], y[rows], unless_alike(weights[rows])
+    return _some(X, rows), y[rows], unless_alike(weights[rows])
+
+
+def _some(X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The ``rows`` [N] of ``X``; of a memory-mapped one, larger than memory perhaps, in a temporary file."""
+    if not _is_mapped(X):
+        return X[rows]
+    with TemporaryFile() as file:
+        for some in in_chunks(np.flatnonzero(rows)):
+            file.write(X[some].tobytes())
+        file.flush()
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return np.frombuffer(content, X.dtype).reshape(-1, X.shape[1])
+
+
+def _is_mapped(X: Any) -> bool:
+    while X is not None and not isinstance(X, np.memmap | mmap.mmap):
+        X = getattr(X, "base", None)
+    return X is not None
 
 
 def checked_weights(sample_weight: ArrayLike, X: ArrayLike) -> np.ndarray:

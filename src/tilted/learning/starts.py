@@ -71,10 +71,12 @@ StartT = TypeVar("StartT")
 
 
 def require_moderate(name: str, values: np.ndarray) -> None:
-    """ValueError if a number is so large that its powers may overflow."""
+    """ValueError if a number is so large, or all are so small, that powers may overflow or vanish."""
     largest = max(float(np.max(values)), -float(np.min(values))) if np.size(values) else 0.0
     if largest > LARGEST:
         raise ValueError(f"{name} has values up to {largest:.1e}, beyond {LARGEST:g}: scale it")
+    if 0.0 < largest < 1.0 / LARGEST:
+        raise ValueError(f"{name} has no values beyond {largest:.1e}, not even {1.0 / LARGEST:g}: scale it")
 
 
 def typical_distance(X: np.ndarray, weights: np.ndarray | None = None) -> float:

@@ -164,8 +164,9 @@ def test_another_backend_makes_no_difference():
     np.testing.assert_allclose(there, here, rtol=1e-10)
 
 
-@pytest.mark.parametrize("weight", [1.0, 2.0])
-def test_rows_on_a_disk_are_not_read_into_memory(weight, tmp_path):
+@pytest.mark.parametrize("weight, first", [(1.0, 1.0), (2.0, 2.0), (1.0, 0.0)])
+def test_rows_on_a_disk_are_not_read_into_memory(weight, first, tmp_path):
+    """Nor where one of them does not count."""
     many = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float64, (40_000, 60))
     many[:] = np.random.default_rng(0).normal(size=many.shape)
     many.flush()
@@ -173,12 +174,23 @@ def test_rows_on_a_disk_are_not_read_into_memory(weight, tmp_path):
     y = np.where(rows[:, 0] > 0, 1, 0)
     kernel = tilted.SquaredExponential(4.0, 9.0)
     model = SparseGPClassifier(batch_size=200, kernel=kernel, n_pseudo=10, optimise=None)
+    weights = np.append(first, np.full(len(y) - 1, weight))
     tracemalloc.start()
-    model.fit(rows, y, np.full(len(y), weight))
+    model.fit(rows, y, weights)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.5 * rows.nbytes
     assert model.score(rows[:5000], y[:5000]) > 0.58
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_rows_on_a_disk_that_do_not_count_are_as_if_not_there(jobs, tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    rows, counts = np.load(tmp_path / "X.npy", mmap_mode="r"), np.arange(N) % 3 > 0
+    model = SparseGPClassifier(batch_size=60, n_jobs=jobs, **KEPT)
+    there = model.fit(rows, LABELS, counts.astype(float)).predict_latent(NEW, True)
+    here = model.fit(X[counts], LABELS[counts]).predict_latent(NEW, True)
+    np.testing.assert_array_equal(there, here)
 
 
 def test_rows_may_come_later():

@@ -260,6 +260,8 @@ def test_what_cannot_be_is_said_clearly(of, toy):
             of(X, y, kernel=kernel)
     with pytest.raises(ValueError, match="X has values up to .*e.200, beyond 1e.50: scale it"):
         of(1e200 * X, y)
+    with pytest.raises(ValueError, match="X has no values beyond .*e-170, not even 1e-50: scale it"):
+        of(1e-170 * X, y)
     with pytest.raises((ValueError, TypeError), match="toarray"):
         of(sparse.csr_matrix(X), y)
 
