@@ -371,6 +371,17 @@ def test_a_wrong_configuration_is_refused_before_any_job(run, snakemake):
     assert line.startswith("In the configuration: qp.as-released: unknown data set 'iris'; known: ionosphere")
 
 
+def test_raw_data_are_not_deleted_as_outputs(run, snakemake):
+    """The only copy of a set of one's own went."""
+    folder, _ = run
+    mine = folder / "data/raw/mine.csv"
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("1,2\n", encoding="utf-8")
+    said = snakemake(folder, "--delete-all-out", code=1)
+    mine.unlink()
+    assert "--delete-all-output would delete raw data too (data/raw): `make clean`" in said
+
+
 def test_a_clock_that_is_behind_is_told_before_any_job(run, snakemake):
     folder, _ = run
     (folder / "results/behind").mkdir(parents=True)

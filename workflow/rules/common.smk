@@ -28,6 +28,12 @@ except ImportError as error:
 if reason := place.unfit(Path(str(workflow.current_basedir)).parents[1], Path.cwd(), sys.executable):
     sys.exit(reason)
 
+# Raw files are outputs of a rule also where somebody put them there, and there may be no other copy.
+DELETES = "--delete-all-output"
+if any(word.startswith("--delete-a") and DELETES.startswith(word) for word in sys.argv):
+    if any(path.is_file() for path in Path("data/raw").rglob("*")):
+        sys.exit(f"{DELETES} would delete raw data too (data/raw): `make clean` removes all but these")
+
 # A job has as many BLAS threads as `threads` of its rule: one, since two make these fits three times slower.
 # glibc gives arrays of this size back and faults their pages in again: a fifth of a fit's time at N = 300.
 os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(2**25))
