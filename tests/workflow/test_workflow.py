@@ -350,7 +350,13 @@ def test_folding_that_fails_or_is_killed_is_done_again(run, snakemake):
     shutil.rmtree(results)
     assert jobs_of(snakemake(folder, "--dry-run", config="config/folded.yaml"))["compact"] == 1
     dates = "--dry-run", "--rerun-triggers", "mtime"
-    assert "and gone: qp/as-released" in snakemake(folder, *dates, config="config/folded.yaml", code=1)
+    for left in ((), ("qp/as-released.csv.gz",)):
+        for file in left:
+            (results / file).parent.mkdir(parents=True)
+            shutil.copy(folder / "results/earlier" / file, results / file)
+        said = snakemake(folder, *dates, config="config/folded.yaml", code=1)
+        assert "and gone: " in said and ("qp/as-released.csv.gz" in said) == (not left)
+    shutil.rmtree(results)
     (folder / "results/earlier").rename(results)
     for path in results.rglob("*.csv*"):
         path.touch()

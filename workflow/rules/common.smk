@@ -259,13 +259,13 @@ def changed_records(name):
     asks = "params" in map(str, workflow.rerun_triggers)
     if not KEPT or asks or jobs.is_as_left(state_of(name), RESULTS, ASKED.files(name)):
         return []
-    there = [f"{RESULTS}/{file}" for file in ASKED.files(name) if Path(RESULTS, file).is_file()]
-    if not there and Path(note_of(name)).is_file():
+    gone = [file for file in ASKED.files(name) if not Path(RESULTS, file).is_file()]
+    if gone and Path(note_of(name)).is_file():
         sys.exit(
-            f"Folded into {RESULTS} before, and gone: {', '.join(ASKED.files(name))}. Dates alone do not tell Snakemake: "
-            f"put back what was there, or delete {note_of(name)}"
+            f"Folded into {RESULTS} before, and gone: {', '.join(gone)}. Dates alone do not tell Snakemake: put back what "
+            f"was there, or delete {note_of(name)}"
         )
-    return there
+    return [f"{RESULTS}/{file}" for file in ASKED.files(name) if file not in gone]
 
 
 def compared_records():

@@ -171,7 +171,7 @@ class _Table:
                 if isinstance(column, int) and self.place(str(column)) not in (None, place):
                     raise RegistryError(
                         f'{where} is a place, and the name of another column: say "{column}" in quotes for '
-                        f"that, or '{self.header[place]}' for what is there"
+                        f"that, or {place - len(self.header)} for what is there"
                     )
                 if any(place in places for places in places_of.values()):
                     raise RegistryError(f"{where} is named twice")

@@ -53,16 +53,14 @@ class Learned:
     outcome: Outcome
 
 
-FEW = 0.25
-"""Share of the places whose observations may be far from the others."""
-APART = 0.1
-"""Distance in the unit cube of two places: where a search converges many observations are alike."""
-DOMINATED = 0.01
-"""Spread of the others over that of all, below which the model would take their differences for noise."""
+GAP = 30.0
+"""Times as far from the median as all others that an observation is if it dwarfs their differences."""
 LEAST = 3
-"""Others of which that can be said."""
+"""Places of the others from which that can be said; more than half are theirs."""
 REACH = 3.0
-"""Ranges of the others beyond them to where those far out are moved."""
+"""Ranges of the others beyond them to where such an observation is moved."""
+APART = 0.05
+"""Distance in the unit cube of two places: where a search converges many observations are alike."""
 
 
 def scaled(X: np.ndarray, y: np.ndarray, minimised: bool = False) -> Scaled:
@@ -74,29 +72,32 @@ def scaled(X: np.ndarray, y: np.ndarray, minimised: bool = False) -> Scaled:
 
 
 def held(X: np.ndarray, y: np.ndarray, minimised: bool = False) -> np.ndarray:
-    """Observations [n] at ``X`` [n, D], a few that dwarf the differences of all others moved nearer to these.
+    """Observations [n] at ``X`` [n, D], those that dwarf the differences of all others moved nearer to these.
 
-    A penalty for a failure, or a pole, would make the others alike to the model. Signs stay; of a function
-    that is ``minimised`` low values are what is looked for and stay.
+    Penalties for failures, say, beside which the others would be alike to the model. They stay outside of the
+    others, and on their side of 0; of a function that is ``minimised`` low ones are looked for and stay.
     """
-    at = y[places(X)]
-    far = max(1, int(FEW * len(at)))
-    others = at[np.argsort(np.abs(at - np.median(at)), kind="stable")[: len(at) - far]]
-    if len(others) < LEAST or not np.any(others) or np.std(others) > DOMINATED * np.std(at):
-        return y
-    reach = REACH * np.ptp(others)
-    high = max(np.max(others) + reach, -np.min(others))
-    low = -np.inf if minimised else min(np.min(others) - reach, -np.max(others))
-    return np.clip(y, low, high)
+    away = np.abs(y - np.median(y))
+    by_place = np.sort([np.max(away[close]) for close in places(X)])
+    n = len(by_place)
+    for k in range(max(LEAST, n // 2 + 1), n):  # the k nearest, and is there a gap after them?
+        if 0.0 < GAP * by_place[k - 1] <= by_place[k] and by_place[n // 2] > 0.0:
+            others = y[away < by_place[k]]
+            reach = REACH * np.ptp(others)
+            high = max(np.max(others) + reach, -np.min(others))
+            low = -np.inf if minimised else min(np.min(others) - reach, -np.max(others))
+            return np.clip(y, low, high)
+    return y
 
 
-def places(X: np.ndarray) -> list[int]:
-    """Rows of ``X`` [n, D] of which none is close to an earlier one of them."""
-    kept: list[int] = []
-    for i, x in enumerate(X):
-        if np.all(np.sum((X[kept] - x) ** 2, axis=1) > APART**2):
-            kept.append(i)
-    return kept
+def places(X: np.ndarray) -> list[np.ndarray]:
+    """Rows of ``X`` [n, D] at each place: those close to its first, which is close to no other's."""
+    left, found = np.arange(len(X)), []
+    while len(left):
+        close = np.sum((X[left] - X[left[0]]) ** 2, axis=1) <= APART**2
+        found.append(left[close])
+        left = left[~close]
+    return found
 
 
 def learn(X: np.ndarray, data: Scaled, prior: Prior | None = None, limit: int = 60) -> Learned:

@@ -335,11 +335,9 @@ def conclude(done: Sequence[Evaluation], header: dict[str, Any], settings: Setti
     if not feasible:
         message += "; no feasible one was found: recommended is where all constraints most likely hold"
     for j in range(len(done[0].values)):
-        _, data = _seen(done, header["bounds"], j)
-        if j == 0 and len(data.y) > 1 and np.ptp(data.y) == 0:
+        values = {e.values[j] for e in done if e.values[j] is not None}
+        if j == 0 and len(done) > 1 and len(values) == 1:
             message += "; the objective is the same everywhere: nothing says where it is least"
-        if data.held:
-            message += (
-                f"; {_name(j)} has values that dwarf all others ({data.held}, modelled nearer to these)"
-            )
+        if far := _seen(done, header["bounds"], j)[1].held:
+            message += f"; {_name(j)} has values that dwarf all others ({far}, modelled nearer to these)"
     return Found(place, confident, best, tuple(done), resumed, message)

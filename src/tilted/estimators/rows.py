@@ -49,7 +49,7 @@ def _some(X: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _is_mapped(X: Any) -> bool:
-    while X is not None and not isinstance(X, np.memmap | mmap.mmap):
+    while X is not None and not isinstance(X, mmap.mmap):  # of a copy there is none behind it
         X = getattr(X, "base", None)
     return X is not None
 

@@ -287,5 +287,5 @@ def _message(run: Run[StateT], point: Point[StateT], converged: bool) -> str:
     if not (np.isfinite(point.evidence) and np.isfinite(run.residual)):
         return f"{cause}, evidence {point.evidence:g}; the numbers are lost to rounding or overflow"
     if run.floored:
-        return f"{cause}, and no lower for {PATIENCE}: what rounding leaves of it here; raise tolerance"
+        return f"{cause}, and hardly lower for {PATIENCE}: what rounding leaves of it; raise tolerance"
     return f"{cause}; raise max_sweeps or lower damping"

@@ -18,8 +18,8 @@ class Options:
     Parameters
     ----------
     tolerance : float
-        Stop when the residual is at most this. A residual of at most 1e-6 that has not fallen for 100 sweeps
-        is what rounding leaves: the inference ends there too, not converged.
+        Stop when the residual is at most this. A residual of at most 1e-6 that hardly fell for 100 sweeps is
+        what rounding leaves: the inference ends there too, not converged.
     max_sweeps : int
         Bound on the sweeps; reaching it is reported as not converged. Where no parallel step is possible the
         sequential sweeps that follow have the same bound.

@@ -26,7 +26,7 @@ SURE = 1e-3  # residual after which one more Newton step, whose residuals are li
 ROUNDING = 1e-10  # relative difference of two evidences that is taken for rounding
 FLOOR = 1e-6  # residual that may be rounding's, where the prior variance or the sites' precisions are large
 PATIENCE = 100  # sweeps after which such a one, if no clearly lower one was seen, is taken for it
-LOWER = 0.9  # of the lowest so far, which is clearly lower
+LOWER = 0.1  # share by which a residual is clearly lower than the lowest so far, where steps are whole
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class Run(Generic[StateT]):
     def note(self, residual: float) -> None:
         """Take down a point's residual."""
         self.residual = residual
-        if residual < LOWER * self.lowest:
+        if residual < (1.0 - LOWER * self.step) * self.lowest:
             self.lowest, self.reached = residual, self.sweeps
 
     @property

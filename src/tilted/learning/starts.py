@@ -71,12 +71,22 @@ StartT = TypeVar("StartT")
 
 
 def require_moderate(name: str, values: np.ndarray) -> None:
-    """ValueError if a number is so large, or all are so small, that powers may overflow or vanish."""
-    largest = max(float(np.max(values)), -float(np.min(values))) if np.size(values) else 0.0
+    """ValueError if a number is so large that its powers may overflow."""
+    largest = _largest(values)
     if largest > LARGEST:
         raise ValueError(f"{name} has values up to {largest:.1e}, beyond {LARGEST:g}: scale it")
+
+
+def require_in_range(name: str, values: np.ndarray) -> None:
+    """ValueError also if all numbers are so small that their powers may vanish, and are not all 0."""
+    require_moderate(name, values)
+    largest = _largest(values)
     if 0.0 < largest < 1.0 / LARGEST:
         raise ValueError(f"{name} has no values beyond {largest:.1e}, not even {1.0 / LARGEST:g}: scale it")
+
+
+def _largest(values: np.ndarray) -> float:
+    return max(float(np.max(values)), -float(np.min(values))) if np.size(values) else 0.0
 
 
 def typical_distance(X: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -131,9 +141,9 @@ def start_kernel(
     ------
     ValueError
         For what is no kernel, for ``ard`` with a kernel that has no lengthscale of its own, for inputs and
-        parameters whose powers may overflow, and for rows without prior variance.
+        parameters whose powers may overflow or vanish, and for rows without prior variance.
     """
-    require_moderate("X", X)
+    require_in_range("X", X)
     D = X.shape[1]
     if kernel is None:
         if ard:
@@ -165,7 +175,7 @@ def start_variance(
     if not has_additive_noise(likelihood):
         # of a rate of f^2 the root has the noise 1/4
         return max(0.25, averages.variance(np.sqrt(y), weights)) if even(likelihood, y) else 1.0
-    require_moderate("y", y)
+    require_in_range("y", y)
     square = averages.mean((y - mean) ** 2, weights)
     return square if square > SCALES[0] else 1.0
 

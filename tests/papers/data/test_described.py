@@ -141,7 +141,7 @@ def changed(entry, **fields):
         (
             changed(ENTRY, drop=[1]),
             LABELS.replace(b"id;", b"1;"),
-            "column '1' is a place, and the name of another column: say \"1\" in quotes for that, or 'load'",
+            "'1' is a place, and the name of another column: say \"1\" in quotes for that, or -3 for what is",
         ),
         (changed(ENTRY, drop=[4]), LABELS, "pumps/drop: column '4' is not, or not once, in the file"),
         (changed(ENTRY, one_hot=["id"]), LABELS, "pumps/one_hot: column 'id' is named twice"),
