@@ -340,12 +340,16 @@ def test_units_of_inputs_make_no_other_sparse_model(kind, unit):
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize("inference", ["ep", "vb"])
-def test_expectations_beyond_numbers_are_said_to_be(inference):
-    """One spike among zeros: f goes to minus hundreds with a spread of hundreds, E[e^f] has no meaning."""
+@pytest.mark.parametrize("variance", [300.0, 1e5])
+def test_expectations_beyond_numbers_are_said_to_be(variance):
+    """One spike among zeros: f goes to minus hundreds with a spread of hundreds, E[e^f] has no meaning.
+
+    At given kernels: where a search ends, VB's above all, is another on other machines.
+    """
     X, y = np.linspace(0.0, 5.0, 30)[:, None], np.zeros(30)
     y[10] = 1000.0
-    model = GPPoissonRegressor(inference, likelihood="poisson-exp").fit(X, y)
+    kernel = SquaredExponential(variance, 0.4)
+    model = GPPoissonRegressor(likelihood="poisson-exp", kernel=kernel, optimise=None).fit(X, y)
     with pytest.warns(UserWarning, match=r"beyond 9e\+15 in \d+ of 30 rows: the data say so little of f"):
         model.predict(X, return_std=True)
     with warnings.catch_warnings():
