@@ -14,7 +14,7 @@ import numpy as np
 from papers.data import described, registry
 from papers.data.registry import DataError, RegistryError
 from papers.evidence import strict
-from tilted.learning.starts import require_in_range
+from tilted.learning.starts import SMALLEST, require_moderate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
     if twice := [name for i, name in enumerate(raw.features) if name in raw.features[:i]]:
         raise ValueError(f"{path}: two columns are called '{twice[0]}': which is which?")
     for name, column in zip((*raw.features, block["target"]), (*raw.X.T, raw.y), strict=True):
-        require_in_range(f"{path}: column '{name}'", column)
+        require_moderate(f"{path}: column '{name}'", column, SMALLEST)
     constant = [n for n, column in zip(raw.features, raw.X.T, strict=True) if np.all(column == column[0])]
     remarks += raw.remarks
     remarks += [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []

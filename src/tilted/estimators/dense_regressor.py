@@ -18,7 +18,7 @@ from tilted.estimators.rows import weighed
 from tilted.estimators.targets import Targets
 from tilted.inference.options import Options
 from tilted.learning import averages
-from tilted.learning.starts import noted, require_in_range, start_kernel
+from tilted.learning.starts import SMALLEST, noted, require_moderate, start_kernel
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.laplace import LaplaceNoise
 from tilted.likelihoods.student_t import StudentT
@@ -121,7 +121,7 @@ class GPRegressor(Targets):
         """
         inputs, targets = self._begin(X, y, y_numeric=True)
         inputs, reals, weights = self._merged(*weighed(inputs, targets.astype(float), sample_weight))
-        require_in_range("y", reals)
+        require_moderate("y", reals, SMALLEST)
         likelihood, spread = self._start(reals, weights)
         gaussian = isinstance(likelihood, GaussianNoise)
         centre = (averages.mean if gaussian else averages.median)(reals, weights)

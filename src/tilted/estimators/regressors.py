@@ -15,7 +15,7 @@ from tilted.estimators.models import finite
 from tilted.estimators.pseudo import SparseTargets
 from tilted.estimators.rows import weighed
 from tilted.learning import averages
-from tilted.learning.starts import SCALES, noted, require_in_range, start_kernel
+from tilted.learning.starts import SCALES, SMALLEST, noted, require_moderate, start_kernel
 
 CONSTANT = "targets are constant: kernel and noise stay where a search would start"
 
@@ -99,7 +99,7 @@ class SparseGPRegressor(SparseTargets):
         inputs, targets = self._begin(X, y, y_numeric=True)
         inputs, reals, weights = self._merged(*weighed(inputs, targets.astype(float), sample_weight))
         settings = sparse.SparseSettings.of(self, averages.mean(reals, weights), weights=weights)
-        require_in_range("y", reals)
+        require_moderate("y", reals, SMALLEST)
         variance = averages.variance(reals, weights)
         spread = variance if np.ptp(reals) > 0 and variance > SCALES[0] else 1.0
         aimless = np.ptp(reals) == 0 and settings.optimise is not None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tilted.learning.priors import LogNormal
     from tilted.likelihoods.contract import Likelihood
 
-LARGEST = 1e50  # size of inputs, targets and weights
+LARGEST, SMALLEST = 1e50, 1e-50  # size of inputs and targets; the largest also of weights
 SCALES = 1e-100, 1e100  # of parameters of a kernel
 ROWS = 500  # of which distances are taken
 PART = 100  # rows on which grids are evaluated
@@ -70,23 +70,13 @@ Found = TypeVar("Found", bound=Ranked)
 StartT = TypeVar("StartT")
 
 
-def require_moderate(name: str, values: np.ndarray) -> None:
-    """ValueError if a number is so large that its powers may overflow."""
-    largest = _largest(values)
+def require_moderate(name: str, values: np.ndarray, least: float = 0.0) -> None:
+    """ValueError if powers of a number may overflow, or all numbers are below ``least`` and not all 0."""
+    largest = max(float(np.max(values)), -float(np.min(values))) if np.size(values) else 0.0
     if largest > LARGEST:
         raise ValueError(f"{name} has values up to {largest:.1e}, beyond {LARGEST:g}: scale it")
-
-
-def require_in_range(name: str, values: np.ndarray) -> None:
-    """ValueError also if all numbers are so small that their powers may vanish, and are not all 0."""
-    require_moderate(name, values)
-    largest = _largest(values)
-    if 0.0 < largest < 1.0 / LARGEST:
-        raise ValueError(f"{name} has no values beyond {largest:.1e}, not even {1.0 / LARGEST:g}: scale it")
-
-
-def _largest(values: np.ndarray) -> float:
-    return max(float(np.max(values)), -float(np.min(values))) if np.size(values) else 0.0
+    if 0.0 < largest < least:
+        raise ValueError(f"{name} has no values beyond {largest:.1e}, not even {least:g}: scale it")
 
 
 def typical_distance(X: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -143,7 +133,7 @@ def start_kernel(
         For what is no kernel, for ``ard`` with a kernel that has no lengthscale of its own, for inputs and
         parameters whose powers may overflow or vanish, and for rows without prior variance.
     """
-    require_in_range("X", X)
+    require_moderate("X", X, SMALLEST)
     D = X.shape[1]
     if kernel is None:
         if ard:
@@ -175,7 +165,7 @@ def start_variance(
     if not has_additive_noise(likelihood):
         # of a rate of f^2 the root has the noise 1/4
         return max(0.25, averages.variance(np.sqrt(y), weights)) if even(likelihood, y) else 1.0
-    require_in_range("y", y)
+    require_moderate("y", y, SMALLEST)
     square = averages.mean((y - mean) ** 2, weights)
     return square if square > SCALES[0] else 1.0
 
