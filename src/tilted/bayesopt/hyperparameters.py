@@ -81,7 +81,7 @@ def held(X: np.ndarray, y: np.ndarray, minimised: bool = False) -> np.ndarray:
     by_place = np.sort([np.max(away[close]) for close in places(X)])
     n = len(by_place)
     for k in range(max(LEAST, n // 2 + 1), n):  # the k nearest, and is there a gap after them?
-        if 0.0 < GAP * by_place[k - 1] <= by_place[k] and by_place[n // 2] > 0.0:
+        if by_place[n // 2] > 0.0 and GAP * by_place[k - 1] <= by_place[k]:
             others = y[away < by_place[k]]
             reach = REACH * np.ptp(others)
             high = max(np.max(others) + reach, -np.min(others))

@@ -57,6 +57,8 @@ def test_several_at_one_place_and_in_any_order():
         np.full(20, 2.0),
         np.where(PLACES[:, 0] < 0.3, 2.0 + PLACES[:, 1], 1.0),  # a plateau
         np.where(np.arange(20) == 3, 7.0, 1e-4),
+        np.append(1.0 + 1e-6 * np.maximum(np.arange(19) - 12.0, 0.0), 7.0),  # and where it ends
+        np.where(np.arange(20) < 5, np.median(VALUES) + 1e-6 * VALUES, VALUES),  # few are alike
         with_one(-5.0),
         np.where(np.arange(20) % 2, -1e6, VALUES),  # half of them
         np.array([-1e6, 0.1, 0.2]),  # too few to say
