@@ -173,6 +173,17 @@ def test_files_that_are_as_committed_are_no_edits_whatever_their_dates(
     assert not runs.commit().endswith(runs.DIRTY)
 
 
+def test_a_file_in_conflict_is_named_once(repository_with_one_commit, asked_anew, monkeypatch):
+    """Git has it several times: as it is, and as each side of the merge has it."""
+    folder = sourced(repository_with_one_commit, monkeypatch)
+    for branch, text in (("other", "A = 2\n"), ("main", "A = 3\n")):
+        git(folder, "checkout", "-q", *([] if branch == "main" else ["-b"]), branch, check=True)
+        (folder / "src/old.py").write_text(text, encoding="utf-8")
+        git(folder, "commit", "-q", "-a", "-m", branch, check=True)
+    git(folder, "merge", "-q", "other")
+    assert runs.uncommitted("src") == ["src/old.py"]
+
+
 def test_which_of_two_commits_comes_first(repository_with_one_commit, asked_anew, monkeypatch):
     folder = repository_with_one_commit
     monkeypatch.setattr(runs, "CHECKOUT", folder)
