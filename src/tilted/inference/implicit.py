@@ -12,7 +12,7 @@ zero and the usual formula comes back.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve
@@ -25,15 +25,22 @@ if TYPE_CHECKING:
     from tilted.posteriors.dense import Dense, DenseState
 
 
-def evidence_derivative(
+class Derivatives(NamedTuple):
+    """Of the log evidence: G [N, N], dE/dtheta = sum_ij G_ij dK_ij/dtheta, and in a constant prior mean."""
+
+    by_covariance: np.ndarray
+    by_mean: float
+
+
+def evidence_derivatives(
     posterior: Dense,
     state: DenseState,
     likelihood: Likelihood,
     y: np.ndarray,
     sensitivity: Sense,
     share: float | np.ndarray = 1.0,
-) -> np.ndarray:
-    """Total derivative of the log evidence with respect to K at a converged fixed point.
+) -> Derivatives:
+    """Total derivatives of the log evidence at a converged fixed point, with respect to K and the prior mean.
 
     Parameters
     ----------
@@ -48,45 +55,10 @@ def evidence_derivative(
     share : float or array [N]
         How much of its site makes a cavity (`Rule.power`).
 
-    Returns
-    -------
-    G : array [N, N]
-        dE/dtheta = sum_ij G_ij dK_ij/dtheta.
-
     Raises
     ------
     ValueError
         If the posterior has extra variance.
-    """
-    A, by_mean, by_variance = _through_marginals(posterior, state, likelihood, y, sensitivity, share)
-    through_mean = np.multiply.outer(A.T @ by_mean, state.weights)
-    return posterior.evidence_derivative(state) + through_mean + (A.T * by_variance) @ A
-
-
-def mean_derivative(
-    posterior: Dense,
-    state: DenseState,
-    likelihood: Likelihood,
-    y: np.ndarray,
-    sensitivity: Sense,
-    share: float | np.ndarray = 1.0,
-) -> float:
-    """The same with respect to a constant prior mean, which moves the posterior mean by A 1."""
-    A, by_mean, _ = _through_marginals(posterior, state, likelihood, y, sensitivity, share)
-    return float(np.sum(state.weights) + np.sum(A.T @ by_mean))
-
-
-def _through_marginals(
-    posterior: Dense,
-    state: DenseState,
-    likelihood: Likelihood,
-    y: np.ndarray,
-    sensitivity: Sense,
-    share: float | np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A = I - Sigma T, [N, N], and what the evidence gains with the posterior means and variances, [N].
-
-    A change dK moves the mean by A dK weights and the covariance by A dK A^T.
     """
     if np.any(posterior.extra):
         raise ValueError("implicit gradients are for posteriors without extra variance")
@@ -106,9 +78,14 @@ def _through_marginals(
     rows = [_to_sites(r, m, Sigma) for r in (r1, r2)]
     lam = solve(np.vstack(rows).T, _gradient_in_sites(e, m, Sigma))
     lam1, lam2 = np.split(lam, 2)
-    by_mean = e[0] - r1[0] * lam1 - r2[0] * lam2
-    by_variance = e[1] - r1[1] * lam1 - r2[1] * lam2
-    return np.eye(len(y)) - Sigma * tau, by_mean, by_variance
+    # what the evidence gains with the posterior means and variances [N]: a change dK moves the mean by
+    # A dK weights and the covariance by A dK A^T, one of the prior mean moves the mean by A 1
+    gain_m = e[0] - r1[0] * lam1 - r2[0] * lam2
+    gain_v = e[1] - r1[1] * lam1 - r2[1] * lam2
+    A = np.eye(len(y)) - Sigma * tau
+    through_mean = np.multiply.outer(A.T @ gain_m, state.weights)
+    G = posterior.evidence_derivative(state) + through_mean + (A.T * gain_v) @ A
+    return Derivatives(G, float(np.sum(state.weights) + np.sum(A.T @ gain_m)))
 
 
 def _cavity_partials(

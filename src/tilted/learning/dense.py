@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tilted.gaussian import Sites
 from tilted.inference.engine import infer
-from tilted.inference.implicit import evidence_derivative
+from tilted.inference.implicit import Derivatives, evidence_derivatives
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, StateT, Status
 from tilted.kernels.compound import Product
@@ -94,12 +94,37 @@ def infer_at(problem: Problem, kernel: Kernel, start: Sites | None = None) -> In
     return infer(prior, problem.likelihood, problem.y, problem.rule, problem.options, start)
 
 
+class Slopes(NamedTuple):
+    """Of the log evidence, in ``kernel.parameters()`` [P] and in the prior mean; NaN without an evidence."""
+
+    kernel: np.ndarray
+    mean: float
+
+
 def evidence_and_gradient(
     problem: Problem, kernel: Kernel, start: Sites | None = None, gradient: str = "exact"
 ) -> tuple[Inference[DenseState], np.ndarray]:
     """The inference at ``kernel`` and the gradient of its log evidence in ``kernel.parameters()``.
 
-    Without a finite evidence the gradient is NaN.
+    As `evidence_and_slopes`, whose other slope is left out.
+    """
+    inference, slopes = evidence_and_slopes(problem, kernel, start, gradient)
+    return inference, slopes.kernel
+
+
+def evidence_and_slopes(
+    problem: Problem, kernel: Kernel, start: Sites | None = None, gradient: str = "exact"
+) -> tuple[Inference[DenseState], Slopes]:
+    """The inference at ``kernel`` and the slopes of its log evidence.
+
+    Parameters
+    ----------
+    problem : Problem
+    kernel : Kernel
+    start : Sites, optional
+        Flat by default.
+    gradient : str
+        As in `Search`: "sites-fixed" leaves out what is missing for QP.
 
     Raises
     ------
@@ -115,13 +140,15 @@ def evidence_and_gradient(
     posterior = problem.posterior(kernel)
     inference = infer(posterior, problem.likelihood, problem.y, rule, problem.options, start)
     if not np.isfinite(inference.log_evidence):
-        return inference, np.full(len(kernel.parameters()), np.nan)
+        return inference, Slopes(np.full(len(kernel.parameters()), np.nan), np.nan)
+    state = inference.state
     if gradient == "exact" and rule.sensitivity is not None:
-        at = inference.state, problem.likelihood, problem.y
-        G = evidence_derivative(posterior, *at, rule.sensitivity, rule.power)
+        at = posterior, state, problem.likelihood, problem.y
+        total = evidence_derivatives(*at, rule.sensitivity, rule.power)
     else:
-        G = posterior.evidence_derivative(inference.state)
-    return inference, kernel.contract_gradient(problem.X, posterior.K, G, problem.distances)
+        total = Derivatives(posterior.evidence_derivative(state), float(np.sum(state.weights)))
+    by_kernel = kernel.contract_gradient(problem.X, posterior.K, total.by_covariance, problem.distances)
+    return inference, Slopes(by_kernel, total.by_mean)
 
 
 def with_prior(

@@ -24,12 +24,12 @@ from tilted.learning.dense import (
     SEARCH,
     Problem,
     Tuned,
-    evidence_and_gradient,
+    evidence_and_slopes,
     flat_ridge,
     infer_at,
     with_prior,
 )
-from tilted.learning.mean import Level, Point, mean_derivative
+from tilted.learning.mean import Level, Point
 from tilted.learning.search import GAIN, Evaluation, Search, climb
 from tilted.learning.warmstarts import Attempts
 from tilted.likelihoods.gaussian import GaussianNoise
@@ -178,18 +178,18 @@ def maximise(
         own = x[P + 1 :] + noise.shift(at) if noise else x[P + 1 :]
         likelihood = likelihood.at(own) if len(first) else likelihood
         here = replace(prepared, likelihood=likelihood, mean=level.mean(at, c))
-        inference, slope = attempts.converged_or_last(
-            lambda sites: evidence_and_gradient(here, at, sites, search.gradient), starts
+        inference, slopes = attempts.converged_or_last(
+            lambda sites: evidence_and_slopes(here, at, sites, search.gradient), starts
         )
         unconverged += not inference.status.converged
         if inference.status.converged and search.warm:
             starts = [inference.sites, start]
         if not inference.status.converged and inference.log_evidence > highest > -np.inf:
             raise ArithmeticError(TOO_HIGH)
-        by_kernel, by_c = slope, 0.0
+        by_kernel, by_c = slopes.kernel, 0.0
         if move_mean:
-            through_unit, by_c = level.pull_back(at, c, mean_derivative(here, at, inference, search.gradient))
-            by_kernel = slope + through_unit
+            through_unit, by_c = level.pull_back(at, c, slopes.mean)
+            by_kernel = by_kernel + through_unit
         by_likelihood = likelihood_derivative(here, at, inference) if len(first) else first
         if noise:
             by_kernel = by_kernel + noise.pull_back(at, by_likelihood[0])

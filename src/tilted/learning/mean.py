@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from tilted.gaussian import Sites
-from tilted.inference import implicit
 from tilted.inference.result import Inference
-from tilted.learning.dense import SEARCH, Problem, Tuned, evidence_and_gradient, flat_ridge, with_prior
+from tilted.learning.dense import SEARCH, Problem, Tuned, evidence_and_slopes, flat_ridge, with_prior
 from tilted.learning.search import Best, Evaluation, Search, climb
 from tilted.learning.warmstarts import Attempts
 from tilted.numerics.optimise import TRANSFORMS
@@ -76,20 +75,6 @@ class Level:
         unit = self.unit(kernel)
         by_parameters, _ = kernel.contract_diagonal(self.place, np.ones(1))
         return by_mean * c / (2.0 * unit) * by_parameters, by_mean * unit
-
-
-def mean_derivative(
-    problem: Problem, kernel: Kernel, inference: Inference[DenseState], gradient: str = "exact"
-) -> float:
-    """Derivative of the log evidence in the prior mean at converged sites, those of ``inference``.
-
-    ``gradient`` is as in `Search`: "sites-fixed" leaves out what is missing for QP.
-    """
-    sensitivity, state = problem.rule.sensitivity, inference.state
-    if gradient != "exact" or sensitivity is None:
-        return float(np.sum(state.weights))
-    of = problem.posterior(kernel), state, problem.likelihood, problem.y
-    return implicit.mean_derivative(*of, sensitivity, problem.rule.power)
 
 
 class Point(NamedTuple):
@@ -152,13 +137,12 @@ def maximise(
         nonlocal starts
         at = kernel.with_parameters(transform.forward(x[:-1])) if move_kernel else kernel
         here, c = replace(prepared, mean=level.mean(at, float(x[-1]))), float(x[-1])
-        inference, slope = attempts.converged(
-            lambda sites: evidence_and_gradient(here, at, sites, search.gradient), starts
+        inference, slopes = attempts.converged(
+            lambda sites: evidence_and_slopes(here, at, sites, search.gradient), starts
         )
         starts = [inference.sites, start] if search.warm else [start]
-        by_mean = mean_derivative(here, at, inference, search.gradient)
-        through_unit, by_c = level.pull_back(at, c, by_mean)
-        value, slope = with_prior(prior, at, inference.log_evidence, slope)
+        through_unit, by_c = level.pull_back(at, c, slopes.mean)
+        value, slope = with_prior(prior, at, inference.log_evidence, slopes.kernel)
         by_kernel = (slope + through_unit) * transform.slope(x[:-1]) if move_kernel else np.zeros(0)
         return Evaluation(value, np.append(by_kernel, by_c), Point(here, at, inference))
 

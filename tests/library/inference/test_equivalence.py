@@ -10,7 +10,7 @@ from tilted import likelihoods
 from tilted.gaussian import Sites
 from tilted.inference import RULES, rule_of
 from tilted.inference.engine import infer
-from tilted.inference.implicit import evidence_derivative
+from tilted.inference.implicit import evidence_derivatives
 from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 from tilted.learning.dense import Problem, evidence_and_gradient, infer_at
@@ -184,10 +184,11 @@ def test_implicit_gradient_reduces_to_the_usual_one_for_ep(toy):
     X, y = toy
     posterior = Dense.build(SquaredExponential(3.0, 1.1).matrix(X))
     found = infer(posterior, Probit(), y, RULES["ep"], TIGHT)
-    total = evidence_derivative(posterior, found.state, Probit(), y, kl_sensitivity)
-    np.testing.assert_allclose(total, posterior.evidence_derivative(found.state), atol=1e-9)
+    total = evidence_derivatives(posterior, found.state, Probit(), y, kl_sensitivity)
+    np.testing.assert_allclose(total.by_covariance, posterior.evidence_derivative(found.state), atol=1e-9)
+    assert total.by_mean == pytest.approx(np.sum(found.state.weights), abs=1e-9)
     with pytest.raises(ValueError, match="extra variance"):
-        evidence_derivative(Dense.build(posterior.K, extra=0.1), found.state, Probit(), y, kl_sensitivity)
+        evidence_derivatives(Dense.build(posterior.K, extra=0.1), found.state, Probit(), y, kl_sensitivity)
 
 
 @pytest.mark.parametrize("negative", [False, True])
