@@ -72,7 +72,7 @@ endif
 .DEFAULT_GOAL := preview
 # `make -j clean preview` would do both at once; what a target runs uses the cores itself.
 .NOTPARALLEL:
-.PHONY: setup preview paper unlock records tables site report verify check plan cluster test-cluster test test-full bench sbom audit-dependencies lint format lock clean help
+.PHONY: setup preview paper unlock records tables site report verify check plan cluster test-cluster test test-workflow test-full bench sbom audit-dependencies lint format lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -165,6 +165,9 @@ test-cluster: cluster ## the workflow through stand-ins of PBS, SGE, LSF and a r
 
 test: setup ## the tests (minutes)
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile --no-loadscope-reorder
+
+test-workflow: setup ## the tests that run the workflow in a copy of the repository (minutes)
+	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile --no-loadscope-reorder -m "workflow and not slow" tests/workflow
 
 test-full: cluster ## all tests, the long ones included
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile --no-loadscope-reorder -m ""

@@ -2,8 +2,10 @@
 
 import ast
 import re
+from functools import cache
 
 
+@cache
 def functions_of(path):
     """Its tests."""
     body = ast.parse(path.read_text(encoding="utf-8")).body

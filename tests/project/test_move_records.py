@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # the move was made once: neither its script nor what it read changes
 ROOT = Path(__file__).resolve().parents[2]
 BEFORE = "b08d090"
 STAMP = {"source", "date", "environment"}

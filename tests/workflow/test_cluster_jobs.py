@@ -11,6 +11,7 @@ from papers import configuration, plan
 from papers.evidence import resources
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.workflow
 LIMIT = 8 * 60
 """Minutes that a group may ask for at its first attempt: queues have limits."""
 PROFILE = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text(encoding="utf-8"))

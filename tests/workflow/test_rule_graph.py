@@ -16,6 +16,7 @@ def graph():
     return module
 
 
+@pytest.mark.workflow
 def test_the_picture_is_that_of_todays_rules(graph):
     assert graph.main(check=True) == 0, "run tools/rule_graph.py"
     assert "(rules.svg)" in (ROOT / "docs/pipeline.md").read_text(encoding="utf-8")

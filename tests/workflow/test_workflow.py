@@ -25,6 +25,7 @@ from papers.pesc.records import ACCURACY
 from papers.rep.records import POINTS
 from papers.report import index
 
+pytestmark = pytest.mark.workflow
 COLUMNS = "row,metric,method,protocol,mean,sd,n_seeds,n_converged,n_attempted".split(",")
 COLUMNS += ["published_mean", "published_sd", "deviation_sd"]
 QP = """\

@@ -47,7 +47,7 @@ MODELS = [
     (GPClassifier("vb", likelihood="logit", ard=True, **KEPT), LABELS),
     (GPClassifier("rep", likelihood="noisy-step", **KEPT), LABELS),
     (GPClassifier(correction="cheap", **KEPT), LABELS),
-    (GPOrdinalClassifier(), THREE),
+    (GPOrdinalClassifier(optimise=None), THREE),
     (GPRegressor(), REALS),
     (GPRegressor(likelihood="student-t", kernel=2.0 * Matern() + Linear(), optimise=None), REALS),
     (GPPoissonRegressor(**KEPT), COUNTS),

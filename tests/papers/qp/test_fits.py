@@ -36,13 +36,23 @@ KEYS = {
 }
 
 
+LONG = "coal", "as-released"
+"""Half a minute, of which the joint search takes most."""
+
+
 def run(dataset, protocol, method, seed=0, fold=0, **options):
     block = protocols.block(protocol, qp.task_of(dataset))
     return qp.run_cell(data.load(dataset, block["variant"]), protocol, method, seed, fold, **options)
 
 
-@pytest.mark.parametrize("protocol", protocols.names())
-@pytest.mark.parametrize("dataset", ["wine13", "coal"])
+@pytest.mark.parametrize(
+    ("dataset", "protocol"),
+    [
+        pytest.param(dataset, name, marks=pytest.mark.slow if (dataset, name) == LONG else ())
+        for dataset in ("wine13", "coal")
+        for name in protocols.names()
+    ],
+)
 def test_every_method_of_every_protocol_gives_records(protocol, dataset):
     """One fold of each, in the order of their starts; ARD is cut short by its tolerance, not skipped."""
     methods = protocols.block(protocol, qp.task_of(dataset))["methods"]
@@ -232,7 +242,7 @@ def test_the_exact_answer_beside_it_is_at_the_learned_hyperparameters():
     assert record["test_log_density"] == exact["test_log_density"]
 
 
-def test_labels_with_less_than_half_of_the_probability_are_errors_and_what_is_not_trusted_is_said():
+def test_labels_with_less_than_half_of_the_probability_are_errors():
     dataset = data.load("wine13", "as-released")
     cell = qp.cell_of(dataset, "as-released", "exact", 0, 5)
     flipped = replace(cell.points, y_test=-cell.points.y_test)
@@ -240,6 +250,10 @@ def test_labels_with_less_than_half_of_the_probability_are_errors_and_what_is_no
     right, wrong = (scored.corrected(cell.likelihood, p, fit, "cheap") for p in (cell.points, flipped))
     assert right["test_error"] + wrong["test_error"] == 1.0 and right["test_error"] < 0.5
     assert right["status"]["converged"]
+
+
+@pytest.mark.slow
+def test_what_is_not_trusted_is_said():
     coal = data.load("coal", "as-released")
     cell = qp.cell_of(coal, "as-released", "exact", 0, 0)
     record = scored.corrected(

@@ -126,6 +126,7 @@ def test_a_failed_inference_ends_the_job_with_its_reason(monkeypatch):
         truth.run(dataset, SMALL)
 
 
+@pytest.mark.slow
 def test_draws_agree_with_chains():
     """Two samplers that share nothing but the model: on every latent, on densities and on the evidence."""
     dataset, kernel = data.load("wine13", "as-released"), KERNELS["wine13"]

@@ -112,15 +112,15 @@ def read(folder: str | Path) -> list[Check]:
         table = pd.read_csv(io.BytesIO(data), dtype=str, keep_default_na=False)
         if tuple(table.columns) != Check._fields:
             raise ValueError(f"columns {list(table.columns)} are not {list(Check._fields)}")
-        return [_check(line) for line in table.to_dict("records")]
+        for name, known in (("how", HOWS), ("passed", VERDICTS)):
+            if unknown := set(table[name]) - {*known}:
+                raise ValueError(f"{name} '{min(unknown)}'")
+        columns: dict[str, list[Any]] = {name: table[name].tolist() for name in Check._fields}
+        for name in ("difference", "gain"):
+            columns[name] = [float(value or "nan") for value in columns[name]]
     except ValueError as error:
         raise RecordError(f"{path}: {error}") from error
-
-
-def _check(line: dict[str, Any]) -> Check:
-    if line["how"] not in HOWS or line["passed"] not in VERDICTS:
-        raise ValueError(f"how '{line['how']}', passed '{line['passed']}'")
-    return Check(**{**line, **{name: float(line[name] or "nan") for name in ("difference", "gain")}})
+    return list(map(Check, *columns.values()))
 
 
 def counting(checks: Iterable[Check], study: Study, frame: pd.DataFrame) -> list[Check]:
@@ -128,7 +128,9 @@ def counting(checks: Iterable[Check], study: Study, frame: pd.DataFrame) -> list
     last = {(c.group, c.fit, c.how): c for c in checks if c.study == study.file}
     groups = {c.group for c in last.values()}
     current = {}
-    for line in frame[[*study.key, RUN]].to_dict("records") if groups else ():
+    names = [*study.key, RUN]
+    for values in zip(*(frame[name].tolist() for name in names), strict=True) if groups else ():
+        line = dict(zip(names, values, strict=True))
         group = group_of(study, line)
         if group in groups:
             current[group, fit_of(study, line)] = line[RUN]
