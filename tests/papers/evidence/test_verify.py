@@ -4,6 +4,7 @@ import shutil
 from dataclasses import replace
 from functools import lru_cache
 
+import pandas as pd
 import pytest
 
 from papers.evidence import records, runs, store
@@ -279,6 +280,15 @@ def test_a_damaged_file_is_named(study, folder):
     path = folder / verified.FILE
     path.write_bytes(path.read_bytes().replace(b"yes", b"no", 1))
     with pytest.raises(RecordError, match="verified.csv: differs"):
+        verified.read(folder)
+
+
+@pytest.mark.parametrize("name, value", [("how", "guessed"), ("passed", "perhaps"), ("gain", "much")])
+def test_a_check_that_cannot_be_is_named(study, folder, name, value):
+    of(study, folder, good)
+    table = pd.read_csv(folder / verified.FILE, dtype=str).assign(**{name: value})
+    records.save(folder, {}, [], {verified.FILE: table.to_csv(index=False).encode()})
+    with pytest.raises(RecordError, match=rf"verified.csv: .*'{value}'"):
         verified.read(folder)
 
 
