@@ -166,7 +166,7 @@ test-cluster: cluster ## the workflow through stand-ins of PBS, SGE, LSF and a r
 test: setup ## the tests (minutes)
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile --no-loadscope-reorder
 
-test-workflow: setup ## the tests that run the workflow in a copy of the repository (minutes)
+test-workflow: setup ## the tests that start Snakemake on the whole workflow (minutes)
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile --no-loadscope-reorder -m "workflow and not slow" tests/workflow
 
 test-full: cluster ## all tests, the long ones included

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow  # the move was made once: neither its script nor what it read changes
 ROOT = Path(__file__).resolve().parents[2]
 BEFORE = "b08d090"
 STAMP = {"source", "date", "environment"}
@@ -41,6 +40,7 @@ def table(path):
     return list(csv.DictReader(io.StringIO(text(path))))
 
 
+@pytest.mark.slow  # neither the script nor what it read changes
 def test_every_other_cell_is_what_it_was(moved):
     old, new, module = moved
     tables = [p for p in sorted(old.rglob("*.csv*")) if p.name not in module.LEFT_BEHIND]
@@ -54,6 +54,7 @@ def test_every_other_cell_is_what_it_was(moved):
             assert [one[name] for name in kept] == [other[name] for name in kept]
 
 
+@pytest.mark.slow  # neither the script nor what it read changes
 def test_ground_truth_is_what_it_was(moved):
     old, new, _ = moved
     paths = sorted(old.rglob("*.json.gz"))
@@ -64,6 +65,7 @@ def test_ground_truth_is_what_it_was(moved):
         assert after == {name: value for name, value in before.items() if name not in STAMP}
 
 
+@pytest.mark.slow  # neither the script nor what it read changes
 def test_runs_say_what_the_stamps_said(moved):
     old, new, module = moved
     runs = {line["run"]: line for line in table(new / "runs.csv")}

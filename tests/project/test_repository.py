@@ -52,6 +52,13 @@ def git(*arguments):
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True).stdout.split()
 
 
+def test_tests_of_the_workflow_are_where_their_target_looks():
+    """`make test-workflow` collects one folder; elsewhere such a test would be run by nothing quick."""
+    mark = "mark." + "workflow"
+    marked = [p for p in (ROOT / "tests").rglob("*.py") if mark in p.read_text(encoding="utf-8")]
+    assert marked and {p.parent for p in marked} == {ROOT / "tests" / "workflow"}
+
+
 def test_what_configurations_of_ones_own_make_is_ignored_and_nothing_committed_is():
     tracked()  # skips outside of a checkout
     made = ["results/mine/qp/a.csv.gz", "tables/mine/audit.md", "figures/mine/rep/figure1.png", "report.html"]

@@ -253,8 +253,8 @@ def _drawn(file: str, folder: Path, tolerance: float) -> Compared:
     same = list(ours.columns) == list(theirs.columns) and len(ours) == len(theirs)
     if same:
         largest = max(_difference(ours[name], theirs[name]) for name in ("x", "y", "value"))
-        words = [frame[["panel", "kind", "series", "item"]] for frame in (ours, theirs)]
-        texts = [some.astype(str).where(some.notna(), "") for some in words]
+        cells = [frame[["panel", "kind", "series", "item"]] for frame in (ours, theirs)]
+        texts = [some.astype(str).where(some.notna(), "") for some in cells]
         same = largest <= tolerance and bool((texts[0] == texts[1]).all(axis=None))
         note = f"numbers drawn; largest relative difference {largest:.1e}"
     return Compared(file, float(len(ours)), float(len(theirs)), None, tolerance, same, note)

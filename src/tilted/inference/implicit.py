@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Derivatives(NamedTuple):
-    """Of the log evidence: G [N, N], dE/dtheta = sum_ij G_ij dK_ij/dtheta, and in a constant prior mean."""
+    """Of the log evidence E: G [N, N], dE/dtheta = sum_ij G_ij dK_ij/dtheta, and that in the prior mean."""
 
     by_covariance: np.ndarray
     by_mean: float
@@ -78,8 +78,8 @@ def evidence_derivatives(
     rows = [_to_sites(r, m, Sigma) for r in (r1, r2)]
     lam = solve(np.vstack(rows).T, _gradient_in_sites(e, m, Sigma))
     lam1, lam2 = np.split(lam, 2)
-    # what the evidence gains with the posterior means and variances [N]: a change dK moves the mean by
-    # A dK weights and the covariance by A dK A^T, one of the prior mean moves the mean by A 1
+    # dK moves the posterior mean by A dK weights and its covariance by A dK A^T, a prior mean of 1 the former
+    # by A 1. The evidence gains this much with the posterior means and variances, each [N]:
     gain_m = e[0] - r1[0] * lam1 - r2[0] * lam2
     gain_v = e[1] - r1[1] * lam1 - r2[1] * lam2
     A = np.eye(len(y)) - Sigma * tau

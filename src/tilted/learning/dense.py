@@ -95,10 +95,10 @@ def infer_at(problem: Problem, kernel: Kernel, start: Sites | None = None) -> In
 
 
 class Slopes(NamedTuple):
-    """Of the log evidence, in ``kernel.parameters()`` [P] and in the prior mean; NaN without an evidence."""
+    """Derivatives of the log evidence in ``kernel.parameters()`` [P] and in a constant prior mean."""
 
-    kernel: np.ndarray
-    mean: float
+    by_kernel: np.ndarray
+    by_mean: float
 
 
 def evidence_and_gradient(
@@ -106,10 +106,11 @@ def evidence_and_gradient(
 ) -> tuple[Inference[DenseState], np.ndarray]:
     """The inference at ``kernel`` and the gradient of its log evidence in ``kernel.parameters()``.
 
-    As `evidence_and_slopes`, whose other slope is left out.
+    Parameters, errors and what there is without a finite evidence are those of `evidence_and_slopes`; a joint
+    posterior of several classes, which has no one prior mean, is asked here.
     """
     inference, slopes = evidence_and_slopes(problem, kernel, start, gradient)
-    return inference, slopes.kernel
+    return inference, slopes.by_kernel
 
 
 def evidence_and_slopes(
@@ -125,6 +126,11 @@ def evidence_and_slopes(
         Flat by default.
     gradient : str
         As in `Search`: "sites-fixed" leaves out what is missing for QP.
+
+    Returns
+    -------
+    Inference, Slopes
+        Without a finite evidence the slopes are NaN.
 
     Raises
     ------

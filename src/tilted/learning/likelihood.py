@@ -186,9 +186,9 @@ def maximise(
             starts = [inference.sites, start]
         if not inference.status.converged and inference.log_evidence > highest > -np.inf:
             raise ArithmeticError(TOO_HIGH)
-        by_kernel, by_c = slopes.kernel, 0.0
+        by_kernel, by_c = slopes.by_kernel, 0.0
         if move_mean:
-            through_unit, by_c = level.pull_back(at, c, slopes.mean)
+            through_unit, by_c = level.pull_back(at, c, slopes.by_mean)
             by_kernel = by_kernel + through_unit
         by_likelihood = likelihood_derivative(here, at, inference) if len(first) else first
         if noise:

@@ -141,8 +141,8 @@ def maximise(
             lambda sites: evidence_and_slopes(here, at, sites, search.gradient), starts
         )
         starts = [inference.sites, start] if search.warm else [start]
-        through_unit, by_c = level.pull_back(at, c, slopes.mean)
-        value, slope = with_prior(prior, at, inference.log_evidence, slopes.kernel)
+        through_unit, by_c = level.pull_back(at, c, slopes.by_mean)
+        value, slope = with_prior(prior, at, inference.log_evidence, slopes.by_kernel)
         by_kernel = (slope + through_unit) * transform.slope(x[:-1]) if move_kernel else np.zeros(0)
         return Evaluation(value, np.append(by_kernel, by_c), Point(here, at, inference))
 

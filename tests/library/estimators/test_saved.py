@@ -28,6 +28,7 @@ from tilted.estimators import (
     save,
 )
 from tilted.kernels import Linear, Matern
+from tilted.learning.search import Search
 from tilted.projections import table
 
 N = 25
@@ -47,7 +48,7 @@ MODELS = [
     (GPClassifier("vb", likelihood="logit", ard=True, **KEPT), LABELS),
     (GPClassifier("rep", likelihood="noisy-step", **KEPT), LABELS),
     (GPClassifier(correction="cheap", **KEPT), LABELS),
-    (GPOrdinalClassifier(optimise=None), THREE),
+    (GPOrdinalClassifier(search=Search(max_iterations=10)), THREE),
     (GPRegressor(), REALS),
     (GPRegressor(likelihood="student-t", kernel=2.0 * Matern() + Linear(), optimise=None), REALS),
     (GPPoissonRegressor(**KEPT), COUNTS),

@@ -13,7 +13,7 @@ from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 from tilted.learning import dense as hyperparameters
 from tilted.learning import search as searching
-from tilted.learning.dense import Problem, evidence_and_gradient, infer_at, maximise
+from tilted.learning.dense import Problem, evidence_and_gradient, evidence_and_slopes, infer_at, maximise
 from tilted.learning.search import Search
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
@@ -156,6 +156,8 @@ def test_without_an_evidence_there_is_no_gradient():
     found, gradient = evidence_and_gradient(problem, SquaredExponential(), start)
     assert found.log_evidence == -np.inf
     assert gradient.shape == (2,) and np.all(np.isnan(gradient))
+    _, slopes = evidence_and_slopes(problem, SquaredExponential(), start)
+    assert np.isnan(slopes.by_mean)
 
 
 @pytest.mark.parametrize("transform", ["softplus", "log"])

@@ -126,12 +126,14 @@ def test_a_failed_inference_ends_the_job_with_its_reason(monkeypatch):
         truth.run(dataset, SMALL)
 
 
-@pytest.mark.slow
-def test_draws_agree_with_chains():
+@pytest.mark.parametrize(
+    ("iterations", "draws"), [(500, 20_000), pytest.param(4000, 100_000, marks=pytest.mark.slow)]
+)
+def test_draws_agree_with_chains(iterations, draws):
     """Two samplers that share nothing but the model: on every latent, on densities and on the evidence."""
     dataset, kernel = data.load("wine13", "as-released"), KERNELS["wine13"]
-    chains = truth.run(dataset, truth.Effort(chains=64, iterations=4000, runs=2048), kernel, fold=3)
-    drawn = truth.run(dataset, truth_drawn.Effort(100_000), kernel, fold=3)
+    chains = truth.run(dataset, truth.Effort(chains=64, iterations=iterations, runs=2048), kernel, fold=3)
+    drawn = truth.run(dataset, truth_drawn.Effort(draws), kernel, fold=3)
     json.dumps(drawn, allow_nan=False)
     assert drawn["methods"] == chains["methods"]
     one, other = chains["truth"], drawn["truth"]
@@ -145,7 +147,7 @@ def test_draws_agree_with_chains():
     gap = np.subtract(one["log_density"], other["log_density"])
     z.extend(gap / np.hypot(one["se_log_density"], other["se_log_density"]))
     assert np.max(np.abs(z)) < 4.5 and 0.3 < np.sqrt(np.mean(np.square(z))) < 1.6
-    assert other["sampler"]["effective"] > 10_000 and other["se_log_evidence"] < 0.02
+    assert other["sampler"]["effective"] > draws / 10 and other["se_log_evidence"] < 0.05
     assert other["train"]["r_hat_max"] is None
 
 

@@ -168,16 +168,9 @@ def test_a_claim_is_confirmed(reproduce, tmp_path):
     assert "PASS: 4 of 4 numbers" in text and "holds in part" in text
 
 
-def test_problems_that_have_names_are_no_range_of_numbers(reproduce, monkeypatch):
-    """Made, compared, and then no receipt. (That the fit is as it was is not asked here: it takes long.)"""
-
-    def same(study, lines, _):
-        outcome, stamp = Outcome("scratch", PASSED, 0.0), runs.stamp()
-        checks = [verified.check(study, line, outcome, stamp) for line in lines.to_dict("records")]
-        return study.file, Verified(checks, [], [])
-
-    monkeypatch.setattr(sample.verify, "_make", same)
-    code, said = reproduce("PESC-regret", "--sample", "1")
+def test_problems_that_have_names_are_no_range_of_numbers(reproduce):
+    """Made, compared, and then no receipt. The seed draws a search at random, which takes no time."""
+    code, said = reproduce("PESC-regret", "--sample", "1", "--seed", "11")
     assert code == 0 and "problem" not in said["seeds"] and "seed" in said["seeds"]
     assert [check["passed"] for check in said["sample"]["checks"]] == ["yes"]
 

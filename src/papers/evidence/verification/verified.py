@@ -114,13 +114,13 @@ def read(folder: str | Path) -> list[Check]:
             raise ValueError(f"columns {list(table.columns)} are not {list(Check._fields)}")
         for name, known in (("how", HOWS), ("passed", VERDICTS)):
             if unknown := set(table[name]) - {*known}:
-                raise ValueError(f"{name} '{min(unknown)}'")
+                raise ValueError(f"{name} '{min(unknown, key=str)}'")
         columns: dict[str, list[Any]] = {name: table[name].tolist() for name in Check._fields}
         for name in ("difference", "gain"):
             columns[name] = [float(value or "nan") for value in columns[name]]
     except ValueError as error:
         raise RecordError(f"{path}: {error}") from error
-    return list(map(Check, *columns.values()))
+    return [Check(*values) for values in zip(*(columns[name] for name in Check._fields), strict=True)]
 
 
 def counting(checks: Iterable[Check], study: Study, frame: pd.DataFrame) -> list[Check]:
