@@ -12,7 +12,7 @@ import pytest
 import sklearn
 from joblib import parallel_config
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import tilted
 from tilted import SparseGPClassifier, SparseGPPoissonRegressor, SparseGPRegressor
@@ -393,6 +393,14 @@ CHANCE = {"check_sample_weight_equivalence_on_dense_data": "the kernel is learne
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_conventions_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of", [SparseGPClassifier, SparseGPRegressor])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_conventions_of_scikit_learn_by_power_ep_and_whole_searches(of):
+    expected = CHANCE if of is SparseGPClassifier else {}
+    check_estimator(of(batch_size=100, n_pseudo=20), expected_failed_checks=expected, on_skip=None)
 
 
 def test_steps_are_shortened_where_passes_lead_away(monkeypatch):

@@ -89,7 +89,6 @@ CHECKED_SLOWLY = [
     GPPoissonRegressor(mean="constant"),
     SparseGPClassifier("ep", n_pseudo=4, search=SHORT, mean="constant"),
     SparseGPRegressor(n_pseudo=6, mean="constant"),
-    *(of(n_pseudo=20, batch_size=100) for of in (SparseGPClassifier, SparseGPRegressor)),
 ]
 FIXED = {  # every kind of model at given hyperparameters
     "ep": GPClassifier("ep", kernel=KERNEL, optimise=None),

@@ -1,6 +1,7 @@
 """Records of the QP paper's experiments: protocols, starts, failures."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -264,3 +265,13 @@ def test_what_is_not_trusted_is_said(monkeypatch):
     assert record["status"]["message"] == "not corrected: 1 of 55 latents are EP's"
     errors = cell.likelihood.errors(cell.points.y_test, found.mean, found.variance)
     assert record["test_error"] == pytest.approx(np.mean(errors))
+
+
+@pytest.mark.slow
+def test_latents_of_counts_that_are_not_smooth_enough_are_not_trusted():
+    cell = qp.cell_of(data.load("coal", "as-released"), "as-released", "exact", 0, 0)
+    fit = qp.approximate(cell, SquaredExponential(0.259, 18.24))
+    record = scored.corrected(cell.likelihood, cell.points, fit, "nearly-exact")
+    assert not record["status"]["converged"]
+    assert re.match(r"not corrected: \d of 55 latents are EP's", record["status"]["message"])
+    assert np.isfinite(record["ntll"])

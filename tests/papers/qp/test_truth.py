@@ -147,7 +147,8 @@ def test_draws_agree_with_chains(iterations, draws):
     gap = np.subtract(one["log_density"], other["log_density"])
     z.extend(gap / np.hypot(one["se_log_density"], other["se_log_density"]))
     assert np.max(np.abs(z)) < 4.5 and 0.3 < np.sqrt(np.mean(np.square(z))) < 1.6
-    assert other["sampler"]["effective"] > draws / 10 and other["se_log_evidence"] < 0.05
+    assert other["sampler"]["effective"] > draws / 10
+    assert other["se_log_evidence"] < 0.02 * np.sqrt(100_000 / draws)
     assert other["train"]["r_hat_max"] is None
 
 
