@@ -3,9 +3,9 @@
 import pytest
 
 from papers.evidence.study import Context
-from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED
-from papers.rep import points, rerun
-from papers.rep.records import FITS, POINTS
+from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED, SCRATCH
+from papers.rep import choice, exact, points, rerun
+from papers.rep.records import EXACT, FITS, POINTS
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,14 @@ def test_long_runs_of_chaotic_methods_may_end_elsewhere(method, sweeps, expected
     monkeypatch.setattr(rerun, "_fitted", lambda *_: {**line, "error": 0.2})
     context = Context(mirror=None, every=FITS.frame(), study=FITS, folder="")
     assert [outcome.passed for outcome in rerun._of_fit(line, context)] == [expected]
+
+
+def test_what_stands_beside_the_exact_posterior_is_made_again_by_sampling_it():
+    """A sample of lines asks for none from scratch, and no other way is known: nothing was made again."""
+    lengthscale = choice.lengthscales(2)[0]
+    truth = exact.sampled(0.1, 0, lengthscale, chains=4, iterations=16)
+    lines = EXACT.frame([exact.line_of(truth, 0.1, 0, lengthscale, "ep", 1.0) | {"run": ""}])
+    lines.loc[1] = lines.loc[0].to_dict() | {"mean_error": lines["mean_error"][0] + 1e-3}
+    context = Context(mirror=None, every=EXACT.frame(), study=EXACT, folder="")
+    made = [found[0] for _, found in rerun.again_exact(lines.assign(scratch=False), context)]
+    assert [(found.how, found.passed) for found in made] == [(SCRATCH, PASSED), (SCRATCH, REPORTED)]

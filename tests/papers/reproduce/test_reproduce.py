@@ -143,6 +143,13 @@ def test_a_dry_run_runs_nothing(capsys, monkeypatch):
     assert "at least 4 rows, 300 units" in err and "core-minutes" in err
 
 
+@pytest.mark.parametrize("how", [[], ["--dry-run"], ["--fresh"]], ids=str)
+def test_without_records_nothing_is_planned(how, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(command, "CHECKOUT", tmp_path)
+    assert main(["reproduce", "QP7", *how]) == 2
+    assert "results/ has no records" in capsys.readouterr().err
+
+
 @pytest.fixture
 def reproduce(tmp_path, capsys, monkeypatch, undrawn):
     """Function of a name and arguments: exit status and the receipt, of a checkout that is as committed."""
