@@ -117,7 +117,7 @@ again_points = partial(_each, _of_points)
 
 
 def again_exact(lines: pd.DataFrame, context: Context) -> Made:
-    """Methods beside the exact posterior, which is sampled anew (a minute), once for all of a training set."""
+    """Methods beside the exact posterior, sampled anew (a minute) once for all of a training set."""
     for line in lines.to_dict("records"):
         where = line["flips"], line["split"], _unrounded(line["lengthscale"], 2)
         truth = exact.sampled(*where, line["chains"], line["iterations"])

@@ -213,17 +213,17 @@ class TestRanked:
 
     def test_as_the_paper_says(self, fits):
         frame = fits(self.score(["0.5", "0.8", "0", "1"], ["0.8", "1", "0.5", "0"]), splits=10)
-        block, _ = contests.ranked(frame)
+        block, *_ = contests.ranked(frame)
         assert block.verdict == "holds" and len(block.lines) == 4
         assert "SMLL: lowest average rank at α = 0.8" in block.remark
 
     def test_each_statement_can_fail(self, fits):
         frame = fits(self.score(["0.8", "0", "0.5", "1"], ["1", "0", "0.5", "0.8"]), splits=10)
-        block, _ = contests.ranked(frame)
+        block, *_ = contests.ranked(frame)
         assert set(block.rows().values()) == {"no"}
 
     def test_a_power_that_was_not_run(self, fits):
-        block, _ = contests.ranked(fits(alphas=("0", "1")))
+        block, *_ = contests.ranked(fits(alphas=("0", "1")))
         assert block.rows()["SMSE: α = 0.5 best"] == "no data"
 
 
@@ -361,8 +361,38 @@ class TestBeside:
         assert line.effect == 0.5 and "8 won, 8 lost" in line.note
         assert kept.effect == 0.0 and "0 won, 8 lost, 0 tied" in kept.note and "8 left out" in kept.note
         assert where_converged.remark == "40 of 48 searches converged"
-        _, ranks = contests.ranked(frame)
+        _, ranks, _ = contests.ranked(frame)
         assert ranks.remark.endswith("40 of 48 searches converged") and ranks.lines[0].n_folds == 8
+
+    @pytest.mark.parametrize(
+        ("smse", "smll", "yes"),
+        [
+            (["0.6", "0.5", "0.8", "0", "1"], ["1", "0.8", "0.6", "0.5", "0"], range(5)),
+            (["0.5", "0.6", "0.8", "1", "0"], ["1", "0.8", "0.5", "0.6", "0"], (0, 2, 3)),
+            (["0.8", "0.5", "0.6", "0", "1"], ["0.8", "1", "0.6", "0.5", "0"], (1, 2)),
+        ],
+    )
+    def test_what_is_read_off_figure_5_by_the_pair_that_is_worst_off(self, fits, smse, smll, yes):
+        order = TestRanked().score(smse, smll)
+        *_, block = contests.ranked(fits(order, alphas=("0", "0.5", "0.6", "0.8", "1"), splits=10))
+        statuses = list(block.rows().values())
+        assert statuses == ["yes" if row in yes else "no" for row in range(5)]
+        row = block.lines[0]
+        pair = "α = 0.5 over α = 0.8" if 0 not in yes else "α = 0.5 over α = "
+        assert row.note.startswith(pair) and row.note.endswith("worst of 3")
+
+    def test_the_made_up_sets_have_an_order_at_each_m(self, fits):
+        """EP is ahead of VFE with few pseudo-points and behind with many, where real sets have only few."""
+
+        def score(d, s, a, m):
+            ahead = {"0": 0.0, "0.5": 0.01, "1": 0.1 if m == 5 else -0.1}[a]
+            return 0.5, -ahead + 1e-3 * noise(s, a, m), 1.0
+
+        frame = fits(score, alphas=("0", "0.5", "1"), datasets=("boston", "synthetic"), splits=10)
+        *_, block = contests.won(frame[(frame["dataset"] != "boston") | (frame["m"] == 5)], PUBLISHED, "PEP5")
+        by_m = {f"SMLL, M = {m}: α = 1 over α = 0": "yes" if m == 5 else "no" for m in (5, 20, 100)}
+        assert block.name == "on the made-up sets at each M" and block.rows() == by_m
+        assert block.lines[0].effect == pytest.approx(0.1, abs=2e-3) and block.lines[0].n == 10
 
     @pytest.mark.parametrize(
         ("better", "worse", "status", "ends"),

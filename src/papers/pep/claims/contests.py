@@ -2,14 +2,15 @@
 
 Each function takes compared fits (`scores.compared`) and gives blocks, the deciding one first. Shares are of
 the experiments that are not tied; the unit is the number of a split, and a data set for the generalising
-estimate. Beside a verdict stand the same rows among the experiments whose searches all converged, and on how
-many data sets the first power is better.
+estimate. Beside a verdict stand the same rows among the experiments whose searches all converged, on how
+many data sets the first power is better, and what the made-up sets say at each M.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from papers.evidence import claims
 from papers.evidence.comparisons import Draft, higher, missing, not_lower, similar, tested
 from papers.evidence.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from papers.pep import compare, scores
-from papers.pep.claims.synthetic import covered, worst_lines
+from papers.pep.claims.synthetic import covered, pairs_at_each_m, worst_lines
 from papers.pep.published import Counted, Printed
 from papers.pep.regression import OK
 from papers.pep.scores import NLL, PREDICTIVE, SMLL, SMSE, name_of
@@ -84,12 +85,16 @@ def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
         lines = tested([_share(chosen, line, 0.5, higher) for line in pairs])
         return Block(name, DIRECTION, tuple(lines), remark, _run(chosen, pairs, claim))
 
-    return [
+    blocks = [
         direction("direction", sets, covered(sets)),
         direction(CONVERGED, *converged(sets)),
         _near_printed(sets, pairs),
         set_by_set(sets, published.counts, claim),
     ]
+    made_up = scores.made_up(fits)
+    if len(made_up):
+        blocks.append(pairs_at_each_m(made_up, [(_score(fits, x), x.first, x.second) for x in pairs]))
+    return blocks
 
 
 def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
@@ -207,9 +212,31 @@ def _counted(line: Counted, judged: dict[str, Line]) -> Line:
 
 
 def ranked(fits: pd.DataFrame) -> list[Block]:
-    """PEP6: who has the best and the worst average rank."""
+    """PEP6: who has the best and the worst average rank; beside it who beats whom."""
     sets = scores.real(fits)
-    return [_ranked("average ranks", sets, covered(sets)), _ranked(CONVERGED, *converged(sets))]
+    return [
+        _ranked("average ranks", sets, covered(sets)),
+        _ranked(CONVERGED, *converged(sets)),
+        _pair_by_pair(sets),
+    ]
+
+
+def _pair_by_pair(sets: pd.DataFrame) -> Block:
+    """What section 4.2 reads off figure 5A, each by the pair that is worst off."""
+    powers = scores.alphas(sets)
+    said = [
+        (SMSE, "α = 0.5 over every other but 0.6", [("0.5", x) for x in powers if x not in ("0.5", "0.6")]),
+        (SMSE, "every other over α = 1", [(x, "1") for x in powers if x != "1"]),
+        (SMSE, "every other but α = 1 over α = 0", [(x, "0") for x in powers if x not in ("0", "1")]),
+        (SMLL, "α = 1 over every other", [("1", x) for x in powers if x != "1"]),
+        (SMLL, "each over the next smaller", [(large, small) for small, large in pairwise(powers)]),
+    ]
+    drafts = [
+        replace(draft, row=f"{score.name}: {row}", note=f"{draft.row}; {draft.note}")
+        for score, row, pairs in said
+        for draft in [_share(sets, Printed("PEP6", score.name, *pair, np.nan), 0.5, higher) for pair in pairs]
+    ]
+    return Block("pair by pair (figure 5A)", DIRECTION, worst_lines(drafts))
 
 
 def _ranked(name: str, sets: pd.DataFrame, remark: str) -> Block:

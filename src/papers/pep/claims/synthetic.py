@@ -225,13 +225,26 @@ def _each_m(made_up: pd.DataFrame) -> Iterator[Draft]:
     """The best power in the range, by its mean, over EP at each M."""
     for score in PREDICTIVE:
         table = compare.wide(made_up, score).dropna()
-        if not (inside := _inside(table)) or "1" not in table:
-            continue
-        best = table[inside].mean().idxmin()
-        for m, at in table.groupby(level="m"):
-            gain = (at["1"] - at[best]).to_numpy(float)
-            row = f"{score.name}, M = {m}: α = {best} over α = 1"
-            yield _paired(row, "against α = 1", score, higher, gain, f"α = {best} against α = 1")
+        if (inside := _inside(table)) and "1" in table:
+            yield from _at_each_m(table, table[inside].mean().idxmin(), "1", score)
+
+
+def _at_each_m(table: pd.DataFrame, first: str, second: str, score: Score) -> Iterator[Draft]:
+    """By how much one power is ahead of another at each M of a table as `compare.wide` gives it."""
+    for m, at in table.groupby(level="m"):
+        gain = (at[second] - at[first]).to_numpy(float)
+        row = f"{score.name}, M = {m}: α = {first} over α = {second}"
+        yield _paired(row, f"against α = {second}", score, higher, gain, f"α = {first} against α = {second}")
+
+
+def pairs_at_each_m(made_up: pd.DataFrame, pairs: Iterable[tuple[Score, str, str]]) -> Block:
+    """Pairs of powers on the made-up sets, which reach larger M than the real ones."""
+    drafts: list[Draft] = []
+    for score, first, second in pairs:
+        table = compare.wide(made_up, score)
+        if {first, second} <= set(table):
+            drafts += _at_each_m(table[[first, second]].dropna(), first, second, score)
+    return Block("on the made-up sets at each M", BETTER, tuple(tested(drafts)))
 
 
 def _inside(table: pd.DataFrame) -> list[str]:
