@@ -200,15 +200,15 @@ def joined(*remarks: str) -> str:
 
 
 def fallback(fits: pd.DataFrame, protocol: str, first: str, datasets: Sequence[str]) -> str:
-    """A remark on rows where QP is EP but for a few sites, if the protocol's QP uses the paper's table."""
+    """A remark on rows where QP cannot be told from EP, if the protocol's QP uses the paper's table."""
     matched = paired(fits, first, "qp", NTLL.column)
     scored = [name for name in datasets if name in matched and matched[name].n_seeds]
     if not scored or not all(looks_up(protocol, name) for name in scored):
         return ""
     close = sum(is_ep(protocol, name, matched[name]) for name in scored)
     return (
-        f"outside the table's box QP is EP: the median |EP - QP| of a fold's NTLL is below {FALLBACK:g} nats "
-        f"on {close} of {len(scored)} rows, which compare EP with itself"
+        f"outside the table's box QP is EP; the median |EP - QP| of a fold's NTLL is below {FALLBACK:g} nats "
+        f"on {close} of {len(scored)} rows, by that or because the two are so close"
     )
 
 
@@ -227,7 +227,10 @@ def looks_up(protocol: str, dataset: str) -> bool:
 
 
 def is_ep(protocol: str, dataset: str, scores: Paired) -> bool:
-    """Whether QP is EP on half of the folds or more: outside the box of the paper's table it is."""
+    """Whether QP, if it uses the paper's table, cannot be told from EP on half of the folds or more.
+
+    Outside the table's box it is EP; there are rows on which the two are as close by quadrature.
+    """
     return looks_up(protocol, dataset) and bool(np.median(np.abs(scores.differences)) < FALLBACK)
 
 
