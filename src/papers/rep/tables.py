@@ -156,7 +156,28 @@ def markdown(frames: Mapping[Study, pd.DataFrame], provenance: list[str]) -> str
 
 
 def _errors(fits: pd.DataFrame) -> list[str]:
-    return [] if fits.empty else [*LEGEND.splitlines(), "", *grid(HEADER, "llrrrrrrrrr", cells(fits))]
+    if fits.empty:
+        return []
+    loud = [f"**{line}**" for line in chosen_twice(fits)]
+    return [
+        *LEGEND.splitlines(),
+        "",
+        *items(loud),
+        *[""] * bool(loud),
+        *grid(HEADER, "llrrrrrrrrr", cells(fits)),
+    ]
+
+
+def chosen_twice(fits: pd.DataFrame) -> list[str]:
+    """Rows whose splits were fitted with several parameters, as where cross-validation was made again."""
+    groups = once(fits).groupby(CELL)[["value", "lengthscale"]]
+    pairs = groups.agg(lambda found: sorted(set(found)))
+    return [
+        f"NOT CHOSEN ONCE: {name(dataset, flips)}, {method}: parameters {found.value}, lengthscales "
+        f"{found.lengthscale}; all splits are to be fitted again"
+        for (dataset, flips, method), found in pairs.iterrows()
+        if max(len(found.value), len(found.lengthscale)) > 1
+    ]
 
 
 def _alike(choices: pd.DataFrame, fits: pd.DataFrame) -> list[str]:

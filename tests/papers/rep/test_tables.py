@@ -3,6 +3,8 @@
 import pandas as pd
 import pytest
 
+from papers.evidence import records
+from papers.evidence.runs import CHECKOUT
 from papers.rep import tables
 from papers.rep.records import CHOICES, EPSILONS, FITS, POINTS, STUDIES
 
@@ -44,6 +46,19 @@ def found(fits, choices=()):
         study: study.frame({**dict.fromkeys(study.types, 0), **line} for line in lines)
         for study, lines in made.items()
     }
+
+
+def test_splits_with_parameters_that_were_chosen_otherwise_are_named_loudly(tmp_path):
+    """Cross-validation made again may choose another penalty: one row of the table was of two methods."""
+    lines = [FIT, {**FIT, "split": 1}, {**FIT, "split": 2, "chosen_on": 2, "value": 3.0}]
+    assert tables.chosen_twice(found(lines)[FITS]) == []
+    tables.write(found([*lines, {**FIT, "split": 3, "value": 3.0}]), tmp_path, [])
+    text = (tmp_path / "rep.md").read_text(encoding="utf-8")
+    assert "**NOT CHOSEN ONCE: Heart, ep: parameters [1.0, 3.0], lengthscales [2.0]" in text
+
+
+def test_the_committed_fits_of_a_row_are_of_one_method():
+    assert tables.chosen_twice(records.load(FITS, CHECKOUT / "results")) == []
 
 
 def test_failed_runs_are_counted_and_named_and_no_part_of_a_mean(tmp_path):
