@@ -75,6 +75,15 @@ class Duel:
         """Share of each ``split`` or ``dataset``; those whose experiments are all tied are absent."""
         return self.differences.groupby(level=unit).agg(_share).dropna().to_numpy(float)
 
+    def among(self, other: Duel) -> Duel:
+        """The same on the experiments that another duel has, too."""
+        return Duel(self.differences[self.differences.index.isin(other.differences.index)], 0)
+
+    def less(self, other: Duel, unit: str) -> np.ndarray:
+        """Share of each ``split`` or ``dataset`` minus that of another duel, where both have one."""
+        mine, theirs = (duel.differences.groupby(level=unit).agg(_share) for duel in (self, other))
+        return (mine - theirs).dropna().to_numpy(float)
+
 
 def _share(differences: pd.Series) -> float:
     wins, losses = (differences > 0).sum(), (differences < 0).sum()

@@ -394,6 +394,27 @@ class TestBeside:
         assert block.name == "on the made-up sets at each M" and block.rows() == by_m
         assert block.lines[0].effect == pytest.approx(0.1, abs=2e-3) and block.lines[0].n == 10
 
+    @pytest.mark.parametrize(("moved", "status"), [((), "yes"), (("yacht",), "no")])
+    def test_whether_shares_are_those_of_other_searches_on_the_same_experiments(self, fits, moved, status):
+        """Experiments of one protocol alone do not count: there 0.5 would win everything."""
+
+        def score(ends):
+            def of(d, s, a, m):
+                value = {"0": 0.3, "0.5": 0.2 if (s + m) % 2 else 0.5, "1": 0.4}[a]
+                return (0.1 if a == "0.5" and d in (*ends, "energy") else value), value, 1.0
+
+            return of
+
+        common = {"alphas": ("0", "0.5", "1"), "sizes": (5, 20), "splits": 10}
+        frame = fits(score(moved), protocol="converged", **common)
+        others = fits(score(()), datasets=("boston", "energy", "yacht"), **common)
+        block = contests.by_either_search(frame, others, PUBLISHED, "PEP4")
+        assert block.rows() == {"α = 0.5 over α = 0": status, "α = 0.5 over α = 1": status}
+        line = block.lines[0]
+        assert line.n_folds == 40 and line.effect == pytest.approx(0.25 * bool(moved))
+        changed = f"{75 if moved else 50} and 50 %; another winner in {10 if moved else 0} of 40"
+        assert line.note == changed
+
     @pytest.mark.parametrize(
         ("better", "worse", "status", "ends"),
         [

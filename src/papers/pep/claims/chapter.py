@@ -14,7 +14,7 @@ from papers.pep.claims import contests, synthetic
 from papers.pep.claims.contests import Published
 from papers.pep.digits import results as digits_results
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, LIMITS, REGRESSION
-from papers.pep.regression import DESCRIBED
+from papers.pep.regression import CONVERGED, DESCRIBED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +65,14 @@ def _regressions(evidence: Evidence, judge: Callable[[pd.DataFrame], list[Block]
 
 
 def _contest(claim: str) -> Callable[[Evidence], Blocks]:
-    return lambda e: _regressions(e, lambda fits: contests.won(fits, e.published, claim))
+    def judge(evidence: Evidence) -> Blocks:
+        blocks = _regressions(evidence, lambda fits: contests.won(fits, evidence.published, claim))
+        if {DESCRIBED, CONVERGED} <= set(blocks):
+            fits, others = (evidence.regressions[name] for name in (CONVERGED, DESCRIBED))
+            blocks[CONVERGED].append(contests.by_either_search(fits, others, evidence.published, claim))
+        return blocks
+
+    return judge
 
 
 def _classes(evidence: Evidence) -> Blocks:

@@ -38,6 +38,7 @@ DIRECTION = "t over splits of the share against 50 %, Holm"
 EVEN = f"t over splits, Holm; even: two one-sided t tests against 50 ± {100 * EVEN_MARGIN:g} %"
 RANKS = f"t over splits, Holm; best: 95 % interval against -{RANK_MARGIN:g}"
 CONVERGED = "the same where every search converged"
+EITHER = f"two one-sided t tests over splits against ± {100 * SHARE_MARGIN:g} points, Holm"
 REQUIRED = dict.fromkeys(("PEP4", "PEP5", "PEP6"), (5, 10, 20, 50)) | {"PEP7": (10, 20, 50)}
 """Claim -> the M that a split needs to be counted: the paper's smallest, and our steps up to 50."""
 
@@ -95,6 +96,27 @@ def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
     if len(made_up):
         blocks.append(pairs_at_each_m(made_up, [(_score(fits, x), x.first, x.second) for x in pairs]))
     return blocks
+
+
+def by_either_search(fits: pd.DataFrame, others: pd.DataFrame, published: Published, claim: str) -> Block:
+    """Beside PEP4, PEP5: shares by searches that converge minus those by others, on experiments of both."""
+    drafts = []
+    for line in (line for line in published.shares if line.claim == claim):
+        duels = [_duel(scores.real(some), line) for some in (fits, others)]
+        row, quantity = _pair(line), f"experiments won, {line.score}: converged - cut off"
+        if duels[0] is None or duels[1] is None:
+            drafts.append(missing(row, quantity, "share", "powers not run"))
+            continue
+        mine, theirs = duels[0].among(duels[1]), duels[1].among(duels[0])
+        turned = int((np.sign(mine.differences) != np.sign(theirs.differences)).sum())
+        note = (
+            f"{100 * mine.share:.0f} and {100 * theirs.share:.0f} %; another winner in {turned} of {mine.n}"
+        )
+        over_splits, over_sets = mine.less(theirs, "split"), mine.less(theirs, "dataset")
+        drafts.append(
+            Draft(row, quantity, "share", over_splits, over_sets, SHARE_MARGIN, similar, mine.n, note=note)
+        )
+    return Block("by either search", EITHER, tuple(tested(drafts)))
 
 
 def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
