@@ -33,6 +33,7 @@ UNITS = {
     "nats": (1000.0, "10^-3 nats", "+.3f"),
     "error": (100.0, "percentage points", "+.3f"),
     "share": (100.0, "%", ".1f"),
+    "points": (100.0, "percentage points", "+.1f"),
     "excess": (1.0, "", ".3g"),
     "factor": (1.0, "ratio", ".2f"),
     "relative": (100.0, "% (log ratio)", "+.2f"),

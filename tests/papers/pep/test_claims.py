@@ -8,7 +8,7 @@ import pytest
 from papers.evidence import comparisons
 from papers.evidence.comparisons import Draft, Group, higher, not_lower
 from papers.evidence.verdicts import finding
-from papers.pep.claims import contests, synthetic
+from papers.pep.claims import chapter, contests, synthetic
 from papers.pep.published import Counted, Printed
 
 PRINTED = [
@@ -414,6 +414,36 @@ class TestBeside:
         assert line.n_folds == 40 and line.effect == pytest.approx(0.25 * bool(moved))
         changed = f"{75 if moved else 50} and 50 %; another winner in {10 if moved else 0} of 40"
         assert line.note == changed
+
+    def test_a_smaller_share_has_an_interval_about_it(self, fits):
+        def score(won):
+            return lambda d, s, a, m: ((0.2 if won(s, m) else 0.4) if a == "0.5" else 0.3, 0.3, 1.0)
+
+        common = {"alphas": ("0", "0.5", "1"), "sizes": (5, 20), "splits": 10}
+        frame = fits(score(lambda s, m: m == 5 and s % 5), protocol="converged", **common)
+        others = fits(score(lambda s, m: m == 5 or s % 2), **common)
+        line = contests.by_either_search(frame, others, PUBLISHED, "PEP4").lines[0]
+        assert line.sample.low < line.effect < line.sample.high < 0
+        assert line.effect - line.sample.low == pytest.approx(line.sample.high - line.effect)
+
+    def test_searches_are_compared_where_both_protocols_were_run(self, fits):
+        def blocks(*protocols):
+            frames = {name: fits(alphas=("0", "0.5", "1"), protocol=name) for name in protocols}
+            evidence = chapter.Evidence(frames, {}, PUBLISHED, {}, {})
+            return {x.protocol: [block.name for block in x.blocks] for x in chapter.judge(evidence, ["PEP4"])}
+
+        both = blocks("as-described", "converged")
+        assert "by either search" in both["converged"]
+        assert "by either search" not in both["as-described"]
+        assert "by either search" not in blocks("converged")["converged"]
+
+    def test_what_was_not_run_is_said_of_pairs_too(self, fits):
+        *_, pairs = contests.ranked(fits(alphas=("1",)))
+        assert len(pairs.lines) == 5 and set(pairs.rows().values()) == {"no data"}
+        alone = {"alphas": ("0", "0.5", "1"), "splits": 2}
+        frames = [fits(datasets=(name,), **alone) for name in ("boston", "yacht")]
+        changes = contests.by_either_search(*frames, PUBLISHED, "PEP4")
+        assert set(changes.rows().values()) == {"no data"}
 
     @pytest.mark.parametrize(
         ("better", "worse", "status", "ends"),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from papers.evidence import claims
-from papers.evidence.comparisons import Draft, higher, missing, not_lower, similar, tested
+from papers.evidence.comparisons import Draft, Group, higher, missing, not_lower, similar, tested
 from papers.evidence.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from papers.pep import compare, scores
 from papers.pep.claims.synthetic import covered, pairs_at_each_m, worst_lines
@@ -100,23 +100,21 @@ def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
 
 def by_either_search(fits: pd.DataFrame, others: pd.DataFrame, published: Published, claim: str) -> Block:
     """Beside PEP4, PEP5: shares by searches that converge minus those by others, on experiments of both."""
-    drafts = []
-    for line in (line for line in published.shares if line.claim == claim):
-        duels = [_duel(scores.real(some), line) for some in (fits, others)]
-        row, quantity = _pair(line), f"experiments won, {line.score}: converged - cut off"
-        if duels[0] is None or duels[1] is None:
-            drafts.append(missing(row, quantity, "share", "powers not run"))
-            continue
-        mine, theirs = duels[0].among(duels[1]), duels[1].among(duels[0])
-        turned = int((np.sign(mine.differences) != np.sign(theirs.differences)).sum())
-        note = (
-            f"{100 * mine.share:.0f} and {100 * theirs.share:.0f} %; another winner in {turned} of {mine.n}"
-        )
-        over_splits, over_sets = mine.less(theirs, "split"), mine.less(theirs, "dataset")
-        drafts.append(
-            Draft(row, quantity, "share", over_splits, over_sets, SHARE_MARGIN, similar, mine.n, note=note)
-        )
-    return Block("by either search", EITHER, tuple(tested(drafts)))
+    lines = [line for line in published.shares if line.claim == claim]
+    return Block("by either search", EITHER, tuple(tested([_change(fits, others, line) for line in lines])))
+
+
+def _change(fits: pd.DataFrame, others: pd.DataFrame, line: Printed) -> Draft:
+    """By how much the share of experiments won is another one than by other searches."""
+    row, quantity = _pair(line), f"experiments won, {line.score}: converged - cut off"
+    first, second = (_duel(scores.real(some), line) for some in (fits, others))
+    if first is None or second is None or not (mine := first.among(second)).n:
+        return missing(row, quantity, "points", "no experiment of both")
+    theirs = second.among(first)
+    turned = int((np.sign(mine.differences) != np.sign(theirs.differences)).sum())
+    note = f"{100 * mine.share:.0f} and {100 * theirs.share:.0f} %; another winner in {turned} of {mine.n}"
+    over_splits, over_sets = mine.less(theirs, "split"), mine.less(theirs, "dataset")
+    return Draft(row, quantity, "points", over_splits, over_sets, SHARE_MARGIN, similar, mine.n, note=note)
 
 
 def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
@@ -253,12 +251,16 @@ def _pair_by_pair(sets: pd.DataFrame) -> Block:
         (SMLL, "α = 1 over every other", [("1", x) for x in powers if x != "1"]),
         (SMLL, "each over the next smaller", [(large, small) for small, large in pairwise(powers)]),
     ]
-    drafts = [
-        replace(draft, row=f"{score.name}: {row}", note=f"{draft.row}; {draft.note}")
-        for score, row, pairs in said
-        for draft in [_share(sets, Printed("PEP6", score.name, *pair, np.nan), 0.5, higher) for pair in pairs]
-    ]
-    return Block("pair by pair (figure 5A)", DIRECTION, worst_lines(drafts))
+    pairs = {(score, *pair): None for score, _, of_row in said for pair in of_row}
+    drafts = [_share(sets, Printed("PEP6", x[0].name, *x[1:], np.nan), 0.5, higher) for x in pairs]
+    judged = dict(zip(pairs, tested(drafts), strict=True))  # a pair of two rows is tested once
+    rows = []
+    for score, row, of_row in said:
+        lines = [judged[score, *pair] for pair in of_row]
+        lines = [replace(line, note=f"{line.row}; {line.note}") for line in lines]
+        lines = lines or tested([missing(row, f"experiments won, {score.name}", "share", "powers not run")])
+        rows.append(replace(Group(lines).line(), row=f"{score.name}: {row}"))
+    return Block("pair by pair (figure 5A)", DIRECTION, tuple(rows))
 
 
 def _ranked(name: str, sets: pd.DataFrame, remark: str) -> Block:
