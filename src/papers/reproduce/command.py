@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import claims, files, records, runs
+from papers.evidence import claims, files, runs
+from papers.evidence.records import read_runs, sums
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verdicts import NOT_RUN
 from papers.reproduce import fits, names, needs, receipt, results, sample
@@ -33,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     targets = names.find(arguments.names)
     fresh = arguments.fresh or arguments.share is not None
-    if not records.sums(CHECKOUT / "results"):
+    if not sums(CHECKOUT / "results"):
         raise ValueError("results/ has no records, with which everything is compared: git restore results")
     lacking = _lacking(targets, arguments.protocol)
     share = 1.0 if arguments.share is None else arguments.share
@@ -91,8 +92,8 @@ def reproduced(
     copy = fits.copied(CHECKOUT / "results", folder, gone)
     fits.fold(needed.jobs, place, copy)
     fits.study(needed.studies, copy, arguments.mirror)
-    recorded = records.read_runs(CHECKOUT / "results")
-    by = [run for name, run in records.read_runs(copy).items() if name not in recorded]
+    recorded = read_runs(CHECKOUT / "results")
+    by = [run for name, run in read_runs(copy).items() if name not in recorded]
     sampled = None
     if not whole:
         frames = {study: frame for study, frame in needed.frames.items() if len(frame)}
