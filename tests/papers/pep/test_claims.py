@@ -444,6 +444,7 @@ class TestBeside:
         frames = [fits(datasets=(name,), **alone) for name in ("boston", "yacht")]
         changes = contests.by_either_search(*frames, PUBLISHED, "PEP4")
         assert set(changes.rows().values()) == {"no data"}
+        assert {line.note for line in changes.lines} == {"no experiment of both"}
 
     @pytest.mark.parametrize(
         ("better", "worse", "status", "ends"),
