@@ -180,7 +180,7 @@ def contest(wins):
 class TestShares:
     def test_direction_and_printed_share(self, fits):
         frame = fits(contest(lambda m, split: m > 5), alphas=("0", "0.5", "1"), splits=10)
-        direction, _, printed, _ = contests.won(frame, PUBLISHED, "PEP4")
+        direction, _, printed, *_ = contests.won(frame, PUBLISHED, "PEP4")
         line = direction.lines[0]
         assert direction.verdict == "holds" and line.effect == pytest.approx(2 / 3)
         assert (line.n, line.n_folds) == (10, 60) and line.note.startswith(
@@ -393,6 +393,21 @@ class TestBeside:
         by_m = {f"SMLL, M = {m}: α = 1 over α = 0": "yes" if m == 5 else "no" for m in (5, 20, 100)}
         assert block.name == "on the made-up sets at each M" and block.rows() == by_m
         assert block.lines[0].effect == pytest.approx(0.1, abs=2e-3) and block.lines[0].n == 10
+
+    def test_real_sets_have_an_order_at_each_m_where_they_have_every_m(self, fits):
+        """EP is ahead with few pseudo-points and behind with many; Energy, without the many, is not asked."""
+
+        def score(d, s, a, m):
+            ahead = {"0": 0.0, "0.5": 0.0, "1": 0.1 if m == 5 else -0.1}[a]
+            return 0.5, -ahead if d != "energy" else 1.0 * (a == "1"), 1.0
+
+        frame = fits(score, alphas=("0", "0.5", "1"), datasets=("boston", "energy", "yacht"), splits=10)
+        frame = frame[(frame["dataset"] != "energy") | (frame["m"] < 100)]
+        block = next(b for b in contests.won(frame, PUBLISHED, "PEP5") if b.name == contests.EACH_M)
+        rows = {f"M = {m}: α = 1 over α = 0": "yes" if m == 5 else "no" for m in (5, 20, 100)}
+        assert block.rows() == rows and block.remark.startswith("2 sets")
+        assert [line.n_folds for line in block.lines] == [20, 20, 20] and block.lines[0].effect == 1.0
+        assert "printed" not in block.lines[0].note
 
     @pytest.mark.parametrize(("moved", "status"), [((), "yes"), (("yacht",), "no")])
     def test_whether_shares_are_those_of_other_searches_on_the_same_experiments(self, fits, moved, status):

@@ -3,7 +3,7 @@
 Each function takes compared fits (`scores.compared`) and gives blocks, the deciding one first. Shares are of
 the experiments that are not tied; the unit is the number of a split, and a data set for the generalising
 estimate. Beside a verdict stand the same rows among the experiments whose searches all converged, on how
-many data sets the first power is better, and what the made-up sets say at each M.
+many data sets the first power is better, and what single M say, on the made-up sets too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from papers.evidence import claims
 from papers.evidence.comparisons import Draft, Group, higher, missing, not_lower, similar, tested
 from papers.evidence.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from papers.pep import compare, scores
-from papers.pep.claims.synthetic import covered, pairs_at_each_m, worst_lines
+from papers.pep.claims.synthetic import covered, pairs_at_each_m, with_every_m, worst_lines
 from papers.pep.published import Counted, Printed
 from papers.pep.regression import OK
 from papers.pep.scores import NLL, PREDICTIVE, SMLL, SMSE, name_of
@@ -38,6 +38,7 @@ DIRECTION = "t over splits of the share against 50 %, Holm"
 EVEN = f"t over splits, Holm; even: two one-sided t tests against 50 ± {100 * EVEN_MARGIN:g} %"
 RANKS = f"t over splits, Holm; best: 95 % interval against -{RANK_MARGIN:g}"
 CONVERGED = "the same where every search converged"
+EACH_M = "at each M, on sets and splits with every M"
 EITHER = f"two one-sided t tests over splits against ± {100 * SHARE_MARGIN:g} points, Holm"
 REQUIRED = dict.fromkeys(("PEP4", "PEP5", "PEP6"), (5, 10, 20, 50)) | {"PEP7": (10, 20, 50)}
 """Claim -> the M that a split needs to be counted: the paper's smallest, and our steps up to 50."""
@@ -92,10 +93,24 @@ def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
         _near_printed(sets, pairs),
         set_by_set(sets, published.counts, claim),
     ]
+    if len(whole := with_every_m(sets)):
+        blocks.append(_at_each_m(whole, pairs))
     made_up = scores.made_up(fits)
     if len(made_up):
         blocks.append(pairs_at_each_m(made_up, [(_score(fits, x), x.first, x.second) for x in pairs]))
     return blocks
+
+
+def _at_each_m(whole: pd.DataFrame, pairs: Sequence[Printed]) -> Block:
+    """Shares of experiments won at each M, on sets and splits that have every M."""
+    at_m = [(m, at) for m, at in scores.sparse(whole).groupby("m")]
+    unprinted = [line._replace(percent=np.nan) for line in pairs]
+    drafts = [
+        replace(_share(at, line, 0.5, higher), row=f"M = {m}: {_pair(line)}")
+        for line in unprinted
+        for m, at in at_m
+    ]
+    return Block(EACH_M, DIRECTION, tuple(tested(drafts)), covered(whole))
 
 
 def by_either_search(fits: pd.DataFrame, others: pd.DataFrame, published: Published, claim: str) -> Block:

@@ -203,7 +203,7 @@ def intermediate_best(fits: pd.DataFrame) -> list[Block]:
     test = f"{BETTER}; others: {STEPS}"
     run = {"powers": len(scores.alphas(made_up))}
     blocks = [Block("mean over M", test, worst_lines(drafts), "; ".join([*remarks, covered(made_up)]), run)]
-    whole = _with_every_m(made_up)
+    whole = with_every_m(made_up)
     if 0 < whole["split"].nunique() < made_up["split"].nunique():
         drafts, remarks = _best_inside(whole)
         remark = "; ".join([*remarks, covered(whole)])
@@ -212,13 +212,14 @@ def intermediate_best(fits: pd.DataFrame) -> list[Block]:
     return blocks
 
 
-def _with_every_m(made_up: pd.DataFrame) -> pd.DataFrame:
-    """Fits of the sets of which every power has a number, of both scores, at every M of any set."""
-    tables = [compare.wide(made_up, score).dropna() for score in PREDICTIVE]
+def with_every_m(fits: pd.DataFrame) -> pd.DataFrame:
+    """Fits of the splits of which every power has a number, of both scores, at every M of any of them."""
+    tables = [compare.wide(fits, score).dropna() for score in PREDICTIVE]
     cells = tables[0].index.intersection(tables[1].index)
-    of_sets = cells.to_frame(index=False).groupby("split")["m"].agg(frozenset)
-    every = frozenset(scores.sparse(made_up)["m"])
-    return made_up[made_up["split"].isin(of_sets[of_sets.map(every.__eq__)].index)]
+    of_splits = cells.to_frame(index=False).groupby(["dataset", "split"])["m"].agg(frozenset)
+    every = frozenset(scores.sparse(fits)["m"])
+    whole = of_splits[of_splits.map(every.__eq__)].index
+    return fits[fits.set_index(["dataset", "split"]).index.isin(whole)]
 
 
 def _each_m(made_up: pd.DataFrame) -> Iterator[Draft]:
