@@ -1,4 +1,4 @@
-"""The one aggregation behind every table, figure and verdict: differences, wins, ranks, means.
+"""The one aggregation behind every table, figure and verdict: differences, shares won, ranks, means.
 
 An experiment is a (data set, split, M). Powers are only compared on the same experiment; one in which a power
 has no number is left out of that comparison and counted. All scores are better low.
@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.evidence.comparisons import estimate
 from papers.pep.regression import FULL, STOPPED
-from papers.pep.scores import alphas, datasets, scores_of, sparse, values, with_numbers
+from papers.pep.scores import (
+    alphas,
+    datasets,
+    predictive,
+    real,
+    scores_of,
+    sparse,
+    values,
+    with_numbers,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +32,8 @@ if TYPE_CHECKING:
     from papers.evidence.comparisons import Score
 
 EXPERIMENT = ["dataset", "split", "m"]
+ALL = "all"
+"""Instead of a data set: over all of them."""
 
 
 def wide(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
@@ -64,8 +77,9 @@ class Duel:
 
     @property
     def share(self) -> float:
-        """Wins of the experiments that are not tied; NaN if all are."""
-        return _share(self.differences)
+        """Mean over split numbers of the share won of those not tied; NaN if all are."""
+        of_splits = self.shares("split")
+        return float(of_splits.mean()) if len(of_splits) else np.nan
 
     def beyond(self, margin: float) -> tuple[int, int]:
         """Wins and losses by more than ``margin``."""
@@ -107,8 +121,8 @@ def ranks(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
 def mean_ranks(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
     """A line a power: mean rank, its standard error over splits and over data sets, and the counts.
 
-    The unit of a standard error is a split number (mean over data sets and M) or a data set; it is NaN with
-    fewer than two.
+    The mean is over split numbers, of their means over data sets and M. The unit of a standard error is a
+    split number or a data set; it is NaN with fewer than two.
     """
     import pandas as pd
 
@@ -121,7 +135,7 @@ def mean_ranks(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
             {
                 "score": score.name,
                 "alpha": alpha,
-                "rank": table[alpha].mean(),
+                "rank": by_split.mean(),
                 "se_splits": standard_error(by_split),
                 "se_datasets": standard_error(by_set),
                 "n": len(table),
@@ -133,6 +147,48 @@ def mean_ranks(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
+WIN_COLUMNS = (
+    *"score first second dataset n won lost tied share low high sets_low sets_high".split(),
+    *"won_beyond lost_beyond left_out".split(),
+)
+
+
+def wins(fits: pd.DataFrame) -> pd.DataFrame:
+    """A line a score, ordered pair of powers and data set (`ALL` first): the experiments won and lost."""
+    import pandas as pd
+
+    sets = real(fits)
+    groups = {ALL: sets} | {name: sets[sets["dataset"] == name] for name in datasets(sets)}
+    lines = []
+    for score in predictive(fits):
+        for first, second in permutations(alphas(sets), 2):
+            for name, group in groups.items():
+                found = duel(group, first, second, score)
+                if found is not None:
+                    lines.append((score.name, first, second, name, *_won(found, score)))
+    return pd.DataFrame(lines, columns=WIN_COLUMNS)
+
+
+def _won(duel: Duel, score: Score) -> tuple[float, ...]:
+    """The numbers of a line of `WIN_COLUMNS`."""
+    over_splits, over_sets = (_interval(duel.shares(unit)) for unit in ("split", "dataset"))
+    counts = duel.n, duel.wins, duel.losses, duel.ties
+    return *counts, duel.share, *over_splits, *over_sets, *duel.beyond(score.margin), duel.n_left_out
+
+
+def _interval(shares: np.ndarray) -> tuple[float, ...]:
+    """95 % interval of a mean share, cut at 0 and 1; NaN with too few."""
+    mean = estimate(shares)
+    return tuple(np.clip(mean.interval(), 0.0, 1.0).tolist()) if mean else (np.nan, np.nan)
+
+
+def ranks_of_powers(fits: pd.DataFrame) -> pd.DataFrame:
+    """`mean_ranks` of both predictive scores on the UCI sets."""
+    import pandas as pd
+
+    return pd.concat([mean_ranks(real(fits), score) for score in predictive(fits)])
+
+
 def standard_error(numbers: Sequence[float]) -> float:
     """Of the mean of independent numbers; NaN with fewer than two."""
     sample = np.asarray(numbers, dtype=float)
@@ -142,13 +198,18 @@ def standard_error(numbers: Sequence[float]) -> float:
 def means(fits: pd.DataFrame) -> pd.DataFrame:
     """A line a (data set, M, power), the full GP included: mean and standard error of every score.
 
-    Means are of the recorded numbers (NLML in nats), over the fits that have one. The full GP comes last.
+    Means are of the recorded numbers (NLML in nats), over the fits that have one. The full GP comes last, at
+    every M that of the splits with this M.
     """
     import pandas as pd
 
     place = {name: k for k, name in enumerate([*datasets(fits), *alphas(fits), FULL])}
     lines = []
-    for (dataset, m, alpha), group in fits.groupby(["dataset", "m", "alpha"], sort=False):
+    runs, full = sparse(fits), fits[fits["alpha"] == FULL].drop(columns="m")
+    beside = full.merge(runs[EXPERIMENT].drop_duplicates(), on=["dataset", "split"])
+    for (dataset, m, alpha), group in pd.concat([runs, beside]).groupby(
+        ["dataset", "m", "alpha"], sort=False
+    ):
         kept = with_numbers(group)
         line = {"dataset": dataset, "m": int(m), "alpha": alpha, "n": len(kept)}
         line |= {"n_stopped": int((kept["outcome"] == STOPPED).sum()), "n_failed": len(group) - len(kept)}

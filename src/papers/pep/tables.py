@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from papers.data.classification import RELEASED
-from papers.evidence.comparisons import estimate
 from papers.evidence.grid import grid, items
 from papers.evidence.store import write_text
 from papers.pep import compare, scores
@@ -26,8 +22,6 @@ if TYPE_CHECKING:
     from papers.evidence.comparisons import Score
     from papers.evidence.grid import Grid
     from papers.pep.published import Printed
-
-ALL = "all"
 
 
 class About(NamedTuple):
@@ -98,7 +92,7 @@ def write(
         Lines of a further section of the page.
     """
     page, *files = (Path(folder, name) for name in names(about))
-    tables = wins(fits), ranks(fits), compare.means(fits)
+    tables = compare.wins(fits), compare.ranks_of_powers(fits), compare.means(fits)
     for path, table in zip(files, tables, strict=True):
         write_text(path, table.to_csv(index=False, lineterminator="\n", float_format="%.6g"))
     text = markdown(fits, *tables, printed, about)
@@ -107,64 +101,22 @@ def write(
     write_text(page, text)
 
 
-# The numbers
-
-WIN_COLUMNS = (
-    *"score first second dataset n won lost tied share low high sets_low sets_high".split(),
-    *"won_beyond lost_beyond left_out".split(),
-)
-
-
-def wins(fits: pd.DataFrame) -> pd.DataFrame:
-    """A line a score, ordered pair of powers and data set (`ALL` first): the experiments won and lost."""
-    import pandas as pd
-
-    real = scores.real(fits)
-    groups = {ALL: real} | {name: real[real["dataset"] == name] for name in scores.datasets(real)}
-    lines = []
-    for score in scores.predictive(fits):
-        for first, second in permutations(scores.alphas(real), 2):
-            for name, group in groups.items():
-                duel = compare.duel(group, first, second, score)
-                if duel is not None:
-                    lines.append((score.name, first, second, name, *_won(duel, score)))
-    return pd.DataFrame(lines, columns=WIN_COLUMNS)
-
-
-def _won(duel: compare.Duel, score: Score) -> tuple[float, ...]:
-    """The numbers of a line of `WIN_COLUMNS`."""
-    over_splits, over_sets = (_interval(duel.shares(unit)) for unit in ("split", "dataset"))
-    counts = duel.n, duel.wins, duel.losses, duel.ties
-    return *counts, duel.share, *over_splits, *over_sets, *duel.beyond(score.margin), duel.n_left_out
-
-
-def _interval(shares: np.ndarray) -> tuple[float, ...]:
-    """95 % interval of a mean share, cut at 0 and 1; NaN with too few."""
-    mean = estimate(shares)
-    return tuple(np.clip(mean.interval(), 0.0, 1.0).tolist()) if mean else (math.nan, math.nan)
-
-
-def ranks(fits: pd.DataFrame) -> pd.DataFrame:
-    """`compare.mean_ranks` of both predictive scores on the UCI sets."""
-    import pandas as pd
-
-    return pd.concat([compare.mean_ranks(scores.real(fits), score) for score in scores.predictive(fits)])
-
-
 # The page
 
 LEGEND = """\
 An experiment is a (data set, split, M); powers are compared on the same experiment, one without a number for
-both is left out. A search that stopped before it converged has numbers and counts as any other. Won: share
-of the experiments that are not tied. Intervals: 95 %, by t over splits (the share of a split number over data
-sets and M, whose mean is not the share over all where ties differ); "other sets": over data sets."""
+both is left out. A search that stopped before it converged has numbers and counts as any other. Ours: the
+share won of a split number's experiments (data sets and M) that are not tied, on average over split numbers,
+with a 95 % interval by t over these; "other sets": over data sets. Where split numbers have different sets or
+M it is not the share of all experiments, whose numbers won and lost stand beside."""
 MEANS_LEGEND = """\
 Mean ± standard error over the fits that gave numbers, those of searches that stopped before they converged
-among them; how many these are stands below the means of a data set. "-": one fit. A star: at least one fit of
-the cell failed."""
-RANK_LEGEND = (
-    "Rank among all powers of an experiment, 1 the best; ± standard errors over splits, over data sets."
-)
+among them. Fits: how many these are with each power, the fewest to the most where that differs: rows with
+other numbers are means of other splits. "-": one fit. A star: at least one fit of the cell failed."""
+FULL_LEGEND = "The full GP is that of the splits of its row."
+RANK_LEGEND = """\
+Rank among all powers of an experiment, 1 the best: the mean of a split number's experiments, on average over
+split numbers; ± standard errors over these, over data sets."""
 
 
 def markdown(
@@ -184,7 +136,8 @@ def markdown(
         lines += _section("## By data set", by_dataset(won, printed))
     if len(ranked):
         lines += _section("## Average ranks", average_ranks(ranked), RANK_LEGEND)
-    lines += ["## Means", "", *MEANS_LEGEND.splitlines(), ""]
+    has_full = (means["alpha"] == FULL).any()
+    lines += ["## Means", "", *MEANS_LEGEND.splitlines(), *([FULL_LEGEND] if has_full else []), ""]
     for name, of_set in means.groupby("dataset", sort=False):
         for score in scores.scores_of(fits):
             lines += _section(f"### {name_of(name)}, {score.name}", mean_table(of_set, score))
@@ -222,7 +175,7 @@ def published_wins(won: pd.DataFrame, printed: Sequence[Printed]) -> Grid:
         *("Score", "Power", "beats", "Published", "Ours", "Interval", "Other sets"),
         *("Won", "Lost", "Tied", "By more than matters", "Left out"),
     )
-    table = won[won["dataset"] == ALL].set_index(["score", "first", "second"])
+    table = won[won["dataset"] == compare.ALL].set_index(["score", "first", "second"])
     cells = []
     for line in printed:
         share = "no clear winner" if math.isnan(line.percent) else f"{line.percent:g} %"
@@ -245,7 +198,7 @@ def _ours(line: pd.Series) -> list[str]:
 
 def matrix(won: pd.DataFrame, score: Score) -> Grid:
     """Header, alignment and cells of all pairs of powers."""
-    lines = won[(won["dataset"] == ALL) & (won["score"] == score.name)]
+    lines = won[(won["dataset"] == compare.ALL) & (won["score"] == score.name)]
     share = lines.set_index(["first", "second"])["share"]
     powers = sorted(set(won["first"]), key=float)
     cells = [
@@ -298,14 +251,15 @@ def stopped_table(of_set: pd.DataFrame) -> Grid:
 
 
 def _by_size(of_set: pd.DataFrame, shown: Callable[[dict[str, Any]], str]) -> Grid:
-    """Header, alignment and cells: a line an M and one of the full GP, a column a power."""
+    """Header, alignment and cells: a line an M, a column a power and one of the full GP."""
     cells = {(line["m"], line["alpha"]): shown(line) for line in of_set.to_dict("records")}
-    powers = [alpha for alpha in dict.fromkeys(of_set["alpha"]) if alpha != FULL]
-    sizes = sorted({m for m, alpha in cells if alpha != FULL})
-    rows = [(f"{m}", *(cells.get((m, alpha), "") for alpha in powers)) for m in sizes]
-    if (0, FULL) in cells:
-        rows.append(("full GP", cells[0, FULL], *[""] * (len(powers) - 1)))
-    return ("M", *map(label, powers)), "r" * (1 + len(powers)), rows
+    columns = list(dict.fromkeys(of_set["alpha"]))
+    counts = of_set[of_set["alpha"] != FULL].groupby("m")["n"].agg(["min", "max"])
+    rows = [
+        (f"{m}", "–".join(map(str, dict.fromkeys(n))), *(cells.get((m, alpha), "") for alpha in columns))
+        for m, *n in counts.itertuples()
+    ]
+    return ("M", "Fits", *map(label, columns)), "r" * (2 + len(columns)), rows
 
 
 def _mean(line: dict[str, Any], score: Score, form: str) -> str:

@@ -134,10 +134,11 @@ def test_a_record_of_synthetic_sets_alone(fits, put, tmp_path):
 def test_the_tables_say_what_was_won_and_what_failed(frame, tmp_path):
     fits = scores.compared(frame)
     printed = published.read(DATA)
-    header, _, cells = tables.published_wins(tables.wins(fits), printed)
+    header, _, cells = tables.published_wins(compare.wins(fits), printed)
     line = dict(zip(header, next(c for c in cells if c[0] == "SMLL" and "(EP)" in c[1]), strict=True))
     assert (line["Published"], line["Ours"], line["Won"], line["Left out"]) == ("93 %", "100 %", "23", "1")
-    page = tables.markdown(fits, tables.wins(fits), tables.ranks(fits), compare.means(fits), printed)
+    numbers = compare.wins(fits), compare.ranks_of_powers(fits), compare.means(fits)
+    page = tables.markdown(fits, *numbers, printed)
     assert "- Boston, α = 1 (EP): 1 failed (failed: why); M (fits): 5 (1)" in page
     assert "full GP on 4 splits, 0 failed" in " ".join(page.split()) and not re.search(r"\bnan\b", page)
     boston = page.split("### Boston, SMLL")[1].split("###")[0]

@@ -8,7 +8,7 @@ import pytest
 from papers.evidence import comparisons
 from papers.evidence.comparisons import Draft, Group, higher, not_lower
 from papers.evidence.verdicts import finding
-from papers.pep.claims import chapter, contests, synthetic
+from papers.pep.claims import chapter, contests, shares, synthetic
 from papers.pep.published import Counted, Printed
 
 PRINTED = [
@@ -161,6 +161,24 @@ class TestIntermediate:
         mixed = mixed.assign(outcome=mixed["outcome"].mask(mixed["smll"].isna(), "failed"))
         _, whole, _ = synthetic.intermediate_best(mixed)
         assert {line.n for line in whole.lines} == {9}
+
+    def test_that_the_best_of_several_powers_was_chosen_is_paid_for(self, fits):
+        """With 0.5 and 0.6 in the family there are twelve tests, not four; they show nothing themselves."""
+
+        def score(d, s, a, m):
+            value = 0.5 - 0.05 * (a == "0.8") + 0.05 * noise(s, a, m)
+            return value, value, 1.0
+
+        def ends(powers):
+            frame = fits(score, datasets=("synthetic",), splits=10, sizes=(5,), alphas=powers)
+            (block,) = synthetic.intermediate_best(frame)
+            lines = [line for line in block.lines if line.quantity == "against α = 0 and α = 1"]
+            assert len(lines) == 2 and all(line.note.startswith("α = 0.8 against") for line in lines)
+            return lines
+
+        alone, among = ends(("0", "0.2", "0.8", "1")), ends(("0", "0.2", "0.5", "0.6", "0.8", "1"))
+        for one, other in zip(alone, among, strict=True):
+            assert other.sample.p_holm >= 9 * other.sample.p and one.sample.p_holm <= 4 * one.sample.p
 
     def test_powers_in_the_range_are_needed(self, fits):
         frame = sets(fits, self.gap(0.5), alphas=("0", "0.2", "1"))
@@ -403,11 +421,35 @@ class TestBeside:
 
         frame = fits(score, alphas=("0", "0.5", "1"), datasets=("boston", "energy", "yacht"), splits=10)
         frame = frame[(frame["dataset"] != "energy") | (frame["m"] < 100)]
-        block = next(b for b in contests.won(frame, PUBLISHED, "PEP5") if b.name == contests.EACH_M)
+        block = next(b for b in contests.won(frame, PUBLISHED, "PEP5") if b.name == shares.EACH_M)
         rows = {f"M = {m}: α = 1 over α = 0": "yes" if m == 5 else "no" for m in (5, 20, 100)}
-        assert block.rows() == rows and block.remark.startswith("2 sets")
+        assert block.rows() == rows and "printed" not in block.lines[0].note
         assert [line.n_folds for line in block.lines] == [20, 20, 20] and block.lines[0].effect == 1.0
-        assert "printed" not in block.lines[0].note
+        few = contests.won(frame[(frame["m"] < 100) | (frame["split"] < 9)], PUBLISHED, "PEP5")
+        (at_few,) = (b for b in few if b.name == shares.EACH_M)
+        assert list(at_few.rows()) == list(rows)[:2] and at_few.lines[0].n_folds == 30, "too few with 100"
+        assert next(b for b in contests.won(fits(), PUBLISHED, "PEP5") if b.name == shares.EACH_M).rows() == {
+            "α = 1 over α = 0": "no data"
+        }
+
+    def test_splits_that_every_set_has_stand_beside_unlike_ones(self, fits):
+        """Ten splits of Yacht, where 0.5 loses, beside thirty of the others, where it wins."""
+
+        def score(d, s, a, m):
+            value = {"0": 0.3, "0.5": 0.5 if d == "yacht" else 0.2, "1": 0.4}[a]
+            return value, value, 1.0
+
+        frame = fits(score, datasets=FIVE, splits=30, sizes=(5, 10, 20, 50, 100), alphas=("0", "0.5", "1"))
+        unlike = frame[(frame["dataset"] != "yacht") | (frame["split"] < 10)]
+        few = unlike[(unlike["dataset"] != "boston") | (unlike["split"] < 9)]
+        main, alike = (contests.won(unlike, PUBLISHED, "PEP4")[k].lines[0] for k in (0, 4))
+        assert main.effect == pytest.approx((10 * 0.8 + 20) / 30) and main.n_folds == 650
+        assert alike.effect == pytest.approx(0.8) and (alike.n, alike.n_folds) == (10, 200)
+        assert contests.won(few, PUBLISHED, "PEP4")[4].lines[0].n_folds == 160, "a set with nine is not asked"
+        plain = frame[frame["m"] < 100]
+        assert contests.ALIKE not in {b.name for b in contests.won(plain, PUBLISHED, "PEP4")}
+        names = [[b.name for b in contests.ranked(some)] for some in (unlike, plain)]
+        assert [contests.ALIKE in of_frame for of_frame in names] == [True, False]
 
     @pytest.mark.parametrize(("moved", "status"), [((), "yes"), (("yacht",), "no")])
     def test_whether_shares_are_those_of_other_searches_on_the_same_experiments(self, fits, moved, status):
@@ -422,13 +464,14 @@ class TestBeside:
 
         common = {"alphas": ("0", "0.5", "1"), "sizes": (5, 20), "splits": 10}
         frame = fits(score(moved), protocol="converged", **common)
-        others = fits(score(()), datasets=("boston", "energy", "yacht"), **common)
+        cut = {("boston", 1, "0.5", 5): "stopped", ("boston", 2, "1", 5): "stopped"}
+        others = fits(score(()), datasets=("boston", "energy", "yacht"), outcome=cut, **common)
         block = contests.by_either_search(frame, others, PUBLISHED, "PEP4")
         assert block.rows() == {"α = 0.5 over α = 0": status, "α = 0.5 over α = 1": status}
         line = block.lines[0]
         assert line.n_folds == 40 and line.effect == pytest.approx(0.25 * bool(moved))
         changed = f"{75 if moved else 50} and 50 %; another winner in {10 if moved else 0} of 40"
-        assert line.note == changed
+        assert [x.note for x in block.lines] == [f"{changed}, {n} with a search cut off" for n in (1, 2)]
 
     def test_a_smaller_share_has_an_interval_about_it(self, fits):
         def score(won):
@@ -476,7 +519,7 @@ class TestBeside:
             return 0.5 - gain * (a == "0.5") + 0.001 * s, 0.5, 1.0
 
         frame = fits(score, datasets=("boston", "yacht", "energy")[: max(2, len(better + worse))], splits=8)
-        block = contests.set_by_set(frame, COUNTS, "PEP4")
+        block = shares.set_by_set(frame, COUNTS, "PEP4")
         line = block.lines[0]
         assert (line.sample.status, line.effect) == (status, len(better))
         assert (line.sample.low, line.sample.high) == ends and "printed 2 of 3" in line.note
@@ -484,9 +527,9 @@ class TestBeside:
         assert f"ahead on {len(better)};" in line.note
 
     def test_sets_without_the_powers_are_no_data(self, fits):
-        block = contests.set_by_set(fits(alphas=("0.2", "0.4")), COUNTS, "PEP4")
+        block = shares.set_by_set(fits(alphas=("0.2", "0.4")), COUNTS, "PEP4")
         assert set(block.rows().values()) == {"no data"}
-        assert not contests.set_by_set(fits(), COUNTS, "PEP5").lines
+        assert not shares.set_by_set(fits(), COUNTS, "PEP5").lines
 
 
 class TestInference:

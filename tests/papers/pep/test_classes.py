@@ -179,7 +179,7 @@ class TestFiles:
     def test_the_page_says_how_many_searches_stopped_beside_the_means(self, written):
         page = (written[1] / "t" / "pep_classification.md").read_text(encoding="utf-8")
         below = page.split("### Sonar, searches that did not converge")[1].split("##")[0]
-        assert [line.split("|")[2:5] for line in below.splitlines() if line.startswith("|  50")] == [
+        assert [line.split("|")[3:6] for line in below.splitlines() if line.startswith("|  50")] == [
             [" 0 of 5 ".rjust(13), "0 of 5 ".rjust(9), "2 of 5 ".rjust(12)]
         ]
         assert "Crabs, searches that did not converge" not in page
@@ -188,7 +188,7 @@ class TestFiles:
         def score(dataset, split, alpha, m):
             return 0.05 if (alpha, m, split) == ("1", 10, 0) else 0.1, float(alpha)
 
-        won = tables.wins(frame_of(score, datasets=("crabs",)))
+        won = compare.wins(frame_of(score, datasets=("crabs",)))
         _, _, cells = tables.by_dataset(won, [line for line in printed() if line.claim == "PEP7"])
         found = {cell[:2]: cell[2] for cell in cells}
         assert found["Error", "α = 0 (VFE) over α = 1 (EP)"] == "0 % (0 : 1)"
@@ -236,7 +236,7 @@ def test_scores_of_a_frame(fits):
     assert scores.predictive(frame_of(even)) == (ERROR, NLL)
     means = compare.means(frame_of(even))
     assert {"error", "nll_se", "nlml"} <= set(means) and "smse" not in means
-    assert set(tables.ranks(frame_of(even))["score"]) == {"Error", "NLL"}
+    assert set(compare.ranks_of_powers(frame_of(even))["score"]) == {"Error", "NLL"}
 
 
 def grid(difference, converged=True):

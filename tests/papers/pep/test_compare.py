@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import rankdata
 
-from papers.pep import compare, scores
+from papers.pep import compare, scores, tables
 from papers.pep.scores import NLML, SMLL, SMSE
 
 ORDER = {"0.5": 0.1, "0": 0.2, "0.8": 0.2, "1": 0.4}
@@ -93,11 +93,36 @@ def test_means_are_over_what_has_numbers(fits):
         outcome={("yacht", 3, "1", 5): "failed", ("yacht", 2, "1", 5): "stopped"},
     )
     table = compare.means(frame)
-    assert table["alpha"].tolist() == [*["0", "0.5", "0.8", "1"] * 3, "full"]
+    assert table["alpha"].tolist() == [*["0", "0.5", "0.8", "1"] * 3, *["full"] * 3]
     line = table[(table["alpha"] == "1") & (table["m"] == 5)].iloc[0]
     assert (line["n"], line["n_stopped"], line["n_failed"]) == (3, 1, 1)
     assert line["smll"] == pytest.approx(1.0) and line["smll_se"] == pytest.approx(1 / np.sqrt(3))
     assert table.iloc[-1]["nlml"] == -20.0
+
+
+def test_the_full_gp_beside_an_m_is_that_of_its_splits(fits):
+    frame = fits(datasets=("yacht",), full=lambda d, split: (0.05, float(split), -20.0))
+    fewer = frame[(frame["m"] < 100) | (frame["split"] < 2)]
+    table = compare.means(fewer)
+    full = table[table["alpha"] == "full"].set_index("m")
+    assert full["smll"].to_dict() == {5: 1.5, 20: 1.5, 100: 0.5} and full["n"].tolist() == [4, 4, 2]
+    _, _, rows = tables.mean_table(table, SMLL)
+    assert [row[:2] for row in rows] == [("5", "4"), ("20", "4"), ("100", "2")]
+    lacking = fewer[(fewer["m"] < 100) | (fewer["alpha"] != "0") | (fewer["split"] < 1)]
+    assert tables.mean_table(compare.means(lacking), SMLL)[2][2][1] == "1–2"
+
+
+def test_one_estimate_of_splits_that_are_not_alike(fits):
+    """Of split 0 one experiment is there, which EP wins, of split 1 three, which it loses."""
+
+    def score(d, split, a, m):
+        value = float(a) * (1 if split else -1)
+        return 0.5, value, 1.0
+
+    frame = fits(score, alphas=("0", "1"), datasets=("yacht",), splits=2)
+    frame = frame[(frame["split"] == 1) | (frame["m"] == 5)]
+    assert compare.duel(frame, "1", "0", SMLL).share == 0.5
+    assert compare.mean_ranks(frame, SMLL)["rank"].tolist() == [1.5, 1.5]
 
 
 class TestFrames:

@@ -49,8 +49,12 @@ def covered(fits: pd.DataFrame) -> str:
 
 def worst_lines(drafts: Iterable[Draft]) -> tuple[Line, ...]:
     """One line for each (row, quantity) of a family: the worst of those tested."""
+    return _worst_of(tested(list(drafts)))
+
+
+def _worst_of(lines: Iterable[Line]) -> tuple[Line, ...]:
     groups: dict[tuple[str, str], list[Line]] = {}
-    for line in tested(list(drafts)):
+    for line in lines:
         groups.setdefault((line.row, line.quantity), []).append(line)
     return tuple(Group(lines).line() for lines in groups.values())
 
@@ -149,13 +153,19 @@ def _excess_lines(fits: pd.DataFrame, fraction: float = 1.0) -> tuple[Line, ...]
     sizes = scores.made_up(fits)["n_train"].unique()
     n = int(sizes[0]) if len(sizes) == 1 else 0
     excesses = {alpha: _excesses(cells, alpha, n) for alpha in CLOSE_TO_ONE}
-    peaks = {alpha: max(drafts, key=_mean) for alpha, drafts in excesses.items()}
-    last = [_at_all_data(cells, alpha, n, peak, fraction) for alpha, peak in peaks.items()]
-    lines = tested([draft for drafts in excesses.values() for draft in drafts] + last)
+    drafts = [draft for of_power in excesses.values() for draft in of_power]
+    drafts += [
+        _at_all_data(cells, alpha, n, draft, fraction)
+        for alpha, of_power in excesses.items()
+        for draft in of_power
+    ]
+    lines = tested(drafts)
     kept: list[Line] = []
-    for alpha in CLOSE_TO_ONE:
+    for alpha, of_power in excesses.items():
         of_row = [line for line in lines if line.row == f"α = {alpha}"]
-        largest, at_all = Group([x for x in of_row if x.quantity == EXCESS], every=False).line(), of_row[-1]
+        peak = max(range(len(of_power)), key=lambda k: _mean(of_power[k]))
+        largest = Group(of_row[: len(of_power)], every=False).line()
+        at_all = of_row[len(of_power) + peak]
         beside = shown([largest]) if at_all.sample.status == MISSING else ()
         kept += [*(beside or [largest]), at_all]
     return tuple(kept)
@@ -199,15 +209,13 @@ def intermediate_best(fits: pd.DataFrame) -> list[Block]:
     against EP at each M.
     """
     made_up = scores.made_up(fits)
-    drafts, remarks = _best_inside(made_up)
-    test = f"{BETTER}; others: {STEPS}"
+    lines, remark = _best_inside(made_up)
+    test = f"{BETTER} over all powers in the range; others: {STEPS}"
     run = {"powers": len(scores.alphas(made_up))}
-    blocks = [Block("mean over M", test, worst_lines(drafts), "; ".join([*remarks, covered(made_up)]), run)]
+    blocks = [Block("mean over M", test, lines, remark, run)]
     whole = with_every_m(made_up)
     if 0 < whole["split"].nunique() < made_up["split"].nunique():
-        drafts, remarks = _best_inside(whole)
-        remark = "; ".join([*remarks, covered(whole)])
-        blocks.append(Block("on sets with every M", test, worst_lines(drafts), remark))
+        blocks.append(Block("on sets with every M", test, *_best_inside(whole)))
         blocks.append(Block("against EP at each M on these", BETTER, tuple(tested(list(_each_m(whole))))))
     return blocks
 
@@ -252,9 +260,13 @@ def _inside(table: pd.DataFrame) -> list[str]:
     return [alpha for alpha in table if INTERMEDIATE[0] <= float(alpha) <= INTERMEDIATE[1]]
 
 
-def _best_inside(made_up: pd.DataFrame) -> tuple[list[Draft], list[str]]:
-    """Comparisons of each score, and which power has the lowest mean."""
+def _best_inside(made_up: pd.DataFrame) -> tuple[tuple[Line, ...], str]:
+    """Comparisons of the best power in the range for each score, and which power has the lowest mean of all.
+
+    Every power in the range is of the family: which of them is the best is read off the same numbers.
+    """
     drafts: list[Draft] = []
+    chosen: list[bool] = []
     remarks = []
     for score in PREDICTIVE:
         table = compare.wide(made_up, score).dropna().groupby(level="split").mean()
@@ -262,11 +274,16 @@ def _best_inside(made_up: pd.DataFrame) -> tuple[list[Draft], list[str]]:
         outside = [alpha for alpha in table if alpha not in inside]
         if not inside or not {"0", "1"} <= set(outside) or table.empty:
             drafts.append(missing(score.name, "against α = 0 and α = 1", score.unit, "powers not run"))
+            chosen.append(True)
             continue
         best = table[inside].mean().idxmin()
         remarks.append(f"{score.name}: lowest mean of all at α = {table.mean().idxmin()}")
-        drafts += _gains(table, best, outside, score)
-    return drafts, remarks
+        for alpha in inside:
+            gains = list(_gains(table, alpha, outside, score))
+            drafts += gains
+            chosen += [alpha == best] * len(gains)
+    lines = [line for line, of_best in zip(tested(drafts), chosen, strict=True) if of_best]
+    return _worst_of(lines), "; ".join([*remarks, covered(made_up)])
 
 
 def _gains(table: pd.DataFrame, best: str, others: list[str], score: Score) -> Iterator[Draft]:
