@@ -62,8 +62,10 @@ def fit(
     X : array [N, D]
         Inputs; zero-variance columns and duplicate rows are allowed.
     y : array [N]
-        Labels -1 and +1 (probit, logit), counts (poisson-square) or reals (gaussian, of noise variance 1; for
-        another pass ``likelihoods.gaussian.GaussianNoise(variance)``: the search does not move it).
+        Labels -1 and +1 (probit, logit, noisy-step), classes 0 to C - 1 in order (ordinal), counts
+        (poisson-square, poisson-exp, negative-binomial) or reals (gaussian, laplace, student-t). The noise of
+        gaussian has variance 1; for another pass ``likelihoods.gaussian.GaussianNoise(variance)``, which the
+        search moves with ``learn_likelihood`` alone.
     likelihood : str or Likelihood
         A name from ``tilted.likelihoods.names()`` or a likelihood object.
     inference : str or Rule
@@ -71,10 +73,12 @@ def fit(
         ``tilted.inference.pep.power_rule(0.5)``.
     kernel : Kernel, optional
         Any of ``tilted.kernels``: start of the search, or the hyperparameters to use. By default a squared
-        exponential of variance 1 and a lengthscale from the median distance between inputs, about which the
-        search looks for promising starts. A tuple of lengthscales makes it ARD.
+        exponential of variance 1 for labels, else from the targets about ``mean``, and a lengthscale from the
+        median distance between inputs, about which the search looks for promising starts. A tuple of
+        lengthscales makes it ARD.
     mean : float or "constant"
-        Constant prior mean, or learned from 0 with the kernel. For "poisson-square" 0 is a trap: f and -f
+        Constant prior mean, 0 for reals too where ``GPRegressor`` takes the targets' mean, or learned from 0
+        with the kernel. For "poisson-square" 0 is a trap: f and -f
         have the same likelihood, so that from flat sites every mean stays 0 and the data teach nothing but
         the scale of f. Give another mean, or sites that tell the signs apart (``start``). A search from 0 is
         refused; an inference (``optimise=False``) says in ``status.message`` where this happened.

@@ -58,6 +58,12 @@ def choice(name: str, value: object, known: Collection[object]) -> None:
         raise ValueError(f"unknown {name} {value!r}; known: {listed}{nearest(value, known)}")
 
 
+def _not_a_kernel(inference: object) -> None:
+    """ValueError for a kernel in the place of the inference, where scikit-learn's estimators have theirs."""
+    if hasattr(inference, "theta") or hasattr(inference, "with_parameters"):  # scikit-learn's or one of ours
+        raise ValueError(f"inference is the first argument; a kernel goes by its name, kernel={inference!r}")
+
+
 def kind(name: str, value: object, expected: type) -> None:
     """ValueError unless ``value`` is None or one of the ``expected``, which is then named with its module."""
     if not (value is None or isinstance(value, expected)):
@@ -116,6 +122,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not isinstance(self.inference, Rule):
+            _not_a_kernel(self.inference)
             choice("inference", self.inference, self.inferences)
         if not (self.priors is None or isinstance(self.priors, LogNormal)):
             choice("priors", self.priors, (WEAK, None))

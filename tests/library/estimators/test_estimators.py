@@ -372,6 +372,8 @@ def test_counts_by_relaxed_ep(counts):
 
 ERRORS = [
     ({"inference": "laplace"}, "unknown inference 'laplace'; known: 'ep', 'qp', 'vb', 'power-ep', 'rep'"),
+    ({"inference": SquaredExponential(1.0, 1.0)}, "a kernel goes by its name, kernel=Squared"),
+    ({"inference": RBF()}, "a kernel goes by its name, kernel=RBF"),
     ({"likelihood": "cloglog"}, "unknown likelihood 'cloglog'; known: 'probit', 'logit', 'noisy-step'"),
     ({"likelihood": PoissonSquare()}, "labels -1 and \\+1"),
     ({"optimise": True}, "unknown optimise True; known: 'evidence', 'ep-evidence', .*, 'cv', None"),
