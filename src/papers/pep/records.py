@@ -28,7 +28,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -37,8 +36,6 @@ import numpy as np
 from papers.data import DataError, mnist
 from papers.data import classification as class_data
 from papers.data import regression as regression_data
-from papers.evidence import records
-from papers.evidence.merge import Change, LinesOf
 from papers.evidence.study import Context, MadeAgain, Study, places
 from papers.evidence.verification.again import TOLERANCE, differences, matched
 from papers.evidence.verification.outcome import PASSED, SCRATCH, Outcome, outcome_of, reported
@@ -60,8 +57,8 @@ if TYPE_CHECKING:
     Wrong = Iterable[tuple[pd.Series, str]]
 
 __all__ = [
-    "BANANA", "CLASSIFICATION", "DENSE", "DIGITS", "FITS", "LIMITS", "MAP", "REGRESSION", "STUDIES", "TOY",
-    "fold_in", "line_of", "power",
+    "BANANA", "CLASSIFICATION", "DENSE", "DIGITS", "LIMITS", "MAP", "REGRESSION", "STUDIES", "TOY",
+    "line_of", "power",
 ]  # fmt: skip
 
 
@@ -103,6 +100,8 @@ def _ends(frame: pd.DataFrame, scores: Iterable[str], outcomes: Iterable[str] = 
 
 WANDERING = 0.1
 """Nats by which two ends of a search may differ: hundreds of steps amplify another processor's rounding."""
+RESOLVED = 1e-6
+"""Nats of one end: about a maximum the energy is quadratic, so that scores move by its square root."""
 ROUNDED = "a search of hundreds of steps ends elsewhere by rounding"
 
 
@@ -144,7 +143,9 @@ def again(repeat: Callable[[Line, str | None], Line], lines: pd.DataFrame, conte
 def beside(study: Study, line: Line, today: Line) -> Outcome:
     """A fit made from scratch beside its record: NLML in nats, scores as `differences` has them.
 
-    Neither times nor what the search said is compared; a fit that failed fails again.
+    Neither times nor what the search said is compared; a fit that failed fails again. Ends whose energies
+    differ by `WANDERING` at most are rounding's if no score differs by more than the root of that, nor the test
+    error by more than a row beside; ends further apart are if a search was cut off.
     """
     if line["outcome"] == FAILED == today["outcome"]:
         return Outcome(SCRATCH, PASSED, math.nan, note="fails again")
@@ -153,9 +154,13 @@ def beside(study: Study, line: Line, today: Line) -> Outcome:
     beyond["nlml"] *= max(1.0, abs(line["nlml"]))
     gain = math.nan if today["nlml"] is None else line["nlml"] - today["nlml"]
     found = outcome_of(SCRATCH, beyond, TOLERANCE, gain)
-    if abs(gain) <= WANDERING or STOPPED in (line["outcome"], today["outcome"]):
-        return reported(found, ROUNDED)
-    return found
+    if FAILED in (line["outcome"], today["outcome"]):
+        return found
+    if abs(gain) > WANDERING:
+        return reported(found, ROUNDED) if STOPPED in (line["outcome"], today["outcome"]) else found
+    reach = math.sqrt(max(abs(gain), RESOLVED))
+    moved = {name: reach + (name == "error") / line["n_test"] for name in beyond if name != "nlml"}
+    return reported(found, ROUNDED) if all(beyond[x] <= most for x, most in moved.items()) else found
 
 
 def _fits(
@@ -315,36 +320,3 @@ DIGITS = Study(
 # All of them
 
 STUDIES = (REGRESSION, CLASSIFICATION, TOY, DIGITS, LIMITS, DENSE, BANANA, MAP)
-FITS: dict[Study, tuple[str, LinesOf]] = {
-    REGRESSION: ("pep", lambda record: [line_of(record)]),
-    CLASSIFICATION: ("pep-classification", lambda record: [line_of(record)]),
-    TOY: ("pep-toy", lambda record: [record]),
-    DIGITS: ("mnist", lambda record: [record]),
-}
-"""Studies of jobs: the folder of their files below that of all fits, and the lines of a record."""
-
-
-def fold_in(fits: Path, folder: Path) -> dict[str, Change]:
-    """Fold the paper's files of fits into its records.
-
-    Parameters
-    ----------
-    fits, folder : Path
-        Of all fits (``data/fits``), and of all records.
-
-    Returns
-    -------
-    changes : dict
-        File of a record -> what changed; without those that no file of fits is of.
-
-    Raises
-    ------
-    RecordError
-        A damaged file or record.
-    """
-    changes = {}
-    for study, (name, lines_of) in FITS.items():
-        paths = sorted(Path(fits, name).rglob("[!.]*.jsonl.gz"))
-        if paths:
-            changes[study.file] = records.fold_in(study, paths, folder, lines_of)
-    return changes

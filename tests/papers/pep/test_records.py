@@ -6,13 +6,14 @@ import hashlib
 import numpy as np
 import pytest
 
+from papers.evidence import jobs as folding
 from papers.evidence import records, runs, store
 from papers.evidence.store import RecordError
 from papers.evidence.study import Context
 from papers.evidence.verification import verified
 from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED
-from papers.pep import regression
-from papers.pep.records import CLASSIFICATION, OUTCOMES, REGRESSION, beside, fold_in, line_of
+from papers.pep import jobs, regression
+from papers.pep.records import CLASSIFICATION, OUTCOMES, REGRESSION, beside, line_of
 from tilted.learning.search import Search
 
 
@@ -138,7 +139,13 @@ def test_both_kinds_are_folded_into_one_folder(classification_fit, regression_fi
     for kind, make in (("pep", regression_fit), ("pep-classification", classification_fit)):
         fits = [make(run=runs.stamp()), make("failed", run=runs.stamp(), split=1)]
         store.write_records(tmp_path / "fits" / kind / "g" / "x.jsonl.gz", fits)
-    changes = fold_in(tmp_path / "fits", tmp_path / "results")
+    changes = {}
+    for record in jobs.records({}):
+        paths = sorted(
+            path for folder in record.folders for path in (tmp_path / "fits" / folder).rglob("*.gz")
+        )
+        if paths:
+            changes |= folding.fold(paths, tmp_path / "results", **record.parameters)
     assert {file: str(change) for file, change in changes.items()} == {
         study.file: "2 added, 0 replaced, 0 kept" for study in (REGRESSION, CLASSIFICATION)
     }
@@ -213,3 +220,32 @@ def test_a_fit_beside_its_record(regression_fit):
     assert beside(REGRESSION, failed, line_of(regression_fit("failed"))).passed == PASSED
     again = beside(REGRESSION, failed, line_of(regression_fit()))
     assert again.passed == DIFFERS and again.difference == float("inf")
+
+
+STOPS = "stopped"
+
+
+@pytest.mark.parametrize(
+    ("had", "made", "passed"),
+    [
+        ({}, {"smse": 0.5, "smll": -9.0}, DIFFERS),  # the same end of the search, other scores
+        ({}, {"nlml": 123.4567891, "smll": -1.2501}, REPORTED),
+        ({}, {"nlml": 123.4567891, "smll": -1.26}, DIFFERS),
+        ({}, {"nlml": 123.4967891, "smll": -1.4}, REPORTED),
+        ({}, {"nlml": 123.4967891, "smll": -1.6}, DIFFERS),
+        ({"outcome": STOPS}, {"outcome": STOPS, "nlml": 125.0, "smll": -9.0}, REPORTED),  # cut off elsewhere
+        ({"outcome": STOPS}, {"outcome": STOPS, "smll": -9.0}, DIFFERS),
+        ({"outcome": STOPS}, {"outcome": "failed"}, DIFFERS),
+        ({"outcome": "failed"}, {"outcome": STOPS}, DIFFERS),
+    ],
+)
+def test_what_rounding_explains_of_a_search(had, made, passed, regression_fit):
+    """Scores go with the energy; a fit that fails where the other does not is no rounding."""
+    line = REGRESSION.frame([line_of(regression_fit(**had)) | {"run": "r"}]).to_dict("records")[0]
+    assert beside(REGRESSION, line, line_of(regression_fit(**made))).passed == passed
+
+
+@pytest.mark.parametrize(("error", "passed"), [(0.05, PASSED), (0.1, REPORTED), (0.15, DIFFERS)])
+def test_the_test_error_may_move_by_a_row(error, passed, classification_fit):
+    line = CLASSIFICATION.frame([line_of(classification_fit()) | {"run": "r"}]).to_dict("records")[0]
+    assert beside(CLASSIFICATION, line, line_of(classification_fit(error=error))).passed == passed
