@@ -141,12 +141,13 @@ def _committed_rows(claim: str) -> Rows:
 
 
 def _rows(finding: Finding, rows: Rows, refitted: bool, was: Verdicts) -> Iterator[Compared]:
-    """Rows of the block that decides."""
+    """Rows of the block that decides, those of the audit that are not among them at last."""
     block = finding.blocks[0]
     for line in block.lines:
         named = rows.get((finding.protocol, block.name, line.row, line.quantity), [])
         had = named.pop(0) if named else None
         if line.sample.status in (SHOWN, MISSING):
+            yield from _gone(finding.protocol, [had] if had else [])
             continue
         what = f"{finding.protocol}, {line.row}: {line.quantity} ({line.unit})"
         if had is None or had["status"] == MISSING:
@@ -169,6 +170,18 @@ def _rows(finding: Finding, rows: Rows, refitted: bool, was: Verdicts) -> Iterat
             close and same,
             note,
         )
+    for key, left in rows.items():
+        if key[:2] == (finding.protocol, block.name):
+            yield from _gone(finding.protocol, left)
+
+
+def _gone(protocol: str, rows: Iterable[dict[str, Any]]) -> Iterator[Compared]:
+    """Rows of the audit that had data and have none now."""
+    for had in rows:
+        if had["status"] not in (SHOWN, MISSING):
+            what = f"{protocol}, {had['row']}: {had['quantity']} ({had['unit']})"
+            note = f"no data, committed: {had['status']}"
+            yield Compared(what, None, _number(had["effect"]), None, SAME, False, note)
 
 
 def _printed(line: Line) -> float | None:

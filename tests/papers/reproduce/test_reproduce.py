@@ -294,6 +294,23 @@ def test_it_does_not_pass_where_a_number_differs(tmp_path):
     assert results.of(target, RECORDS, tmp_path, refitted=False).passed
 
 
+def test_it_does_not_pass_where_rows_are_gone(tmp_path):
+    """PEP1 holds with ten of its sixteen rows: those of a power that is no longer there are missed anyway."""
+    folder = tmp_path / "results"
+    lines = records.load(REGRESSION, RECORDS)
+    made_up = lines[(lines["dataset"] == "synthetic") & (lines["start"] == "data")]
+    some = made_up[made_up["alpha"] != "0.6"]
+    (target,) = names.find(["PEP1"])
+    for kept, passed in ((made_up, True), (some, False)):
+        shutil.rmtree(folder, ignore_errors=True)
+        records.put(folder, {REGRESSION: kept.drop(columns="run").to_dict("records")})
+        found = results.of(target, folder, tmp_path, refitted=True)
+        assert found.mine == found.committed and found.passed == passed
+    gone = [line for line in found.lines if not line.passed]
+    assert {line.note for line in gone} == {"no data, committed: yes"} and len(gone) == 4
+    assert all("α = 0.6" in line.what and line.mine is None for line in gone)
+
+
 def test_table_rows_and_figures_are_compared(tmp_path):
     (figure,) = names.find(["REP-figure3"])
     drawn = results.of(figure, RECORDS, tmp_path, refitted=False)
