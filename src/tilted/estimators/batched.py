@@ -12,13 +12,15 @@ from tilted.inference.pep import power_rule
 from tilted.inference.result import Status
 from tilted.inference.vb import VB
 from tilted.learning import passes
+from tilted.learning.batch import Model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tilted.estimators.collapsed import CollapsedModel
     from tilted.estimators.sparse import SparseModel
-    from tilted.learning.passes import Posterior, Sums
+    from tilted.learning.batch import Sums
+    from tilted.learning.passes import Posterior
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.pseudo import PseudoPoints
 
@@ -32,7 +34,7 @@ class BatchedModel(ThroughPoints):
 
     Attributes
     ----------
-    model : passes.Model
+    model : Model
     posterior : passes.Posterior
     fitted_mean : array
         Posterior mean at the rows that the kernel was learned from.
@@ -44,7 +46,7 @@ class BatchedModel(ThroughPoints):
     batch : int
     """
 
-    model: passes.Model
+    model: Model
     posterior: Posterior
     fitted_mean: np.ndarray
     theta: np.ndarray
@@ -100,7 +102,7 @@ class How:
 
     def passes(
         self,
-        model: passes.Model,
+        model: Model,
         X: np.ndarray,
         y: np.ndarray,
         start: Posterior,
@@ -154,7 +156,7 @@ def fit_batched(
         As `passes.passes`.
     """
     rule = VB if settings.alpha == 0.0 else power_rule(settings.alpha)
-    model = passes.Model(learned.pseudo, learned.likelihood, rule, learned.mean)
+    model = Model(learned.pseudo, learned.likelihood, rule, learned.mean)
     latent = learned.latent
     start = passes.Posterior.known(latent.factor, latent.projected)
     found = how.passes(model, X, y, start, None, settings.weights, settings.timed().deadline)

@@ -12,7 +12,7 @@ from tilted.estimators.nested import fields_of
 from tilted.estimators.per_class import kernels_of
 from tilted.kernels.compound import noise_of
 from tilted.kernels.restricted import Restricted
-from tilted.learning.dense import SMALLEST
+from tilted.learning.dense import AT_LOWEST
 from tilted.learning.likelihood import LEAST_NOISE
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
     beside = noise**2 + max(map(noise_of, kernels))
     if model.status.jitter > max(OF_NOISE * beside, OF_FUNCTION * np.var(model.fitted_mean)) and not constant:
         notes.append(DROWNED.format(model.status.jitter, beside))
-    if np.any(model.kernel.parameters() <= 1.01 * SMALLEST):
+    if AT_LOWEST in model.status.message:
         notes.append(AT_BOUND)
     if LEAST_NOISE in model.status.message:
         notes.append(LEAST_NOISE)

@@ -156,12 +156,7 @@ def infer(
         rest = replace(options, max_sweeps=options.max_sweeps - first.max_sweeps)
         held = held_rule(b, relaxation.printed_step)
         inference = engine.infer(posterior, likelihood, y, held, rest, inference.sites)
-        status = replace(
-            inference.status,
-            sweeps=status.sweeps + inference.status.sweeps,
-            retries=status.retries + inference.status.retries,
-            damping=min(status.damping, inference.status.damping),
-        )
+        status = inference.status.after(status, "with relaxations searched")
     return Relaxed(inference.sites, inference.state, b, frozen, status)
 
 

@@ -25,6 +25,7 @@ from tilted.kernels.compound import Product
 from tilted.kernels.constant import Constant
 from tilted.learning.search import GAIN, Best, Evaluation, Search, climb
 from tilted.learning.warmstarts import Attempts, WarmStarts
+from tilted.likelihoods.contract import has_additive_noise
 from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.numerics.optimise import TRANSFORMS
 from tilted.posteriors.dense import Dense
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.dense import DenseState
 
-SMALLEST = 1e-15  # lower bound of a parameter
+SMALLEST = 1e-15  # lower bound of a parameter; of reals, where it starts near or below, so much of its start
+AT_LOWEST = "a parameter is at its lower bound of"
 SEARCH = Search(max_iterations=1000)
 
 
@@ -172,6 +174,7 @@ class _Trace:
     """What the evaluations of one search remember."""
 
     sites: WarmStarts
+    lowest: np.ndarray  # bounds of the parameters
     attempts: Attempts = field(default_factory=Attempts)
     evaluations: int = 0
     unconverged: int = 0
@@ -232,7 +235,10 @@ def maximise(
     search = search or SEARCH
     transform = TRANSFORMS[search.transform or "softplus"]
     prepared = replace(problem, distances=kernel.distances(problem.X))
-    trace = _Trace(WarmStarts(extrapolate=problem.likelihood.log_concave))
+    first = kernel.parameters()
+    in_units = has_additive_noise(problem.likelihood) & (first < 1e6 * SMALLEST)  # f is in those of y
+    lowest = np.where(in_units, SMALLEST * first, SMALLEST)
+    trace = _Trace(WarmStarts(extrapolate=problem.likelihood.log_concave), lowest)
 
     def evaluate(x: np.ndarray) -> Evaluation[tuple[Kernel, Inference[DenseState]]]:
         try:
@@ -257,10 +263,9 @@ def maximise(
     def again(best: Best[tuple[Kernel, Inference[DenseState]]]) -> np.ndarray:
         return transform.inverse(best.at.result[0].parameters())  # off ``best.x`` by rounding
 
-    x0 = transform.inverse(kernel.parameters())
-    lowest = float(transform.inverse(np.array(SMALLEST)))
+    x0, bounds = transform.inverse(first), transform.inverse(lowest)
     try:
-        end = climb(evaluate, x0, search, lowest, again, same=GAIN, deadline=problem.options.deadline)
+        end = climb(evaluate, x0, search, bounds, again, same=GAIN, deadline=problem.options.deadline)
     except _Abandoned as error:
         status = _status(prepared, kernel, error.inference, trace, False, f"search abandoned: {error}")
         return Tuned(problem, kernel, error.inference, status)
@@ -285,8 +290,8 @@ def _status(
         notes.append(f"{trace.attempts.restarted} evaluations started again from the first sites")
     if trace.unconverged:
         notes.append(f"{trace.unconverged} evaluations with unconverged sites")
-    if np.any(kernel.parameters() <= 1.01 * SMALLEST):
-        notes.append(f"a parameter is at its lower bound of {SMALLEST:g}")
+    if np.any(at := kernel.parameters() <= 1.01 * trace.lowest):
+        notes.append(f"{AT_LOWEST} {trace.lowest[at][0]:g}")
     notes.append(flat_ridge(problem, kernel, inference))
     return replace(
         inference.status,

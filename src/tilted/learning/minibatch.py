@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.gaussian import Marginals, Sites
+from tilted.gaussian import Marginals, Sites, anchors
 from tilted.inference.options import require_whole
 from tilted.learning.sparse import Problem
 from tilted.numerics import linalg
@@ -239,7 +239,9 @@ def _sweep(
         *(np.where(usable, a, b) for a, b in ((update.sites.tau, old.tau), (update.sites.nu, old.nu)))
     )
     by_prior = np.sum(now.mean * (2.0 * old.nu - old.tau * now.mean))
-    local = 0.5 * by_prior + np.sum(update.log_terms)
+    c = anchors(marginals.mean, old.tau)
+    about_0 = update.log_terms - c * (old.nu - 0.5 * old.tau * c)  # as the sums have the sites
+    local = 0.5 * by_prior + np.sum(about_0)
     energy = 0.5 * (projected @ projected - now.log_det) + scale * local
     skipped = now.skipped + update.skipped + int(np.sum(~usable))
     now = replace(now, energy=float(energy), skipped=skipped)

@@ -15,71 +15,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from tilted.gaussian import Marginals, Sites
 from tilted.inference.result import Status
-from tilted.inference.rule import weighted
-from tilted.likelihoods.contract import has_additive_noise
+from tilted.learning.batch import Model, Sums, updated
 from tilted.numerics import linalg
-from tilted.numerics.chunks import in_chunks
 
 if TYPE_CHECKING:
-    from tilted.inference.rule import Rule
-    from tilted.likelihoods.contract import Likelihood
-    from tilted.posteriors.pseudo import PseudoPoints
+    from tilted.gaussian import Sites
 
 TOLERANCE = 1e-3  # of what a pass moves of z: the mean in sd, root mean square, and log det a dimension
 GROUPS = 8  # of batches, one after the other
 HALVINGS = 30  # of the move of a group's sites that leaves no proper posterior
 AT_ONCE = 32  # batches that are handed out before their sums are added up
 MOST = 50  # passes
-
-
-@dataclass(frozen=True)
-class Sums:
-    """What rows add up to.
-
-    Attributes
-    ----------
-    precision, shift : arrays [M, M], [M]
-        The two sums.
-    local : float
-        Local parts of the log evidence, at the posterior and the sites before the update.
-    rows, skipped, negative, floored : int
-        Rows; sites left as they were; those with negative precision; conditional variances that rounding had
-        put below zero.
-    """
-
-    precision: np.ndarray = field(repr=False)
-    shift: np.ndarray = field(repr=False)
-    local: float = 0.0
-    rows: int = 0
-    skipped: int = 0
-    negative: int = 0
-    floored: int = 0
-
-    def plus(self, other: Sums) -> Sums:
-        """Of both."""
-        return Sums(
-            self.precision + other.precision,
-            self.shift + other.shift,
-            self.local + other.local,
-            self.rows + other.rows,
-            self.skipped + other.skipped,
-            self.negative + other.negative,
-            self.floored + other.floored,
-        )
-
-    def part_of_the_way(self, old: Sums, share: float) -> Sums:
-        """The sums, linear in the sites, where these go that share of their way from those of ``old``."""
-        precision = old.precision + share * (self.precision - old.precision)
-        return replace(self, precision=precision, shift=old.shift + share * (self.shift - old.shift))
 
 
 @dataclass(frozen=True)
@@ -121,26 +75,6 @@ class Posterior:
         M = len(apart)
         whitened = np.linalg.solve(self.factor, apart)
         return float(max(np.linalg.norm(whitened) / np.sqrt(M), abs(self.log_det - other.log_det) / M))
-
-
-@dataclass(frozen=True)
-class Model:
-    """What stays the same from pass to pass.
-
-    Attributes
-    ----------
-    pseudo : PseudoPoints
-    likelihood : Likelihood
-    rule : Rule
-        Without weights.
-    mean : float
-        Prior mean.
-    """
-
-    pseudo: PseudoPoints
-    likelihood: Likelihood
-    rule: Rule
-    mean: float
 
 
 class Passed(NamedTuple):
@@ -218,7 +152,7 @@ def passes(
             for first in range(0, len(group), AT_ONCE):
                 some = group[first : first + AT_ONCE]
                 found = parallel(
-                    delayed(_updated)(
+                    delayed(updated)(
                         model,
                         at.factor,
                         at.projected,
@@ -256,9 +190,13 @@ def passes(
                 watch(done, distance)
         if earlier is None:  # where posterior and sites ended: once more, and nothing is moved
             local = sum(sums.local for _, sums, _ in update(now, parts, 0.0))
-            energy = 0.5 * float(now.projected @ now.projected - now.log_det) + local
+            z = now.factor.T @ now.projected  # by the integrand of prior and sites at its maximum
+            energy = local - 0.5 * float(z @ z + now.log_det)
+    converged = bool(
+        distance <= tolerance and not now.sums.skipped and (earlier is not None or np.isfinite(energy))
+    )
     status = Status(
-        converged=distance <= tolerance,
+        converged=converged,
         sweeps=done,
         residual=distance,
         damping=smallest,
@@ -266,7 +204,7 @@ def passes(
         skipped=now.sums.skipped,
         retries=retries,
         negative_sites=now.sums.negative,
-        message=_message(distance <= tolerance, done, most, len(y), distance, now.sums),
+        message=_message(converged, distance <= tolerance, done, most, len(y), distance, now.sums),
     )
     return Passed(now, energy, status)
 
@@ -286,65 +224,12 @@ def _proper(others: Sums, new: Sums, old: Sums) -> tuple[Posterior, Sums, float]
     return Posterior.of(others.plus(old)), old, 0.0
 
 
-def _message(converged: bool, done: int, most: int, rows: int, distance: float, sums: Sums) -> str:
-    ended = "converged in" if converged else "the posterior still moves after"
-    text = f"{ended} {done} passes over {rows:,} rows"
-    text += "" if converged else f", by {distance:.2g} sd"
-    text += ": more time (max_time)" if not converged and done < most else ""
+def _message(
+    converged: bool, stays: bool, done: int, most: int, rows: int, distance: float, sums: Sums
+) -> str:
+    stayed = "converged in" if converged else "not converged: the posterior stays where it is after"
+    text = f"{stayed if stays else 'the posterior still moves after'} {done} passes over {rows:,} rows"
+    text += "" if stays else f", by {distance:.2g} sd"
+    text += ": more time (max_time)" if not stays and done < most else ""
     text += f"; {sums.skipped} sites left out" if sums.skipped else ""
     return text + (f"; {sums.floored} variances lost to rounding" if sums.floored else "")
-
-
-def _updated(
-    model: Model,
-    factor: np.ndarray,
-    projected: np.ndarray,
-    X: np.ndarray,
-    y: np.ndarray,
-    tau: np.ndarray,
-    nu: np.ndarray,
-    weights: np.ndarray | None,
-    step: float,
-) -> tuple[Sums, Sites]:
-    """What a batch adds up to, and its sites, updated once."""
-    rows = in_chunks(np.arange(len(y)))
-    rules = [weighted(model.rule, None if weights is None else weights[some]) for some in rows]
-    found = [
-        _piece(
-            replace(model, rule=rule), factor, projected, X[some], y[some], Sites(tau[some], nu[some]), step
-        )
-        for some, rule in zip(rows, rules, strict=True)
-    ]
-    taus, nus = zip(*((sites.tau, sites.nu) for _, sites in found), strict=True)
-    sums = reduce(Sums.plus, (each for each, _ in found))
-    return sums, Sites(np.concatenate(taus), np.concatenate(nus))
-
-
-def _piece(
-    model: Model,
-    factor: np.ndarray,
-    projected: np.ndarray,
-    X: np.ndarray,
-    y: np.ndarray,
-    old: Sites,
-    step: float,
-) -> tuple[Sums, Sites]:
-    X = np.ascontiguousarray(X, dtype=float)
-    if has_additive_noise(model.likelihood):  # the same in differences, which keep their digits
-        y, model = y - model.mean, replace(model, mean=0.0)
-    V = model.pseudo.root @ model.pseudo.cross(X)
-    extra, floored = model.pseudo.left_over(X, V)
-    W = factor @ V
-    marginals = Marginals(model.mean + projected @ W, np.einsum("mn,mn->n", W, W), extra)
-    update = model.rule.update(marginals, old, model.likelihood, y)
-    usable = np.isfinite(update.sites.tau) & np.isfinite(update.sites.nu)
-    known, terms = marginals.variance + extra <= 0, update.log_terms
-    if np.any(known):  # f has no prior variance: the likelihood is all that such a row tells
-        power = 1.0 if model.rule.weights is None else model.rule.weights
-        terms = np.where(known, power * model.likelihood.log_likelihood(y, marginals.mean), terms)
-    tau = np.where(usable, old.tau + step * (update.sites.tau - old.tau), old.tau)
-    nu = np.where(usable, old.nu + step * (update.sites.nu - old.nu), old.nu)
-    local = float(np.sum(terms + model.mean * (old.nu - 0.5 * old.tau * model.mean)))
-    left_out = update.skipped + int(np.sum(~usable)) - (int(np.sum(known)) if update.skipped else 0)
-    counts = len(y), left_out, int(np.sum(tau < 0)), floored
-    return Sums((V * tau) @ V.T, V @ (nu - tau * model.mean), local, *counts), Sites(tau, nu)

@@ -410,7 +410,7 @@ def test_steps_are_shortened_where_passes_lead_away(monkeypatch):
     model = passes.Model(problem.infer(KERNEL, Z)[0].pseudo, Probit(), problem.rule, 0.0)
     start = passes.Posterior.of(passes.Sums(np.zeros((20, 20)), np.zeros(20)))
     at = model, start.factor, start.projected, X, y, np.full(N, 0.2), np.full(N, 0.1), None
-    whole, half = (passes._updated(*at, step)[1] for step in (1.0, 0.5))
+    whole, half = (passes.updated(*at, step)[1] for step in (1.0, 0.5))
     np.testing.assert_allclose(half.tau, 0.5 * (0.2 + whole.tau))
     np.testing.assert_allclose(half.nu, 0.5 * (0.1 + whole.nu))
     apart = iter([1.0, 2.0, 3.0, 0.8 * passes.TOLERANCE, 1e-9])

@@ -1,0 +1,171 @@
+"""What a batch of rows adds up to at a posterior through pseudo-points, its sites updated once (`passes`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilted.gaussian import Marginals, Sites, anchors, log_sites
+from tilted.inference.rule import Update, weighted
+from tilted.likelihoods.contract import has_additive_noise
+from tilted.numerics.chunks import in_chunks
+
+if TYPE_CHECKING:
+    from tilted.inference.rule import Rule
+    from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.pseudo import PseudoPoints
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What rows add up to.
+
+    Attributes
+    ----------
+    precision, shift : arrays [M, M], [M]
+        The two sums.
+    local : float
+        Local parts of the log evidence and the sites' exponents at the posterior's mean, both about
+        `gaussian.anchors` and before the update.
+    rows, skipped, negative, floored : int
+        Rows; sites left as they were; those with negative precision; conditional variances that rounding had
+        put below zero.
+    """
+
+    precision: np.ndarray = field(repr=False)
+    shift: np.ndarray = field(repr=False)
+    local: float = 0.0
+    rows: int = 0
+    skipped: int = 0
+    negative: int = 0
+    floored: int = 0
+
+    def plus(self, other: Sums) -> Sums:
+        """Of both."""
+        return Sums(
+            self.precision + other.precision,
+            self.shift + other.shift,
+            self.local + other.local,
+            self.rows + other.rows,
+            self.skipped + other.skipped,
+            self.negative + other.negative,
+            self.floored + other.floored,
+        )
+
+    def part_of_the_way(self, old: Sums, share: float) -> Sums:
+        """The sums, linear in the sites, where these go that share of their way from those of ``old``."""
+        precision = old.precision + share * (self.precision - old.precision)
+        return replace(self, precision=precision, shift=old.shift + share * (self.shift - old.shift))
+
+
+@dataclass(frozen=True)
+class Model:
+    """What stays the same from pass to pass.
+
+    Attributes
+    ----------
+    pseudo : PseudoPoints
+    likelihood : Likelihood
+    rule : Rule
+        Without weights.
+    mean : float
+        Prior mean.
+    """
+
+    pseudo: PseudoPoints
+    likelihood: Likelihood
+    rule: Rule
+    mean: float
+
+
+def updated(
+    model: Model,
+    factor: np.ndarray,
+    projected: np.ndarray,
+    X: np.ndarray,
+    y: np.ndarray,
+    tau: np.ndarray,
+    nu: np.ndarray,
+    weights: np.ndarray | None,
+    step: float,
+) -> tuple[Sums, Sites]:
+    """What a batch of rows adds up to at a posterior, and its sites, updated once.
+
+    Parameters
+    ----------
+    model : Model
+    factor, projected : arrays [M, M], [M]
+        Of the posterior (`passes.Posterior`).
+    X, y, tau, nu : arrays [n, D], [n], [n], [n]
+        Rows and their sites.
+    weights : array [n], optional
+    step : float
+        How much of the way to its new site each goes; 0 leaves them.
+    """
+    found = [
+        _piece(
+            model,
+            factor,
+            projected,
+            X[some],
+            y[some],
+            Sites(tau[some], nu[some]),
+            None if weights is None else weights[some],
+            step,
+        )
+        for some in in_chunks(np.arange(len(y)))
+    ]
+    taus, nus = zip(*((sites.tau, sites.nu) for _, sites in found), strict=True)
+    sums = reduce(Sums.plus, (each for each, _ in found))
+    return sums, Sites(np.concatenate(taus), np.concatenate(nus))
+
+
+def _piece(
+    model: Model,
+    factor: np.ndarray,
+    projected: np.ndarray,
+    X: np.ndarray,
+    y: np.ndarray,
+    old: Sites,
+    weights: np.ndarray | None,
+    step: float,
+) -> tuple[Sums, Sites]:
+    X = np.ascontiguousarray(X, dtype=float)
+    if has_additive_noise(model.likelihood):  # the same in differences, which keep their digits
+        y, model = y - model.mean, replace(model, mean=0.0)
+    V = model.pseudo.root @ model.pseudo.cross(X)
+    extra, floored = model.pseudo.left_over(X, V)
+    W = factor @ V
+    marginals = Marginals(model.mean + projected @ W, np.einsum("mn,mn->n", W, W), extra)
+    update = _update(model, marginals, old, y, weights)
+    usable = np.isfinite(update.sites.tau) & np.isfinite(update.sites.nu)
+    tau = np.where(usable, old.tau + step * (update.sites.tau - old.tau), old.tau)
+    nu = np.where(usable, old.nu + step * (update.sites.nu - old.nu), old.nu)
+    c = anchors(marginals.mean, old.tau)
+    local = float(np.sum(update.log_terms + log_sites(marginals.mean, old, c)))
+    counts = len(y), update.skipped + int(np.sum(~usable)), int(np.sum(tau < 0)), floored
+    return Sums((V * tau) @ V.T, V @ (nu - tau * model.mean), local, *counts), Sites(tau, nu)
+
+
+def _update(
+    model: Model, marginals: Marginals, old: Sites, y: np.ndarray, weights: np.ndarray | None
+) -> Update:
+    """The rule's; where f has no prior variance, a row tells its likelihood alone, and has a flat site."""
+    known = marginals.variance + marginals.extra <= 0
+    if not np.any(known):
+        return weighted(model.rule, weights).update(marginals, old, model.likelihood, y)
+    n, unknown = len(y), np.flatnonzero(~known)
+    power = np.ones(n) if weights is None else weights
+    tau, nu, by_extra = np.zeros((3, n))
+    log_terms = power * model.likelihood.log_likelihood(y, marginals.mean)
+    if not len(unknown):
+        return Update(Sites(tau, nu), log_terms, by_extra)
+    rule = weighted(model.rule, None if weights is None else weights[unknown])
+    some = Marginals(marginals.mean[unknown], marginals.variance[unknown], marginals.extra[unknown])
+    found = rule.update(some, Sites(old.tau[unknown], old.nu[unknown]), model.likelihood, y[unknown])
+    tau[unknown], nu[unknown] = found.sites.tau, found.sites.nu
+    log_terms[unknown], by_extra[unknown] = found.log_terms, found.by_extra
+    return Update(Sites(tau, nu), log_terms, by_extra, found.skipped)

@@ -1,0 +1,91 @@
+"""Passes over batches where sites are strong, left out, or of rows whose f is known."""
+
+import numpy as np
+import pytest
+
+from tilted.inference.options import Options
+from tilted.inference.pep import power_rule
+from tilted.kernels import Linear, SquaredExponential
+from tilted.learning import minibatch, passes
+from tilted.learning.batch import Model
+from tilted.learning.sparse import Problem
+from tilted.likelihoods import get
+from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.likelihoods.logit import Logit
+from tilted.posteriors.pseudo import PseudoPoints
+
+KERNEL = SquaredExponential(0.1, 1.0)
+X = np.linspace(0.0, 4.0, 40)[:, None]
+Z, MORE = np.linspace(0.0, 4.0, 10)[:, None], np.linspace(0.0, 4.0, 12)[:, None]
+
+
+def strong(kind):
+    """Targets whose sites are stronger than `gaussian.FAR`, their likelihood and prior mean."""
+    rng = np.random.default_rng(5)
+    if kind == "reals":
+        return 2.0 + 0.3 * np.sin(X[:, 0]) + 1e-3 * rng.normal(size=40), GaussianNoise(1e-6), 1.5
+    return (
+        rng.poisson(kind * np.exp(0.3 * np.sin(X[:, 0]))).astype(float),
+        get("poisson-exp"),
+        float(np.log(kind)),
+    )
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("kind", [2_000, 20_000, "reals"])
+def test_the_evidence_of_strong_sites(kind, alpha):
+    """That of sweeps over all rows: it was off by 2 to 70 million nats, and called converged."""
+    y, likelihood, mean = strong(kind)
+    problem = Problem(X, y, likelihood, alpha, mean, 1e-8, options=Options(tolerance=1e-11))
+    posterior, swept = problem.infer(KERNEL, Z)
+    assert swept.status.converged and np.max(swept.sites.tau) * mean**2 > 1e5
+    found = passes.passes(Model(posterior.pseudo, likelihood, problem.rule, mean), X, y, 9, tolerance=1e-10)
+    assert found.status.converged
+    assert found.log_evidence == pytest.approx(swept.log_evidence, abs=1e-5)
+    start = minibatch.begin(problem, KERNEL, Z)
+    all_rows = minibatch.Training(steps=200, batch=1000, rate=0.7, learning_rate=0.0)
+    energy = minibatch.train(problem, start, all_rows).energy
+    assert energy == pytest.approx(swept.log_evidence, abs=1e-4)
+
+
+def test_sites_left_out_have_not_converged():
+    """The posterior stays where it is, but some rows have no say in it, and there is no evidence."""
+    n_left_out = 0
+    for seed, scale, df, variance, lengthscale in (
+        (68, 0.0898, 2.0, 16.5, 0.880),
+        (95, 0.0126, 1.0, 7.12, 0.714),
+        (75, 0.0241, 1.0, 24.0, 0.531),
+    ):
+        y = np.sin(2.0 * X[:, 0]) + 0.05 * np.random.default_rng(seed).standard_t(1.5, 40)
+        likelihood = get("student-t", scale=scale, df=df)
+        pseudo = PseudoPoints.build(SquaredExponential(variance, lengthscale), MORE, 1e-6)
+        status = passes.passes(Model(pseudo, likelihood, power_rule(1.0), 0.0), X, y, 8, most=30).status
+        if status.skipped and status.residual <= passes.TOLERANCE:
+            n_left_out += 1
+            assert not status.converged and "sites left out" in status.message
+            assert status.message.startswith("not converged: the posterior stays where it is after")
+    assert n_left_out
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("name", ["poisson-exp", "logit"])
+def test_rows_whose_f_is_known(name, alpha):
+    """At 0 a linear kernel has no variance: such rows are their likelihood at the mean, whatever the rule."""
+    rng = np.random.default_rng(2)
+    rows, mean = rng.normal(size=(30, 1)), 0.7
+    likelihood = get("poisson-exp") if name == "poisson-exp" else Logit()
+    y = rng.poisson(2.0, 30).astype(float) if name == "poisson-exp" else np.sign(rows[:, 0] + 0.1)
+    problem = Problem(rows, y, likelihood, alpha, mean, 1e-8)
+    pseudo = PseudoPoints.build(Linear(1.0), np.ones((1, 1)), 0.0)
+    model = Model(pseudo, likelihood, problem.rule, mean)
+
+    def found(at_zero):
+        inputs, targets = np.vstack([rows, np.zeros((at_zero, 1))]), np.append(y, y[:at_zero])
+        return passes.passes(model, inputs, targets, 11, tolerance=1e-9)
+
+    rest, some, (alone,) = found(0), found(3), passes.passes(model, np.zeros((3, 1)), y[:3], 2)[1:2]
+    known = float(np.sum(likelihood.log_likelihood(y[:3], np.full(3, mean))))
+    assert rest.status.converged and some.status.converged and not some.status.skipped
+    assert some.log_evidence == pytest.approx(rest.log_evidence + known, abs=1e-6)
+    assert alone == pytest.approx(known, abs=1e-9)
+    np.testing.assert_allclose(some.posterior.projected, rest.posterior.projected, atol=1e-6)
