@@ -191,6 +191,38 @@ def test_recorded_powers_are_not_made_again_when_reuse_is_asked_for():
     assert configuration.asked(config).left(path).parameters["grid"]["alphas"] == [0, 0.5, 0.55]
 
 
+@pytest.mark.parametrize(
+    ("asked", "more"),
+    [
+        ({"pesc": {"searches": {"repeats": 1, "evaluations": 40}}}, "evaluations"),
+        ({"rep": {"exact": {"split": 0, "chains": 128, "iterations": 8000}}}, "iterations"),
+        ({"rep": {"exact": {"split": 0, "chains": 128, "iterations": 8000}}}, "split"),
+        ({"rep": {"boundary": {"split": 0, "steps": 61}}}, "steps"),
+        ({"lookup": {"study": {"seeds": 4}}}, "seeds"),
+    ],
+)
+def test_what_a_job_makes_says_how_much_of_it(asked, more):
+    """Jobs of longer searches, finer grids, other splits are not those that the records have."""
+    paper = configuration.read(ROOT / "config" / "paper.yaml")
+    lookup = configuration.read(ROOT / "config" / "lookup.yaml")
+    ((section, part),) = asked.items()
+    base = {**paper, "lookup": lookup["lookup"]}[section]
+    ((name, changed),) = part.items()
+    kept = {"name": "x", "results": "results", "tables": "t", "figures": "f", "keep_records": True}
+
+    def reused(values):
+        config = {**kept, "reuse": True, section: {**base, name: {**base.get(name, {}), **values}}}
+        made = configuration.asked(config)
+        kinds = {"searches": "pesc_searches", "study": "lookup_effect"}
+        of = [j.path for j in made.jobs.values() if j.kind == kinds.get(name, "relaxed_picture")]
+        of = [path for path in of if name not in ("exact", "boundary") or f"/{name}/" in path]
+        assert of
+        return [path in made.reused for path in of]
+
+    recorded, other = reused(changed), reused({**changed, more: 5 * changed[more] + 5})
+    assert any(recorded) and not any(other)
+
+
 def test_a_block_is_whole_if_it_has_all_units_and_enough_lines():
     study = object()
     frame = pd.DataFrame({"method": ["ep"] * 5, "seed": [0, 0, 1, 1, 3]})

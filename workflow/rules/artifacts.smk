@@ -20,6 +20,11 @@ for paper in ASKED.artifacts if ASKED.tables else ():
         params:
             source=closure_hash(f"papers.{paper}.artifacts", "papers.make"),
             claims=content_hash({name: list(claim) for name, claim in claims.of_paper(paper.upper()).items()}),
+            definitions=[
+                protocols.block(name, task)
+                for name in (protocols.names() if paper == "qp" else ())
+                for task in protocols.TASKS
+            ],
             folders=lambda wildcards: [RESULTS, TABLES, FIGURES, "data/published"],
             paper=paper,
         script:

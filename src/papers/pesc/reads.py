@@ -10,6 +10,7 @@ from papers.evidence.slices import Slice
 from papers.pesc.accuracy import family
 from papers.pesc.claims import CLAIMS as OF_PAPER
 from papers.pesc.records import ACCURACY, REGRET
+from papers.pesc.regret import EVERY
 
 if TYPE_CHECKING:
     from papers.evidence.jobs import Job
@@ -32,7 +33,8 @@ def made_by(job: Job) -> Slice:
             ACCURACY,
             {"family": [family(p["dimension"], p["constraints"])], "problem": range(p["problems"])},
         )
-    return Slice(REGRET, {"problem": [p["problem"]], "repeat": [p["repeat"]]})
+    looks = list(range(EVERY, p["evaluations"] + 1, EVERY))
+    return Slice(REGRET, {"problem": [p["problem"]], "repeat": [p["repeat"]], "evaluations": looks})
 
 
 STUDIES: Mapping[str, Callable[[Path, str | None], dict[str, Change]]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from papers.data import registry
 from papers.evidence.slices import Slice
@@ -94,7 +94,9 @@ def made_by(job: Job) -> Slice | None:
         seed, fold = (int(split or 0), 0) if name == "coal" else (0, int(split or 0))
         return Slice(NEARER_FITS, {"dataset": [name], "seed": [seed], "fold": [fold]})
     if job.kind == "lookup_effect":
-        return Slice(LOOKUP_EFFECT, {"protocol": [p["protocol"]], "dataset": [dataset]})
+        tuned = cast("Job", job.inputs["records"]).parameters
+        seeds = range(tuned["first"], tuned["last"] + 1)
+        return Slice(LOOKUP_EFFECT, {"protocol": [p["protocol"]], "dataset": [dataset], "seed": seeds})
     return None
 
 

@@ -37,6 +37,16 @@ class Picture(NamedTuple):
     sweeps: int
 
 
+def axis(steps: int) -> np.ndarray:
+    """Coordinates [steps] of the grid."""
+    return np.linspace(-EDGE, EDGE, steps)
+
+
+def written(coordinate: float) -> float:
+    """As lines have it."""
+    return round(float(coordinate), 6)
+
+
 def study(
     flips: float, split: int, chosen: dict[str, tuple[float, float]], effort: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
@@ -51,8 +61,8 @@ def study(
     effort : dict
         ``steps`` of the grid along each axis.
     """
-    axis = np.linspace(-EDGE, EDGE, effort["steps"])
-    places = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    along = axis(effort["steps"])
+    places = np.stack(np.meshgrid(along, along), axis=-1).reshape(-1, 2)
     drawn: dict[str, tuple[float | None, float | None]] = {BAYES: (None, None), **chosen}
     for method, (value, lengthscale) in drawn.items():
         try:
@@ -62,7 +72,7 @@ def study(
         line = {"flips": flips, "split": split, "method": method, "value": value}
         line |= {"lengthscale": lengthscale, "outcome": picture.outcome, "sweeps": picture.sweeps}
         for place, probability in zip(places, picture.probability, strict=True):
-            x, y = (round(float(coordinate), 6) for coordinate in place)
+            x, y = map(written, place)
             yield {**line, "x": x, "y": y, "probability": round(float(probability), DECIMALS)}
 
 

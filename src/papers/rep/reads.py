@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from papers.evidence.slices import Slice
 from papers.rep import figures
+from papers.rep.boundary import axis, written
 from papers.rep.claims import SPAM, UCI
 from papers.rep.fits import BLOBS
 from papers.rep.records import BOUNDARY, CHOICES, EPSILONS, EXACT, FITS, POINTS
@@ -45,7 +46,10 @@ def made_by(job: Job) -> Slice | None:
             return Slice(EPSILONS, {"epsilon": [p["epsilon"]]})
         return Slice(POINTS, {"set": range(p["first"] if p["first"] else -1, p["last"] + 1)})
     if job.kind == "relaxed_picture":
-        return Slice({"exact": EXACT, "boundary": BOUNDARY}[p["kind"]], {"flips": [p["flips"]]})
+        effort, where = p["effort"], {"flips": [p["flips"]], "split": [p["effort"]["split"]]}
+        if p["kind"] == "boundary":
+            return Slice(BOUNDARY, {**where, "x": [written(x) for x in axis(effort["steps"])]})
+        return Slice(EXACT, {**where, **{name: [effort[name]] for name in ("chains", "iterations")}})
     where = {"dataset": [p["dataset"]], "flips": [p["flips"]]}
     if job.kind == "relaxed_choices":
         return Slice(CHOICES, {**where, "split": [p["split"]]})
