@@ -199,7 +199,7 @@ def means(fits: pd.DataFrame) -> pd.DataFrame:
     """A line a (data set, M, power), the full GP included: mean and standard error of every score.
 
     Means are of the recorded numbers (NLML in nats), over the fits that have one. The full GP comes last, at
-    every M that of the splits with this M.
+    every M that of the splits with this M; of other splits it is left out.
     """
     import pandas as pd
 

@@ -144,8 +144,9 @@ def beside(study: Study, line: Line, today: Line) -> Outcome:
     """A fit made from scratch beside its record: NLML in nats, scores as `differences` has them.
 
     Neither times nor what the search said is compared; a fit that failed fails again. Ends whose energies
-    differ by `WANDERING` at most are rounding's if no score differs by more than the root of that, nor the
-    test error by more than a row beside; ends further apart are if a search was cut off.
+    differ by `WANDERING` at most are rounding's if no score differs by more than the root of that difference
+    (of `RESOLVED` at least), nor the test error by more than a row beside; ends further apart are, whatever
+    the scores, if a search was cut off.
     """
     if line["outcome"] == FAILED == today["outcome"]:
         return Outcome(SCRATCH, PASSED, math.nan, note="fails again")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.dense import DenseState
 
-SMALLEST = 1e-15  # lower bound of a parameter; of reals, where it starts near or below, so much of its start
+SMALLEST, BELOW = 1e-15, 1e-6  # lower bound of a parameter; of reals at most so much of its start
 AT_LOWEST = "a parameter is at its lower bound of"
 SEARCH = Search(max_iterations=1000)
 
@@ -236,8 +236,8 @@ def maximise(
     transform = TRANSFORMS[search.transform or "softplus"]
     prepared = replace(problem, distances=kernel.distances(problem.X))
     first = kernel.parameters()
-    in_units = has_additive_noise(problem.likelihood) & (first < 1e6 * SMALLEST)  # f is in those of y
-    lowest = np.where(in_units, SMALLEST * first, SMALLEST)
+    reals = has_additive_noise(problem.likelihood)  # their unit is anybody's, and f's
+    lowest = np.minimum(SMALLEST, BELOW * first) if reals else np.full(len(first), SMALLEST)
     trace = _Trace(WarmStarts(extrapolate=problem.likelihood.log_concave), lowest)
 
     def evaluate(x: np.ndarray) -> Evaluation[tuple[Kernel, Inference[DenseState]]]:

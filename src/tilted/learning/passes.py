@@ -192,9 +192,8 @@ def passes(
             local = sum(sums.local for _, sums, _ in update(now, parts, 0.0))
             z = now.factor.T @ now.projected  # by the integrand of prior and sites at its maximum
             energy = local - 0.5 * float(z @ z + now.log_det)
-    converged = bool(
-        distance <= tolerance and not now.sums.skipped and (earlier is not None or np.isfinite(energy))
-    )
+    stays, left_out = bool(distance <= tolerance), now.sums.skipped - before.skipped
+    converged = stays and not left_out and (earlier is not None or bool(np.isfinite(energy)))
     status = Status(
         converged=converged,
         sweeps=done,
@@ -204,7 +203,7 @@ def passes(
         skipped=now.sums.skipped,
         retries=retries,
         negative_sites=now.sums.negative,
-        message=_message(converged, distance <= tolerance, done, most, len(y), distance, now.sums),
+        message=_message(converged, stays, done, most, len(y), distance, now.sums, left_out),
     )
     return Passed(now, energy, status)
 
@@ -225,11 +224,12 @@ def _proper(others: Sums, new: Sums, old: Sums) -> tuple[Posterior, Sums, float]
 
 
 def _message(
-    converged: bool, stays: bool, done: int, most: int, rows: int, distance: float, sums: Sums
+    converged: bool, stays: bool, done: int, most: int, rows: int, distance: float, sums: Sums, left_out: int
 ) -> str:
     stayed = "converged in" if converged else "not converged: the posterior stays where it is after"
     text = f"{stayed if stays else 'the posterior still moves after'} {done} passes over {rows:,} rows"
     text += "" if stays else f", by {distance:.2g} sd"
     text += ": more time (max_time)" if not stays and done < most else ""
     text += f"; {sums.skipped} sites left out" if sums.skipped else ""
+    text += "; no finite evidence" if stays and not converged and not left_out else ""
     return text + (f"; {sums.floored} variances lost to rounding" if sums.floored else "")

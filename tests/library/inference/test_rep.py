@@ -324,6 +324,7 @@ def test_sites_at_the_fixed_point_match_moments_by_quadrature(likelihood, toy):
     penalty = 0.03 if likelihood is STEP else 1e-4
     found = rep.infer(prior, likelihood, y, Relaxation(penalty), Options(tolerance=1e-11), searched_sweeps=4)
     assert found.status.converged and found.frozen and np.sum(found.b > 0.01) >= 5
+    assert found.status.message.endswith("sweeps before, with relaxations searched")
     K, tau, nu = prior.K, found.sites.tau, found.sites.nu
     covariance = np.linalg.inv(np.linalg.inv(K + 1e-12 * np.eye(len(y))) + np.diag(tau))
     mean, variance = covariance @ nu, np.diag(covariance)

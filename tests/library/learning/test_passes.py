@@ -1,5 +1,7 @@
 """Passes over batches where sites are strong, left out, or of rows whose f is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,25 @@ def test_sites_left_out_have_not_converged():
             assert not status.converged and "sites left out" in status.message
             assert status.message.startswith("not converged: the posterior stays where it is after")
     assert n_left_out
+
+
+def test_what_keeps_passes_from_having_converged(monkeypatch):
+    """Sites left out of rows that came earlier do not; an evidence that is not finite does."""
+    y = np.where(X[:, 0] > 2.0, 1.0, -1.0)
+    model = Model(PseudoPoints.build(KERNEL, Z, 1e-6), get("probit"), power_rule(0.5), 0.0)
+    whole = passes.passes(model, X, y, 8)
+    earlier = replace(whole.posterior.sums, skipped=2)
+    later = passes.passes(model, X, y, 8, earlier=earlier).status
+    assert later.converged and later.skipped == 2 and later.message.startswith("converged in")
+    first = passes.updated
+
+    def infinite(*arguments):
+        sums, sites = first(*arguments)
+        return replace(sums, local=-np.inf), sites
+
+    monkeypatch.setattr(passes, "updated", infinite)
+    status = passes.passes(model, X, y, 8).status
+    assert not status.converged and not status.skipped and status.message.endswith("; no finite evidence")
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
