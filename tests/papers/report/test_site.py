@@ -211,7 +211,7 @@ def test_the_fits_of_a_page_are_the_records(built, folders):
     page = (built / "claims" / "PEP5.html").read_text(encoding="utf-8")
     wanted = fits.of_claims()["PEP5"]["pep/regression.csv.gz"]
     n = (frame["dataset"].isin(wanted["dataset"]) & frame["start"].isin(wanted["start"])).sum()
-    assert 0 < n < len(frame) and f"</b> {n} lines</button>" in page
+    assert 0 < n < len(frame) and f"</b> {n:,} lines</button>" in page
 
 
 def test_what_is_said_to_be_behind_claims_exists():
