@@ -2,7 +2,7 @@
 
 A job costs what its seeds, splits, sets or steps cost in the records of fits like it. A regression, or a
 classification of the Power-EP paper, costs what the records of the same data set, power and number of
-pseudo-points took, or, without such records, what a model of all of them says (`Regressions`). A training on
+pseudo-points took, or, without such records, what a model of all of them says (`Costs`). A training on
 the digits costs its steps, each what it took with as many pseudo-points and, if there are such trainings, the
 same power; its measurements are not counted. Splits of the relaxed-EP paper cost the same whatever the share
 of flipped labels, if need be. Records of PESC, of ground truth and of REP's pictures hold no times: jobs of
@@ -13,23 +13,17 @@ measured the cost is unknown, and said to be.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
-from scipy.optimize import nnls
 
 from papers.evidence import records, resources
 from papers.evidence.grid import grid
 from papers.evidence.jobs import Job
 from papers.pep import records as pep
+from papers.pep.cost import Costs
 from papers.pep.records import DIGITS
-from papers.pep.regression import FULL
 from papers.pesc import accuracy, regret
 from papers.qp import protocols
 from papers.qp import records as qp
@@ -56,103 +50,20 @@ class Cost(NamedTuple):
     disk: float | None = None
 
 
-@dataclass(frozen=True)
-class Regressions:
-    """Seconds of a regression, from records.
-
-    Where no record has the same data set, power and M, a power between 0 and 1 costs what the nearest of
-    these took on the same data set with as many pseudo-points (at the ends a classification needs less
-    quadrature, or none, and takes a third of the time). Where there is none either, the seconds of an
-    evaluation are a sum of N, N M and N M^2 (exact regression: N and N^3) with the best coefficients that are
-    not negative, and the number of evaluations is the mean at the nearest power, interpolated in log M.
-    """
-
-    frame: pd.DataFrame
-    _told: dict[tuple[str, int, str, int], float | None] = field(default_factory=dict)
-
-    def seconds(self, dataset: str, n: int, alpha: str, m: int) -> float | None:
-        """Of one fit with ``n`` training points; None if there is no record to go by."""
-        key = dataset, n, alpha, m
-        if key not in self._told:
-            self._told[key] = self._seconds(*key)
-        return self._told[key]
-
-    def _seconds(self, dataset: str, n: int, alpha: str, m: int) -> float | None:
-        alike = self.frame[(self.frame["alpha"] == alpha) & (self.frame["m"] == m)]
-        alike = alike[alike["dataset"] == dataset]
-        if len(alike):
-            return float(alike["seconds"].mean())
-        if len(near := self._between(dataset, alpha, m)):
-            return float(near["seconds"].mean())
-        kind, coefficients = self._exact if alpha == FULL else self._sparse
-        if not len(kind):
-            return None
-        each = _terms(np.array([n]), np.array([m])) @ coefficients
-        return float(each[0] * _evaluations(kind, alpha, m))
-
-    def _between(self, dataset: str, alpha: str, m: int) -> pd.DataFrame:
-        """Records of a data set and M at the power nearest to one between 0 and 1, of those between too."""
-        alike = self._inner[(self._inner["dataset"] == dataset) & (self._inner["m"] == m)]
-        if alpha == FULL or not 0 < float(alpha) < 1:
-            return alike[:0]
-        distance = (alike["alpha"].astype(float) - float(alpha)).abs()
-        return alike[distance == distance.min()]
-
-    @cached_property
-    def _inner(self) -> pd.DataFrame:
-        return self.frame[~self.frame["alpha"].isin([FULL, pep.power(0), pep.power(1)])]
-
-    @cached_property
-    def _exact(self) -> tuple[pd.DataFrame, np.ndarray]:
-        kind = self.frame[self.frame["alpha"] == FULL]
-        return kind, _coefficients(kind)
-
-    @cached_property
-    def _sparse(self) -> tuple[pd.DataFrame, np.ndarray]:
-        kind = self.frame[self.frame["alpha"] != FULL]
-        return kind, _coefficients(kind)
-
-
-def _terms(n: np.ndarray, m: np.ndarray) -> np.ndarray:
-    """Terms [K, 4] of the cost of an evaluation, for arrays of N and M; M = 0 is exact regression."""
-    n, m = n.astype(float), m.astype(float)
-    exact = m == 0
-    return np.column_stack([n, n * m, n * m**2, n**3]) * np.where(exact[:, None], [1, 0, 0, 1], [1, 1, 1, 0])
-
-
-def _coefficients(frame: pd.DataFrame) -> np.ndarray:
-    """Least relative squares, none negative; zeros without a fit."""
-    if not len(frame):
-        return np.zeros(4)
-    each = frame["seconds"].to_numpy() / np.maximum(frame["evaluations"].to_numpy(), 1)
-    each = np.maximum(each, 1e-6)  # a processor clock may not see a short fit
-    terms = _terms(frame["n_train"].to_numpy(), frame["m"].to_numpy())
-    return nnls(terms / each[:, None], np.ones(len(each)))[0]
-
-
-def _evaluations(frame: pd.DataFrame, alpha: str, m: int) -> float:
-    """Mean number of evaluations at the nearest power."""
-    if alpha == FULL:
-        return float(frame["evaluations"].mean())
-    distance = (frame["alpha"].astype(float) - float(alpha)).abs()
-    near = frame[distance == distance.min()].groupby("m")["evaluations"].mean()
-    return float(np.interp(math.log(m), np.log(near.index.to_numpy(dtype=float)), near.to_numpy()))
-
-
 class Known:
     """What is known of fits: records of a folder, read when first asked for, and measured jobs."""
 
     def __init__(self, folder: str | Path, seen: resources.Seen) -> None:
         self.folder, self.seen = folder, seen
         self._frames: dict[Study, pd.DataFrame] = {}
-        self._regressions: dict[tuple[Study, str], Regressions] = {}
+        self._regressions: dict[tuple[Study, str], Costs] = {}
 
-    def regressions(self, study: Study, protocol: str) -> Regressions:
+    def regressions(self, study: Study, protocol: str) -> Costs:
         """What fits of a study cost, from those of a protocol or, without such, from all."""
         if (study, protocol) not in self._regressions:
             frame = self.frame(study)
             alike = frame[frame["protocol"] == protocol]
-            self._regressions[study, protocol] = Regressions(alike if len(alike) else frame)
+            self._regressions[study, protocol] = Costs(alike if len(alike) else frame)
         return self._regressions[study, protocol]
 
     def frame(self, study: Study) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from papers import configuration, plan
 from papers.evidence import files, records, resources, runs, store
 from papers.evidence.jobs import Job
 from papers.evidence.store import RecordError
+from papers.pep.cost import Costs
 from papers.pep.records import CLASSIFICATION, DIGITS, REGRESSION, TOY
 from papers.qp.records import FITS
 from papers.rep.records import CHOICES, POINTS
@@ -57,13 +58,13 @@ def measured():
 
 
 def test_a_recorded_fit_costs_what_it_cost(measured):
-    known = plan.Regressions(pd.DataFrame(measured))
+    known = Costs(pd.DataFrame(measured))
     expected = 500 * cost(927, 32)
     np.testing.assert_allclose(known.seconds("concrete", 927, "0", 32), expected, rtol=1e-9)
 
 
 def test_the_model_finds_planted_costs(measured):
-    known = plan.Regressions(pd.DataFrame(measured))
+    known = Costs(pd.DataFrame(measured))
     for n, alpha, m, evaluations in ((9000, "0", 64, 600), (9000, "0.2", 16, 400), (300, "0.8", 64, 1800)):
         expected = evaluations * cost(n, m)
         np.testing.assert_allclose(known.seconds("power", n, alpha, m), expected, rtol=0.05)
@@ -71,11 +72,29 @@ def test_the_model_finds_planted_costs(measured):
     np.testing.assert_allclose(known.seconds("power", 9000, "full", 0), 20 * cost(9000, 0), rtol=0.05)
 
 
+def test_a_set_whose_searches_are_long_has_long_ones_with_more_pseudo_points(measured):
+    """Searches with M = 100 had been planned with half of the evaluations that all sets need together."""
+
+    def few(slow):
+        """Of a set of 691 rows, to M = 32: twice as many evaluations, each so many times slower."""
+        for x in measured[: 2 * 7]:
+            if 0 < x["m"] < 100:
+                used, about = 2 * x["evaluations"], {"dataset": "energy", "n_train": 691}
+                yield x | about | {"evaluations": used, "seconds": slow * used * cost(691, x["m"])}
+
+    for slow in (1, 3):
+        known = Costs(pd.DataFrame([*measured, *few(slow)]))
+        expected = slow * cost(691, 128)
+        assert known.seconds("energy", 691, "0", 128) == pytest.approx(2 * 700 * expected, rel=0.05)
+        most = 2 * 1500  # of alpha = 1 and M = 32, more than any fit with records
+        assert known.seconds("energy", 691, "1", 128) == pytest.approx(most * expected, rel=0.05)
+
+
 def test_a_power_between_costs_what_the_nearest_between_took(measured):
     """Classifications of five powers took three times what the ends and 0.5 had let expect."""
     planted = {"0.2": 7.0, "0.5": 9.0}
     lines = [x | {"alpha": alpha, "seconds": seconds} for alpha, seconds in planted.items() for x in measured]
-    known = plan.Regressions(pd.DataFrame([*measured, *lines]))
+    known = Costs(pd.DataFrame([*measured, *lines]))
     for alpha, expected in (("0.05", 7.0), ("0.3", 7.0), ("0.8", 9.0)):
         assert known.seconds("boston", 455, alpha, 32) == expected
     assert known.seconds("boston", 455, "1", 32) == pytest.approx(1500 * cost(455, 32))
@@ -85,14 +104,14 @@ def test_a_power_between_costs_what_the_nearest_between_took(measured):
 
 def test_a_fit_too_short_for_the_clock_is_no_hindrance(measured):
     measured[0]["seconds"] = 0.0
-    seconds = plan.Regressions(pd.DataFrame(measured)).seconds("power", 9000, "0", 64)
+    seconds = Costs(pd.DataFrame(measured)).seconds("power", 9000, "0", 64)
     assert 0 < seconds < np.inf
 
 
 def test_without_a_record_of_its_kind_the_cost_is_unknown(measured):
     frame = pd.DataFrame(measured)
-    assert plan.Regressions(frame[frame["alpha"] != "full"]).seconds("power", 9000, "full", 0) is None
-    assert plan.Regressions(frame[frame["alpha"] == "full"]).seconds("power", 9000, "0", 8) is None
+    assert Costs(frame[frame["alpha"] != "full"]).seconds("power", 9000, "full", 0) is None
+    assert Costs(frame[frame["alpha"] == "full"]).seconds("power", 9000, "0", 8) is None
 
 
 def test_jobs_of_regressions(measured, tmp_path):

@@ -1,0 +1,143 @@
+"""What a fit of a grid takes, from the records of others (`Costs`): for the plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import nnls
+
+from papers.pep.records import power
+from papers.pep.regression import FULL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+CELL = ["dataset", "alpha", "m"]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds of fits, from a table of recorded ones: `CELL`, n_train, evaluations and seconds.
+
+    Where no record has the same data set, power and M, a power between 0 and 1 costs what the nearest of
+    these took on the same data set with as many pseudo-points (at the ends a classification needs less
+    quadrature, or none, and takes a third of the time). Where there is none either, a fit takes its
+    `Searches.evaluations` times `Searches.each`.
+    """
+
+    frame: pd.DataFrame
+    _told: dict[tuple[str, int, str, int], float | None] = field(default_factory=dict)
+
+    def seconds(self, dataset: str, n: int, alpha: str, m: int) -> float | None:
+        """Of one fit with ``n`` training points; None if there is no record to go by."""
+        key = dataset, n, alpha, m
+        if key not in self._told:
+            self._told[key] = self._seconds(*key)
+        return self._told[key]
+
+    def _seconds(self, dataset: str, n: int, alpha: str, m: int) -> float | None:
+        same = self._means.get((dataset, alpha, m))
+        if same is not None:
+            return same
+        if alpha != FULL and 0 < float(alpha) < 1:
+            inner = {a: s for (d, a, k), s in self._means.items() if (d, k) == (dataset, m) and _is_inner(a)}
+            if inner:
+                return inner[_nearest(inner, alpha)]
+        searches = self._exact if alpha == FULL else self._sparse
+        if not len(searches.frame):
+            return None
+        return searches.evaluations(dataset, alpha, m) * searches.each(dataset, n, m)
+
+    @cached_property
+    def _means(self) -> dict[tuple[str, str, int], float]:
+        return self.frame.groupby(CELL)["seconds"].mean().to_dict()
+
+    @cached_property
+    def _exact(self) -> Searches:
+        return Searches(self.frame[self.frame["alpha"] == FULL])
+
+    @cached_property
+    def _sparse(self) -> Searches:
+        return Searches(self.frame[self.frame["alpha"] != FULL])
+
+
+@dataclass(frozen=True)
+class Searches:
+    """How many evaluations searches need, and what one takes; all of exact regressions, or none.
+
+    The logarithm of the number of evaluations is that of the data set plus that of the power and M, by least
+    squares over the means of recorded fits: a set whose searches are long with few pseudo-points has long
+    ones with many. An evaluation takes a sum of N, N M and N M^2 (exact: N and N^3) with the best
+    coefficients that are not negative; on a set with records so many times that as theirs with the nearest M
+    do.
+    """
+
+    frame: pd.DataFrame
+
+    def evaluations(self, dataset: str, alpha: str, m: int) -> float:
+        """Mean number; of a set without records that of the mean set, of a power without, of the nearest.
+
+        Interpolated in log M between the numbers of pseudo-points with records, constant beyond them, and
+        never more than some fit needed.
+        """
+        of_sets, of_cells = self._effects
+        there = np.exp(of_cells[_nearest(of_cells.index.get_level_values(0), alpha)])
+        cell = np.interp(_log(m), _log(there.index.to_numpy()), there.to_numpy())
+        return min(float(np.exp(of_sets.get(dataset, of_sets.mean())) * cell), float(self._used.max()))
+
+    def each(self, dataset: str, n: int, m: int) -> float:
+        """Seconds of an evaluation with ``n`` training points."""
+        modelled = self._modelled(n, m)
+        own = self.frame[self.frame["dataset"] == dataset]
+        nearest = min(own["m"].unique(), key=lambda other: abs(_log(other) - _log(m)), default=m)
+        own = own[own["m"] == nearest]
+        seconds, used = own["seconds"].sum(), self._used[own.index].sum()
+        return modelled * seconds / used / self._modelled(n, nearest) if seconds > 0 else modelled
+
+    def _modelled(self, n: int, m: int) -> float:
+        return float((_terms(np.array([n]), np.array([m])) @ self._coefficients)[0])
+
+    @cached_property
+    def _used(self) -> pd.Series:
+        return self.frame["evaluations"].clip(lower=1).astype(float)
+
+    @cached_property
+    def _effects(self) -> tuple[pd.Series, pd.Series]:
+        """Of data sets, and of powers and M in order; only sums of both mean anything."""
+        logs = np.log(self._used.groupby([self.frame[name] for name in CELL]).mean()).reset_index(name="used")
+        set_of, sets = pd.factorize(logs["dataset"])
+        cell_of, cells = pd.factorize(pd.MultiIndex.from_frame(logs[["alpha", "m"]]), sort=True)
+        design = np.hstack([np.eye(len(sets))[set_of], np.eye(len(cells))[cell_of]])
+        effects = np.linalg.lstsq(design, logs["used"].to_numpy())[0]
+        return pd.Series(effects[: len(sets)], sets), pd.Series(effects[len(sets) :], cells)
+
+    @cached_property
+    def _coefficients(self) -> np.ndarray:
+        """Least relative squares, none negative."""
+        seconds = np.maximum(self.frame["seconds"] / self._used, 1e-6).to_numpy()  # the clock may not see it
+        terms = _terms(self.frame["n_train"].to_numpy(), self.frame["m"].to_numpy())
+        return nnls(terms / seconds[:, None], np.ones(len(seconds)))[0]
+
+
+def _terms(n: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """Terms [K, 4] of the cost of an evaluation, for arrays of N and M; M = 0 is exact regression."""
+    n, m = n.astype(float), m.astype(float)
+    exact = m == 0
+    return np.column_stack([n, n * m, n * m**2, n**3]) * np.where(exact[:, None], [1, 0, 0, 1], [1, 1, 1, 0])
+
+
+def _log(m: np.ndarray | int) -> np.ndarray:
+    return np.log(np.maximum(np.asarray(m, dtype=float), 1.0))
+
+
+def _nearest(alphas: Iterable[str], alpha: str) -> str:
+    """Itself, if it is among them."""
+    return min(alphas, key=lambda other: 0.0 if other == alpha else abs(float(other) - float(alpha)))
+
+
+def _is_inner(alpha: str) -> bool:
+    return alpha not in (FULL, power(0), power(1))
