@@ -127,6 +127,13 @@ def _add_compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument("--target", metavar="COLUMN", help="what is predicted")
     compare.add_argument("--task", choices=("classification", "counts", "regression"), help="default: seen")
     compare.add_argument("--delimiter", type=_delimiter, default=",", help=r"of a CSV (%(default)s); or \t")
+    for name, what in (
+        ("missing", "leave out rows with one of these (`--missing ''` for empty cells)"),
+        ("drop", "leave out columns"),
+        ("one-hot", "a feature for each word of these columns"),
+    ):
+        kind = "MARKER" if name == "missing" else "COLUMN"
+        compare.add_argument(f"--{name}", nargs="+", default=[], metavar=kind, help=what)
     compare.add_argument(
         "--methods", nargs="+", default=[], help="ep qp vb pep rep gp; default: all that fit but rep"
     )

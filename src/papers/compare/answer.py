@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from papers.compare.folds import Outcome
+from papers.compare.folds import BASELINE, Outcome
 from papers.compare.table import CLASSIFICATION
 from papers.evidence.comparisons import Draft, Resampled, noticeably_higher, tested
 from papers.evidence.statistics import ALPHA
@@ -134,6 +134,21 @@ def _difference(line: Line, values: np.ndarray) -> Difference:
     return Difference(line.row, line.quantity, line.effect, *interval, len(values), says)
 
 
+def beside_nothing(taken: Answer, outcomes: Sequence[Outcome], margin: float) -> Answer:
+    """The answer, after a warning where the method is not shown to beat `BASELINE` on log score."""
+    best, nothing = (sorted(o for o in outcomes if o.method == name) for name in (taken.take, BASELINE))
+    against = next(d for d in differences([*best, *nothing], margin, margin) if d.score == "loss")
+    if against.says == WORSE:
+        return taken
+    shown = {BETTER: "is worse than", ALIKE: "is no better than", OPEN: "is not shown to beat"}[against.says]
+    mean = [float(np.mean([o.loss for o in some])) for some in (best, nothing)]
+    sentence = (
+        f"**{taken.take} {shown} a guess without the features** (log loss {mean[0]:.3f}, of the guess "
+        f"{mean[1]:.3f}): nothing was shown to be learnt from them. "
+    )
+    return taken._replace(sentence=sentence + taken.sentence)
+
+
 def answer(found: Sequence[Row], differ: Sequence[Difference], margin: float) -> Answer:
     """On log score: a method shown to be better than the first, else the first, and what is cheaper."""
     first = found[0]
@@ -150,10 +165,10 @@ def answer(found: Sequence[Row], differ: Sequence[Difference], margin: float) ->
         sentence += f" So {_are(rest)} {', '.join(rest)}." if rest else ""
     else:
         best = first
-        sentence = (
-            f"Take **{first.method}**: no method is shown to be better on log score by as much as matters "
-            f"({margin:g} nats a test row)."
-        )
+        best, matters = first, f"as much as matters ({margin:g} nats a test row)"
+        sentence = f"Take **{first.method}**: no method is shown to be better on log score by {matters}."
+        if not differ:
+            sentence = f"Only **{first.method}** was compared."
         cheap = [row for row in found if row.method in named[ALIKE] and row.seconds < first.seconds]
         if cheap:
             least = min(cheap, key=lambda row: row.seconds)

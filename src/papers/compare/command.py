@@ -35,7 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     """0 if every method ran on every fold, 1 if one failed somewhere, 130 if it was interrupted."""
     if 0 < arguments.iterations < 10 or not arguments.margin > 0:
         raise ValueError("--iterations is 0 or at least 10, --margin is positive")
-    read = table.read(Path(arguments.data), arguments.target, arguments.task, arguments.delimiter)
+    lists = {name: getattr(arguments, name) for name in table.LISTS}
+    read = table.read(Path(arguments.data), arguments.target, arguments.task, arguments.delimiter, **lists)
     if arguments.rows is None and len(read.y) > MOST_ROWS:
         raise ValueError(
             f"{len(read.y)} rows: more than dense methods suit; --rows {MOST_ROWS} compares on so many"
@@ -154,6 +155,7 @@ def compared(read: Table, how: How) -> Comparison:
         delayed(folds.compared)(*one) for one in asked
     )
     done = []
+    _tell("log loss in nats a test row, lower is better:")
     try:
         for k, one in enumerate(running):
             done.append(one)
@@ -167,8 +169,9 @@ def compared(read: Table, how: How) -> Comparison:
     scale = 1.0 if read.task == table.CLASSIFICATION else float(np.std(read.y))
     margins = how.margin, ERROR_MARGIN * scale
     rows = answer.rows(outcomes, read.task)
-    differ = answer.differences(outcomes, *margins)
-    said = answer.answer(rows, differ, how.margin)
+    differ = answer.differences([o for o in outcomes if o.method != folds.BASELINE], *margins)
+    said = answer.answer([row for row in rows if row.method != folds.BASELINE], differ, how.margin)
+    said = answer.beside_nothing(said, outcomes, how.margin)
     return Comparison(read, how.seed, margins, outcomes, rows, differ, done[0][1], reason, said, how.ard)
 
 

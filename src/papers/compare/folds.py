@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+import warnings
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from papers.compare import methods
 from papers.compare.table import CLASSIFICATION, COUNTS, Table
@@ -21,6 +23,8 @@ FOLDS = 10
 FRACTION = 0.7
 """Power of EP's sites in the sampler's reference, wider than EP's posterior, as for the QP paper's rows."""
 MOST_EXACT = 1000
+BASELINE = "no-features"
+"""In the place of a method: the task's likelihood without a latent function, at its best on training rows."""
 CHAINS = 64
 R_HAT = 1.05
 
@@ -36,7 +40,7 @@ class Fold(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A method on a fold; scores are NaN if it failed, and ``message`` says why.
+    """A method on a fold; scores are NaN if it failed, and ``message`` says why, or what was warned of.
 
     ``loss``: mean negative log predictive density in nats of the table's own unit; ``error``: share of wrong
     labels, or mean absolute error in that unit; ``probability``: of +1 [N*], else whether covered.
@@ -115,9 +119,9 @@ def _fold(table: Table, train: np.ndarray, test: np.ndarray, ard: bool) -> Fold:
 def compared(
     fold: Fold, k: int, iterations: int, chosen: Collection[str] = ()
 ) -> tuple[list[Outcome], Exact | None]:
-    """Every method (or those chosen) on fold ``k``; with ``iterations`` the exact posterior beside them."""
+    """Every method (or those chosen) on a fold, then `BASELINE`; with ``iterations`` the exact posterior."""
     try:
-        first = methods.ep(fold.part)
+        first, warned = _heard(methods.ep, fold.part)
     except (ArithmeticError, ValueError) as error:
         raise ValueError(
             f"EP failed on fold {k}, and every method starts from it or is beside it: {error}"
@@ -125,14 +129,41 @@ def compared(
     outcomes, penalties = [], {}
     for method in methods.of(fold.part.task, chosen):
         try:
-            fitted = method.fit(fold.part, first)
+            fitted, more = _heard(method.fit, fold.part, first)
             penalties[method.name] = fitted.penalty
-            outcomes.append(_scored(method.name, fitted, fold, k))
+            said = dict.fromkeys([*([fitted.message] if not fitted.converged else []), *more])
+            said |= dict.fromkeys(warned if fitted is first else [])
+            outcomes.append(_scored(method.name, fitted, fold, k)._replace(message="; ".join(said)))
         except (ArithmeticError, ValueError) as error:
             lost = (math.nan,) * 3
             sizes = len(fold.part.y), len(fold.y)
             outcomes.append(Outcome(method.name, k, *lost, False, str(error), *sizes, (), ()))
+    outcomes.append(_featureless(fold, k))
     return outcomes, _exact(fold, first, penalties, iterations) if iterations else None
+
+
+def _heard(fit: Callable[..., Fitted], *of: object) -> tuple[Fitted, list[str]]:
+    """A fit, and what it warned of."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        return fit(*of), [str(warning.message) for warning in heard]
+
+
+def _featureless(fold: Fold, k: int) -> Outcome:
+    """Shares of the classes, a Poisson of the mean count, or Laplace noise about the median."""
+    y, new, task = fold.part.y, fold.y, fold.part.task
+    if task == CLASSIFICATION:
+        chance = float(np.mean(y > 0))
+        log_density, error = np.log(np.where(new > 0, chance, 1.0 - chance)), (new > 0) != (chance > 0.5)
+        said = np.full(len(new), chance)
+    else:
+        law = stats.poisson(y.mean()) if task == COUNTS else stats.laplace(*stats.laplace.fit(y))
+        log_density = law.logpmf(new) if task == COUNTS else law.logpdf(new)
+        low, high = law.interval(methods.COVERED)
+        error, said = np.abs(new - law.mean()), ((low <= new) & (new <= high)).astype(float)
+    loss = -float(np.mean(log_density)) + math.log(fold.scale)
+    status = 0.0, True, "", len(y), len(new)
+    return Outcome(BASELINE, k, loss, fold.scale * float(np.mean(error)), *status, tuple(said), tuple(new))
 
 
 def _scored(method: str, fitted: Fitted, fold: Fold, k: int) -> Outcome:

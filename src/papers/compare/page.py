@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from papers.compare import methods
 from papers.compare.answer import Answer, Difference, Row
-from papers.compare.folds import FOLDS, R_HAT, Exact, Outcome
-from papers.compare.table import CLASSIFICATION, Table
+from papers.compare.folds import BASELINE, FOLDS, R_HAT, Exact, Outcome
+from papers.compare.table import CLASSIFICATION, COUNTS, REGRESSION, Table
 from papers.evidence import runs, store, style
 from papers.evidence.grid import grid
 from papers.report import markup
@@ -37,6 +37,13 @@ CALIBRATION = {
     False: "In 90 % intervals: the share of targets that their predicted central 90 % interval holds.",
 }
 """Whether targets are labels -> what the number for calibration is."""
+
+GUESS = {
+    CLASSIFICATION: "shares of the classes",
+    COUNTS: "Poisson of the mean count",
+    REGRESSION: "Laplace noise about the median",
+}
+"""Task -> what a guess without the features is."""
 
 WILD = 10.0
 """Mean absolute errors by so many spans of the targets are no predictions."""
@@ -121,7 +128,9 @@ class Comparison(NamedTuple):
         scores = ("Wrong", "Calibration error") if labels else ("Mean abs. error", "In 90 % intervals")
         spent = ("Seconds a fold", "In all")
         header = ("Method", "Log loss, nats", *scores, *spent, "Converged", "Failed", "Is")
-        titles = {m.name: m.title for m in methods.of(self.table.task, [row.method for row in self.rows])}
+        names = [row.method for row in self.rows if row.method != BASELINE]
+        titles = {m.name: m.title for m in methods.of(self.table.task, names)}
+        titles[BASELINE] = GUESS[self.table.task]
         cells = [
             (
                 row.method,
@@ -142,7 +151,16 @@ class Comparison(NamedTuple):
         said = f"{CALIBRATION[labels]} Seconds are of processor."
         said += WILDLY.format(", ".join(wild)) if wild else ""
         said += f" Not compared, because it takes the longest: {', '.join(slow)} (--methods)." if slow else ""
-        return [*grid(header, "lrrrrrrrl", cells), "", said]
+        return [*grid(header, "lrrrrrrrl", cells), "", said, *self._said()]
+
+    def _said(self) -> list[str]:
+        """What fits failed by or warned of, with their folds."""
+        heard: dict[tuple[str, str], list[str]] = {}
+        for outcome in self.outcomes:
+            if outcome.message:
+                heard.setdefault((outcome.method, outcome.message), []).append(str(outcome.fold))
+        said = [f"- {method}, fold {', '.join(k)}: {text}" for (method, text), k in heard.items()]
+        return ["", "What was said of fits:", "", *said] if said else []
 
     def _differences(self) -> list[str]:
         names = {"loss": "log loss, nats", "error": "error"}

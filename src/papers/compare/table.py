@@ -17,6 +17,8 @@ from papers.evidence import strict
 from tilted.learning.starts import SMALLEST, require_moderate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from papers.data.schema import Entry
@@ -24,10 +26,12 @@ if TYPE_CHECKING:
 CLASSIFICATION, COUNTS, REGRESSION = TASKS = ("classification", "counts", "regression")
 FIELDS = ("file", "task", *"delimiter header target positive negative drop one_hot missing".split())
 """Of a YAML block: the file beside it, and what docs/add-a-dataset.md says of a set."""
+LISTS = ("drop", "one_hot", "missing")
+"""Of these what a command line may say too."""
 FEWEST = 10
 """Of each class, and of distinct inputs: one a fold."""
 LARGEST_COUNT = 1000
-HINT = "a YAML block can leave rows out (missing) or columns (drop), or code words (one_hot)"
+HINT = "--missing MARKER leaves rows out, --drop NAME a column, --one-hot NAME codes words"
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,22 @@ class Table:
         return replace(self, X=self.X[chosen], y=self.y[chosen], remarks=(*self.remarks, remark))
 
 
-def read(data: Path, target: str | None = None, task: str | None = None, delimiter: str = ",") -> Table:
+def read(
+    data: Path,
+    target: str | None = None,
+    task: str | None = None,
+    delimiter: str = ",",
+    **lists: Sequence[str],
+) -> Table:
     """Read a CSV with a header, or what a YAML block describes.
+
+    Parameters
+    ----------
+    data : path
+    target, task, delimiter : str, optional
+        What a block may say; the delimiter is that of a CSV alone.
+    **lists : lists of str
+        ``drop``, ``one_hot`` and ``missing``, in the place of a block's where they have something.
 
     Raises
     ------
@@ -82,7 +100,8 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
     block: dict[str, Any] = {"file": data.name, "header": True, "delimiter": delimiter}
     if data.suffix in (".yaml", ".yml"):
         block = _block(data)
-    block |= {k: v for k, v in (("target", target), ("task", task)) if v is not None}
+    asked = {"target": target, "task": task, **{name: list(some) or None for name, some in lists.items()}}
+    block |= {name: value for name, value in asked.items() if value is not None}
     rules = registry.schema()
     fields = {name: rules["$defs"]["set"]["properties"][name] for name in FIELDS if name != "file"}
     both = {"positive": ["negative"], "negative": ["positive"]}
@@ -94,7 +113,8 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
     if path.exists() and not path.is_file():  # it is read three times; one would wait for a second writer
         raise ValueError(f"{path} is no file; what a pipe gives has to be saved first")
     content, remarks = path.read_bytes(), []
-    block |= {} if "task" in block else {"task": _task(_targets(path, block))}
+    if "task" not in block:
+        block["task"] = CLASSIFICATION if "positive" in block else _task(_targets(path, block))
     if block["task"] not in TASKS:
         raise ValueError(f"task is one of {', '.join(TASKS)}, not '{block['task']}'")
     if block["task"] == CLASSIFICATION and "positive" not in block:
@@ -111,7 +131,7 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
     if nameless:
         raise ValueError(
             f"{path}: a column has no name, '{nameless[0]}', as row numbers that pandas wrote: name it, or "
-            f"leave it out (drop: ['{nameless[0]}'] in a YAML block)"
+            f"leave it out (--drop '{nameless[0]}')"
         )
     if twice := [name for i, name in enumerate(raw.features) if name in raw.features[:i]]:
         raise ValueError(f"{path}: two columns are called '{twice[0]}': which is which?")
@@ -119,6 +139,8 @@ def read(data: Path, target: str | None = None, task: str | None = None, delimit
         require_moderate(f"{path}: column '{name}'", column, SMALLEST)
     constant = [n for n, column in zip(raw.features, raw.X.T, strict=True) if np.all(column == column[0])]
     remarks += raw.remarks
+    if block.get("missing") and (left := len(_frame(path, block)) - len(raw.y)):
+        remarks.append(f"{left} of {left + len(raw.y)} rows have a missing value and are left out")
     remarks += [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
     digest = hashlib.sha256(content).hexdigest()
     said = tuple(raw.features), digest, tuple(remarks), str(block["target"]), str(data.resolve())
@@ -138,8 +160,8 @@ def _block(path: Path) -> dict[str, Any]:
     return {"header": True, "delimiter": ",", **block}
 
 
-def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
-    """The target column as text."""
+def _frame(path: Path, block: dict[str, Any]) -> pd.DataFrame:
+    """Every cell as text."""
     import pandas as pd
 
     how: dict[str, Any] = {"sep": block["delimiter"], "header": 0 if block["header"] else None}
@@ -150,6 +172,14 @@ def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
         hint = " (save it as UTF-8)" if isinstance(error, UnicodeDecodeError) else ""
         raise ValueError(f"{path} is no table: {error}{hint}") from None
     frame.columns = [name.strip() if isinstance(name, str) else name for name in frame.columns]
+    return frame
+
+
+def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
+    """The target column as text."""
+    import pandas as pd
+
+    frame = _frame(path, block)
     target, n = block["target"], len(frame.columns)
     shifted = not isinstance(frame.index, pd.RangeIndex)  # pandas took the first column for names of the rows
     rows, frame = len(frame), _present(frame, block)
@@ -208,7 +238,9 @@ def _task(column: pd.Series[str]) -> str:
         odd = column[pd.to_numeric(column, errors="coerce").isna()].unique()
         words = ", ".join(f"'{word}'" for word in odd[:4])
         raise ValueError(
-            f"{column.name} has words ({words}, ...) and not two classes: nothing here fits them ({HINT})"
+            f"{column.name} has words ({words}, ...) and not two classes: a YAML block can make two of them "
+            "(positive and negative), GPClassifier and GPOrdinalClassifier take more; or, of what are no "
+            "values, --missing MARKER"
         )
     if np.all(numbers >= 0) and np.all(numbers == np.round(numbers)):
         raise ValueError(f"every {column.name} is a whole number: --task counts, or --task regression?")

@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 
 import joblib
@@ -40,7 +41,7 @@ def test_a_page_and_its_numbers(mine, tmp_path, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["table"]["task"] == "classification" and said["table"]["rows"] == 40
     assert said["table"]["remarks"] == ["y = up is the class +1, down is -1"]
-    assert [row["method"] for row in said["methods"]] == ["ep", "vb"]
+    assert [row["method"] for row in said["methods"]] == ["ep", "vb", folds.BASELINE]
     assert [d["score"] for d in said["differences"]] == ["loss", "error"]
     assert sum(x["n_test"] for x in said["outcomes"] if x["method"] == "ep") == 40
     assert said["answer"]["take"] in ("ep", "vb")
@@ -63,12 +64,72 @@ def test_every_method_fits_its_task(task, y, tmp_path):
     every = ["qp", "vb", "pep", "rep"] + (["gp"] if task == "regression" else [])
     outcomes, exact = folds.compared(fold, 0, 0, every)
     assert exact is None and all(math.isfinite(x.loss) and x.converged for x in outcomes)
-    assert {x.method for x in outcomes} == {"ep", *every}
+    assert {x.method for x in outcomes} == {"ep", *every, folds.BASELINE}
+    law = stats.poisson if task == "counts" else stats.laplace
+    at = law.fit(fold.part.y) if law is stats.laplace else (fold.part.y.mean(),)
+    densities = (
+        law(*at).logpmf(fold.y) if task == "counts" else law(*at).logpdf(fold.y) - math.log(fold.scale)
+    )
+    assert outcomes[-1].loss == pytest.approx(-densities.mean())
     if task == "regression":  # a score in the target's own unit
         twice = next(folds.folds(table.Table(**{**vars(read), "y": 2.0 * read.y}), seed=0))
-        (scaled,), _ = folds.compared(twice, 0, 0, ["ep"])
+        (scaled, _), _ = folds.compared(twice, 0, 0, ["ep"])
         assert scaled.loss == pytest.approx(outcomes[0].loss + math.log(2.0), abs=1e-6)
         assert scaled.error == pytest.approx(2.0 * outcomes[0].error, rel=1e-6)
+
+
+@pytest.mark.parametrize("task, unit", [("classification", 1.0), ("regression", 100.0)])
+def test_a_method_that_learns_nothing_is_not_recommended_without_a_word(task, unit, tmp_path):
+    """EP was to be taken where its log loss was above that of the shares of the classes."""
+    noise = np.random.default_rng(5).normal(size=40)
+    for y, learnt in ((noise, False), (LATENT + 0.3 * noise, True)):
+        labels = np.where(y > np.median(y), "up", "down") if task == "classification" else unit * y
+        read = table.read(csv_of(tmp_path / "mine.csv", labels), "y")
+        found = command.compared(read, command.How(methods=["ep"], iterations=0))
+        guess, ep = found.rows[-1], found.rows[0]
+        assert (guess.method, ep.method) == (folds.BASELINE, "ep")
+        assert ep.loss < guess.loss or not learnt
+        assert ("a guess without the features** (log loss" in found.answer.sentence) != learnt
+        assert found.answer.sentence.endswith("Only **ep** was compared.")
+        assert "| no-features |" in found.markdown()
+
+
+def test_what_a_fit_warns_of_is_on_the_page_with_its_fold(tmp_path, monkeypatch, recwarn):
+    tuned = methods.ep
+
+    def warns(part):
+        warnings.warn("nothing was learnt", stacklevel=1)
+        return tuned(part)
+
+    monkeypatch.setattr(methods, "ep", warns)
+    read = table.read(csv_of(tmp_path / "mine.csv", LATENT + RNG.normal(size=40)), "y")
+    found = command.compared(read, command.How(methods=["ep", "gp"], iterations=0))
+    assert "- ep, fold 0, 1, 2, 3, 4, 5, 6, 7, 8, 9: nothing was learnt" in found.markdown() and not recwarn
+
+
+def test_three_labels_are_two_classes_where_the_block_says_so(tmp_path):
+    csv_of(tmp_path / "mine.csv", ["high", "low", "middle", "low"] * 10)
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "file: mine.csv\ntarget: y\npositive: [high]\nnegative: [low, middle]\n", encoding="utf-8"
+    )
+    read = table.read(path)
+    assert read.task == "classification" and read.y.sum() == 10 - 30
+
+
+def test_a_line_says_what_a_block_may_say(tmp_path, capsys):
+    """A table with words and gaps needed a file of YAML, which no message showed."""
+    cells = [f"k{k},{'abc'[k % 3]},{'' if k == 5 else k / 7},{'yes' if k % 2 else 'no'}\n" for k in range(40)]
+    (tmp_path / "churn.csv").write_text("id,plan,use,left\n" + "".join(cells), encoding="utf-8")
+    asked = f"compare --data {tmp_path}/churn.csv --target left --methods ep --iterations 0 --cores 1 --json"
+    assert main([*asked.split(), "--output", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert all(option in said for option in ("--missing MARKER", "--drop NAME", "--one-hot NAME"))
+    more = ["--drop", "id", "--one-hot", "plan", "--missing", "", "--output", str(tmp_path)]
+    assert main([*asked.split(), *more]) == 0
+    about = json.loads(capsys.readouterr().out)["table"]
+    assert about["features"] == ["plan=a", "plan=b", "plan=c", "use"] and about["rows"] == 39
+    assert "1 of 40 rows have a missing value and are left out" in about["remarks"]
 
 
 def test_a_quote_that_takes_rows_with_it_is_remarked(tmp_path):
@@ -179,7 +240,7 @@ def test_a_cell_that_is_no_number_has_a_place(cell, mine, capsys):
     mine.write_text("\n".join(lines), encoding="utf-8")
     assert main(["compare", "--data", str(mine), "--target", "y"]) == 2
     err = capsys.readouterr().err
-    assert f"line 4: column 'a': '{cell}' is not a finite number" in err and "one_hot" in err
+    assert f"line 4: column 'a': '{cell}' is not a finite number" in err and "--one-hot" in err
 
 
 def test_a_file_whose_name_is_no_text(mine, tmp_path):
