@@ -8,7 +8,9 @@ differenced, two more for each coordinate and evaluation, by quadrature: QP take
 others, and a deadline in the options bounds it.
 
 Gaussian noise is searched in units of the prior variance and has a lower bound in these (`Noise`): of targets
-without noise the evidence has no other end than where rounding takes the variances.
+without noise the evidence has no other end than where rounding takes the variances. Student's noise has one in
+units of the prior variance at the start: of targets of which more than df in df + 1 are alike the evidence grows
+without end as scale and prior variance vanish together.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from tilted.learning.mean import Level, Point
 from tilted.learning.search import GAIN, Evaluation, Search, climb
 from tilted.learning.warmstarts import Attempts
 from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.likelihoods.student_t import StudentT
 from tilted.numerics.optimise import TRANSFORMS
 
 if TYPE_CHECKING:
@@ -49,7 +52,8 @@ TOO_HIGH = "unconverged sites with an evidence above those that converged, which
 STEP, STEP_OF_INFERENCES = 1e-4, 1e-3  # of central differences, in coordinates
 LOST = 1e5  # times N eps max k(x, x): the least noise, of which variances by an explicit inverse keep a digit
 LEAST_NOISE = (
-    "the noise ended at its lower bound (targets next to none): rounding would take the variances at less"
+    "the noise ended at its lower bound, next to none: the fit passes through targets; if they are not exact, "
+    "look for many that are alike, and for weights that mean precision and not repetition"
 )
 
 
@@ -73,11 +77,10 @@ class Noise:
     @classmethod
     def of(cls, problem: Problem, kernel: Kernel) -> Noise | None:
         """At the start of a search; None for other likelihoods, and where f is 0."""
-        weights, variance = problem.rule.weights, float(np.max(kernel.diagonal(problem.X)))
+        variance = float(np.max(kernel.diagonal(problem.X)))
         if not isinstance(problem.likelihood, GaussianNoise) or variance == 0.0:
             return None
-        rows = len(problem.y) if weights is None else max(len(problem.y), float(np.sum(weights)))
-        return cls(problem.X, variance, float(np.log(LOST * rows * np.finfo(float).eps * variance)))
+        return cls(problem.X, variance, _least(problem, variance))
 
     def shift(self, kernel: Kernel) -> float:
         """log noise - c under a kernel."""
@@ -88,6 +91,13 @@ class Noise:
         diagonal = kernel.diagonal(self.X)
         place = [int(np.argmax(diagonal))]
         return kernel.contract_diagonal(self.X[place], by_log_noise / diagonal[place])[0]
+
+
+def _least(problem: Problem, variance: float) -> float:
+    """The logarithm of the least noise variance beside a prior variance (`LOST`)."""
+    weights = problem.rule.weights
+    rows = len(problem.y) if weights is None else max(len(problem.y), float(np.sum(weights)))
+    return float(np.log(LOST * rows * np.finfo(float).eps * variance))
 
 
 def coordinates_of(likelihood: Likelihood) -> np.ndarray:
@@ -201,15 +211,17 @@ def maximise(
         return Evaluation(value, gradient, point, inference.status.converged)
 
     x0 = np.concatenate([transform.inverse(kernel.parameters()), [0.0], first])
-    lowest: np.ndarray | None = None
-    if noise:
-        lowest = np.append(np.full(len(x0) - 1, -np.inf), noise.least)
+    least = noise.least if noise else -np.inf
+    if isinstance(problem.likelihood, StudentT):
+        least = min(0.5 * _least(problem, float(np.max(kernel.diagonal(problem.X)))), float(first[0]))
+    lowest = np.append(np.full(len(x0) - 1, -np.inf), least) if least > -np.inf else None
+    if lowest is not None:
         x0 = np.maximum(x0, lowest)
     deadline = problem.options.deadline
     end = climb(evaluate, x0, search, lowest, same=GAIN, deadline=deadline, patience=PATIENCE)
     found = end.result
     notes = [end.message, flat_ridge(*found)]
-    if noise and end.best.x[-1] <= noise.least + 0.01:
+    if lowest is not None and end.best.x[-1] <= least + 0.01:
         notes.append(LEAST_NOISE)
     if unconverged:
         notes.append(f"{unconverged} evaluations with unconverged sites")

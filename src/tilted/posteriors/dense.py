@@ -284,11 +284,11 @@ class Dense:
         return np.einsum("ij,ij->j", half, half), linalg.log_determinant(L), L, root
 
     def correlations(self, state: DenseState, costly: bool = False) -> Correlations | None:
-        """Posterior correlations between the points; None where a site precision is not positive.
+        """Posterior correlations between the points; None where a site precision or a variance is not positive.
 
         By Sigma = S^-1/2 (I - B^-1) S^-1/2 they are entries of B^-1.
         """
-        if not (state.sites.tau > 0).all():
+        if not ((state.sites.tau > 0) & (state.marginals.variance > 0)).all():
             return None
         others = linalg.gram_lower(state.factor.astype(np.float32), overwrite=True)
         others.flat[:: len(others) + 1] = 0.0

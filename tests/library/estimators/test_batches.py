@@ -473,3 +473,14 @@ def test_weights_are_checked_where_scikit_learn_does_not():
     weights = np.where(np.arange(len(X)) == 2, np.nan, 1.0)
     with sklearn.config_context(assume_finite=True), pytest.raises(ValueError, match="is not finite"):
         SparseGPRegressor(batch_size=100, **KEPT).fit(X, REALS, sample_weight=weights)
+
+
+def test_a_kernel_that_is_kept_needs_no_rows_of_both_classes():
+    """A rare label was refused for want of rows to learn a kernel from that was given."""
+    rare = (np.max(F) == F).astype(int)
+    of_all = SparseGPClassifier(**KEPT).fit(X, rare)
+    batched = SparseGPClassifier(batch_size=100, random_state=0, **KEPT).fit(X, rare)
+    assert batched.status_.converged
+    np.testing.assert_allclose(batched.predict_proba(NEW), of_all.predict_proba(NEW), atol=1e-3)
+    with pytest.raises(ValueError, match="one class only: take a larger batch_size"):
+        SparseGPClassifier(batch_size=100, random_state=0, n_pseudo=5).fit(X, rare)

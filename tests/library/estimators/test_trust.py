@@ -331,3 +331,18 @@ def test_peaks_that_are_two_are_searched_both():
     assert places(X, y, probit, 0.0, kernels, deadline=time.monotonic()) == kernels
     far = [SquaredExponential(1e4, 30.0), kernels[0]]  # from where the way is longer than the grid is wide
     assert places(X, y, probit, 0.0, far) == far
+
+
+@pytest.mark.parametrize("inference", ["ep", "vb", "power-ep"])
+def test_students_noise_of_targets_that_are_mostly_alike_ends_at_a_bound(inference):
+    """Of 38 zeros in 40 the evidence has no maximum: scales of 1e-11 to 1e-44 were called converged."""
+    rng = np.random.default_rng(7)
+    X, y = rng.uniform(-3, 3, (40, 1)), np.zeros(40)
+    y[:2] = rng.uniform(1, 3, 2)
+    with pytest.warns(UserWarning, match="the noise ended at its lower bound"):
+        model = GPRegressor(inference=inference, likelihood="student-t").fit(X, y)
+    assert "many that are alike" in model.status_.message
+    assert 1e-7 < model.likelihood_.scale / y.std() < 1e-3
+    _, sd = model.predict(X, return_std=True)
+    assert np.all(sd > 0) and np.isfinite(model.log_predictive(X, y)).all()
+    assert np.isfinite(model.sample_y(X[:3])).all()

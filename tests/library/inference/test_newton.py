@@ -130,6 +130,8 @@ def test_correlations_are_those_of_the_posterior_covariance(wine):
     posterior = Dense.build(SquaredExponential(3.0, 2.0).matrix(X))
     state = posterior.condition(Sites(rng.uniform(0.1, 2.0, len(y)), rng.standard_normal(len(y))))
     sd = np.sqrt(state.marginals.variance)
+    lost = replace(state, marginals=replace(state.marginals, variance=-(sd**2)))
+    assert posterior.correlations(lost) is None, "a variance that rounding took"
     P = posterior.covariance(state) / np.multiply.outer(sd, sd)
     np.fill_diagonal(P, 0.0)
     x = rng.standard_normal(len(y))

@@ -470,3 +470,14 @@ def test_rows_of_which_f_is_known_are_named(fit):
     assert model.predict(np.zeros((1, 1))).shape == (1,)
     with pytest.raises(ArithmeticError, match="0 as a linear kernel's at inputs of 0"):
         model.predict(np.zeros((1, 1)), return_std=True)
+
+
+def test_periods_are_of_the_differences_however_far_from_zero():
+    """At 2^40 angles had lost twelve digits, and the gradient was that of another matrix."""
+    near = np.arange(24)[:, None] * 0.25
+    far, kernel = 2.0**40 + near, Periodic(1.0, 1.0, 2.0)  # sums and the period's multiples are exact
+    np.testing.assert_array_equal(kernel.matrix(far), kernel.matrix(near))
+    np.testing.assert_array_equal(kernel.matrix(far, near[:3]), kernel.matrix(near, near[:3]))
+    weights = np.random.default_rng(0).normal(size=(24, 24))
+    found = kernel.contract_gradient(far, kernel.matrix(far), weights)[-1]
+    assert found == pytest.approx(kernel.contract_gradient(near, kernel.matrix(near), weights)[-1], abs=1e-9)
