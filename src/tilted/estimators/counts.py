@@ -19,7 +19,7 @@ from tilted.estimators.targets import Targets
 from tilted.inference.options import Options
 from tilted.learning.mean import EVEN
 from tilted.learning.starts import noted, start_kernel, start_variance
-from tilted.likelihoods.exponential_link import Counts, NegativeBinomial, PoissonExponential
+from tilted.likelihoods.exponential_link import Counts, NegativeBinomial, PoissonRates
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.real_counts import RealCounts
 
@@ -36,7 +36,7 @@ BOTH_SIGNS = "at mean=0 f and -f have the same likelihood: nothing is learnt but
 
 COUNTS = {
     "poisson-square": RealCounts(),
-    "poisson-exp": PoissonExponential(),
+    "poisson-exp": PoissonRates(),
     "negative-binomial": NegativeBinomial(0.5),
 }
 NO_DISPERSION = (
@@ -62,8 +62,9 @@ class CountTargets(Targets):
         ----------
         X : array-like [N, D]
         y : array-like [N]
-            Counts >= 0, for "poisson-square" at most 100,000. Others than whole numbers are taken with one
-            warning (`RealCounts`).
+            Counts >= 0, for "poisson-square" at most 100,000. Others than whole numbers, as counts by their
+            exposure with that as ``sample_weight``, are taken with one warning by "poisson-square" and
+            "poisson-exp" (`RealCounts`, `PoissonRates`).
         sample_weight : array-like [N], optional
             Powers of the rows' likelihood factors: a whole one is as good as that many rows, 0 as none.
 

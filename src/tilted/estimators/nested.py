@@ -31,5 +31,6 @@ def with_field(kernel: Kernel | None, path: Sequence[str], value: object) -> Any
     name, *rest = path
     if name not in known or not is_dataclass(kernel):
         have = f"it has {', '.join(known)}" if known else "it has none"
+        have = "give one first, as kernel=SquaredExponential()" if kernel is None else have
         raise ValueError(f"no parameter {'__'.join(path)!r} of kernel {kernel!r}: {have}")
     return replace(kernel, **{name: with_field(known[name], rest, value) if rest else value})

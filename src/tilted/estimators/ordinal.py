@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
 
 
+NUMBERED = (
+    " (if they were numbered before they came here, by the alphabet, as cross_val_predict and ensembles do: "
+    "give numbers that have the order, and no categories)"
+)
+
+
 @parameters
 class GPOrdinalClassifier(Classifier):
     """Classes in an order (grades, stages, ratings) by one latent function; O(N^3) whatever their number.
@@ -80,10 +86,15 @@ class GPOrdinalClassifier(Classifier):
                 said = f"classes are taken in the order of the alphabet, {', '.join(map(str, classes))}"
                 warnings.warn(f"{said}; categories= gives another", UserWarning, stacklevel=3)
             return classes, labels
-        kinds = np.asarray(order)
-        place = {kind: i for i, kind in enumerate(kinds.ravel().tolist())}
-        if kinds.ndim != 1 or len(place) != len(kinds) or set(place) != set(classes.tolist()):
-            raise ValueError(f"categories must be the classes of y, each once, {classes}; got {kinds}")
+        kinds, known = np.asarray(order), set(classes.tolist())
+        listed = kinds.ravel().tolist()
+        place = {kind: i for i, kind in enumerate(kind for kind in listed if kind in known)}
+        if kinds.ndim != 1 or len(set(listed)) != len(listed) or set(place) != known:
+            numbered = classes.dtype.kind in "iuf" and kinds.dtype.kind in "USO"
+            hint = NUMBERED if numbered else ""
+            raise ValueError(
+                f"categories must have the classes of y, each once, {classes}; got {kinds}{hint}"
+            )
         places = np.array([place[kind] for kind in classes.tolist()])
         return classes[np.argsort(places)], places[labels]
 

@@ -24,14 +24,15 @@ class Counts(ByPanels):
     """What both have in common."""
 
     log_concave: ClassVar[bool] = True
+    rates: ClassVar[bool] = False
 
     def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """Counts [N] as floats; ValueError for what is negative or no whole number."""
+        """Counts [N] as floats; ValueError for what is negative or, but for rates, no whole number."""
         y = require_finite(y)
-        wrong = (y < 0) | (y != np.floor(y))
+        wrong = (y < 0) | ((y != np.floor(y)) & (not self.rates))
         if np.any(wrong):
-            row = int(np.flatnonzero(wrong)[0])
-            raise ValueError(f"counts must be whole numbers of at least 0, got {y[row]:g} at row {row}")
+            row, what = int(np.flatnonzero(wrong)[0]), "" if self.rates else "whole numbers "
+            raise ValueError(f"counts must be {what or 'numbers '}of at least 0, got {y[row]:g} at row {row}")
         return y
 
     check = domain
@@ -76,6 +77,16 @@ class PoissonExponential(Counts):
         mean = _rate(m + 0.5 * v)
         with np.errstate(over="ignore"):  # an infinite variance says so
             return mean, mean + mean**2 * np.expm1(np.minimum(v, HIGHEST))
+
+
+@dataclass(frozen=True)
+class PoissonRates(PoissonExponential):
+    """The same of numbers that are not whole, the factorial continued by the Gamma function.
+
+    Counts by their exposure, weighted by it, have the posterior of the counts at e^f times the exposure.
+    """
+
+    rates: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)

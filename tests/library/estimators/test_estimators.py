@@ -924,7 +924,7 @@ def test_parameters_of_a_kernel_have_names():
     [
         (KERNEL, {"kernel__length": 1.0}, "no parameter 'length' of kernel .*: it has variance, lengthscale"),
         (KERNEL, {"kernel__variance__first": 1.0}, "no parameter 'first' of kernel 2.0: it has none"),
-        (None, {"kernel__variance": 1.0}, "no parameter 'variance' of kernel None: it has none"),
+        (None, {"kernel__variance": 1.0}, "no parameter 'variance' of kernel None: give one first"),
         (KERNEL, {"kernel__variance": -1.0}, "finite and positive, got -1"),
         (KERNEL + KERNEL, {"kernel__first": 1.0}, "made of two kernels"),
     ],

@@ -4,13 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
 import tilted
-from tilted import GPClassifier, GPPoissonRegressor, GPRegressor
+from tilted import GPClassifier, GPPoissonRegressor, GPRegressor, SparseGPPoissonRegressor
 from tilted.inference.options import Options
 from tilted.kernels import Constant, Linear, Restricted, SquaredExponential
 from tilted.likelihoods.exponential_link import NegativeBinomial
@@ -153,3 +154,27 @@ def test_counts_that_are_no_whole_numbers_are_judged_with_a_warning():
         model.log_predictive(X[:2], [1, 2])
     with pytest.warns(UserWarning, match="no whole numbers"):
         model.log_predictive(X[:2], [1.5, 2])
+
+
+@pytest.mark.parametrize("kind", [GPPoissonRegressor, SparseGPPoissonRegressor])
+@pytest.mark.parametrize("likelihood", ["poisson-exp", "poisson-square"])
+def test_counts_by_exposure_weighted_by_it_have_the_posterior_of_their_rate(kind, likelihood):
+    """Exact: sums of N(0, K) times every count's Poisson density at exposure times rate, by sampling."""
+    rng = np.random.default_rng(3)
+    X = np.linspace(-2.0, 2.0, 8)[:, None]
+    exposure = rng.choice([0.5, 3.0, 20.0], 8)
+    kernel, mean = SquaredExponential(0.5, 1.0), 2.0
+    rate = np.exp if likelihood == "poisson-exp" else np.square
+    counts = rng.poisson(exposure * rate(mean + 0.5 * np.sin(X[:, 0]))).astype(float)
+    more = {"pseudo_inputs": X, "inference": "ep"} if kind is SparseGPPoissonRegressor else {}
+    model = kind(likelihood=likelihood, kernel=kernel, mean=mean, optimise=None, **more)
+    with pytest.warns(UserWarning, match="no whole numbers"):
+        model.fit(X, counts / exposure, sample_weight=exposure)
+    draws = mean + np.linalg.cholesky(kernel.matrix(X) + 1e-9 * np.eye(8)) @ rng.normal(size=(8, 400_000))
+    expected = exposure[:, None] * rate(draws)
+    weights = softmax(np.sum(counts[:, None] * np.log(expected) - expected, axis=0))
+    exact = draws @ weights
+    sd = np.sqrt((draws**2) @ weights - exact**2)
+    found, spread = model.predict_latent(X, return_std=True)
+    assert np.abs(found - exact).max() < 0.1 * sd.min() + 0.05 * sd.max(), "EP's error, and the draws'"
+    np.testing.assert_allclose(spread, sd, rtol=0.1)

@@ -60,9 +60,21 @@ def test_categories_are_the_order_and_names_make_no_difference(fitted):
     assert named.predict(X).tolist() == GRADES[fitted.predict(X)].tolist()
     with pytest.warns(UserWarning, match="order of the alphabet, best, fair, good, poor"):
         GPOrdinalClassifier(optimise=None).fit(X[:40], y[:40])
-    for wrong in (GRADES[:3], [*GRADES, "none"], [*GRADES, "best"], [GRADES]):
-        with pytest.raises(ValueError, match="categories must be the classes of y"):
+    for wrong in (GRADES[:3], [*GRADES, "best"], [GRADES]):
+        with pytest.raises(ValueError, match="categories must have the classes of y"):
             GPOrdinalClassifier(categories=wrong).fit(X[:40], y[:40])
+    with pytest.raises(ValueError, match="numbered before they came here"):
+        GPOrdinalClassifier(categories=GRADES).fit(X[:40], LEVELS[:40])
+
+
+def test_a_category_without_rows_is_left_out():
+    """Folds of cross-validation may lack a rare one: they failed, and their scores were NaN."""
+    y = GRADES[LEVELS]
+    order = ["worse", *GRADES, "better still"]
+    found = GPOrdinalClassifier(categories=order, optimise=None).fit(X[TRAIN], y[TRAIN])
+    expected = GPOrdinalClassifier(categories=GRADES, optimise=None).fit(X[TRAIN], y[TRAIN])
+    assert found.categories_.tolist() == GRADES.tolist()
+    np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
 
 
 @pytest.mark.parametrize("words", [True, False])
