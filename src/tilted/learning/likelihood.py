@@ -8,9 +8,9 @@ differenced, two more for each coordinate and evaluation, by quadrature: QP take
 others, and a deadline in the options bounds it.
 
 Gaussian noise is searched in units of the prior variance and has a lower bound in these (`Noise`): of targets
-without noise the evidence has no other end than where rounding takes the variances. Student's noise has one in
-units of the prior variance at the start: of targets of which more than df in df + 1 are alike the evidence grows
-without end as scale and prior variance vanish together.
+without noise the evidence has no other end than where rounding takes the variances. Student's noise has one
+in units of the prior variance at the start: of targets of which more than df in df + 1 are alike the evidence
+grows without end as scale and prior variance vanish together.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ TOO_HIGH = "unconverged sites with an evidence above those that converged, which
 STEP, STEP_OF_INFERENCES = 1e-4, 1e-3  # of central differences, in coordinates
 LOST = 1e5  # times N eps max k(x, x): the least noise, of which variances by an explicit inverse keep a digit
 LEAST_NOISE = (
-    "the noise ended at its lower bound, next to none: the fit passes through targets; if they are not exact, "
-    "look for many that are alike, and for weights that mean precision and not repetition"
+    "the noise ended at its lower bound, next to none: the fit passes through targets; if they are not "
+    "exact, look for many that are alike, and for weights that mean precision and not repetition"
 )
 
 

@@ -284,7 +284,7 @@ class Dense:
         return np.einsum("ij,ij->j", half, half), linalg.log_determinant(L), L, root
 
     def correlations(self, state: DenseState, costly: bool = False) -> Correlations | None:
-        """Posterior correlations between the points; None where a site precision or a variance is not positive.
+        """Posterior correlations between the points; None where a site precision or variance is not positive.
 
         By Sigma = S^-1/2 (I - B^-1) S^-1/2 they are entries of B^-1.
         """
