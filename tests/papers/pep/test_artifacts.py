@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence import audit, claims
+from papers.evidence import audit, claims, style
 from papers.pep import artifacts, compare, data_sets, jobs, published, scores, tables, toy
 from papers.pep.claims import chapter as judged_by
 from papers.pep.figures import curves, duels, looks
@@ -29,6 +29,10 @@ def score(dataset, split, alpha, m):
 def frame(fits):
     full = fits(score, datasets=("synthetic",), full=lambda d, s: (0.01, -2.0, -10.0))
     return pd.concat([fits(score, outcome=FAILED), full], ignore_index=True)
+
+
+def _entries(legend):
+    return zip(legend.get_texts(), legend.get_lines(), strict=True)
 
 
 def toy_lines():
@@ -207,6 +211,21 @@ class TestWhatIsDrawn:
         table = duels.points(duels.Row("", scores.real(frame), "1", "0"), SMSE)
         assert len(table) == 23 and table["first"].notna().all()
         assert table.loc[("yacht", 2, 20), "first"] == pytest.approx(score("", 2, "1", 20)[0])
+
+    def test_colours_are_the_legends_where_a_set_lacks_the_largest_m(self, frame, monkeypatch, tmp_path):
+        """Dots of M = 50 had had the colour of M = 100 in the rows of sets without it."""
+        sets, drawn = scores.real(frame), []
+        monkeypatch.setattr(style, "save", lambda figure, stem: [drawn.append(figure)] * 2)
+        most, name = sets["m"].max(), "yacht"
+        lacking = sets[(sets["dataset"] != name) | (sets["m"] < most)]
+        assert lacking["dataset"].nunique() > 1 and name in set(lacking["dataset"])
+        duels.by_dataset(lacking, tmp_path / "figure14", "1", "0")
+        (figure,) = drawn
+        legend = {text.get_text(): line.get_color() for text, line in _entries(figure.legends[0])}
+        (row,) = [axes for axes in figure.axes if axes.get_ylabel().startswith("Yacht")]
+        dots = [line.get_color() for line in row.lines if line.get_marker() not in ("None", None, "")]
+        sizes = sorted(set(lacking.loc[lacking["dataset"] == name, "m"]) - {0})
+        assert len(sizes) > 1 and dots == [legend[f"M = {m}"] for m in sizes]
 
     def test_shares(self, frame):
         table = duels.shares(scores.real(frame), SMLL)

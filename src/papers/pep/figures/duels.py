@@ -73,9 +73,10 @@ def _draw(pairs: Sequence[Row], fits: pd.DataFrame, stem: Path, title: str, heig
         figure = Figure(figsize=(6.4, 1.1 + height * len(rows)))
         figure.set_layout_engine("constrained", w_pad=0.03, wspace=0.02)
         grid = figure.subplots(len(rows), 4, squeeze=False, width_ratios=(1.0, 1.1, 1.0, 1.1))
+        sizes = _sizes(fits)  # one scale for all rows, also of sets that lack some
         for panels, row in zip(grid, rows, strict=True):
             for k, score in enumerate(scores.predictive(fits)):
-                _scatter(panels[2 * k], row, score)
+                _scatter(panels[2 * k], row, score, sizes)
                 _histogram(panels[2 * k + 1], row, score)
             for axes in panels:
                 axes.tick_params(labelsize=6.5, pad=2.0)
@@ -87,10 +88,10 @@ def _draw(pairs: Sequence[Row], fits: pd.DataFrame, stem: Path, title: str, heig
             grid[0, 2 * k].set_title(score.name, fontsize=8.0)
             grid[0, 2 * k + 1].set_title(f"{score.name}: differences", fontsize=8.0)
         figure.suptitle(title, fontsize=9.0)
-        sizes = _sizes(fits)
         dots = DOTS | {"markersize": 3.5}
         handles = [looks.line(f"M = {m}", color=shade(m, sizes), **dots) for m in sizes]
         looks.covered(figure, fits, handles)
+        style.settle(figure)
         return style.save(figure, stem)[1]
 
 
@@ -113,9 +114,8 @@ def points(row: Row, score: Score) -> pd.DataFrame:
     return table.rename(columns=powers)
 
 
-def _scatter(axes: Axes, row: Row, score: Score) -> None:
-    table, sizes = points(row, score), _sizes(row.fits)
-    log = score == SMSE
+def _scatter(axes: Axes, row: Row, score: Score, sizes: Sequence[int]) -> None:
+    table, log = points(row, score), score == SMSE
     ends = looks.bounds(table.to_numpy().ravel(), log)
     dots = DOTS | {"markersize": 2.6, "alpha": 0.8, "rasterized": True}
     for m, of_size in table.groupby(level="m"):
