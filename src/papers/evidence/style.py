@@ -101,11 +101,14 @@ def settle(figure: Figure) -> None:
 
     The solver of constrained layouts adds up in the order of addresses: its last bits vary from run to run.
     """
+    from matplotlib.transforms import Bbox
+
     figure.set_dpi(DPI)  # as the PNG, whose letters have whole pixels
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for axes in figure.axes:
-        axes.set_position([round(edge, 7) for edge in axes.get_position(original=True).bounds])
+        edges = axes.get_position(original=True).bounds
+        axes.set_position(Bbox.from_bounds(*(round(edge, 7) for edge in edges)))
 
 
 def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:
