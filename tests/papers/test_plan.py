@@ -8,7 +8,7 @@ from papers import configuration, plan
 from papers.evidence import files, records, resources, runs, store
 from papers.evidence.jobs import Job
 from papers.evidence.store import RecordError
-from papers.pep.cost import Costs
+from papers.pep.cost import Costs, Searches
 from papers.pep.records import CLASSIFICATION, DIGITS, REGRESSION, TOY
 from papers.qp.records import FITS
 from papers.rep.records import CHOICES, POINTS
@@ -88,6 +88,14 @@ def test_a_set_whose_searches_are_long_has_long_ones_with_more_pseudo_points(mea
         assert known.seconds("energy", 691, "0", 128) == pytest.approx(2 * 700 * expected, rel=0.05)
         most = 2 * 1500  # of alpha = 1 and M = 32, more than any fit with records
         assert known.seconds("energy", 691, "1", 128) == pytest.approx(most * expected, rel=0.05)
+
+
+def test_records_apart_keep_their_level(measured):
+    """Sets and powers that no record joins: 400 evaluations everywhere were planned as 3 or as 4,000."""
+    apart = [x | {"evaluations": 400} for x in measured if x["m"] == 8]
+    known = [x for x in apart if (x["alpha"], x["dataset"]) in (("0", "boston"), ("1", "concrete"))]
+    searches = Searches(pd.DataFrame(known))
+    assert searches.evaluations("boston", "1", 8) == pytest.approx(400)
 
 
 def test_a_power_between_costs_what_the_nearest_between_took(measured):

@@ -18,6 +18,8 @@ BETTER, WORSE, ALIKE, OPEN = "better", "worse", "alike", "undecided"
 MARGIN = 0.01
 """Nats a test row, and errors (in shares or sds of the target): the smallest difference that matters."""
 BINS = 10
+FEWEST = 3
+"""Folds to say something of."""
 
 
 class Row(NamedTuple):
@@ -135,16 +137,23 @@ def _difference(line: Line, values: np.ndarray) -> Difference:
 
 
 def beside_nothing(taken: Answer, outcomes: Sequence[Outcome], margin: float) -> Answer:
-    """The answer, after a warning where the method is not shown to beat `BASELINE` on log score."""
+    """The answer, after a warning where the method is not shown to beat `BASELINE` on log score.
+
+    Shown is any lead by the test of `differences`, however small; of fewer than `FEWEST` folds none is said.
+    """
+    losses = {(o.method, o.fold): o.loss for o in outcomes}
+    folds = [o.fold for o in outcomes if o.method == BASELINE]
+    pairs = np.array([(losses[taken.take, k], losses[BASELINE, k]) for k in folds])
+    pairs = pairs[np.isfinite(pairs).all(axis=1)]
     best, nothing = (sorted(o for o in outcomes if o.method == name) for name in (taken.take, BASELINE))
     against = next(d for d in differences([*best, *nothing], margin, margin) if d.score == "loss")
-    if against.says == WORSE:
+    if len(pairs) < FEWEST or (against.mean > 0 and against.p < ALPHA):
         return taken
-    shown = {BETTER: "is worse than", ALIKE: "is no better than", OPEN: "is not shown to beat"}[against.says]
-    mean = [float(np.mean([o.loss for o in some])) for some in (best, nothing)]
+    shown = "is worse than" if against.says == BETTER else "is not shown to beat"
+    mean, guess = pairs.mean(axis=0)
     sentence = (
-        f"**{taken.take} {shown} a guess without the features** (log loss {mean[0]:.3f}, of the guess "
-        f"{mean[1]:.3f}): nothing was shown to be learnt from them. "
+        f"**{taken.take} {shown} a guess without the features** (log loss {mean:.3g}, of the guess "
+        f"{guess:.3g}): nothing was shown to be learnt from them. "
     )
     return taken._replace(sentence=sentence + taken.sentence)
 
@@ -164,7 +173,6 @@ def answer(found: Sequence[Row], differ: Sequence[Difference], margin: float) ->
         rest = [row.method for row in better if row is not best]
         sentence += f" So {_are(rest)} {', '.join(rest)}." if rest else ""
     else:
-        best = first
         best, matters = first, f"as much as matters ({margin:g} nats a test row)"
         sentence = f"Take **{first.method}**: no method is shown to be better on log score by {matters}."
         if not differ:

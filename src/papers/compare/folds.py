@@ -150,15 +150,16 @@ def _heard(fit: Callable[..., Fitted], *of: object) -> tuple[Fitted, list[str]]:
 
 
 def _featureless(fold: Fold, k: int) -> Outcome:
-    """Shares of the classes, a Poisson of the mean count, or Laplace noise about the median."""
+    """Shares of the classes, a Poisson of the mean count (of half a one at least), Laplace noise."""
     y, new, task = fold.part.y, fold.y, fold.part.task
     if task == CLASSIFICATION:
         chance = float(np.mean(y > 0))
         log_density, error = np.log(np.where(new > 0, chance, 1.0 - chance)), (new > 0) != (chance > 0.5)
         said = np.full(len(new), chance)
     else:
-        law = stats.poisson(y.mean()) if task == COUNTS else stats.laplace(*stats.laplace.fit(y))
-        log_density = law.logpmf(new) if task == COUNTS else law.logpdf(new)
+        counts = task == COUNTS
+        law = stats.poisson(math.exp(fold.part.mean)) if counts else stats.laplace(*stats.laplace.fit(y))
+        log_density = law.logpmf(new) if counts else law.logpdf(new)
         low, high = law.interval(methods.COVERED)
         error, said = np.abs(new - law.mean()), ((low <= new) & (new <= high)).astype(float)
     loss = -float(np.mean(log_density)) + math.log(fold.scale)

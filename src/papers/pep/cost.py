@@ -112,8 +112,12 @@ class Searches:
         set_of, sets = pd.factorize(logs["dataset"])
         cell_of, cells = pd.factorize(pd.MultiIndex.from_frame(logs[["alpha", "m"]]), sort=True)
         design = np.hstack([np.eye(len(sets))[set_of], np.eye(len(cells))[cell_of]])
-        effects = np.linalg.lstsq(design, logs["used"].to_numpy())[0]
-        return pd.Series(effects[: len(sets)], sets), pd.Series(effects[len(sets) :], cells)
+        used, mean = (
+            logs["used"].to_numpy(),
+            logs["used"].mean(),
+        )  # which neither side of records apart is without
+        effects = np.linalg.lstsq(design, used - mean)[0]
+        return pd.Series(effects[: len(sets)], sets), pd.Series(effects[len(sets) :] + mean, cells)
 
     @cached_property
     def _coefficients(self) -> np.ndarray:

@@ -40,7 +40,7 @@ class GPOrdinalClassifier(Classifier):
         As `GPClassifier`; "qp" takes long, its thresholds cost two inferences each at every evaluation.
     categories : array-like [C], optional
         All classes from the lowest to the highest; those that do not occur are of no use to the fit and are
-        refused. By default the order of an ordered categorical of pandas, of those that occur; or numbers in
+        left out. By default the order of an ordered categorical of pandas, of those that occur; or numbers in
         theirs, or texts in that of the alphabet, with a warning.
     kernel, ard, optimise, n_restarts, cv, priors, max_time, class_weight : see `GPClassifier`
         Without ``optimise="evidence"`` the thresholds stay where a search would start, at the shares.
@@ -90,7 +90,7 @@ class GPOrdinalClassifier(Classifier):
         listed = kinds.ravel().tolist()
         place = {kind: i for i, kind in enumerate(kind for kind in listed if kind in known)}
         if kinds.ndim != 1 or len(set(listed)) != len(listed) or set(place) != known:
-            numbered = classes.dtype.kind in "iuf" and kinds.dtype.kind in "USO"
+            numbered = kinds.dtype.kind in "USO" and classes.tolist() == list(range(len(listed)))
             hint = NUMBERED if numbered else ""
             raise ValueError(
                 f"categories must have the classes of y, each once, {classes}; got {kinds}{hint}"

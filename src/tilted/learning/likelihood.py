@@ -9,8 +9,8 @@ others, and a deadline in the options bounds it.
 
 Gaussian noise is searched in units of the prior variance and has a lower bound in these (`Noise`): of targets
 without noise the evidence has no other end than where rounding takes the variances. Student's noise has one
-in units of the prior variance at the start: of targets of which more than df in df + 1 are alike the evidence
-grows without end as scale and prior variance vanish together.
+in units of the targets' variance, or of the prior's at the start if that is less: where more than df in df
++ 1 targets are alike the evidence grows without end as scale and prior variance vanish together.
 """
 
 from __future__ import annotations
@@ -213,7 +213,8 @@ def maximise(
     x0 = np.concatenate([transform.inverse(kernel.parameters()), [0.0], first])
     least = noise.least if noise else -np.inf
     if isinstance(problem.likelihood, StudentT):
-        least = min(0.5 * _least(problem, float(np.max(kernel.diagonal(problem.X)))), float(first[0]))
+        spread = min(float(np.var(problem.y)), float(np.max(kernel.diagonal(problem.X))))
+        least = min(0.5 * _least(problem, spread), float(first[0])) if spread > 0 else -np.inf
     lowest = np.append(np.full(len(x0) - 1, -np.inf), least) if least > -np.inf else None
     if lowest is not None:
         x0 = np.maximum(x0, lowest)

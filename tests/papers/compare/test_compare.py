@@ -78,20 +78,49 @@ def test_every_method_fits_its_task(task, y, tmp_path):
         assert scaled.error == pytest.approx(2.0 * outcomes[0].error, rel=1e-6)
 
 
-@pytest.mark.parametrize("task, unit", [("classification", 1.0), ("regression", 100.0)])
-def test_a_method_that_learns_nothing_is_not_recommended_without_a_word(task, unit, tmp_path):
+@pytest.mark.parametrize("learnt", [True, False])
+def test_a_method_that_learns_nothing_is_not_recommended_without_a_word(learnt, tmp_path):
     """EP was to be taken where its log loss was above that of the shares of the classes."""
     noise = np.random.default_rng(5).normal(size=40)
-    for y, learnt in ((noise, False), (LATENT + 0.3 * noise, True)):
-        labels = np.where(y > np.median(y), "up", "down") if task == "classification" else unit * y
-        read = table.read(csv_of(tmp_path / "mine.csv", labels), "y")
-        found = command.compared(read, command.How(methods=["ep"], iterations=0))
-        guess, ep = found.rows[-1], found.rows[0]
-        assert (guess.method, ep.method) == (folds.BASELINE, "ep")
-        assert ep.loss < guess.loss or not learnt
-        assert ("a guess without the features** (log loss" in found.answer.sentence) != learnt
-        assert found.answer.sentence.endswith("Only **ep** was compared.")
-        assert "| no-features |" in found.markdown()
+    y = LATENT + 0.3 * noise if learnt else noise
+    read = table.read(csv_of(tmp_path / "mine.csv", np.where(y > np.median(y), "up", "down")), "y")
+    found = command.compared(read, command.How(methods=["ep"], iterations=0))
+    assert [row.method for row in found.rows] == ["ep", folds.BASELINE]
+    assert ("a guess without the features** (log loss" in found.answer.sentence) != learnt
+    assert found.answer.sentence.endswith("Only **ep** was compared.")
+    assert "| no-features |" in found.markdown()
+
+
+ZIGZAG = np.array([1, -1, 2, -2, 1, -1, 2, -2, 1, -1]) * 1e-4
+
+
+@pytest.mark.parametrize(
+    "losses, guesses, said",
+    [
+        (0.050 + ZIGZAG, 0.056 + 3 * ZIGZAG, ""),  # a rare class: a lead that is shown, below what matters
+        (0.70 + ZIGZAG, 0.65 - ZIGZAG, "ep is worse than a guess"),
+        (0.69 + ZIGZAG, 0.69 - ZIGZAG, "ep is not shown to beat a guess"),
+        (0.60 + 1000 * ZIGZAG, 0.65 - ZIGZAG, "ep is not shown to beat a guess"),
+        (np.r_[np.nan, 0.70 + ZIGZAG[1:]], 0.65 - ZIGZAG, "(log loss 0.7, of the guess 0.65)"),
+        ([0.2, 0.2], [0.69, 0.69], ""),  # interrupted
+        ([0.7, 0.7], [0.69, 0.69], ""),
+    ],
+)
+def test_what_is_said_beside_a_guess(losses, guesses, said):
+    both = [*outcomes("ep", losses), *outcomes(folds.BASELINE, guesses)]
+    sentence = answer.beside_nothing(answer.Answer("ep", "Take it."), both, 0.01).sentence
+    assert said in sentence and (said == "") == (sentence == "Take it.")
+
+
+def test_a_guess_of_counts_is_of_half_a_one_at_least_and_fails_no_comparison(tmp_path):
+    """Of one count in sixty its rate was 0 on the fold without it, its loss infinite, and the rest better."""
+    y = np.zeros(40, dtype=int)
+    y[7] = 1
+    read = table.read(csv_of(tmp_path / "mine.csv", y), "y", "counts")
+    rare = next(fold for fold in folds.folds(read, seed=0) if not fold.part.y.any())
+    guess = folds._featureless(rare, 0)
+    expected = -stats.poisson(0.5 / 36).logpmf(rare.y).mean()
+    assert guess.loss == pytest.approx(expected) and math.isfinite(guess.loss)
 
 
 def test_what_a_fit_warns_of_is_on_the_page_with_its_fold(tmp_path, monkeypatch, recwarn):
