@@ -72,7 +72,7 @@ class PseudoInputs(LatentFunctions):
 
     def _start(self, X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Rows that the kernel is learned from, and pseudo-inputs [M, D] from which."""
-        seen = self._how.some(len(X), rng) if self._batched else np.arange(len(X))
+        seen = self._how().some(len(X), rng) if self._batched else np.arange(len(X))
         return seen, sparse.pseudo_inputs_of(self.pseudo_inputs, X[seen], self.n_pseudo, rng)
 
     @property
@@ -82,7 +82,6 @@ class PseudoInputs(LatentFunctions):
         places = [cast(np.ndarray, model.Z) for model in self.models_]
         return places[0] if len(places) == 1 else places
 
-    @property
     def _how(self) -> How:
         """How passes are made; ValueError for a batch that is no whole number."""
         require_whole("batch_size", self.batch_size, 2)
@@ -99,7 +98,7 @@ class PseudoInputs(LatentFunctions):
         settings: SparseSettings,
     ) -> LearnedT | BatchedModel:
         """The posterior of all rows, after the kernel was ``learned`` from those ``seen``."""
-        return fit_batched(X, y, learned, seen, settings, self._how) if self._batched else learned
+        return fit_batched(X, y, learned, seen, settings, self._how()) if self._batched else learned
 
     def _further(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, **how: bool
@@ -123,7 +122,7 @@ class PseudoInputs(LatentFunctions):
         before = self.models_
         deadline = sparse.SparseSettings.of(self, 0.0, likelihood=self.models_[0].likelihood).timed().deadline
         models: list[Model] = [
-            cast(BatchedModel, model).more(X, y, weights, self._how, deadline)
+            cast(BatchedModel, model).more(X, y, weights, self._how(), deadline)
             for model, y in zip(before, targets, strict=True)
         ]
         given.require_alone(self.models_ is before)

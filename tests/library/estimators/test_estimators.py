@@ -125,6 +125,14 @@ def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.parametrize("kind", sorted({type(model) for model in CHECKED}, key=lambda kind: kind.__name__))
+def test_every_name_may_be_asked_for(kind):
+    """`dir`, as a notebook's completion calls it, raised for sparse estimators."""
+    model = kind()
+    asked = {name: hasattr(model, name) for name in dir(kind)}
+    assert asked["fit"] and not asked.get("pseudo_inputs_") and set(dir(model)) >= {"fit", "predict"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model", CHECKED_SLOWLY)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has values")
