@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tilted
+from tilted import bayesopt, estimators
 from tilted.gaussian import Sites
 from tilted.inference.ep import EP
 from tilted.inference.options import Options
@@ -258,6 +259,8 @@ def test_unknown_public_name():
     with pytest.raises(AttributeError, match="nonesuch"):
         tilted.nonesuch  # noqa: B018
     assert {"fit", "Fit", "SquaredExponential", "kernels"} <= set(dir(tilted))
+    for room in (bayesopt, estimators):
+        assert set(room.__all__) <= set(dir(room)), "completion knows what is imported when it is asked for"
 
 
 def test_table_has_no_exact_gradient(toy):

@@ -27,3 +27,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'tilted.bayesopt' has no attribute '{name}'")
     return getattr(import_module("tilted.bayesopt.optimizer"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -47,3 +47,7 @@ def __getattr__(name: str) -> Any:
     if name not in _ROOMS:
         raise AttributeError(f"module 'tilted.estimators' has no attribute '{name}'")
     return getattr(import_module(f"tilted.estimators.{_ROOMS[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
