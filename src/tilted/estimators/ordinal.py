@@ -90,7 +90,7 @@ class GPOrdinalClassifier(Classifier):
         listed = kinds.ravel().tolist()
         place = {kind: i for i, kind in enumerate(kind for kind in listed if kind in known)}
         if kinds.ndim != 1 or len(set(listed)) != len(listed) or set(place) != known:
-            numbered = kinds.dtype.kind in "USO" and classes.tolist() == list(range(len(listed)))
+            numbered = kinds.dtype.kind in "USO" and known <= set(range(len(listed)))
             hint = NUMBERED if numbered else ""
             raise ValueError(
                 f"categories must have the classes of y, each once, {classes}; got {kinds}{hint}"

@@ -213,7 +213,8 @@ def maximise(
     x0 = np.concatenate([transform.inverse(kernel.parameters()), [0.0], first])
     least = noise.least if noise else -np.inf
     if isinstance(problem.likelihood, StudentT):
-        spread = min(float(np.var(problem.y)), float(np.max(kernel.diagonal(problem.X))))
+        at_start = float(np.max(kernel.diagonal(problem.X)))
+        spread = min(float(np.var(problem.y)) if np.ptp(problem.y) > 0 else at_start, at_start)
         least = min(0.5 * _least(problem, spread), float(first[0])) if spread > 0 else -np.inf
     lowest = np.append(np.full(len(x0) - 1, -np.inf), least) if least > -np.inf else None
     if lowest is not None:

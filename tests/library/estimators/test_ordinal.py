@@ -65,6 +65,8 @@ def test_categories_are_the_order_and_names_make_no_difference(fitted):
             GPOrdinalClassifier(categories=wrong).fit(X[:40], y[:40])
     with pytest.raises(ValueError, match="numbered before they came here"):
         GPOrdinalClassifier(categories=GRADES).fit(X[:40], LEVELS[:40])
+    with pytest.raises(ValueError, match="numbered before they came here"):
+        GPOrdinalClassifier(categories=[*GRADES, "better still"]).fit(X[:40], LEVELS[:40])
 
 
 def test_a_category_without_rows_is_left_out():

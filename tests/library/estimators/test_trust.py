@@ -23,6 +23,7 @@ from tilted import (
 from tilted.inference.pep import power_rule
 from tilted.kernels import Matern, SquaredExponential
 from tilted.learning import dense
+from tilted.learning import likelihood as noises
 from tilted.learning import sparse as through_points
 from tilted.learning.dense import evidence_and_gradient, infer_at
 from tilted.learning.priors import LogNormal
@@ -346,3 +347,18 @@ def test_students_noise_of_targets_that_are_mostly_alike_ends_at_a_bound(inferen
     _, sd = model.predict(X, return_std=True)
     assert np.all(sd > 0) and np.isfinite(model.log_predictive(X, y)).all()
     assert np.isfinite(model.sample_y(X[:3])).all()
+
+
+def test_students_noise_of_targets_that_are_all_alike_has_the_priors_bound(monkeypatch):
+    """The library's own door takes them, where the targets' variance is 0."""
+    X, bounds, climb = np.linspace(0.0, 1.0, 12)[:, None], [], noises.climb
+
+    def told(evaluate, x0, search, lowest, **how):
+        bounds.append(lowest)
+        return climb(evaluate, x0, search, lowest, **how)
+
+    monkeypatch.setattr(noises, "climb", told)
+    kernel = SquaredExponential(2.0, 1.0)
+    tilted.fit(X, np.ones(12), likelihoods.get("student-t"), kernel=kernel, learn_likelihood=True)
+    least = 0.5 * np.log(1e5 * 12 * np.finfo(float).eps * 2.0)
+    assert bounds and bounds[0][-1] == pytest.approx(least)
