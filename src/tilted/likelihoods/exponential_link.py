@@ -31,8 +31,8 @@ class Counts(ByPanels):
         y = require_finite(y)
         wrong = (y < 0) | ((y != np.floor(y)) & (not self.rates))
         if np.any(wrong):
-            row, what = int(np.flatnonzero(wrong)[0]), "" if self.rates else "whole numbers "
-            raise ValueError(f"counts must be {what or 'numbers '}of at least 0, got {y[row]:g} at row {row}")
+            row, kind = int(np.flatnonzero(wrong)[0]), "numbers" if self.rates else "whole numbers"
+            raise ValueError(f"counts must be {kind} of at least 0, got {y[row]:g} at row {row}")
         return y
 
     check = domain
