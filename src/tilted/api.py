@@ -121,7 +121,7 @@ class Fit:
         """
         y = self.problem.likelihood.domain(y)
         if correction is not None and len(y) == len(check_inputs(X)):
-            return self.corrected_or_warned(X, correction).log_predictive(y)
+            return self.corrected_or_warned(X, correction).resolved(y)
         mean, variance = self.predict_latent(X)
         if len(y) != len(mean):
             raise ValueError(f"X has {len(mean)} rows but y has {len(y)} values")

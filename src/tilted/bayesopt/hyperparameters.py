@@ -32,16 +32,20 @@ class Scaled:
     Attributes
     ----------
     scale, mean : float
-        Spread of the observations, 1 where they have none; their mean over the scale.
+        Spread of the observations, where they are `alike` their size, 1 where all are 0; their mean over the
+        scale.
     y : array [n]
     held : int
         Observations so far from the others that they were moved nearer (`held`).
+    alike : bool
+        Whether they differ by no more than rounding of their size.
     """
 
     scale: float
     mean: float
     y: np.ndarray
     held: int = 0
+    alike: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,16 +63,24 @@ LEAST = 3
 """Places of the others from which that can be said; more than half are theirs."""
 REACH = 3.0
 """Ranges of the others beyond them to where such an observation is moved."""
+TINY = 1e-100
+"""Size of observations below which squares of their differences may be lost."""
 APART = 0.05
 """Distance in the unit cube of two places: where a search converges many observations are alike."""
 
 
 def scaled(X: np.ndarray, y: np.ndarray, minimised: bool = False) -> Scaled:
-    """Observations [n] at ``X`` [n, D] over their standard deviation; 0 stays 0, as do signs."""
+    """Observations [n] at ``X`` [n, D] over their standard deviation; 0 stays 0, as do signs.
+
+    Those that are alike are over their size instead: the units of a constraint do not matter then either.
+    """
     near = held(X, y, minimised)
-    spread = float(np.std(near))
-    scale = spread if spread > 1e-12 * float(np.max(np.abs(near))) else 1.0
-    return Scaled(scale, float(np.mean(near)) / scale, near / scale, int(np.sum(near != y)))
+    size = float(np.max(np.abs(near)))
+    unit = size if 0.0 < size < TINY else 1.0
+    spread = unit * float(np.std(near / unit))
+    alike = spread <= 1e-12 * size
+    scale = (size or 1.0) if alike else spread
+    return Scaled(scale, float(np.mean(near)) / scale, near / scale, int(np.sum(near != y)), alike)
 
 
 def held(X: np.ndarray, y: np.ndarray, minimised: bool = False) -> np.ndarray:

@@ -103,6 +103,8 @@ def minimise(
 ) -> Found:
     """Minimise f(x) subject to c_k(x) >= 0 by evaluations alone.
 
+    The model of a constraint is continuous: one that is 0 throughout is to it as likely to hold as not.
+
     Parameters
     ----------
     objective, constraints : callables
@@ -333,11 +335,13 @@ def conclude(done: Sequence[Evaluation], header: dict[str, Any], settings: Setti
     place, confident = recommendation(done, header["bounds"], settings, header["seed"])
     message = f"{len(done)} evaluations, {len(feasible)} of them feasible"
     if not feasible:
-        message += "; no feasible one was found: recommended is where all constraints most likely hold"
+        message += "; no feasible one was found"
+    if not confident:
+        message += "; no place is held feasible with confidence: recommended is where all most likely hold"
     for j in range(len(done[0].values)):
-        values = {e.values[j] for e in done if e.values[j] is not None}
-        if j == 0 and len(done) > 1 and len(values) == 1:
-            message += "; the objective is the same everywhere: nothing says where it is least"
-        if far := _seen(done, header["bounds"], j)[1].held:
-            message += f"; {_name(j)} has values that dwarf all others ({far}, modelled nearer to these)"
+        seen = _seen(done, header["bounds"], j)[1]
+        if j == 0 and len(seen.y) > 1 and seen.alike:
+            message += "; the objective is the same everywhere, to rounding: nothing says where it is least"
+        if seen.held:
+            message += f"; {_name(j)} has values that dwarf all others ({seen.held}, modelled nearer)"
     return Found(place, confident, best, tuple(done), resumed, message)

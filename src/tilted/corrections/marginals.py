@@ -6,6 +6,7 @@ to be trusted gets EP's Gaussian, and the message says how many did and why.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from tilted.corrections.densities import Densities, join
 from tilted.corrections.expansion import Queries
 from tilted.corrections.factors import cheap, gaussians
 from tilted.corrections.full import SMOOTH, nearly_exact
-from tilted.corrections.sampled import Mixtures
+from tilted.corrections.sampled import FEW, Mixtures
 from tilted.likelihoods.contract import as_floats
 from tilted.posteriors.sparse import Sparse
 
@@ -53,7 +54,7 @@ class Corrected:
     trust : array [Q]
         Small is good. Nearly exact: what the second-order terms of the evidences change, against the change
         by all. Cheap: the change, |log ratio of the variances| + |difference of the means| in sd. Sampled:
-        the standard error of a variance, relative to it.
+        the standard error of a variance, relative to it; that of a probability is another (`resolved`).
     trusted : array [Q] of bool
     message : str
         How many latents were not corrected, and why.
@@ -81,6 +82,23 @@ class Corrected:
         if len(y) != len(self.mean):
             raise ValueError(f"{len(self.mean)} latents were corrected but y has {len(y)} values")
         return self.densities.log_predictive(y)
+
+    def resolved(self, y: np.ndarray) -> np.ndarray:
+        """`log_predictive`, but where draws do not resolve a probability: not below 1 / effective draws.
+
+        Those that rest on fewer than `sampled.FEW` draws, of which a CorrectionWarning tells.
+        """
+        densities = self.densities
+        if not isinstance(densities, Mixtures):
+            return self.log_predictive(y)
+        log_p, rests_on = densities.predictive(densities.likelihood.domain(y))
+        effective, few = densities.sampled.effective, rests_on < FEW
+        if np.any(few):
+            which = f"{int(np.sum(few))} of {len(few)} probabilities rest on fewer than {FEW} draws"
+            warnings.warn(
+                f"{which}: none is given below {1.0 / effective:.1g}", CorrectionWarning, stacklevel=4
+            )
+        return np.where(few, np.maximum(log_p, -np.log(effective)), log_p)
 
 
 def correct_marginals(

@@ -34,6 +34,7 @@ ONLY_PROBIT = (
 SEED = 0
 GOAL, MOST = 10_000, 2**19  # effective draws, and draws at most
 LEAST = 1_000  # effective draws to be trusted
+FEW = 10  # draws below which a probability rests on too few to be told from a smaller or larger one
 NUMBERS = 4e6  # centres of mixtures at once
 
 
@@ -161,12 +162,24 @@ class Mixtures:
 
     def log_predictive(self, y: np.ndarray) -> np.ndarray:
         """log predictive probability [Q] of y [Q]."""
-        found, log_w = np.empty(len(y)), self.sampled.posterior.draws.log_shares
+        return self.predictive(y)[0]
+
+    def predictive(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """log predictive probability [Q] of y [Q], and how many draws it rests on [Q].
+
+        These are (sum of w p)^2 / sum of (w p)^2 over the draws; one over them is about the square of the
+        probability's standard error, relative to it. Far fewer than the effective draws say that most of
+        these tell nothing of it: then it is no more known than that it is about 1 / effective or less.
+        """
+        found, rests_on = np.empty(len(y)), np.empty(len(y))
+        log_w = self.sampled.posterior.draws.log_shares
         for rows, centres in self._centres():
             variance = np.broadcast_to(self.variance[rows, None], centres.shape)
             labels = np.broadcast_to(y[rows, None], centres.shape)
-            found[rows] = logsumexp(log_w + self.likelihood.log_predictive(labels, centres, variance), axis=1)
-        return found
+            parts = log_w + self.likelihood.log_predictive(labels, centres, variance)
+            found[rows] = logsumexp(parts, axis=1)
+            rests_on[rows] = np.exp(2.0 * found[rows] - logsumexp(2.0 * parts, axis=1))
+        return found, rests_on
 
 
 def require_sampled(likelihood: Likelihood, prior: Dense | Sparse | None = None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Concatenate, Self, TypeVar, cast, dataclass_transform
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 Seed = int | np.random.Generator | np.random.RandomState | None
 Estimator = TypeVar("Estimator")
 WITHOUT_WEIGHTS = {"rep", "corrected-evidence", "cv"}
-USED_BY = {"power": "power-ep", "penalty": "rep"}  # parameters that one inference only has a use for
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
@@ -128,14 +127,6 @@ class LatentFunctions(BaseEstimator):
         rows_stay = kept or noisy or self._batched or getattr(self, "correction", None) is not None
         return (X, y, weights) if rows_stay else merged(X, y, weights)
 
-    def _warn_of_idle(self) -> None:
-        """A UserWarning, from ``fit``, for what is not its default where the inference has no use for it."""
-        for one in fields(self):
-            value, inference = getattr(self, one.name), USED_BY.get(one.name, self.inference)
-            if inference != self.inference and value != one.default:
-                what = f"{one.name}={value!r} has no effect: it is for inference={inference!r}"
-                warnings.warn(f"{what}, not {self.inference!r}", UserWarning, stacklevel=4)
-
     def _rows(self, X: ArrayLike, y: ArrayLike, **how: int) -> tuple[np.ndarray, np.ndarray]:
         """``X`` [N, D] and ``y`` [N]; ValueError as scikit-learn, and for what it would take for numbers."""
         given.require_numbers(X, "X")
@@ -195,9 +186,8 @@ class LatentFunctions(BaseEstimator):
             replace(cast(Any, model), status=noted(model.status, *each))
             for model, each in zip(models, notes, strict=True)
         ]
-        for note in dict.fromkeys(note for each in notes for note in each):
+        for note in dict.fromkeys([*(note for each in notes for note in each), *given.idle(self)]):
             warnings.warn(note, UserWarning, stacklevel=3)
-        self._warn_of_idle()
         self.mean_ = models[0].mean if single else np.array([model.mean for model in models])
         self.kernel_ = models[0].kernel if single else [model.kernel for model in models]
         self.status_ = models[0].status if single else [model.status for model in models]

@@ -74,7 +74,8 @@ class GPClassifier(Classifier):
     power : float in [1e-6, 1]
         Of Power EP; 1 is EP. Other inferences check it and warn that it has no effect, like the next.
     penalty : float >= 0
-        Of relaxed EP's relaxations; 0.03 to 0.3 matter at a kernel variance of 1, large ones are EP.
+        Of relaxed EP's relaxations; 0.03 to 0.3 matter at a kernel variance of 1, large ones are EP, tiny
+        ones leave the prior.
     projection : object, optional
         How QP projects; ``tilted.projections.table.build()`` is much faster than quadrature (probit only).
     correction : {None, "cheap", "nearly-exact", "sampled"}

@@ -11,6 +11,10 @@ from sklearn.utils.validation import validate_data
 
 from tilted.likelihoods.contract import alike_as_floats, names_of, require_unmasked
 
+USED_BY = {"power": "power-ep", "penalty": "rep"}
+"""Parameters that one inference only has a use for."""
+WITHOUT_FOLDS = {"priors", "n_restarts"}
+"""Parameters that cross-validation has no use for."""
 TIMES = ("m", "M")
 """Kinds of NumPy's types that would be read as so many nanoseconds, or microseconds, or days."""
 
@@ -31,10 +35,45 @@ def require_numbers(values: Any, what: str) -> None:
         kind = getattr(type_, "kind", "O")
         if kind in TIMES:
             raise ValueError(f"{where} has times ({type_}): give numbers, such as days since the first")
+        if kind in "OTUS":
+            require_no_text(values if column is None else values[column], where)
         if kind in "iuO" and alike_as_floats(values if column is None else values[column]):
             raise ValueError(
                 f"{where} has whole numbers that are alike as floats: leave it out, or subtract one of them"
             )
+
+
+def require_no_text(values: Any, where: str) -> None:
+    """ValueError with the row of the first text that is no number, among cells [N] or [N, D] of objects."""
+    if getattr(values, "dtype", None) is None:  # a list or tuple, which scikit-learn reads
+        return
+    for row, cells in enumerate(np.asarray(values, dtype=object)):
+        for cell in np.ravel(cells):
+            if isinstance(cell, str) and not _is_number(cell):
+                raise ValueError(
+                    f"{where} has text at row {row}, {cell!r}: give numbers, a column a category"
+                )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def idle(estimator: Any) -> Iterator[str]:
+    """What is not its default and has no effect beside the other parameters of an estimator."""
+    inference, optimise = estimator.inference, estimator.optimise
+    for one in fields(estimator):
+        value, of = getattr(estimator, one.name), USED_BY.get(one.name, inference)
+        if of != inference and value != one.default:
+            yield f"{one.name}={value!r} has no effect: it is for inference={of!r}, not {inference!r}"
+        if one.name in WITHOUT_FOLDS and optimise == "cv" and value not in (None, 0):
+            yield f"{one.name}={value!r} has no effect: optimise='cv' compares ten kernels by folds"
+    if estimator.priors == "weak" and estimator.kernel is not None and optimise != "cv":
+        yield "priors='weak' has no effect: they are about a guess, and a kernel is given"
 
 
 def require_array(values: object, what: str) -> None:

@@ -10,6 +10,8 @@ import numpy as np
 from tilted.estimators.models import unraised
 from tilted.estimators.nested import fields_of
 from tilted.estimators.per_class import kernels_of
+from tilted.inference.relaxations import at_limit
+from tilted.inference.rep import Relaxed
 from tilted.kernels.compound import noise_of
 from tilted.kernels.restricted import Restricted
 from tilted.learning.dense import AT_LOWEST
@@ -48,6 +50,10 @@ DROWNED = (
     "where a linear kernel is far from 0, as with years, centre the inputs"
 )
 AT_BOUND = "a parameter of the kernel ended at the lower bound of the search"
+RELAXED = (
+    "{} of {} relaxations are the largest that are searched: sites hardly move from where they start, at the "
+    "prior; take a larger penalty"
+)
 
 
 @unraised
@@ -72,6 +78,10 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
         notes.append(LEAST_NOISE)
     parts = [part for kernel in kernels for part in (kernel, *(value for _, value in fields_of(kernel)))]
     ends = [end for part in parts if isinstance(part, Restricted) for end in part.at_bounds()]
+    inference = getattr(getattr(model, "fit", None), "inference", None)
+    if isinstance(inference, Relaxed):
+        most = at_limit(inference.b, inference.state.marginals, inference.sites)
+        notes += [RELAXED.format(np.sum(most), len(most))] if np.any(most) else []
     if model.status.evaluations > 1:
         notes += [f"{name} of the kernel ended at its {which} bound, {at:g}" for name, which, at in ends]
     return list(dict.fromkeys(note for note in notes if note))

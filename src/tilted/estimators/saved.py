@@ -196,7 +196,7 @@ def _built(tree: Any, arrays: dict[str, np.ndarray]) -> Any:
         if not module.startswith(RULES if kind == "function" else "tilted."):
             raise ValueError(f"{module}.{name} is none of its parts")
         found = getattr(import_module(module), name)
-        if kind == "function" and isinstance(found, FunctionType):
+        if kind == "function" and isinstance(found, FunctionType) and found.__module__.startswith(RULES):
             return found
         if not (isinstance(found, type) and is_dataclass(found) and found.__module__ == module):
             raise ValueError(f"{module}.{name} is none of its parts")

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 
 def split_r_hat(draws: np.ndarray) -> np.ndarray:
-    """Rank-normalised split R-hat [M]; 1 is converged, above 1.01 is not.
+    """Rank-normalised split R-hat [M]; 1 is converged, above 1.01 is not; inf of draws that are all alike.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def split_r_hat(draws: np.ndarray) -> np.ndarray:
 
 
 def bulk_size(draws: np.ndarray) -> np.ndarray:
-    """Bulk effective sample size [M] of the draws (ValueError as :func:`split_r_hat`)."""
+    """Bulk effective sample size [M] of the draws, 0 of draws that are all alike (errors: `split_r_hat`)."""
     return np.array([_effective_size(_rank_normalised(_split(row))) for row in draws])
 
 
@@ -50,12 +50,16 @@ def _r_hat(chains: np.ndarray) -> float:
     length = chains.shape[1]
     within = chains.var(axis=1, ddof=1).mean()
     between = chains.mean(axis=1).var(ddof=1)
+    if within == 0.0:
+        return np.inf
     return float(np.sqrt((length - 1) / length + between / within))
 
 
 def _effective_size(chains: np.ndarray) -> float:
     """Geyer's initial monotone sequence on the combined autocorrelations of chains [C, T]."""
     count, length = chains.shape
+    if np.ptp(chains) == 0.0:
+        return 0.0
     centred = chains - chains.mean(axis=1, keepdims=True)
     size = next_fast_len(2 * length)
     spectrum = np.abs(rfft(centred, size, axis=1)) ** 2

@@ -40,9 +40,15 @@ class Weights:
 
 
 def sectors(X: np.ndarray, y: np.ndarray, likelihood: Likelihood, variance: float = 1.0) -> Weights:
-    """The exact posterior for inputs ``X`` [N, 2] and labels ``y`` [N]; ValueError in other dimensions."""
+    """The exact posterior for inputs ``X`` [N, 2] and labels ``y`` [N].
+
+    ValueError in other dimensions, and for a likelihood that is not one of the sign of f alone.
+    """
     if X.shape[1] != 2:
         raise ValueError(f"sectors are those of the plane, not of {X.shape[1]} dimensions")
+    near, far = (likelihood.log_likelihood(y, np.full(len(y), f)) for f in (1.0, 2.0))
+    if not np.array_equal(near, far):
+        raise ValueError(f"the likelihood '{likelihood.name}' is not one of the sign of f alone")
     normals = np.arctan2(X[:, 1], X[:, 0])
     edges = np.unique(np.mod(np.concatenate([normals + np.pi / 2, normals - np.pi / 2]), 2 * np.pi))
     low, high = edges, np.append(edges[1:], edges[0] + 2 * np.pi)

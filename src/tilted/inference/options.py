@@ -84,6 +84,6 @@ class Options:
 def require_whole(name: str, value: object, least: int, most: int | None = None) -> None:
     """ValueError if the option ``name`` is not a whole number of at least ``least``, and at most ``most``."""
     if isinstance(value, bool) or not (isinstance(value, Integral) and int(value) >= least):
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
     if most is not None and int(value) > most:
-        raise ValueError(f"{name} must be a whole number of at most {most:,}, got {value}")
+        raise ValueError(f"{name} must be a whole number of at most {most:,}, got {value!r}")

@@ -77,7 +77,8 @@ def _tilted_expected_log(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v
         density = likelihood.tilted_density(y[rows], m[rows], v[rows])
         panels = integrate(density)
         nodes = density.origin[:, None, None] + panels.offsets
-        expected[rows] = panels.expectation(likelihood.log_likelihood(y[rows, None, None], nodes))
+        values = likelihood.log_likelihood(y[rows, None, None], nodes)
+        expected[rows] = panels.expectation(np.where(panels.density > 0, values, 0.0))  # 0 log 0 is 0
     return expected
 
 
@@ -187,6 +188,12 @@ def relaxations(
             break
         b[rows] = cavities.at(rows).best()
     return b
+
+
+def at_limit(b: np.ndarray, marginals: Marginals, sites: Sites) -> np.ndarray:
+    """Which relaxations ``b`` [N] are the largest of those searched: bool [N]; a larger one may cost less."""
+    p = (1.0 - sites.tau * marginals.variance) / marginals.variance
+    return b >= 0.5 * 10.0**DECADES * np.abs(p)
 
 
 def means(sites: Sites) -> np.ndarray:
