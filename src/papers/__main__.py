@@ -71,6 +71,8 @@ def main(argv: list[str] | None = None) -> int:
     except USER_ERRORS as error:  # which may quote a file that is none of text: a terminal would obey it
         named = "not enough memory" if isinstance(error, MemoryError) else type(error).__name__
         said = str(error) or named
+        if isinstance(error, FileNotFoundError) and error.filename:
+            said = f"there is no {error.filename}"
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT) and not error.filename:
             said += f": on the disk that was written to, or in {SHARED}, which several workers need"
         text = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in said)

@@ -101,6 +101,7 @@ def _unknown(name: str) -> str:
 def summary(record: Mapping[str, Any]) -> str:
     """What a person wants to know of a record."""
     status = record["status"]
+    error = "mean |error|" if fits.task_of(record["dataset"]) == "counts" else "test error"
     lines = [
         f"{record['dataset']} {record['protocol']} seed {record['seed']} fold {record['fold']} "
         f"{record['method']}: {record['n_train']} training, {record['n_test']} test points"
@@ -109,7 +110,7 @@ def summary(record: Mapping[str, Any]) -> str:
         lines += [
             f"  log evidence      {record['log_evidence']:.6f}",
             f"  hyperparameters   {record['hyperparameters']}",
-            f"  test error        {record['test_error']:.4f}",
+            f"  {error:17} {record['test_error']:.4f}",
             f"  NTLL              {record['ntll']:.6f} nats a point",
         ]
     counts = f"{status['evaluations']} evaluations, {status['sweeps']} sweeps"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
 
 ONLY_PROBIT = (
-    "sampled marginals are of the probit likelihood and dense priors without independent noise of f given h"
+    "correction='sampled' is of the probit likelihood, of dense models, and of kernels without white noise"
 )
 SEED = 0
 GOAL, MOST = 10_000, 2**19  # effective draws, and draws at most

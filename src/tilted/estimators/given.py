@@ -50,9 +50,8 @@ def require_no_text(values: Any, where: str) -> None:
     for row, cells in enumerate(np.asarray(values, dtype=object)):
         for cell in np.ravel(cells):
             if isinstance(cell, str) and not _is_number(cell):
-                raise ValueError(
-                    f"{where} has text at row {row}, {cell!r}: give numbers, a column a category"
-                )
+                what = f"{str(cell)!r} at row {row}"
+                raise ValueError(f"{where} has text, {what}: give numbers, a column a category")
 
 
 def _is_number(text: str) -> bool:

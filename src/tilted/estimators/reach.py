@@ -43,7 +43,7 @@ UNLESS = {  # name of a likelihood -> what a search may have taken for the funct
 }
 NOTHING = (
     "predictions hardly depend on the inputs (f varies by less than a thousandth of its noise among them): "
-    "nothing was learnt; look for wild values, other units, another kernel"
+    "nothing was learnt; look for targets that are all alike, wild values, other units, another kernel"
 )
 DROWNED = (
     "the jitter on Kuu, {:.1e}, may add as much to the variance of f, beside noise of {:.1e}: take less; "

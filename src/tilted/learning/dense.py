@@ -26,6 +26,7 @@ from tilted.kernels.constant import Constant
 from tilted.learning.search import GAIN, Best, Evaluation, Search, climb
 from tilted.learning.warmstarts import Attempts, WarmStarts
 from tilted.likelihoods.contract import has_additive_noise
+from tilted.likelihoods.ordinal import Ordinal
 from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.numerics.optimise import TRANSFORMS
 from tilted.posteriors.dense import Dense
@@ -236,8 +237,8 @@ def maximise(
     transform = TRANSFORMS[search.transform or "softplus"]
     prepared = replace(problem, distances=kernel.distances(problem.X))
     first = kernel.parameters()
-    reals = has_additive_noise(problem.likelihood)  # their unit is anybody's, and f's
-    lowest = np.minimum(SMALLEST, BELOW * first) if reals else np.full(len(first), SMALLEST)
+    reals = has_additive_noise(problem.likelihood)  # their unit is anybody's, and f's; of all that of X
+    lowest = np.minimum(SMALLEST, np.where(reals, BELOW * first, SMALLEST * (np.ptp(problem.X) or 1.0)))
     trace = _Trace(WarmStarts(extrapolate=problem.likelihood.log_concave), lowest)
 
     def evaluate(x: np.ndarray) -> Evaluation[tuple[Kernel, Inference[DenseState]]]:
@@ -303,11 +304,14 @@ def _status(
 
 
 def flat_ridge(problem: Problem, kernel: Kernel, inference: Inference[DenseState]) -> str:
-    """The note of `ridge` on a dense posterior."""
+    """The note of `ridge` on a dense posterior; thresholds of levels are in units of f, and go with it."""
     if problem.distances is not None:
         problem = replace(problem, distances=(None, problem.distances))
+    likelihood = problem.likelihood
+    if isinstance(likelihood, Ordinal):
+        problem = replace(problem, likelihood=likelihood.stretched(np.sqrt(2.0)))
     return ridge(
-        problem.likelihood, kernel, problem.X, inference, lambda twice, start: infer_at(problem, twice, start)
+        likelihood, kernel, problem.X, inference, lambda twice, start: infer_at(problem, twice, start)
     )
 
 
@@ -318,12 +322,13 @@ def ridge(
     inference: Inference[StateT],
     infer_with: Callable[[Kernel, Sites], Inference[StateT]],
 ) -> str:
-    """A note if the evidence of labels hardly depends on the variance of f, as on separable data; else "".
+    """A note if the evidence of labels or levels hardly depends on f's variance, as on separable data; or "".
 
     There the evidence rises ever more slowly with the variance (at ``X`` [N, D]); ``infer_with`` one twice as
     large tells.
     """
-    if not of_labels(likelihood) or np.max(kernel.diagonal(X)) < 100.0:
+    ordered = isinstance(likelihood, Ordinal)
+    if not (ordered or of_labels(likelihood)) or np.max(kernel.diagonal(X)) < 100.0:
         return ""
     try:
         steeper = infer_with(Product(Constant(2.0), kernel), inference.sites)

@@ -115,6 +115,10 @@ class Ordinal(ByPanels):
         with np.errstate(over="ignore"):  # refused
             return type(self)(tuple(coordinates[0] + np.append(0.0, np.cumsum(np.exp(coordinates[1:])))))
 
+    def stretched(self, factor: float) -> Self:
+        """The same likelihood with thresholds ``factor`` > 0 times as far from 0."""
+        return type(self)(tuple(factor * np.array(self.thresholds)))
+
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) p(y|f)^power, arrays [N]; by panels for powers other than 1."""
         if np.any(require_powers(power, m) != 1.0):

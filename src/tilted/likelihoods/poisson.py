@@ -39,6 +39,7 @@ SMOOTH, CUSP = 2.0 ** -np.arange(1.0, 9.0), 2.0 ** np.arange(-30.0, 17.0)
 FAR = 20.0  # |m| in sd beyond which nothing of a cavity is near 0
 CHUNK = 256  # sites that are integrated at once
 LARGEST = 100_000  # count
+LARGER = "the exponential links take larger ones ('poisson-exp', 'negative-binomial')"
 MANY = 300  # counts from which quadrature, whose time does not depend on them, is faster than the recurrence
 
 
@@ -67,7 +68,10 @@ class PoissonSquare:
         wrong = (y < 0) | (y != np.floor(y)) | (y > LARGEST)
         if np.any(wrong):
             row = int(np.flatnonzero(wrong)[0])
-            raise ValueError(f"counts must be integers from 0 to {LARGEST}, got {y[row]:g} at row {row}")
+            link = f"; {LARGER}" if y[row] > LARGEST else ""
+            raise ValueError(
+                f"counts must be integers from 0 to {LARGEST}, got {y[row]:g} at row {row}{link}"
+            )
         return y
 
     check = domain

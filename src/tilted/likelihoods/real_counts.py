@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, hyp1f1, xlogy
 
 from tilted.likelihoods.contract import Tilted, require_finite
-from tilted.likelihoods.poisson import LARGEST, MANY, PoissonSquare, far_from_zero
+from tilted.likelihoods.poisson import LARGER, LARGEST, MANY, PoissonSquare, far_from_zero
 from tilted.numerics.quadrature import TiltedDensity
 
 FAR = 40.0  # z beyond which Kummer's function is its asymptotic series, exact to rounding by then
@@ -40,7 +40,8 @@ class RealCounts(PoissonSquare):
         wrong = (y < 0) | (y > LARGEST)
         if np.any(wrong):
             row = int(np.flatnonzero(wrong)[0])
-            raise ValueError(f"counts must lie between 0 and {LARGEST}, got {y[row]:g} at row {row}")
+            link = f"; {LARGER}" if y[row] > LARGEST else ""
+            raise ValueError(f"counts must lie between 0 and {LARGEST}, got {y[row]:g} at row {row}{link}")
         return y
 
     check = domain

@@ -79,6 +79,40 @@ def test_an_objective_that_never_changes_is_said():
     assert "the objective is the same everywhere" in search.found().message
     search.tell([0.9], 2.0)
     assert "same everywhere" not in search.found().message
+    for x, value in ((0.2, 1e6), (0.7, 1e6 + 1e-8)):
+        nearly = Optimizer([(0.0, 1.0)], rule="random")
+        nearly.tell([x], value)
+        nearly.tell([0.5], 1e6)
+        assert "same everywhere" in nearly.found().message
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_units_of_a_constraint_that_never_changes_make_no_difference(unit):
+    """In its own units one of 1e-9 was as likely to hold as not, and the recommendation was its best bet."""
+    search = Optimizer([(0.0, 1.0)], constraints=1, rule="improvement", initial=2)
+    for x in np.linspace(0.0, 1.0, 12):
+        search.tell([x], x, [unit])
+    found = search.found()
+    assert found.confident and found.recommended == pytest.approx([0.0], abs=1e-6)
+    assert found.message == "12 evaluations, 12 of them feasible"
+
+
+def test_an_objective_of_tiny_values_keeps_its_shape():
+    """Squares of differences of 1e-170 are no numbers."""
+    search = Optimizer([(0.0, 1.0)], rule="improvement", initial=2)
+    for x in np.linspace(0.0, 1.0, 12):
+        search.tell([x], 1e-170 * (x - 0.3) ** 2)
+    found = search.found()
+    assert found.recommended == pytest.approx([0.3], abs=2e-3) and "same" not in found.message
+
+
+def test_a_recommendation_without_confidence_is_said():
+    search = Optimizer([(0.0, 1.0)], constraints=1, rule="improvement", initial=2)
+    for x in np.linspace(0.0, 1.0, 6):
+        search.tell([x], x, [0.0])  # holds, and to a continuous model as likely does not
+    found = search.found()
+    assert found.best.feasible and not found.confident
+    assert "no place is held feasible with confidence" in found.message
 
 
 @pytest.mark.parametrize(

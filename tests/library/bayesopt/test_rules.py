@@ -156,7 +156,8 @@ def test_scaling_keeps_signs_and_survives_constants():
     data = hyperparameters.scaled(X, np.array([-2.0, 4.0, 1.0]))
     np.testing.assert_array_equal(np.sign(data.y), [-1, 1, 1])
     assert np.std(data.y) == pytest.approx(1.0)
-    assert hyperparameters.scaled(X, np.full(3, 7.0)).scale == 1.0
+    assert hyperparameters.scaled(X, np.full(3, 7.0)).scale == 7.0
+    assert hyperparameters.scaled(X, np.zeros(3)).scale == 1.0
     learned = hyperparameters.learn(X, hyperparameters.scaled(X, np.full(3, 7.0)))
     assert np.isfinite(learned.noise)
 

@@ -191,3 +191,43 @@ def test_draws_are_not_pickled(fitted):
     assert len(pickle.dumps(fitted)) < 4 * few + 10**6
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict_latent(NEW, correction="sampled"), before)
+
+
+def exact_odds(variance):
+    """P(-1 at x = 1 | -1 at x = -1, +1 at x = 1) by the arcsine formulas of orthants."""
+    places, signs = np.array([-1.0, 1.0, 1.0]), np.array([-1.0, 1.0, -1.0])
+    K = variance * np.exp(-0.5 * (places[:, None] - places) ** 2 / 1.5**2) + np.eye(3)
+    r = np.arcsin(np.outer(signs, signs) * K / K[0, 0])
+    return (0.125 + (r[0, 1] + r[0, 2] + r[1, 2]) / (4.0 * np.pi)) / (0.25 + r[0, 1] / (2.0 * np.pi))
+
+
+@pytest.mark.parametrize("variance, known", [(1.0, True), (1e2, True), (1e4, True), (1e9, False)])
+def test_probabilities_are_as_well_known_as_the_draws_they_rest_on(variance, known):
+    """Drawn from few they were off by a third at variance 1e9, and trusted."""
+    X, y = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0])
+    fitted = tilted.fit(X, y, kernel=tilted.SquaredExponential(variance, 1.5), optimise=False)
+    found, truth = fitted.corrected(X[1:], "sampled"), np.log(exact_odds(variance))
+    (log_p,), (rests_on,) = found.densities.predictive(-np.ones(1))
+    assert (rests_on >= sampled.FEW) == known
+    effective = found.densities.sampled.effective
+    assert rests_on <= 1.01 * effective
+    if known:
+        assert abs(log_p - truth) < 4.0 / np.sqrt(rests_on)
+        assert found.resolved(-np.ones(1)) == found.log_predictive(-np.ones(1)) == [log_p]
+    else:
+        assert abs(log_p - truth) > 0.1  # what it would have said
+        with pytest.warns(CorrectionWarning, match="1 of 1 probabilities rest on fewer than 10 draws"):
+            assert found.resolved(-np.ones(1)) == pytest.approx(-np.log(effective))
+
+
+def test_no_probability_is_below_what_the_draws_resolve():
+    """Of separable labels, whose search ends at a huge variance: log probabilities were down to -48,000."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    model = GPClassifier(correction="sampled").fit(X, X[:, 0] > 0.0)
+    with pytest.warns(CorrectionWarning, match="draws: none is given below 0.0001"):
+        log_p = model.predict_log_proba(X)
+    assert log_p.min() > np.log(0.9e-4)
+    np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1.0)
+    with pytest.warns(CorrectionWarning, match="none is given below"):
+        assert model.models_[0].fit.log_predictive(X, -np.sign(X[:, 0]), correction="sampled").min() > -9.3

@@ -911,6 +911,33 @@ def test_what_has_no_effect_warns_once(setting, wine, toy):
         clone(FIXED["power-ep"]).fit(*toy)
 
 
+@pytest.mark.parametrize(
+    "setting, message",
+    [
+        ({"optimise": "cv", "n_restarts": 3}, "n_restarts=3 has no effect: optimise='cv' compares"),
+        ({"optimise": "cv", "priors": "weak"}, "priors='weak' has no effect: optimise='cv' compares"),
+        (
+            {"optimise": None, "kernel": KERNEL, "priors": "weak"},
+            "they are about a guess, and a kernel is given",
+        ),
+    ],
+    ids=str,
+)
+def test_what_has_no_effect_on_how_the_kernel_is_chosen_warns(setting, message, toy):
+    with pytest.warns(UserWarning, match=message) as found:
+        GPClassifier(**setting).fit(*toy)
+    assert len(found) == 1 and found[0].filename == __file__
+
+
+def test_a_text_among_numbers_is_named_by_its_place(toy):
+    X, y = toy
+    frame = pd.DataFrame({"a": X[:, 0], "b": ["1"] * (len(X) - 1) + ["x"]})
+    with pytest.raises(ValueError, match=f"X, column 'b', has text, 'x' at row {len(X) - 1}"):
+        GPClassifier().fit(frame, y)
+    with pytest.raises(ValueError, match="y has text, 'high' at row 0"):
+        GPRegressor().fit(X, np.array(["high"] * len(X)))
+
+
 def test_parameters_of_a_kernel_have_names():
     kernel = SquaredExponential(2.0, 1.3) * Matern() + Constant(0.5)
     model = GPClassifier(kernel=kernel)

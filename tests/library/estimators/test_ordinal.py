@@ -129,3 +129,14 @@ def test_categories_that_are_no_numbers_or_texts_are_told_apart_by_codes():
     with pytest.raises(ValueError, match=r"y\.cat\.codes .*, in their order"):
         GPOrdinalClassifier().fit(X, y)
     assert GPOrdinalClassifier(optimise=None).fit(X, y.cat.codes).classes_.tolist() == [0, 1, 2]
+
+
+def test_a_flat_ridge_is_said():
+    """Of levels that inputs separate the evidence rises ever more slowly with the variance."""
+    inputs = RNG.normal(size=(40, 1))
+    apart = GPOrdinalClassifier().fit(inputs, np.digitize(inputs[:, 0], [-0.5, 0.5]))
+    assert apart.kernel_.variance > 1e4 and "flat ridge" in apart.status_.message
+
+
+def test_levels_that_overlap_have_no_ridge(fitted):
+    assert "flat ridge" not in fitted.status_.message

@@ -129,6 +129,10 @@ CHANGES = [
     (lambda d: d["model"].update(of=["os", "system"]), "none of its parts"),
     (lambda d: d["model"].update(of=["tilted.estimators.saved", "save"]), "none of its parts"),
     (lambda d: d["model"].update(function=["subprocess", "run"], of=None), "not of this version"),
+    (
+        lambda d: d["model"]["fields"].update(search={"function": ["tilted.inference.rep", "replace"]}),
+        "none of its parts",  # a function of the standard library that the module imports
+    ),
     (lambda d: d["model"]["fields"].update(strange=1), "strange"),
     (lambda d: d.update(model=3), "holds no estimator"),
     (lambda d: d["model"]["fields"]["kernel"]["fields"].update(variance=-1.0), "variance"),

@@ -362,3 +362,24 @@ def test_students_noise_of_targets_that_are_all_alike_has_the_priors_bound(monke
     tilted.fit(X, np.ones(12), likelihoods.get("student-t"), kernel=kernel, learn_likelihood=True)
     least = 0.5 * np.log(1e5 * 12 * np.finfo(float).eps * 2.0)
     assert bounds and bounds[0][-1] == pytest.approx(least)
+
+
+@pytest.mark.parametrize("unit", [1e-40, 1e-20, 1e-16, 1e30])
+def test_units_of_the_inputs_make_no_difference(unit, toy):
+    """A bound of 1e-15 on the lengthscale of labels and counts left it there, and nothing was learnt."""
+    X, y = toy
+    for model, targets in ((GPClassifier(), y), (GPPoissonRegressor(), 2.0 + y)):
+        usual = model.fit(X, targets).log_evidence_
+        scaled = model.fit(unit * X, targets)
+        assert scaled.log_evidence_ == pytest.approx(usual, abs=1e-6) and scaled.status_.converged
+
+
+def test_relaxations_that_leave_the_prior_are_said(toy):
+    X, y = toy
+    kernel = SquaredExponential(4.0, 1.0)
+    with pytest.warns(UserWarning, match="relaxations are the largest that are searched: .* larger penalty"):
+        none = GPClassifier("rep", kernel=kernel, optimise=None, penalty=0.0).fit(X, y)
+    np.testing.assert_allclose(none.predict_proba(X), 0.5, atol=1e-4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GPClassifier("rep", kernel=kernel, optimise=None, penalty=0.1).fit(X, y)

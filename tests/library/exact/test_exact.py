@@ -341,6 +341,11 @@ def test_diagnostics_equal_arviz(shift, scale, r_hat, size):
         assert diagnostics.bulk_size(draws[None])[0] == pytest.approx(size, rel=1e-12)
 
 
+def test_chains_that_do_not_move_have_not_converged():
+    still = np.ones((1, 4, 100))
+    assert diagnostics.split_r_hat(still)[0] == np.inf and diagnostics.bulk_size(still)[0] == 0.0
+
+
 def test_effective_sizes_of_known_processes():
     independent = np.random.default_rng(0).standard_normal((3, 8, 500))
     assert np.all(diagnostics.split_r_hat(independent) < 1.01)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tilted.exact import weights
+from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
 
 STEP = NoisyStep(0.2)
@@ -64,6 +65,8 @@ def test_one_point_cuts_the_plane_in_half():
 def test_sectors_are_of_the_plane():
     with pytest.raises(ValueError, match="not of 3 dimensions"):
         weights.sectors(np.ones((2, 3)), np.ones(2), STEP)
+    with pytest.raises(ValueError, match="'probit' is not one of the sign of f alone"):
+        weights.sectors(np.ones((2, 2)), np.ones(2), Probit())
 
 
 def test_importance_sampling_agrees_within_its_error():

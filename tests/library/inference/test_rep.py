@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from scipy.special import ndtr
+from scipy.special import gammaln, ndtr
 from scipy.stats import norm
 
+from tilted import likelihoods
 from tilted.gaussian import Marginals, Sites
 from tilted.inference import engine, relaxations, rep
 from tilted.inference.ep import EP
@@ -442,3 +443,32 @@ def test_sweeps_of_the_textbook_have_one_budget(toy):
     prior = Dense.build(SquaredExponential().matrix(X))
     found = rep.sweeps(prior, STEP, y, Relaxation(1.0), 5, tolerance=1e-14, searched_sweeps=2)
     assert len(found.changes) == 5
+
+
+@pytest.mark.parametrize(
+    "y, mean, variance", [(1.0, 2.0, 0.5), (1.0, -1.3, 2.0), (2.0, 1.0, 1.0), (3.0, 2.0, 0.5)]
+)
+def test_the_divergence_of_an_even_likelihood_equals_quadrature(y, mean, variance):
+    """A panel of no width has its nodes at f = 0, where the logarithm is -inf: the divergence was NaN."""
+    square = likelihoods.get("poisson-square")
+    at = np.array([y]), np.array([mean]), np.array([variance])
+    found = relaxations.divergence(square, *at, kl(square, *at))[0]
+    f = mean + np.sqrt(variance) * np.linspace(-12.0, 12.0, 400_002)  # which misses 0
+    log_p = y * np.log(f**2) - f**2 - gammaln(y + 1.0)
+    q = np.exp(log_p) * norm.pdf(f, mean, np.sqrt(variance))
+    q /= q.sum() * (f[1] - f[0])
+    first = np.sum(q * f) * (f[1] - f[0])
+    second = np.sum(q * (f - first) ** 2) * (f[1] - f[0])
+    ratio = np.log(np.maximum(q, 1e-300)) - norm.logpdf(f, first, np.sqrt(second))
+    assert found == pytest.approx(np.sum(q * ratio) * (f[1] - f[0]), rel=1e-6, abs=1e-9)
+
+
+def test_the_penalty_matters_to_an_even_likelihood():
+    """Relaxations were the same whatever the penalty, where costs had no number."""
+    square, y = likelihoods.get("poisson-square"), np.array([1.0, 2.0, 1.0])
+    sites = Sites(np.full(3, 0.2), np.full(3, 0.3))
+    marginals = Marginals(np.array([1.0, 1.4, 0.6]), np.full(3, 0.5), np.zeros(3))
+    strict, mild = (
+        relaxations.relaxations(marginals, sites, square, y, Relaxation(penalty)) for penalty in (10.0, 1e-3)
+    )
+    assert np.all(strict == 0.0) and np.any(mild > 0.1)
