@@ -95,23 +95,16 @@ def predictive_variances(
     frame : pandas.DataFrame
         Records of one protocol.
     variances : pandas.DataFrame
-        Matched variances (`papers.qp.records.VARIANCES`) of that protocol.
+        Matched variances (`papers.qp.records.VARIANCES`) of that protocol, some of them of these data sets.
     datasets : sequence of str
         Data sets to draw, names as in the records.
     path_stem, title : str
         Of `style.save`, whose files are returned; above the figure.
-
-    Raises
-    ------
-    ValueError
-        No pair of points at all, or several protocols.
     """
     from matplotlib.figure import Figure
 
     counts = pairs.counts(frame, datasets)
     points = variances[variances["dataset"].isin(datasets)]
-    if points.empty:
-        raise ValueError(f"no fold of {', '.join(datasets)} has both an EP and a QP variance")
     main, moved = (points[points["reference"] == name] for name in REFERENCES)
     kinds = ((main, _dots), (moved, _rings))
     shown = [(matched, look(len(matched))) for matched, look in kinds if len(matched)]
@@ -218,22 +211,13 @@ def figure_table1(
     Parameters
     ----------
     table : pandas.DataFrame
-        As `published.compare` returns it, one protocol only.
+        As `published.compare` returns it, of one protocol; a line at least has our mean and a published one.
     path_stem, title : str
         Of `style.save`, whose files are returned; above the figure.
-
-    Raises
-    ------
-    ValueError
-        Several protocols, or nothing that has both our mean and a published one.
     """
     from matplotlib.figure import Figure
 
-    if table["protocol"].nunique() > 1:
-        raise ValueError("one protocol a figure; select it before")
     shown = table[table["published_mean"].notna() & table["mean"].notna()]
-    if shown.empty:
-        raise ValueError("nothing to draw: no row has both our mean and a published one")
     rows = [row for row in dict.fromkeys(table["row"]) if n_seeds(row)]
     methods = method_order(list(shown["method"]))
     with style.applied():

@@ -98,16 +98,7 @@ def paired(fits: pd.DataFrame, first: str, second: str, score: str, folds: int =
     -------
     scores : dict
         Data set -> scores; data sets with no seed run with both methods are absent.
-
-    Raises
-    ------
-    ValueError
-        Several protocols, or two records of one fit.
     """
-    if fits["protocol"].nunique() > 1:
-        raise ValueError("one protocol a comparison; select it before")
-    if fits.duplicated([*FIT, "method"]).any():
-        raise ValueError("two records of one fit")
     right = fits[fits["method"] == second]
     right = right.assign(partner=right["pair"] if first == EQUAL else first)
     left = fits[[*FIT, "method", "outcome", "variance", "lengthscale", score]].rename(

@@ -58,22 +58,15 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
     Parameters
     ----------
     fits : pandas.DataFrame
-        Records of one protocol.
+        Records of one protocol that are `drawable`.
     path_stem, title : str
         Of `style.save`, whose files are returned; above the figure.
-
-    Raises
-    ------
-    ValueError
-        Several protocols, or no comparison with two complete seeds.
     """
     from matplotlib.figure import Figure
 
     panels = {"QP": _against_qp(fits), "VB": _against_vb(fits)}
     present = {name for series in panels.values() for one in series for name in one.drawn}
     rows = row_order(present)
-    if not rows:
-        raise ValueError("nothing to draw: no comparison has two complete seeds")
     with style.applied():
         figure = Figure(figsize=(6.9, 1.5 + 0.36 * len(rows)), layout="constrained")
         both = figure.subplots(1, 2, sharey=True)

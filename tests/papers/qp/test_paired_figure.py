@@ -76,11 +76,6 @@ def test_files_are_reproducible(fits, tmp_path):
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
 
 
-def test_nothing_to_draw_is_an_error(fits, tmp_path):
-    with pytest.raises(ValueError, match="nothing to draw"):
-        paired_figure.paired_differences(fits(rows=("crabs",), seeds=1), tmp_path / "x", "title")
-
-
 @pytest.mark.parametrize(
     "reach, names",
     [(30.0, "-10 -1 0 1 10"), (300.0, "-100 -10 -1 0 1 10 100"), (3000.0, "-1000 -10 0 10 1000")],

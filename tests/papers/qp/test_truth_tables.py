@@ -193,11 +193,6 @@ def test_the_figure_shows_test_log_densities(records, monkeypatch):
     assert (band.get_x(), band.get_width()) == pytest.approx((-4.0, 8.0))  # two standard errors
 
 
-def test_nothing_to_draw_is_an_error(records, tmp_path):
-    with pytest.raises(ValueError, match="nothing to draw"):
-        truth_figure.figure_truth([], truth.summary([]), tmp_path / "x")
-
-
 def test_a_row_by_draws_has_no_chains(records, tmp_path):
     by_draws = make_truth("pima")
     for half in ("train", "test"):

@@ -47,21 +47,14 @@ def figure_truth(
     Parameters
     ----------
     records : sequence of dict
-        As `papers.qp.truth.records.read` returns them.
+        As `papers.qp.truth.records.read` returns them, one at least.
     table : pandas.DataFrame
         As `papers.qp.truth.tables.summary` returns it.
     path_stem : str or Path
         Given to `style.save`, whose files are returned.
-
-    Raises
-    ------
-    ValueError
-        No record.
     """
     from matplotlib.figure import Figure
 
-    if not records:
-        raise ValueError("nothing to draw: no record of ground truth")
     splits = by_dataset(records)
     rows = [ROWS[name] for name in splits]
     with style.applied():
