@@ -147,7 +147,8 @@ def write(records, folder):
     table = truth.summary(records)
     csv = truth.write_csv(table, folder / "qp_truth.csv")
     text = truth_pages.write_markdown(records, table, folder / "qp_truth.md", ["A note."])
-    drawn = truth_figure.figure_truth(records, table, folder / "f" / "qp_truth")
+    truth_figure.figure_truth(records, table, folder / "f" / "qp_truth")
+    drawn = [folder / "f" / f"qp_truth.{kind}" for kind in ("pdf", "png")]
     return [path.read_bytes() for path in (csv, text, *drawn)]
 
 

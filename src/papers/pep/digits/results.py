@@ -237,23 +237,18 @@ EVERY = 4
 """Measurements from one marker to the next."""
 
 
-def draw(frame: pd.DataFrame, folder: Path) -> list[Path]:
-    """Draw the figures there are trainings for; the PNG files."""
+def draw(frame: pd.DataFrame, folder: Path) -> None:
+    """Draw the figures there are trainings for."""
     with_numbers = frame[frame["outcome"] == OK]
-    return [
-        _draw(frame[frame["m"] == m], folder / name)
-        for m, name in NUMBERS.items()
-        if (with_numbers["m"] == m).any()
-    ]
+    for m, name in NUMBERS.items():
+        if (with_numbers["m"] == m).any():
+            _draw(frame[frame["m"] == m], folder / name)
 
 
-def _draw(frame: pd.DataFrame, stem: Path) -> Path:
+def _draw(frame: pd.DataFrame, stem: Path) -> None:
     """One figure of trainings with the same M."""
-    from matplotlib.figure import Figure
-
     powers = {f"{alpha:g}": runs for alpha, runs in frame.groupby("alpha")}
-    with style.applied():
-        figure = Figure(figsize=(6.9, 3.3), layout="constrained")
+    with style.drawing(stem, (6.9, 3.3)) as figure:
         for axes, (score, name) in zip(figure.subplots(1, 2), PANELS, strict=True):
             for k, (alpha, runs) in enumerate(powers.items()):
                 look = {"color": looks.colour(alpha), "marker": looks.marker(alpha, list(powers))}
@@ -269,7 +264,6 @@ def _draw(frame: pd.DataFrame, stem: Path) -> Path:
         place: dict[str, Any] = {"loc": "outside lower center", "ncols": len(handles)}
         legend = figure.legend(handles=handles, title=covered(frame), title_fontsize=style.SMALL, **place)
         legend.get_title().set(color=style.GREY)
-        return style.save(figure, stem)[1]
 
 
 def _curves(axes: Axes, runs: pd.DataFrame, score: str, first: int, look: dict[str, Any]) -> None:
