@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from papers.evidence.grid import grid
-from papers.evidence.store import write_text
+from papers.evidence.store import write_csv, write_text
 from papers.pesc import records
 from papers.pesc.accuracy import AWAY, MEAN, SD
 from papers.pesc.claims import within
@@ -196,8 +196,7 @@ def write(
         if frames[study].empty:
             continue
         summary = table.summarise(frames[study])
-        csv = summary.to_csv(index=False, lineterminator="\n", float_format="%.6g")
-        paths.append(write_text(Path(folder, table.file), csv))
+        paths.append(write_csv(Path(folder, table.file), summary))
         text += [f"## {table.heading}", "", *table.introduction.splitlines(), ""]
         text += [*grid(*table.cells(summary)), ""]
         if study is records.ACCURACY:

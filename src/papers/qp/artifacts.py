@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from papers.evidence import records
 from papers.evidence.parts import Written
 from papers.evidence.runs import CHECKOUT
-from papers.evidence.store import write_text
+from papers.evidence.store import write_csv, write_text
 from papers.evidence.verification import standing
 from papers.qp import figures, paired_figure, published
 from papers.qp.claims import chapter as claims
@@ -133,7 +133,7 @@ def _groups(study: Study, folder: str | Path, frame: pd.DataFrame | None) -> lis
 
 def write_tables(summary: Summary, folder: Path) -> None:
     """Write Table 1 and its comparison with the printed one."""
-    tables.write_csv(summary.table, folder / "qp_table1.csv")
+    tables.write_rounded(summary.table, folder / "qp_table1.csv", 6)
     write_text(folder / "qp_table1.md", tables.markdown(summary))
     latex.write_latex(summary, folder / "qp_table1.tex")
     checked = fidelity.check(summary)
@@ -198,7 +198,7 @@ def _write_truth(
     if not sampled:
         return None, ""
     table = truth_tables.summary(sampled)
-    truth_tables.write_csv(table, tables_folder / "qp_truth.csv")
+    write_csv(tables_folder / "qp_truth.csv", table)
     truth_pages.write_markdown(sampled, table, tables_folder / "qp_truth.md", note)
     truth_figure.figure_truth(sampled, table, figures_folder / TRUTH_FIGURE)
     return table, truth_pages.overview(sampled, note)
@@ -245,6 +245,5 @@ def _write_lookup(
         "\n".join(notes[LOOKUP_EFFECT]),
         lookup_effect.section(effect),
     ]
-    csv = errors[list(lookup.COLUMNS)].to_csv(index=False, lineterminator="\n", float_format="%.4g")
-    write_text(folder / "lookup.csv", csv)
+    write_csv(folder / "lookup.csv", errors[list(lookup.COLUMNS)], "%.4g")
     write_text(folder / "lookup.md", "\n\n".join(sections) + "\n")

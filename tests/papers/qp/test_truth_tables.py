@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from papers.evidence import style
+from papers.evidence.store import write_csv
 from papers.qp.truth import figure as truth_figure
 from papers.qp.truth import pages as truth_pages
 from papers.qp.truth import tables as truth
@@ -145,7 +146,7 @@ def test_a_method_above_ep_is_treated_alike():
 def write(records, folder):
     """All files made of records; their bytes."""
     table = truth.summary(records)
-    csv = truth.write_csv(table, folder / "qp_truth.csv")
+    csv = write_csv(folder / "qp_truth.csv", table)
     text = truth_pages.write_markdown(records, table, folder / "qp_truth.md", ["A note."])
     truth_figure.figure_truth(records, table, folder / "f" / "qp_truth")
     drawn = [folder / "f" / f"qp_truth.{kind}" for kind in ("pdf", "png")]

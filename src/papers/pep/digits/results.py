@@ -15,7 +15,7 @@ import numpy as np
 
 from papers.evidence import claims, style
 from papers.evidence.grid import counted, grid, items
-from papers.evidence.store import write_text
+from papers.evidence.store import write_csv, write_text
 from papers.evidence.verdicts import NO, YES, Block, Inference, Line
 from papers.pep import scores
 from papers.pep.digits.training import RUN
@@ -107,7 +107,7 @@ def write(frame: pd.DataFrame, made: Sequence[str], folder: str | Path) -> None:
     """Write `NAMES`; ``made`` says what made the record (`standing.note`)."""
     import pandas as pd
 
-    csv = pd.DataFrame(map(_line, ends(frame))).to_csv(index=False, lineterminator="\n", float_format="%.6g")
+    write_csv(Path(folder, NAMES[0]), pd.DataFrame(map(_line, ends(frame))))
     failed = (
         f"M = {line.m}, α = {line.alpha:g}, seed {line.seed}, step {line.step}: {line.message}"
         for line in frame[frame["outcome"] == FAILED].itertuples()
@@ -115,8 +115,7 @@ def write(frame: pd.DataFrame, made: Sequence[str], folder: str | Path) -> None:
     lines = [f"# {TITLE}", "", *INTRODUCTION.splitlines(), "", *items([f"{covered(frame)}."]), ""]
     lines += [*LEGEND.splitlines(), "", *grid(*cells(frame)), "", "## Failures", "", *items(failed), ""]
     lines += ["## Provenance", "", *made, ""]
-    for name, text in zip(NAMES, (csv, "\n".join(lines)), strict=True):
-        write_text(Path(folder, name), text)
+    write_text(Path(folder, NAMES[1]), "\n".join(lines))
 
 
 def _line(end: End) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from papers.evidence import style
 from papers.evidence.grid import WIDTH, grid, number
-from papers.evidence.store import write_text
+from papers.evidence.store import write_csv, write_text
 from papers.qp.nearer.experiment import METHODS
 from papers.qp.published import RELEASED_VB, row_of
 from papers.qp.table1 import learned as learned_pages
@@ -84,8 +84,7 @@ def write(table: pd.DataFrame, fits: pd.DataFrame, folder: Path) -> None:
     fits : pandas.DataFrame
         Records of Table 1.
     """
-    csv = table.to_csv(index=False, lineterminator="\n", float_format="%.6g")
-    write_text(folder / "qp_nearer.csv", csv)
+    write_csv(folder / "qp_nearer.csv", table)
     lines = [f"# {TITLE}", "", *LEGEND.splitlines(), ""]
     for title, (column, noise, shown) in ERRORS.items():
         lines += [f"## {title}", "", *_of_methods(table, column, shown, noise), ""]

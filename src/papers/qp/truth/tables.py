@@ -12,13 +12,11 @@ bound under any. Splits have chains of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from papers.evidence.claims import load
-from papers.evidence.store import write_text
 from papers.qp.published import ROWS
 from papers.qp.truth.experiment import METHODS
 
@@ -174,8 +172,3 @@ def _evidence(splits: Sequence[Record], method: str) -> dict[str, Any]:
 
 def _rms(values: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
-
-
-def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
-    """The summary as CSV, 6 significant digits; an empty cell is a number that does not exist."""
-    return write_text(path, table.to_csv(index=False, lineterminator="\n", float_format="%.6g"))
