@@ -76,8 +76,7 @@ def write(
     summary = table1.load(folder, Path(published_folder, PRINTED))
     studies = (TIMING, LOOKUP_ERRORS, LOOKUP_EFFECT, TRUTH, NEARER_FITS)
     made = {study: records.find(study, folder) for study in studies}
-    groups = {study: _groups(study, folder, frame) for study, frame in made.items()}
-    notes = {study: standing.note(several) for study, several in groups.items()}
+    notes, loud = standing.of(made, folder)
     variances = records.load(VARIANCES, folder)
     write_figures(summary, variances, Path(figures_folder))
     write_tables(summary, Path(tables_folder))
@@ -92,8 +91,7 @@ def write(
         _printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT], exact, near, variances
     )
     beside = {claim: notes[study] for claim, study in STUDIED.items()}
-    loud = standing.loud([*summary.groups, *(group for several in groups.values() for group in several)])
-    return Written([claims.chapter(evidence, beside, appendix)], loud)
+    return Written([claims.chapter(evidence, beside, appendix)], [*standing.loud(summary.groups), *loud])
 
 
 def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
@@ -125,10 +123,6 @@ def draw(name: str, folder: Path, figures_folder: Path) -> None:
 OURS = ("OURS1", "OURS2", "OURS3")
 STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT, **dict.fromkeys(OURS, NEARER_FITS)}
 """Claim -> the study behind it, of which is said beside its numbers what was made again."""
-
-
-def _groups(study: Study, folder: str | Path, frame: pd.DataFrame | None) -> list[standing.Group]:
-    return [] if frame is None else standing.groups(study, folder, frame)
 
 
 def write_tables(summary: Summary, folder: Path) -> None:
