@@ -21,8 +21,8 @@ from papers.evidence.comparisons import Draft, Resampled, Rule, Score
 from papers.evidence.grid import counted
 from papers.evidence.verdicts import Line
 from papers.qp import pairs, protocols
-from papers.qp.lines import FAILED, FOLDS, OK, n_folds
-from papers.qp.published import RELEASED_VB, ROWS
+from papers.qp.lines import FAILED, OK, n_folds
+from papers.qp.published import FOLDS, RELEASED_VB, ROWS
 
 if TYPE_CHECKING:
     import pandas as pd
