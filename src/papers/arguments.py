@@ -50,7 +50,7 @@ def parser(names: Iterable[str] | None = None) -> argparse.ArgumentParser:
         "reproduce": partial(_add_reproduce, known=names),
         "compare": _add_compare,
         "verify": _add_verify,
-        "check": _add_check,
+        "check": _add_records,
         "fit": _add_fit,
         "datasets": _add_datasets,
         "tables": _add_tables,
@@ -147,10 +147,6 @@ def _add_compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument("--cores", type=_at_least(1), default=os.cpu_count() or 1, help="(%(default)s)")
     compare.add_argument("--output", default="compared", help="folder of pages (%(default)s)")
     compare.add_argument("--json", action="store_true", help="print the numbers, all else to stderr")
-
-
-def _add_check(check: argparse.ArgumentParser) -> None:
-    _add_records(check)
 
 
 def _add_datasets(datasets: argparse.ArgumentParser) -> None:

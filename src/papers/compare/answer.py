@@ -15,8 +15,6 @@ from papers.evidence.statistics import ALPHA
 from papers.evidence.verdicts import Line
 
 BETTER, WORSE, ALIKE, OPEN = "better", "worse", "alike", "undecided"
-MARGIN = 0.01
-"""Nats a test row, and errors (in shares or sds of the target): the smallest difference that matters."""
 BINS = 10
 FEWEST = 3
 """Folds to say something of."""

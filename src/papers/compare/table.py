@@ -7,7 +7,7 @@ import os
 import zlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.data.schema import Entry
 
 CLASSIFICATION, COUNTS, REGRESSION = TASKS = ("classification", "counts", "regression")
 FIELDS = ("file", "task", *"delimiter header target positive negative drop one_hot missing".split())
@@ -122,7 +121,7 @@ def read(
         block |= {"positive": [positive], "negative": [negative]}
         remarks.append(f"{block['target']} = {positive} is the class +1, {negative} is -1")
     try:
-        raw = described.read(path.stem, cast("Entry", block), [path])
+        raw = described.read(path.stem, block, [path])
     except RegistryError as error:
         raise ValueError(str(error).removeprefix("sources.yaml: sets/")) from None
     except DataError as error:

@@ -28,7 +28,7 @@ from papers.data.registry import DataError, RegistryError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from papers.data.schema import Entry
+    from papers.data.registry import Entry
 
 
 MOST_VALUES = 1000

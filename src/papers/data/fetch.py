@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     import requests
 
-    from papers.data.schema import File
+    from papers.data.registry import Entry
 
 MIRROR_VARIABLE = "TILTED_DATA_MIRROR"
 TIMEOUT = 30.0
@@ -44,7 +44,7 @@ class DownloadError(DataError):
 
 
 def fetch(
-    file: File,
+    file: Entry,
     home: str | Path | None = None,
     mirror: str | None = None,
     timeout: float = TIMEOUT,
@@ -108,7 +108,7 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _is_right(path: Path, file: File) -> bool:
+def _is_right(path: Path, file: Entry) -> bool:
     """Whether a stored file has the right bytes, or holds the right plain bytes compressed."""
     if sha256_of(path) == file["sha256"]:
         return True
@@ -121,7 +121,7 @@ def _is_right(path: Path, file: File) -> bool:
         return False
 
 
-def _places(file: File, mirror: str) -> Iterator[tuple[str, str]]:
+def _places(file: Entry, mirror: str) -> Iterator[tuple[str, str]]:
     """(place, how) in the order to try; how is "folder" or "url"."""
     stored, bare = file["path"], Path(file["path"]).name
     candidates = dict.fromkeys([stored, bare])
@@ -155,7 +155,7 @@ def _how(mirror: str) -> str:
 
 
 def _try(
-    place: str, how: str, file: File, target: Path, timeout: float, deadline: float, progress: bool
+    place: str, how: str, file: Entry, target: Path, timeout: float, deadline: float, progress: bool
 ) -> str | None:
     """Bring one place's bytes to ``target``; the reason if that failed, else None."""
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
@@ -245,7 +245,7 @@ def _refuse_downgrade(url: str, response: requests.Response, **_: object) -> Non
         raise requests.ConnectionError(f"redirected from https to {on}")
 
 
-def _accept(partial: Path, file: File, target: Path) -> str | None:
+def _accept(partial: Path, file: Entry, target: Path) -> str | None:
     """Rename to the target if the checksum is right, or compress the right plain bytes of a stored .gz.
 
     Then readers look at the plain checksum.

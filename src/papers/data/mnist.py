@@ -19,7 +19,7 @@ from papers.data.fetch import fetch
 from papers.data.registry import DataError, load_registry
 
 if TYPE_CHECKING:
-    from papers.data.schema import File, Images
+    from papers.data.registry import Entry
 
 NAME = "mnist"
 PARTS = TRAIN, TEST = "train", "test"
@@ -45,12 +45,12 @@ class Digits:
     y_test: np.ndarray = field(repr=False)
 
 
-def entry(home: str | Path | None = None) -> Images:
+def entry(home: str | Path | None = None) -> Entry:
     """The registry's entry."""
     return load_registry(home)["images"][NAME]
 
 
-def raw_files(home: str | Path | None = None) -> list[File]:
+def raw_files(home: str | Path | None = None) -> list[Entry]:
     """File entries: images and labels to train with, then those of the test."""
     files = load_registry(home)["files"]
     return [files[key] for part in PARTS for key in entry(home)["files"][part]]

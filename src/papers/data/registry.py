@@ -7,15 +7,16 @@ import math
 import os
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 from papers.data import sets
 from papers.evidence import strict
 
 if TYPE_CHECKING:
-    from papers.data.schema import Entry, File, Images, Kind, Line, Registry
+    Entry = dict[str, Any]
+    """Of a set, a file, or the whole registry: which fields it has is said by ``sources.schema.json``."""
 
-DATASETS: Literal["datasets"] = "datasets"
+DATASETS = "datasets"
 VARIANTS = ("as-released", "as-described", "corrected")
 VARIABLE = "TILTED_DATA"
 OWN = Path(__file__).resolve().parents[3] / "data"
@@ -61,7 +62,7 @@ def require_own() -> None:
         )
 
 
-def load_registry(home: str | Path | None = None) -> Registry:
+def load_registry(home: str | Path | None = None) -> Entry:
     """The validated registry, entries of ``sets`` also where sets of their task are (`papers.data.sets`).
 
     Raises
@@ -74,9 +75,9 @@ def load_registry(home: str | Path | None = None) -> Registry:
 
 
 @lru_cache(maxsize=4)
-def _load(path: Path, _stamp: int) -> Registry:
+def _load(path: Path, _stamp: int) -> Entry:
     try:
-        registry: Registry = strict.read(path)
+        registry: Entry = strict.read(path)
     except ValueError as error:
         raise RegistryError(f"{path} is not valid YAML: {error}") from None
     validate(registry, schema(), path)
@@ -101,7 +102,7 @@ def _load(path: Path, _stamp: int) -> Registry:
 def schema() -> dict[str, Any]:
     """What the registry may say, as JSON Schema."""
     content = Path(__file__).with_name("sources.schema.json").read_text(encoding="utf-8")
-    return cast("dict[str, Any]", json.loads(content))
+    return dict(json.loads(content))
 
 
 def validate(content: object, rules: dict[str, Any], path: Path) -> None:
@@ -119,12 +120,12 @@ def validate(content: object, rules: dict[str, Any], path: Path) -> None:
         raise RegistryError(f"{path}: {where}: {what}")
 
 
-def names_of(kind: Kind, home: str | Path | None = None) -> list[str]:
+def names_of(kind: str, home: str | Path | None = None) -> list[str]:
     """Names of the sets of a kind."""
     return list(load_registry(home)[kind])
 
 
-def entry(kind: Kind, name: str, home: str | Path | None = None) -> Entry:
+def entry(kind: str, name: str, home: str | Path | None = None) -> Entry:
     """The registry's entry of a set; DataError listing the known ones for an unknown name."""
     known = load_registry(home)[kind]
     if name not in known:
@@ -133,7 +134,7 @@ def entry(kind: Kind, name: str, home: str | Path | None = None) -> Entry:
     return known[name]
 
 
-def files_of(kind: Kind, name: str, home: str | Path | None = None) -> list[File]:
+def files_of(kind: str, name: str, home: str | Path | None = None) -> list[Entry]:
     """File entries of a set, in order (none for a bundled one); errors as `entry`."""
     files = load_registry(home)["files"]
     return [files[key] for key in _keys(entry(kind, name, home))]
@@ -154,7 +155,7 @@ def task_of(name: str, home: str | Path | None = None) -> str:
     return entry_of(name, home)["task"]
 
 
-def file_entry(path: str, home: str | Path | None = None) -> File:
+def file_entry(path: str, home: str | Path | None = None) -> Entry:
     """The registry's entry of the raw file stored as ``path``; DataError if there is none."""
     for file in load_registry(home)["files"].values():
         if file["path"] == path:
@@ -167,7 +168,7 @@ def shape_of(entry: Entry, variant: str) -> list[int]:
     return entry["shape"] if "shape" in entry else entry["shapes"][variant]
 
 
-def table_of_datasets(home: str | Path | None = None) -> list[Line]:
+def table_of_datasets(home: str | Path | None = None) -> list[dict[str, Any]]:
     """One row a set, of every paper: name, row of its table, task, size, whether it is here, source."""
     registry = load_registry(home)
     lines = []
@@ -185,7 +186,7 @@ def table_of_datasets(home: str | Path | None = None) -> list[Line]:
     return lines
 
 
-TASKS: dict[Kind, tuple[str, str]] = {
+TASKS: dict[str, tuple[str, str]] = {
     DATASETS: ("", "as-released"),
     "regression": ("regression", "regression"),
     "classification": ("classification (Power EP)", "corrected"),
@@ -193,19 +194,19 @@ TASKS: dict[Kind, tuple[str, str]] = {
 }
 """Kind -> what its sets are for, unless each says so, and the variant whose size is listed."""
 
-PAPERS: dict[Kind, str] = {DATASETS: "qp", "regression": "pep", "classification": "pep", "relaxed": "rep"}
+PAPERS: dict[str, str] = {DATASETS: "qp", "regression": "pep", "classification": "pep", "relaxed": "rep"}
 """Kind -> paper, with which a name is unique: ``pep:pima`` is another set than ``rep:pima``."""
 
 
 def _line(
     paper: str,
     name: str,
-    about: Entry | Images,
+    about: Entry,
     task: str,
     size: list[int],
-    files: list[File],
+    files: list[Entry],
     home: str | Path | None,
-) -> Line:
+) -> dict[str, Any]:
     here = [(data_home(home) / "raw" / file["path"]).is_file() for file in files]
     bundled = about.get("bundled", "")
     return {

@@ -6,10 +6,10 @@ tells it from a set that a paper used. Labels are put where two papers look, in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from papers.data.schema import Described, Entry, Registry
+    from papers.data.registry import Entry
 
 SECTIONS = {
     "classification": ("datasets", "classification"),
@@ -19,7 +19,7 @@ SECTIONS = {
 """Task -> sections of the registry."""
 
 
-def place(registry: Registry, variants: tuple[str, ...]) -> str:
+def place(registry: Entry, variants: tuple[str, ...]) -> str:
     """Put the entries of ``sets`` into the other sections; what is wrong with one, or nothing."""
     used = {file["path"]: file for file in registry["files"].values()}
     for name, described in registry.get("sets", {}).items():
@@ -35,12 +35,12 @@ def place(registry: Registry, variants: tuple[str, ...]) -> str:
         entry = _entry(name, described, variants)
         registry["files"] |= dict(zip(entry["files"], described["files"], strict=True))
         for section in SECTIONS[described["task"]]:
-            registry[section][name] = entry  # type: ignore[literal-required]  # a name from SECTIONS
+            registry[section][name] = entry
     return ""
 
 
-def _entry(name: str, described: Described, variants: tuple[str, ...]) -> Entry:
+def _entry(name: str, described: Entry, variants: tuple[str, ...]) -> Entry:
     """The entry as the other sections have it."""
     keys = [f"{name}/{k}" for k in range(len(described["files"]))]
     shapes = dict.fromkeys(variants, described["shape"])
-    return cast("Entry", {**described, "row": name, "papers": [], "files": keys, "shapes": shapes})
+    return {**described, "row": name, "papers": [], "files": keys, "shapes": shapes}

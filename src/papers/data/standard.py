@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import h5py
 
     from papers.data.readers import Raw
-    from papers.data.schema import Kind
 
 MARK = b"tilted standard file 2\nsha256 "
 BLOCK = 512  # the smallest user block that HDF5 allows
@@ -99,7 +98,7 @@ def load(
 
 def load_with(
     read: Callable[[list[Path]], Raw],
-    kind: Kind,
+    kind: str,
     name: str,
     variant: str,
     home: str | Path | None = None,

@@ -17,7 +17,7 @@ import numpy as np
 
 from papers.evidence import claims
 from papers.evidence.grid import grid
-from papers.evidence.store import write_text
+from papers.evidence.store import write_csv, write_text
 from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, MISSING, NO, SHOWN, UNDECIDED, YES, verdict
 
 if TYPE_CHECKING:
@@ -109,9 +109,8 @@ def write(chapters: Sequence[Chapter], folder: Path) -> list[Path]:
 
     every = readings(finding for chapter in chapters for finding in chapter.findings)
     frame = pd.DataFrame(every, columns=Reading._fields)
-    text = frame.to_csv(index=False, lineterminator="\n", float_format="%.6g")
     return [
-        write_text(folder / "bayesian.csv", text),
+        write_csv(folder / "bayesian.csv", frame),
         write_text(folder / "bayesian.md", markdown(every)),
     ]
 

@@ -250,7 +250,6 @@ def fold_in(
 def put(
     folder: str | Path,
     made: Mapping[Study, Iterable[dict[str, Any]]],
-    choices: Mapping[str, Any] | None = None,
     keep: bool = True,
 ) -> dict[str, Change]:
     """Put lines that were made just now into records, which need not exist; those of all studies or of none.
@@ -261,8 +260,6 @@ def put(
         Of the records.
     made : mapping
         Study -> its lines.
-    choices : mapping, optional
-        What the protocol says about them (`runs.stamp`).
     keep : bool
         Whether other units of the records are kept.
 
@@ -276,7 +273,7 @@ def put(
     RecordError
         Two lines of one name, a damaged record, or what `Study.check` refuses; nothing is written then.
     """
-    stamp = runs.stamp(choices)
+    stamp = runs.stamp()
     units: dict[Study, dict[Unit, Made]] = {}
     for study, lines in made.items():
         units[study] = grouped(study, ((line, stamp) for line in lines), 0, study.file)

@@ -196,9 +196,9 @@ def holm(p_values: ArrayLike) -> np.ndarray:
     return adjusted
 
 
-def share_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float, float]:
+def share_interval(successes: int, n: int) -> tuple[float, float]:
     """Exact (Clopper-Pearson) interval of a probability from ``successes`` in ``n`` independent trials."""
     from scipy import stats
 
-    found = stats.binomtest(int(successes), int(n)).proportion_ci(level, method="exact")
+    found = stats.binomtest(int(successes), int(n)).proportion_ci(LEVEL, method="exact")
     return float(found.low), float(found.high)

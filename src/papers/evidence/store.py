@@ -23,6 +23,7 @@ from papers.evidence.files import replacing
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
+    import pandas as pd
 
 LARGEST = 2**27
 """Bytes that a file of records may inflate to; the largest has a twentieth."""
@@ -46,6 +47,11 @@ def write_bytes(path: str | Path, content: bytes) -> Path:
 def write_text(path: str | Path, content: str) -> Path:
     """Write `content` to `path` atomically, as UTF-8 with the line ends it has."""
     return write_bytes(path, content.encode("utf-8"))
+
+
+def write_csv(path: str | Path, table: pd.DataFrame, form: str = "%.6g") -> Path:
+    """Write a table as CSV, its floats in a form; an empty cell is a number that does not exist."""
+    return write_text(path, table.to_csv(index=False, lineterminator="\n", float_format=form))
 
 
 def write_records(path: str | Path, records: Iterable[dict[str, Any]], place: str = "") -> Path:

@@ -18,9 +18,13 @@ from papers.evidence import figure_data
 from papers.evidence.store import write_bytes
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
 BLUE, ORANGE, GREEN, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"
 GREY, LIGHT = "#595959", "#E3E3E3"
@@ -64,6 +68,31 @@ def applied() -> Iterator[None]:
 
     with matplotlib.style.context(["default", RC]):
         yield
+
+
+@contextlib.contextmanager
+def drawing(path_stem: str | Path, size: tuple[float, float]) -> Iterator[Figure]:
+    """A figure of so many inches by so many, to be drawn on in the block, in this style; then it is saved."""
+    from matplotlib.figure import Figure
+
+    with applied():
+        figure = Figure(figsize=size, layout="constrained")
+        yield figure
+        save(figure, path_stem)
+
+
+def line(label: str, **look: Any) -> Line2D:
+    """A handle in a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **look)
+
+
+def patch(label: str, **look: Any) -> Patch:
+    """A handle in a legend, of an area."""
+    from matplotlib.patches import Patch
+
+    return Patch(label=label, **look)
 
 
 def row_axis(panels: Sequence[Axes] | np.ndarray, labels: Sequence[str]) -> None:

@@ -62,8 +62,7 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
     frames = {study: evidence.find(study, records) for study in STUDIES}
     if all(frame is None for frame in frames.values()):
         return Written([], [])
-    groups = {s: standing.groups(s, records, frame) for s, frame in frames.items() if frame is not None}
-    notes = {study: standing.note(of_study) for study, of_study in groups.items()}
+    notes, loud = standing.of(frames, records)
     printed = published.read(published_folder)
     folder = Path(figures_folder, FIGURES)
     compared: Compared = {study: {} for study in KINDS}
@@ -75,7 +74,7 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
         section: list[str] = []
         if protocol == kind.plain and study is REGRESSION:
             starts.write(lines, made, tables_folder)
-            section = _toy(frames[TOY], notes.get(TOY, ()), folder)
+            section = _toy(frames[TOY], notes[TOY], folder)
         elif protocol == kind.plain:
             _studied(frames, folder)
         tables.write(fits, shown, tables_folder, made, about, section)
@@ -83,7 +82,6 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
     if digits is not None:
         digits_results.write(digits, notes[DIGITS], tables_folder)
         digits_results.draw(digits, folder)
-    loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
     if any(compared.values()):
         data_sets.write(tables_folder, published_folder)
     chapter = claims.chapter(_evidence(compared, frames, notes, published_folder))

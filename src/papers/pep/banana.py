@@ -248,13 +248,10 @@ CAPTIONS = {
 }
 
 
-def draw(frame: pd.DataFrame, points: pd.DataFrame, folder: Path) -> Path:
-    """Figure 23 from `BANANA` and `MAP`: a panel a power, and the distances of all draws; the PNG file."""
-    from matplotlib.figure import Figure
-
+def draw(frame: pd.DataFrame, points: pd.DataFrame, folder: Path) -> None:
+    """Figure 23 from `BANANA` and `MAP`: a panel a power, and the distances of all draws."""
     powers = sorted(points["alpha"].unique())
-    with style.applied():
-        figure = Figure(figsize=(6.9, 2.5), layout="constrained")
+    with style.drawing(folder / "figure23", (6.9, 2.5)) as figure:
         panels = figure.subplots(1, len(powers) + 1, width_ratios=[1.0] * len(powers) + [0.75])
         for axes, alpha in zip(panels, powers, strict=False):
             _panel(axes, points[points["alpha"] == alpha])
@@ -264,7 +261,6 @@ def draw(frame: pd.DataFrame, points: pd.DataFrame, folder: Path) -> Path:
         figure.suptitle(f"Pseudo-points and decision boundary of a made-up set, {sizes}", fontsize=9.0)
         shown = f"draw {SHOWN} of {frame['seed'].nunique()}, and the distances of all"
         looks.below(figure, f"{shown}; searches {stopped(frame)}")
-        return style.save(figure, folder / "figure23")[1]
 
 
 def _panel(axes: Axes, points: pd.DataFrame) -> None:

@@ -161,12 +161,9 @@ CAPTIONS = {
 DOTS: dict[str, Any] = {"linestyle": "", "markersize": 3.0, "markeredgewidth": 0}
 
 
-def draw(frame: pd.DataFrame, folder: Path) -> Path:
-    """Figure 33: both quantities against the lengthscale, and their differences; the PNG file."""
-    from matplotlib.figure import Figure
-
-    with style.applied():
-        figure = Figure(figsize=(6.9, 2.6), layout="constrained")
+def draw(frame: pd.DataFrame, folder: Path) -> None:
+    """Figure 33: both quantities against the lengthscale, and their differences."""
+    with style.drawing(folder / "figure33", (6.9, 2.6)) as figure:
         panels = figure.subplots(1, 3)
         for axes, quantity in zip(panels, QUANTITIES, strict=False):
             _curves(axes, frame[frame["quantity"] == quantity])
@@ -178,7 +175,6 @@ def draw(frame: pd.DataFrame, folder: Path) -> Path:
             axes.set(xscale="log", xlabel="lengthscale")
         n = int(frame["n"].iloc[0])
         figure.suptitle(f"Ionosphere, M = N = {n}: dense EP (lines) and sparse EP (dots)", fontsize=9.0)
-        return style.save(figure, folder / "figure33")[1]
 
 
 def _curves(axes: Axes, pairs: pd.DataFrame) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from papers.evidence.grid import grid
-from papers.evidence.store import write_text
+from papers.evidence.store import write_csv, write_text
 from papers.pep.regression import DEFAULT
 
 if TYPE_CHECKING:
@@ -105,10 +105,9 @@ def write(frame: pd.DataFrame, made: Sequence[str], tables: Path) -> None:
     table = effects(frame)
     if table.empty:
         return
-    csv = table.to_csv(index=False, lineterminator="\n", float_format="%.6g")
     cells = grid(HEADER, "lrlrrrrrrrr", map(_cells, table.itertuples()))
     sections = ["# Where the search starts", LEGEND, _sizes(frame), "\n".join(made), "\n".join(cells)]
-    write_text(Path(tables, NAMES[0]), csv)
+    write_csv(Path(tables, NAMES[0]), table)
     write_text(Path(tables, NAMES[1]), "\n\n".join(sections) + "\n")
 
 

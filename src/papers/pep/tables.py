@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from papers.data.classification import RELEASED
 from papers.evidence.grid import grid, items
-from papers.evidence.store import write_text
+from papers.evidence.store import write_csv, write_text
 from papers.pep import compare, scores
 from papers.pep.regression import DESCRIBED, FAILED, FULL, OK, STOPPED
 from papers.pep.scores import label, name_of
@@ -94,7 +94,7 @@ def write(
     page, *files = (Path(folder, name) for name in names(about))
     tables = compare.wins(fits), compare.ranks_of_powers(fits), compare.means(fits)
     for path, table in zip(files, tables, strict=True):
-        write_text(path, table.to_csv(index=False, lineterminator="\n", float_format="%.6g"))
+        write_csv(path, table)
     text = markdown(fits, *tables, printed, about)
     text += "\n".join(["", *more]) if more else ""
     text += "\n".join(["", "## Provenance", "", *made, ""]) if made else ""

@@ -242,22 +242,21 @@ DASH: dict[str, Any] = {"linestyle": "", "marker": "_", "markersize": 6.0, "mark
 ROOM = 0.06
 
 
-def draw(frame: pd.DataFrame, folder: Path) -> list[Path]:
-    """Draw the figures there are numbers for; the PNG files."""
+def draw(frame: pd.DataFrame, folder: Path) -> None:
+    """Draw the figures there are numbers for."""
     present = [n for n in sizes(frame) if len(pairs(frame, n, "nlml").dropna())]
     if not present:
-        return []
-    drawn = [true_against_learned(frame[frame["n_train"].isin(present)], folder / "figure8")]
-    return drawn + [train_and_test(frame, n, folder / name) for name, n in FIGURES.items() if n in present]
+        return
+    true_against_learned(frame[frame["n_train"].isin(present)], folder / "figure8")
+    for name, n in FIGURES.items():
+        if n in present:
+            train_and_test(frame, n, folder / name)
 
 
-def true_against_learned(frame: pd.DataFrame, stem: Path) -> Path:
+def true_against_learned(frame: pd.DataFrame, stem: Path) -> None:
     """Figure 8: NLML a training point, test mean squared error and log loss; below, their differences."""
-    from matplotlib.figure import Figure
-
     kinds = dict(zip(sizes(frame), style.CYCLE, strict=False))
-    with style.applied():
-        figure = Figure(figsize=(6.9, 4.7), layout="constrained")
+    with style.drawing(stem, (6.9, 4.7)) as figure:
         panels = figure.subplots(2, len(AGAINST), height_ratios=(1.0, 0.5))
         for column, score in zip(panels.T, AGAINST, strict=True):
             _against(column, frame, score, kinds)
@@ -266,7 +265,6 @@ def true_against_learned(frame: pd.DataFrame, stem: Path) -> Path:
         figure.suptitle("Exact regression on the synthetic sets, a dot a set", fontsize=9.0)
         labels = {f"{n} training points": kind for n, kind in kinds.items()}
         looks.below(figure, coverage(frame), _handles(labels))
-        return style.save(figure, stem)[1]
 
 
 def _against(
@@ -295,18 +293,15 @@ def _against(
     above.set_title(heading)
 
 
-def train_and_test(frame: pd.DataFrame, n: int, stem: Path) -> Path:
+def train_and_test(frame: pd.DataFrame, n: int, stem: Path) -> None:
     """Figures 9 and 10: errors on the training and on the test part of every set, in order of the latter."""
-    from matplotlib.figure import Figure
-
     of_size = frame[frame["n_train"] == n]
     fits = of_size[of_size["nlml"].notna()].set_index("split")
     learned, true = (fits[fits["hyperparameters"] == name] for name in (LEARNED, TRUE))
     order = learned["mse_test"].sort_values().index
     true = true[true.index.isin(order)]
     place = dict(zip(order, range(1, len(order) + 1), strict=True))
-    with style.applied():
-        figure = Figure(figsize=(6.9, 3.0), layout="constrained")
+    with style.drawing(stem, (6.9, 3.0)) as figure:
         for axes, (score, (heading, best)) in zip(figure.subplots(1, 2), ERRORS.items(), strict=True):
             for name, (_, kind) in PARTS.items():
                 column = f"{score}_{name}"
@@ -321,9 +316,8 @@ def train_and_test(frame: pd.DataFrame, n: int, stem: Path) -> Path:
             axes.set_xlim(0.3, len(order) + 0.7)
         figure.suptitle(f"Exact regression with {n} training points", fontsize=9.0)
         labels = dict(PARTS.values()) | {"the same, true hyperparameters": (style.GREY, "_")}
-        handles = [*_handles(labels), looks.line("the noise alone", **DASHED)]
+        handles = [*_handles(labels), style.line("the noise alone", **DASHED)]
         looks.below(figure, coverage(of_size), handles)
-        return style.save(figure, stem)[1]
 
 
 def _dots(axes: Axes, x: pd.Series, y: pd.Series, colour: str, marker: str) -> None:
@@ -335,6 +329,6 @@ def _handles(labels: dict[str, tuple[str, str]]) -> list[Line2D]:
     """Of dots and dashes."""
     dot = {"linestyle": "", "markersize": 4.0, "markeredgewidth": 0.0}
     return [
-        looks.line(label, color=colour, **(DASH if marker == "_" else dot | {"marker": marker}))
+        style.line(label, color=colour, **(DASH if marker == "_" else dot | {"marker": marker}))
         for label, (colour, marker) in labels.items()
     ]

@@ -32,11 +32,9 @@ def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | P
     frames = {study: records.load(study, folder) for study in STUDIES}
     if all(frame.empty for frame in frames.values()):
         return Written([], [])
-    groups = {study: standing.groups(study, folder, frame) for study, frame in frames.items()}
-    notes = {study: standing.note(of_study) for study, of_study in groups.items()}
+    notes, loud = standing.of(frames, folder)
     tables.write(frames, tables_folder, notes)
     figures.write(frames, Path(figures_folder, FIGURES))
-    loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
     return Written([claims.chapter(frames[ACCURACY], notes[ACCURACY])], loud)
 
 

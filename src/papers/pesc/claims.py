@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from papers.evidence.audit import Chapter
 from papers.evidence.claims import of_paper
+from papers.evidence.statistics import share_interval
 from papers.evidence.verdicts import NO, SHOWN, UNDECIDED, YES, Block, Inference, Line, finding
 from papers.pesc import formulas
 from papers.pesc.accuracy import AWAY, ENOUGH, MEAN, SD, WANTED
@@ -65,7 +66,7 @@ def _shares(
     shares = []
     for family, of_family in fine.groupby(lines["family"], sort=False):
         hits, n = int(of_family.sum()), len(of_family)
-        low, high = _interval(hits, n)
+        low, high = share_interval(hits, n)
         sample = Inference(status or _judged(low, high, needed), low, high)
         shares.append(Line(family, quantity, "share", hits / n, sample=sample, n=n, note=f"{hits} of {n}"))
     return shares
@@ -76,14 +77,6 @@ def _judged(low: float, high: float, needed: float) -> str:
     if low >= needed:
         return YES
     return NO if high < needed else UNDECIDED
-
-
-def _interval(hits: int, n: int) -> tuple[float, float]:
-    """The exact binomial interval, 95 %."""
-    from scipy.stats import binomtest
-
-    interval = binomtest(hits, n).proportion_ci()
-    return float(interval.low), float(interval.high)
 
 
 def _posterior(lines: pd.DataFrame) -> list[Block]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.evidence.slices import Slice
@@ -14,7 +12,6 @@ from papers.pesc.regret import EVERY
 
 if TYPE_CHECKING:
     from papers.evidence.jobs import Job
-    from papers.evidence.records import Change
 
 CLAIMS: dict[str, tuple[Slice, ...]] = dict.fromkeys(OF_PAPER, (Slice(ACCURACY),))
 """Claim -> what it is judged by."""
@@ -35,7 +32,3 @@ def made_by(job: Job) -> Slice:
         )
     looks = list(range(EVERY, p["evaluations"] + 1, EVERY))
     return Slice(REGRET, {"problem": [p["problem"]], "repeat": [p["repeat"]], "evaluations": looks})
-
-
-STUDIES: Mapping[str, Callable[[Path, str | None], dict[str, Change]]] = {}
-"""Every record of this paper is made by jobs."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from papers.evidence.grid import grid
-from papers.evidence.store import write_text
+from papers.evidence.store import write_csv, write_text
 from papers.pesc import records
 from papers.pesc.accuracy import AWAY, MEAN, SD
 from papers.pesc.claims import within
@@ -148,11 +148,11 @@ def _errors(lines: pd.DataFrame, suffix: str) -> str:
     return "none" if np.isnan(mean) else f"{mean:.2f}, {100 * sd:.0f} %"
 
 
-def regret_cells(table: pd.DataFrame, shown: int = 10) -> Cells:
-    """The table of the gaps, after every ``shown`` evaluations."""
+def regret_cells(table: pd.DataFrame) -> Cells:
+    """The table of the gaps, after every tenth evaluation."""
     header = "Problem|Rule|Evaluations|Recommended|within 1e-2|Observed|within 1e-2".split("|")
     rows = []
-    for line in table[table["evaluations"] % shown == 0].to_dict("records"):
+    for line in table[table["evaluations"] % 10 == 0].to_dict("records"):
         gaps = [
             text
             for kind in ("recommended", "observed")
@@ -196,8 +196,7 @@ def write(
         if frames[study].empty:
             continue
         summary = table.summarise(frames[study])
-        csv = summary.to_csv(index=False, lineterminator="\n", float_format="%.6g")
-        paths.append(write_text(Path(folder, table.file), csv))
+        paths.append(write_csv(Path(folder, table.file), summary))
         text += [f"## {table.heading}", "", *table.introduction.splitlines(), ""]
         text += [*grid(*table.cells(summary)), ""]
         if study is records.ACCURACY:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from papers.evidence import records
 from papers.evidence.parts import Written
 from papers.evidence.runs import CHECKOUT
-from papers.evidence.store import write_text
+from papers.evidence.store import write_csv, write_text
 from papers.evidence.verification import standing
 from papers.qp import figures, paired_figure, published
 from papers.qp.claims import chapter as claims
@@ -76,8 +76,7 @@ def write(
     summary = table1.load(folder, Path(published_folder, PRINTED))
     studies = (TIMING, LOOKUP_ERRORS, LOOKUP_EFFECT, TRUTH, NEARER_FITS)
     made = {study: records.find(study, folder) for study in studies}
-    groups = {study: _groups(study, folder, frame) for study, frame in made.items()}
-    notes = {study: standing.note(several) for study, several in groups.items()}
+    notes, loud = standing.of(made, folder)
     variances = records.load(VARIANCES, folder)
     write_figures(summary, variances, Path(figures_folder))
     write_tables(summary, Path(tables_folder))
@@ -92,8 +91,7 @@ def write(
         _printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT], exact, near, variances
     )
     beside = {claim: notes[study] for claim, study in STUDIED.items()}
-    loud = standing.loud([*summary.groups, *(group for several in groups.values() for group in several)])
-    return Written([claims.chapter(evidence, beside, appendix)], loud)
+    return Written([claims.chapter(evidence, beside, appendix)], [*standing.loud(summary.groups), *loud])
 
 
 def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
@@ -127,13 +125,9 @@ STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT, **dict.fromkeys(O
 """Claim -> the study behind it, of which is said beside its numbers what was made again."""
 
 
-def _groups(study: Study, folder: str | Path, frame: pd.DataFrame | None) -> list[standing.Group]:
-    return [] if frame is None else standing.groups(study, folder, frame)
-
-
 def write_tables(summary: Summary, folder: Path) -> None:
     """Write Table 1 and its comparison with the printed one."""
-    tables.write_csv(summary.table, folder / "qp_table1.csv")
+    tables.write_rounded(summary.table, folder / "qp_table1.csv", 6)
     write_text(folder / "qp_table1.md", tables.markdown(summary))
     latex.write_latex(summary, folder / "qp_table1.tex")
     checked = fidelity.check(summary)
@@ -198,7 +192,7 @@ def _write_truth(
     if not sampled:
         return None, ""
     table = truth_tables.summary(sampled)
-    truth_tables.write_csv(table, tables_folder / "qp_truth.csv")
+    write_csv(tables_folder / "qp_truth.csv", table)
     truth_pages.write_markdown(sampled, table, tables_folder / "qp_truth.md", note)
     truth_figure.figure_truth(sampled, table, figures_folder / TRUTH_FIGURE)
     return table, truth_pages.overview(sampled, note)
@@ -245,6 +239,5 @@ def _write_lookup(
         "\n".join(notes[LOOKUP_EFFECT]),
         lookup_effect.section(effect),
     ]
-    csv = errors[list(lookup.COLUMNS)].to_csv(index=False, lineterminator="\n", float_format="%.4g")
-    write_text(folder / "lookup.csv", csv)
+    write_csv(folder / "lookup.csv", errors[list(lookup.COLUMNS)], "%.4g")
     write_text(folder / "lookup.md", "\n\n".join(sections) + "\n")

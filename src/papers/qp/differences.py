@@ -23,8 +23,8 @@ from papers.evidence.grid import grid, items
 from papers.evidence.store import write_text
 from papers.evidence.verification import standing
 from papers.qp import protocols
-from papers.qp.lines import FOLDS, n_folds
-from papers.qp.published import ROWS
+from papers.qp.lines import n_folds
+from papers.qp.published import FOLDS, ROWS
 from papers.qp.records import DIFFERENCES, load_fits
 from papers.qp.table1.rows import FIELDS, GROUP, seed_means
 from papers.qp.table1.tables import write_rounded

@@ -84,7 +84,7 @@ def predictive_variances(
     datasets: Sequence[str],
     path_stem: str | Path,
     title: str,
-) -> tuple[Path, Path]:
+) -> None:
     """Figure 1a or 1b: predictive variances of the latent function, EP against QP.
 
     Which EP fit stands beside QP is told in `papers.qp.pairs`. The points are those kept in
@@ -95,28 +95,18 @@ def predictive_variances(
     frame : pandas.DataFrame
         Records of one protocol.
     variances : pandas.DataFrame
-        Matched variances (`papers.qp.records.VARIANCES`) of that protocol.
+        Matched variances (`papers.qp.records.VARIANCES`) of that protocol, some of them of these data sets.
     datasets : sequence of str
         Data sets to draw, names as in the records.
     path_stem, title : str
-        Of `style.save`, whose files are returned; above the figure.
-
-    Raises
-    ------
-    ValueError
-        No pair of points at all, or several protocols.
+        Of `style.drawing`; above the figure.
     """
-    from matplotlib.figure import Figure
-
     counts = pairs.counts(frame, datasets)
     points = variances[variances["dataset"].isin(datasets)]
-    if points.empty:
-        raise ValueError(f"no fold of {', '.join(datasets)} has both an EP and a QP variance")
     main, moved = (points[points["reference"] == name] for name in REFERENCES)
     kinds = ((main, _dots), (moved, _rings))
     shown = [(matched, look(len(matched))) for matched, look in kinds if len(matched)]
-    with style.applied():
-        figure = Figure(figsize=(4.2, 4.4 + 1.35 * len(shown)), layout="constrained")
+    with style.drawing(path_stem, (4.2, 4.4 + 1.35 * len(shown))) as figure:
         heights = (3.0, *[1.0] * len(shown))
         upper, *lower = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         _scatter(upper, main, moved, counts, _main_label(datasets))
@@ -126,7 +116,6 @@ def predictive_variances(
             axes.sharey(lower[0])
         upper.set_title(title)
         lower[-1].set_xlabel("EP: variance of the latent function")
-        return style.save(figure, path_stem)
 
 
 def share(n_not_above: int, n: int) -> str:
@@ -208,7 +197,7 @@ def _main_label(datasets: Sequence[str]) -> str:
 
 def figure_table1(
     table: pd.DataFrame, path_stem: str | Path, title: str = "Table 1: ours against published"
-) -> tuple[Path, Path]:
+) -> None:
     """Dot plot of ours minus published, a row a data set, in printed units.
 
     A dot is the difference of the means, its line our standard deviation over seeds, the grey
@@ -218,26 +207,14 @@ def figure_table1(
     Parameters
     ----------
     table : pandas.DataFrame
-        As `published.compare` returns it, one protocol only.
+        As `published.compare` returns it, of one protocol; a line at least has our mean and a published one.
     path_stem, title : str
-        Of `style.save`, whose files are returned; above the figure.
-
-    Raises
-    ------
-    ValueError
-        Several protocols, or nothing that has both our mean and a published one.
+        Of `style.drawing`; above the figure.
     """
-    from matplotlib.figure import Figure
-
-    if table["protocol"].nunique() > 1:
-        raise ValueError("one protocol a figure; select it before")
     shown = table[table["published_mean"].notna() & table["mean"].notna()]
-    if shown.empty:
-        raise ValueError("nothing to draw: no row has both our mean and a published one")
     rows = [row for row in dict.fromkeys(table["row"]) if n_seeds(row)]
     methods = method_order(list(shown["method"]))
-    with style.applied():
-        figure = Figure(figsize=(6.9, 1.3 + 0.42 * len(rows)), layout="constrained")
+    with style.drawing(path_stem, (6.9, 1.3 + 0.42 * len(rows))) as figure:
         panels = figure.subplots(1, 2, sharey=True)
         for axes, metric in zip(panels, METRICS, strict=True):
             _differences(axes, shown[shown["metric"] == metric], rows, methods)
@@ -245,7 +222,6 @@ def figure_table1(
         style.row_axis(panels, [_row_label(shown, row) for row in rows])
         figure.suptitle(title, fontsize=9.0)
         figure.legend(handles=_method_handles(methods), loc="outside lower center", ncols=3)
-        return style.save(figure, path_stem)
 
 
 def _differences(axes: Axes, cells: pd.DataFrame, rows: Sequence[str], methods: Sequence[str]) -> None:
@@ -277,11 +253,8 @@ def _row_label(shown: pd.DataFrame, row: str) -> str:
 
 
 def _method_handles(methods: Sequence[str]) -> list[Artist]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     dots = []
     for method, (colour, marker) in zip(methods, style.CYCLE, strict=False):
         label = f"{PUBLISHED_COLUMNS[printed_as(method)]} ({method}), ± our sd"
-        dots.append(Line2D([], [], color=colour, marker=marker, markersize=4, linewidth=0.8, label=label))
-    return [*dots, Patch(color=style.LIGHT, label="± published sd")]
+        dots.append(style.line(color=colour, marker=marker, markersize=4, linewidth=0.8, label=label))
+    return [*dots, style.patch(color=style.LIGHT, label="± published sd")]

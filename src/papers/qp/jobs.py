@@ -15,7 +15,7 @@ from papers.data.own import described
 from papers.data.registry import task_of
 from papers.evidence.jobs import Job, Record, blocks
 from papers.qp import protocols
-from papers.qp.published import truth_file
+from papers.qp.published import FOLDS, TRUTH_METHODS, TRUTH_PROTOCOL, truth_file
 from papers.qp.steps import (
     DIFFERENCES,
     EFFECTS,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 STEPS, RECORDS = "papers.qp.steps", "papers.qp.records"
 TABLE = "data/lookup/probit.table"
-FOLDS = 10
-TRUTH_PROTOCOL, TRUTH_METHODS = "as-released", ("ep", "qp", "vb")
 
 
 def jobs(config: Config) -> Iterator[Job]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.qp.published import is_counts
+from papers.qp.published import FOLDS, is_counts
 from tilted.kernels.squared_exponential import SquaredExponential
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ COLUMNS = (
 )
 OUTCOMES = OK, UNCONVERGED, FAILED = ("ok", "not converged", "failed")
 NO_PAIR: Mapping[str, Any] = {"pair": ""} | dict.fromkeys(PAIR[1:])
-FOLDS = 10
 
 NUMBER = r"[-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|\b(?:inf|nan)\b)"
 ENTRY = rf"(?:np\.float64\({NUMBER}\)|{NUMBER})"

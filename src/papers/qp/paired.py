@@ -21,8 +21,8 @@ from papers.evidence.comparisons import Draft, Resampled, Rule, Score
 from papers.evidence.grid import counted
 from papers.evidence.verdicts import Line
 from papers.qp import pairs, protocols
-from papers.qp.lines import FAILED, FOLDS, OK, n_folds
-from papers.qp.published import RELEASED_VB, ROWS
+from papers.qp.lines import FAILED, OK, n_folds
+from papers.qp.published import FOLDS, RELEASED_VB, ROWS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,16 +98,7 @@ def paired(fits: pd.DataFrame, first: str, second: str, score: str, folds: int =
     -------
     scores : dict
         Data set -> scores; data sets with no seed run with both methods are absent.
-
-    Raises
-    ------
-    ValueError
-        Several protocols, or two records of one fit.
     """
-    if fits["protocol"].nunique() > 1:
-        raise ValueError("one protocol a comparison; select it before")
-    if fits.duplicated([*FIT, "method"]).any():
-        raise ValueError("two records of one fit")
     right = fits[fits["method"] == second]
     right = right.assign(partner=right["pair"] if first == EQUAL else first)
     left = fits[[*FIT, "method", "outcome", "variance", "lengthscale", score]].rename(

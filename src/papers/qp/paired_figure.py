@@ -52,30 +52,20 @@ class Series(NamedTuple):
         return "{} × {}".format(*scores.differences.shape)
 
 
-def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) -> tuple[Path, Path]:
+def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) -> None:
     """Draw EP - QP (at both tunings where there are two) and EP - VB (both kinds where run).
 
     Parameters
     ----------
     fits : pandas.DataFrame
-        Records of one protocol.
+        Records of one protocol that are `drawable`.
     path_stem, title : str
-        Of `style.save`, whose files are returned; above the figure.
-
-    Raises
-    ------
-    ValueError
-        Several protocols, or no comparison with two complete seeds.
+        Of `style.drawing`; above the figure.
     """
-    from matplotlib.figure import Figure
-
     panels = {"QP": _against_qp(fits), "VB": _against_vb(fits)}
     present = {name for series in panels.values() for one in series for name in one.drawn}
     rows = row_order(present)
-    if not rows:
-        raise ValueError("nothing to draw: no comparison has two complete seeds")
-    with style.applied():
-        figure = Figure(figsize=(6.9, 1.5 + 0.36 * len(rows)), layout="constrained")
+    with style.drawing(path_stem, (6.9, 1.5 + 0.36 * len(rows))) as figure:
         both = figure.subplots(1, 2, sharey=True)
         for axes, (other, series) in zip(both, panels.items(), strict=True):
             _panel(axes, series, rows)
@@ -84,7 +74,6 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
         style.row_axis(both, [row_of(name) for name in rows])
         figure.suptitle(title, fontsize=9.0)
         figure.legend(handles=_handles(panels), loc="outside lower center", ncols=3)
-        return style.save(figure, path_stem)
 
 
 def drawable(fits: pd.DataFrame) -> bool:
@@ -150,16 +139,13 @@ def _power(tick: int) -> str:
 
 
 def _handles(panels: dict[str, list[Series]]) -> list[Artist]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     dots = [
-        Line2D([], [], color=one.colour, marker=one.marker, markersize=4, linewidth=0.8, label=one.label)
+        style.line(color=one.colour, marker=one.marker, markersize=4, linewidth=0.8, label=one.label)
         for series in panels.values()
         for one in series
         if one.drawn
     ]
-    bar = Patch(color=style.GREY, alpha=0.35, linewidth=0, label="± 1 sd over seeds")
-    line = Line2D([], [], color=style.GREY, linewidth=0.8, label="95 % interval, another data set")
-    band = Patch(color=style.LIGHT, label=r"± $10^{-3}$ nats")
+    bar = style.patch(color=style.GREY, alpha=0.35, linewidth=0, label="± 1 sd over seeds")
+    line = style.line(color=style.GREY, linewidth=0.8, label="95 % interval, another data set")
+    band = style.patch(color=style.LIGHT, label=r"± $10^{-3}$ nats")
     return [*dots, bar, line, band]

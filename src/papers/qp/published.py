@@ -44,6 +44,12 @@ optimisation (``vb-joint``); every other method has no published value."""
 SEEDS = {"Mining": 200}
 """Seeds of the rows that do not have 100."""
 
+FOLDS = 10
+"""Of a seed; the counts have one."""
+
+TRUTH_PROTOCOL, TRUTH_METHODS = "as-released", ("ep", "qp", "vb")
+"""What is compared with the ground truth."""
+
 RELEASED_VB = "vb-joint-released"
 """``vb-joint`` predicted and scored as the released code does: the paper's VB where it was made."""
 

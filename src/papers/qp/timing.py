@@ -54,10 +54,9 @@ def measure(
     dataset: Dataset,
     protocol: str,
     cells: Iterable[tuple[int, int]],
-    methods: Sequence[str] = METHODS,
     repeats: int = REPEATS,
 ) -> Iterator[dict[str, Any]]:
-    """Time one cold inference of each method on some folds of a classification data set.
+    """Time one cold inference of each of `METHODS` on some folds of a classification data set.
 
     Parameters
     ----------
@@ -65,8 +64,6 @@ def measure(
         In the variant of the protocol.
     protocol : str
     cells : iterable of (seed, fold)
-    methods : sequence of str, optional
-        Of `METHODS`.
     repeats : int
         Inferences a time is the best of.
 
@@ -88,7 +85,7 @@ def measure(
     for seed, fold in cells:
         tuned = fits.run_cell(dataset, protocol, "ep", seed, fold)[0]
         cell = fits.cell_of(dataset, protocol, "ep", seed, fold)
-        for method in methods:
+        for method in METHODS:
             sweeps, seconds = _timed(cell, tuned, method, repeats)
             values = (dataset.name, protocol, seed, fold, method, sweeps, seconds, tuned["n_train"])
             yield dict(zip(COLUMNS, values, strict=True))

@@ -50,16 +50,15 @@ def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | P
     frames = {study: records.load(study, folder) for study in STUDIES}
     if all(frame.empty for frame in frames.values()):
         return Written([], [])
-    groups = {study: standing.groups(study, folder, frame) for study, frame in frames.items()}
+    notes, loud = standing.of(frames, folder)
     provenance = [
         line
-        for study, of_study in groups.items()
+        for study, of_study in notes.items()
         if of_study
-        for line in (f"`{study.file}`:", "", *standing.note(of_study), "")
+        for line in (f"`{study.file}`:", "", *of_study, "")
     ]
     tables.write(frames, tables_folder, provenance)
     figures.write(frames, Path(figures_folder, FIGURES))
-    loud = [line for of_study in groups.values() for line in standing.loud(of_study)]
     return Written([Chapter(HEADING, judged(frames), LEGEND)], loud)
 
 

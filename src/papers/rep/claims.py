@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import binomtest
 
 from papers.evidence.claims import of_paper
 from papers.evidence.comparisons import Draft, Resampled, higher, tested
 from papers.evidence.grid import counted
+from papers.evidence.statistics import share_interval
 from papers.evidence.verdicts import MISSING, NO, SHOWN, UNDECIDED, YES, Block, Inference, Line
 from papers.rep.fits import BLOBS
 from papers.rep.methods import METHODS
@@ -246,7 +246,7 @@ def _unconverged(runs: pd.DataFrame) -> tuple[int, int]:
 def _sometimes(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
     """Yes if a run diverged; no if that is shown to be rarer than one in so many, unsettled runs counted."""
     diverged, unsettled = _unconverged(runs)
-    rare = len(runs) and binomtest(unsettled, len(runs)).proportion_ci().high < SOMETIMES
+    rare = len(runs) and share_interval(unsettled, len(runs))[1] < SOMETIMES
     status = YES if diverged else (NO if rare else UNDECIDED)
     note = f"{diverged} diverged, {unsettled} unsettled"
     return _share(f"{cell.name}: {method} sometimes diverges", runs, DIVERGED, status, note)

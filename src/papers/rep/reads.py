@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.evidence.slices import Slice
@@ -15,7 +13,6 @@ from papers.rep.records import BOUNDARY, CHOICES, EPSILONS, EXACT, FITS, POINTS
 
 if TYPE_CHECKING:
     from papers.evidence.jobs import Job
-    from papers.evidence.records import Change
 
 ONCE = {"chosen_on": (0,)}
 """Fits with parameters chosen once for a data set; others decide nothing."""
@@ -55,7 +52,3 @@ def made_by(job: Job) -> Slice | None:
         return Slice(CHOICES, {**where, "split": [p["split"]]})
     chosen_on = p["first"] if job.kind == "relaxed_own" else 0
     return Slice(FITS, {**where, "split": range(p["first"], p["last"] + 1), "chosen_on": [chosen_on]})
-
-
-STUDIES: Mapping[str, Callable[[Path, str | None], dict[str, Change]]] = {}
-"""Every record of this paper is made by jobs."""

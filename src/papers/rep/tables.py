@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.evidence.grid import grid, items
-from papers.evidence.store import write_text
+from papers.evidence.store import write_csv, write_text
 from papers.rep.claims import EP, NAMES, SPAM, UCI, once
 from papers.rep.fits import BLOBS, FAILED
 from papers.rep.methods import METHODS
@@ -70,9 +70,8 @@ def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path, provenance: 
     provenance : list of str
         Lines at the end.
     """
-    csv = summary(frames[FITS]).to_csv(index=False, lineterminator="\n", float_format="%.6g")
     return [
-        write_text(Path(folder, FILES[0]), csv),
+        write_csv(Path(folder, FILES[0]), summary(frames[FITS])),
         write_text(Path(folder, FILES[1]), markdown(frames, provenance)),
     ]
 

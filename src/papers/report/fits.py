@@ -23,8 +23,6 @@ FOLDER = "fits"
 HIDDEN = {"run", "pair", "message", "clipped", "retries", "evaluations", "n_train", "n_test"}
 """Columns that would be in a reader's way; the records have them."""
 DIGITS = 5
-CHOICES = 30
-"""A column of words with at most so many different ones can be filtered by one of them."""
 
 
 class Behind(NamedTuple):

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from papers.reproduce.needs import Needs
     from papers.reproduce.receipt import Receipt
 
-FOLDER = "reproduced"
 LONGEST = 80
 """Letters of a folder's name that are those of its targets."""
 

@@ -185,6 +185,8 @@ def fold(jobs: Sequence[Job], place: Path, results: Path) -> None:
 
 def study(files: Iterable[str], results: Path, mirror: str | None) -> None:
     """Make records anew that no job makes, in this process."""
-    makers = {file: make for module in READS.values() for file, make in module.STUDIES.items()}
+    makers = {
+        file: make for module in READS.values() for file, make in getattr(module, "STUDIES", {}).items()
+    }
     for file in files:
         makers[file](results, mirror)

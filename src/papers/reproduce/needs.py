@@ -137,7 +137,7 @@ def of(
     wanted = tuple(one for target in targets for one in target.slices)
     loaded = {one.study: records.load(one.study, folder) for one in wanted}
     frames = {study: frame[slices.mask(wanted, study, frame)] for study, frame in loaded.items()}
-    makers = {file for module in READS.values() for file in module.STUDIES}
+    makers = {file for module in READS.values() for file in getattr(module, "STUDIES", {})}
     studies = tuple(study.file for study in frames if study.file in makers)
     if fresh:
         jobs = _drawn(_covering(wanted, frames), share, seed)

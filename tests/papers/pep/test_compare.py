@@ -130,8 +130,6 @@ class TestFrames:
         frame = fits()
         other = frame.assign(start="kmeans")
         assert len(scores.compared(pd.concat([frame, other]))) == len(frame)
-        with pytest.raises(ValueError, match="two records"):
-            scores.compared(pd.concat([frame, frame]))
 
     def test_protocols_are_compared_apart(self, fits):
         both = pd.concat([fits(), fits(protocol="converged")])
@@ -140,16 +138,6 @@ class TestFrames:
             ("converged", scores.compared(both, "converged")),
         ):
             assert len(part) == len(fits()) and set(part["protocol"]) == {name}
-
-    @pytest.mark.parametrize(
-        ("column", "value", "message"),
-        [("outcome", "fine", "unknown"), ("dataset", "iris", "unknown"), ("smll", np.nan, "lacks a number")],
-    )
-    def test_what_cannot_be(self, fits, column, value, message):
-        frame = fits()
-        frame.loc[3, column] = value
-        with pytest.raises(ValueError, match=message):
-            scores.compared(frame)
 
     def test_coverage_is_of_the_records(self, fits):
         frame = fits(outcome={("yacht", 0, "1", 5): "failed", ("yacht", 0, "0", 5): "stopped"})

@@ -171,7 +171,7 @@ def test_folds_are_put_into_classes_and_averaged(line, frame, printed):
     lines = [record for case in cases for record in fold(line, *case)]
     lines += fold(line, 5, 1e7, 100.0, protocol="corrected") + fold(line, 6, 1e7, 100.0, dataset="coal")
     lines += fold(line, 7, 1e7, 100.0)[:1]  # EP alone
-    classes = fidelity.by_variance(frame(lines), "as-released")
+    classes = fidelity.by_variance(frame(lines))
     found = list(classes.itertuples(index=False, name=None))
     assert [row[:3] for row in found] == [("crabs", 0, 1), ("crabs", 1, 1), ("crabs", 2, 2), ("crabs", 3, 1)]
     assert [row[3] for row in found] == pytest.approx([1.0, 2.0, 4.0, -4.0])
@@ -182,5 +182,5 @@ def test_folds_are_put_into_classes_and_averaged(line, frame, printed):
 
 
 def test_a_class_without_folds_is_a_dash(line, frame, printed):
-    classes = fidelity.by_variance(frame(fold(line, 0, 1e5, 0.5)), "as-released")
+    classes = fidelity.by_variance(frame(fold(line, 0, 1e5, 0.5)))
     assert fidelity.ridge_lines(classes, printed)[-1].count(" - ") == 3

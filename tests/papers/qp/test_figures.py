@@ -71,8 +71,6 @@ def test_lengthscales_a_dimension_are_compared(line, frame):
 def test_counts_of_nothing(line, frame):
     empty = pairs.counts(frame([line(method="vb")]), ["wine12"])
     assert empty == pairs.Counts(0, 0, 0, 0, 0, 0)
-    with pytest.raises(ValueError, match="one protocol"):
-        pairs.counts(frame([line(), line(protocol="corrected")]), ["wine12"])
 
 
 def test_qp_not_above_ep_allows_rounding_only():
@@ -195,17 +193,6 @@ def test_only_moved_points_can_be_drawn(line, frame, tmp_path):
     lines = frame(trio(line, 0, ep="2", qp="3", **NONE))
     figures.predictive_variances(lines, points_of(("moved", 1.0, 0.9)), ["wine12"], tmp_path / "v", "Title")
     assert (tmp_path / "v.png").stat().st_size > 0
-
-
-def test_nothing_to_draw_is_an_error(line, frame, table, tmp_path):
-    with pytest.raises(ValueError, match="no fold of wine12"):
-        figures.predictive_variances(frame([line()]), points_of(), ["wine12"], tmp_path / "v", "T")
-    with pytest.raises(ValueError, match="nothing to draw"):
-        figures.figure_table1(table[table["method"] == "vb"], tmp_path / "t")
-    with pytest.raises(ValueError, match="one protocol"):
-        two = table.assign(protocol=["as-released", "corrected"] * (len(table) // 2))
-        figures.figure_table1(two, tmp_path / "t")
-    assert not list(tmp_path.glob("[vt].*"))
 
 
 def test_the_style_is_restored():

@@ -72,6 +72,15 @@ class Group(NamedTuple):
         return min(ENOUGH, self.fits)
 
 
+def of(
+    frames: Mapping[Study, pd.DataFrame | None], folder: str | Path
+) -> tuple[dict[Study, list[str]], list[str]]:
+    """The `note` of every study, empty where there are no lines, and what is `loud` in all of them."""
+    every = {study: [] if frame is None else groups(study, folder, frame) for study, frame in frames.items()}
+    notes = {study: note(of_study) for study, of_study in every.items()}
+    return notes, loud(group for of_study in every.values() for group in of_study)
+
+
 def groups(study: Study, folder: str | Path, frame: pd.DataFrame | None = None) -> list[Group]:
     """Every group of a study's lines, in their order; none where there is no record.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from papers.evidence import claims, style
 from papers.evidence.grid import counted, grid, items
-from papers.evidence.store import write_text
+from papers.evidence.store import write_csv, write_text
 from papers.evidence.verdicts import NO, YES, Block, Inference, Line
 from papers.pep import scores
 from papers.pep.digits.training import RUN
@@ -107,7 +107,7 @@ def write(frame: pd.DataFrame, made: Sequence[str], folder: str | Path) -> None:
     """Write `NAMES`; ``made`` says what made the record (`standing.note`)."""
     import pandas as pd
 
-    csv = pd.DataFrame(map(_line, ends(frame))).to_csv(index=False, lineterminator="\n", float_format="%.6g")
+    write_csv(Path(folder, NAMES[0]), pd.DataFrame(map(_line, ends(frame))))
     failed = (
         f"M = {line.m}, α = {line.alpha:g}, seed {line.seed}, step {line.step}: {line.message}"
         for line in frame[frame["outcome"] == FAILED].itertuples()
@@ -115,8 +115,7 @@ def write(frame: pd.DataFrame, made: Sequence[str], folder: str | Path) -> None:
     lines = [f"# {TITLE}", "", *INTRODUCTION.splitlines(), "", *items([f"{covered(frame)}."]), ""]
     lines += [*LEGEND.splitlines(), "", *grid(*cells(frame)), "", "## Failures", "", *items(failed), ""]
     lines += ["## Provenance", "", *made, ""]
-    for name, text in zip(NAMES, (csv, "\n".join(lines)), strict=True):
-        write_text(Path(folder, name), text)
+    write_text(Path(folder, NAMES[1]), "\n".join(lines))
 
 
 def _line(end: End) -> dict[str, Any]:
@@ -237,23 +236,18 @@ EVERY = 4
 """Measurements from one marker to the next."""
 
 
-def draw(frame: pd.DataFrame, folder: Path) -> list[Path]:
-    """Draw the figures there are trainings for; the PNG files."""
+def draw(frame: pd.DataFrame, folder: Path) -> None:
+    """Draw the figures there are trainings for."""
     with_numbers = frame[frame["outcome"] == OK]
-    return [
-        _draw(frame[frame["m"] == m], folder / name)
-        for m, name in NUMBERS.items()
-        if (with_numbers["m"] == m).any()
-    ]
+    for m, name in NUMBERS.items():
+        if (with_numbers["m"] == m).any():
+            _draw(frame[frame["m"] == m], folder / name)
 
 
-def _draw(frame: pd.DataFrame, stem: Path) -> Path:
+def _draw(frame: pd.DataFrame, stem: Path) -> None:
     """One figure of trainings with the same M."""
-    from matplotlib.figure import Figure
-
     powers = {f"{alpha:g}": runs for alpha, runs in frame.groupby("alpha")}
-    with style.applied():
-        figure = Figure(figsize=(6.9, 3.3), layout="constrained")
+    with style.drawing(stem, (6.9, 3.3)) as figure:
         for axes, (score, name) in zip(figure.subplots(1, 2), PANELS, strict=True):
             for k, (alpha, runs) in enumerate(powers.items()):
                 look = {"color": looks.colour(alpha), "marker": looks.marker(alpha, list(powers))}
@@ -269,7 +263,6 @@ def _draw(frame: pd.DataFrame, stem: Path) -> Path:
         place: dict[str, Any] = {"loc": "outside lower center", "ncols": len(handles)}
         legend = figure.legend(handles=handles, title=covered(frame), title_fontsize=style.SMALL, **place)
         legend.get_title().set(color=style.GREY)
-        return style.save(figure, stem)[1]
 
 
 def _curves(axes: Axes, runs: pd.DataFrame, score: str, first: int, look: dict[str, Any]) -> None:

@@ -45,22 +45,22 @@ def numbers(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
     return kept.assign(value=scores.natural(kept, score))
 
 
-def synthetic_means(fits: pd.DataFrame, stem: Path) -> Path | None:
+def synthetic_means(fits: pd.DataFrame, stem: Path) -> None:
     """Figure 3: SMSE, SMLL and NLML of the synthetic sets against M."""
     sets = scores.made_up(fits)
     panels = [(looks.AXES[score.column], sets, score) for score in scores.scores_of(fits)]
-    return means(panels, sets, stem, "Synthetic sets: means and standard errors over the sets")
+    means(panels, sets, stem, "Synthetic sets: means and standard errors over the sets")
 
 
-def real_means(fits: pd.DataFrame, stem: Path, score: Score) -> Path | None:
+def real_means(fits: pd.DataFrame, stem: Path, score: Score) -> None:
     """Figures 18, 20, 22, 28, 30: a panel a UCI set."""
     sets = scores.real(fits)
     panels = [(NAMES[name], sets[sets["dataset"] == name], score) for name in scores.datasets(sets)]
-    return means(panels, sets, stem, f"{score.name}: means and standard errors over splits")
+    means(panels, sets, stem, f"{score.name}: means and standard errors over splits")
 
 
-def means(panels: Sequence[Panel], fits: pd.DataFrame, stem: Path, title: str) -> Path | None:
-    """Means and standard errors, a panel each (heading, fits, score); the PNG file, None without fits.
+def means(panels: Sequence[Panel], fits: pd.DataFrame, stem: Path, title: str) -> None:
+    """Means and standard errors, a panel each (heading, fits, score); nothing without fits.
 
     Parameters
     ----------
@@ -68,17 +68,14 @@ def means(panels: Sequence[Panel], fits: pd.DataFrame, stem: Path, title: str) -
     fits : pandas.DataFrame
         All that is drawn, for the line of coverage.
     stem, title : path, str
-        Of `style.save`; above the figure.
+        Of `style.drawing`; above the figure.
     """
-    from matplotlib.figure import Figure
-
     if scores.sparse(fits).empty:
-        return None
+        return
     columns = min(len(panels), COLUMNS if len(panels) != 3 else 3)
     rows = -(-len(panels) // columns)
     powers = scores.alphas(fits)
-    with style.applied():
-        figure = Figure(figsize=(6.9, 1.0 + (1.75 if rows > 1 else 2.2) * rows), layout="constrained")
+    with style.drawing(stem, (6.9, 1.0 + (1.75 if rows > 1 else 2.2) * rows)) as figure:
         grid = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes, (heading, of_panel, score) in zip(grid, panels, strict=False):
             apart = looks.WIDE if columns < 4 else looks.NARROW
@@ -90,7 +87,6 @@ def means(panels: Sequence[Panel], fits: pd.DataFrame, stem: Path, title: str) -
         for axes in grid[:: columns if same else 1][: len(panels)]:
             axes.set_ylabel(looks.AXES[panels[0][2].column] if same else "")
         _finish(figure, powers, fits, title)
-        return style.save(figure, stem)[1]
 
 
 def _means(
@@ -156,29 +152,26 @@ def _full(axes: Axes, fits: pd.DataFrame) -> None:
             axes.fill_between(ends, middle - error, middle + error, color=style.LIGHT, linewidth=0, zorder=0)
 
 
-def synthetic_traces(fits: pd.DataFrame, stem: Path, score: Score) -> Path | None:
+def synthetic_traces(fits: pd.DataFrame, stem: Path, score: Score) -> None:
     """Figures 11 to 13: every synthetic set."""
-    return traces(scores.made_up(fits), stem, score, f"Synthetic sets: {score.name} of every set")
+    traces(scores.made_up(fits), stem, score, f"Synthetic sets: {score.name} of every set")
 
 
-def real_traces(fits: pd.DataFrame, stem: Path, score: Score) -> Path | None:
+def real_traces(fits: pd.DataFrame, stem: Path, score: Score) -> None:
     """Figures 17, 19, 21, 27, 29: every split of the UCI sets."""
-    return traces(scores.real(fits), stem, score, f"{score.name} on the UCI sets, every split")
+    traces(scores.real(fits), stem, score, f"{score.name} on the UCI sets, every split")
 
 
-def traces(fits: pd.DataFrame, stem: Path, score: Score, title: str) -> Path | None:
+def traces(fits: pd.DataFrame, stem: Path, score: Score, title: str) -> None:
     """Every set or split as a thin line, a row a data set, a column a power; the last column has all means.
 
     On the synthetic sets, which are all of one kind, there is one row and a line a set.
     """
-    from matplotlib.figure import Figure
-
     if scores.sparse(fits).empty:
-        return None
+        return
     names, powers = scores.datasets(fits), scores.alphas(fits)
     height = 1.15 * len(names) if len(names) > 1 else 1.7
-    with style.applied():
-        figure = Figure(figsize=(6.9, 1.0 + height))
+    with style.drawing(stem, (6.9, 1.0 + height)) as figure:
         figure.set_layout_engine("constrained", w_pad=0.02, wspace=0.02)
         grid = figure.subplots(len(names), len(powers) + 1, squeeze=False, sharey="row")
         for row, name in zip(grid, names, strict=True):
@@ -189,7 +182,6 @@ def traces(fits: pd.DataFrame, stem: Path, score: Score, title: str) -> Path | N
         for axes in grid[-1]:
             axes.set_xlabel("M")
         _finish(figure, powers, fits, title)
-        return style.save(figure, stem)[1]
 
 
 def _traces(row: np.ndarray, fits: pd.DataFrame, score: Score, powers: Sequence[str]) -> None:
@@ -220,6 +212,6 @@ def _traces(row: np.ndarray, fits: pd.DataFrame, score: Score, powers: Sequence[
 def _finish(figure: Figure, powers: Sequence[str], fits: pd.DataFrame, title: str) -> None:
     handles = looks.handles(powers)
     if (fits["alpha"] == FULL).any():
-        handles.append(looks.line("full GP", **DASHED))
+        handles.append(style.line("full GP", **DASHED))
     figure.suptitle(title, fontsize=9.0)
     looks.covered(figure, fits, handles, 5 if len(handles) > 6 else 6)

@@ -47,30 +47,27 @@ class Row(NamedTuple):
 # A pair
 
 
-def overview(fits: pd.DataFrame, stem: Path) -> Path | None:
+def overview(fits: pd.DataFrame, stem: Path) -> None:
     """Figures 4 and 6: the three pairs over all UCI sets."""
     sets = scores.real(fits)
     rows = [Row("", sets, *pair) for pair in PAIRS]
-    return _draw(rows, sets, stem, "UCI sets: every experiment under two powers", 1.75)
+    _draw(rows, sets, stem, "UCI sets: every experiment under two powers", 1.75)
 
 
-def by_dataset(fits: pd.DataFrame, stem: Path, first: str, second: str) -> Path | None:
+def by_dataset(fits: pd.DataFrame, stem: Path, first: str, second: str) -> None:
     """Figures 14 to 16, 24 to 26: one pair, a row a UCI set."""
     sets = scores.real(fits)
     groups = {name: sets[sets["dataset"] == name] for name in scores.datasets(sets)}
     rows = [Row(NAMES[name], group, first, second) for name, group in groups.items()]
-    return _draw(rows, sets, stem, f"{label(first)} against {label(second)}, UCI sets", 1.35)
+    _draw(rows, sets, stem, f"{label(first)} against {label(second)}, UCI sets", 1.35)
 
 
-def _draw(pairs: Sequence[Row], fits: pd.DataFrame, stem: Path, title: str, height: float) -> Path | None:
-    """The PNG file; None if no two powers share an experiment."""
-    from matplotlib.figure import Figure
-
+def _draw(pairs: Sequence[Row], fits: pd.DataFrame, stem: Path, title: str, height: float) -> None:
+    """Nothing if no two powers share an experiment."""
     rows = [row for row in pairs if row.duel(scores.predictive(fits)[0])]
     if not rows:
-        return None
-    with style.applied():
-        figure = Figure(figsize=(6.4, 1.1 + height * len(rows)))
+        return
+    with style.drawing(stem, (6.4, 1.1 + height * len(rows))) as figure:
         figure.set_layout_engine("constrained", w_pad=0.03, wspace=0.02)
         grid = figure.subplots(len(rows), 4, squeeze=False, width_ratios=(1.0, 1.1, 1.0, 1.1))
         sizes = _sizes(fits)  # one scale for all rows, also of sets that lack some
@@ -89,10 +86,9 @@ def _draw(pairs: Sequence[Row], fits: pd.DataFrame, stem: Path, title: str, heig
             grid[0, 2 * k + 1].set_title(f"{score.name}: differences", fontsize=8.0)
         figure.suptitle(title, fontsize=9.0)
         dots = DOTS | {"markersize": 3.5}
-        handles = [looks.line(f"M = {m}", color=shade(m, sizes), **dots) for m in sizes]
+        handles = [style.line(f"M = {m}", color=shade(m, sizes), **dots) for m in sizes]
         looks.covered(figure, fits, handles)
         style.settle(figure)
-        return style.save(figure, stem)[1]
 
 
 def _sizes(fits: pd.DataFrame) -> list[int]:
@@ -165,16 +161,13 @@ def _histogram(axes: Axes, row: Row, score: Score) -> None:
 # Who beats whom
 
 
-def ranking(fits: pd.DataFrame, stem: Path) -> Path | None:
+def ranking(fits: pd.DataFrame, stem: Path) -> None:
     """Figures 5 and 7: matrices of shares above, average ranks below, a column a score."""
-    from matplotlib.figure import Figure
-
     sets = scores.real(fits)
     powers = scores.alphas(sets)
     if compare.ranks(sets, scores.predictive(sets)[0]).empty:
-        return None
-    with style.applied():
-        figure = Figure(figsize=(6.4, 5.9), layout="constrained")
+        return
+    with style.drawing(stem, (6.4, 5.9)) as figure:
         grid = figure.subplots(2, 2, height_ratios=(1.7, 1.0))
         for column, score in zip(grid.T, scores.predictive(sets), strict=True):
             _matrix(column[0], shares(sets, score), powers)
@@ -184,7 +177,6 @@ def ranking(fits: pd.DataFrame, stem: Path) -> Path | None:
         grid[1, 0].set_ylabel("average rank (1 the best)")
         figure.suptitle("UCI sets: pairwise comparisons and average ranks", fontsize=9.0)
         looks.covered(figure, sets)
-        return style.save(figure, stem)[1]
 
 
 def shares(fits: pd.DataFrame, score: Score) -> np.ndarray:

@@ -61,17 +61,10 @@ def marker(alpha: str, powers: Sequence[str]) -> str:
     return MARKERS[list(powers).index(alpha) % len(MARKERS)]
 
 
-def line(label: str, **look: Any) -> Line2D:
-    """A handle in a legend."""
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], label=label, **look)
-
-
 def handles(powers: Sequence[str], width: float = 1.0) -> list[Line2D]:
     """Handles of the lines of powers."""
     dot = {"markersize": 3.5, "markeredgewidth": 0, "linewidth": width}
-    return [line(label(a), color=colour(a), marker=marker(a, powers), **dot) for a in powers]
+    return [style.line(label(a), color=colour(a), marker=marker(a, powers), **dot) for a in powers]
 
 
 def size_axis(axes: Axes, sizes: Sequence[int], apart: float) -> None:

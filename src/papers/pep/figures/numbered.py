@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Figure(NamedTuple):
-    """How a figure is drawn (fits, stem -> PNG file; None where there is nothing to draw) and its caption."""
+    """How a figure is drawn (fits, stem; nothing where there is nothing to draw) and its caption."""
 
-    draw: Callable[[pd.DataFrame, Path], Path | None]
+    draw: Callable[[pd.DataFrame, Path], None]
     caption: str
 
 
@@ -113,8 +113,8 @@ CLASSIFICATION = {
 CAPTIONS: Mapping[str, str] = {name: figure.caption for name, figure in (REGRESSION | CLASSIFICATION).items()}
 
 
-def write(fits: pd.DataFrame, folder: Path) -> list[Path]:
-    """Draw every figure there are fits for; the PNG files, beside which the PDF files stand."""
+def write(fits: pd.DataFrame, folder: Path) -> None:
+    """Draw every figure there are fits for."""
     figures = CLASSIFICATION if is_classification(fits) else REGRESSION
-    drawn = (figure.draw(fits, folder / name) for name, figure in figures.items())
-    return [path for path in drawn if path]
+    for name, figure in figures.items():
+        figure.draw(fits, folder / name)

@@ -124,7 +124,7 @@ DASHED: dict[str, Any] = {"color": style.GREY, "linestyle": (0, (5, 3)), "linewi
 STEP = 0.12
 
 
-def figure(table: pd.DataFrame, path_stem: str | Path) -> tuple[Path, Path]:
+def figure(table: pd.DataFrame, path_stem: str | Path) -> None:
     """Calibration curves over all rows; over- and underconfidence by row; probabilities minus the exact ones.
 
     Parameters
@@ -132,35 +132,29 @@ def figure(table: pd.DataFrame, path_stem: str | Path) -> tuple[Path, Path]:
     table : pandas.DataFrame
         `points`.
     path_stem : str or Path
-        Of `style.save`, whose files are returned.
+        Of `style.drawing`.
 
     Raises
     ------
     ValueError
         No point.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     if table.empty:
         raise ValueError("nothing to draw: no labels with approximations and an exact posterior")
     methods = [method for method in SHOWN if method in table]
-    with style.applied():
-        drawing = Figure(figsize=(7.6, 4.1), layout="constrained")
+    with style.drawing(path_stem, (7.6, 4.1)) as drawing:
         panels = drawing.subplots(1, 3, width_ratios=(1.0, 0.9, 1.0))
         _curves(panels[0], table, methods)
         _rows(panels[1], table, methods)
         _differences(panels[2], table, methods)
         handles: list[Any] = [
-            Line2D([], [], linewidth=0.9, marker=mark, color=colour, markersize=4.5, label=LABELS[method])
+            style.line(linewidth=0.9, marker=mark, color=colour, markersize=4.5, label=LABELS[method])
             for method, (colour, mark) in LOOKS.items()
             if method in methods
         ]
-        handles.append(Line2D([], [], **EXACT_LOOK))
-        handles.append(Patch(color=style.LIGHT, label="within 2 Monte-Carlo standard errors"))
+        handles.append(style.line(**EXACT_LOOK))
+        handles.append(style.patch(color=style.LIGHT, label="within 2 Monte-Carlo standard errors"))
         drawing.legend(handles=handles, loc="outside lower center", ncols=3)
-        return style.save(drawing, path_stem)
 
 
 def _look(method: str) -> dict[str, Any]:

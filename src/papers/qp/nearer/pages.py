@@ -11,7 +11,7 @@ import numpy as np
 
 from papers.evidence import style
 from papers.evidence.grid import WIDTH, grid, number
-from papers.evidence.store import write_text
+from papers.evidence.store import write_csv, write_text
 from papers.qp.nearer.experiment import METHODS
 from papers.qp.published import RELEASED_VB, row_of
 from papers.qp.table1 import learned as learned_pages
@@ -84,8 +84,7 @@ def write(table: pd.DataFrame, fits: pd.DataFrame, folder: Path) -> None:
     fits : pandas.DataFrame
         Records of Table 1.
     """
-    csv = table.to_csv(index=False, lineterminator="\n", float_format="%.6g")
-    write_text(folder / "qp_nearer.csv", csv)
+    write_csv(folder / "qp_nearer.csv", table)
     lines = [f"# {TITLE}", "", *LEGEND.splitlines(), ""]
     for title, (column, noise, shown) in ERRORS.items():
         lines += [f"## {title}", "", *_of_methods(table, column, shown, noise), ""]
@@ -175,7 +174,7 @@ PANELS: dict[str, tuple[str, str, str]] = {
 }
 
 
-def figure(table: pd.DataFrame, path_stem: str | Path) -> tuple[Path, Path]:
+def figure(table: pd.DataFrame, path_stem: str | Path) -> None:
     """Errors of every method against the exact posterior, a row a data set, on logarithmic axes.
 
     Grey: two Monte-Carlo standard errors of the exact numbers. To the left is better.
@@ -185,15 +184,10 @@ def figure(table: pd.DataFrame, path_stem: str | Path) -> tuple[Path, Path]:
     ValueError
         No line.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     if table.empty:
         raise ValueError("nothing to draw: no approximation beside the ground truth")
     rows = list(dict.fromkeys(table["row"]))
-    with style.applied():
-        drawing = Figure(figsize=(7.6, 1.5 + 0.5 * len(rows)), layout="constrained")
+    with style.drawing(path_stem, (7.6, 1.5 + 0.5 * len(rows))) as drawing:
         panels = drawing.subplots(1, len(PANELS), sharey=True)
         for axes, (title, (column, noise, label)) in zip(panels, PANELS.items(), strict=True):
             _panel(axes, table, rows, column, noise)
@@ -201,12 +195,11 @@ def figure(table: pd.DataFrame, path_stem: str | Path) -> tuple[Path, Path]:
             axes.set_xlabel(label)
         style.row_axis(panels, rows)
         handles: list[Any] = [
-            Line2D([], [], linestyle="", marker=mark, color=colour, markersize=5, label=LABELS[method])
+            style.line(linestyle="", marker=mark, color=colour, markersize=5, label=LABELS[method])
             for method, (colour, mark) in LOOKS.items()
         ]
-        handles.append(Patch(color=style.LIGHT, label="within 2 Monte-Carlo standard errors"))
+        handles.append(style.patch(color=style.LIGHT, label="within 2 Monte-Carlo standard errors"))
         drawing.legend(handles=handles, loc="outside lower center", ncols=4)
-        return style.save(drawing, path_stem)
 
 
 def _panel(axes: Axes, table: pd.DataFrame, rows: Sequence[str], column: str, noise: str) -> None:

@@ -22,7 +22,16 @@ from papers.qp.nearer.experiment import METHODS
 from papers.qp.published import ROWS, is_counts
 from papers.qp.truth import experiment as truth
 from papers.qp.truth.records import split_of
-from papers.qp.truth.tables import DECIDED, TEN, by_dataset, error_of_mean, exact
+from papers.qp.truth.tables import (
+    DECIDED,
+    TEN,
+    by_dataset,
+    error_of_mean,
+    exact,
+    exact_densities,
+    exact_evidences,
+    rms,
+)
 from tilted.corrections.marginals import CHEAP, NEARLY_EXACT
 
 if TYPE_CHECKING:
@@ -99,13 +108,8 @@ def _lines(dataset: str, splits: Sequence[Record], here: Sequence[tuple[Any, Any
     sizes = [record["n_test"] for record in splits]
     variance, se_variance = exact(splits, "test", "variance"), exact(splits, "test", "se_variance")
     mean, se_mean = exact(splits, "test", "mean"), exact(splits, "test", "se_mean")
-    density, se_density = (
-        np.concatenate([record["truth"][name] for record in splits])
-        for name in ("log_density", "se_log_density")
-    )
-    evidence, se_evidence = (
-        np.array([record["truth"][name] for record in splits]) for name in ("log_evidence", "se_log_evidence")
-    )
+    density, se_density = exact_densities(splits)
+    evidence, se_evidence = exact_evidences(splits)
     sd, log_se = np.sqrt(variance), se_variance / variance
     errors = {}
     for method in METHODS:
@@ -137,8 +141,8 @@ def _lines(dataset: str, splits: Sequence[Record], here: Sequence[tuple[Any, Any
                 **{"splits": len(splits), "n": len(variance), "n_train": splits[0]["n_train"]},
                 "not_trusted": int(np.sum(~ours["points"]["trusted"].astype(bool))),
                 "evidences_not_trusted": int(np.sum(~ours["by_split"]["trusted"].astype(bool))),
-                **{"variance_rms": _rms(ours["variance"]), "variance_noise": _rms(log_se)},
-                **{"mean_rms": _rms(ours["mean"]), "mean_noise": _rms(se_mean / sd)},
+                **{"variance_rms": rms(ours["variance"]), "variance_noise": rms(log_se)},
+                **{"mean_rms": rms(ours["mean"]), "mean_noise": rms(se_mean / sd)},
                 **{"density_error": ours["density"].mean(), "density_noise": se_density.mean()},
                 **{"evidence_error": ours["evidence"].mean(), "evidence_noise": se_evidence.mean()},
                 "variance_excess": np.mean(gap * (ours["variance"] + ep["variance"])),
@@ -158,10 +162,6 @@ def _lines(dataset: str, splits: Sequence[Record], here: Sequence[tuple[Any, Any
             }
         )
     return lines
-
-
-def _rms(values: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(np.square(values))))
 
 
 def confidence(own: np.ndarray) -> np.ndarray:

@@ -172,7 +172,7 @@ def _shown(line: Any) -> tuple[str, str, str, str]:
     return f"{line.ours:.2f}", f"{line.published:.1f}", f"{line.deviation:+z.2f}", f"{line.tolerance:.2f}"
 
 
-def by_variance(fits: pd.DataFrame, protocol: str = PROTOCOL) -> pd.DataFrame:
+def by_variance(fits: pd.DataFrame) -> pd.DataFrame:
     """Folds of classification and their mean gap, EP as reported, by class of EP's prior variance.
 
     Returns
@@ -181,7 +181,7 @@ def by_variance(fits: pd.DataFrame, protocol: str = PROTOCOL) -> pd.DataFrame:
         Columns dataset, variance (index of `VARIANCE_NAMES`), folds, gap (printed units); a line for each
         class that has folds with numbers from both methods.
     """
-    fits = fits[(fits["protocol"] == protocol) & (fits["outcome"] != FAILED) & (fits["dataset"] != "coal")]
+    fits = fits[(fits["protocol"] == PROTOCOL) & (fits["outcome"] != FAILED) & (fits["dataset"] != "coal")]
     sides = [fits[fits["method"] == method][[*FOLD, "ntll", "variance"]] for method in ("ep", "qp")]
     both = sides[0].merge(sides[1], on=list(FOLD), suffixes=("_ep", "_qp"))
     both = both.assign(

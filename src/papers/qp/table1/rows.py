@@ -27,10 +27,10 @@ from papers.evidence.spans import spans
 from papers.evidence.study import RUN
 from papers.evidence.verification import standing
 from papers.qp import published
-from papers.qp.lines import FAILED, FOLDS, OK, clause_of, n_folds, reason_class
+from papers.qp.lines import FAILED, OK, clause_of, n_folds, reason_class
 from papers.qp.paired import EQUAL as AT_QPS
 from papers.qp.paired import Paired, paired
-from papers.qp.published import METRICS, SUMMARY_COLUMNS, row_of
+from papers.qp.published import FOLDS, METRICS, SUMMARY_COLUMNS, row_of
 from papers.qp.records import FITS, load_fits, ordered
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from papers.evidence.store import write_text
 from papers.evidence.verification import standing
 from papers.qp import published
 from papers.qp.lines import OK
-from papers.qp.published import COLUMNS, METRICS, PUBLISHED_COLUMNS, UNITS, paper_methods
+from papers.qp.published import METRICS, PUBLISHED_COLUMNS, UNITS, paper_methods
 from papers.qp.table1.rows import EQUAL, REPORTED, has_asterisk, left_out_entries, trouble_entries
 
 if TYPE_CHECKING:
@@ -41,23 +41,8 @@ no such ratio). Converged: fits that met their convergence test, of those attemp
 others, failed ones included."""
 
 
-def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
-    """Write a comparison (`published.compare`) as CSV with exactly `published.COLUMNS`.
-
-    An empty cell is a number that does not exist.
-
-    Raises
-    ------
-    ValueError
-        The table has other columns.
-    """
-    if tuple(table.columns) != COLUMNS:
-        raise ValueError(f"columns {list(table.columns)} are not {list(COLUMNS)}")
-    return write_rounded(table, path, 6)
-
-
 def write_rounded(table: pd.DataFrame, path: str | Path, decimals: int) -> Path:
-    """Write a table as CSV, its numbers rounded."""
+    """Write a table as CSV, its numbers rounded; an empty cell is a number that does not exist."""
     floats = table.select_dtypes("float").columns
     rounded = table.assign(**{name: table[name].round(decimals) + 0.0 for name in floats})  # no -0.0
     return write_text(path, rounded.to_csv(index=False, lineterminator="\n"))

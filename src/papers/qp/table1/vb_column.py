@@ -270,37 +270,31 @@ def _shift(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:+z.1f}"
 
 
-def figure(table: pd.DataFrame, path_stem: str | Path, title: str) -> tuple[Path, Path]:
-    """Draw the steps beside the printed column, a panel a metric; the files (`style.save`).
+def figure(table: pd.DataFrame, path_stem: str | Path, title: str) -> None:
+    """Draw the steps beside the printed column, a panel a metric; path_stem as in `style.drawing`.
 
     Raises
     ------
     ValueError
         No step has a complete seed.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     if table.empty:
         raise ValueError("nothing to draw: no seed of the joint search is complete")
     rows = list(dict.fromkeys(table["row"]))
     looks = dict(zip(STEPS, style.CYCLE, strict=False))
-    with style.applied():
-        drawn = Figure(figsize=(6.9, 1.3 + 0.46 * len(rows)), layout="constrained")
+    with style.drawing(path_stem, (6.9, 1.3 + 0.46 * len(rows))) as drawn:
         panels = drawn.subplots(1, 2, sharey=True)
         for axes, metric in zip(panels, METRICS, strict=True):
             _panel(axes, table[table["metric"] == metric], rows, looks)
             axes.set_xlabel(f"{metric} ($\\times {UNITS[metric]}$)")
         style.row_axis(panels, rows)
         handles: list[Artist] = [
-            Line2D([], [], color=colour, marker=marker, markersize=4, linewidth=0.8, label=LABELS[step])
+            style.line(color=colour, marker=marker, markersize=4, linewidth=0.8, label=LABELS[step])
             for step, (colour, marker) in looks.items()
         ]
-        handles.append(Patch(color=style.LIGHT, label="printed, ± sd"))
+        handles.append(style.patch(color=style.LIGHT, label="printed, ± sd"))
         drawn.suptitle(title, fontsize=9.0)
         drawn.legend(handles=handles, loc="outside lower center", ncols=3)
-        return style.save(drawn, path_stem)
 
 
 def _panel(axes: Axes, lines: pd.DataFrame, rows: Sequence[str], looks: dict[str, tuple[str, str]]) -> None:
@@ -326,15 +320,15 @@ def _panel(axes: Axes, lines: pd.DataFrame, rows: Sequence[str], looks: dict[str
 
 def write(
     fits: pd.DataFrame, printed: Printed, tables_folder: str | Path, figures_folder: str | Path
-) -> Path | None:
-    """Write ``vb_column.{csv,md}`` and the figure ``as-released/vb_column``, whose PNG is returned.
+) -> None:
+    """Write ``vb_column.{csv,md}`` and the figure ``as-released/vb_column``.
 
-    Nothing, and None, without fits scored as the released code does.
+    Nothing without fits scored as the released code does.
     """
     if not ((fits["protocol"] == PROTOCOL) & (fits["method"] == RELEASED_VB)).any():
-        return None
+        return
     table = steps(fits, printed)
     csv = table.round(6).to_csv(index=False, lineterminator="\n")
     write_text(Path(tables_folder, f"{NAME}.csv"), csv)
     write_text(Path(tables_folder, f"{NAME}.md"), markdown(table, by_fold(fits), printed))
-    return figure(table, Path(figures_folder, PROTOCOL, NAME), "The VB column, step by step")[1]
+    figure(table, Path(figures_folder, PROTOCOL, NAME), "The VB column, step by step")

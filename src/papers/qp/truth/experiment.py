@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from papers.data import Dataset
-from papers.qp import fits
+from papers.qp import fits, published
 from papers.qp.truth import drawn as truth_drawn
 from tilted import api
 from tilted.corrections import require_sampled
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
     Seed = int | list[int]
 
-PROTOCOL = "as-released"
-METHODS = ("ep", "qp", "vb")
+PROTOCOL, METHODS = published.TRUTH_PROTOCOL, published.TRUTH_METHODS
 FRACTION = 0.7
 JOINT_STEPS = 4  # at each power of the annealing; with fewer, runs caught in a tail dominate the weights
 DIGITS, ERROR_DIGITS = 7, 3

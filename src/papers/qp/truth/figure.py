@@ -34,9 +34,7 @@ NOISE: dict[str, Any] = {"color": style.LIGHT, "linewidth": 0, "zorder": 1}
 MARK: dict[str, Any] = {"linestyle": "", "markersize": 4.2, "zorder": 3}
 
 
-def figure_truth(
-    records: Sequence[dict[str, Any]], table: pd.DataFrame, path_stem: str | Path
-) -> tuple[Path, Path]:
+def figure_truth(records: Sequence[dict[str, Any]], table: pd.DataFrame, path_stem: str | Path) -> None:
     """Variances, means, test log densities and evidence against the exact ones.
 
     From the left: variance over exact variance at every test input (dots) and its geometric mean (bar);
@@ -47,25 +45,15 @@ def figure_truth(
     Parameters
     ----------
     records : sequence of dict
-        As `papers.qp.truth.records.read` returns them.
+        As `papers.qp.truth.records.read` returns them, one at least.
     table : pandas.DataFrame
         As `papers.qp.truth.tables.summary` returns it.
     path_stem : str or Path
-        Given to `style.save`, whose files are returned.
-
-    Raises
-    ------
-    ValueError
-        No record.
+        Of `style.drawing`.
     """
-    from matplotlib.figure import Figure
-
-    if not records:
-        raise ValueError("nothing to draw: no record of ground truth")
     splits = by_dataset(records)
     rows = [ROWS[name] for name in splits]
-    with style.applied():
-        figure = Figure(figsize=(7.6, 1.35 + 0.46 * len(rows)), layout="constrained")
+    with style.drawing(path_stem, (7.6, 1.35 + 0.46 * len(rows))) as figure:
         panels = figure.subplots(1, 4, sharey=True, width_ratios=(2.0, 1.0, 1.25, 1.0))
         _variances(panels[0], list(splits.values()))
         _errors(panels[1], table, rows, "test", "mean_rms", "mean_noise")
@@ -76,7 +64,6 @@ def figure_truth(
             axes.set_xlabel(label)
         style.row_axis(panels, rows)
         figure.legend(handles=_handles(), loc="outside lower center", ncols=4)
-        return style.save(figure, path_stem)
 
 
 def _height(row: int, method: str) -> float:
@@ -142,8 +129,5 @@ def _densities(axes: Axes, table: pd.DataFrame, rows: Sequence[str]) -> None:
 
 
 def _handles() -> list[Artist]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    dots = [Line2D([], [], linestyle="", markersize=4.5, label=LABELS[m], **_look(m)) for m in METHODS]
-    return [*dots, Patch(color=style.LIGHT, label="within 2 Monte-Carlo standard errors")]
+    dots = [style.line(linestyle="", markersize=4.5, label=LABELS[m], **_look(m)) for m in METHODS]
+    return [*dots, style.patch(color=style.LIGHT, label="within 2 Monte-Carlo standard errors")]

@@ -19,8 +19,7 @@ from papers.evidence.store import RecordError
 from papers.evidence.study import RUN
 from papers.evidence.verification.outcome import FIXED, outcome_of
 from papers.qp import fits
-from papers.qp.lines import FOLDS
-from papers.qp.published import ROWS, truth_file
+from papers.qp.published import FOLDS, ROWS, truth_file
 from papers.qp.rerun import loaded, naming_missing_data
 from papers.qp.truth.experiment import DIGITS, METHODS, PROTOCOL, approximations
 

@@ -12,13 +12,11 @@ bound under any. Splits have chains of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from papers.evidence.claims import load
-from papers.evidence.store import write_text
 from papers.qp.published import ROWS
 from papers.qp.truth.experiment import METHODS
 
@@ -75,6 +73,23 @@ def exact(splits: Sequence[Record], part: str, name: str) -> np.ndarray:
     return np.concatenate([record["truth"][part][name] for record in splits])
 
 
+def exact_densities(splits: Sequence[Record]) -> tuple[np.ndarray, np.ndarray]:
+    """Log densities of the test outputs under the exact posterior and their errors, of all splits."""
+    density, error = (
+        np.concatenate([record["truth"][name] for record in splits])
+        for name in ("log_density", "se_log_density")
+    )
+    return density, error
+
+
+def exact_evidences(splits: Sequence[Record]) -> tuple[np.ndarray, np.ndarray]:
+    """Exact log evidences and their errors, one a split."""
+    evidence, error = (
+        np.array([record["truth"][name] for record in splits]) for name in ("log_evidence", "se_log_evidence")
+    )
+    return evidence, error
+
+
 def said(splits: Sequence[Record], method: str, part: str, name: str) -> np.ndarray:
     """Those of a method."""
     return np.concatenate([record["methods"][method][part][name] for record in splits])
@@ -113,12 +128,12 @@ def _line(splits: Sequence[Record], method: str, part: str) -> dict[str, Any]:
         "part": part,
         "splits": len(splits),
         "n": len(ratios),
-        "mean_rms": _rms(mean_errors(splits, method, part)),
-        "mean_noise": _rms(exact(splits, part, "se_mean") / np.sqrt(exact(splits, part, "variance"))),
+        "mean_rms": rms(mean_errors(splits, method, part)),
+        "mean_noise": rms(exact(splits, part, "se_mean") / np.sqrt(exact(splits, part, "variance"))),
         "log_variance_bias": ratios.mean(),
         "log_variance_bias_se": error_of_mean(noise, sizes),
-        "log_variance_rms": _rms(ratios),
-        "log_variance_noise": _rms(noise),
+        "log_variance_rms": rms(ratios),
+        "log_variance_noise": rms(noise),
         "above_exact": np.mean(ratios > DECIDED * noise),
         "below_exact": np.mean(ratios < -DECIDED * noise),
         "r_hat_max": max(
@@ -148,10 +163,7 @@ def _against_ep(
 
 
 def _density(splits: Sequence[Record], method: str) -> dict[str, Any]:
-    density, errors = (
-        np.concatenate([record["truth"][name] for record in splits])
-        for name in ("log_density", "se_log_density")
-    )
+    density, errors = exact_densities(splits)
     ours = np.concatenate([record["methods"][method]["log_density"] for record in splits])
     return {
         "ntll_exact": -density.mean(),
@@ -162,9 +174,8 @@ def _density(splits: Sequence[Record], method: str) -> dict[str, Any]:
 
 def _evidence(splits: Sequence[Record], method: str) -> dict[str, Any]:
     """Means over splits."""
-    evidence = np.array([record["truth"]["log_evidence"] for record in splits])
+    evidence, errors = exact_evidences(splits)
     ours = np.array([record["methods"][method]["log_evidence"] for record in splits])
-    errors = np.array([record["truth"]["se_log_evidence"] for record in splits])
     return {
         "evidence_exact": evidence.mean(),
         "evidence_error": np.mean(ours - evidence),
@@ -172,10 +183,6 @@ def _evidence(splits: Sequence[Record], method: str) -> dict[str, Any]:
     }
 
 
-def _rms(values: np.ndarray) -> float:
+def rms(values: np.ndarray) -> float:
+    """Root mean square."""
     return float(np.sqrt(np.mean(np.square(values))))
-
-
-def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
-    """The summary as CSV, 6 significant digits; an empty cell is a number that does not exist."""
-    return write_text(path, table.to_csv(index=False, lineterminator="\n", float_format="%.6g"))

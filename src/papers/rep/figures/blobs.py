@@ -273,10 +273,8 @@ def _distance(axes: Axes, lines: pd.DataFrame, score: str, height: int, method: 
 
 
 def _exact_handles() -> list[Artist]:
-    from matplotlib.patches import Patch
-
     return [
         looks.mark("o", "converged (marker by method)"),
         looks.mark("x", "not converged: at its last posterior", markeredgewidth=1.3),
-        Patch(color=style.LIGHT, label="Monte-Carlo error of the exact means"),
+        style.patch("Monte-Carlo error of the exact means", color=style.LIGHT),
     ]

@@ -150,26 +150,20 @@ def interval(axes: Axes, estimate: statistics.Estimate, height: float, method: s
 
 def line_handle(method: str, **others: Any) -> Line2D:
     """Handle of a method with line and marker."""
-    from matplotlib.lines import Line2D
-
     look = LOOKS[method]
     drawn = {"linewidth": 1.2, "marker": look.marker, "markersize": 4.0, "markeredgewidth": 0.0, **others}
-    return Line2D([], [], color=look.colour, label=look.label, **drawn)
+    return style.line(look.label, color=look.colour, **drawn)
 
 
 def mark(marker: str, label: str, **others: Any) -> Line2D:
     """Handle of a grey mark."""
-    from matplotlib.lines import Line2D
-
     drawn = {"color": style.GREY, "markersize": 4.0, "linestyle": "", **others}
-    return Line2D([], [], marker=marker, label=label, **drawn)
+    return style.line(label, marker=marker, **drawn)
 
 
 def end_handles(outcomes: pd.Series) -> list[Patch]:
     """Handles of `bars`, of the outcomes there are."""
-    from matplotlib.patches import Patch
-
     seen = set(outcomes)
     return [
-        Patch(facecolor=grey, label=f"{name} runs", **EDGE) for name, grey in ENDS.items() if name in seen
+        style.patch(f"{name} runs", facecolor=grey, **EDGE) for name, grey in ENDS.items() if name in seen
     ]

@@ -221,11 +221,9 @@ def _unconverged(axes: Axes, lines: pd.DataFrame) -> None:
 
 
 def _quartile_handles() -> list[Artist]:
-    from matplotlib.patches import Patch
-
     line = {"linestyle": "-", "linewidth": 1.2}
     return [
         looks.mark("o", "median", markersize=2.8, **line),
-        Patch(color=style.GREY, alpha=0.28, linewidth=0, label="quartiles"),
+        style.patch("quartiles", color=style.GREY, alpha=0.28, linewidth=0),
         looks.mark("", "EP", color=LOOKS["ep"].colour, linestyle=looks.DASHES, linewidth=1.0),
     ]
