@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -91,6 +91,41 @@ class Labels:
     def check(self, y: np.typing.ArrayLike) -> np.ndarray:
         """Training labels [N] as floats; ValueError also if only one class is present."""
         return require_both_labels(y, self.name)
+
+    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """1 where p(y) < 1/2, else 0 (ties count as right) [N]."""
+        return (y * m < 0).astype(float)
+
+
+class Reals:
+    """Domain of likelihoods of real targets: f and noise of mean 0."""
+
+    additive_noise: ClassVar[bool] = True
+
+    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
+        """Targets [N] as floats; ValueError if one is not finite."""
+        return require_finite(y)
+
+    check = domain
+
+    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Absolute error of the predictive mean [N]."""
+        return np.abs(y - m)
+
+
+@dataclass(frozen=True)
+class OneParameter:
+    """Likelihoods that learn one field, positive, whose name is ``searched``."""
+
+    searched: ClassVar[str]
+
+    def coordinates(self) -> np.ndarray:
+        """log of the parameter [1]: what a search moves."""
+        return np.array([np.log(getattr(self, self.searched))])
+
+    def at(self, coordinates: np.ndarray) -> Self:
+        """The same likelihood with another parameter, from its log [1]."""
+        return replace(self, **{self.searched: float(np.exp(coordinates[0]))})
 
 
 def require_unmasked(values: object, what: str) -> None:
