@@ -7,7 +7,7 @@ import tilted
 from papers.qp.lookup import paper_table
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
-from tilted.projections.moments import Projection, TableGrid, kl, wasserstein_table
+from tilted.projections.moments import Projection, TableGrid, kl
 from tilted.projections.table import TableError
 
 GRID = TableGrid(mu_limit=2.0, log10_sigma_limit=0.5, step=0.125)
@@ -44,7 +44,7 @@ def test_blocks_of_the_papers_grid():
 def test_table_is_the_interpolation_without_a_table(files):
     table, (m, v) = paper_table.read(files), points()
     y = np.where(np.arange(len(m)) % 2, 1.0, -1.0)
-    got, same = table.project(Probit(), y, m, v), wasserstein_table(Probit(), y, m, v, GRID)
+    got, same = table.project(Probit(), y, m, v), GRID.project(Probit(), y, m, v)
     for name in Projection.__dataclass_fields__:
         np.testing.assert_allclose(getattr(got, name), getattr(same, name), rtol=1e-13, atol=1e-13)
     outside = (np.abs(m) > 2) | (np.abs(np.log10(v)) > 1)
@@ -56,7 +56,7 @@ def test_counts(tmp_path):
     paths = [path for y in (0, 3) for path in write(tmp_path, "poisson-square", y, rows=33)]
     table, (m, v) = paper_table.read(paths), points()
     y = np.where(np.arange(len(m)) % 3, 3.0, 0.0)
-    got, same = table.project(PoissonSquare(), y, m, v), wasserstein_table(PoissonSquare(), y, m, v, GRID)
+    got, same = table.project(PoissonSquare(), y, m, v), GRID.project(PoissonSquare(), y, m, v)
     np.testing.assert_allclose(got.variance, same.variance, rtol=1e-13)
     with pytest.raises(ValueError, match=r"'poisson-square' for \[2.0\]"):
         table.project(PoissonSquare(), np.full(1, 2.0), np.zeros(1), np.ones(1))
