@@ -200,14 +200,14 @@ def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
         raise ValueError(f"{what} must be numeric: {error}") from None
 
 
-def require_finite(y: np.typing.ArrayLike, what: str = "y") -> np.ndarray:
+def require_finite(y: np.typing.ArrayLike) -> np.ndarray:
     """``y`` as a float vector; ValueError if it is not one-dimensional or not finite."""
-    y = as_floats(y, what)
+    y = as_floats(y, "y")
     if y.ndim != 1:
-        raise ValueError(f"{what} must be one-dimensional, got shape {y.shape}")
+        raise ValueError(f"y must be one-dimensional, got shape {y.shape}")
     if not np.all(np.isfinite(y)):
         bad = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise ValueError(f"{what} has a missing or infinite value at row {bad}")
+        raise ValueError(f"y has a missing or infinite value at row {bad}")
     return y
 
 
