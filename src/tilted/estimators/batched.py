@@ -56,7 +56,6 @@ class BatchedModel(ThroughPoints):
 
     @property
     def pseudo(self) -> PseudoPoints:
-        """The pseudo-points."""
         return self.model.pseudo
 
     @property

@@ -45,7 +45,6 @@ class CollapsedModel(ThroughPoints):
 
     @property
     def pseudo(self) -> PseudoPoints:
-        """The pseudo-points."""
         return self.state.pseudo
 
     @property

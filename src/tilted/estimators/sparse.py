@@ -162,7 +162,6 @@ class SparseModel(ThroughPoints):
 
     @property
     def pseudo(self) -> PseudoPoints:
-        """The pseudo-points."""
         return self.fitted.posterior.pseudo
 
     @property

@@ -93,7 +93,6 @@ class Restricted(Around):
         return found
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        """The same kernel with other parameter values, ordered as in :meth:`parameters`."""
         free, low, width = self._spans()
         values, bounded = np.array(values, dtype=float), width > 0
         u = values[bounded]

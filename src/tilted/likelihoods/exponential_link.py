@@ -113,7 +113,6 @@ class NegativeBinomial(OneParameter, Counts):
             raise ValueError(f"the dispersion must be finite and positive, got {self.dispersion}")
 
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """log p(y|f), broadcast."""
         r, u = 1.0 / self.dispersion, f + np.log(self.dispersion)
         return y * f - (y + r) * np.logaddexp(0.0, u) + log_rising(r, y) - gammaln(y + 1.0)
 

@@ -50,12 +50,10 @@ class StudentT(Reals, OneParameter, ByPanels):
                 raise ValueError(f"{name} must be finite and positive, got {getattr(self, name)}")
 
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """log p(y|f), broadcast."""
         constant = log_rising(0.5 * self.df, 0.5) - LOG_SQRT_2PI - np.log(self.scale)
         return constant - 0.5 * (self.df + 1.0) * np.log1p(((y - f) / self.scale) ** 2 / self.df)
 
     def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """First and second derivative of log p in f, broadcast."""
         r, width = y - f, self.df * self.scale**2
         total = width + r**2
         return (self.df + 1.0) * r / total, (self.df + 1.0) * (r**2 - width) / total**2
