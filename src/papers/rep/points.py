@@ -29,9 +29,10 @@ from tilted.gaussian import Sites
 from tilted.inference.ep import tilted_rule
 from tilted.inference.rule import Rule, Update
 from tilted.inference.textbook import CONVERGED
+from tilted.kernels.linear import Linear
 from tilted.likelihoods.step import NoisyStep
 from tilted.posteriors.dense import Dense
-from tilted.posteriors.linear import Linear, weights
+from tilted.posteriors.linear import weights
 from tilted.projections.moments import kl
 
 if TYPE_CHECKING:

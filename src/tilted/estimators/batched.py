@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.estimators.sparse import Predictor, SparseSettings, ThroughPoints
+from tilted.estimators.sparse import SparseSettings, ThroughPoints
 from tilted.inference.pep import power_rule
 from tilted.inference.result import Status
 from tilted.inference.vb import VB
@@ -56,7 +56,6 @@ class BatchedModel(ThroughPoints):
 
     @property
     def pseudo(self) -> PseudoPoints:
-        """The pseudo-points."""
         return self.model.pseudo
 
     @property
@@ -70,9 +69,9 @@ class BatchedModel(ThroughPoints):
         return self.model.mean
 
     @property
-    def latent(self) -> Predictor:
-        """What predicts the latent function."""
-        return Predictor(self.pseudo, self.posterior.factor, self.posterior.projected, self.mean)
+    def latent(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Factor [M, M] and projected [M] of the posterior, and the prior mean."""
+        return self.posterior.factor, self.posterior.projected, self.mean
 
     def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
         """ValueError: corrected densities, which this is asked for, there are none."""
@@ -157,8 +156,8 @@ def fit_batched(
     """
     rule = VB if settings.alpha == 0.0 else power_rule(settings.alpha)
     model = Model(learned.pseudo, learned.likelihood, rule, learned.mean)
-    latent = learned.latent
-    start = passes.Posterior.known(latent.factor, latent.projected)
+    factor, projected, _ = learned.latent
+    start = passes.Posterior.known(factor, projected)
     found = how.passes(model, X, y, start, None, settings.weights, settings.timed().deadline)
     first = learned.status
     message = f"{found.status.message}; kernel of {len(seen):,} rows: {first.message}"

@@ -18,6 +18,7 @@ from tilted.estimators.given import order_of, require_present
 from tilted.estimators.models import Model, choice
 from tilted.estimators.rows import Scored, unless_alike, weighed
 from tilted.inference.options import Options
+from tilted.learning.dense import of_labels
 from tilted.learning.starts import start_kernel
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
 
 LIKELIHOODS = ("probit", "logit", "noisy-step")
-NO_LABEL = np.zeros(1)  # what likelihoods of counts and reals accept
 
 
 @parameters
@@ -175,15 +175,6 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
         if isinstance(self.likelihood, str):
             choice("likelihood", self.likelihood, LIKELIHOODS)
         likelihood = likelihoods.get(self.likelihood)
-        if isinstance(likelihood, type) or not hasattr(likelihood, "tilted") or _takes(likelihood, NO_LABEL):
+        if isinstance(likelihood, type) or not hasattr(likelihood, "tilted") or not of_labels(likelihood):
             raise ValueError(f"the likelihood of a classifier is one of labels -1 and +1, got {likelihood!r}")
         return likelihood
-
-
-def _takes(likelihood: Likelihood, y: np.ndarray) -> bool:
-    """Whether targets are in the domain of a likelihood."""
-    try:
-        likelihood.domain(y)
-    except ValueError:
-        return False
-    return True

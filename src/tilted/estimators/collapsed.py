@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted.estimators.models import unraised
-from tilted.estimators.sparse import Predictor, SparseSettings, ThroughPoints
+from tilted.estimators.sparse import SparseSettings, ThroughPoints
 from tilted.inference.result import Status
 from tilted.learning import mean as means
 from tilted.learning import regression
@@ -45,7 +45,6 @@ class CollapsedModel(ThroughPoints):
 
     @property
     def pseudo(self) -> PseudoPoints:
-        """The pseudo-points."""
         return self.state.pseudo
 
     @property
@@ -74,9 +73,9 @@ class CollapsedModel(ThroughPoints):
         return self.state.log_evidence
 
     @property
-    def latent(self) -> Predictor:
-        """What predicts the latent function."""
-        return Predictor(self.pseudo, self.state.factor, self.state.projected, self.mean)
+    def latent(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Factor [M, M] and projected [M] of the posterior, and the prior mean."""
+        return self.state.factor, self.state.projected, self.mean
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """Energy at ``theta``, pseudo-inputs as fitted, its gradient [P + 1] if asked for, and the status."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -106,6 +106,7 @@ class DenseModel:
     fit: api.Fit
     status: Status
     correction: str | None = None
+    Z: ClassVar[None] = None
 
     @property
     def kernel(self) -> Kernel:
@@ -116,11 +117,6 @@ class DenseModel:
     def likelihood(self) -> Likelihood:
         """As fitted with."""
         return self.fit.problem.likelihood
-
-    @property
-    def Z(self) -> None:
-        """No pseudo-inputs."""
-        return
 
     @property
     def mean(self) -> float:

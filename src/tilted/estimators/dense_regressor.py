@@ -15,7 +15,7 @@ from tilted.estimators import dense
 from tilted.estimators.base import generator, parameters
 from tilted.estimators.models import choice
 from tilted.estimators.rows import weighed
-from tilted.estimators.targets import Targets
+from tilted.estimators.targets import CONSTANT, Targets
 from tilted.inference.options import Options
 from tilted.learning import averages
 from tilted.learning.starts import SMALLEST, noted, require_moderate, start_kernel
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 NOISE = 0.1  # that a search starts from, in units of the squared spread of the targets
 ROBUST = 1.4826  # standard deviation of a normal, in units of its median absolute deviation
-CONSTANT = "targets are constant: kernel and noise stay where a search would start"
 SEVERAL = (
     "this noise is not log-concave: EP may have several fixed points or none (inference='vb' always has one, "
     "'laplace' noise is log-concave)"

@@ -14,10 +14,9 @@ from tilted.estimators.base import generator, parameters
 from tilted.estimators.models import finite
 from tilted.estimators.pseudo import SparseTargets
 from tilted.estimators.rows import weighed
+from tilted.estimators.targets import CONSTANT
 from tilted.learning import averages
 from tilted.learning.starts import SCALES, SMALLEST, noted, require_moderate, start_kernel
-
-CONSTANT = "targets are constant: kernel and noise stay where a search would start"
 
 
 @parameters

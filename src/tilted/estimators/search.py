@@ -6,31 +6,20 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.inference.result import Status
 from tilted.kernels.stationary import Stationary
 from tilted.learning import averages
 from tilted.learning.starts import NO_LENGTHSCALE
 
 if TYPE_CHECKING:
+    from tilted.api import Fit
     from tilted.kernels.contract import Kernel
 
 LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 VARIANCES = (1.0, 10.0)
-
-
-class Scored(Protocol):
-    """What predicts targets that were left out."""
-
-    @property
-    def status(self) -> Status:
-        """How its fit ended."""
-
-    def log_predictive(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Log predictive densities [N*] of targets ``y`` at the rows of ``X``."""
 
 
 def candidates(kernel: Kernel) -> list[Kernel]:
@@ -49,7 +38,7 @@ def candidates(kernel: Kernel) -> list[Kernel]:
 
 
 def by_cross_validation(
-    fit_at: Callable[[np.ndarray, Kernel], Scored],
+    fit_at: Callable[[np.ndarray, Kernel], Fit],
     X: np.ndarray,
     y: np.ndarray,
     kernels: list[Kernel],
@@ -64,7 +53,7 @@ def by_cross_validation(
     Parameters
     ----------
     fit_at : callable
-        (rows to fit on, kernel) -> a model with ``log_predictive(X, y)`` and ``status``.
+        (rows to fit on, kernel) -> the fit.
     X, y : arrays [N, D], [N]
     kernels : list
         Candidates.

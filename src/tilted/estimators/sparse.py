@@ -91,37 +91,6 @@ def pseudo_inputs_of(
     return Z
 
 
-@dataclass(frozen=True)
-class Predictor:
-    """The latent function given the values at ``pseudo``-points, and the prior ``mean``.
-
-    ``factor`` [M, M] and ``projected`` [M] are those of a conditioned posterior (`PseudoPoints.predict`).
-    """
-
-    pseudo: PseudoPoints
-    factor: np.ndarray
-    projected: np.ndarray
-    mean: float
-
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of the latent function, in chunks."""
-        moments = [self.pseudo.predict(self.factor, self.projected, some) for some in in_chunks(X)]
-        means, variances = zip(*moments, strict=True)
-        return self.mean + np.concatenate(means), np.concatenate(variances)
-
-    def means(self, X: np.ndarray) -> np.ndarray:
-        """The means [N*] alone, which need no variance that rounding may have lost."""
-        weights, pseudo = self.projected @ self.factor, self.pseudo
-        parts = [weights @ (pseudo.root @ pseudo.cross(some)) for some in in_chunks(X)]
-        return self.mean + np.concatenate(parts)
-
-    def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean [N*] and covariance [N*, N*] of the latent function: K** - V^T V + W^T W."""
-        V = self.pseudo.root @ self.pseudo.cross(X)
-        W = self.factor @ V
-        return self.mean + self.projected @ W, self.pseudo.kernel.matrix(X) - V.T @ V + W.T @ W
-
-
 class ThroughPoints(ABC):
     """What models through pseudo-points have in common."""
 
@@ -132,8 +101,11 @@ class ThroughPoints(ABC):
 
     @property
     @abstractmethod
-    def latent(self) -> Predictor:
-        """What predicts the latent function."""
+    def latent(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """What predicts the latent function: factor [M, M] and projected [M] of its posterior; its mean.
+
+        The former are those of `PseudoPoints.predict`, the latter is the prior's.
+        """
 
     @property
     def Z(self) -> np.ndarray:
@@ -147,15 +119,24 @@ class ThroughPoints(ABC):
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of the latent function, in chunks."""
-        return self.latent.moments(X)
+        factor, projected, mean = self.latent
+        moments = [self.pseudo.predict(factor, projected, some) for some in in_chunks(X)]
+        means, variances = zip(*moments, strict=True)
+        return mean + np.concatenate(means), np.concatenate(variances)
 
     def means(self, X: np.ndarray) -> np.ndarray:
-        """The means [N*] alone."""
-        return self.latent.means(X)
+        """The means [N*] alone, which need no variance that rounding may have lost."""
+        factor, projected, mean = self.latent
+        weights, pseudo = projected @ factor, self.pseudo
+        parts = [weights @ (pseudo.root @ pseudo.cross(some)) for some in in_chunks(X)]
+        return mean + np.concatenate(parts)
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean [N*] and covariance [N*, N*] of the latent function."""
-        return self.latent.covariance(X)
+        """Mean [N*] and covariance [N*, N*] of the latent function: K** - V^T V + W^T W."""
+        factor, projected, mean = self.latent
+        V = self.pseudo.root @ self.pseudo.cross(X)
+        W = factor @ V
+        return mean + projected @ W, self.pseudo.kernel.matrix(X) - V.T @ V + W.T @ W
 
 
 @dataclass(frozen=True)
@@ -181,7 +162,6 @@ class SparseModel(ThroughPoints):
 
     @property
     def pseudo(self) -> PseudoPoints:
-        """The pseudo-points."""
         return self.fitted.posterior.pseudo
 
     @property
@@ -215,10 +195,10 @@ class SparseModel(ThroughPoints):
         return standing(self.fitted.inference)
 
     @property
-    def latent(self) -> Predictor:
-        """What predicts the latent function."""
+    def latent(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Factor [M, M] and projected [M] of the posterior, and the prior mean."""
         state = self.fitted.inference.state
-        return Predictor(self.pseudo, state.factor, state.projected, self.mean)
+        return state.factor, state.projected, self.mean
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N*] of the latent function, in chunks, corrected where that was asked for."""

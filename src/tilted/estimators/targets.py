@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tilted.estimators import dense, sparse
     from tilted.likelihoods.contract import Likelihood
 
+CONSTANT = "targets are constant: kernel and noise stay where a search would start"
 MOST = 2.0**53  # where whole numbers end among floats
 ABSURD = (
     "expected counts or their standard deviations are beyond {:.0e} in {} of {} rows: the data say so little "

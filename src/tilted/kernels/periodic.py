@@ -48,7 +48,6 @@ class Periodic(Stationary):
         return np.append(super().parameters(), self.period)
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        """The same kernel with other parameter values, ordered as in :meth:`parameters`."""
         return replace(super().with_parameters(values[:-1]), period=float(values[-1]))
 
     def distances(self, X: np.ndarray) -> None:

@@ -46,7 +46,6 @@ class RationalQuadratic(Radial):
         return np.append(super().parameters(), self.shape)
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        """The same kernel with other parameter values, ordered as in :meth:`parameters`."""
         return replace(super().with_parameters(values[:-1]), shape=float(values[-1]))
 
     def _profile(self, squares: np.ndarray) -> np.ndarray:

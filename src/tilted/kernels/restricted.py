@@ -11,15 +11,13 @@ so that every search keeps to the bounds without knowing of them, and ends next 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from tilted.kernels.compound import add, add_to, is_kernel, is_stationary, multiply, multiply_by, noise_of
-
-if TYPE_CHECKING:
-    from tilted.kernels.contract import Kernel
+from tilted.kernels.around import Around
+from tilted.kernels.compound import is_kernel
 
 FIXED = "fixed"
 NEAR = 1e-3
@@ -27,7 +25,7 @@ Bounds = Mapping[str, tuple[float, float] | str]
 
 
 @dataclass(frozen=True)
-class Restricted:
+class Restricted(Around):
     """A kernel some of whose parameters are fixed or have bounds.
 
     Parameters
@@ -44,11 +42,7 @@ class Restricted:
         that do not lie between theirs.
     """
 
-    kernel: Kernel
     bounds: Bounds | None = None
-
-    __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
-    __array_ufunc__ = None
 
     def __post_init__(self) -> None:
         if not (is_kernel(self.kernel) and is_dataclass(self.kernel)):
@@ -73,16 +67,6 @@ class Restricted:
 
     def __hash__(self) -> int:
         return hash((self.kernel, tuple(self._each())))
-
-    @property
-    def stationary(self) -> bool:
-        """Whether k(x, x) is the same at every x."""
-        return is_stationary(self.kernel)
-
-    @property
-    def noise(self) -> float:
-        """Variance that a point shares with no other."""
-        return noise_of(self.kernel)
 
     def parameters(self) -> np.ndarray:
         """Those that are free; of one between bounds u (see above)."""
@@ -109,7 +93,6 @@ class Restricted:
         return found
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        """The same kernel with other parameter values, ordered as in :meth:`parameters`."""
         free, low, width = self._spans()
         values, bounded = np.array(values, dtype=float), width > 0
         u = values[bounded]
@@ -118,37 +101,7 @@ class Restricted:
         values[bounded] = np.clip(inside, *(np.nextafter(np.exp(a), b) for a, b in (ends, ends[::-1])))
         whole = self.kernel.parameters()
         whole[free] = values
-        return replace(self, kernel=self.kernel.with_parameters(whole))
-
-    def distances(self, X: np.ndarray) -> Any:
-        """Those of the kernel at ``X`` [N, D]."""
-        return self.kernel.distances(X)
-
-    def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: Any = None) -> np.ndarray:
-        """Covariance matrix [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D]."""
-        return self.kernel.matrix(X, X2, distances=distances)
-
-    def diagonal(self, X: np.ndarray) -> np.ndarray:
-        """Prior variances [N] at the rows of ``X`` [N, D]."""
-        return self.kernel.diagonal(X)
-
-    def contract_gradient(
-        self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: Any = None
-    ) -> np.ndarray:
-        """sum_ij G_ij dK_ij/dtheta [P] for the matrix at ``X`` [N, D]; G [N, N] need not be symmetric."""
-        return self._pulled_back(self.kernel.contract_gradient(X, K, G, distances))
-
-    def contract_cross(
-        self, Z: np.ndarray, X: np.ndarray, K: np.ndarray, G: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """sum_ij G_ij dK_ij/dtheta [P] for K [M, N] between ``Z`` [M, D] and ``X`` [N, D]; in Z [M, D]."""
-        by_parameters, by_Z = self.kernel.contract_cross(Z, X, K, G)
-        return self._pulled_back(by_parameters), by_Z
-
-    def contract_diagonal(self, X: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """sum_i g_i dk(x_i, x_i)/dtheta [P], and the derivatives in the rows of ``X`` [N, D]."""
-        by_parameters, by_X = self.kernel.contract_diagonal(X, g)
-        return self._pulled_back(by_parameters), by_X
+        return super().with_parameters(whole)
 
     def _names(self) -> list[str]:
         """The name of every parameter of the kernel, ARD's several times: its fields, in their order."""

@@ -11,6 +11,7 @@ import numpy as np
 from tilted.gaussian import Marginals, Sites, anchors, log_sites
 from tilted.inference.rule import Update, weighted
 from tilted.likelihoods.contract import has_additive_noise
+from tilted.numerics import linalg
 from tilted.numerics.chunks import in_chunks
 
 if TYPE_CHECKING:
@@ -123,6 +124,26 @@ def updated(
     return sums, Sites(np.concatenate(taus), np.concatenate(nus))
 
 
+def factorised(precision: np.ndarray) -> tuple[np.ndarray, float]:
+    """L^-1 [M, M] with L L^T = I + ``precision`` [M, M], and log det of that.
+
+    Raises
+    ------
+    NotPositiveDefinite
+        If that is no precision of a proper Gaussian.
+    """
+    L = linalg.cholesky(precision + np.eye(len(precision)), "I + sum of tau v v^T")
+    return linalg.inverse_lower(L), linalg.log_determinant(L)
+
+
+def marginals_of(
+    factor: np.ndarray, projected: np.ndarray, mean: float, V: np.ndarray, extra: np.ndarray
+) -> Marginals:
+    """Of rows n with v [M, n] and ``extra`` [n] at a posterior through pseudo-points (`passes.Posterior`)."""
+    W = factor @ V
+    return Marginals(mean + projected @ W, np.einsum("mn,mn->n", W, W), extra)
+
+
 def _piece(
     model: Model,
     factor: np.ndarray,
@@ -138,8 +159,7 @@ def _piece(
         y, model = y - model.mean, replace(model, mean=0.0)
     V = model.pseudo.root @ model.pseudo.cross(X)
     extra, floored = model.pseudo.left_over(X, V)
-    W = factor @ V
-    marginals = Marginals(model.mean + projected @ W, np.einsum("mn,mn->n", W, W), extra)
+    marginals = marginals_of(factor, projected, model.mean, V, extra)
     update = _update(model, marginals, old, y, weights)
     usable = np.isfinite(update.sites.tau) & np.isfinite(update.sites.nu)
     tau = np.where(usable, old.tau + step * (update.sites.tau - old.tau), old.tau)

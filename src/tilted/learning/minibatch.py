@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.gaussian import Marginals, Sites, anchors
+from tilted.gaussian import Sites, anchors
 from tilted.inference.options import require_whole
+from tilted.learning.batch import factorised, marginals_of
 from tilted.learning.sparse import Problem
 from tilted.numerics import linalg
 from tilted.posteriors.pseudo import PseudoPoints
@@ -230,8 +231,8 @@ def _sweep(
 
     Where the sums that follow are improper the share is halved; where no share will do, nothing moves.
     """
-    W, projected = now.factor @ V, now.factor @ now.shift
-    marginals = Marginals(now.mean + projected @ W, np.einsum("mn,mn->n", W, W), extra)
+    projected = now.factor @ now.shift
+    marginals = marginals_of(now.factor, projected, now.mean, V, extra)
     old = Sites(now.sites.tau[rows], now.sites.nu[rows])
     update = rule.update(marginals, old, problem.likelihood, problem.y[rows])
     usable = np.isfinite(update.sites.tau) & np.isfinite(update.sites.nu)
@@ -250,7 +251,7 @@ def _sweep(
         kept, moved = 1.0 - share, share * scale
         precision = kept * now.precision + moved * part[0]
         try:
-            factor, log_det = _factor(precision)
+            factor, log_det = factorised(precision)
         except linalg.NotPositiveDefinite:
             share, now = 0.5 * share, replace(now, refused=now.refused + 1)
             continue
@@ -295,9 +296,3 @@ def _adam(now: Trained, gradient: np.ndarray, rate: float) -> Trained:
     except (ArithmeticError, ValueError):
         return replace(now, refused=now.refused + 1)
     return replace(now, pseudo=pseudo, moments=np.stack([first, second]), moved=t)
-
-
-def _factor(precision: np.ndarray) -> tuple[np.ndarray, float]:
-    """L^-1 with L L^T = I + precision, and log det of that."""
-    L = linalg.cholesky(precision + np.eye(len(precision)), "I + sum of tau v v^T")
-    return linalg.inverse_lower(L), linalg.log_determinant(L)

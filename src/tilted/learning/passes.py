@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from tilted.inference.result import Status
-from tilted.learning.batch import Model, Sums, updated
+from tilted.learning.batch import Model, Sums, factorised, updated
 from tilted.numerics import linalg
 
 if TYPE_CHECKING:
@@ -59,9 +59,8 @@ class Posterior:
     @classmethod
     def of(cls, sums: Sums) -> Posterior:
         """NotPositiveDefinite if it is no proper Gaussian."""
-        L = linalg.cholesky(sums.precision + np.eye(len(sums.shift)), "I + sum of tau v v^T")
-        factor = linalg.inverse_lower(L)
-        return cls(sums, factor, factor @ sums.shift, linalg.log_determinant(L))
+        factor, log_det = factorised(sums.precision)
+        return cls(sums, factor, factor @ sums.shift, log_det)
 
     @classmethod
     def known(cls, factor: np.ndarray, projected: np.ndarray) -> Posterior:

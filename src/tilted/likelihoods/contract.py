@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -92,6 +92,41 @@ class Labels:
         """Training labels [N] as floats; ValueError also if only one class is present."""
         return require_both_labels(y, self.name)
 
+    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """1 where p(y) < 1/2, else 0 (ties count as right) [N]."""
+        return (y * m < 0).astype(float)
+
+
+class Reals:
+    """Domain of likelihoods of real targets: f and noise of mean 0."""
+
+    additive_noise: ClassVar[bool] = True
+
+    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
+        """Targets [N] as floats; ValueError if one is not finite."""
+        return require_finite(y)
+
+    check = domain
+
+    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Absolute error of the predictive mean [N]."""
+        return np.abs(y - m)
+
+
+@dataclass(frozen=True)
+class OneParameter:
+    """Likelihoods that learn one field, positive, whose name is ``searched``."""
+
+    searched: ClassVar[str]
+
+    def coordinates(self) -> np.ndarray:
+        """log of the parameter [1]: what a search moves."""
+        return np.array([np.log(getattr(self, self.searched))])
+
+    def at(self, coordinates: np.ndarray) -> Self:
+        """The same likelihood with another parameter, from its log [1]."""
+        return replace(self, **{self.searched: float(np.exp(coordinates[0]))})
+
 
 def require_unmasked(values: object, what: str) -> None:
     """ValueError for a masked array with a masked cell: what lies below the mask is no value."""
@@ -165,14 +200,14 @@ def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
         raise ValueError(f"{what} must be numeric: {error}") from None
 
 
-def require_finite(y: np.typing.ArrayLike, what: str = "y") -> np.ndarray:
+def require_finite(y: np.typing.ArrayLike) -> np.ndarray:
     """``y`` as a float vector; ValueError if it is not one-dimensional or not finite."""
-    y = as_floats(y, what)
+    y = as_floats(y, "y")
     if y.ndim != 1:
-        raise ValueError(f"{what} must be one-dimensional, got shape {y.shape}")
+        raise ValueError(f"y must be one-dimensional, got shape {y.shape}")
     if not np.all(np.isfinite(y)):
         bad = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise ValueError(f"{what} has a missing or infinite value at row {bad}")
+        raise ValueError(f"y has a missing or infinite value at row {bad}")
     return y
 
 

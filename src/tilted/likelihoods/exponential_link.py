@@ -7,12 +7,12 @@ Poisson whose rate is e^f times a Gamma variable of mean 1 and variance 1 / r. B
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, gammaln
 
-from tilted.likelihoods.contract import require_finite
+from tilted.likelihoods.contract import OneParameter, require_finite
 from tilted.likelihoods.logit import Logit
 from tilted.likelihoods.panels import ByPanels
 from tilted.numerics.gamma import log_rising
@@ -90,7 +90,7 @@ class PoissonRates(PoissonExponential):
 
 
 @dataclass(frozen=True)
-class NegativeBinomial(Counts):
+class NegativeBinomial(OneParameter, Counts):
     """Counts with mean e^f and variance e^f + dispersion e^2f.
 
     Parameters
@@ -106,21 +106,13 @@ class NegativeBinomial(Counts):
 
     dispersion: float = 1.0
     name: ClassVar[str] = "negative-binomial"
+    searched: ClassVar[str] = "dispersion"
 
     def __post_init__(self) -> None:
         if not 0 < self.dispersion < np.inf:
             raise ValueError(f"the dispersion must be finite and positive, got {self.dispersion}")
 
-    def coordinates(self) -> np.ndarray:
-        """[log dispersion]: what a search moves."""
-        return np.array([np.log(self.dispersion)])
-
-    def at(self, coordinates: np.ndarray) -> Self:
-        """The same likelihood with another dispersion."""
-        return type(self)(float(np.exp(coordinates[0])))
-
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """log p(y|f), broadcast."""
         r, u = 1.0 / self.dispersion, f + np.log(self.dispersion)
         return y * f - (y + r) * np.logaddexp(0.0, u) + log_rising(r, y) - gammaln(y + 1.0)
 

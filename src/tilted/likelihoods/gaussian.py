@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from tilted.likelihoods.contract import Shape, Tilted, require_finite, require_powers
+from tilted.likelihoods.contract import OneParameter, Reals, Shape, Tilted, require_powers
 from tilted.numerics.quadrature import TiltedDensity, panel_edges
 
 
 @dataclass(frozen=True)
-class GaussianNoise:
+class GaussianNoise(Reals, OneParameter):
     """Real targets with independent noise.
 
     Parameters
@@ -29,25 +29,11 @@ class GaussianNoise:
     noise: float = 1.0
     name: ClassVar[str] = "gaussian"
     log_concave: ClassVar[bool] = True
-    additive_noise: ClassVar[bool] = True
+    searched: ClassVar[str] = "noise"
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.noise) and self.noise > 0):
             raise ValueError(f"the noise variance must be finite and positive, got {self.noise}")
-
-    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """Targets [N] as floats; ValueError if one is not finite."""
-        return require_finite(y)
-
-    check = domain
-
-    def coordinates(self) -> np.ndarray:
-        """[log noise]: what a search moves."""
-        return np.array([np.log(self.noise)])
-
-    def at(self, coordinates: np.ndarray) -> Self:
-        """The same likelihood with another noise."""
-        return type(self)(float(np.exp(coordinates[0])))
 
     def draw(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """New targets given ``f``, of its shape."""
@@ -105,7 +91,3 @@ class GaussianNoise:
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log N(y; f, noise), broadcast."""
         return -0.5 * (np.log(2.0 * np.pi * self.noise) + (y - f) ** 2 / self.noise)
-
-    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Absolute error of the predictive mean [N]."""
-        return np.abs(y - m)

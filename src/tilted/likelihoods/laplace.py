@@ -8,15 +8,15 @@ and H being hazard and remaining curvature at -b (``likelihoods.normal``). Nothi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from tilted.likelihoods.contract import Shape, Tilted, require_finite, require_powers
+from tilted.likelihoods.contract import OneParameter, Reals, Tilted, require_powers
 from tilted.likelihoods.normal import LOG_SQRT_2PI, hazard, remaining_curvature
-from tilted.likelihoods.shape import shape_by_panels
+from tilted.likelihoods.shape import FromTilted
 from tilted.numerics.quadrature import TiltedDensity, bisect, panel_edges
 
 DROP, HALVINGS = 50.0, 14
@@ -24,7 +24,7 @@ LOSS = 0.1  # of variance, relatively, above which d1 and d2 are taken from mean
 
 
 @dataclass(frozen=True)
-class LaplaceNoise:
+class LaplaceNoise(Reals, OneParameter, FromTilted):
     """Real targets with independent noise of density exp(-|r| / scale) / (2 scale).
 
     Parameters
@@ -41,25 +41,11 @@ class LaplaceNoise:
     scale: float = 1.0
     name: ClassVar[str] = "laplace"
     log_concave: ClassVar[bool] = True
-    additive_noise: ClassVar[bool] = True
+    searched: ClassVar[str] = "scale"
 
     def __post_init__(self) -> None:
         if not 0 < self.scale < np.inf:
             raise ValueError(f"the scale must be finite and positive, got {self.scale}")
-
-    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """Targets [N] as floats; ValueError if one is not finite."""
-        return require_finite(y)
-
-    check = domain
-
-    def coordinates(self) -> np.ndarray:
-        """[log scale]: what a search moves."""
-        return np.array([np.log(self.scale)])
-
-    def at(self, coordinates: np.ndarray) -> Self:
-        """The same likelihood with another scale."""
-        return replace(self, scale=float(np.exp(coordinates[0])))
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) p(y|f)^power, arrays [N].
@@ -106,10 +92,6 @@ class LaplaceNoise:
         low = -bisect(lambda t: log_density(-t) - floor, zero, reach, HALVINGS) - left_open
         return TiltedDensity(log_density, mode, panel_edges(low, high, 30, (y - mode)[:, None]))
 
-    def tilted_shape(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
-        """Skewness and excess kurtosis [N] of N(f; m, v) p(y|f) / Z."""
-        return shape_by_panels(self, y, m, v)
-
     def expected_log(
         self, y: np.ndarray, m: np.ndarray, v: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -122,10 +104,6 @@ class LaplaceNoise:
         value = -distance / self.scale - np.log(2.0 * self.scale)
         return value, balance / self.scale, -density / (sd * self.scale)
 
-    def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """log of the integral of N(f; m, v) p(y|f), arrays [N]."""
-        return self.tilted(y, m, v).log_z
-
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log p(y|f), broadcast."""
         return -np.abs(y - f) / self.scale - np.log(2.0 * self.scale)
@@ -137,10 +115,6 @@ class LaplaceNoise:
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new targets where f ~ N(m, v)."""
         return m, v + 2.0 * self.scale**2
-
-    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Absolute error of the predictive mean [N]."""
-        return np.abs(y - m)
 
 
 def _log_side(z: np.ndarray, r: np.ndarray, v: np.ndarray, scale: np.ndarray) -> np.ndarray:

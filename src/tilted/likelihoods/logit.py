@@ -104,10 +104,6 @@ class Logit(Labels):
         """log sigma(y f), broadcast."""
         return log_expit(y * f)
 
-    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """1 where p(y) < 1/2, else 0 (ties count as right) [N]."""
-        return (y * m < 0).astype(float)
-
 
 def _moments(mu: np.ndarray, v: np.ndarray, power: np.ndarray) -> np.ndarray:
     """log Z, d1, d2, mean - mu, variance and E[log sigma] [N] of N(u; mu, v) sigma(u)^power."""

@@ -134,11 +134,9 @@ class Ordinal(ByPanels):
         return standardised(u.third, u.fourth, u.variance, v * u.variance / (1.0 + v * u.variance))
 
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """log p(y|f), broadcast."""
         return self._given(y, f)[0]
 
     def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """First and second derivative of log p in f, broadcast."""
         _, mean, loss = self._given(y, f)
         return mean, -loss
 

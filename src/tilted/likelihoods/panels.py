@@ -12,9 +12,9 @@ import abc
 
 import numpy as np
 
-from tilted.likelihoods.contract import Shape, Tilted, require_powers
+from tilted.likelihoods.contract import Tilted, require_powers
 from tilted.likelihoods.normal import LOG_SQRT_2PI
-from tilted.likelihoods.shape import shape_by_panels
+from tilted.likelihoods.shape import FromTilted
 from tilted.numerics.quadrature import Panels, TiltedDensity, bisect, integrate, panel_edges
 
 BLOCK = 256  # sites integrated at once
@@ -26,7 +26,7 @@ CROWD = np.concatenate([[0.0], *(s * 2.0 ** np.arange(-1.0, 14.0) for s in (1.0,
 LOSS = 0.1  # of variance, relatively, above which d2 is taken from the variance
 
 
-class ByPanels(abc.ABC):
+class ByPanels(FromTilted, abc.ABC):
     """What a likelihood need not write if it has ``log_likelihood``, `slopes` and `bend`.
 
     Those take y and f of any shapes that broadcast. One that is not log-concave needs a `support` of its own.
@@ -103,10 +103,6 @@ class ByPanels(abc.ABC):
         d2 = np.where(changed, (variance - v) / v**2, d2)
         return [panels.log_z, d1, d2, mean, variance]
 
-    def tilted_shape(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
-        """Skewness and excess kurtosis [N] of N(f; m, v) p(y|f) / Z."""
-        return shape_by_panels(self, y, m, v)
-
     def expected_log(
         self, y: np.ndarray, m: np.ndarray, v: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -129,10 +125,6 @@ class ByPanels(abc.ABC):
 
         panels = integrate(TiltedDensity(log_density, m, self._edges(y, m, -reach, reach)))
         return panels, m[:, None, None] + panels.offsets
-
-    def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """log of the integral of N(f; m, v) p(y|f) over f, arrays [N]."""
-        return self.tilted(y, m, v).log_z
 
     def _edges(self, y: np.ndarray, origin: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         n = len(y)

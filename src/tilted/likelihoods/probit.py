@@ -115,10 +115,6 @@ class Probit(Labels):
         """log Phi(y f), broadcast."""
         return log_ndtr(y * f)
 
-    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """1 where p(y) < 1/2, else 0 (ties count as right) [N]."""
-        return (y * m < 0).astype(float)
-
 
 def _powered(y: np.ndarray, m: np.ndarray, v: np.ndarray, powers: np.ndarray) -> Tilted:
     """Moments with a power for each site, group by group."""

@@ -7,7 +7,7 @@ depend on the units of f; corrections to EP are sums of their products [Opper, P
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,11 +20,16 @@ if TYPE_CHECKING:
 BLOCK = 256  # tilted distributions integrated by panels at once
 
 
-class Panelled(Protocol):
-    """What has a tilted density with panels."""
+class FromTilted:
+    """What a likelihood need not write if it has ``tilted`` and ``tilted_density``."""
 
-    def tilted_density(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> TiltedDensity:
-        """The tilted densities [N]."""
+    def tilted_shape(self: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
+        """Skewness and excess kurtosis [N] of N(f; m, v) p(y|f) / Z."""
+        return shape_by_panels(self, y, m, v)
+
+    def log_predictive(self: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """log of the integral of N(f; m, v) p(y|f) over f, arrays [N]."""
+        return self.tilted(y, m, v).log_z
 
 
 def shape_of(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
@@ -37,7 +42,7 @@ def shape_of(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray
     return shape_by_panels(likelihood, y, m, v)
 
 
-def shape_by_panels(likelihood: Panelled, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
+def shape_by_panels(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
     """The same [N] by quadrature of the tilted density, in blocks; its absolute error is about 1e-14."""
     parts = []
     for first in range(0, max(len(m), 1), BLOCK):

@@ -14,7 +14,7 @@ from scipy.special import log_ndtr
 
 from tilted.likelihoods.contract import Labels, Shape, Tilted, require_powers
 from tilted.likelihoods.normal import LOG_SQRT_2PI
-from tilted.likelihoods.shape import shape_of_hazard
+from tilted.likelihoods.shape import FromTilted, shape_of_hazard
 from tilted.numerics.quadrature import TiltedDensity, panel_edges
 
 TAIL = 10.0  # standard deviations, or 50 decay lengths of a tail beyond zero, that panels cover
@@ -22,7 +22,7 @@ NEAR = 2.0 ** -np.arange(1.0, 13.0)  # further panel ends towards the step, in u
 
 
 @dataclass(frozen=True)
-class NoisyStep(Labels):
+class NoisyStep(Labels, FromTilted):
     """Binary labels y in {-1, +1}, each flipped with the same probability.
 
     Parameters
@@ -107,15 +107,7 @@ class NoisyStep(Labels):
         slope = (high - low) * np.exp(-0.5 * z**2 - LOG_SQRT_2PI)
         return value, y * slope / sd, -0.5 * slope * z / v
 
-    def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """log of the probability of the label, arrays [N]."""
-        return self.tilted(y, m, v).log_z
-
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log p(y|f), broadcast; at f = 0 that of the wrong side."""
         right, wrong = float(np.log1p(-self.flips)), float(np.log(self.flips))
         return np.where(y * f > 0, right, wrong)
-
-    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """1 where p(y) < 1/2, else 0 (ties count as right) [N]."""
-        return (y * m < 0).astype(float)

@@ -7,12 +7,12 @@ converge; its status says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from tilted.likelihoods.contract import require_finite
+from tilted.likelihoods.contract import OneParameter, Reals
 from tilted.likelihoods.normal import LOG_SQRT_2PI
 from tilted.likelihoods.panels import CROWD, DROP, ByPanels
 from tilted.numerics.gamma import log_rising
@@ -22,7 +22,7 @@ GRID, TIGHTER = 32, 3  # points of the grids that find the support, and how many
 
 
 @dataclass(frozen=True)
-class StudentT(ByPanels):
+class StudentT(Reals, OneParameter, ByPanels):
     """Real targets with independent noise of heavy tails.
 
     Parameters
@@ -42,34 +42,18 @@ class StudentT(ByPanels):
     df: float = 4.0
     name: ClassVar[str] = "student-t"
     log_concave: ClassVar[bool] = False
-    additive_noise: ClassVar[bool] = True
+    searched: ClassVar[str] = "scale"
 
     def __post_init__(self) -> None:
         for name in ("scale", "df"):
             if not 0 < getattr(self, name) < np.inf:
                 raise ValueError(f"{name} must be finite and positive, got {getattr(self, name)}")
 
-    def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """Targets [N] as floats; ValueError if one is not finite."""
-        return require_finite(y)
-
-    check = domain
-
-    def coordinates(self) -> np.ndarray:
-        """[log scale]: what a search moves."""
-        return np.array([np.log(self.scale)])
-
-    def at(self, coordinates: np.ndarray) -> Self:
-        """The same likelihood with another scale."""
-        return replace(self, scale=float(np.exp(coordinates[0])))
-
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """log p(y|f), broadcast."""
         constant = log_rising(0.5 * self.df, 0.5) - LOG_SQRT_2PI - np.log(self.scale)
         return constant - 0.5 * (self.df + 1.0) * np.log1p(((y - f) / self.scale) ** 2 / self.df)
 
     def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """First and second derivative of log p in f, broadcast."""
         r, width = y - f, self.df * self.scale**2
         total = width + r**2
         return (self.df + 1.0) * r / total, (self.df + 1.0) * (r**2 - width) / total**2
@@ -105,7 +89,3 @@ class StudentT(ByPanels):
         """Mean and variance [N] of new targets where f ~ N(m, v); infinite for two degrees or fewer."""
         noise = self.scale**2 * self.df / (self.df - 2.0) if self.df > 2 else np.inf
         return m, v + noise
-
-    def errors(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Absolute error of the predictive mean [N]."""
-        return np.abs(y - m)

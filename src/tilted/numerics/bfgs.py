@@ -8,8 +8,6 @@ far too small in all others.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 from scipy.linalg.blas import dsymv, dsyr2
 
@@ -81,21 +79,7 @@ def bfgs(objective: Objective, x0: np.ndarray, limit: int, gain: float) -> Outco
     return Outcome(at.x, at.value, at.gradient, evaluations, converged, message)
 
 
-class InverseHessian(Protocol):
-    """A model of the inverse Hessian; ``updates`` it has learnt from since the last restart."""
-
-    updates: int
-
-    def restart(self, gradient: np.ndarray) -> np.ndarray:
-        """Forget all; the next step is down the gradient."""
-        ...
-
-    def update(self, at: Point, end: Point, step: np.ndarray, length: float) -> np.ndarray:
-        """Learn from a line search that went ``length`` times ``step``; the next step from its end."""
-        ...
-
-
-def inverse_hessian(n: int) -> InverseHessian:
+def inverse_hessian(n: int) -> Matrix | Pairs:
     """The model that ``n`` parameters afford."""
     return Matrix() if n <= DENSE else Pairs()
 

@@ -6,15 +6,16 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtri
 
 BELOW, ABOVE, STEP = 9.8, 7.0, 0.7  # of the grid about the largest mean, in units of the common noise
+POINTS = 512  # a power of two
 BLOCK = 2_000_000  # numbers at once
 
 
-def log_largest(mean: np.ndarray, covariance: np.ndarray, points: int = 512) -> np.ndarray:
+def log_largest(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Log probabilities [N, C] that each of C variables is the largest, of N Gaussians.
 
     The covariance of the differences is lambda I and a rest of rank C - 2. Given the rest, variables are
     independent, and the integral over the largest is by the trapezoidal rule; the rest is averaged over
-    Sobol points, the same for all. Exact for C = 2 (to 1e-9), else to 2e-3 at 512 points (posteriors of six
+    `POINTS` Sobol points, the same for all. Exact for C = 2 (to 1e-9), else to 2e-3 (posteriors of six
     and of ten classes; root mean square 3e-4); the C sum to 1. Below 1e-20 they may come out too small.
 
     Parameters
@@ -22,8 +23,6 @@ def log_largest(mean: np.ndarray, covariance: np.ndarray, points: int = 512) -> 
     mean : array [N, C]
     covariance : array [N, C, C]
         Positive definite.
-    points : int
-        A power of two.
 
     Raises
     ------
@@ -40,7 +39,7 @@ def log_largest(mean: np.ndarray, covariance: np.ndarray, points: int = 512) -> 
         raise ArithmeticError("the variance of a difference is lost to rounding")
     root = vectors[:, :, 2:] * np.sqrt(values[:, None, 2:] - values[:, 1, None, None])
     unit = np.sqrt(common)
-    uniform = qmc.Sobol(C - 2, scramble=False).random(points) + 0.5 / points if C > 2 else np.zeros((1, 0))
+    uniform = qmc.Sobol(C - 2, scramble=False).random(POINTS) + 0.5 / POINTS if C > 2 else np.zeros((1, 0))
     z = ndtri(uniform)
     t = np.arange(-BELOW, ABOVE + STEP, STEP)
     rows = max(1, BLOCK // (len(z) * len(t) * C))

@@ -6,8 +6,8 @@ deviation that minimises the L2 Wasserstein distance [Zhang 2020, eq. 5],
     sigma = integral of phi(Phi^-1(F(f))) df,
 
 computed by panel quadrature with the distribution function accumulated from both ends, so that it holds
-in far tails and across the gap of a bimodal density. ``wasserstein_table`` is the paper's linear lookup
-table, evaluated without building it: only the four grid corners around each point are computed.
+in far tails and across the gap of a bimodal density. ``TableGrid`` is the paper's linear lookup table,
+evaluated without building it: only the four grid corners around each point are computed.
 """
 
 from __future__ import annotations
@@ -152,27 +152,19 @@ class TableGrid:
     sensitivity = None
 
     def project(self, likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
-        """:func:`wasserstein_table` on this grid, arrays [N]."""
-        return wasserstein_table(likelihood, y, m, v, self)
+        """sigma^2 bilinear in (mu, log10 sigma), that of moment matching outside the box; arrays [N].
 
-
-def wasserstein_table(
-    likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray, grid: TableGrid | None = None
-) -> Projection:
-    """The paper's table, arrays [N]: sigma^2 bilinear in (mu, log10 sigma), moment matching outside its box.
-
-    Returns the same numbers as interpolating the 20001 x 2001 table, whose entries are computed here
-    only where they are needed. Outside |mu| <= 10, 0.1 <= sigma <= 10 the variance is EP's, as in the
-    paper (up to 10 % too large there).
-    """
-    grid = grid or TableGrid()
-    t = likelihood.tilted(y, m, v)
-    log_sigma = 0.5 * np.log10(v)
-    inside = (np.abs(m) <= grid.mu_limit) & (np.abs(log_sigma) <= grid.log10_sigma_limit)
-    variance = t.variance.copy()
-    if np.any(inside):
-        variance[inside] = _bilinear(likelihood, y[inside], m[inside], log_sigma[inside], grid)
-    return Projection(t.log_z, t.mean, variance, t.d1, (variance - v) / v**2)
+        Returns the same numbers as interpolating the 20001 x 2001 table, whose entries are computed here
+        only where they are needed. Outside |mu| <= 10, 0.1 <= sigma <= 10 the variance is EP's, as in the
+        paper (up to 10 % too large there).
+        """
+        t = likelihood.tilted(y, m, v)
+        log_sigma = 0.5 * np.log10(v)
+        inside = (np.abs(m) <= self.mu_limit) & (np.abs(log_sigma) <= self.log10_sigma_limit)
+        variance = t.variance.copy()
+        if np.any(inside):
+            variance[inside] = _bilinear(likelihood, y[inside], m[inside], log_sigma[inside], self)
+        return Projection(t.log_z, t.mean, variance, t.d1, (variance - v) / v**2)
 
 
 def _bilinear(

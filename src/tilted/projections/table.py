@@ -82,14 +82,6 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """R [N] and the number of points that were integrated because no patch covers them."""
-
-    values: np.ndarray
-    n_integrated: int
-
-
-@dataclass(frozen=True)
 class RatioTable:
     """R of the probit as Chebyshev patches; hand it to ``tilted.fit(..., projection=table)``."""
 
@@ -101,8 +93,8 @@ class RatioTable:
         """Derivatives of the projection, by quadrature (needed at converged sites only)."""
         return wasserstein_sensitivity
 
-    def ratio(self, mu: np.ndarray, sigma: np.ndarray) -> Ratio:
-        """R for label +1 and cavities N(mu, sigma^2), arrays [N]; no limits on either."""
+    def ratio(self, mu: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+        """R [N] for label +1 and cavities N(mu, sigma^2), by quadrature where no patch covers them."""
         z, zeta, t = coordinates(mu, sigma)
         values = np.ones_like(z)
         left = (z < Z_MAX) & (t > T_MIN)
@@ -113,7 +105,7 @@ class RatioTable:
                 left &= ~inside
         if np.any(left):
             values[left] = exact_ratio(mu[left], sigma[left])
-        return Ratio(values, int(np.sum(left)))
+        return values
 
     def project(self, likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
         """The L2 Wasserstein projection [Zhang 2020, eq. 5]; y, m, v are arrays [N].
@@ -127,7 +119,7 @@ class RatioTable:
             raise ValueError(f"the lookup table is the probit's, not that of '{likelihood.name}'")
         t = likelihood.tilted(y, m, v)
         # at most one [Zhang 2020, theorem 2]: an excess is the table's error
-        square = np.minimum(self.ratio(y * m, np.sqrt(v)).values, 1.0) ** 2
+        square = np.minimum(self.ratio(y * m, np.sqrt(v)), 1.0) ** 2
         return Projection(t.log_z, t.mean, t.variance * square, t.d1, t.d2 * square + (square - 1.0) / v)
 
 
@@ -193,7 +185,7 @@ def measured_error(
     mu = rng.uniform(-mu_limit, mu_limit, points)
     half = slice(0, points // 2)
     mu[half] = np.clip(rng.uniform(-8, 8, points // 2) * np.hypot(1.0, sigma[half]), -mu_limit, mu_limit)
-    return float(np.max(np.abs(table.ratio(mu, sigma).values / exact_ratio(mu, sigma) - 1.0)))
+    return float(np.max(np.abs(table.ratio(mu, sigma) / exact_ratio(mu, sigma) - 1.0)))
 
 
 def encode(table: RatioTable) -> bytes:

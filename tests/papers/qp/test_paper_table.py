@@ -7,7 +7,7 @@ import tilted
 from papers.qp.lookup import paper_table
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
-from tilted.projections.moments import Projection, TableGrid, kl, wasserstein_table
+from tilted.projections.moments import Projection, TableGrid, kl
 
 GRID = TableGrid(mu_limit=2.0, log10_sigma_limit=0.5, step=0.125)
 
@@ -43,7 +43,7 @@ def test_blocks_of_the_papers_grid():
 def test_table_is_the_interpolation_without_a_table(table):
     m, v = points()
     y = np.where(np.arange(len(m)) % 2, 1.0, -1.0)
-    got, same = table.project(Probit(), y, m, v), wasserstein_table(Probit(), y, m, v, GRID)
+    got, same = table.project(Probit(), y, m, v), GRID.project(Probit(), y, m, v)
     for name in Projection.__dataclass_fields__:
         np.testing.assert_allclose(getattr(got, name), getattr(same, name), rtol=1e-13, atol=1e-13)
     outside = (np.abs(m) > 2) | (np.abs(np.log10(v)) > 1)
@@ -54,7 +54,7 @@ def test_table_is_the_interpolation_without_a_table(table):
 def test_counts():
     table, (m, v) = built("poisson-square", 0, 3, rows=33), points()
     y = np.where(np.arange(len(m)) % 3, 3.0, 0.0)
-    got, same = table.project(PoissonSquare(), y, m, v), wasserstein_table(PoissonSquare(), y, m, v, GRID)
+    got, same = table.project(PoissonSquare(), y, m, v), GRID.project(PoissonSquare(), y, m, v)
     np.testing.assert_allclose(got.variance, same.variance, rtol=1e-13)
     with pytest.raises(ValueError, match=r"'poisson-square' for \[2.0\]"):
         table.project(PoissonSquare(), np.full(1, 2.0), np.zeros(1), np.ones(1))

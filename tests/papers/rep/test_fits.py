@@ -21,10 +21,11 @@ from tilted.inference.pep import power_rule
 from tilted.inference.relaxations import NORMALISED, Relaxation
 from tilted.inference.rep import SEARCHED
 from tilted.inference.textbook import OUTCOMES, UNSETTLED, sweep_on
+from tilted.kernels.linear import Linear
 from tilted.likelihoods.step import NoisyStep
 from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.posteriors.dense import Dense
-from tilted.posteriors.linear import Linear, weights
+from tilted.posteriors.linear import weights
 
 
 @pytest.fixture(scope="module")

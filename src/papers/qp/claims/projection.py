@@ -25,7 +25,7 @@ from papers.evidence.verdicts import NO, YES, Block, Inference, Line
 from papers.qp import protocols
 from tilted import likelihoods
 from tilted.numerics.quadrature import integrate
-from tilted.projections.moments import kl, wasserstein, wasserstein_table
+from tilted.projections.moments import TableGrid, kl, wasserstein
 
 if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
@@ -40,6 +40,7 @@ NOTHING = 1e-12
 """A ratio counts as above 1 by more than `ROUNDING`; one nearer to 1 than this is given as 1."""
 VISIBLE = 1e-9
 PAPERS_TABLE = "as-described"
+GRID = TableGrid()
 MU, LOG10_SIGMA = 10.0, 1.0
 """The box of the paper's lookup tables: |mu| <= 10, 0.1 <= sigma <= 10 [Zhang 2020, appendix J]."""
 
@@ -74,7 +75,7 @@ def one_tilted(protocol: str) -> list[Block]:
     if protocols.method(protocol, "classification", "qp").get("lookup") != PAPERS_TABLE:
         return [exact]
     curved = [population for population in POPULATIONS if not population.gaussian]
-    return [exact, _block("the paper's lookup tables", wasserstein_table, curved)]
+    return [exact, _block("the paper's lookup tables", GRID.project, curved)]
 
 
 def _block(name: str, projection: Project, populations: Sequence[Population]) -> Block:

@@ -2,8 +2,8 @@
 
 20001 x 2001 numbers a label (0.32 GB), linear interpolation in mu and log10 sigma, EP's variance outside the
 box. A table is made in blocks of rows, one HDF5 file a block, so that a cluster can share the work.
-``projections.wasserstein_table`` returns the same numbers without the table. There is no reason to use either
-but to see what they do: see ``tilted.projections.table``.
+``tilted.projections.moments.TableGrid`` returns the same numbers without the table. There is no reason to use
+either but to see what they do: see ``tilted.projections.table``.
 """
 
 from __future__ import annotations
