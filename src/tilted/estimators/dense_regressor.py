@@ -15,7 +15,7 @@ from tilted.estimators import dense
 from tilted.estimators.base import generator, parameters
 from tilted.estimators.models import choice
 from tilted.estimators.rows import weighed
-from tilted.estimators.targets import CONSTANT, Targets
+from tilted.estimators.targets import CONSTANT, FAR_FROM_ZERO, LEVEL, Targets, wild
 from tilted.inference.options import Options
 from tilted.learning import averages
 from tilted.learning.starts import SMALLEST, noted, require_moderate, start_kernel
@@ -135,6 +135,11 @@ class GPRegressor(Targets):
         rng = generator(self.random_state)
         model = dense.fit_dense(inputs, reals, kernel, settings, rng, stratified=False)
         notes = [CONSTANT] if aimless else []
+        for note in wild(reals) if gaussian else []:
+            warnings.warn(note, UserWarning, stacklevel=2)
+            notes.append(note)
+        if gaussian and not model.status.converged and np.max(np.abs(reals)) > FAR_FROM_ZERO * spread:
+            notes.append(LEVEL.format(np.max(np.abs(reals)) / spread))
         if not (likelihood.log_concave or model.status.converged):
             notes.append(SEVERAL)
         for note in notes:

@@ -14,7 +14,7 @@ from tilted.estimators.base import generator, parameters
 from tilted.estimators.models import finite
 from tilted.estimators.pseudo import SparseTargets
 from tilted.estimators.rows import weighed
-from tilted.estimators.targets import CONSTANT
+from tilted.estimators.targets import CONSTANT, wild
 from tilted.learning import averages
 from tilted.learning.starts import SCALES, SMALLEST, noted, require_moderate, start_kernel
 
@@ -112,8 +112,10 @@ class SparseGPRegressor(SparseTargets):
             settings = replace(settings, optimise=None)
         some = settings.of_rows(seen)
         model = collapsed.fit_collapsed(inputs[seen], reals[seen], kernel, Z, noise, some, rng)
-        if aimless:
-            model = replace(model, status=noted(model.status, CONSTANT))
+        notes = wild(reals)
+        for note in notes:
+            warnings.warn(note, UserWarning, stacklevel=2)
+        model = replace(model, status=noted(model.status, *notes, *([CONSTANT] if aimless else [])))
         whole = self._of_all(inputs, reals, model, seen, settings)
         self._keep([whole], ["the fit"], inputs, noise_=model.state.noise)
         return self

@@ -22,11 +22,24 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
 
 CONSTANT = "targets are constant: kernel and noise stay where a search would start"
+LEVEL = "targets lie {:.0e} of their spreads from 0, where their digits end: subtract a level from them"
+WILD = (
+    "{} of {} targets are over a hundred times as far from the median as half of them are: if these are wild "
+    "values, they may rule the fit (GPRegressor takes likelihood='student-t')"
+)
+FAR, FAR_FROM_ZERO = 100.0, 1e6  # median distances from the median; spreads from 0
 MOST = 2.0**53  # where whole numbers end among floats
 ABSURD = (
     "expected counts or their standard deviations are beyond {:.0e} in {} of {} rows: the data say so little "
     "of f there (its standard deviation is up to {:.3g}) that its tail rules them (predict_latent has f)"
 )
+
+
+def wild(y: np.ndarray) -> list[str]:
+    """A note where at most a hundredth of the targets ``y`` [N], or one, are `FAR` from the median of all."""
+    away = np.abs(y - np.median(y))
+    far = int(np.sum(away > FAR * np.median(away))) if np.median(away) > 0 else 0
+    return [WILD.format(far, len(y))] if 0 < far <= max(1, len(y) // 100) else []
 
 
 @parameters

@@ -383,3 +383,28 @@ def test_relaxations_that_leave_the_prior_are_said(toy):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         GPClassifier("rep", kernel=kernel, optimise=None, penalty=0.1).fit(X, y)
+
+
+@pytest.mark.parametrize("model", [GPRegressor(), SparseGPRegressor(n_pseudo=10)], ids=str)
+def test_a_wild_target_is_said(model, toy):
+    """It is a narrow peak of f, or what is called noise: the R² of the others was below -50,000."""
+    X, y = toy
+    y = y + 0.1 * X[:, 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y)
+    y[3] = 1000.0
+    with pytest.warns(UserWarning, match="1 of 30 targets are over a hundred times as far .*student-t"):
+        model.fit(X, y)
+    assert "1 of 30 targets" in model.status_.message
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GPRegressor(likelihood="student-t").fit(X, y)
+
+
+def test_targets_too_far_from_zero_are_said(toy):
+    X, _ = toy
+    with pytest.warns(
+        ConvergenceWarning, match="targets lie 1e[+]0[89] of their spreads from 0, .* subtract"
+    ):
+        GPRegressor().fit(X, 1e8 + 0.3 * np.sin(X[:, 0]) + 0.1 * X[:, 1] ** 2)
