@@ -214,4 +214,7 @@ def _finish(figure: Figure, powers: Sequence[str], fits: pd.DataFrame, title: st
     if (fits["alpha"] == FULL).any():
         handles.append(style.line("full GP", **DASHED))
     figure.suptitle(title, fontsize=9.0)
-    looks.covered(figure, fits, handles, 5 if len(handles) > 6 else 6)
+    sets = [stretches(group) for _, group in fits.groupby("dataset")]
+    fewer = any(len({len(run.splits) for run in runs}) > 1 for runs in sets)
+    more = "; hollow: of fewer splits or sets" if fewer else ""
+    looks.covered(figure, fits, handles, 5 if len(handles) > 6 else 6, more)

@@ -87,7 +87,7 @@ def _draw(pairs: Sequence[Row], fits: pd.DataFrame, stem: Path, title: str, heig
         figure.suptitle(title, fontsize=9.0)
         dots = DOTS | {"markersize": 3.5}
         handles = [style.line(f"M = {m}", color=shade(m, sizes), **dots) for m in sizes]
-        looks.covered(figure, fits, handles)
+        looks.covered(figure, fits, handles, more="; the outermost bins hold all differences beyond")
         style.settle(figure)
 
 
@@ -174,7 +174,7 @@ def ranking(fits: pd.DataFrame, stem: Path) -> None:
             column[0].set_title(f"{score.name}: row beats column (%)")
             _ranks(column[1], compare.mean_ranks(sets, score))
         grid[0, 0].set_ylabel("α")
-        grid[1, 0].set_ylabel("average rank (1 the best)")
+        grid[1, 0].set_ylabel("average rank (1 the best),\nwith standard errors")
         figure.suptitle("UCI sets: pairwise comparisons and average ranks", fontsize=9.0)
         looks.covered(figure, sets)
 

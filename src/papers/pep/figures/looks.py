@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from papers.evidence import style
-from papers.pep.regression import FULL
+from papers.pep.regression import DESCRIBED, FULL
 from papers.pep.scores import coverage, label
 
 if TYPE_CHECKING:
@@ -120,9 +120,12 @@ def outside(axes: Axes, n: int, height: float = 0.97) -> None:
         axes.text(0.97, height, f"{n} outside", transform=axes.transAxes, **look, **SMALL_GREY)
 
 
-def covered(figure: Figure, fits: pd.DataFrame, handles: Sequence[Artist] = (), columns: int = 9) -> None:
-    """The line of coverage below a figure, above its legend if it has one."""
-    below(figure, coverage(fits), handles, columns)
+def covered(
+    figure: Figure, fits: pd.DataFrame, handles: Sequence[Artist] = (), columns: int = 9, more: str = ""
+) -> None:
+    """The line of coverage below a figure, above its legend if it has one; ``more`` goes to its end."""
+    searches = "searches cut off as in the paper; " if DESCRIBED in set(fits["protocol"]) else ""
+    below(figure, f"{searches}{coverage(fits)}{more}", handles, columns)
 
 
 def below(figure: Figure, text: str, handles: Sequence[Artist] = (), columns: int = 9) -> None:
