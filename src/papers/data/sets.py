@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from papers.data.registry import Entry
+    from typing import Any
 
 SECTIONS = {
     "classification": ("datasets", "classification"),
@@ -19,7 +19,7 @@ SECTIONS = {
 """Task -> sections of the registry."""
 
 
-def place(registry: Entry, variants: tuple[str, ...]) -> str:
+def place(registry: dict[str, Any], variants: tuple[str, ...]) -> str:
     """Put the entries of ``sets`` into the other sections; what is wrong with one, or nothing."""
     used = {file["path"]: file for file in registry["files"].values()}
     for name, described in registry.get("sets", {}).items():
@@ -39,7 +39,7 @@ def place(registry: Entry, variants: tuple[str, ...]) -> str:
     return ""
 
 
-def _entry(name: str, described: Entry, variants: tuple[str, ...]) -> Entry:
+def _entry(name: str, described: dict[str, Any], variants: tuple[str, ...]) -> dict[str, Any]:
     """The entry as the other sections have it."""
     keys = [f"{name}/{k}" for k in range(len(described["files"]))]
     shapes = dict.fromkeys(variants, described["shape"])
