@@ -1,9 +1,9 @@
 """The QP paper's own lookup table, built: sigma_QP^2 on a grid [Zhang 2020, appendix J].
 
 20001 x 2001 numbers a label (0.32 GB), linear interpolation in mu and log10 sigma, EP's variance outside the
-box. A table is made in blocks of rows, one HDF5 file a block, so that a cluster can share the work.
-``tilted.projections.moments.TableGrid`` returns the same numbers without the table. There is no reason to use
-either but to see what they do: see ``tilted.projections.table``.
+box. A table is made in blocks of rows, one HDF5 file a block, so that a cluster can share the work; ``read``
+puts the blocks of all labels together. ``tilted.projections.moments.TableGrid`` returns the same numbers
+without the table. There is no reason to use either but to see what they do: see ``tilted.projections.table``.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted import likelihoods
 from tilted.projections.moments import Projection, TableGrid, wasserstein_sd
+from tilted.projections.table import TableError
 
 if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
@@ -90,6 +93,34 @@ def encode(block: Block) -> bytes:
     return buffer.getvalue()
 
 
+def decode(path: str | Path) -> Block:
+    """The block in a file that :func:`encode` made.
+
+    Raises
+    ------
+    TableError
+        If the file cannot be read, is of another format, or its numbers do not have the recorded hash.
+    """
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            if file.attrs["format"] != FORMAT:
+                raise TableError(
+                    f"{path} has format {file.attrs['format']}, not {FORMAT}; delete it and run again"
+                )
+            header = json.loads(file.attrs["header"])
+            block = Block(**{**header, "grid": TableGrid(**header["grid"])}, values=file["variance"][()])
+            intact = file.attrs["content"] == _hash(block)
+    except (OSError, KeyError, TypeError, RuntimeError) as error:
+        raise TableError(
+            f"{path} is no block of a table or damaged ({error}); delete it and run again"
+        ) from None
+    if not intact:
+        raise TableError(f"{path} is damaged (content hash differs); delete it and run again")
+    return block
+
+
 @dataclass(frozen=True)
 class PaperTable:
     """A table for ``tilted.fit(inference="qp", projection=table)``; ``values`` holds one array a label."""
@@ -127,6 +158,34 @@ class PaperTable:
         at = values[row + I, column + J], values[row + I, column + J + 1]
         above = values[row + I + 1, column + J], values[row + I + 1, column + J + 1]
         return (1 - a) * ((1 - b) * at[0] + b * at[1]) + a * ((1 - b) * above[0] + b * above[1])
+
+
+def read(paths: Iterable[str | Path]) -> PaperTable:
+    """The table in all its block files, of one label or of several.
+
+    Raises
+    ------
+    TableError
+        If a file is damaged, or the blocks do not make up whole tables of one likelihood on one grid.
+    """
+    sorted_blocks = sorted((decode(path) for path in paths), key=lambda block: (block.y, block.first))
+    if len({(block.likelihood, block.grid) for block in sorted_blocks}) != 1:
+        raise TableError("the blocks are of several likelihoods or grids, or there are none")
+    likelihood, grid = sorted_blocks[0].likelihood, sorted_blocks[0].grid
+    pieces: dict[float, list[np.ndarray]] = {}
+    for block in sorted_blocks:
+        before = pieces.setdefault(block.y, [])
+        if block.first != sum(map(len, before)):
+            raise TableError(
+                f"rows before {block.first} of the table for y = {block.y:g} are missing or double"
+            )
+        before.append(block.values)
+    values = {y: np.concatenate(arrays) for y, arrays in pieces.items()}
+    whole = tuple(2 * half + 1 for half in half_sizes(grid))
+    for y, table in values.items():
+        if table.shape != whole:
+            raise TableError(f"the table for y = {y:g} is {table.shape}, not {whole}: blocks are missing")
+    return PaperTable(likelihood, grid, values)
 
 
 def _header(block: Block) -> str:
