@@ -109,7 +109,7 @@ class Fit:
     def log_predictive(self, X: ArrayLike, y: ArrayLike, correction: str | None = None) -> np.ndarray:
         """Log predictive density [N*] of labels or counts ``y`` [N*] at the rows of ``X``.
 
-        ``correction`` as of `predict_latent`.
+        ``correction`` as of `predict_latent`; of "sampled" as `Corrected.resolved`.
 
         Raises
         ------

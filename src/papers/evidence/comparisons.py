@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from papers.evidence import statistics
 from papers.evidence.grid import counted
 from papers.evidence.statistics import ALPHA, Estimate
 from papers.evidence.verdicts import MISSING, NO, SHOWN, STRONGEST, UNDECIDED, YES, Inference, Line
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Score(NamedTuple):
@@ -37,6 +40,13 @@ class Score(NamedTuple):
     name: str
     unit: str
     margin: float
+
+
+def require_one_protocol(fits: pd.DataFrame) -> None:
+    """ValueError if records of several protocols would be taken for one sample."""
+    protocols = sorted(set(fits["protocol"]))
+    if len(protocols) > 1:
+        raise ValueError(f"a comparison is of one protocol, not of {', '.join(protocols)}")
 
 
 Rule = Callable[[Estimate, float, float, float], str]

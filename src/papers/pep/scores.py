@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.evidence import claims
-from papers.evidence.comparisons import Score
+from papers.evidence.comparisons import Score, require_one_protocol
 from papers.evidence.grid import counted
 from papers.evidence.spans import spans
 from papers.pep.made_up import SYNTHETIC
@@ -99,8 +99,12 @@ def values(fits: pd.DataFrame, score: Score) -> pd.Series:
 
 
 def compared(frame: pd.DataFrame, protocol: str = DESCRIBED) -> pd.DataFrame:
-    """Regressions of a protocol from the default initial values; classifications, all of them."""
+    """Regressions of a protocol from the default initial values; classifications, those of one protocol.
+
+    ValueError for classifications of several.
+    """
     if is_classification(frame):
+        require_one_protocol(frame)
         return frame
     return frame[(frame["start"] == DEFAULT) & (frame["protocol"] == protocol)]
 

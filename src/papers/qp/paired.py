@@ -17,7 +17,7 @@ import numpy as np
 from papers.data.registry import task_of
 from papers.evidence import comparisons
 from papers.evidence.claims import load
-from papers.evidence.comparisons import Draft, Resampled, Rule, Score
+from papers.evidence.comparisons import Draft, Resampled, Rule, Score, require_one_protocol
 from papers.evidence.grid import counted
 from papers.evidence.verdicts import Line
 from papers.qp import pairs, protocols
@@ -98,7 +98,13 @@ def paired(fits: pd.DataFrame, first: str, second: str, score: str, folds: int =
     -------
     scores : dict
         Data set -> scores; data sets with no seed run with both methods are absent.
+
+    Raises
+    ------
+    ValueError
+        Several protocols.
     """
+    require_one_protocol(fits)
     right = fits[fits["method"] == second]
     right = right.assign(partner=right["pair"] if first == EQUAL else first)
     left = fits[[*FIT, "method", "outcome", "variance", "lengthscale", score]].rename(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from papers.evidence.comparisons import require_one_protocol
 from papers.qp.lines import FAILED, OK, lengthscales
 from papers.qp.published import is_counts
 
@@ -153,7 +154,8 @@ class Counts:
 
 
 def counts(frame: pd.DataFrame, datasets: Collection[str]) -> Counts:
-    """Count pairs in the records of one protocol."""
+    """Count pairs in the records of one protocol; ValueError for several."""
+    require_one_protocol(frame)
     wanted = frame["dataset"].isin(datasets) & frame["method"].isin((*EP_METHODS, "qp"))
     fits = {name: lines.set_index(FOLD) for name, lines in frame[wanted].groupby("method")}
     every = frame[wanted].set_index(FOLD).index.unique()

@@ -78,27 +78,32 @@ class Corrected:
 
     def log_predictive(self, y: np.ndarray) -> np.ndarray:
         """log predictive density [Q] of y [Q]; ValueError unless it is in the likelihood's domain."""
-        y = self.densities.likelihood.domain(y)
-        if len(y) != len(self.mean):
-            raise ValueError(f"{len(self.mean)} latents were corrected but y has {len(y)} values")
-        return self.densities.log_predictive(y)
+        return self.densities.log_predictive(self._checked(y))
 
     def resolved(self, y: np.ndarray) -> np.ndarray:
         """`log_predictive`, but where draws do not resolve a probability: not below 1 / effective draws.
 
-        Those that rest on fewer than `sampled.FEW` draws, of which a CorrectionWarning tells.
+        Those that rest on fewer than `sampled.FEW` draws, of which a CorrectionWarning tells; with those of
+        all other targets they sum to a little more than 1 then.
         """
         densities = self.densities
         if not isinstance(densities, Mixtures):
             return self.log_predictive(y)
-        log_p, rests_on = densities.predictive(densities.likelihood.domain(y))
-        effective, few = densities.sampled.effective, rests_on < FEW
+        log_p, rests_on = densities.predictive(self._checked(y))
+        effective, few = densities.sampled.effective, ~(rests_on >= FEW)
         if np.any(few):
             which = f"{int(np.sum(few))} of {len(few)} probabilities rest on fewer than {FEW} draws"
             warnings.warn(
-                f"{which}: none is given below {1.0 / effective:.1g}", CorrectionWarning, stacklevel=4
+                f"{which}: none is given below {1.0 / effective:.1g}", CorrectionWarning, stacklevel=3
             )
         return np.where(few, np.maximum(log_p, -np.log(effective)), log_p)
+
+    def _checked(self, y: np.ndarray) -> np.ndarray:
+        """Targets [Q] in the likelihood's domain."""
+        y = self.densities.likelihood.domain(y)
+        if len(y) != len(self.mean):
+            raise ValueError(f"{len(self.mean)} latents were corrected but y has {len(y)} values")
+        return y
 
 
 def correct_marginals(

@@ -40,7 +40,7 @@ class GPClassifier(Classifier):
         [Riihimaki, Jylanki & Vehtari 2013], Power EP or VB; probabilities are of one model,
         ``log_evidence_`` is that of all labels, and fitted attributes are single as of two classes. Weights
         have to be whole then. O(C N^3) a sweep. "joint-kernels": the same with a kernel for every class,
-        ``kernel_.each``, searched from the one.
+        ``kernel_.each``, searched from the one (that is kept, and ``kernel_``, where nothing is searched).
     inference : {"ep", "qp", "vb", "power-ep", "rep"}
         Expectation propagation [Rasmussen & Williams 2006, section 3.6], quantile propagation [Zhang 2020],
         variational Bayes [Opper & Archambeau 2009], Power EP [Bui et al. 2017], relaxed EP [Qi & Guo 2012].

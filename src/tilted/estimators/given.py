@@ -49,12 +49,12 @@ def require_no_text(values: Any, where: str) -> None:
         return
     for row, cells in enumerate(np.asarray(values, dtype=object)):
         for cell in np.ravel(cells):
-            if isinstance(cell, str) and not _is_number(cell):
+            if isinstance(cell, str | bytes) and not _is_number(cell):
                 what = f"{str(cell)!r} at row {row}"
                 raise ValueError(f"{where} has text, {what}: give numbers, a column a category")
 
 
-def _is_number(text: str) -> bool:
+def _is_number(text: str | bytes) -> bool:
     try:
         float(text)
     except ValueError:
@@ -63,7 +63,7 @@ def _is_number(text: str) -> bool:
 
 
 def idle(estimator: Any) -> Iterator[str]:
-    """What is not its default and has no effect beside the other parameters of an estimator."""
+    """What is not its default and has no effect under an estimator's inference, or in cross-validation."""
     inference, optimise = estimator.inference, estimator.optimise
     for one in fields(estimator):
         value, of = getattr(estimator, one.name), USED_BY.get(one.name, inference)

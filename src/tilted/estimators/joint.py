@@ -193,7 +193,6 @@ def fit_joint(
         return JointModel(problem, found.kernel, found.inference, found.status)  # type: ignore[arg-type]
 
     if settings.optimise is None:
-        kernel = cast("Kernel", PerClass.alike(kernel, classes)) if per_class else kernel
         inference = hyperparameters.infer_at(problem, kernel)
         model, note = JointModel(problem, kernel, inference, inference.status), ""  # type: ignore[arg-type]
     else:

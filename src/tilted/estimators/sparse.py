@@ -17,7 +17,7 @@ from tilted.estimators.reach import reach
 from tilted.inference.options import Options, require_whole
 from tilted.inference.result import Status
 from tilted.learning import sparse as sparse_search
-from tilted.learning.dense import ridge
+from tilted.learning.dense import of_labels, ridge
 from tilted.learning.search import Search
 from tilted.learning.starts import best_of, first_sites, noted, units_of
 from tilted.likelihoods.contract import as_floats
@@ -314,13 +314,15 @@ def _found(
         how = settings.how, settings.learn_mean, prior, learned, units
         fitted = sparse_search.maximise(problem, start, Z, *how)
         pseudo = fitted.posterior.pseudo
-        note = ridge(
-            problem.likelihood,
-            pseudo.kernel,
-            problem.X,
-            fitted.inference,
-            lambda steeper, start: fitted.problem.infer(steeper, pseudo.Z, start)[1],
-        )
+        note = ""
+        if of_labels(problem.likelihood):
+            infer = fitted.problem.infer
+            note = ridge(
+                pseudo.kernel,
+                problem.X,
+                fitted.inference,
+                lambda steeper, at: infer(steeper, pseudo.Z, at)[1],
+            )
         return SparseModel(fitted, noted(fitted.status, note))
 
     kernels = settings.starts(problem.X, problem.y, settings.likelihood, kernel, rng)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 CONSTANT = "targets are constant: kernel and noise stay where a search would start"
 LEVEL = "targets lie {:.0e} of their spreads from 0, where their digits end: subtract a level from them"
 WILD = (
-    "{} of {} targets are over a hundred times as far from the median as half of them are: if these are wild "
-    "values, they may rule the fit (GPRegressor takes likelihood='student-t')"
+    "{} of {} targets are over a hundred times as far from the median as is usual among them: if these are "
+    "wild values, they may rule the fit (GPRegressor takes likelihood='student-t')"
 )
 FAR, FAR_FROM_ZERO = 100.0, 1e6  # median distances from the median; spreads from 0
 MOST = 2.0**53  # where whole numbers end among floats
@@ -36,9 +36,12 @@ ABSURD = (
 
 
 def wild(y: np.ndarray) -> list[str]:
-    """A note where at most a hundredth of the targets ``y`` [N], or one, are `FAR` from the median of all."""
+    """A note where at most a hundredth of the targets ``y`` [N], or one, are `FAR` from the median of all.
+
+    In units of the median distance of those that are not at it.
+    """
     away = np.abs(y - np.median(y))
-    far = int(np.sum(away > FAR * np.median(away))) if np.median(away) > 0 else 0
+    far = int(np.sum(away > FAR * np.median(away[away > 0]))) if np.any(away) else 0
     return [WILD.format(far, len(y))] if 0 < far <= max(1, len(y) // 100) else []
 
 

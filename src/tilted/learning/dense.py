@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.dense import DenseState
 
-SMALLEST, BELOW = 1e-15, 1e-6  # lower bound of a parameter; of reals at most so much of its start
+SMALLEST, BELOW = 1e-15, 1e-6  # lower bound of a parameter; at most so much of its start
 AT_LOWEST = "a parameter is at its lower bound of"
 SEARCH = Search(max_iterations=1000)
 
@@ -237,8 +237,9 @@ def maximise(
     transform = TRANSFORMS[search.transform or "softplus"]
     prepared = replace(problem, distances=kernel.distances(problem.X))
     first = kernel.parameters()
-    reals = has_additive_noise(problem.likelihood)  # their unit is anybody's, and f's; of all that of X
-    lowest = np.minimum(SMALLEST, np.where(reals, BELOW * first, SMALLEST * (np.ptp(problem.X) or 1.0)))
+    # units of inputs are anybody's, and of reals that of f; that of other targets is 1
+    sound = has_additive_noise(problem.likelihood) or np.max(kernel.diagonal(problem.X)) > SMALLEST / BELOW
+    lowest = np.minimum(SMALLEST, BELOW * first if sound else np.full(len(first), SMALLEST))
     trace = _Trace(WarmStarts(extrapolate=problem.likelihood.log_concave), lowest)
 
     def evaluate(x: np.ndarray) -> Evaluation[tuple[Kernel, Inference[DenseState]]]:
@@ -310,13 +311,12 @@ def flat_ridge(problem: Problem, kernel: Kernel, inference: Inference[DenseState
     likelihood = problem.likelihood
     if isinstance(likelihood, Ordinal):
         problem = replace(problem, likelihood=likelihood.stretched(np.sqrt(2.0)))
-    return ridge(
-        likelihood, kernel, problem.X, inference, lambda twice, start: infer_at(problem, twice, start)
-    )
+    elif not of_labels(likelihood):
+        return ""
+    return ridge(kernel, problem.X, inference, lambda twice, start: infer_at(problem, twice, start))
 
 
 def ridge(
-    likelihood: Likelihood,
     kernel: Kernel,
     X: np.ndarray,
     inference: Inference[StateT],
@@ -327,8 +327,7 @@ def ridge(
     There the evidence rises ever more slowly with the variance (at ``X`` [N, D]); ``infer_with`` one twice as
     large tells.
     """
-    ordered = isinstance(likelihood, Ordinal)
-    if not (ordered or of_labels(likelihood)) or np.max(kernel.diagonal(X)) < 100.0:
+    if np.max(kernel.diagonal(X)) < 100.0:
         return ""
     try:
         steeper = infer_with(Product(Constant(2.0), kernel), inference.sites)

@@ -220,6 +220,11 @@ def test_probabilities_are_as_well_known_as_the_draws_they_rest_on(variance, kno
             assert found.resolved(-np.ones(1)) == pytest.approx(-np.log(effective))
 
 
+def test_targets_of_another_number_are_refused(fitted):
+    with pytest.raises(ValueError, match="15 latents were corrected but y has 3 values"):
+        fitted.corrected(NEW, "sampled").resolved(LABELS[:3])
+
+
 def test_no_probability_is_below_what_the_draws_resolve():
     """Of separable labels, whose search ends at a huge variance: log probabilities were down to -48,000."""
     rng = np.random.default_rng(0)

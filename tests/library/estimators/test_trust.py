@@ -20,8 +20,9 @@ from tilted import (
     api,
     likelihoods,
 )
+from tilted.estimators.targets import wild
 from tilted.inference.pep import power_rule
-from tilted.kernels import Matern, SquaredExponential
+from tilted.kernels import Linear, Matern, SquaredExponential
 from tilted.learning import dense
 from tilted.learning import likelihood as noises
 from tilted.learning import sparse as through_points
@@ -374,6 +375,18 @@ def test_units_of_the_inputs_make_no_difference(unit, toy):
         assert scaled.log_evidence_ == pytest.approx(usual, abs=1e-6) and scaled.status_.converged
 
 
+def test_units_of_a_single_column_and_of_a_linear_kernel_make_no_difference(toy):
+    X, y = toy
+    units = np.array([1e-40, 1.0])
+    usual, scaled = (GPClassifier(ard=True).fit(inputs, y).log_evidence_ for inputs in (X, units * X))
+    assert scaled == pytest.approx(usual, abs=1e-4)
+    usual, scaled = (
+        GPClassifier(kernel=Linear(variance)).fit(inputs, y).log_evidence_
+        for variance, inputs in ((1.0, X), (1e-20, 1e10 * X))
+    )
+    assert scaled == pytest.approx(usual, abs=1e-4)
+
+
 def test_relaxations_that_leave_the_prior_are_said(toy):
     X, y = toy
     kernel = SquaredExponential(4.0, 1.0)
@@ -400,6 +413,12 @@ def test_a_wild_target_is_said(model, toy):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         GPRegressor(likelihood="student-t").fit(X, y)
+
+
+def test_a_wild_target_among_zeros_is_said():
+    y = np.concatenate([np.zeros(60), np.ones(30), [1e6]])
+    assert wild(y) and not wild(y[:-1]) and not wild(np.ones(9))
+    assert not wild(np.append(y, [1e6, -1e6]))  # three of 93 are no rare ones
 
 
 def test_targets_too_far_from_zero_are_said(toy):

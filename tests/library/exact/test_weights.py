@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 from tilted.exact import weights
 from tilted.likelihoods.probit import Probit
@@ -93,3 +94,13 @@ def test_likelihoods_that_underflow_keep_their_posterior():
     assert plane.log_evidence == pytest.approx(1500 * (np.log(STEP.flips) + np.log1p(-STEP.flips)))
     np.testing.assert_allclose(plane.mean, 0.0, atol=1e-12)
     np.testing.assert_allclose(plane.covariance, np.eye(2), atol=1e-12)
+
+
+def test_an_evidence_far_below_the_smallest_number_is_that_of_a_grid():
+    X, y = five_points(0)
+    found = weights.sectors(np.tile(X, (600, 1)), np.tile(y, 600), STEP)
+    angle = (np.arange(60_000) + 0.5) * 2 * np.pi / 60_000
+    right = y * (np.stack([np.cos(angle), np.sin(angle)], axis=1) @ X.T) > 0
+    log_p = 600 * np.sum(np.log(np.where(right, 1 - STEP.flips, STEP.flips)), axis=1)
+    assert found.log_evidence < -800.0
+    assert found.log_evidence == pytest.approx(logsumexp(log_p) - np.log(60_000), abs=1e-3)

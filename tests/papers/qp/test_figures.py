@@ -71,6 +71,8 @@ def test_lengthscales_a_dimension_are_compared(line, frame):
 def test_counts_of_nothing(line, frame):
     empty = pairs.counts(frame([line(method="vb")]), ["wine12"])
     assert empty == pairs.Counts(0, 0, 0, 0, 0, 0)
+    with pytest.raises(ValueError, match="of one protocol, not of as-released, corrected"):
+        pairs.counts(frame([line(), line(protocol="corrected")]), ["wine12"])
 
 
 def test_qp_not_above_ep_allows_rounding_only():

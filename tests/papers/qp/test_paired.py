@@ -122,6 +122,11 @@ def test_equal_hyperparameters_drop_a_seed_whose_hyperparameters_moved(moved, n_
     assert paired(frame(*lines), "ep", "qp", "ntll")["coal"].n_seeds == 2
 
 
+def test_fits_of_two_protocols_are_no_pairs():
+    with pytest.raises(ValueError, match="of one protocol, not of as-released, corrected"):
+        paired(frame(*TWO, fit(protocol="corrected")), "ep", "qp", "ntll")
+
+
 def test_a_family_is_adjusted_together(fits):
     # p of 8 seeds with mean = k standard errors; sd 1e-4 gives standard error 1e-4 / sqrt(8)
     frame = fits(ntll={"ep": (3e-4 / 8**0.5, 1e-4)})
