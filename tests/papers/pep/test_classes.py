@@ -136,6 +136,12 @@ class TestShares:
         }
 
 
+def test_classifications_of_two_protocols_are_not_pooled():
+    both = pd.concat([frame_of(even), frame_of(even, protocol="corrected")])
+    with pytest.raises(ValueError, match="of one protocol, not of as-released, corrected"):
+        scores.compared(both)
+
+
 @pytest.fixture(scope="module")
 def written(put, without_pictures, tmp_path_factory):
     folder = tmp_path_factory.mktemp("classes")

@@ -150,10 +150,3 @@ class TestFrames:
         fewer = frame[(frame["dataset"] == "boston") | (frame["m"] < 100)]
         assert "M 5, 20, 100 (Boston), 5, 20 (Yacht)" in scores.coverage(fewer)
         assert scores.coverage(fits(datasets=("synthetic",))).startswith("4 synthetic sets; ")
-
-
-def test_classifications_of_two_protocols_are_not_pooled(fits):
-    frame = fits(datasets=("crabs",))
-    both = pd.concat([frame.assign(protocol=name) for name in ("as-released", "corrected")])
-    with pytest.raises(ValueError, match="of one protocol, not of as-released, corrected"):
-        scores.compared(both.drop(columns="start", errors="ignore"))
