@@ -423,7 +423,5 @@ def test_a_wild_target_among_zeros_is_said():
 
 def test_targets_too_far_from_zero_are_said(toy):
     X, _ = toy
-    with pytest.warns(
-        ConvergenceWarning, match="targets lie .e[+]08 of their spreads from 0, .* subtract"
-    ):
+    with pytest.warns(ConvergenceWarning, match="targets lie .e[+]08 of their spreads from 0, .* subtract"):
         GPRegressor().fit(X, 1e8 + 0.3 * np.sin(X[:, 0]) + 0.1 * X[:, 1] ** 2)
