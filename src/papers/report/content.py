@@ -149,6 +149,18 @@ def findings(folders: Folders, links: Links, page: str) -> list[Finding]:
     return [_finding(markup.html(" ".join(item.split()), links, page, "README.md")) for item in items]
 
 
+def answer(folders: Folders, links: Links, page: str) -> str:
+    """The README's table of what the papers say, what was found and what to take, as HTML.
+
+    ValueError if it has none.
+    """
+    text = folders.text("README.md")
+    table = re.search(r"^\| A paper says .*?(?=\n\n)", text, re.S | re.M)
+    if not table:
+        raise ValueError("README.md has no table of what the papers say")
+    return markup.html(table[0], links, page, "README.md")
+
+
 def _finding(shown: str) -> Finding:
     """The bold words and what else belongs to their clause; the rest; then the links that stood as asides."""
     begun = re.match(r"<p><strong>(.*?)</strong>(.*)</p>", shown, re.S)

@@ -300,6 +300,7 @@ def _front(site: Site, claims: Sequence[Claim], shown: Sequence[Shown]) -> None:
         TITLE,
         "Front page",
         "index.html.j2",
+        answer=content.answer(site.folders, site.links, "index.html"),
         findings=content.findings(site.folders, site.links, "index.html"),
         claims=claims,
         ours=sum(claim.printed.ours for claim in claims),

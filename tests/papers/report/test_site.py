@@ -92,13 +92,15 @@ def test_every_claim_has_a_page_with_what_it_says_and_what_was_found(built):
 def test_a_heading_begins_with_a_capital_unless_it_is_a_symbol(built):
     """Greek capital alpha looks like an A."""
     words, symbol = ((built / f"claims/PEP{k}.html").read_text(encoding="utf-8") for k in (1, 2))
-    assert "</span> As M grows" in words and "</span> α = 0.8" in symbol
+    assert "</span> At the largest M" in words and "</span> α = 0.8" in symbol
 
 
-def test_the_front_page_has_ten_findings_that_each_lead_somewhere(built):
+def test_the_front_page_has_the_answer_and_findings_that_each_lead_somewhere(built):
     front = (built / "index.html").read_text(encoding="utf-8")
     leads = re.findall(r'<li><h3><a href="([^"]+)">(.+?)</a></h3><p>(.+?)</p></li>', front)
-    assert len(leads) == 10 and leads[0][0] == "claims/QP10.html"
+    assert len(leads) == 7 and leads[0][0] == "claims/QP10.html"
+    rows = re.findall(r"<tr>\n?<td>(.+?)</td>\n?<td>(.+?)</td>", front.split('<ol class="findings">')[0])
+    assert len(rows) == 11 and all(re.search(r'href="claims/[A-Z]+\d+.html"', says) for says, _ in rows)
     for _, lead, rest in leads:
         words = re.sub("<[^>]+>", "", rest)
         assert words[0].isupper() or words[0].isdigit(), rest
