@@ -8,7 +8,9 @@ import pytest
 from sklearn.metrics import get_scorer
 
 import tilted
-from tilted import GPClassifier, GPOrdinalClassifier
+from tilted import GPClassifier, GPOrdinalClassifier, api
+from tilted.inference import RULES
+from tilted.learning.dense import flat_ridge, infer_at
 from tilted.likelihoods.ordinal import Ordinal
 
 RNG = np.random.default_rng(0)
@@ -140,3 +142,6 @@ def test_a_flat_ridge_is_said():
 
 def test_levels_that_overlap_have_no_ridge(fitted):
     assert "flat ridge" not in fitted.status_.message
+    wide, thresholds = tilted.SquaredExponential(200.0, 1.0), (-1.0, 0.0, 1.2)
+    problem = api.make_problem(X[TRAIN], LEVELS[TRAIN], Ordinal(thresholds), RULES["ep"])
+    assert flat_ridge(problem, wide, infer_at(problem, wide)) == ""
