@@ -219,31 +219,27 @@ def lines(jobs: list[Cost], left: Mapping[str, Cost] | None = None) -> list[str]
 
 def _row(name: str, jobs: list[Cost], left: Mapping[str, Cost]) -> tuple[str, ...]:
     todo = [left[job.path] for job in jobs if job.path in left and not Path(job.path).is_file()]
-    longest = max((job.seconds for job in todo if job.seconds is not None), default=0.0)
     return (
         name,
         f"{len(jobs)}",
         f"{len(todo)}",
         f"{sum(job.fits for job in jobs)}",
         f"{sum(job.fits for job in todo)}",
-        _hours(jobs),
-        _hours(todo),
-        f"{longest / 60:.0f} min",
-        _largest([job.memory for job in jobs]),
-        _sum([job.disk for job in jobs]),
+        _sum([job.seconds for job in jobs], 3600),
+        _sum([job.seconds for job in todo], 3600),
+        _largest([job.seconds for job in todo], 60, " min"),
+        _largest([job.memory for job in jobs], 1, " MB"),
+        _sum([job.disk for job in jobs], 1, " MB"),
     )
 
 
-def _largest(megabytes: list[float | None]) -> str:
-    known = [value for value in megabytes if value is not None]
-    return f"{max(known):.0f} MB" if known else "?"
+def _largest(values: list[float | None], unit: float, name: str) -> str:
+    known = [value for value in values if value is not None]
+    return f"{max(known, default=0) / unit:.0f}{name}" if known or not values else "?"
 
 
-def _sum(megabytes: list[float | None]) -> str:
-    known = [value for value in megabytes if value is not None]
-    return f"{sum(known):.1f}{'+?' if len(known) < len(megabytes) else ''} MB" if known else "?"
-
-
-def _hours(jobs: list[Cost]) -> str:
-    known = [job.seconds for job in jobs if job.seconds is not None]
-    return f"{sum(known) / 3600:.1f}{'+?' if len(known) < len(jobs) else ''}"
+def _sum(values: list[float | None], unit: float, name: str = "") -> str:
+    known = [value for value in values if value is not None]
+    if values and not known:
+        return "?"
+    return f"{sum(known) / unit:.1f}{'+?' if len(known) < len(values) else ''}{name}"

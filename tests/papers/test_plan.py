@@ -264,7 +264,7 @@ def test_the_text_counts_what_is_made_and_what_is_unknown(tmp_path):
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in (head, a, b, both)]
     assert cells[0] == list(plan.COLUMNS)
     assert cells[1] == ["A", "2", "1", "30", "20", "3.0", "1.0", "60 min", "200 MB", "4.0 MB"]
-    assert cells[2] == ["B", "1", "1", "5", "5", "0.0+?", "0.0+?", "0 min", "?", "?"]
+    assert cells[2] == ["B", "1", "1", "5", "5", "?", "?", "?", "?", "?"]
     assert cells[3] == ["together", "3", "2", "35", "25", "3.0+?", "1.0+?", "60 min", "200 MB", "4.0+? MB"]
     assert note.startswith("Of 1 jobs no fit was measured yet") and meaning.startswith("Memory:")
     assert len({len(line) for line in (head, a, b, both)}) == 1

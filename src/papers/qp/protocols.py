@@ -8,8 +8,10 @@ by itself.
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from papers.evidence import strict
 
 if TYPE_CHECKING:
     from typing import Any
@@ -24,9 +26,7 @@ PLUS = "+"
 
 @lru_cache(maxsize=2)
 def _load(file: str) -> dict[str, Any]:
-    import yaml
-
-    return yaml.safe_load(resources.files("papers.qp").joinpath(file).read_text("utf-8"))
+    return dict(strict.read(Path(__file__).with_name(file)))
 
 
 def _all() -> dict[str, Any]:
