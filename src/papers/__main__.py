@@ -45,7 +45,9 @@ USER_ERRORS = (ValueError, OSError, MemoryError, BrokenExecutor, YAMLError)
 SHARED = "/dev/shm"
 READ_TABLES = ("reproduce", "site")
 """Verbs that read the tables as they are, where others make them again."""
-QUOTING = "audit-method corrections differences fidelity pep rescience results table1 vb-column which-method"
+QUOTING = (
+    "audit-method corrections differences fidelity pep rescience results table1 trust vb-column which-method"
+)
 DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING.split()))
 """They quote tables and numbers."""
 
