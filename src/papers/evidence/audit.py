@@ -176,14 +176,14 @@ def markdown(chapters: Sequence[Chapter]) -> str:
 
 
 def _contents(chapters: Sequence[Chapter]) -> list[str]:
-    """Where each claim and its rows are, a line a paper; anchors as forges make them of headings."""
-    cells = []
+    """Where each claim and its rows are, an item a paper; anchors as forges make them of headings."""
+    lines = ["Every claim with its rows:", ""]
     for chapter in chapters:
         names = list(_by_claim(chapter))
         slugs = [re.sub(r"[^\w\- ]", "", _titled(name).lower()).replace(" ", "-") for name in names]
         links = [f"[{name}](#{slug})" for name, slug in zip(names, slugs, strict=True)]
-        cells.append((claims.load()[names[0]].paper if names else "", " ".join(links)))
-    return grid(("Paper", "Every claim with its rows"), "ll", cells)
+        lines.append(f"- {' '.join(links)}")
+    return lines
 
 
 def _titled(name: str) -> str:
@@ -241,6 +241,8 @@ def _least(where: str, coverage: Mapping[str, int]) -> str:
 def _short(finding: Finding) -> str:
     """The verdict and how many rows are what."""
     statuses = list(finding.blocks[0].rows().values())
+    if statuses and set(statuses) == {MISSING}:
+        return f"{finding.verdict} (no data on {len(statuses)})"
     names = (YES, NO, UNDECIDED, *([MISSING] if MISSING in statuses else []))
     counts = ", ".join(f"{statuses.count(name)} {name}" for name in names)
     return f"{finding.verdict} ({counts} of {len(statuses)})"

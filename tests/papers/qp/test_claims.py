@@ -127,6 +127,7 @@ def test_lines_with_one_reason_are_one_sentence():
         ("undecided undecided", "undecided (0 yes, 0 no, 2 undecided of 2)"),
         ("yes no undecided", "undecided (1 yes, 1 no, 1 undecided of 3)"),
         ("yes yes undecided,no data", "undecided (2 yes, 0 no, 1 undecided, 1 no data of 4)"),
+        ("no data,no data", "not enough run (no data on 2)"),
     ],
 )
 def test_the_summary_counts_undecided_rows_apart(statuses, expected):
