@@ -50,6 +50,7 @@ QUOTING = (
 )
 DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING.split()))
 """They quote tables and numbers."""
+NUMBERS = "docs/numbers.ini"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -223,7 +224,7 @@ def _tables(arguments: argparse.Namespace) -> int:
         table = Path(arguments.tables, "differences.csv")
         differences.write_all(arguments.records, table, "docs/differences.md")
         for document in DOCUMENTS:
-            excerpt.refresh(document, arguments.tables, arguments.records)
+            excerpt.refresh(document, arguments.tables, arguments.records, NUMBERS)
     index.write(Path(arguments.tables), Path(arguments.figures))
     if records.sums(arguments.records) != before:
         raise ValueError(f"{arguments.records} changed meanwhile: tables of both moments; run again")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from papers import configuration, make
-from papers.__main__ import DOCUMENTS, main
+from papers.__main__ import DOCUMENTS, NUMBERS, main
 from papers.evidence import excerpt
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +34,7 @@ def test_everything(tmp_path, monkeypatch):
     """Of a copy of the committed records and documents alone, which the command takes for these."""
     shutil.copytree(ROOT / "results", tmp_path / "results", ignore=shutil.ignore_patterns("preview"))
     shutil.copytree(ROOT / "data" / "published", tmp_path / "data" / "published")
-    for name in (*DOCUMENTS, "docs/differences.md"):
+    for name in (*DOCUMENTS, "docs/differences.md", NUMBERS):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
@@ -62,5 +62,5 @@ def test_what_a_paper_writes(paper, tmp_path, without_pictures):
 def test_what_a_document_quotes(name, tmp_path):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     shutil.copy(ROOT / name, tmp_path / name)
-    excerpt.refresh(tmp_path / name, ROOT / "tables", ROOT / "results")
+    excerpt.refresh(tmp_path / name, ROOT / "tables", ROOT / "results", ROOT / NUMBERS)
     assert_committed(tmp_path, [name])

@@ -27,10 +27,12 @@ text
 DOCUMENT = "Before.\n\n<!-- table: t.md, Protocol a -->\nstale\n<!-- end -->\n\nAfter.\n"
 
 
-def filled(folder, document):
+def filled(folder, document, numbers=""):
     (folder / "t.md").write_text(SOURCE, encoding="utf-8")
     (folder / "README.md").write_text(document, encoding="utf-8")
-    return excerpt.refresh(folder / "README.md", folder, folder / "records").read_text(encoding="utf-8")
+    (folder / "numbers.ini").write_text(numbers, encoding="utf-8")
+    made = excerpt.refresh(folder / "README.md", folder, folder / "records", folder / "numbers.ini")
+    return made.read_text(encoding="utf-8")
 
 
 def test_the_first_table_under_the_heading_replaces_what_was_there(tmp_path):
@@ -52,16 +54,16 @@ def test_a_missing_table_is_an_error(tmp_path, heading):
 LINES = "dataset,outcome,ratio,change\ncoal,ok,1.5,1\ncoal,stopped,2.25,1\nwine,ok,,-0.002\n"
 
 
-def quoted(label, definition):
+def quoted(label):
     """A document with a number."""
-    return f"| <!-- n: {label} -->old<!-- --> fits |\n\n<!-- numbers\n{label}: {definition}\n-->\n"
+    return f"| <!-- n: {label} -->old<!-- --> fits |\n"
 
 
 def sentence(folder, query, what, name="qp/fits.csv"):
     excerpt._frame.cache_clear()
     (folder / "records" / "qp").mkdir(parents=True, exist_ok=True)
     (folder / "records" / "qp" / "fits.csv").write_text(LINES, encoding="utf-8")
-    return filled(folder, f"Of {quoted('a b', f'{name} | {query} | {what}')}")
+    return filled(folder, f"Of {quoted('a B')}", f"[README.md]\na B: {name} | {query} | {what}\n")
 
 
 @pytest.mark.parametrize(
@@ -79,38 +81,41 @@ def sentence(folder, query, what, name="qp/fits.csv"):
     ],
 )
 def test_a_number_is_computed_from_lines(tmp_path, query, what, expected):
-    text = sentence(tmp_path, query, what)
-    document = f"Of {quoted('a b', f'qp/fits.csv | {query} | {what}')}"
-    assert text == document.replace("old", expected)
+    assert sentence(tmp_path, query, what) == f"Of {quoted('a B')}".replace("old", expected)
 
 
 def test_a_verdict_is_quoted_with_its_counts(tmp_path):
-    audit = "id,verdict,yes,no,undecided\nQP1,holds in part,7,2,1\nQP2,holds,3,0,0\n"
+    audit = (
+        "id,protocol,verdict,yes,no,undecided\nQP1,corrected,holds in part,7,2,1\nQP2,corrected,holds,3,0,0\n"
+    )
     (tmp_path / "audit.csv").write_text(audit, encoding="utf-8")
     excerpt._frame.cache_clear()
-    text = filled(tmp_path, quoted("QP1", 'audit.csv | id == "QP1" | verdict'))
-    assert "-->holds in part (7/2/1)<!-- --> fits" in text
+    assert "-->holds in part (7/2/1)<!-- --> fits" in filled(tmp_path, quoted("QP1 corrected"))
     with pytest.raises(ValueError, match="no number 'audit.csv"):
-        filled(tmp_path, quoted("QP1", "audit.csv | | verdict"))
+        filled(tmp_path, quoted("QP1 as-released"))
 
 
 @pytest.mark.parametrize(
-    "old, new, message",
+    "numbers, message",
     [
-        ("\n1: ", "\n2: ", "of one number of its: 2: t.csv"),
-        ("\n1: t.csv | | count", "", "nothing says how number 1 is computed"),
-        ("\n-->", "\n1: t.csv | | max x\n-->", "of one number of its: 1: t.csv | | max x"),
-        (" | | count", " | count", "not 'LABEL: FILE | QUERY | WHAT' of one number of its: 1: t.csv | count"),
-        ("<!-- n: 1 -->old<!-- -->", "", "of one number of its: 1: t.csv"),
+        ("2: t.csv | | count", "'FILE | QUERY | WHAT' of a number of README.md: 2: t.csv"),
+        ("", "nothing says how number 1 of README.md is computed"),
+        ("1: t.csv | | count\n1: t.csv | | max x", "option '1' in section 'README.md' already exists"),
+        ("1: t.csv | count", "not 'FILE | QUERY | WHAT' of a number of README.md: 1: t.csv | count"),
+        ("1: t.csv | | count\n3: t.csv | | count", "of a number of README.md: 3: t.csv"),
+        ("1: t.csv | | count\nQP1 corrected: t.csv | | count", "of a number of README.md: QP1 corrected"),
+        ("no line of the kind", "no line of the kind"),
     ],
 )
-def test_what_says_how_numbers_are_computed_says_it_of_each_once(tmp_path, old, new, message):
+def test_what_says_how_numbers_are_computed_says_it_of_each_once(tmp_path, numbers, message):
     (tmp_path / "t.csv").write_text("x\n1\n", encoding="utf-8")
     excerpt._frame.cache_clear()
-    document = quoted("1", "t.csv | | count")
-    assert "-->1<!--" in filled(tmp_path, document) and old in document
-    with pytest.raises(ValueError, match=f"README.md: .*{re.escape(message)}"):
-        filled(tmp_path, document.replace(old, new))
+    document, head = quoted("1"), "[README.md]\n"
+    assert "-->1<!--" in filled(
+        tmp_path, document, head + "1: t.csv | | count\n[other.md]\n2: t.csv | | count"
+    )
+    with pytest.raises(ValueError, match=f"(?s)numbers.ini: .*{re.escape(message)}"):
+        filled(tmp_path, document, head + numbers)
 
 
 @pytest.mark.parametrize(
