@@ -21,6 +21,9 @@ LINK = re.compile(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"")
 LANGUAGES = {"python", "text", "console", "yaml", "diff"}
 COMMANDS = ("make ", "tilted ", "python -m ", "snakemake ")
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+WITH_PYTHON = [
+    str(page.relative_to(ROOT)) for page in PAGES if "\n```python\n" in page.read_text(encoding="utf-8")
+]
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,7 @@ def test_blocks_are_fenced_and_of_a_known_language(page):
     assert re.search(r"\n\n {4}\S", FENCE.sub("", text)) is None, f"{name} has an indented block"
 
 
+@pytest.mark.parametrize("page", WITH_PYTHON, indirect=True)
 def test_python_blocks_run_and_print_what_is_printed(page, tmp_path, monkeypatch):
     name, text = page
     monkeypatch.chdir(tmp_path)

@@ -103,10 +103,10 @@ def test_labels_of_numpys_variable_strings_are_labels(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("value", ["no", "", 2, None, [True], np.array([1, 0])])
-def test_a_text_is_neither_yes_nor_no(kind, value):
-    with pytest.raises(ValueError, match="ard must be True or False, got"):
-        kind(ard=value, optimise=None).fit(X, y)
+def test_a_text_is_neither_yes_nor_no(kind):
+    for value in ("no", "", 2, None, [True], np.array([1, 0])):
+        with pytest.raises(ValueError, match="ard must be True or False, got"):
+            kind(ard=value, optimise=None).fit(X, y)
     for flag in (True, 0, np.True_, np.int64(1)):
         kind(ard=flag, optimise=None).fit(X, y)
 

@@ -109,6 +109,7 @@ def test_the_wheel_holds_the_library_and_its_licence_and_nothing_else(wheel):
     }
 
 
+@pytest.mark.slow
 def test_a_module_that_is_gone_since_an_earlier_installation_is_not_installed(checkout):
     module = checkout / "src" / "tilted" / "renamed_since.py"
     module.touch()

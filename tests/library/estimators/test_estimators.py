@@ -371,11 +371,15 @@ def test_kernel_by_cross_validation(toy):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_counts_by_relaxed_ep(counts):
+    """Where relaxing costs next to nothing updates are relaxed; where it costs more this is plain EP."""
     X, y = counts
     near = {"kernel": SquaredExponential(1.0, 1.0), "optimise": None}
-    relaxed = GPPoissonRegressor("rep", penalty=0.1, **near).fit(X, y)
+    plain = GPPoissonRegressor("ep", **near).fit(X, y).predict(X)
+    relaxed, not_relaxed = (GPPoissonRegressor("rep", penalty=c, **near).fit(X, y) for c in (1e-6, 0.1))
     assert relaxed.log_evidence_ is None
     assert relaxed.score(X, y) > 0.5
+    assert np.max(np.abs(relaxed.predict(X) / plain - 1.0)) > 0.05
+    np.testing.assert_allclose(not_relaxed.predict(X), plain, rtol=1e-6)
 
 
 ERRORS = [
@@ -705,6 +709,7 @@ def test_restarts_repeat_themselves_and_look_elsewhere(toy):
     assert many[0].log_evidence_ > once.log_evidence_ + 1.0
     assert "best of 4 starts" in many[0].status_.message
     assert many[0].kernel_ == many[1].kernel_ and many[0].status_ == many[1].status_
+    assert many[2].log_evidence_ > many[0].log_evidence_ + 0.5  # another seed, another peak
 
 
 @dataclass(frozen=True)

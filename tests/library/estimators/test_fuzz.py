@@ -20,6 +20,8 @@ from tilted.kernels import Matern, SquaredExponential
 BOUND = 10.0  # seconds a case, twice what `max_time` grants it
 RAW = r"operand|broadcast|unpack|NoneType|attribute|subscript|index \d|axis \d|singular|dtype|LAPACK|'<' not"
 
+HARD = "time was up|lost to rounding"  # what may keep sensible numbers from being fitted
+
 
 def inputs(rng, n):
     """X [n, D] of one kind or another."""
@@ -45,6 +47,13 @@ def kernel(rng):
         return None
     of = SquaredExponential if rng.random() < 0.5 else Matern
     return of(*(10.0 ** rng.choice([0, 0, 1, -5, 8, -120, 250], size=2)))
+
+
+def within(X, y, kernel):
+    """Whether a problem is one of numbers that the library says it takes."""
+    sizes = [np.max(np.abs(numbers)) for numbers in (X, y)]
+    sizes += [] if kernel is None else [np.sqrt(p) for p in kernel.parameters()]  # up to 1e100
+    return all(1e-50 <= size <= 1e50 or size == 0 for size in sizes)
 
 
 class Clock:
@@ -98,7 +107,8 @@ def attempt(seed):
         except (ValueError, ArithmeticError) as error:
             if type(error) is OverflowError or re.search(RAW, str(error)):
                 return f"seed {seed}: raw {type(error).__name__}: {error}"
-            return ""
+            sensible = within(X, [labels, counts, labels, reals, reals][kind], how["kernel"])
+            return f"seed {seed}: {error}" if sensible and not re.search(HARD, str(error)) else ""
         except Exception as error:
             return f"seed {seed}: raw {type(error).__name__}: {error}"
     if time.process_time() - began > BOUND:

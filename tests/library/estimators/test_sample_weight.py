@@ -97,10 +97,11 @@ NOISY = [
     (Constant(0.5) + White(1.0)) * SquaredExponential(2.0, 1.0),
     ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(2.0),
 ]
+DENSE_AND_SPARSE = [KEPT[0], KEPT[5], KEPT[12]]
+WITH_NOISE = [(*one, NOISY[0]) for one in KEPT] + [(*one, k) for one in DENSE_AND_SPARSE for k in NOISY[1:]]
 
 
-@pytest.mark.parametrize("kernel", NOISY, ids=str)
-@pytest.mark.parametrize("model, y", KEPT)
+@pytest.mark.parametrize("model, y, kernel", WITH_NOISE)
 def test_repeated_rows_have_white_noise_of_their_own(model, y, kernel):
     """Merged ones shared it: another model, without a word; moved a little they are not merged."""
     model = clone(model).set_params(optimise=None, kernel=kernel, ard=False)

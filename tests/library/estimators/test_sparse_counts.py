@@ -47,9 +47,17 @@ def test_with_every_input_it_is_the_dense_model(likelihood, inference, weights):
     np.testing.assert_array_equal(one.sample_y(NEW, 5, 1), other.sample_y(NEW, 5, 1))
 
 
-@pytest.mark.parametrize("mean", [None, "constant"])
-@pytest.mark.parametrize("inference", ["ep", "vb"])
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize(
+    "likelihood, inference, mean",
+    [
+        ("poisson-square", "ep", None),
+        ("poisson-square", "vb", "constant"),
+        ("poisson-exp", "ep", "constant"),
+        ("poisson-exp", "vb", None),
+        ("negative-binomial", "ep", "constant"),
+        ("negative-binomial", "vb", None),
+    ],
+)
 def test_it_learns_what_the_dense_model_learns(likelihood, inference, mean):
     """Kernel, mean and dispersion, by one gradient of them all."""
     one, other = (model.fit(X, COUNTS) for model in both(inference, 1e-9, likelihood=likelihood, mean=mean))
@@ -81,7 +89,6 @@ MANY = 900
 ROWS = RNG.uniform(-3.0, 3.0, (MANY, 2))
 RATES = np.exp(1.0 + np.sin(ROWS[:, 0]) + 0.3 * ROWS[:, 1])
 MANY_COUNTS = RNG.poisson(RATES * RNG.gamma(4.0, 0.25, MANY)).astype(float)
-COUNTS_OF = [RealCounts(), PoissonExponential(), NegativeBinomial(0.3)]
 KEPT = {"kernel": KERNEL, "pseudo_inputs": ROWS[:20], "optimise": None}
 
 
@@ -123,8 +130,16 @@ def test_later_counts_that_are_no_whole_numbers_are_warned_of():
         model.partial_fit(ROWS[:3], [0.5, 2.0, 3.0])
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("likelihood", COUNTS_OF)
+@pytest.mark.parametrize(
+    "likelihood, alpha",
+    [
+        (RealCounts(), 0.0),
+        (RealCounts(), 1.0),
+        (PoissonExponential(), 0.0),
+        (PoissonExponential(), 1.0),
+        (NegativeBinomial(0.3), 0.5),
+    ],
+)
 def test_passes_end_where_sweeps_end(likelihood, alpha):
     """To the tolerance, evidence too, from the posterior of some of the rows."""
     mean = 1.5 if likelihood.log_concave else 2.0

@@ -1,8 +1,6 @@
 """Every kind of kernel: against scikit-learn's, gradients against differences, and in fits."""
 
-import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -401,16 +399,6 @@ def test_a_sparse_search_of_a_compound_climbs(toy):
     found = sparse_search.maximise(problem, kernel, inputs[:6])
     assert found.status.converged and found.inference.log_evidence > before
     assert found.status.residual < 1e-2
-
-
-def test_the_code_of_the_page_runs(capsys):
-    text = (Path(__file__).resolve().parents[3] / "docs" / "kernels.md").read_text(encoding="utf-8")
-    blocks, names = re.findall(r"```python\n(.*?)```", text, re.S), {}
-    assert len(blocks) == 3
-    for block in blocks:
-        exec(compile(block, "docs/kernels.md", "exec"), names)
-    assert names["result"].status.converged and names["found"].mean > 0
-    assert "Matern" in capsys.readouterr().out
 
 
 def test_a_fit_says_where_a_parameter_ended_at_a_bound_given():

@@ -1,4 +1,4 @@
-"""Tilted moments of powers of a likelihood, against adaptive quadrature and 40-digit values."""
+"""Tilted moments of powers of a likelihood, against quadrature and 40-digit values."""
 
 import json
 from functools import cache
@@ -8,7 +8,6 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from scipy.integrate import quad
 
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare
@@ -24,27 +23,21 @@ SD = [1e-3, 0.3, 0.79, 0.81, 2.0, 30.0, 1000.0]
 LABELS = [
     (z * max(sd, 1.0), sd**2, y) for sd, z, y in product(SD, (-30.0, -9.0, -1.0, 0.0, 0.3, 7.0), (1.0,))
 ]
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(40)
+KINKS = np.outer([-1.0, 1.0], [0.0, *10.0 ** np.arange(-14.0, 1.0), 3.0, 9.0, 30.0]).ravel()
 
 
 def by_quadrature(likelihood, power, m, v, y, moments):
-    """log Z, mean and variance by scipy, on pieces around the mode and the kinks."""
+    """log Z, mean and variance by Gauss-Legendre, on pieces around the mode and shorter ones around 0."""
     mean, sd = moments.mean[0], np.sqrt(moments.variance[0])
-
-    def density(f, k):
-        log = power * likelihood.log_likelihood(np.array([y]), np.array([f]))[0]
-        return (f - mean) ** k * np.exp(log - 0.5 * (f - m) ** 2 / v - scale)
-
-    scale = moments.log_z[0] + 0.5 * np.log(2 * np.pi * v)
-    kinks = [0.0, -3.0, 3.0] if likelihood.name == "probit" else [0.0]
     around = mean + sd * np.array([-40.0, -12.0, -6.0, -3.0, -1.0, 0.0, 1.0, 3.0, 6.0, 12.0, 40.0])
-    pieces = sorted({*around, *(x for x in kinks if around[0] < x < around[-1])})
-    total, first, second = (
-        sum(
-            quad(density, a, b, (k,), epsabs=1e-14 * sd**k, epsrel=1e-11, limit=300)[0]
-            for a, b in zip(pieces, pieces[1:], strict=False)
-        )
-        for k in range(3)
-    )
+    ends = np.unique([*around, *(x for x in KINKS if around[0] < x < around[-1])])
+    half = 0.5 * np.diff(ends)[:, None]
+    f, weights = (ends[:-1, None] + half * (1.0 + NODES)).ravel(), (half * WEIGHTS).ravel()
+    scale = moments.log_z[0] + 0.5 * np.log(2 * np.pi * v)
+    log = power * likelihood.log_likelihood(np.full_like(f, y), f)
+    density = weights * np.exp(log - 0.5 * (f - m) ** 2 / v - scale)
+    total, first, second = (np.sum((f - mean) ** k * density) for k in range(3))
     return (
         scale - 0.5 * np.log(2 * np.pi * v) + np.log(total),
         mean + first / total,
