@@ -17,8 +17,14 @@ PARTS = ["Snakefile", "environment.yml", "src", "workflow", "config", "profiles"
 DATA = ["sources.yaml", "coal_counts.csv", "published"]
 
 
-LONG = ("test_workflow.py", "test_cluster_jobs.py", "test_estimators.py", "test_differences.py")
-"""Files that take long: begun first, so that no worker is left with one at the end."""
+LONG = (
+    "test_workflow.py",
+    "test_cluster_jobs.py",
+    "test_estimators.py",
+    "test_batches.py",
+    "test_differences.py",
+)
+"""Files that take long: begun first, so that no worker is left with one at the end; two of the workflow."""
 
 
 def pytest_collection_modifyitems(items):
@@ -54,6 +60,14 @@ def toy():
     X = rng.normal(size=(30, 2))
     y = np.where(X[:, 0] + 0.7 * rng.normal(size=30) > 0, 1.0, -1.0)
     return X, y
+
+
+@pytest.fixture
+def uneven():
+    """A quarter of the labels positive, not separable: X [40, 2], y [40]."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 2))
+    return X, np.where(X[:, 0] + 0.8 * rng.normal(size=40) > 0.8, 1.0, -1.0)
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 import tilted
+from tests.helpers import differences
 from tilted import api, kernels
 from tilted.estimators import (
     GPClassifier,
@@ -248,9 +249,7 @@ def test_gradients_are_finite_differences(name, data):
     theta = model.theta_ + 0.1
     value, gradient = model.log_marginal_likelihood(theta, eval_gradient=True)
     assert value == pytest.approx(model.log_marginal_likelihood(theta), abs=1e-9)
-    steps = 1e-4 * np.eye(len(theta))
-    at = model.log_marginal_likelihood
-    numeric = [(at(theta + step) - at(theta - step)) / 2e-4 for step in steps]
+    numeric = differences(model.log_marginal_likelihood, theta, 1e-4)
     np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-6)
     assert np.max(np.abs(gradient)) > 1e-2
 
@@ -311,9 +310,8 @@ def test_evidence_of_three_classes(wine):
     model = GPClassifier(kernel=SquaredExponential(4.0, 5.0), optimise=None).fit(X, y)
     at = np.arange(6) / 10.0
     value, gradient = model.log_marginal_likelihood(at, eval_gradient=True)
-    steps = 1e-4 * np.eye(6)
-    numeric = [np.subtract(*(model.log_marginal_likelihood(at + s * e) for s in (1, -1))) for e in steps]
-    np.testing.assert_allclose(gradient, np.array(numeric) / 2e-4, rtol=1e-5, atol=1e-7)
+    numeric = differences(model.log_marginal_likelihood, at, 1e-4)
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-7)
     with pytest.raises(ValueError, match="must have 2 or 6 entries, got shape \\(3,\\)"):
         model.log_marginal_likelihood(np.zeros(3))
     together, shared = model.log_marginal_likelihood(np.zeros(2), eval_gradient=True)
@@ -559,14 +557,6 @@ def test_predictions_come_in_chunks(toy, counts, monkeypatch):
         np.testing.assert_allclose(model.predict_latent(part[0], True), expected, atol=1e-12)
         np.testing.assert_allclose(model.predict_latent(part[0]), expected[0], atol=1e-12)
     assert max(seen) <= 7 and sum(seen) == 30 + 30 + 25
-
-
-@pytest.fixture
-def uneven():
-    """A quarter of the labels positive, not separable: X [40, 2], y [40]."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(40, 2))
-    return X, np.where(X[:, 0] + 0.8 * rng.normal(size=40) > 0.8, 1.0, -1.0)
 
 
 @pytest.mark.parametrize("inference", ["ep", "qp", "vb", "power-ep"])

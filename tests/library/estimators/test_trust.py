@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
 import tilted
+from tests.helpers import differences
 from tilted import (
     GPClassifier,
     GPPoissonRegressor,
@@ -106,7 +107,7 @@ def test_priors_end_flat_ridges():
 
 def test_the_gradient_of_a_prior():
     prior, at = LogNormal((2.0, 0.3), (1.0, 2.0)), np.array([5.0, 0.1])
-    numeric = [(prior.log(at + step)[0] - prior.log(at - step)[0]) / 2e-6 for step in 1e-6 * np.eye(2)]
+    numeric = differences(lambda x: prior.log(x)[0], at, 1e-6)
     np.testing.assert_allclose(prior.log(at)[1], numeric, rtol=1e-7)
     assert prior.log(np.array([2.0, 0.3]))[0] == 0.0
 
@@ -176,8 +177,7 @@ def test_gradients_at_awkward_scales_are_finite_differences(kernel, name, target
     def evidence(log_change):
         return infer_at(problem, at.with_parameters(at.parameters() * np.exp(log_change))).log_evidence
 
-    steps = 1e-4 * np.eye(2)
-    numeric = [(evidence(step) - evidence(-step)) / 2e-4 for step in steps]
+    numeric = differences(evidence, np.zeros(2), 1e-4)
     rounding = 1e-11 * (1.0 + abs(evidence(np.zeros(2)))) / 2e-4  # of the differences
     np.testing.assert_allclose(gradient * at.parameters(), numeric, rtol=1e-5, atol=1e-7 + rounding)
 

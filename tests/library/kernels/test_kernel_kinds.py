@@ -7,6 +7,7 @@ import pytest
 from sklearn.gaussian_process import kernels as sk
 
 import tilted
+from tests.helpers import differences
 from tilted import kernels, likelihoods
 from tilted.inference import RULES
 from tilted.inference.options import Options
@@ -80,12 +81,6 @@ KERNELS = {name: kernel for name, (kernel, _) in EXAMPLES.items()} | {
     "noisy product of noises": Product(White(0.6), SE) + M32,
 }
 TIGHT = Options(tolerance=1e-11)
-
-
-def differences(function, at, h=1e-5):
-    """Derivatives of a scalar function in each entry of ``at``, by central differences."""
-    steps = h * np.eye(at.size).reshape(at.size, *at.shape)
-    return np.array([(function(at + s) - function(at - s)) / (2 * h) for s in steps]).reshape(at.shape)
 
 
 def test_every_kernel_is_tested():

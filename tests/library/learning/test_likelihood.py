@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tilted
+from tests.helpers import differences
 from tilted.inference import RULES, rep
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
@@ -70,7 +71,7 @@ def test_relaxed_ep_without_relaxations_is_ep(name):
 def test_derivatives_of_the_evidence_in_the_likelihood(name, method):
     problem = problem_of(name, method)
     likelihood = problem.likelihood
-    at, h = likelihood.coordinates(), 1e-3
+    at = likelihood.coordinates()
     assert likelihood.at(at) == likelihood or likelihood.at(at).coordinates() == pytest.approx(at, rel=1e-14)
     found = likelihood_derivative(problem, KERNEL, infer_at(problem, KERNEL))
 
@@ -78,7 +79,7 @@ def test_derivatives_of_the_evidence_in_the_likelihood(name, method):
         there = Problem(X, problem.y, likelihood.at(at + change), problem.rule, 0.2, TIGHT)
         return infer_at(there, KERNEL).log_evidence
 
-    numeric = [(evidence(h * e) - evidence(-h * e)) / (2 * h) for e in np.eye(len(at))]
+    numeric = differences(evidence, np.zeros(len(at)), 1e-3)
     np.testing.assert_allclose(found, numeric, rtol=0, atol=2e-4)
 
 
@@ -135,6 +136,5 @@ def test_the_unit_of_noise_answers_to_the_kernel():
     def shift(theta):
         return noise.shift(at.with_parameters(theta))
 
-    theta, steps = at.parameters(), 1e-6 * np.eye(len(at.parameters()))
-    differences = np.array([(shift(theta + e) - shift(theta - e)) / 2e-6 for e in steps])
-    np.testing.assert_allclose(noise.pull_back(at, 3.0), 3.0 * differences, atol=1e-8)
+    numeric = differences(shift, at.parameters(), 1e-6)
+    np.testing.assert_allclose(noise.pull_back(at, 3.0), 3.0 * numeric, atol=1e-8)

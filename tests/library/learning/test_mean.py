@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_normal, norm
 
+from tests.helpers import differences
 from tilted import likelihoods
 from tilted.inference import RULES
 from tilted.inference.ep import EP
@@ -97,14 +98,6 @@ def test_searches_that_cannot_begin_say_why(toy):
     problem = Problem(X, y, likelihoods.get("probit"), projected(TableGrid()))
     with pytest.raises(ValueError, match="sites-fixed"):
         means.maximise(problem, SquaredExponential() + White(0.1))
-
-
-@pytest.fixture
-def uneven():
-    """A quarter of the labels positive, not separable: X [40, 2], y [40]."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(40, 2))
-    return X, np.where(X[:, 0] + 0.8 * rng.normal(size=40) > 0.8, 1.0, -1.0)
 
 
 def best_by_force(evidence, low, high):
@@ -236,8 +229,7 @@ def test_the_gradient_of_a_levelled_regression_is_a_difference(reals):
     def energy(x, Z):
         return problem.evaluate(kernel.with_parameters(x[:2]), Z, x[2])[0].log_evidence
 
-    steps = h * np.eye(3)
-    numeric = [(energy(at + step, Z) - energy(at - step, Z)) / (2 * h) for step in steps]
+    numeric = differences(lambda x: energy(x, Z), at, h)
     np.testing.assert_allclose(np.append(slope.kernel, slope.noise), numeric, rtol=1e-5, atol=1e-6)
     step = np.zeros_like(Z)
     step[2] = h

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from tests.helpers import differences
 from tilted.kernels import SquaredExponential
 from tilted.learning import search as searching
 from tilted.learning.regression import maximise
@@ -189,13 +190,13 @@ def test_exact_regression(sines):
     cross = kernel.matrix(X[:3] + 0.05, X)
     np.testing.assert_allclose(mean, cross @ np.linalg.solve(S, y), atol=1e-10)
     np.testing.assert_allclose(variance, 1.2 - np.diagonal(cross @ np.linalg.solve(S, cross.T)), atol=1e-10)
-    x, h = np.array([1.2, 0.9, 0.3]), 1e-6
+    x = np.array([1.2, 0.9, 0.3])
 
     def evidence(x):
         return problem.evaluate(kernel.with_parameters(x[:2]), none, x[2])[0].log_evidence
 
-    differences = [(evidence(x + h * e) - evidence(x - h * e)) / (2 * h) for e in np.eye(3)]
-    np.testing.assert_allclose(np.append(gradient.kernel, gradient.noise), differences, rtol=1e-6)
+    numeric = differences(evidence, x, 1e-6)
+    np.testing.assert_allclose(np.append(gradient.kernel, gradient.noise), numeric, rtol=1e-6)
     with pytest.raises(ValueError, match="noise"):
         problem.evaluate(kernel, none, 0.0)
 

@@ -9,6 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import laplace, logistic, nbinom, norm, poisson
 from scipy.stats import t as student_t
 
+from tests.helpers import columns
 from tilted import likelihoods
 from tilted.likelihoods.contract import Likelihood
 from tilted.likelihoods.exponential_link import NegativeBinomial, PoissonExponential
@@ -36,10 +37,6 @@ EXAMPLES = {
     "student-t": (StudentT(0.4, 3.0), np.array([0.2, -1.0, 2.0, 0.0])),
 }
 M, V = np.array([0.3, -1.2, 2.0, -2.5]), np.array([0.5, 2.0, 0.1, 4.0])
-
-
-def columns(rows, *names):
-    return [np.array([float(row[name]) for row in rows]) for name in names]
 
 
 def test_every_likelihood_is_tested():

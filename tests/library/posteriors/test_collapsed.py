@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from tests.helpers import differences
 from tilted.kernels import Matern, SquaredExponential
 from tilted.numerics import linalg
 from tilted.numerics.linalg import NotPositiveDefinite
@@ -150,10 +151,8 @@ def test_gradients(power, kernel, data):
         at = kernel.with_parameters(x[:n_parameters])
         return condition(problem, at, x[n_parameters + 1 :].reshape(Z.shape), x[n_parameters]).log_evidence
 
-    h = 1e-5
-    differences = [(energy(x + h * e) - energy(x - h * e)) / (2 * h) for e in np.eye(len(x))]
     found = np.concatenate([gradient.kernel, [gradient.noise], gradient.Z.ravel()])
-    np.testing.assert_allclose(found, differences, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(found, differences(energy, x), rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize("width", [0.4, (0.3, 0.9, 0.0)], ids=["one", "each"])
@@ -173,10 +172,10 @@ def test_gradients_of_windows(kernel, width, data):
 
     h, free = 1e-5, np.eye(len(x))[x != 0.0]  # the width 0 is at its bound
     steps = [(condition(*arguments(x + h * e)), condition(*arguments(x - h * e))) for e in free]
-    differences = [(up.log_evidence - down.log_evidence) / (2 * h) for up, down in steps]
+    numeric = [(up.log_evidence - down.log_evidence) / (2 * h) for up, down in steps]
     g = energy_and_gradient(*arguments(x))[1]
     found = np.concatenate([g.kernel, g.width, [g.noise], g.Z.ravel()])[x != 0.0]
-    np.testing.assert_allclose(found, differences, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(found, numeric, rtol=1e-7, atol=1e-7)
 
 
 def test_windows_are_averages_of_the_function(data):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers import columns
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
@@ -17,10 +18,6 @@ from tilted.projections.moments import (
     wasserstein_sd,
     wasserstein_sensitivity,
 )
-
-
-def columns(rows, *names):
-    return [np.array([float(row[name]) for row in rows]) for name in names]
 
 
 @pytest.mark.parametrize("name", ["qp_probit", "qp_poisson"])

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilted
+from tests.helpers import columns
 from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.poisson import PoissonSquare
@@ -44,10 +45,6 @@ def stored(table, tmp_path):
     path = tmp_path / "probit.table"
     path.write_bytes(lookup.encode(table))
     return path
-
-
-def columns(rows, *names):
-    return [np.array([float(row[name]) for row in rows]) for name in names]
 
 
 def sd(table, y, mu, sigma):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from papers import data
 from papers.data import classification, regression
 from papers.data.registry import DataError
+from tests.helpers import editing
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = ("australian", "breast", "crabs", "iono", "pima", "sonar")
@@ -102,19 +102,17 @@ def test_what_is_not_there_is_refused(home, mirror):
         classification.load("heart", "corrected", home)
     with pytest.raises(data.DataError, match="unknown protocol 'as-described'; known: as-released"):
         classification.load("crabs", "as-described", home)
-    registry = yaml.safe_load((home / "sources.yaml").read_text(encoding="utf-8"))
-    registry["classification"]["sonar"]["shapes"]["corrected"] = [208, 61]
-    (home / "sources.yaml").write_text(yaml.safe_dump(registry), encoding="utf-8")
+    with editing(home) as registry:
+        registry["classification"]["sonar"]["shapes"]["corrected"] = [208, 61]
     with pytest.raises(data.DataError, match=r"'sonar' \(corrected\) has shape \(208, 60\), expected"):
         classification.load("sonar", "corrected", home, str(mirror))
 
 
 def test_a_malformed_file_is_refused_with_its_line(home):
     content = b"1,2,3,4,5,6,7,8,0\n1,2,3,4,5,6,7,8,2\n"
-    registry = yaml.safe_load((home / "sources.yaml").read_text(encoding="utf-8"))
-    file = registry["files"]["pima-uci"]
-    file |= {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content), "urls": []}
-    (home / "sources.yaml").write_text(yaml.safe_dump(registry), encoding="utf-8")
+    with editing(home) as registry:
+        file = registry["files"]["pima-uci"]
+        file |= {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content), "urls": []}
     (home / "raw").mkdir()
     (home / "raw" / file["path"]).write_bytes(content)
     with pytest.raises(data.DataError, match="line 2: label '2' is not one of"):

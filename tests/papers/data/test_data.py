@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-import yaml
 from sklearn.datasets import load_wine
 
 from papers import data
 from papers.__main__ import main
 from papers.data import readers, registry
 from papers.data.standard import Dataset
+from tests.helpers import editing
 
 VARIANTS = registry.VARIANTS
 PLACE = "standard/as-released/wine12.h5"
@@ -126,13 +126,11 @@ def test_unknown_names_list_the_known():
 
 
 def test_registry_is_validated(home):
-    path = home / "sources.yaml"
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    content["files"]["sonar"]["sha256"] = "abc"
-    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    with editing(home) as registry:
+        registry["files"]["sonar"]["sha256"] = "abc"
     with pytest.raises(data.DataError, match="files/sonar/sha256"):
         data.names(home)
-    path.write_text("files: [", encoding="utf-8")
+    (home / "sources.yaml").write_text("files: [", encoding="utf-8")
     with pytest.raises(data.DataError, match="not valid YAML"):
         data.names(home)
     with pytest.raises(data.DataError, match="TILTED_DATA"):

@@ -5,11 +5,11 @@ import hashlib
 
 import numpy as np
 import pytest
-import yaml
 
 from papers import data
 from papers.data import classification, regression
 from papers.data.registry import RegistryError, load_registry, task_of
+from tests.helpers import editing
 
 LABELS = b'id;load;site;"state"\n1;0.5;north;ok\n2;?;south;failed\n\n3;2;south; lost\n4;-1e0;"east; far";ok\n'
 ENTRY = {
@@ -44,9 +44,8 @@ def described(home):
             (home / "raw" / path).write_bytes(content)
             digest = hashlib.sha256(content).hexdigest()
             files.append({"path": path, "sha256": digest, "bytes": len(content), "urls": []})
-        registry = yaml.safe_load((home / "sources.yaml").read_text(encoding="utf-8"))
-        registry.setdefault("sets", {})[name] = {**entry, "files": files}
-        (home / "sources.yaml").write_text(yaml.safe_dump(registry), encoding="utf-8")
+        with editing(home) as registry:
+            registry.setdefault("sets", {})[name] = {**entry, "files": files}
         return home
 
     return write
@@ -102,11 +101,10 @@ def test_real_targets_by_blanks_and_compressed(described):
 
 
 def test_a_described_set_is_what_its_reader_reads(home, mirror):
-    registry = yaml.safe_load((home / "sources.yaml").read_text(encoding="utf-8"))
     entry = {**PLAIN, "task": "classification", "target": -1, "positive": ["4"], "negative": [2]}
-    entry |= {"missing": ["?"], "drop": [0], "shape": [683, 9], "files": [registry["files"]["cancer"]]}
-    registry["sets"] = {"twin": entry}
-    (home / "sources.yaml").write_text(yaml.safe_dump(registry), encoding="utf-8")
+    with editing(home) as registry:
+        entry |= {"missing": ["?"], "drop": [0], "shape": [683, 9], "files": [registry["files"]["cancer"]]}
+        registry["sets"] = {"twin": entry}
     ours, theirs = (data.load(name, "corrected", home, str(mirror)) for name in ("twin", "cancer"))
     np.testing.assert_array_equal(ours.X, theirs.X)
     np.testing.assert_array_equal(ours.y, theirs.y)
@@ -208,8 +206,7 @@ def test_names_and_paths_of_others_are_refused(described, home):
         with pytest.raises(RegistryError, match=message):
             load_registry(described(ENTRY, LABELS, name=name))
     (home / "sources.yaml").write_text(before, encoding="utf-8")
-    registry = yaml.safe_load((described(ENTRY, LABELS) / "sources.yaml").read_text(encoding="utf-8"))
-    registry["sets"]["pumps"]["files"][0]["path"] = "glass.data"
-    (home / "sources.yaml").write_text(yaml.safe_dump(registry), encoding="utf-8")
+    with editing(described(ENTRY, LABELS)) as registry:
+        registry["sets"]["pumps"]["files"][0]["path"] = "glass.data"
     with pytest.raises(RegistryError, match=r"pumps/files/0/path: 'glass\.data' is another file"):
         load_registry(home)

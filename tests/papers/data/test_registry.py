@@ -4,24 +4,23 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
 from papers import data
 from papers.data import classification, regression, relaxed
 from papers.data.registry import data_home, load_registry
+from tests.helpers import editing
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
-def broken(tmp_path):
+def broken(home):
     """Write the registry with one change; the folder it is in."""
 
     def write(change):
-        content = yaml.safe_load((ROOT / "data" / "sources.yaml").read_text(encoding="utf-8"))
-        change(content)
-        (tmp_path / "sources.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
-        return tmp_path
+        with editing(home) as registry:
+            change(registry)
+        return home
 
     return write
 
