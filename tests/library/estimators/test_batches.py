@@ -178,14 +178,14 @@ def test_rows_on_a_disk_are_not_read_into_memory(weight, first, on_disk):
     rows = on_disk
     y = np.where(rows[:, 0] > 0, 1, 0)
     kernel = tilted.SquaredExponential(4.0, 9.0)
-    model = SparseGPClassifier(batch_size=200, kernel=kernel, n_pseudo=10, optimise=None)
+    model = SparseGPClassifier(batch_size=200, kernel=kernel, n_pseudo=15, optimise=None)
     weights = np.append(first, np.full(len(y) - 1, weight))
     tracemalloc.start()
     model.fit(rows, y, weights)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.5 * rows.nbytes
-    assert model.score(rows[:5000], y[:5000]) > 0.55  # without learning, 0.50 to 0.01
+    assert model.score(rows[:5000], y[:5000]) > 0.58  # without learning, 0.50 to 0.01
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
