@@ -58,12 +58,6 @@ rule fits:
         lambda wildcards: ASKED.paths(*ASKED.records),
 
 
-# The QP paper's own lookup tables, hundreds of megabytes, which nothing else reads.
-rule paper_table:
-    input:
-        [path for path, job in ASKED.jobs.items() if job.kind == "paper_table_block"],
-
-
 onstart:
     compile_by_content()
     write_down()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from papers.evidence.study import Study
 
 COLUMNS = ("Part", "Jobs", "to do", "Fits", "to do", "Core-hours", "to do", "Longest job", "Memory", "Disk")
-APART = ("lookup", "paper_table_block")
+APART = ("lookup",)
 """Kinds of jobs that no plan is about."""
 
 

@@ -239,7 +239,6 @@ def test_no_locks_no_sweep(tmp_path, monkeypatch):
 ALLOWED = {
     "src/papers/evidence/files.py": {"replacing", "alone", "_write", "_finish"},  # a lock; what is renamed
     "src/papers/data/fetch.py": {"_try", "_accept"},  # temporary, renamed
-    "src/papers/qp/lookup/paper_table.py": {"encode"},  # in memory
     "src/papers/evidence/style.py": {"save"},  # in memory
     "src/papers/evidence/figure_data.py": {"encode"},  # in memory
     "src/tilted/bayesopt/log.py": {"append"},  # a log, line by line

@@ -333,7 +333,7 @@ def test_the_study_of_tables_needs_fits_which_it_does_not_record():
         start = found.jobs[needed["records"]]
         assert start.record == "" and start.path.endswith("/ep-000-003.jsonl.gz")
         assert needed["data"] == start.files["data"] and needed["table"] == "data/lookup/probit.table"
-    assert counts(found)["paper_table_block"] == 9 * 21 and found.tables == found.figures == []
+    assert found.tables == found.figures == []
 
 
 def test_differences_are_compared_with_the_records_of_their_protocols():
@@ -362,7 +362,7 @@ COUNTS = {
     "relaxed_picture 4, pesc_accuracy 4, pesc_searches 20",
     "pep-middle": "regressions 48, classifications 52, toy_regressions 3, mnist 12",
     "pep-converged": "regressions 220",
-    "lookup": "fit 12, lookup 1, lookup_effect 12, paper_table_block 189",
+    "lookup": "fit 12, lookup 1, lookup_effect 12",
     "differences": "fit 500, lookup 1",
 }
 
@@ -394,7 +394,7 @@ def touched(found, module):
 USES = {
     "papers.data.relaxed": "relaxed_choices relaxed_fits relaxed_own relaxed_picture",
     "papers.qp.fits": "fit truth nearer lookup_effect",
-    "papers.qp.lookup.paper_table": "paper_table_block lookup_effect",
+    "papers.qp.lookup.paper_table": "lookup_effect",
     "tilted.bayesopt.loop": "pesc_searches",
     "tilted.bayesopt.nfcpd": "pesc_accuracy pesc_searches",
     "tilted.inference.qp": "fit truth nearer lookup_effect",

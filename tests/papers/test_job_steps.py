@@ -201,22 +201,17 @@ def test_records_of_another_set_to_start_from_are_refused(tmp_path):
 @pytest.mark.slow
 def test_the_study_of_tables_from_fits_to_its_records(tmp_path):
     study = {"points": 10, "timed_rows": 1, "seeds": 1, "protocols": {"as-released": ["coal"]}}
-    grid = {"mu_limit": 1.0, "log10_sigma_limit": 1.0, "step": 0.5}
-    table = {"grid": grid, "rows": 3, "labels": [1], "counts": [2]}
     placed(tmp_path, "coal")
     effect = "data/lookup/effect/as-released/coal.jsonl.gz"
     ep = "data/fits/qp/as-released/coal/ep-000-000.jsonl.gz"
-    block = "data/lookup/as-described/poisson-square/2/3-4.h5"
-    found = made(
-        tmp_path, {"lookup": {"table": table, "study": study}}, "data/lookup/probit.table", ep, effect, block
-    )
+    wanted = {"lookup": {"table": {"counts": [2]}, "study": study}}
+    found = made(tmp_path, wanted, "data/lookup/probit.table", ep, effect)
     folder = folded(tmp_path, found, "lookup_study", effect)
     assert set(records.read(LOOKUP_EFFECT, folder)["dataset"]) == {"coal"}
     assert set(records.read(LOOKUP_ERRORS, folder)["y"]) == {1, 2}
-    assert (tmp_path / block).stat().st_size > 1000
 
 
 def test_modules_of_experiments_exist():
     """Jobs name them; each is named in one place."""
-    for name in (steps.FITS, steps.TRUTH, steps.DIFFERENCES, steps.EFFECTS, steps.ERRORS, steps.PAPER_TABLE):
+    for name in (steps.FITS, steps.TRUTH, steps.DIFFERENCES, steps.EFFECTS, steps.ERRORS):
         assert jobs.named(f"{name}:__name__") == name

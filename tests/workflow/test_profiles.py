@@ -11,7 +11,7 @@ from papers import configuration
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ("slurm", "generic")
 CONFIGS = ("preview", "paper", "differences", "lookup", "pep-middle", "pep-converged")
-ALONE = {"lookup", "paper_table_block", "lookup_effect"}  # no group: few or long
+ALONE = {"lookup", "lookup_effect"}  # no group: few or long
 DIFFER = {"executor", "cores"}
 MINUTES, MEGABYTES = 10, 1000
 """What jobs have that no profile names."""

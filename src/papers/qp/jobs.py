@@ -24,7 +24,6 @@ from papers.qp.steps import (
     FOLDING,
     LOOKUP,
     NEARER,
-    PAPER_TABLE,
     TRUTH,
     TRUTH_FOLDING,
 )
@@ -46,7 +45,7 @@ def jobs(config: Config) -> Iterator[Job]:
     ValueError
         For a data set, method or difference that does not exist, with its place in the configuration.
     """
-    for asked in (_fits, _differences, _truth, _effects, _paper_table):
+    for asked in (_fits, _differences, _truth, _effects):
         yield from asked(config)
 
 
@@ -201,26 +200,6 @@ def _effects(config: Config) -> Iterator[Job]:
                 choices=qp.choices,
                 record="lookup_study",
                 part="lookup effects",
-            )
-
-
-def _paper_table(config: Config) -> Iterator[Job]:
-    """Blocks of the paper's own table, for every label and count: a target of its own."""
-    if "lookup" not in config:
-        return
-    table = config["lookup"]["table"]
-    module = import_module(PAPER_TABLE)
-    kinds = [("probit", y) for y in table["labels"]] + [("poisson-square", y) for y in table["counts"]]
-    for likelihood, y in kinds:
-        for first, last in module.blocks(module.TableGrid(**table["grid"]), table["rows"]):
-            block = {"likelihood": likelihood, "y": y, "first": first, "last": last}
-            yield Job(
-                path=f"data/lookup/as-described/{likelihood}/{y}/{first}-{last}.h5",
-                kind="paper_table_block",
-                function=f"{STEPS}:block_of_table",
-                parameters={**block, "grid": table["grid"]},
-                modules=(PAPER_TABLE, _module("likelihoods", likelihood)),
-                part="the paper's table",
             )
 
 

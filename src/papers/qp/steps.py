@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 FITS, TRUTH, DIFFERENCES = "papers.qp.fits", "papers.qp.truth.experiment", "papers.qp.differences"
 EFFECTS, ERRORS = "papers.qp.lookup.effect", "papers.qp.lookup.errors"
-PAPER_TABLE = "papers.qp.lookup.paper_table"
 FOLDING, TRUTH_FOLDING, NEARER = "papers.qp.collect", "papers.qp.truth.records", "papers.qp.nearer.experiment"
 LOOKUP = "tilted.projections.table"
 """Modules of the experiments, of the folding of their files, and of the certified table."""
@@ -108,14 +107,6 @@ def effects(protocol: str, data: str, records: str, table: str, log: str) -> Ite
 
     dataset, starts = standard.read_standard(data), store.read_records(records)
     return import_module(EFFECTS).effects(dataset, protocol, starts, lookup.read(table))
-
-
-def block_of_table(
-    likelihood: str, y: int, first: int, last: int, grid: Mapping[str, float], log: str
-) -> bytes:
-    """Rows of the paper's own table."""
-    module = import_module(PAPER_TABLE)
-    return module.encode(module.build(likelihood, float(y), module.TableGrid(**grid), first, last))
 
 
 def fold_truth(paths: Iterable[str | Path], folder: str | Path) -> dict[str, str]:

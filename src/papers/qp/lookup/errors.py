@@ -44,7 +44,7 @@ COLUMNS = tuple(
     "microseconds".split()
 )
 """Errors are relative, of sigma; ``above_gap``: share of the points where sigma^2 is off by more than EP's
-sigma^2 is; ``build_seconds``: for the paper's table projected from one block."""
+sigma^2 is; ``build_seconds``: for the paper's table projected from some rows."""
 
 ALLOWED, SMALLEST, POINTS = 1e-4, 1e-8, 0.0025
 """Made again, an error may be another by so much of it, or of `SMALLEST` (rounding decides smaller ones), and
@@ -123,17 +123,16 @@ def _timed(function: Callable[..., Result], arguments: tuple[object, ...]) -> tu
 def _seconds_a_cell(name: str, y: float, rows: int) -> float:
     """Processor seconds a cell of the paper's table, from its middle rows."""
     middle = paper_table.half_sizes(PAPER)[0]
-    block, seconds = _timed(paper_table.build, (name, y, PAPER, middle, middle + rows - 1))
-    return seconds / block.values.size
+    values, seconds = _timed(paper_table.build, (name, y, PAPER, middle, middle + rows - 1))
+    return seconds / values.size
 
 
 def _small_table(name: str, y: float, arguments: Arguments) -> tuple[paper_table.PaperTable, Arguments]:
     """A coarse built table in the paper's box and points in it, to time an evaluation."""
     coarse = TableGrid(step=0.25)
-    first, last = paper_table.blocks(coarse, 10**6)[0]
-    block = paper_table.build(name, y, coarse, first, last)
+    values = paper_table.build(name, y, coarse, 0, 2 * paper_table.half_sizes(coarse)[0])
     likelihood, labels, m, v = arguments
-    table = paper_table.PaperTable(name, coarse, {float(y): block.values})
+    table = paper_table.PaperTable(name, coarse, {float(y): values})
     return table, (likelihood, labels, np.clip(m, -10, 10), np.clip(v, 0.01, 100.0))
 
 
