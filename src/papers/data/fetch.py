@@ -42,6 +42,12 @@ RETRIES = 2
 class DownloadError(DataError):
     """A raw file could not be had; says what was tried and how to place it by hand."""
 
+    @property
+    def brief(self) -> str:
+        """Which file, and where to name a place that has it."""
+        what, tried, _ = str(self).partition("; tried:")
+        return f"{what}; set {MIRROR_VARIABLE} or --mirror to a folder or URL that has it" if tried else what
+
 
 def fetch(
     file: Entry,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from papers.data import sets
 from papers.evidence import strict
+from papers.evidence.study import MissingData
 
 if TYPE_CHECKING:
     Entry = dict[str, Any]
@@ -23,7 +24,7 @@ OWN = Path(__file__).resolve().parents[3] / "data"
 """Of the checkout that this package is installed from."""
 
 
-class DataError(ValueError):
+class DataError(MissingData):
     """Data or its registry is not what it must be; the message names the file and what is wrong."""
 
 

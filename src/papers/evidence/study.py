@@ -31,6 +31,16 @@ if TYPE_CHECKING:
 
     Rules = Callable[[pd.DataFrame], Iterable[tuple[pd.Series, str]]]
 
+
+class MissingData(ValueError):
+    """Data that lines are made of are not there, or not what they must be: the lines cannot be made."""
+
+    @property
+    def brief(self) -> str:
+        """What is missing and how it is to be had, without what was tried."""
+        return str(self)
+
+
 RUN = "run"
 """Column of the run that made a line."""
 
@@ -292,4 +302,6 @@ MadeAgain = Iterator[tuple[dict[str, "Any"], "Sequence[Outcome] | str"]]
 """Lines, each with what was found, or why it could not be made again."""
 
 Again = Callable[["pd.DataFrame", Context], MadeAgain]
-"""Lines with a column ``scratch`` (whether from scratch too), context -> all of them made again."""
+"""Lines of one data set, with a column ``scratch`` (whether from scratch too), context -> they made again.
+
+Raises `MissingData` where the data are not to be had; of lines not made until then it is said why."""

@@ -33,8 +33,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.data import DataError, mnist
 from papers.data import classification as class_data
+from papers.data import mnist
 from papers.data import regression as regression_data
 from papers.evidence.study import Context, MadeAgain, Study, places
 from papers.evidence.verification.again import TOLERANCE, differences, matched
@@ -132,12 +132,8 @@ def _classification_again(line: Line, mirror: str | None) -> Line:
 def again(repeat: Callable[[Line, str | None], Line], lines: pd.DataFrame, context: Context) -> MadeAgain:
     """Fits from scratch, since their hyperparameters are not in the records."""
     for line in lines.to_dict("records"):
-        try:
-            today = repeat(line, context.mirror)
-        except DataError as error:
-            yield line, str(error)
-        else:
-            yield line, [beside(context.study, line, today)._replace(made=today)]
+        today = repeat(line, context.mirror)
+        yield line, [beside(context.study, line, today)._replace(made=today)]
 
 
 def beside(study: Study, line: Line, today: Line) -> Outcome:
@@ -267,13 +263,8 @@ def _images(mirror: str | None) -> mnist.Digits:
 def _digits_again(lines: pd.DataFrame, context: Context) -> MadeAgain:
     """Lines beside those of their trainings, each of which is repeated once, as far as is needed."""
     for (alpha, m, seed, steps), of_training in lines.groupby(["alpha", "m", "seed", "steps"]):
-        try:
-            measurements = digits.run(_images(context.mirror), alpha, int(m), int(seed), int(steps))
-            made = list(_until(measurements, of_training["step"].max()))
-        except DataError as error:
-            yield from ((line, str(error)) for line in of_training.to_dict("records"))
-        else:
-            yield from matched(of_training, context, made)
+        measurements = digits.run(_images(context.mirror), alpha, int(m), int(seed), int(steps))
+        yield from matched(of_training, context, _until(measurements, of_training["step"].max()))
 
 
 def _until(measurements: Iterable[Line], last: int) -> Iterator[Line]:

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers import data
-from papers.data.fetch import MIRROR_VARIABLE
 from papers.data.own import described
 from papers.evidence.runs import content_hash
 from papers.evidence.verification.outcome import (
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.data import Dataset
-    from papers.evidence.study import Again, Context
+    from papers.evidence.study import Context
     from tilted.projections.table import RatioTable
 
     Made = Iterator[tuple[dict[str, Any], Sequence[Outcome] | str]]
@@ -96,22 +95,6 @@ def certified_table() -> RatioTable:
     return lookup.build(points=TABLE_POINTS)
 
 
-def naming_missing_data(again: Again) -> Again:
-    """An `Again` that says of its lines which raw data are missing."""
-
-    @functools.wraps(again)
-    def told(lines: pd.DataFrame, context: Context) -> Made:
-        try:
-            yield from again(lines, context)
-        except data.DataError as error:
-            reason, tried, _ = str(error).partition("; tried:")
-            remedy = f"; set {MIRROR_VARIABLE} or --mirror to a folder or URL that has it" if tried else ""
-            yield from ((line, reason + remedy) for line in lines.to_dict("records"))
-
-    return told
-
-
-@naming_missing_data
 def again(lines: pd.DataFrame, context: Context) -> Made:
     """Make lines of one protocol and data set again (`papers.evidence.study.Again`)."""
     first = lines.iloc[0].to_dict()

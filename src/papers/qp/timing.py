@@ -28,7 +28,7 @@ from papers.evidence.verification.again import compared
 from papers.evidence.verification.outcome import SCRATCH
 from papers.qp import fits, protocols
 from papers.qp.published import CLASSIFICATION, ROWS
-from papers.qp.rerun import certified_table, loaded, naming_missing_data
+from papers.qp.rerun import certified_table, loaded
 
 if TYPE_CHECKING:
     from typing import Any
@@ -149,7 +149,6 @@ def timed(
             tell(f"{protocol} {name}: {len(cells)} folds timed")
 
 
-@naming_missing_data
 def again(lines: pd.DataFrame, context: Context) -> Made:
     """Count the sweeps of lines of one protocol and data set again; seconds are not compared."""
     for line in lines.to_dict("records"):

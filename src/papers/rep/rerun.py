@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.data import DataError, relaxed
+from papers.data import relaxed
 from papers.evidence import records
 from papers.evidence.verification.again import compared
 from papers.evidence.verification.outcome import FIXED, SCRATCH, reported
@@ -51,14 +51,11 @@ CHAINS = "chains part after a rounding, and agree to the Monte-Carlo error"
 
 
 def _each(
-    outcomes_of: Callable[[Line, Context], list[Outcome] | str], lines: pd.DataFrame, context: Context
+    outcomes_of: Callable[[Line, Context], list[Outcome]], lines: pd.DataFrame, context: Context
 ) -> Made:
-    """Lines made again one by one, as far as there are the data."""
+    """Lines made again one by one."""
     for line in lines.to_dict("records"):
-        try:
-            yield line, outcomes_of(line, context)
-        except DataError as error:
-            yield line, str(error)
+        yield line, outcomes_of(line, context)
 
 
 def _of_fit(line: Line, context: Context) -> list[Outcome]:

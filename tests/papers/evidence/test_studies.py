@@ -10,6 +10,7 @@ import pytest
 
 from papers.evidence import records
 from papers.evidence.store import RecordError
+from papers.evidence.verification import verify
 from papers.pep import records as pep
 from papers.pesc import records as pesc
 from papers.qp import records as qp
@@ -46,6 +47,12 @@ def test_key_group_and_unit_are_columns(study):
     assert set(study.group) <= {*study.key, "protocol"}, "a group is named by a line's key"
     assert not {*study.digits} & {*study.text, *study.gaps, *study.flags}
     assert not any(name in columns for name in ("source", "date", "environment"))
+
+
+@every_study
+def test_lines_made_again_together_are_of_one_data_set(study):
+    """A raw file that is missing then keeps no others from being made again."""
+    assert study.again is None or "dataset" not in study.columns or "dataset" in verify._together(study)
 
 
 @pytest.fixture(scope="module")

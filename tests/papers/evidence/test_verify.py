@@ -9,6 +9,7 @@ import pytest
 
 from papers.evidence import records, runs, store
 from papers.evidence.store import RecordError
+from papers.evidence.study import MissingData
 from papers.evidence.verification import standing, verified, verify
 from papers.evidence.verification.outcome import (
     BY_SEARCH,
@@ -47,6 +48,14 @@ def chaotic(lines, context):
 def absent(lines, context):
     for line in lines.to_dict("records"):
         yield line, "no such data"
+
+
+def torn(lines, context):
+    """The data of half of the sets are not to be had, of one from its third line on."""
+    yield from list(good(lines[:2], context))
+    if context.every["dataset"].iloc[0] == "wine":
+        raise MissingData("no such data")
+    yield from good(lines[2:], context)
 
 
 EVERY = verify.Selection({})
@@ -144,6 +153,14 @@ def test_what_cannot_be_made_again_says_why(study, folder):
     study, found = of(study, folder, absent)
     assert not found.checks and found.missing[0] == "toy/fits.csv.gz wine ep: no such data"
     assert not (folder / verified.FILE).exists()
+
+
+def test_lines_whose_data_are_missing_are_said_and_the_others_made_again(study, folder):
+    selection = verify.Selection({"method": ["ep"]}, fits=12)
+    _, found = of(study, folder, torn, selection)
+    assert found.missing == ["toy/fits.csv.gz wine ep: no such data"] * (10 - 2)
+    assert {(c.group, c.fit) for c in found.checks if c.group == "iono ep"}
+    assert len(found.checks) == len(verified.read(folder))
 
 
 def test_lines_are_appended_and_the_last_counts(study, folder):

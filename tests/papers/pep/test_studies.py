@@ -1,11 +1,16 @@
 """The small studies of sparse classification: M = N against dense EP, where pseudo-points go."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
 from papers.data import Dataset
-from papers.pep import banana, classification, dense
-from papers.pep.records import BANANA, DENSE, MAP
+from papers.data.registry import OWN
+from papers.evidence import records
+from papers.evidence.verification import verify
+from papers.pep import banana, classification, dense, limits
+from papers.pep.records import BANANA, DENSE, LIMITS, MAP
 from tilted.learning.search import Search
 
 
@@ -22,6 +27,20 @@ class TestDense:
         assert len(lines) == 8 and all(tuple(line) == DENSE.columns for line in lines)
         assert all(line["converged"] and line["difference"] < 1e-6 for line in lines)
         assert {line["n"] for line in lines} <= set(range(50, 60))
+
+    def test_without_the_raw_file_it_is_said_and_other_records_are_made_again(
+        self, lines, tmp_path, monkeypatch
+    ):
+        records.put(tmp_path / "results", {DENSE: lines, LIMITS: limits.problem_lines("small")})
+        monkeypatch.setenv("TILTED_DATA", str(tmp_path))
+        (tmp_path / "sources.yaml").write_bytes((OWN / "sources.yaml").read_bytes())
+        monkeypatch.setattr(import_module("papers.data.fetch"), "_places", lambda *_: [])
+        dense._dataset.cache_clear()
+        found = verify.verify([DENSE, LIMITS], tmp_path / "results", verify.Selection({}))
+        said = "set TILTED_DATA_MIRROR or --mirror to a folder or URL that has it"
+        assert len(found.missing) == 8
+        assert set(found.missing) == {f"pep/dense.csv iono: could not get 'ionosphere.data'; {said}"}
+        assert found.checks and {(c.study, c.passed) for c in found.checks} == {(LIMITS.file, "yes")}
 
     def test_the_numbers_move_with_the_hyperparameters(self, lines):
         for quantity in (dense.ENERGY, dense.NLL):

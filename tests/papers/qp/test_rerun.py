@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from papers import data
-from papers.data import DataError
+from papers.data.fetch import DownloadError
 from papers.evidence import files, records, runs, store
 from papers.evidence.verification import standing, verified
 from papers.evidence.verification.verify import Selection
@@ -287,7 +287,7 @@ def test_what_cannot_be_made_again_says_why(results, monkeypatch):
     assert missing == [f"{name}: no record of 'ep-tune', seed 0, fold {fold}" for fold in (0, 1)]
 
     def unavailable(name, *_, **__):
-        raise DataError(f"could not get '{name}.data'; tried:\n  everything\nTo place it by hand: ...")
+        raise DownloadError(f"could not get '{name}.data'; tried:\n  everything\nTo place it by hand: ...")
 
     rerun.loaded.cache_clear()
     monkeypatch.setattr(rerun.data, "load", unavailable)

@@ -15,7 +15,7 @@ import numpy as np
 
 from papers.evidence import records, resources, runs
 from papers.evidence.grid import grid, items
-from papers.evidence.study import Context, Study
+from papers.evidence.study import Context, MissingData, Study
 from papers.evidence.verification import standing, verified
 from papers.evidence.verification.outcome import DIFFERS, REPORTED
 from papers.evidence.verification.verified import Check
@@ -217,13 +217,18 @@ def _make(study: Study, lines: pd.DataFrame, context: Context) -> tuple[str, Res
     name = f"{study.file} {verified.group_of(of, lines.iloc[0].to_dict())}".rstrip()
     result, stamp = Result([], [], []), runs.stamp()
     assert study.again is not None, "asked for by `verify`"
-    for line, outcomes in study.again(lines, context):
-        if isinstance(outcomes, str):
-            result.missing.append(f"{name}: {outcomes}")
-        else:
-            result.checks.extend(verified.check(study, line, outcome, stamp) for outcome in outcomes)
-            ends = (outcome.made for outcome in outcomes if outcome.passed == DIFFERS)
-            result.elsewhere.extend((study, made) for made in ends if made is not None)
+    left = len(lines)
+    try:
+        for line, outcomes in study.again(lines, context):
+            left -= 1
+            if isinstance(outcomes, str):
+                result.missing.append(f"{name}: {outcomes}")
+            else:
+                result.checks.extend(verified.check(study, line, outcome, stamp) for outcome in outcomes)
+                ends = (outcome.made for outcome in outcomes if outcome.passed == DIFFERS)
+                result.elsewhere.extend((study, made) for made in ends if made is not None)
+    except MissingData as error:
+        result.missing.extend([f"{name}: {error.brief}"] * left)
     return name, result
 
 

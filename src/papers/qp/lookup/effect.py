@@ -26,7 +26,7 @@ from papers.qp.lines import FAILED, kernel_of
 from papers.qp.lookup.errors import PAPER
 from papers.qp.paired import NTLL
 from papers.qp.published import CLASSIFICATION, ROWS
-from papers.qp.rerun import certified_table, loaded, naming_missing_data
+from papers.qp.rerun import certified_table, loaded
 from tilted.gaussian import cavity
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _ntll(cell: fits.Cell, fitted: api.Fit) -> float | None:
 
 def again_from(fits_of: Mapping[str, Study]) -> Again:
     """How lines are made again, at the hyperparameters of the recorded fits of each protocol."""
-    return naming_missing_data(partial(_again, fits_of))
+    return partial(_again, fits_of)
 
 
 def _again(fits_of: Mapping[str, Study], lines: pd.DataFrame, context: Context) -> Made:

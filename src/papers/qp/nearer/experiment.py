@@ -18,7 +18,7 @@ from papers.evidence.verification.again import compared
 from papers.evidence.verification.outcome import FIXED
 from papers.qp import fits
 from papers.qp.nearer.laplace import laplace
-from papers.qp.rerun import loaded, naming_missing_data
+from papers.qp.rerun import loaded
 from papers.qp.truth.experiment import PROTOCOL, approximated
 from tilted import api
 from tilted.corrections.marginals import GRADES, SAMPLED
@@ -182,7 +182,6 @@ def _of_laplace(ep: api.Fit, points: Split) -> Answer:
     return Answer(log_evidence, mean, variance, density, at_mode - began, time.process_time() - at_mode)
 
 
-@naming_missing_data
 def again(lines: pd.DataFrame, context: Context) -> Made:
     """Lines of one data set again, at the recorded hyperparameters."""
     dataset = loaded(lines.iloc[0]["dataset"], PROTOCOL, context.mirror)

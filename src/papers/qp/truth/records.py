@@ -20,7 +20,7 @@ from papers.evidence.study import RUN
 from papers.evidence.verification.outcome import FIXED, outcome_of
 from papers.qp import fits
 from papers.qp.published import FOLDS, ROWS, truth_file
-from papers.qp.rerun import loaded, naming_missing_data
+from papers.qp.rerun import loaded
 from papers.qp.truth.experiment import DIGITS, METHODS, PROTOCOL, approximations
 
 if TYPE_CHECKING:
@@ -132,7 +132,6 @@ def _run(name: str, stamp: Mapping[str, str], record: Mapping[str, Any]) -> Run:
     return Run(f"{date}-{identity}", name, commit, version, protocol, environment, date, seconds, 1)
 
 
-@naming_missing_data
 def again(lines: pd.DataFrame, context: Context) -> Made:
     """Approximations of lines of one data set again (`papers.evidence.study.Again`)."""
     recorded = {(record["dataset"], str(split_of(record))): record for record in read(context.folder)}
