@@ -15,7 +15,6 @@ from papers.pesc.tables import PROBLEMS, RULES, regret
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from papers.evidence.study import Study
 
@@ -43,35 +42,32 @@ def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path) -> list[Path
     drawn = []
     for study, name, draw in ((ACCURACY, "accuracy", accuracy), (REGRET, "regret", searches)):
         if len(frames[study]):
-            with style.applied():
-                drawn.append(style.save(draw(frames[study]), Path(folder, name))[1])
+            draw(frames[study], Path(folder, name))
+            drawn.append(Path(folder, f"{name}.png"))
     return drawn
 
 
-def accuracy(lines: pd.DataFrame) -> Figure:
+def accuracy(lines: pd.DataFrame, stem: Path) -> None:
     """A point a problem: against the distance from x*, and against the last factor's own error."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.9, 3.1), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    families = lines.groupby("family", sort=False)
-    for (family, problems), (colour, marker) in zip(families, style.CYCLE, strict=False):
-        look: dict[str, Any] = {"s": 4, "color": colour, "marker": marker, "linewidth": 0, "alpha": 0.4}
-        left.scatter(problems["worst_distance"], _over(problems), label=family, **look)
-        right.scatter(np.maximum(_over(problems, "_last"), 0.01), _over(problems), **look)
-    ends = left.get_ylim()
-    right.plot(ends, ends, color=style.GREY, linewidth=0.6, linestyle=":")
-    left.axvline(AWAY, color=style.GREY, linewidth=0.6, linestyle=":")
-    right.axvline(1.0, color=style.GREY, linewidth=0.8)
-    for axes in (left, right):
-        axes.axhline(1.0, color=style.GREY, linewidth=0.8)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-    left.set_xlabel("distance of the worst input from $x^*$ (lengthscales)")
-    right.set_xlabel("error of the last factor alone, over its tolerance")
-    left.set_ylabel("largest error over its tolerance")
-    figure.legend(loc="outside upper center", ncols=4, markerscale=2.5)
-    return figure
+    with style.drawing(stem, (6.9, 3.1)) as figure:
+        left, right = figure.subplots(1, 2, sharey=True)
+        families = lines.groupby("family", sort=False)
+        for (family, problems), (colour, marker) in zip(families, style.CYCLE, strict=False):
+            look: dict[str, Any] = {"s": 4, "color": colour, "marker": marker, "linewidth": 0, "alpha": 0.4}
+            left.scatter(problems["worst_distance"], _over(problems), label=family, **look)
+            right.scatter(np.maximum(_over(problems, "_last"), 0.01), _over(problems), **look)
+        ends = left.get_ylim()
+        right.plot(ends, ends, color=style.GREY, linewidth=0.6, linestyle=":")
+        left.axvline(AWAY, color=style.GREY, linewidth=0.6, linestyle=":")
+        right.axvline(1.0, color=style.GREY, linewidth=0.8)
+        for axes in (left, right):
+            axes.axhline(1.0, color=style.GREY, linewidth=0.8)
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+        left.set_xlabel("distance of the worst input from $x^*$ (lengthscales)")
+        right.set_xlabel("error of the last factor alone, over its tolerance")
+        left.set_ylabel("largest error over its tolerance")
+        figure.legend(loc="outside upper center", ncols=4, markerscale=2.5)
 
 
 def _over(problems: pd.DataFrame, suffix: str = "") -> pd.Series:
@@ -79,29 +75,28 @@ def _over(problems: pd.DataFrame, suffix: str = "") -> pd.Series:
     return np.maximum(problems[f"mean_error{suffix}"] / MEAN, problems[f"sd_error{suffix}"] / SD)
 
 
-def searches(lines: pd.DataFrame) -> Figure:
+def searches(lines: pd.DataFrame, stem: Path) -> None:
     """A panel a problem, a line a rule."""
-    from matplotlib.figure import Figure
-
     table = regret(lines)
     problems = [name for name in PROBLEMS if name in set(table["problem"])]
-    figure = Figure(figsize=(6.9, 3.2), layout="constrained")
-    for axes, problem in zip(np.ravel(figure.subplots(1, len(problems))), problems, strict=True):
-        for rule, (colour, marker) in zip(RULES, style.CYCLE, strict=False):
-            line = table[(table["problem"] == problem) & (table["rule"] == rule)].sort_values("evaluations")
-            n, low, high = line["evaluations"], line["recommended_low"], line["recommended_high"]
-            look = {"color": colour, "marker": marker, "markersize": 3.5, "linewidth": 1.2}
-            axes.plot(n, _drawn(line["recommended_median"]), label=RULES[rule], **look)
-            axes.fill_between(n, _drawn(low), _drawn(high), color=colour, alpha=0.15, linewidth=0)
-            axes.plot(n, _drawn(line["observed_median"]), color=colour, linewidth=0.9, linestyle="--")
-        axes.set_yscale("log")
-        axes.set_title(PROBLEMS[problem])
-        axes.set_xlabel("evaluations")
-        axes.grid(True, axis="y")
-    figure.axes[0].set_ylabel("objective minus the minimum")
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(RULES))
-    return figure
+    with style.drawing(stem, (6.9, 3.2)) as figure:
+        for axes, problem in zip(np.ravel(figure.subplots(1, len(problems))), problems, strict=True):
+            for rule, (colour, marker) in zip(RULES, style.CYCLE, strict=False):
+                line = table[(table["problem"] == problem) & (table["rule"] == rule)].sort_values(
+                    "evaluations"
+                )
+                n, low, high = line["evaluations"], line["recommended_low"], line["recommended_high"]
+                look = {"color": colour, "marker": marker, "markersize": 3.5, "linewidth": 1.2}
+                axes.plot(n, _drawn(line["recommended_median"]), label=RULES[rule], **look)
+                axes.fill_between(n, _drawn(low), _drawn(high), color=colour, alpha=0.15, linewidth=0)
+                axes.plot(n, _drawn(line["observed_median"]), color=colour, linewidth=0.9, linestyle="--")
+            axes.set_yscale("log")
+            axes.set_title(PROBLEMS[problem])
+            axes.set_xlabel("evaluations")
+            axes.grid(True, axis="y")
+        figure.axes[0].set_ylabel("objective minus the minimum")
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(RULES))
 
 
 def _drawn(gaps: pd.Series) -> pd.Series:

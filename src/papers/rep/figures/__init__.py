@@ -6,13 +6,11 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from papers.evidence import style
 from papers.rep.figures import blobs, points, real
 from papers.rep.records import BOUNDARY, CURVES, EXACT, FITS, POINTS
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from papers.evidence.study import Study
 
@@ -71,11 +69,12 @@ CAPTIONS = {
 
 
 class Drawing(NamedTuple):
-    """A figure: the records it needs, what of the first it draws (nothing: no figure), and how."""
+    """A figure: the records it needs, what of the first it draws (nothing: no figure), and
+    how: of their lines and a path without a suffix."""
 
     studies: tuple[Study, ...]
     lines: Callable[[pd.DataFrame], pd.DataFrame]
-    draw: Callable[..., Figure]
+    draw: Callable[..., None]
 
 
 DRAWINGS = {
@@ -113,6 +112,6 @@ def write(
         frame = [frames[study] for study in drawing.studies if study in frames]
         if len(frame) < len(drawing.studies) or frame[0].empty or drawing.lines(frame[0]).empty:
             continue
-        with style.applied():
-            drawn.append(style.save(drawing.draw(*frame), Path(folder, name))[1])
+        drawing.draw(*frame, Path(folder, name))
+        drawn.append(Path(folder, f"{name}.png"))
     return drawn

@@ -18,6 +18,8 @@ from papers.rep.methods import TOLERANCE
 from tilted.inference.textbook import CONVERGED, UNSETTLED
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
@@ -64,30 +66,27 @@ def mapped(table: pd.DataFrame) -> pd.DataFrame:
     return table[np.isclose(table["flips"], FLIPS) & (table["split"] == SPLIT)]
 
 
-def maps(table: pd.DataFrame) -> Figure:
+def maps(table: pd.DataFrame, stem: Path) -> None:
     """Predictive probabilities of every method, and the training points beside the best classifier."""
-    from matplotlib.figure import Figure
-
     table = mapped(table)
     methods = looks.present(table)
     bayes = _grid(table[table["method"] == BAYES])
     n_rows = -(-(len(methods) + 1) // PER_ROW)
-    figure = Figure(figsize=(7.2, 0.55 + 1.68 * n_rows), layout="constrained")
-    panels = figure.subplots(n_rows, PER_ROW, sharex=True, sharey=True, squeeze=False).ravel().tolist()
-    _points(panels[0], bayes)
-    for axes, method in zip(panels[1:], methods, strict=False):
-        lines = table[table["method"] == method]
-        image = _map(axes, _grid(lines), bayes)
-        colour = "black" if lines["outcome"].iloc[0] == CONVERGED else style.ORANGE
-        axes.set_title(_ended(method, lines.iloc[0]), fontsize=6.6, color=colour)
-    for axes in panels[len(methods) + 1 :]:
-        axes.set_visible(False)
-    for axes in panels:
-        axes.set(aspect="equal", xticks=(-5, 0, 5), yticks=(-5, 0, 5))
-    bar = figure.colorbar(image, ax=panels, shrink=0.75, pad=0.01, aspect=30)
-    bar.set_label("probability that the true label is +1", fontsize=7.5)
-    figure.legend(handles=_map_handles(), loc="outside lower center", ncols=4)
-    return figure
+    with style.drawing(stem, (7.2, 0.55 + 1.68 * n_rows)) as figure:
+        panels = figure.subplots(n_rows, PER_ROW, sharex=True, sharey=True, squeeze=False).ravel().tolist()
+        _points(panels[0], bayes)
+        for axes, method in zip(panels[1:], methods, strict=False):
+            lines = table[table["method"] == method]
+            image = _map(axes, _grid(lines), bayes)
+            colour = "black" if lines["outcome"].iloc[0] == CONVERGED else style.ORANGE
+            axes.set_title(_ended(method, lines.iloc[0]), fontsize=6.6, color=colour)
+        for axes in panels[len(methods) + 1 :]:
+            axes.set_visible(False)
+        for axes in panels:
+            axes.set(aspect="equal", xticks=(-5, 0, 5), yticks=(-5, 0, 5))
+        bar = figure.colorbar(image, ax=panels, shrink=0.75, pad=0.01, aspect=30)
+        bar.set_label("probability that the true label is +1", fontsize=7.5)
+        figure.legend(handles=_map_handles(), loc="outside lower center", ncols=4)
 
 
 def _grid(lines: pd.DataFrame) -> Grid:
@@ -133,34 +132,32 @@ def _map_handles() -> list[Line2D]:
     ]
 
 
-def changes(curves: pd.DataFrame, fits: pd.DataFrame) -> Figure:
+def changes(curves: pd.DataFrame, fits: pd.DataFrame, stem: Path) -> None:
     """Change of the weights sweep by sweep on one training set a rate of flips; how each run ended."""
-    from matplotlib.figure import Figure
-
     fits, curves = followed(fits), followed(curves)
     rates = sorted(curves["flips"].unique())
-    figure = Figure(figsize=(7.2, 0.9 + 2.0 * len(rates)), layout="constrained")
-    grid = figure.subplots(len(rates), len(SHOWN), sharex=True, sharey=True, squeeze=False)
-    for row, flips in zip(grid, rates, strict=True):
-        for axes, methods in zip(row, SHOWN, strict=True):
-            for method in looks.present(curves, methods):
-                curve, fit = (
-                    table[(table["flips"] == flips) & (table["method"] == method)] for table in (curves, fits)
-                )
-                if len(curve):
-                    _curve(axes, curve.sort_values("sweep"), fit, method)
-            axes.axhline(TOLERANCE, color="black", linestyle=looks.DASHES, linewidth=0.7, zorder=1)
-            axes.set_yscale("log")
-            looks.sweep_axis(axes)
-            axes.grid(True, axis="y")
-            axes.set_title(f"{looks.percent(flips)} of labels flipped", fontsize=8.0)
-        row[0].set_ylabel("change of the weights")
-    for axes in grid[-1]:
-        axes.set_xlabel("sweep")
-    drawn = [name for methods in SHOWN for name in looks.present(curves, methods)]
-    handles = [looks.line_handle(name, marker="", linestyle=_dashes(name)) for name in drawn]
-    figure.legend(handles=[*handles, *_change_handles()], loc="outside lower center", ncols=4)
-    return figure
+    with style.drawing(stem, (7.2, 0.9 + 2.0 * len(rates))) as figure:
+        grid = figure.subplots(len(rates), len(SHOWN), sharex=True, sharey=True, squeeze=False)
+        for row, flips in zip(grid, rates, strict=True):
+            for axes, methods in zip(row, SHOWN, strict=True):
+                for method in looks.present(curves, methods):
+                    curve, fit = (
+                        table[(table["flips"] == flips) & (table["method"] == method)]
+                        for table in (curves, fits)
+                    )
+                    if len(curve):
+                        _curve(axes, curve.sort_values("sweep"), fit, method)
+                axes.axhline(TOLERANCE, color="black", linestyle=looks.DASHES, linewidth=0.7, zorder=1)
+                axes.set_yscale("log")
+                looks.sweep_axis(axes)
+                axes.grid(True, axis="y")
+                axes.set_title(f"{looks.percent(flips)} of labels flipped", fontsize=8.0)
+            row[0].set_ylabel("change of the weights")
+        for axes in grid[-1]:
+            axes.set_xlabel("sweep")
+        drawn = [name for methods in SHOWN for name in looks.present(curves, methods)]
+        handles = [looks.line_handle(name, marker="", linestyle=_dashes(name)) for name in drawn]
+        figure.legend(handles=[*handles, *_change_handles()], loc="outside lower center", ncols=4)
 
 
 def _dashes(method: str) -> LineStyleType:
@@ -187,46 +184,47 @@ def _change_handles() -> list[Line2D]:
     ]
 
 
-def scores(fits: pd.DataFrame) -> Figure:
+def scores(fits: pd.DataFrame, stem: Path) -> None:
     """Sweeps, runs that did not converge and test errors, a row a method, for each rate of flips."""
     fits = of_blobs(fits)
-    figure, rows = _rows_of_methods(fits, SCORES, 0.2, width_ratios=(1.0, 0.6, 1.0))
-    for flips, row in rows.items():
-        lines = fits[fits["flips"] == flips]
-        for height, method in enumerate(looks.present(fits)):
-            _score_row(row, lines[lines["method"] == method], height, method)
-        looks.sweep_axis(row[0])
-        error = 100.0 * blobs.bayes_error(STEP)
-        row[2].axvline(error, color="black", linestyle=looks.DASHES, linewidth=0.8)
-        title = f"{looks.percent(flips)} of labels flipped, {lines['split'].nunique()} runs a method"
-        _name_rows(row, fits, title)
-    counts = next(iter(rows.values()))[1]
-    counts.set_xlim(0, fits["split"].nunique())
-    counts.xaxis.get_major_locator().set_params(integer=True)
-    handles = [
-        looks.mark("o", "a run"),
-        looks.mark("x", "a run that did not converge"),
-        looks.mark("|", "mean", color="black", markersize=9.0, markeredgewidth=1.1),
-        *looks.end_handles(fits["outcome"]),
-        looks.mark("", "best classifier", color="black", linestyle=looks.DASHES),
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4)
-    return figure
+    with style.drawing(stem, _size(fits, 0.2)) as figure:
+        rows = _rows_of_methods(figure, fits, SCORES, width_ratios=(1.0, 0.6, 1.0))
+        for flips, row in rows.items():
+            lines = fits[fits["flips"] == flips]
+            for height, method in enumerate(looks.present(fits)):
+                _score_row(row, lines[lines["method"] == method], height, method)
+            looks.sweep_axis(row[0])
+            error = 100.0 * blobs.bayes_error(STEP)
+            row[2].axvline(error, color="black", linestyle=looks.DASHES, linewidth=0.8)
+            title = f"{looks.percent(flips)} of labels flipped, {lines['split'].nunique()} runs a method"
+            _name_rows(row, fits, title)
+        counts = next(iter(rows.values()))[1]
+        counts.set_xlim(0, fits["split"].nunique())
+        counts.xaxis.get_major_locator().set_params(integer=True)
+        handles = [
+            looks.mark("o", "a run"),
+            looks.mark("x", "a run that did not converge"),
+            looks.mark("|", "mean", color="black", markersize=9.0, markeredgewidth=1.1),
+            *looks.end_handles(fits["outcome"]),
+            looks.mark("", "best classifier", color="black", linestyle=looks.DASHES),
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=4)
+
+
+def _size(table: pd.DataFrame, height: float) -> tuple[float, float]:
+    """Inches of a figure in which every method has a row of a height for each rate of flips."""
+    return 7.2, 1.0 + (0.45 + height * len(looks.present(table))) * table["flips"].nunique()
 
 
 def _rows_of_methods(
-    table: pd.DataFrame, labels: Sequence[str], height: float, **others: Any
-) -> tuple[Figure, dict[float, np.ndarray]]:
-    """A figure with a row of panels a rate of flips, in which every method will have a row of its height."""
-    from matplotlib.figure import Figure
-
-    rates, methods = sorted(table["flips"].unique()), looks.present(table)
-    size = (7.2, 1.0 + (0.45 + height * len(methods)) * len(rates))
-    figure = Figure(figsize=size, layout="constrained")
+    figure: Figure, table: pd.DataFrame, labels: Sequence[str], **others: Any
+) -> dict[float, np.ndarray]:
+    """Rate of flips -> a row of panels, in which every method will have a row."""
+    rates = sorted(table["flips"].unique())
     grid = figure.subplots(len(rates), len(labels), sharex="col", sharey=True, squeeze=False, **others)
     for axes, label in zip(grid[-1], labels, strict=True):
         axes.set_xlabel(label)
-    return figure, dict(zip(rates, grid, strict=True))
+    return dict(zip(rates, grid, strict=True))
 
 
 def _name_rows(row: np.ndarray, table: pd.DataFrame, title: str) -> None:
@@ -247,21 +245,21 @@ def _score_row(panels: np.ndarray, fits: pd.DataFrame, height: int, method: str)
         looks.middle(panels[2], 100.0 * scored.mean(), height)
 
 
-def exact(table: pd.DataFrame) -> Figure:
+def exact(table: pd.DataFrame, stem: Path) -> None:
     """Errors of the latent marginals against long-run sampling, a row a method, for each rate of flips."""
-    figure, rows = _rows_of_methods(table, tuple(ERRORS.values()), 0.19)
-    for flips, row in rows.items():
-        lines = table[table["flips"] == flips]
-        for axes, score in zip(row, ERRORS, strict=True):
-            for height, method in enumerate(looks.present(table)):
-                _distance(axes, lines[lines["method"] == method], score, height, method)
-            axes.grid(True, axis="x")
-        row[0].axvspan(0.0, lines["monte_carlo_error"].max(), color=style.LIGHT, linewidth=0, zorder=0)
-        _name_rows(row, table, f"{looks.percent(flips)} of labels flipped")
-    for axes in figure.axes[-len(ERRORS) :]:
-        axes.set_xlim(left=0.0)
-    figure.legend(handles=_exact_handles(), loc="outside lower center", ncols=3)
-    return figure
+    with style.drawing(stem, _size(table, 0.19)) as figure:
+        rows = _rows_of_methods(figure, table, tuple(ERRORS.values()))
+        for flips, row in rows.items():
+            lines = table[table["flips"] == flips]
+            for axes, score in zip(row, ERRORS, strict=True):
+                for height, method in enumerate(looks.present(table)):
+                    _distance(axes, lines[lines["method"] == method], score, height, method)
+                axes.grid(True, axis="x")
+            row[0].axvspan(0.0, lines["monte_carlo_error"].max(), color=style.LIGHT, linewidth=0, zorder=0)
+            _name_rows(row, table, f"{looks.percent(flips)} of labels flipped")
+        for axes in figure.axes[-len(ERRORS) :]:
+            axes.set_xlim(left=0.0)
+        figure.legend(handles=_exact_handles(), loc="outside lower center", ncols=3)
 
 
 def _distance(axes: Axes, lines: pd.DataFrame, score: str, height: int, method: str) -> None:

@@ -16,11 +16,11 @@ from tilted.inference.textbook import CONVERGED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.typing import LineStyleType
 
 POWER = 0.8
@@ -45,32 +45,29 @@ def best(lines: pd.DataFrame) -> pd.Series | None:
     return None if converged.empty else converged.loc[converged["mean_error"].idxmin()]
 
 
-def base(table: pd.DataFrame) -> Figure:
+def base(table: pd.DataFrame, stem: Path) -> None:
     """Decision boundaries of the base set; errors of mean and covariance against u and c."""
-    from matplotlib.figure import Figure
-
     table = of_base(table)
-    figure = Figure(figsize=(7.2, 4.6), layout="constrained")
-    panels = figure.subplot_mosaic("abc;tde", width_ratios=(1.25, 1.0, 1.0))
-    _boundaries(panels["a"], panels["t"], table)
-    for names, methods, label in (("bc", PEPS, "power u"), ("de", relaxed(table), "penalty c")):
-        for name, score in zip(names, ERRORS, strict=True):
-            _errors(panels[name], table, methods, score)
-            panels[name].set_xlabel(label)
-            panels[name].set_title(f"({name}) error of the {ERRORS[score]}", loc="left", fontsize=8.0)
-            if methods is PEPS:
-                panels[name].set_xticks(POWER_TICKS)
-            else:
-                panels[name].set_xscale("log")
-    for name in "bd":
-        panels[name].set_ylabel("mean squared error")
-    for first, second in ("bd", "ce"):
-        _same_limits(panels[first], panels[second])
-    handles = [looks.line_handle("ep", linestyle=looks.DASHES, marker="")]
-    handles += [looks.line_handle(name) for name in (*looks.present(table, PEPS), *relaxed(table))]
-    handles.append(looks.mark("x", "not converged: at its last posterior"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=4)
-    return figure
+    with style.drawing(stem, (7.2, 4.6)) as figure:
+        panels = figure.subplot_mosaic("abc;tde", width_ratios=(1.25, 1.0, 1.0))
+        _boundaries(panels["a"], panels["t"], table)
+        for names, methods, label in (("bc", PEPS, "power u"), ("de", relaxed(table), "penalty c")):
+            for name, score in zip(names, ERRORS, strict=True):
+                _errors(panels[name], table, methods, score)
+                panels[name].set_xlabel(label)
+                panels[name].set_title(f"({name}) error of the {ERRORS[score]}", loc="left", fontsize=8.0)
+                if methods is PEPS:
+                    panels[name].set_xticks(POWER_TICKS)
+                else:
+                    panels[name].set_xscale("log")
+        for name in "bd":
+            panels[name].set_ylabel("mean squared error")
+        for first, second in ("bd", "ce"):
+            _same_limits(panels[first], panels[second])
+        handles = [looks.line_handle("ep", linestyle=looks.DASHES, marker="")]
+        handles += [looks.line_handle(name) for name in (*looks.present(table, PEPS), *relaxed(table))]
+        handles.append(looks.mark("x", "not converged: at its last posterior"))
+        figure.legend(handles=handles, loc="outside lower center", ncols=4)
 
 
 def _boundaries(axes: Axes, turns: Axes, table: pd.DataFrame) -> None:
@@ -157,38 +154,35 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
     return others
 
 
-def over_sets(table: pd.DataFrame) -> Figure:
+def over_sets(table: pd.DataFrame, stem: Path) -> None:
     """Ratios of errors to EP's over the random sets: median, quartiles; below, runs not converged."""
-    from matplotlib.figure import Figure
-
     relative = ratios(table)
     methods = looks.present(relative)
-    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
-    heights = (1.0, 1.0, 0.42)
-    grid = figure.subplots(3, len(methods), sharey="row", squeeze=False, height_ratios=heights)
-    for column, method in zip(grid.T, methods, strict=True):
-        lines = relative[relative["method"] == method]
-        for axes, score in zip(column, ERRORS, strict=False):
-            _quartiles(axes, lines, score, method)
-        _unconverged(column[-1], lines)
-        column[0].set_title(_broken(LOOKS[method].label), fontsize=7.5)
-        column[-1].set_xlabel("u" if method in PEPS else "c")
-        for axes in column:
-            axes.sharex(column[0])
-            if method not in PEPS:
-                axes.set_xscale("log")
-                axes.set_xticks(PENALTY_TICKS)
-            if axes is not column[-1]:
-                axes.tick_params(labelbottom=False)
-    for axes, name in zip(grid[:, 0], ERRORS.values(), strict=False):
-        axes.set_ylabel(f"{name} error\n/ EP's")
-    grid[-1, 0].set_ylabel("not\nconverged")
-    ep = table[(table["method"] == "ep") & (table["set"] != BASE_SET)]
-    converged, n = int((ep["outcome"] == CONVERGED).sum()), relative["set"].nunique()
-    figure.suptitle(f"{n} random sets of five points; EP converged on {converged}", fontsize=8.5)
-    handles = [*_quartile_handles(), *looks.end_handles(relative["outcome"])]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5)
-    return figure
+    with style.drawing(stem, (7.2, 4.4)) as figure:
+        heights = (1.0, 1.0, 0.42)
+        grid = figure.subplots(3, len(methods), sharey="row", squeeze=False, height_ratios=heights)
+        for column, method in zip(grid.T, methods, strict=True):
+            lines = relative[relative["method"] == method]
+            for axes, score in zip(column, ERRORS, strict=False):
+                _quartiles(axes, lines, score, method)
+            _unconverged(column[-1], lines)
+            column[0].set_title(_broken(LOOKS[method].label), fontsize=7.5)
+            column[-1].set_xlabel("u" if method in PEPS else "c")
+            for axes in column:
+                axes.sharex(column[0])
+                if method not in PEPS:
+                    axes.set_xscale("log")
+                    axes.set_xticks(PENALTY_TICKS)
+                if axes is not column[-1]:
+                    axes.tick_params(labelbottom=False)
+        for axes, name in zip(grid[:, 0], ERRORS.values(), strict=False):
+            axes.set_ylabel(f"{name} error\n/ EP's")
+        grid[-1, 0].set_ylabel("not\nconverged")
+        ep = table[(table["method"] == "ep") & (table["set"] != BASE_SET)]
+        converged, n = int((ep["outcome"] == CONVERGED).sum()), relative["set"].nunique()
+        figure.suptitle(f"{n} random sets of five points; EP converged on {converged}", fontsize=8.5)
+        handles = [*_quartile_handles(), *looks.end_handles(relative["outcome"])]
+        figure.legend(handles=handles, loc="outside lower center", ncols=5)
 
 
 def _broken(label: str) -> str:

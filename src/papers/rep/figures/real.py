@@ -14,9 +14,10 @@ from papers.rep.figures.looks import LOOKS
 from tilted.inference.textbook import CONVERGED
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from papers.evidence.statistics import Estimate
 
@@ -72,28 +73,25 @@ def differences(fits: pd.DataFrame, method: str) -> tuple[Estimate, Estimate] | 
     return statistics.paired_t(pairs), statistics.corrected_resampled_t(pairs, *sizes)
 
 
-def benchmarks(fits: pd.DataFrame) -> Figure:
+def benchmarks(fits: pd.DataFrame, stem: Path) -> None:
     """Mean test errors of the sets, and differences from EP's on the same splits; outcomes beside."""
-    from matplotlib.figure import Figure
-
     fits = of_sets(fits)
     sets, methods = [name for name in UCI if (fits["dataset"] == name).any()], looks.present(fits)
-    figure = Figure(figsize=(7.6, 1.2 + 0.4 * len(methods)), layout="constrained")
-    grid = figure.subplots(2, len(sets), sharey="row", squeeze=False)
-    for column, name in zip(grid.T, sets, strict=True):
-        of_set = fits[fits["dataset"] == name]
-        _errors(column[0], of_set, methods)
-        _differences(column[1], of_set, methods)
-        column[0].set_title(f"{NAMES[name]}: {of_set['split'].nunique()} splits", fontsize=8.0)
-        column[0].set_xlabel("test error (%)")
-        column[1].set_xlabel("difference (points)")
-        for axes in column:
-            axes.locator_params(axis="x", nbins=4)
-            axes.grid(True, axis="x")
-    for row in grid:
-        looks.rows(row, methods)
-    figure.supxlabel(BELOW, fontsize=style.SMALL, color=style.GREY)
-    return figure
+    with style.drawing(stem, (7.6, 1.2 + 0.4 * len(methods))) as figure:
+        grid = figure.subplots(2, len(sets), sharey="row", squeeze=False)
+        for column, name in zip(grid.T, sets, strict=True):
+            of_set = fits[fits["dataset"] == name]
+            _errors(column[0], of_set, methods)
+            _differences(column[1], of_set, methods)
+            column[0].set_title(f"{NAMES[name]}: {of_set['split'].nunique()} splits", fontsize=8.0)
+            column[0].set_xlabel("test error (%)")
+            column[1].set_xlabel("difference (points)")
+            for axes in column:
+                axes.locator_params(axis="x", nbins=4)
+                axes.grid(True, axis="x")
+        for row in grid:
+            looks.rows(row, methods)
+        figure.supxlabel(BELOW, fontsize=style.SMALL, color=style.GREY)
 
 
 def _errors(axes: Axes, fits: pd.DataFrame, methods: list[str]) -> None:
@@ -120,36 +118,36 @@ def _differences(axes: Axes, fits: pd.DataFrame, methods: list[str]) -> None:
         axes.plot(ends, [height, height], color=LOOKS[method].colour, linewidth=2.6, alpha=0.3, zorder=2)
 
 
-def spam(fits: pd.DataFrame) -> Figure:
+def spam(fits: pd.DataFrame, stem: Path) -> None:
     """Errors against the share of flipped labels, differences from EP's, and runs that did not converge."""
-    from matplotlib.figure import Figure
-
     fits = of_spam(fits)
     groups = {name: looks.present(fits, methods) for name, methods in GROUPS.items()}
     groups = {name: methods for name, methods in groups.items() if methods}
     rates = np.array(sorted(fits["flips"].unique()))
-    figure, heights = Figure(figsize=(7.2, 6.0), layout="constrained"), (1.0, 1.0, 0.6)
-    grid = figure.subplots(3, len(groups), sharex=True, sharey="row", squeeze=False, height_ratios=heights)
-    for column, (name, methods) in zip(grid.T, groups.items(), strict=True):
-        for k, method in enumerate(methods):
-            _against_flips(column, fits, method, DODGE * (k - (len(methods) - 1) / 2))
-        column[0].plot(100 * rates, 100 * rates, color="black", linestyle=looks.DASHES, linewidth=0.8)
-        column[1].axhline(0.0, color=LOOKS[EP].colour, linestyle=looks.DASHES, linewidth=0.8)
-        column[0].set_title(name)
-        column[2].set_xlabel("flipped labels, training and test part (%)")
-        column[2].set_xlim(100 * rates.min() - ROOM, 100 * rates.max() + ROOM)
-        column[2].set_xticks(100 * rates, [f"{100 * rate:g}" for rate in rates])
-        for axes in column:
-            axes.grid(True, axis="y")
-    for axes, label in zip(grid[:, 0], SPAM_PANELS, strict=True):
-        axes.set_ylabel(label)
-    grid[2, 0].set_ylim(0.0, 100.0)
-    handles = [looks.line_handle(name, linestyle="") for name in looks.present(fits)]
-    handles.append(looks.mark("", "share of flipped test labels", color="black", linestyle=looks.DASHES))
-    runs = fits.groupby(["flips", "method"])["split"].nunique().max()
-    figure.suptitle(f"Spam, {runs} splits a share of flipped labels", fontsize=9.0)
-    figure.legend(handles=handles, loc="outside lower center", ncols=4)
-    return figure
+    heights = (1.0, 1.0, 0.6)
+    with style.drawing(stem, (7.2, 6.0)) as figure:
+        grid = figure.subplots(
+            3, len(groups), sharex=True, sharey="row", squeeze=False, height_ratios=heights
+        )
+        for column, (name, methods) in zip(grid.T, groups.items(), strict=True):
+            for k, method in enumerate(methods):
+                _against_flips(column, fits, method, DODGE * (k - (len(methods) - 1) / 2))
+            column[0].plot(100 * rates, 100 * rates, color="black", linestyle=looks.DASHES, linewidth=0.8)
+            column[1].axhline(0.0, color=LOOKS[EP].colour, linestyle=looks.DASHES, linewidth=0.8)
+            column[0].set_title(name)
+            column[2].set_xlabel("flipped labels, training and test part (%)")
+            column[2].set_xlim(100 * rates.min() - ROOM, 100 * rates.max() + ROOM)
+            column[2].set_xticks(100 * rates, [f"{100 * rate:g}" for rate in rates])
+            for axes in column:
+                axes.grid(True, axis="y")
+        for axes, label in zip(grid[:, 0], SPAM_PANELS, strict=True):
+            axes.set_ylabel(label)
+        grid[2, 0].set_ylim(0.0, 100.0)
+        handles = [looks.line_handle(name, linestyle="") for name in looks.present(fits)]
+        handles.append(looks.mark("", "share of flipped test labels", color="black", linestyle=looks.DASHES))
+        runs = fits.groupby(["flips", "method"])["split"].nunique().max()
+        figure.suptitle(f"Spam, {runs} splits a share of flipped labels", fontsize=9.0)
+        figure.legend(handles=handles, loc="outside lower center", ncols=4)
 
 
 def _against_flips(panels: np.ndarray, fits: pd.DataFrame, method: str, shift: float) -> None:
