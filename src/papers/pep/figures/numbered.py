@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from papers.pep.figures import curves, duels
-from papers.pep.scores import ERROR, NLL, NLML, SMLL, SMSE, is_classification
+from papers.pep.scores import ENDS, ERROR, NLL, NLML, SMLL, SMSE, is_classification
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,18 +32,22 @@ def _synthetic(score: Score, caption: str) -> Figure:
     return Figure(partial(curves.synthetic_traces, score=score), f"Synthetic sets, {caption}")
 
 
-def _traces(score: Score, caption: str) -> Figure:
-    return Figure(partial(curves.real_traces, score=score), caption)
+def _pairs(first: int, kind: str, differences: str) -> dict[str, Figure]:
+    """Figures of `duels.PAIRS`, from a number on."""
+    figures = {}
+    for number, pair in enumerate(duels.PAIRS, first):
+        one, other = (ENDS.get(alpha, f"α = {alpha}") for alpha in pair)
+        caption = f"{one} against {other}, a row a {kind} set: scores of every experiment, {differences}."
+        drawn = partial(duels.by_dataset, first=pair[0], second=pair[1])
+        figures[f"figure{number}"] = Figure(drawn, caption)
+    return figures
 
 
-def _means(score: Score, caption: str) -> Figure:
-    return Figure(partial(curves.real_means, score=score), caption)
-
-
-def _pair(number: int, caption: str) -> Figure:
-    """Of `duels.PAIRS`."""
-    first, second = duels.PAIRS[number]
-    return Figure(partial(duels.by_dataset, first=first, second=second), caption)
+def _scores(first: int, shown: Mapping[Score, str]) -> dict[str, Figure]:
+    """Two figures a score, from a number on: a line a split, and means."""
+    kinds = ((curves.real_traces, A_SPLIT), (curves.real_means, MEAN))
+    every = [(partial(draw, score=x), f"{what}: {how}") for x, what in shown.items() for draw, how in kinds]
+    return {f"figure{number}": Figure(*one) for number, one in enumerate(every, first)}
 
 
 REGRESSION = {
@@ -68,21 +72,15 @@ REGRESSION = {
     "figure11": _synthetic(SMLL, f"SMLL: {A_SET}; last panel: all means."),
     "figure12": _synthetic(SMSE, f"SMSE: {A_SET}; last panel: all means."),
     "figure13": _synthetic(NLML, f"NLML a training point: {A_SET}."),
-    "figure14": _pair(
-        0, "α = 0.5 against VFE, a row a UCI set: scores of every experiment, and their differences."
+    **_pairs(14, "UCI", "and their differences"),
+    **_scores(
+        17,
+        {
+            NLML: "NLML a training point on the UCI sets",
+            SMSE: "SMSE on the UCI sets",
+            SMLL: "SMLL on the UCI sets",
+        },
     ),
-    "figure15": _pair(
-        1, "EP against VFE, a row a UCI set: scores of every experiment, and their differences."
-    ),
-    "figure16": _pair(
-        2, "α = 0.5 against EP, a row a UCI set: scores of every experiment, and their differences."
-    ),
-    "figure17": _traces(NLML, f"NLML a training point on the UCI sets: {A_SPLIT}"),
-    "figure18": _means(NLML, f"NLML a training point on the UCI sets: {MEAN}"),
-    "figure19": _traces(SMSE, f"SMSE on the UCI sets: {A_SPLIT}"),
-    "figure20": _means(SMSE, f"SMSE on the UCI sets: {MEAN}"),
-    "figure21": _traces(SMLL, f"SMLL on the UCI sets: {A_SPLIT}"),
-    "figure22": _means(SMLL, f"SMLL on the UCI sets: {MEAN}"),
 }
 CLASSIFICATION = {
     "figure6": Figure(
@@ -96,19 +94,8 @@ CLASSIFICATION = {
         "Classification: share of experiments, without ties, in which the power of the row beats that of the "
         "column, and average ranks of all powers with their standard errors over splits.",
     ),
-    "figure24": _pair(
-        0, "α = 0.5 against VFE, a row a classification set: scores of every experiment, differences."
-    ),
-    "figure25": _pair(
-        1, "EP against VFE, a row a classification set: scores of every experiment, differences."
-    ),
-    "figure26": _pair(
-        2, "α = 0.5 against EP, a row a classification set: scores of every experiment, differences."
-    ),
-    "figure27": _traces(ERROR, f"Test error: {A_SPLIT}"),
-    "figure28": _means(ERROR, f"Test error: {MEAN}"),
-    "figure29": _traces(NLL, f"NLL of the test labels: {A_SPLIT}"),
-    "figure30": _means(NLL, f"NLL of the test labels: {MEAN}"),
+    **_pairs(24, "classification", "differences"),
+    **_scores(27, {ERROR: "Test error", NLL: "NLL of the test labels"}),
 }
 CAPTIONS: Mapping[str, str] = {name: figure.caption for name, figure in (REGRESSION | CLASSIFICATION).items()}
 
