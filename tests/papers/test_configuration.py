@@ -290,7 +290,7 @@ def test_grids_of_power_ep():
         f"pep_classification{protocol}{name}"
         for protocol in ("", "_corrected")
         for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")
-    ]
+    ] + ["pep_starts.csv", "pep_starts.md", "pep_datasets.md"]
     assert found.figures == ["pep"]
 
 
@@ -301,6 +301,12 @@ def test_a_training_that_two_grids_ask_for_is_one():
     ]
     (raw,) = {job.files["raw"] for job in found.jobs.values()}
     assert len(raw) == 4 and all(path.startswith("data/raw/mnist/") for path in raw)
+
+
+def test_the_committed_tables_of_power_ep_are_asked_for():
+    asked_for = {name for file in ("paper", "pep-converged") for name in of_file(file).tables}
+    committed = {path.name for path in (ROOT / "tables").glob("pep*")}
+    assert committed and committed <= asked_for
 
 
 def test_relaxed_ep_chooses_before_it_fits():

@@ -234,15 +234,25 @@ def _record(name: str, folder: str, study: str, file: str, line_of: str = "") ->
     return evidence.of_study(name, folder, f"{RECORDS}:{study}", f"pep/{file}", lines)
 
 
+STARTS, DATA_SETS = ("pep_starts.csv", "pep_starts.md"), "pep_datasets.md"
+TRAININGS = ("pep_mnist.csv", "pep_mnist.md")
+
+
 def tables(config: Config) -> list[str]:
-    """Tables that are made of regressions and of classifications under each protocol."""
-    stems = []
-    for section, plain in (("pep", import_module(REGRESSION).DESCRIBED), ("pep_classification", RELEASED)):
+    """Tables that are made of regressions and of classifications under each protocol, and of digits."""
+    experiment, stems = import_module(REGRESSION), []
+    for section, plain in (("pep", experiment.DESCRIBED), ("pep_classification", RELEASED)):
         protocols = [p for grid in config.get(section, {}).values() for p in grid.get("protocols", [plain])]
         stems += [section + ("" if p == plain else f"_{p}") for p in dict.fromkeys(protocols)]
-    return [f"{stem}{name}" for stem in stems for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")]
+    listed = [f"{stem}{name}" for stem in stems for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")]
+    of_starts = [
+        grid for grid in config.get("pep", {}).values() if {*grid.get("starts", ())} - {experiment.DEFAULT}
+    ]
+    if any(experiment.DESCRIBED in grid.get("protocols", [experiment.DESCRIBED]) for grid in of_starts):
+        listed += STARTS
+    return [*listed, *([DATA_SETS] if stems else []), *(TRAININGS if config.get("mnist") else [])]
 
 
 def figures(config: Config) -> list[str]:
     """A folder of figures, which depend on the data sets."""
-    return ["pep"] if "pep" in config else []
+    return ["pep"] if any(config.get(name) for name in ("pep", "pep_classification", "mnist")) else []

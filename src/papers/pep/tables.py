@@ -273,7 +273,8 @@ def _mean(line: dict[str, Any], score: Score, form: str) -> str:
 def endings(fits: pd.DataFrame) -> Grid:
     """Header, alignment and cells: how many searches converged, a line a kind of sets and power."""
     cells = []
-    for name, sets in {"UCI": scores.real(fits), "Synthetic": scores.made_up(fits)}.items():
+    kinds = {"UCI": scores.real(fits), "Synthetic": scores.made_up(fits), "Others": scores.added(fits)}
+    for name, sets in kinds.items():
         runs = scores.sparse(sets)
         groups = {label(alpha): runs[runs["alpha"] == alpha] for alpha in scores.alphas(runs)}
         for power, group in {**groups, "all": runs}.items():

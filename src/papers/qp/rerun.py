@@ -203,7 +203,7 @@ def outcomes(bench: Bench, line: dict[str, Any], scratch: bool) -> list[Outcome]
     """
     done = {how: outcome(bench, line, how) for how in ways(bench, line, scratch)}
     if FIXED in done and done[FIXED].passed == DIFFERS:
-        search = done.setdefault(SCRATCH, outcome(bench, line, SCRATCH))
+        search = done[SCRATCH] = done.get(SCRATCH) or outcome(bench, line, SCRATCH)
         if search.passed == PASSED and search.difference <= TOLERANCE:
             done[FIXED] = done[FIXED]._replace(passed=BY_SEARCH)
     return list(done.values())

@@ -78,11 +78,16 @@ def _explained(outcome: Outcome, line: Line) -> Outcome:
 
 def _of_curve(of_fits: Study, line: Line, context: Context) -> list[Outcome]:
     """A change of the weights, of a fit with the parameters that its record has."""
-    by_name = records.load(of_fits, context.folder).set_index(list(of_fits.key))
-    recorded = by_name.loc[tuple(line[name] for name in of_fits.key)]
+    recorded = _recorded(of_fits, str(context.folder)).loc[tuple(line[name] for name in of_fits.key)]
     changes, sweep = _fitted(line, recorded, context.mirror)["changes"], line["sweep"]
     change = changes[sweep - 1] if sweep <= len(changes) else None
     return [_explained(compared(FIXED, context.study, line, {"change": change}), line)]
+
+
+@lru_cache(maxsize=1)
+def _recorded(of_fits: Study, folder: str) -> pd.DataFrame:
+    """The record of fits, by their names."""
+    return records.load(of_fits, folder).set_index(list(of_fits.key))
 
 
 def _of_choice(line: Line, context: Context) -> list[Outcome]:

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from papers.evidence import audit, claims, style
-from papers.pep import artifacts, compare, data_sets, jobs, published, scores, tables, toy
+from papers.pep import artifacts, compare, data_sets, jobs, published, scores, starts, tables, toy
 from papers.pep.claims import chapter as judged_by
+from papers.pep.digits import results
 from papers.pep.figures import curves, duels, looks
 from papers.pep.records import REGRESSION, TOY
 from papers.pep.scores import SMLL, SMSE
@@ -115,10 +116,28 @@ def test_every_protocol_of_regressions_is_judged_and_drawn(fits, put, tmp_path):
 
 def test_the_workflow_asks_for_the_tables_of_every_protocol():
     config = {"pep": {"a": {"protocols": ["converged"]}}}
-    assert jobs.tables(config) == list(tables.names(tables.REGRESSION.under("converged")))
+    assert jobs.tables(config) == [*tables.names(tables.REGRESSION.under("converged")), data_sets.NAME]
     config = {"pep": {"a": {}}, "pep_classification": {"b": {"protocols": ["corrected", "as-released"]}}}
     kinds = (tables.REGRESSION, tables.CLASSIFICATION.under("corrected"), tables.CLASSIFICATION)
-    assert jobs.tables(config) == [name for kind in kinds for name in tables.names(kind)]
+    assert jobs.tables(config) == [*(name for kind in kinds for name in tables.names(kind)), data_sets.NAME]
+
+
+@pytest.mark.parametrize(
+    "config, names, drawn",
+    [
+        ({"pep_classification": {"a": {"protocols": ["as-released"]}}}, (data_sets.NAME,), True),
+        ({"pep": {"a": {"starts": ["data", "short"]}}}, (*starts.NAMES, data_sets.NAME), True),
+        ({"pep": {"a": {"starts": ["short"], "protocols": ["converged"]}}}, (data_sets.NAME,), True),
+        ({"mnist": {"a": {}}}, results.NAMES, True),
+        ({"toy": {}}, (), False),
+        ({}, (), False),
+    ],
+)
+def test_the_workflow_asks_for_what_is_written_beside(config, names, drawn):
+    known = {name for about in (tables.REGRESSION, tables.CLASSIFICATION) for name in tables.names(about)}
+    known |= set(tables.names(tables.REGRESSION.under("converged")))
+    assert [name for name in jobs.tables(config) if name not in known] == list(names)
+    assert jobs.figures(config) == (["pep"] if drawn else [])
 
 
 def test_nothing_is_made_without_a_record(tmp_path):
@@ -161,6 +180,12 @@ def test_how_many_searches_stopped(frame):
         "0",
         "0",
     ) in cells
+
+
+def test_searches_on_sets_of_ones_own_are_counted_too(frame):
+    own = frame[frame["dataset"] == "boston"].assign(dataset="mine")
+    _, _, cells = tables.endings(scores.compared(pd.concat([frame, own], ignore_index=True)))
+    assert ("Others", "all", "48", "47", "0", "1") in cells and ("UCI", "all", "96", "94", "1", "1") in cells
 
 
 def test_what_is_printed():

@@ -280,6 +280,19 @@ def test_another_fixed_point_is_verified_by_search(results, monkeypatch):
     assert search.passed == "yes" and search.difference < 1e-6
 
 
+def test_a_search_that_was_made_again_is_not_made_twice(results, monkeypatch):
+    made, outcome = [], rerun.outcome
+
+    def elsewhere(bench, line, how):
+        made.append(how)
+        return outcome(bench, line, how)._replace(passed="no" if how == "fixed" else "yes", difference=0.0)
+
+    monkeypatch.setattr(rerun, "outcome", elsewhere)
+    checks, _ = verify(results, scratches=2, method="ep")
+    assert {check.passed for check in checks.values()} == {"by search", "yes"}
+    assert sorted(made) == ["fixed", "fixed", "scratch", "scratch"]
+
+
 def test_what_cannot_be_made_again_says_why(results, monkeypatch):
     changed(results, "as-released", lambda frame: frame[frame["method"] != "ep-tune"])
     _, missing = verify(results, method="qp")  # neither pair nor start

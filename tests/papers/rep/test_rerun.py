@@ -5,7 +5,7 @@ import pytest
 from papers.evidence.study import Context
 from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED, SCRATCH
 from papers.rep import choice, exact, points, rerun
-from papers.rep.records import EXACT, FITS, POINTS
+from papers.rep.records import CURVES, EXACT, FITS, POINTS
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,22 @@ def test_long_runs_of_chaotic_methods_may_end_elsewhere(method, sweeps, expected
     monkeypatch.setattr(rerun, "_fitted", lambda *_: {**line, "error": 0.2})
     context = Context(mirror=None, every=FITS.frame(), study=FITS, folder="")
     assert [outcome.passed for outcome in rerun._of_fit(line, context)] == [expected]
+
+
+def test_fits_are_read_once_for_all_lines_of_curves(monkeypatch, tmp_path):
+    asked, fit = (
+        [],
+        dict.fromkeys(FITS.columns, 0) | {"dataset": "blobs", "method": "ep", "outcome": "", "reason": ""},
+    )
+    fits = FITS.frame([fit | {"run": "r"}])
+    lines = CURVES.frame(fit | {"sweep": k, "change": 0.5, "run": "r"} for k in (1, 2))
+    monkeypatch.setattr(rerun.records, "load", lambda study, folder: asked.append(study) or fits)
+    monkeypatch.setattr(
+        rerun, "_fitted", lambda line, recorded, mirror: {"changes": [0.5, recorded["value"]]}
+    )
+    context = Context(mirror=None, every=lines, study=CURVES, folder=str(tmp_path))
+    made = [found.passed for _, (found,) in CURVES.again(lines, context)]
+    assert made == [PASSED, DIFFERS] and asked == [FITS]
 
 
 def test_what_stands_beside_the_exact_posterior_is_made_again_by_sampling_it():
