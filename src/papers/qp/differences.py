@@ -24,7 +24,7 @@ from papers.evidence.store import write_text
 from papers.evidence.verification import standing
 from papers.qp import protocols
 from papers.qp.lines import n_folds
-from papers.qp.published import FOLDS, ROWS
+from papers.qp.published import ROWS
 from papers.qp.records import DIFFERENCES, load_fits
 from papers.qp.table1.rows import FIELDS, GROUP, seed_means
 from papers.qp.table1.tables import write_rounded
@@ -133,15 +133,13 @@ def load_with_bases(folder: str | Path) -> pd.DataFrame:
     return pd.concat([load_fits(folder), records.load(DIFFERENCES, folder)], ignore_index=True)
 
 
-def effects(frame: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
+def effects(frame: pd.DataFrame) -> pd.DataFrame:
     """Effect of every difference that the records of a frame tell about.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        Records of base and derived protocols, in any order.
-    folds : int
-        Folds that make a seed complete (coal always has 1); incomplete seeds enter no mean.
+        Records of base and derived protocols, in any order; incomplete seeds enter no mean.
 
     Returns
     -------
@@ -150,7 +148,7 @@ def effects(frame: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
     """
     import pandas as pd
 
-    scores, lines = _seed_scores(frame, folds), []
+    scores, lines = _seed_scores(frame), []
     for difference in load():
         for dataset, seeds in difference.rows.items():
             sides = {
@@ -165,13 +163,13 @@ def effects(frame: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
                 sides[GAP] = before, after
             for method, pair in sides.items():
                 where = (difference.name, difference.base, ROWS[dataset], method)
-                lines += list(_lines(where, pair, n_folds(dataset, folds)))
+                lines += list(_lines(where, pair, n_folds(dataset)))
     return pd.DataFrame(lines, columns=list(EFFECT_COLUMNS))
 
 
-def _seed_scores(fits: pd.DataFrame, folds: int) -> dict[tuple[str, str, str], pd.DataFrame]:
+def _seed_scores(fits: pd.DataFrame) -> dict[tuple[str, str, str], pd.DataFrame]:
     """(protocol, data set, method) -> mean scores of its complete seeds, in printed units."""
-    seeds = seed_means(fits, folds)
+    seeds = seed_means(fits)
     by_method = seeds[seeds["complete"]].groupby(GROUP, sort=False)
     return {name: scores.set_index("seed")[[*FIELDS, "unconverged"]] for name, scores in by_method}
 

@@ -48,9 +48,9 @@ ENTRY = rf"(?:np\.float64\({NUMBER}\)|{NUMBER})"
 VECTOR = rf"\({ENTRY}(?:, {ENTRY})+\)"
 
 
-def n_folds(dataset: str, folds: int = FOLDS) -> int:
+def n_folds(dataset: str) -> int:
     """Folds that make a seed of a data set complete."""
-    return 1 if is_counts(dataset) else folds
+    return 1 if is_counts(dataset) else FOLDS
 
 
 def lengthscales(text: str) -> np.ndarray:

@@ -22,7 +22,7 @@ from papers.evidence.grid import counted
 from papers.evidence.verdicts import Line
 from papers.qp import pairs, protocols
 from papers.qp.lines import FAILED, OK, n_folds
-from papers.qp.published import FOLDS, RELEASED_VB, ROWS
+from papers.qp.published import RELEASED_VB, ROWS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +80,7 @@ class Paired:
         return self.differences.mean(axis=1)
 
 
-def paired(fits: pd.DataFrame, first: str, second: str, score: str, folds: int = FOLDS) -> dict[str, Paired]:
+def paired(fits: pd.DataFrame, first: str, second: str, score: str) -> dict[str, Paired]:
     """Match the fits of two methods.
 
     Parameters
@@ -91,8 +91,6 @@ def paired(fits: pd.DataFrame, first: str, second: str, score: str, folds: int =
         Methods; ``first`` may be `EQUAL` if ``second`` is ``qp``.
     score : str
         ``ntll`` or ``test_error``.
-    folds : int
-        Folds that make a seed complete (coal always has 1).
 
     Returns
     -------
@@ -118,7 +116,7 @@ def paired(fits: pd.DataFrame, first: str, second: str, score: str, folds: int =
     if first == EQUAL:  # on the counts QP's own search moves some
         both["usable"] &= pairs.unmoved(both, ("", "_first"))
     return {
-        str(dataset): _complete(lines, score, n_folds(str(dataset), folds))
+        str(dataset): _complete(lines, score, n_folds(str(dataset)))
         for dataset, lines in both.groupby("dataset", sort=False)
     }
 

@@ -8,6 +8,7 @@ import pytest
 
 from papers.evidence import store
 from papers.evidence.runs import Run
+from papers.qp import lines as qp_lines
 from papers.qp import published, records
 from papers.qp.lines import NO_PAIR
 from papers.qp.published import ROWS
@@ -210,9 +211,16 @@ def run():
 
 
 @pytest.fixture
-def whole(run, published_csv):
+def of_folds(monkeypatch):
+    """Function of how many folds make a seed of a classification complete."""
+    return lambda n: monkeypatch.setattr(qp_lines, "FOLDS", n)
+
+
+@pytest.fixture
+def whole(run, published_csv, of_folds):
     """Summary of `run`, of which nothing was made again."""
-    return table1.summarise(run, published.read(published_csv), RUNS, folds=2)
+    of_folds(2)
+    return table1.summarise(run, published.read(published_csv), RUNS)
 
 
 @pytest.fixture(scope="session")

@@ -35,18 +35,20 @@ def test_rows_orders_and_tasks():
     assert pairs.reference("calls", fits) == "ep" and pairs.reference("pumps_2", fits) == "ep-tune"
 
 
-def test_the_table_has_their_rows_behind_the_printed_ones(mixed, published_csv, runs):
-    whole = table1.summarise(mixed, published.read(published_csv), runs, folds=2)
+def test_the_table_has_their_rows_behind_the_printed_ones(mixed, published_csv, runs, of_folds):
+    of_folds(2)
+    whole = table1.summarise(mixed, published.read(published_csv), runs)
     assert list(dict.fromkeys(whole.table["row"])) == ["Wine1", "calls", "pumps_2"]
     text = tables.markdown(whole)
     ours, theirs = text.split("| pumps_2 | ours ")[1].splitlines()[:2]
     assert ours.startswith("     |  20.0 ±") and set(theirs.replace("published", "").split()) == {"|", "-"}
     assert "1/-" in text and "1/100" in text
-    assert set(table1.ntll_gaps(mixed, 2)["row"]) == {"Wine1", "calls", "pumps_2"}
+    assert set(table1.ntll_gaps(mixed)["row"]) == {"Wine1", "calls", "pumps_2"}
 
 
-def test_latex_escapes_their_names(mixed, published_csv, runs, tmp_path):
-    whole = table1.summarise(mixed, published.read(published_csv), runs, folds=2)
+def test_latex_escapes_their_names(mixed, published_csv, runs, tmp_path, of_folds):
+    of_folds(2)
+    whole = table1.summarise(mixed, published.read(published_csv), runs)
     text = latex.write_latex(whole, tmp_path / "t.tex").read_text(encoding="utf-8")
     assert r"pumps\_2 & -- & --" in text and "fewer than the paper's: Wine1 1/1/0." in text
 

@@ -393,8 +393,9 @@ def test_what_was_not_run_is_called_not_measured(recorded, document, line):
     assert section(text, "qp-own-corrected") == section(text, "loose-stop") == "Not measured yet."
 
 
-def test_effects_are_over_the_seeds_that_both_have(line, frame):
+def test_effects_are_over_the_seeds_that_both_have(line, frame, of_folds):
     """Two folds a seed; the third seed of the change lacks one."""
+    of_folds(2)
     lines = []
     for protocol, shift in (("as-released", 0.0), (DERIVED, 0.25)):
         for method, ntll in (("ep", 0.5), ("qp", 0.4)):
@@ -411,7 +412,7 @@ def test_effects_are_over_the_seeds_that_both_have(line, frame):
                 for seed in range(3)
                 for fold in range(1 if (seed, shift > 0) == (2, True) else 2)
             ]
-    table = differences.effects(frame(lines), folds=2)
+    table = differences.effects(frame(lines))
     ntll = table[table["metric"] == "NTLL"].set_index("method")
     assert ntll.loc["ep", ["n_seeds", "n_fits"]].tolist() == [2, 4]
     assert ntll.loc["ep", "effect"] == pytest.approx(375.0) and ntll.loc["ep", "se"] == pytest.approx(125.0)

@@ -10,8 +10,9 @@ PAIR = {"pair": "ep", "n_above": 0, "ratio_min": 1.0, "ratio_median": 1.0, "rati
 
 
 @pytest.fixture
-def checked(line, frame, published_csv):
+def checked(line, frame, published_csv, of_folds):
     """Checks of runs with these Mining cells: (method, seed) -> (TE, NTLL) in natural units."""
+    of_folds(1)
 
     def check(cells, dataset="coal", protocol="as-released"):
         lines = [
@@ -26,7 +27,7 @@ def checked(line, frame, published_csv):
             )
             for (m, s), (te, ntll) in cells.items()
         ]
-        return fidelity.check(table1.summarise(frame(lines), published.read(published_csv), {}, folds=1))
+        return fidelity.check(table1.summarise(frame(lines), published.read(published_csv), {}))
 
     return check
 
@@ -134,9 +135,10 @@ def test_files_say_what_misses_and_on_how_many_seeds(checked, tmp_path):
     assert first == second and first.splitlines()[0].decode() == ",".join(fidelity.COLUMNS)
 
 
-def test_the_printed_table_has_ninety_checks(pytestconfig, run):
+def test_the_printed_table_has_ninety_checks(pytestconfig, run, of_folds):
+    of_folds(2)
     printed = published.read(pytestconfig.rootpath / "data" / "published" / "qp_table1.csv")
-    found = fidelity.check(table1.summarise(run, printed, {}, folds=2))
+    found = fidelity.check(table1.summarise(run, printed, {}))
     assert found["check"].value_counts().to_dict() == {
         "cell": 60,
         "gap": 10,
@@ -151,10 +153,11 @@ def test_the_printed_table_has_ninety_checks(pytestconfig, run):
 
 
 @pytest.fixture
-def printed(run, pytestconfig):
+def printed(run, pytestconfig, of_folds):
     """A summary beside the published table as it is."""
+    of_folds(2)
     path = pytestconfig.rootpath / "data" / "published" / "qp_table1.csv"
-    return table1.summarise(run, published.read(path), {}, folds=2)
+    return table1.summarise(run, published.read(path), {})
 
 
 def fold(line, seed, variance, gap, **other):

@@ -50,10 +50,11 @@ TWO = [
 ]
 
 
-def test_differences_in_order_of_seeds_and_folds():
+def test_differences_in_order_of_seeds_and_folds(of_folds):
+    of_folds(2)
     lines = [dict(x) for x in TWO]
     lines[3]["ntll"] += 0.4  # ep, seed 1, fold 1
-    found = paired(frame(*lines), "ep", "qp", "ntll", folds=2)["wine12"]
+    found = paired(frame(*lines), "ep", "qp", "ntll")["wine12"]
     np.testing.assert_allclose(found.differences, [[0.2, 0.2], [0.2, 0.6]])
     np.testing.assert_allclose(found.seed_differences, [0.2, 0.4])
     np.testing.assert_allclose(found.second, [[0.5, 0.51], [0.6, 0.61]])
@@ -62,25 +63,28 @@ def test_differences_in_order_of_seeds_and_folds():
     assert (found.n_incomplete, found.n_unconverged) == (0, 0)
 
 
-def test_a_seed_with_a_failed_or_absent_fold_is_left_out_whole():
+def test_a_seed_with_a_failed_or_absent_fold_is_left_out_whole(of_folds):
+    of_folds(2)
     lines = [dict(x) for x in TWO] + [fit(method=m, seed=2) for m in ("ep", "qp")]  # seed 2: fold 1 absent
     lines[1] |= {"outcome": "failed", "ntll": np.nan}  # ep, seed 0, fold 1
-    found = paired(frame(*lines), "ep", "qp", "ntll", folds=2)["wine12"]
+    found = paired(frame(*lines), "ep", "qp", "ntll")["wine12"]
     assert found.seeds.tolist() == [1] and found.n_incomplete == 2
     np.testing.assert_allclose(found.differences, [[0.2, 0.2]])
 
 
-def test_unconverged_fits_count_and_are_counted():
+def test_unconverged_fits_count_and_are_counted(of_folds):
+    of_folds(2)
     lines = [dict(x) for x in TWO]
     lines[0]["outcome"] = "not converged"
     lines[7]["outcome"] = "not converged"
-    found = paired(frame(*lines), "ep", "qp", "ntll", folds=2)["wine12"]
+    found = paired(frame(*lines), "ep", "qp", "ntll")["wine12"]
     assert found.n_seeds == 2 and found.n_unconverged == 2
 
 
-def test_seeds_run_with_one_method_only_are_not_missed():
+def test_seeds_run_with_one_method_only_are_not_missed(of_folds):
+    of_folds(2)
     lines = [*TWO, fit(method="qp", seed=5), fit(method="qp", seed=5, fold=1)]
-    assert paired(frame(*lines), "ep", "qp", "ntll", folds=2)["wine12"].n_incomplete == 0
+    assert paired(frame(*lines), "ep", "qp", "ntll")["wine12"].n_incomplete == 0
 
 
 def test_the_coal_series_has_one_fold():
@@ -90,17 +94,18 @@ def test_the_coal_series_has_one_fold():
     assert paired(frame(*lines), "ep", "qp", "ntll")["coal"].differences.shape == (2, 1)
 
 
-def test_equal_hyperparameters_follow_the_pair():
+def test_equal_hyperparameters_follow_the_pair(of_folds):
+    of_folds(2)
     lines = [fit(method="ep-tune", fold=k, ntll=0.9 + k) for k in (0, 1)]
     lines += [fit(method="ep", fold=k, ntll=0.7 + k) for k in (0, 1)]
     lines += [fit(fold=0, ntll=0.5, pair="ep-tune"), fit(fold=1, ntll=1.5, pair="ep")]
-    found = paired(frame(*lines), EQUAL, "qp", "ntll", folds=2)["wine12"]
+    found = paired(frame(*lines), EQUAL, "qp", "ntll")["wine12"]
     np.testing.assert_allclose(found.differences, [[0.4, 0.2]])
     lines[-1]["pair"] = ""
-    found = paired(frame(*lines), EQUAL, "qp", "ntll", folds=2)["wine12"]
+    found = paired(frame(*lines), EQUAL, "qp", "ntll")["wine12"]
     assert found.n_seeds == 0 and found.n_incomplete == 1
     lines[-2]["pair"] = ""
-    assert paired(frame(*lines), EQUAL, "qp", "ntll", folds=2)["wine12"].n_incomplete == 1
+    assert paired(frame(*lines), EQUAL, "qp", "ntll")["wine12"].n_incomplete == 1
 
 
 @pytest.mark.parametrize(

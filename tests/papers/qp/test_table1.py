@@ -16,13 +16,14 @@ def only(summary, metric, **where):
     return summary.iloc[0]
 
 
-def test_mean_over_folds_then_population_sd_over_seeds(seed_of, frame):
+def test_mean_over_folds_then_population_sd_over_seeds(seed_of, frame, of_folds):
+    of_folds(2)
     lines = [
         *seed_of([0.1, 0.3], [1.0, 2.0], seed=0),  # seed means 0.2 and 1.5
         *seed_of([0.2, 0.6], [2.0, 3.0], seed=1),  # 0.4 and 2.5
         *seed_of([0.6, 0.6], [3.0, 4.0], seed=2),  # 0.6 and 3.5
     ]
-    summary = table1.means(frame(lines), folds=2)
+    summary = table1.means(frame(lines))
     error, density = only(summary, "TE"), only(summary, "NTLL")
     assert error["mean"] == pytest.approx(40.0)  # 0.4, times 100
     assert error["sd"] == pytest.approx(100 * math.sqrt(0.08 / 3))
@@ -32,15 +33,16 @@ def test_mean_over_folds_then_population_sd_over_seeds(seed_of, frame):
     assert (error["row"], error["method"], error["protocol"]) == ("Wine1", "ep", "as-released")
 
 
-def test_a_seed_with_a_failed_fold_is_left_out_whole_and_counted(seed_of, failed, frame):
+def test_a_seed_with_a_failed_fold_is_left_out_whole_and_counted(seed_of, failed, frame, of_folds):
+    of_folds(2)
     lines = frame([*seed_of([0.1, 0.3]), *seed_of([0.9], seed=1), failed(seed=1, fold=1)])
-    line = only(table1.means(lines, folds=2), "TE")
+    line = only(table1.means(lines), "TE")
     assert line["mean"] == pytest.approx(20.0)  # the 0.9 of seed 1 does not enter
     assert (line["n_seeds"], line["n_converged"], line["n_attempted"]) == (1, 3, 4)
-    (missing,) = table1.left_out(lines, folds=2).itertuples()
+    (missing,) = table1.left_out(lines).itertuples()
     assert (missing.dataset, missing.method, missing.seed) == ("wine12", "ep", 1)
     assert missing.reason == "1 of 2 folds failed (1)"
-    means = table1.seed_means(lines, folds=2)
+    means = table1.seed_means(lines)
     assert means["complete"].tolist() == [True, False] and means["TE"].isna().tolist() == [False, True]
 
 
@@ -54,12 +56,15 @@ def test_a_seed_with_an_absent_fold_is_left_out(seed_of, failed, frame):
     assert missing.reason == "1 of 10 folds failed (0); 1 of 10 folds absent (9)"
 
 
-def test_an_unconverged_fit_with_numbers_enters_the_mean_but_not_the_count(line, unconverged, frame):
+def test_an_unconverged_fit_with_numbers_enters_the_mean_but_not_the_count(
+    line, unconverged, frame, of_folds
+):
+    of_folds(2)
     lines = frame([line(test_error=0.1), unconverged(fold=1)])
-    found = only(table1.means(lines, folds=2), "NTLL")
+    found = only(table1.means(lines), "NTLL")
     assert found["mean"] == pytest.approx(200.0)
     assert (found["n_seeds"], found["n_converged"], found["n_attempted"]) == (1, 1, 2)
-    assert table1.left_out(lines, folds=2).empty
+    assert table1.left_out(lines).empty
 
 
 def test_no_complete_seed_means_no_mean(failed, frame):
@@ -81,14 +86,16 @@ def test_troubled_lists_failed_and_unconverged_fits_with_their_reasons(whole):
     ]
 
 
-def test_order_of_the_lines_does_not_matter(run):
+def test_order_of_the_lines_does_not_matter(run, of_folds):
+    of_folds(2)
     shuffled = run.iloc[random.Random(0).sample(range(len(run)), len(run))]
-    first, second = (table1.means(lines, folds=2) for lines in (run, shuffled))
+    first, second = (table1.means(lines) for lines in (run, shuffled))
     assert first.equals(second)
 
 
-def test_rows_and_methods_come_in_the_papers_order(run):
-    summary = table1.means(run, folds=2)
+def test_rows_and_methods_come_in_the_papers_order(run, of_folds):
+    of_folds(2)
+    summary = table1.means(run)
     assert tuple(summary.columns) == published.SUMMARY_COLUMNS
     assert list(dict.fromkeys(summary["metric"])) == ["TE", "NTLL"]
     assert list(dict.fromkeys(summary["row"])) == ["Wine1", "Wine2", "Mining"]
@@ -117,30 +124,34 @@ def gap_of(found, against, row="Wine1"):
     return line
 
 
-def test_folds_and_seeds_are_counted_apart(seed_of, frame):
+def test_folds_and_seeds_are_counted_apart(seed_of, frame, of_folds):
+    of_folds(2)
     lines = ep_and_qp(seed_of, [0.3, 0.3], [0.2, 0.31])  # below in one fold, and in the mean
     lines += ep_and_qp(seed_of, [0.3, 0.3], [0.1, 0.6], seed=1)  # one fold, not the mean
-    line = gap_of(table1.ntll_gaps(frame(lines), folds=2), "reported")
+    line = gap_of(table1.ntll_gaps(frame(lines)), "reported")
     assert (line.n_folds, line.n_below, line.n_seeds, line.n_seeds_below) == (4, 2, 2, 1)
     assert line.gap == pytest.approx(1000 * (0.045 - 0.05) / 2)
 
 
-def test_below_is_strict(seed_of, frame):
-    line = gap_of(table1.ntll_gaps(frame(ep_and_qp(seed_of, [0.3, 0.3], [0.3, 0.3])), folds=2), "reported")
+def test_below_is_strict(seed_of, frame, of_folds):
+    of_folds(2)
+    line = gap_of(table1.ntll_gaps(frame(ep_and_qp(seed_of, [0.3, 0.3], [0.3, 0.3]))), "reported")
     assert (line.n_below, line.n_seeds_below, line.gap) == (0, 0, 0.0)
 
 
-def test_equal_hyperparameters_use_the_record_that_the_pair_names(seed_of, frame):
+def test_equal_hyperparameters_use_the_record_that_the_pair_names(seed_of, frame, of_folds):
+    of_folds(2)
     lines = ep_and_qp(seed_of, [0.3, 0.3], [0.2, 0.2], pair="ep-tune")
     lines += seed_of([0.1, 0.1], method="ep-tune")
-    found = table1.ntll_gaps(frame(lines), folds=2)
+    found = table1.ntll_gaps(frame(lines))
     assert gap_of(found, "reported").n_below == 2 and gap_of(found, "equal").n_below == 0
     assert gap_of(found, "equal").gap == pytest.approx(-100.0)
 
 
-def test_a_fold_without_a_pair_counts_only_as_reported(seed_of, frame):
+def test_a_fold_without_a_pair_counts_only_as_reported(seed_of, frame, of_folds):
+    of_folds(2)
     lines = seed_of([0.3, 0.3], method="ep") + seed_of([0.2, 0.2], method="qp")
-    found = table1.ntll_gaps(frame(lines), folds=2)
+    found = table1.ntll_gaps(frame(lines))
     assert [gap_of(found, against).n_folds for against in ("reported", "equal")] == [2, 0]
 
 
@@ -155,22 +166,25 @@ def test_equal_hyperparameters_drop_a_coal_seed_whose_hyperparameters_moved(seed
     assert (equal.n_folds, equal.n_seeds, equal.gap) == (1, 1, pytest.approx(100.0))
 
 
-def test_failed_folds_leave_their_seed_out_of_gap_and_shares(seed_of, failed, frame):
+def test_failed_folds_leave_their_seed_out_of_gap_and_shares(seed_of, failed, frame, of_folds):
+    of_folds(2)
     lines = ep_and_qp(seed_of, [0.3, 0.3], [0.2, 0.2]) + ep_and_qp(seed_of, [0.3], [0.1], seed=1)
     lines += [failed(method="ep", seed=1, fold=1)]
-    line = gap_of(table1.ntll_gaps(frame(lines), folds=2), "reported")
+    line = gap_of(table1.ntll_gaps(frame(lines)), "reported")
     assert (line.n_folds, line.n_below, line.n_seeds, line.n_seeds_below) == (2, 2, 1, 1)
     assert line.gap == pytest.approx(100.0)
-    none = gap_of(table1.ntll_gaps(frame(lines), folds=3), "reported")
+    of_folds(3)
+    none = gap_of(table1.ntll_gaps(frame(lines)), "reported")
     assert (none.n_folds, none.n_below, none.n_seeds, none.n_seeds_below) == (0, 0, 0, 0)
     assert none.gap != none.gap
 
 
-def test_rows_come_in_the_tables_order_and_protocols_apart(seed_of, frame):
+def test_rows_come_in_the_tables_order_and_protocols_apart(seed_of, frame, of_folds):
+    of_folds(2)
     lines = ep_and_qp(seed_of, [1.6], [1.5], dataset="coal")
     lines += ep_and_qp(seed_of, [1.6], [1.7], dataset="coal", protocol="corrected")
     lines += ep_and_qp(seed_of, [0.3, 0.3], [0.2, 0.2])
-    found = table1.ntll_gaps(frame(lines), folds=2)
+    found = table1.ntll_gaps(frame(lines))
     assert list(zip(found["protocol"], found["row"], found["n_below"], strict=True))[::2] == [
         ("as-released", "Wine1", 2),
         ("as-released", "Mining", 1),

@@ -20,11 +20,12 @@ def text(whole):
 
 
 @pytest.fixture
-def summary_of(frame, published_csv, runs):
+def summary_of(frame, published_csv, runs, of_folds):
     """Summary of lines, as many folds as there are."""
 
     def of(lines, folds=1):
-        return table1.summarise(frame(lines), published.read(published_csv), runs, folds=folds)
+        of_folds(folds)
+        return table1.summarise(frame(lines), published.read(published_csv), runs)
 
     return of
 

@@ -30,7 +30,7 @@ from papers.qp import published
 from papers.qp.lines import FAILED, OK, clause_of, n_folds, reason_class
 from papers.qp.paired import EQUAL as AT_QPS
 from papers.qp.paired import Paired, paired
-from papers.qp.published import FOLDS, METRICS, SUMMARY_COLUMNS, row_of
+from papers.qp.published import METRICS, SUMMARY_COLUMNS, row_of
 from papers.qp.records import FITS, load_fits, ordered
 
 if TYPE_CHECKING:
@@ -126,30 +126,27 @@ def summarise(
     printed: Printed,
     runs: Mapping[str, Run],
     groups: Sequence[Group] = (),
-    folds: int = FOLDS,
 ) -> Summary:
     """Summary of fits, in any order, beside the published table."""
     fits = ordered(fits)
     return Summary(
         fits=fits,
-        table=published.compare(means(fits, folds), printed),
-        gaps=ntll_gaps(fits, folds),
-        left_out=left_out(fits, folds),
+        table=published.compare(means(fits), printed),
+        gaps=ntll_gaps(fits),
+        left_out=left_out(fits),
         printed=printed,
         runs=runs,
         groups=groups,
     )
 
 
-def seed_means(fits: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
+def seed_means(fits: pd.DataFrame) -> pd.DataFrame:
     """Means over the folds of each seed.
 
     Parameters
     ----------
     fits : pandas.DataFrame
         Records, in any order; the result does not depend on it.
-    folds : int
-        Folds that make a seed complete (counts always have 1).
 
     Returns
     -------
@@ -164,19 +161,19 @@ def seed_means(fits: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
     sums = {name: (name, "sum") for name in ("unconverged", "failed")}
     by_seed = fits.groupby(keys).agg(**averages, **sums, n=("fold", "size")).reset_index()
     seeds = fits[keys].drop_duplicates().merge(by_seed, on=keys)
-    expected = seeds["dataset"].map(lambda name: n_folds(name, folds))
+    expected = seeds["dataset"].map(n_folds)
     seeds["complete"] = (seeds.pop("failed") == 0) & (seeds.pop("n") == expected)
     for metric, (_, factor) in FIELDS.items():
         seeds[metric] = (seeds[metric] * factor).where(seeds["complete"])
     return seeds
 
 
-def means(fits: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
+def means(fits: pd.DataFrame) -> pd.DataFrame:
     """Means and spreads over seeds, one line a (protocol, row, metric, method).
 
     Parameters
     ----------
-    fits, folds
+    fits
         As `seed_means`.
 
     Returns
@@ -188,7 +185,7 @@ def means(fits: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
     """
     import pandas as pd
 
-    seeds, lines = seed_means(fits, folds), ordered(fits)
+    seeds, lines = seed_means(fits), ordered(fits)
     grouped = lines.assign(ok=lines["outcome"] == OK).groupby(GROUP, sort=False)
     counts = grouped.agg(n_converged=("ok", "sum"), n_attempted=("ok", "size"))
     by_metric = []
@@ -203,14 +200,12 @@ def means(fits: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
     return summary[list(SUMMARY_COLUMNS)].reset_index(drop=True)
 
 
-def left_out(fits: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
+def left_out(fits: pd.DataFrame) -> pd.DataFrame:
     """Seeds that enter no mean: columns protocol, dataset, method, seed, reason, in the table's order."""
-    seeds = seed_means(fits, folds)
+    seeds = seed_means(fits)
     missing = seeds.loc[~seeds["complete"], [*GROUP, "seed"]]
     lines = missing.merge(fits, on=[*GROUP, "seed"])
-    reasons = [
-        _reason(seed, n_folds(name[1], folds)) for name, seed in lines.groupby([*GROUP, "seed"], sort=False)
-    ]
+    reasons = [_reason(seed, n_folds(name[1])) for name, seed in lines.groupby([*GROUP, "seed"], sort=False)]
     return missing.assign(reason=reasons).reset_index(drop=True)
 
 
@@ -226,12 +221,12 @@ def _reason(lines: pd.DataFrame, n: int) -> str:
     return "; ".join(reasons)
 
 
-def ntll_gaps(fits: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
+def ntll_gaps(fits: pd.DataFrame) -> pd.DataFrame:
     """How often, and by how much, QP's NTLL is below EP's.
 
     Parameters
     ----------
-    fits, folds
+    fits
         As `seed_means`.
 
     Returns
@@ -245,7 +240,7 @@ def ntll_gaps(fits: pd.DataFrame, folds: int = FOLDS) -> pd.DataFrame:
 
     lines = []
     for protocol, ours in ordered(fits).groupby("protocol", sort=False):
-        matched = [paired(ours, first, "qp", "ntll", folds) for first in AGAINST.values()]
+        matched = [paired(ours, first, "qp", "ntll") for first in AGAINST.values()]
         for dataset in ours["dataset"].unique():
             for against, scores in zip(AGAINST, matched, strict=True):
                 if dataset in scores:
