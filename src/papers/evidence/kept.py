@@ -2,7 +2,8 @@
 
 Beside the file of a job is another, with a line a record, written at once. Whoever makes the file again, or
 another of its folder, gets the records in these that the same code made under the same choices. A line begins
-with its check sum: one that a kill cut off, or that was damaged, is none, and its record is made again.
+with its check sum, but those of earlier versions: one that a kill cut off, or that was damaged, is none, and
+its record is made again.
 """
 
 from __future__ import annotations
@@ -31,20 +32,26 @@ def place(path: str | Path) -> Path:
 
 def before(path: str | Path, stamp: Mapping[str, str]) -> list[dict[str, Any]]:
     """Records that are kept in the folder of a job's file and were made as this stamp says (`_alike`)."""
-    lines = (line for kept in sorted(place(path).parent.glob(f"[!.]*{OWN}")) for line in _lines(kept))
-    return [record for record in map(json.loads, lines) if _alike(record[RUN], stamp)]
+    files = sorted(place(path).parent.glob(f"[!.]*{OWN}"))
+    return [record for file in files for record in _lines(file, stamp).values()]
 
 
-def _alike(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    """Whether two stamps are of the same code and choices, data of one's own among them."""
-    return (one["source"], one["protocol"]) == (other["source"], other["protocol"])
+def _lines(path: Path, stamp: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Whole lines of a file, if there is one, without their sums, and the records they hold.
 
-
-def _lines(path: Path) -> list[str]:
-    """Whole lines of a file, if there is one, without their sums, which those of earlier versions lack."""
+    Those alone whose stamp is of the same code and choices, data of one's own among them.
+    """
     text = path.read_text(encoding="ascii", errors="replace") if path.is_file() else ""
-    lines = (line[9:] if line == _summed(line[9:]) else line for line in text.split("\n")[:-1])
-    return [line for line in lines if line.startswith("{")]
+    found = {}
+    for line in text.split("\n")[:-1]:
+        said = line[9:] if line == _summed(line[9:]) else line
+        try:
+            record = json.loads(said)
+            if all(record[RUN][name] == stamp[name] for name in ("source", "protocol")):
+                found[said] = record
+        except (ValueError, LookupError, TypeError):  # without a sum, and damaged
+            continue
+    return found
 
 
 def _summed(line: str) -> str:
@@ -64,7 +71,7 @@ def noted(path: str | Path, records: Records, stamp: dict[str, str]) -> Iterator
     stamp : dict
         Of those without; its ``source`` is the hash of the code.
     """
-    whole = [line for line in _lines(place(path)) if _alike(json.loads(line)[RUN], stamp)]
+    whole = _lines(place(path), stamp)
     store.write_text(place(path), "".join(f"{_summed(line)}\n" for line in whole))
     with open(place(path), "a", encoding="ascii", buffering=1) as file:
         for record in records:

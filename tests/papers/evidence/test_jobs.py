@@ -119,6 +119,18 @@ def test_lines_that_were_kept_without_sums_count(tmp_path):
     assert make_resumed(tmp_path / "00-02.jsonl.gz", 0, 2) == {0: "0 to 1", 1: "0 to 1", 2: "0 to 2"}
 
 
+@pytest.mark.parametrize("damaged", [lambda x: x[:-2] + "]", lambda x: "{}", lambda x: '{"run": 3}'])
+def test_a_damaged_line_without_a_sum_is_none(damaged, tmp_path):
+    """It ended the job each time, until someone deleted the file."""
+    path = tmp_path / "00-01.jsonl.gz"
+    make_resumed(path, 0, 1)
+    kept = tmp_path / "00-01.kept"
+    first, second = (line[9:] for line in kept.read_text().splitlines())
+    kept.write_text(f"{damaged(first)}\n{second}\n")
+    assert make_resumed(tmp_path / "00-02.jsonl.gz", 0, 2) == {0: "0 to 2", 1: "0 to 1", 2: "0 to 2"}
+    assert make_resumed(path, 0, 1) == {0: "0 to 2", 1: "0 to 1"}
+
+
 def test_a_sound_file_of_fits_in_the_place_of_another_is_not_believed(tmp_path):
     """Of another block, or of a folder of the same name; that of all fits may have any name."""
     asked = tmp_path / "data/fits/small/coal/00-01.jsonl.gz"
