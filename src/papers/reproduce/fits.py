@@ -48,7 +48,11 @@ class FitsFailed(ValueError):
 
 
 def begin(folder: Path) -> None:
-    """Remove the receipt of a run that ended, and the fits it made again: only an interrupted run goes on."""
+    """Remove what an earlier run drew, and of one that ended the receipt and the fits it made again.
+
+    Only an interrupted run goes on, and that with its fits: a figure that this run does not draw is none.
+    """
+    shutil.rmtree(folder / "figures", ignore_errors=True)
     ended = [path for path in (folder / name for name in RECEIPT) if path.exists()]
     if ended and (folder / "fits").exists():
         shutil.rmtree(folder / "fits")

@@ -81,10 +81,13 @@ class Receipt:
         """Files of `COMPARED_WITH` that are not as committed; None where that is unknown."""
         return runs.uncommitted(*COMPARED_WITH)
 
+    def _protocols(self, claim: str) -> list[str]:
+        """Under which a claim is judged, here or in the committed audit."""
+        return [*{**self.result.committed[claim], **self.result.mine[claim]}]
+
     def as_dict(self) -> dict[str, Any]:
         """The receipt as JSON values; `SCHEMA` describes it."""
         stamp = runs.stamp()
-        asked = {name: dict(claims.load()[name].coverage) for name in self.target.claims}
         return {
             "name": self.target.name,
             "kind": self.target.kind,
@@ -97,7 +100,10 @@ class Receipt:
                 name: f"{claims.load()[name].where}: {claims.load()[name].wording}"
                 for name in self.target.claims
             },
-            "coverage": asked,
+            "coverage": {
+                name: {protocol: claims.load()[name].needs(protocol) for protocol in self._protocols(name)}
+                for name in self.target.claims
+            },
             "needs": self.needs.as_dict(),
             "lines": [
                 {**line._asdict(), "tolerance": line.tolerance if math.isfinite(line.tolerance) else None}

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from papers.evidence.figure_data import PACKED, PLAIN
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verdicts import MISSING, NO, NOT_RUN, SHOWN, YES, verdict
 from papers.qp.artifacts import PRINTED
@@ -242,7 +243,7 @@ def _verdict(checked: pd.DataFrame) -> str:
 
 def _figure(target: Target, results: Path, folder: Path, refitted: bool) -> Result:
     """The numbers drawn; verdicts are those of the claims that the figure belongs to."""
-    stem = Path(target.files[0]).name.partition(".")[0]
+    stem = _stem(target.files[0])
     ARTIFACTS[target.paper].draw(stem, results, folder / "figures")
     lines = [_drawn(file, folder / "figures", 1e-3 if refitted else DRAWN) for file in target.files]
     committed = committed_verdicts(target.claims)
@@ -253,13 +254,18 @@ def _figure(target: Target, results: Path, folder: Path, refitted: bool) -> Resu
     return Result(mine, committed, lines)
 
 
+def _stem(file: str) -> str:
+    return Path(file).name.partition(".")[0]
+
+
 def _drawn(file: str, folder: Path, tolerance: float) -> Compared:
     """How many numbers are drawn; they pass if each is the committed one, to a relative tolerance."""
     import pandas as pd
 
     theirs = _committed("figures", file)
-    path = folder / file
-    if not path.is_file():
+    beside = [(folder / file).with_name(f"{_stem(file)}.{ending}") for ending in (PLAIN, PACKED)]
+    path = next((path for path in beside if path.is_file()), None)  # packed or not by its own size
+    if path is None:
         return Compared(file, None, float(len(theirs)), None, tolerance, False, "not drawn")
     ours = pd.read_csv(path)
     note = "numbers drawn"

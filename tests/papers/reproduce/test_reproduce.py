@@ -175,6 +175,25 @@ def test_a_claim_is_confirmed(reproduce, tmp_path):
     assert "PASS: 4 of 4 numbers" in text and "holds in part" in text
 
 
+def test_a_figure_that_an_earlier_run_drew_is_not_compared(reproduce, monkeypatch, tmp_path):
+    """In the same folder: a run that drew nothing passed by what was there."""
+    _, said = reproduce("REP-figure3", "--sample", "0")
+    assert [line["passed"] for line in said["lines"]] == [True]
+    assert (tmp_path / "rep-figure3,sample=0/figures/rep/figure3.csv").exists()
+    monkeypatch.setattr(names.ARTIFACTS["REP"], "draw", lambda *_: None)
+    _, said = reproduce("REP-figure3", "--sample", "0")
+    assert [(line["passed"], line["note"]) for line in said["lines"]] == [(False, "not drawn")]
+
+
+def test_a_receipt_says_what_the_rule_asks_for_under_each_protocol(reproduce):
+    """Under one of them half as many: the receipt had the number of the others for it."""
+    _, said = reproduce("QP1", "--sample", "0")
+    jsonschema.validate(said, json.loads(receipt.SCHEMA.read_text(encoding="utf-8")))
+    assert {*said["coverage"]["QP1"]} == {*said["verdict"]["QP1"]}
+    assert said["coverage"]["QP1"]["as-described"] == {"rows": 9, "units": 10}
+    assert said["coverage"]["QP1"]["as-released"] == {"rows": 9, "units": 20}
+
+
 def test_problems_that_have_names_are_no_range_of_numbers(reproduce):
     """Made, compared, and then no receipt. The seed draws a search at random, which takes no time."""
     code, said = reproduce("PESC-regret", "--sample", "1", "--seed", "11")
@@ -317,6 +336,9 @@ def test_table_rows_and_figures_are_compared(tmp_path):
     assert drawn.passed and drawn.lines[0].mine == drawn.lines[0].committed
     path = tmp_path / "figures" / "rep" / "figure3.csv"
     table = pd.read_csv(path)
+    table.to_csv(path.with_suffix(".csv.gz"), index=False)  # as where it is larger than the committed one
+    path.unlink()
+    assert results._drawn("rep/figure3.csv", tmp_path / "figures", results.DRAWN).passed
     table.loc[3, "y"] *= 1.5
     table.to_csv(path, index=False)
     assert not results._drawn("rep/figure3.csv", tmp_path / "figures", results.DRAWN).passed
