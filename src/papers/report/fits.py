@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from papers.evidence import strict
+from papers.evidence import claims
 from papers.evidence.store import write_text
+from papers.report.papers import READS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FILE = Path(__file__).with_name("behind.yaml")
 FOLDER = "fits"
 HIDDEN = {"run", "pair", "message", "clipped", "retries", "evaluations", "n_train", "n_test"}
 """Columns that would be in a reader's way; the records have them."""
@@ -34,10 +33,21 @@ class Behind(NamedTuple):
     n: int
 
 
-@lru_cache(maxsize=1)
 def of_claims() -> dict[str, dict[str, dict[str, list[str]]]]:
-    """Claim -> file of records -> column -> values."""
-    return dict(strict.read(FILE))
+    """Claim -> file of records that it is judged by -> column -> values, as texts."""
+    return {
+        name: {
+            one.study.file: {column: [str(value) for value in values] for column, values in one.where.items()}
+            for one in READS[claim.paper].CLAIMS[name]
+        }
+        for name, claim in claims.load().items()
+    }
+
+
+def of_paper(paper: str) -> list[str]:
+    """Files of records that some claim of a paper is judged by."""
+    behind = of_claims()
+    return list(dict.fromkeys(file for name in claims.of_paper(paper) for file in behind[name]))
 
 
 class Records:
@@ -109,11 +119,3 @@ def _short(value: float) -> float | None:
         return None
     short = float(f"{value:.{DIGITS}g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
-
-
-def files() -> dict[str, list[str]]:
-    """Paper -> its files of records that some claim rests on."""
-    listed: dict[str, list[str]] = {}
-    for file in dict.fromkeys(file for wanted in of_claims().values() for file in wanted):
-        listed.setdefault(file.split("/")[0].upper(), []).append(file)
-    return listed

@@ -243,7 +243,7 @@ def _papers(site: Site, claims: Sequence[Claim], shown: Sequence[Shown]) -> None
 def _data(site: Site) -> None:
     from papers.data import table_of_datasets
 
-    every, of_paper = content.rows(site.folders), fits.files()
+    every, of_paper = content.rows(site.folders), {paper.key: fits.of_paper(paper.key) for paper in PAPERS}
     listed = []
     for entry in table_of_datasets():
         name = str(entry["name"])

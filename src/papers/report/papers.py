@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from papers.pep import artifacts as pep
+from papers.pep import reads as pep_reads
 from papers.pesc import figures as pesc_figures
+from papers.pesc import reads as pesc_reads
 from papers.qp import figures as qp_figures
 from papers.qp import protocols
+from papers.qp import reads as qp_reads
 from papers.qp.table1 import fidelity
 from papers.rep import figures as rep_figures
+from papers.rep import reads as rep_reads
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from papers.evidence.claims import Claim
 
 
@@ -96,6 +102,8 @@ PAPERS = (
     ),
 )
 
+READS: dict[str, ModuleType] = {"QP": qp_reads, "PEP": pep_reads, "REP": rep_reads, "PESC": pesc_reads}
+"""Paper -> what its claims and figures are made of."""
 
 PROTOCOLS = ("corrected", "converged")
 """Folders of the figures that further papers have under another protocol than their first."""

@@ -25,7 +25,7 @@ from papers.evidence import files, records, store
 from papers.evidence import jobs as evidence
 from papers.evidence.records import SUMS
 from papers.evidence.runs import CHECKOUT
-from papers.reproduce.names import READS
+from papers.report.papers import READS
 from papers.reproduce.needs import config
 
 if TYPE_CHECKING:

@@ -16,22 +16,19 @@ from papers.evidence import claims
 from papers.evidence.figure_data import PACKED, PLAIN
 from papers.evidence.runs import CHECKOUT
 from papers.pep import artifacts as pep_artifacts
-from papers.pep import reads as pep
 from papers.pesc import artifacts as pesc_artifacts
-from papers.pesc import reads as pesc
 from papers.qp import artifacts as qp_artifacts
 from papers.qp import reads as qp
 from papers.qp.published import ROWS
 from papers.rep import artifacts as rep_artifacts
-from papers.rep import reads as rep
 from papers.report import papers as report
+from papers.report.papers import READS
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from papers.evidence.slices import Slice
 
-READS: dict[str, ModuleType] = {"QP": qp, "PEP": pep, "REP": rep, "PESC": pesc}
 ARTIFACTS: dict[str, ModuleType] = {
     "QP": qp_artifacts,
     "PEP": pep_artifacts,

@@ -18,7 +18,8 @@ import numpy as np
 from papers import configuration, plan
 from papers.evidence import claims, records, resources, slices
 from papers.evidence.runs import CHECKOUT
-from papers.reproduce.names import READS, Target
+from papers.report.papers import READS
+from papers.reproduce.names import Target
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from papers.evidence.jobs import named
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verification.again import TOLERANCE, differences
 from papers.qp.table1 import fidelity
-from papers.reproduce.names import READS
+from papers.report.papers import READS
 
 CLOSE = 0.01
 """Relative difference of what ended near the committed line, if not at it."""

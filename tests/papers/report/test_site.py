@@ -217,8 +217,12 @@ def test_the_fits_of_a_page_are_the_records(built, folders):
 
 
 def test_what_is_said_to_be_behind_claims_exists():
-    assert set(fits.of_claims()) | {"QP7", "QP10"} == set(printed.load())
-    asked = [*fits.of_claims().values(), *(method.fits for method in content.methods().values())]
+    behind = fits.of_claims()
+    assert {name for name, wanted in behind.items() if not wanted} == {"QP7"}
+    assert list(behind.pop("QP10")) == ["qp/truth"], "a folder, of which no page has a table"
+    for name in ("OURS1", "OURS2", "OURS3"):
+        del behind[name]["qp/truth"]
+    asked = [*behind.values(), *(method.fits for method in content.methods().values())]
     for file, where in (pair for wanted in asked for pair in wanted.items()):
         header = pd.read_csv(ROOT / "results" / file, nrows=0)
         assert set(where) <= set(header), file
