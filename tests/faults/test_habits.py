@@ -237,11 +237,11 @@ def test_only_an_interrupted_reproduction_goes_on(tmp_path, monkeypatch):
     "name, said",
     [
         ("cut.csv.gz", "ended before"),
-        ("bad.csv.gz", "is no table"),
+        ("bad.csv.gz", "is not a text file"),
         ("plain.csv.gz", "Not a gzipped file"),
-        ("mine.csv.zip", "is no table"),
-        ("mine.csv.xz", "is no table"),
-        ("mine.csv.zst", "is no table"),
+        ("mine.csv.zip", "(save it as UTF-8)"),
+        ("mine.csv.xz", "(save it as UTF-8)"),
+        ("mine.csv.zst", "(save it as UTF-8)"),
     ],
 )
 def test_a_table_that_was_packed_or_copied_by_halves_is_named(name, said, tmp_path, capsys):

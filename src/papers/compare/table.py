@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
-import zlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,6 @@ from tilted.learning.starts import SMALLEST, require_moderate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pandas as pd
 
 
 CLASSIFICATION, COUNTS, REGRESSION = TASKS = ("classification", "counts", "regression")
@@ -109,21 +107,16 @@ def read(
     path = data.parent / str(block["file"])
     if "target" not in block:
         raise ValueError(f"which column of {path.name} is to be predicted? --target NAME")
-    if path.exists() and not path.is_file():  # it is read three times; one would wait for a second writer
+    if path.exists() and not path.is_file():  # it is read twice; one would wait for a second writer
         raise ValueError(f"{path} is no file; what a pipe gives has to be saved first")
-    content, remarks = path.read_bytes(), []
-    if "task" not in block:
-        block["task"] = CLASSIFICATION if "positive" in block else _task(_targets(path, block))
-    if block["task"] not in TASKS:
-        raise ValueError(f"task is one of {', '.join(TASKS)}, not '{block['task']}'")
-    if block["task"] == CLASSIFICATION and "positive" not in block:
-        negative, positive = _classes(_targets(path, block), str(block["target"]))
-        block |= {"positive": [positive], "negative": [negative]}
-        remarks.append(f"{block['target']} = {positive} is the class +1, {negative} is -1")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
     try:
-        raw = described.read(path.stem, block, [path])
+        texts = described.table(path.stem, block, [path])
+        remarks = _decide(block, texts, path)
+        raw = described.coded(texts, block)
     except RegistryError as error:
-        raise ValueError(str(error).removeprefix("sources.yaml: sets/")) from None
+        what = str(error).removeprefix(f"sources.yaml: sets/{path.stem}").lstrip("/: ")
+        raise ValueError(f"{path}: {what}") from None
     except DataError as error:
         raise ValueError(f"{error} ({HINT})" if "finite number" in str(error) else str(error)) from None
     nameless = [name for name in raw.features if not name or name.startswith("Unnamed: ")]
@@ -138,10 +131,9 @@ def read(
         require_moderate(f"{path}: column '{name}'", column, SMALLEST)
     constant = [n for n, column in zip(raw.features, raw.X.T, strict=True) if np.all(column == column[0])]
     remarks += raw.remarks
-    if block.get("missing") and (left := len(_frame(path, block)) - len(raw.y)):
+    if left := texts.left_out:
         remarks.append(f"{left} of {left + len(raw.y)} rows have a missing value and are left out")
     remarks += [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
-    digest = hashlib.sha256(content).hexdigest()
     said = tuple(raw.features), digest, tuple(remarks), str(block["target"]), str(data.resolve())
     name = os.fsencode(path.stem).decode(errors="replace")  # one that is no text has letters for its bytes
     found = Table(name, block["task"], raw.X, raw.y, *said)
@@ -159,101 +151,45 @@ def _block(path: Path) -> dict[str, Any]:
     return {"header": True, "delimiter": ",", **block}
 
 
-def _frame(path: Path, block: dict[str, Any]) -> pd.DataFrame:
-    """Every cell as text."""
-    import pandas as pd
-
-    how: dict[str, Any] = {"sep": block["delimiter"], "header": 0 if block["header"] else None}
-    how["compression"] = "gzip" if path.suffix == ".gz" else None  # as `described` reads it
-    try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True, **how)
-    except (ValueError, EOFError, OSError, zlib.error) as error:
-        hint = " (save it as UTF-8)" if isinstance(error, UnicodeDecodeError) else ""
-        raise ValueError(f"{path} is no table: {error}{hint}") from None
-    frame.columns = [name.strip() if isinstance(name, str) else name for name in frame.columns]
-    return frame
-
-
-def _targets(path: Path, block: dict[str, Any]) -> pd.Series[str]:
-    """The target column as text."""
-    import pandas as pd
-
-    frame = _frame(path, block)
-    target, n = block["target"], len(frame.columns)
-    shifted = not isinstance(frame.index, pd.RangeIndex)  # pandas took the first column for names of the rows
-    rows, frame = len(frame), _present(frame, block)
-    if isinstance(target, int) and -n <= target < n:  # its number
-        column = frame.iloc[:, target].str.strip()
-    elif target in frame.columns:
-        column = frame[target].str.strip()
-    else:
-        others = [letter for letter in ";\t|" if n == 1 and letter in str(frame.columns[0])]
-        hint = f" (--delimiter {others[0]!r}?)" if others else ""
-        listed = strict.shortened(", ".join(map(str, frame.columns)))
-        raise ValueError(f"{path} has no column '{target}', but {listed}{hint}")
-    if shifted:
-        raise ValueError(f"{path}: its lines have more cells than its header (a delimiter at their end?)")
-    if column.empty:
-        what = f": each of its {rows} rows has a marker of what is missing" if rows else " has no rows"
-        raise ValueError(f"{path}{what}")
-    empty = np.flatnonzero(column == "")
-    if len(empty) and "" not in map(str, block.get("missing", [])):
+def _decide(block: dict[str, Any], table: described.Table, path: Path) -> list[str]:
+    """Give a block the task and the classes that it does not say, by the texts of its targets; remarks."""
+    if "positive" in block:
+        block.setdefault("task", CLASSIFICATION)
+    if "task" in block and (block["task"] != CLASSIFICATION or "positive" in block):
+        return []
+    name, cells = table.header[table.target], [row.cells[table.target] for row in table.rows]
+    if "" in cells:
+        raise ValueError(f"{path}, line {table.rows[cells.index('')].line}: no {name} ({HINT})")
+    different = list(dict.fromkeys(cells))
+    numbers = {cell: described.as_number(cell) for cell in different}
+    words = [cell for cell, number in numbers.items() if math.isnan(number)]
+    if len(different) < 2 or not words and len({*numbers.values()}) < 2:
+        raise ValueError(f"{path}: every {name} is '{different[0]}'")
+    if "task" not in block and len(different) > 2:
+        block["task"] = _task(name, list(numbers.values()), words)
+        return []
+    if len(different) > 2:
+        shown = ", ".join(map(repr, different[:4]))
         raise ValueError(
-            f"{path}, line {column.index[empty[0]] + 1 + block['header']}: no {block['target']} ({HINT})"
+            f"classification is of two classes, {name} has {len(different)} values ({shown}, ...)"
         )
-    column = column[column != ""]
-    numbers = _numbers(column)
-    if column.nunique() < 2 or (numbers is not None and np.all(numbers == numbers[0])):
-        raise ValueError(f"{path}: every {target} is '{', '.join(column.unique()[:1])}'")
-    return column
+    negative, positive = sorted(different, key=None if words else numbers.__getitem__)
+    block |= {"task": CLASSIFICATION, "positive": [positive], "negative": [negative]}
+    return [f"{name} = {positive} is the class +1, {negative} is -1"]
 
 
-def _present(frame: pd.DataFrame, block: dict[str, Any]) -> pd.DataFrame:
-    """Rows without a marker of what is missing in a column that is used, as `described.read` keeps them."""
-    if not (markers := block.get("missing", [])):
-        return frame
-    titles, drop = list(frame.columns), block.get("drop", [])
-    n = len(titles)
-    dropped = {titles[c] if isinstance(c, int) and -n <= c < n else c for c in drop}
-    used = frame[[name for name in titles if name not in dropped]]
-    return frame[~used.map(lambda cell: described.is_missing(str(cell).strip(), markers)).any(axis=1)]
-
-
-def _numbers(column: pd.Series[str]) -> np.ndarray | None:
-    try:
-        return None if column.str.contains("_").any() else column.to_numpy().astype(float)
-    except ValueError:
-        return None
-
-
-def _task(column: pd.Series[str]) -> str:
-    """Two values: classes; numbers that are not all whole: regression; else a person has to say."""
-    import pandas as pd
-
-    if column.nunique() == 2:
-        return CLASSIFICATION
-    numbers = _numbers(column)
-    if numbers is None:
-        odd = column[pd.to_numeric(column, errors="coerce").isna()].unique()
-        words = ", ".join(f"'{word}'" for word in odd[:4])
+def _task(name: str, numbers: Sequence[float], words: Sequence[str]) -> str:
+    """Of more than two values: regression if they are not all whole numbers; else a person has to say."""
+    if words:
+        shown = ", ".join(f"'{word}'" for word in words[:4])
         raise ValueError(
-            f"{column.name} has words ({words}, ...) and not two classes: a YAML block can make two of them "
+            f"{name} has words ({shown}, ...) and not two classes: a YAML block can make two of them "
             "(positive and negative), GPClassifier and GPOrdinalClassifier take more; or, of what are no "
             "values, --missing MARKER"
         )
-    if np.all(numbers >= 0) and np.all(numbers == np.round(numbers)):
-        raise ValueError(f"every {column.name} is a whole number: --task counts, or --task regression?")
+    if all(number >= 0 and number.is_integer() for number in numbers):
+        raise ValueError(f"every {name} is a whole number: --task counts, or --task regression?")
     return REGRESSION
-
-
-def _classes(column: pd.Series[str], name: str) -> tuple[str, str]:
-    """Smaller and larger of two values, by number if they are numbers."""
-    values = list(column.unique())
-    if len(values) != 2:
-        shown = ", ".join(map(repr, values[:4]))
-        raise ValueError(f"classification is of two classes, {name} has {len(values)} values ({shown}, ...)")
-    low, high = sorted(values, key=float if _numbers(column) is not None else str)
-    return low, high
 
 
 def require(table: Table) -> None:

@@ -24,6 +24,7 @@ import numpy as np
 
 from papers.data.readers import Raw, Row
 from papers.data.registry import DataError, RegistryError
+from papers.evidence.strict import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,29 +51,53 @@ def read(name: str, entry: Entry, paths: list[Path]) -> Raw:
     DataError
         If a cell is not what it must be; names set, file, line and column.
     """
-    table = _joined(name, entry, paths)
-    place = table.places(entry)
-    (target,), dropped, coded = place["target"], place["drop"], place["one_hot"]
-    used = [c for c in range(len(table.header)) if c not in dropped]
+    return coded(table(name, entry, paths), entry)
+
+
+def table(name: str, entry: Entry, paths: list[Path]) -> Table:
+    """The cells of a set, as texts.
+
+    Raises
+    ------
+    RegistryError
+        If the entry names a column that is not there, or one twice; names the field.
+    DataError
+        For what is no table, or has no row that is kept; names set, file and line.
+    """
+    header, every = _joined(name, entry, paths)
+    place = _places(name, header, entry)
+    used = tuple(c for c in range(len(header)) if c not in place["drop"])
     markers = entry.get("missing", [])
-    rows = [row for row in table.rows if not any(is_missing(row.cells[c], markers) for c in used)]
-    if not rows:
-        raise DataError(f"set '{name}': every row has a missing value")
+    kept = [row for row in every if not any(is_missing(row.cells[c], markers) for c in used)]
+    if not kept:
+        raise DataError(f"set '{name}': each of its {len(every)} rows has a marker of what is missing")
+    (target,), one_hot, remarks = place["target"], place["one_hot"], _quoted_lines(header, every)
+    return Table(name, header, kept, len(every) - len(kept), used, target, one_hot, remarks)
+
+
+def coded(table: Table, entry: Entry) -> Raw:
+    """Cells of a set as features and targets of its task.
+
+    Raises
+    ------
+    RegistryError, DataError
+        As `read` does.
+    """
     columns: list[np.ndarray] = []
     features: list[str] = []
-    remarks = table.quoted_lines()
-    for c in used:
-        if c in coded:
-            indicators, remark = table.coded(rows, c)
+    remarks = table.remarks
+    for c in table.used:
+        if c in table.one_hot:
+            indicators, remark = table.indicators(c)
             columns += indicators.values()
             features += indicators
             remarks += remark
-        elif c != target:
-            columns.append(table.numbers(rows, c))
+        elif c != table.target:
+            columns.append(table.numbers(c))
             features.append(table.header[c])
     if not columns:
-        raise RegistryError(f"sources.yaml: sets/{name}: no feature is left")
-    return Raw(np.column_stack(columns), _targets(table, entry, rows, target), tuple(features), remarks)
+        raise RegistryError(f"sources.yaml: sets/{table.name}: no feature is left")
+    return Raw(np.column_stack(columns), _targets(table, entry), tuple(features), remarks)
 
 
 def is_missing(cell: str, markers: Sequence[object]) -> bool:
@@ -86,8 +111,9 @@ def is_missing(cell: str, markers: Sequence[object]) -> bool:
         return False
 
 
-def _targets(table: _Table, entry: Entry, rows: list[Row], column: int) -> np.ndarray:
+def _targets(table: Table, entry: Entry) -> np.ndarray:
     """Labels -1 and +1, counts, or numbers [N]."""
+    rows, column = table.rows, table.target
     if entry["task"] == "classification":
         label = {str(cell): 1.0 for cell in entry["positive"]} | {
             str(cell): -1.0 for cell in entry["negative"]
@@ -99,7 +125,7 @@ def _targets(table: _Table, entry: Entry, rows: list[Row], column: int) -> np.nd
         if np.all(y == y[0]):
             raise DataError(f"set '{table.name}': every label is {y[0]:+g}")
         return y
-    y = table.numbers(rows, column)
+    y = table.numbers(column)
     if entry["task"] == "counts":
         for row, value in zip(rows, y, strict=True):
             if value < 0 or value != np.round(value):
@@ -108,12 +134,33 @@ def _targets(table: _Table, entry: Entry, rows: list[Row], column: int) -> np.nd
 
 
 @dataclass(frozen=True)
-class _Table:
-    """Names of the columns, and the rows of all files of a set."""
+class Table:
+    """The cells of all files of a set.
+
+    Attributes
+    ----------
+    name : str
+    header : tuple of D str
+        Names of the columns.
+    rows : list of Row
+        Those that are kept, of D cells.
+    left_out : int
+        How many had a marker of what is missing.
+    used : tuple of int
+        Columns that are not dropped; `target` and those in `one_hot` are among them.
+    target : int
+    one_hot : list of int
+    remarks : tuple of str
+    """
 
     name: str
     header: tuple[str, ...]
     rows: list[Row]
+    left_out: int
+    used: tuple[int, ...]
+    target: int
+    one_hot: list[int]
+    remarks: tuple[str, ...]
 
     def wrong(self, row: Row, column: int, what: str) -> DataError:
         where = f"column '{self.header[column]}': '{row.cells[column]}'"
@@ -121,31 +168,28 @@ class _Table:
 
     def number(self, row: Row, column: int) -> float:
         """A cell that is a finite number."""
-        try:
-            value = math.nan if "_" in row.cells[column] else float(row.cells[column])
-        except ValueError:
-            value = math.nan
+        value = as_number(row.cells[column])
         if not math.isfinite(value):
             raise self.wrong(row, column, "is not a finite number")
         return value
 
-    def numbers(self, rows: list[Row], column: int) -> np.ndarray:
+    def numbers(self, column: int) -> np.ndarray:
         """Cells [N] that are finite numbers; DataError also for large ones of which floats make fewer."""
-        values = np.array([self.number(row, column) for row in rows])
+        values = np.array([self.number(row, column) for row in self.rows])
         if np.max(np.abs(values)) > 2 / np.finfo(float).eps:  # floats are further apart than whole numbers
-            cells = {row.cells[column] for row in rows}
+            cells = {row.cells[column] for row in self.rows}
             if len(set(values)) < len({Decimal(cell) for cell in cells}):
                 where = f"set '{self.name}': column '{self.header[column]}'"
                 raise DataError(f"{where} has numbers that are alike as floats: leave it out (drop)")
         return values
 
-    def coded(self, rows: list[Row], column: int) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    def indicators(self, column: int) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
         """Feature of each value of a column -> 0 and 1 [N]; and a remark on values of one row."""
-        name, cells = self.header[column], [row.cells[column] for row in rows]
+        name, cells = self.header[column], [row.cells[column] for row in self.rows]
         counts = Counter(cells)
         if len(counts) > MOST_VALUES:
             raise DataError(
-                f"set '{self.name}': column '{name}' has {len(counts)} values in {len(rows)} rows, and "
+                f"set '{self.name}': column '{name}' has {len(counts)} values in {len(cells)} rows, and "
                 f"one_hot makes a feature of each (at most {MOST_VALUES}): leave it out (drop)"
             )
         once = sum(count == 1 for count in counts.values())
@@ -156,52 +200,72 @@ class _Table:
         }
         return indicators, (remark,) if once else ()
 
-    def places(self, entry: Entry) -> dict[str, list[int]]:
-        """Field of the entry -> numbers of the columns it names."""
-        drop, coded = entry.get("drop", []), entry.get("one_hot", [])
-        places_of: dict[str, list[int]] = {}
-        for field, columns in {"target": [entry["target"]], "drop": drop, "one_hot": coded}.items():
-            places_of[field] = []
-            for column in columns:
-                where = f"sources.yaml: sets/{self.name}/{field}: column '{column}'"
-                place = self.place(column)
-                if place is None:
-                    known = ", ".join(self.header)
-                    raise RegistryError(f"{where} is not, or not once, in the file, which has: {known}")
-                if isinstance(column, int) and self.place(str(column)) not in (None, place):
-                    raise RegistryError(
-                        f'{where} is a place, and the name of another column: say "{column}" in quotes for '
-                        f"that, or {place - len(self.header)} for what is there"
-                    )
-                if any(place in places for places in places_of.values()):
-                    raise RegistryError(f"{where} is named twice")
-                places_of[field].append(place)
-        return places_of
 
-    def quoted_lines(self) -> tuple[str, ...]:
-        """Remark on cells of several lines: one that a stray quote begins has rows inside it."""
-        longest = max(self.rows, key=lambda row: max(cell.count("\n") for cell in row.cells))
-        column = max(range(len(self.header)), key=lambda c: longest.cells[c].count("\n"))
-        breaks = longest.cells[column].count("\n")
-        if not breaks:
-            return ()
-        several = sum(any("\n" in cell for cell in row.cells) for row in self.rows)
-        return (
-            f"{several} of {len(self.rows)} rows have a quoted cell of several lines: the longest ends in "
-            f"line {longest.line}, column '{self.header[column]}', after {breaks} breaks (a stray quote?)",
-        )
-
-    def place(self, column: str | int) -> int | None:
-        """Number of a column; None where there is none, or several of the name."""
-        n = len(self.header)
-        if isinstance(column, int):
-            return column % n if -n <= column < n else None
-        return self.header.index(column) if self.header.count(column) == 1 else None
+def as_number(cell: str) -> float:
+    """NaN where a cell is none, as ``1_000``, which Python takes for one."""
+    try:
+        return math.nan if "_" in cell else float(cell)
+    except ValueError:
+        return math.nan
 
 
-def _joined(name: str, entry: Entry, paths: list[Path]) -> _Table:
-    """The files one after the other."""
-    titled, header, rows = entry.get("header", False), None, []
+def _places(name: str, header: tuple[str, ...], entry: Entry) -> dict[str, list[int]]:
+    """Field of the entry -> numbers of the columns it names."""
+    drop, coded = entry.get("drop", []), entry.get("one_hot", [])
+    places_of: dict[str, list[int]] = {}
+    for field, columns in {"target": [entry["target"]], "drop": drop, "one_hot": coded}.items():
+        places_of[field] = []
+        for column in columns:
+            where = f"sources.yaml: sets/{name}/{field}: column '{column}'"
+            place = _place(header, column)
+            if place is None:
+                often = "more than once" if column in header else "not"
+                known = f"{shortened(', '.join(header))}{_divided(header)}"
+                raise RegistryError(f"{where} is {often} in the file, which has: {known}")
+            if isinstance(column, int) and _place(header, str(column)) not in (None, place):
+                raise RegistryError(
+                    f'{where} is a place, and the name of another column: say "{column}" in quotes for '
+                    f"that, or {place - len(header)} for what is there"
+                )
+            if any(place in places for places in places_of.values()):
+                raise RegistryError(f"{where} is named twice")
+            places_of[field].append(place)
+    return places_of
+
+
+def _place(header: tuple[str, ...], column: str | int) -> int | None:
+    """Number of a column; None where there is none, or several of the name."""
+    n = len(header)
+    if isinstance(column, int):
+        return column % n if -n <= column < n else None
+    return header.index(column) if header.count(column) == 1 else None
+
+
+def _divided(header: tuple[str, ...]) -> str:
+    """By what a header of one name seems to be divided, a question; empty if by nothing else."""
+    others = [letter for letter in ",;\t|" if len(header) == 1 and letter in header[0]]
+    return f" (is the delimiter {others[0]!r}?)" if others else ""
+
+
+def _quoted_lines(header: tuple[str, ...], rows: list[Row]) -> tuple[str, ...]:
+    """Remark on cells of several lines: one that a stray quote begins has rows inside it."""
+    longest = max(rows, key=lambda row: max(cell.count("\n") for cell in row.cells))
+    column = max(range(len(header)), key=lambda c: longest.cells[c].count("\n"))
+    breaks = longest.cells[column].count("\n")
+    if not breaks:
+        return ()
+    several = sum(any("\n" in cell for cell in row.cells) for row in rows)
+    return (
+        f"{several} of {len(rows)} rows have a quoted cell of several lines: the longest ends in "
+        f"line {longest.line}, column '{header[column]}', after {breaks} breaks (a stray quote?)",
+    )
+
+
+def _joined(name: str, entry: Entry, paths: list[Path]) -> tuple[tuple[str, ...], list[Row]]:
+    """Names of the columns, and the rows of the files one after the other."""
+    titled = entry.get("header", False)
+    header: tuple[str, ...] = ()
+    rows: list[Row] = []
     for path in paths:
         read = list(_rows(path, entry.get("delimiter")))
         if len(read) <= titled:
@@ -210,7 +274,7 @@ def _joined(name: str, entry: Entry, paths: list[Path]) -> _Table:
         titles = first if titled else tuple(f"column{c}" for c in range(len(first)))
         header = header or titles
         wrong = [
-            row.error(f"{len(row.cells)} columns, expected {len(header)}")
+            row.error(f"{len(row.cells)} columns, expected {len(header)}{_odd(row, header)}")
             for row in read
             if len(row.cells) != len(header)
         ]
@@ -219,7 +283,13 @@ def _joined(name: str, entry: Entry, paths: list[Path]) -> _Table:
         if wrong:
             raise DataError(f"set '{name}': {wrong[0]}")
         rows += read[titled:]
-    return _Table(name, header or (), rows)
+    return header, rows
+
+
+def _odd(row: Row, header: tuple[str, ...]) -> str:
+    """What a row of another number of cells may come from, a question."""
+    ends = len(row.cells) > len(header) and not row.cells[-1]
+    return _divided(header) or (" (a delimiter at its end?)" if ends else "")
 
 
 def _rows(path: Path, delimiter: str | None) -> Iterator[Row]:
@@ -228,7 +298,8 @@ def _rows(path: Path, delimiter: str | None) -> Iterator[Row]:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         text = content.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not a text file: {error}") from None
+        hint = " (save it as UTF-8)" if isinstance(error, UnicodeDecodeError) else ""
+        raise DataError(f"{path} is not a text file: {error}{hint}") from None
     if delimiter is None:
         numbered = enumerate(text.splitlines(), 1)
         yield from (Row(path, number, tuple(line.split())) for number, line in numbered if line.strip())

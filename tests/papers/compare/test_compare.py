@@ -247,9 +247,13 @@ def test_a_yaml_block_says_more(tmp_path):
         (np.arange(40) - 0.5, "--task counts", "column 'y': '-0.5' is not a count"),
         (np.arange(40) * 100, "--task counts", "counts up to 1000"),
         (["", *LATENT[1:]], "", "line 2: no y"),
-        (LATENT, "--target z", "has no column 'z', but a, b, y"),
+        (LATENT, "--target z", "mine.csv: target: column 'z' is not in the file, which has: a, b, y"),
         (LATENT, "--task classification", "of two classes, y has 40 values"),
-        (LATENT, "--target a --delimiter ;", "has no column 'a', but a,b,y"),
+        (
+            LATENT,
+            "--target a --delimiter ;",
+            "column 'a' is not in the file, which has: a,b,y (is the delimiter ','?)",
+        ),
         (LATENT, "--methods gp laplace", "no method laplace for regression; there are ep, qp"),
         (LATENT, "--iterations 5", "--iterations is 0 or at least 10"),
         ((LATENT > 0).astype(int), "--rows 15", "rows of each class of y; one has 7, of those drawn"),
@@ -482,23 +486,47 @@ def test_a_table_of_which_every_row_is_missing_says_so(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "text, line",
+    [
+        ("a,y\n\n1,0.5\n2,\n", 4),
+        ("a,b,y\n1,x,0.5\n,,\n2,x,\n", 4),
+        ('a,b,y\n1,"two\nlines",0.5\n2,x,\n', 4),
+    ],
+)
+def test_a_row_without_a_target_has_its_line(text, line, tmp_path):
+    """Empty lines, empty rows and lines within a cell were not counted, or were the row."""
+    (tmp_path / "mine.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=f"mine.csv, line {line}: no y"):
+        table.read(tmp_path / "mine.csv", "y", drop=["b"] if "b" in text else [])
+
+
+def test_an_empty_row_is_none_that_is_left_out(tmp_path):
+    """Of the commas that a spreadsheet leaves at the end, as of empty lines."""
+    path = csv_of(tmp_path / "mine.csv", ["", *LATENT[1:]])
+    path.write_text(path.read_text(encoding="utf-8") + ",,\n,,\n\n", encoding="utf-8")
+    read = table.read(path, "y", missing=[""])
+    assert len(read.y) == 39 and "1 of 40 rows have a missing value and are left out" in read.remarks
+
+
+@pytest.mark.parametrize(
     "text, said",
     [
         ("a,a,y\n", "two columns are called 'a'"),
-        ("a,b,y\n1,2,0,\n3,4,1,\n", "its lines have more cells than its header .a delimiter at their end"),
-        ("a,b,y\n1,2,0,0\n3,4,1,1\n", "its lines have more cells than its header"),
-        ("a;b;y\n", r"has no column 'y', but a;b;y \(--delimiter ';'\?\)"),
+        ("a,b,y\n1,2,0,\n3,4,1,\n", r"mine.csv, line 2: 4 columns, expected 3 \(a delimiter at its end\?"),
+        ("a,b,y\n1,2,0\n3,4,1,1\n", "mine.csv, line 3: 4 columns, expected 3$"),
+        ("a;b;y\n", r"mine.csv, line 2: 3 columns, expected 1 \(is the delimiter ';'\?\)"),
+        ("a;b;y\n1;2;3\n", r"'y' is not in the file, which has: a;b;y \(is the delimiter ';'\?\)"),
         ("a,b,y\n", "has no rows"),
         ("a,b,y\n1,2,1\n2,3,1.0\n", "every y is '1'"),
         ("a,b,y\n1,2,0\n2,3,-0\n", "every y is '0'"),
         ("a,b,y\n1,2,0.5\n2,3,0.7\n3,4,NA\n", r"y has words \('NA', ...\)"),
         ("a,b,y\n1,2,0.5\n2,3,0.7\n3,1e300,4.5\n", "column 'b' has values up to 1.0e.300"),
-        ("PK\x03\x04,\x1b[31m" + "x" * 5000 + "\n", "has no column 'y'.{,400}$"),
+        ("PK\x03\x04,\x1b[31m" + "x" * 5000 + "\n1,2\n", "column 'y' is not in.{,400}$"),
     ],
 )
 def test_a_table_that_cannot_be_compared_on_is_refused_by_what_is_wrong(text, said, tmp_path, capsys):
     path = tmp_path / "mine.csv"
-    rows = "1,2,0.5\n2,3,1.5\n" if "a,a" in text or ";" in text else ""
+    rows = "1,2,0.5\n2,3,1.5\n" if "a,a" in text or text == "a;b;y\n" else ""
     path.write_text(text + rows, encoding="utf-8")
     with pytest.raises(ValueError, match=said):
         table.read(path, "y")

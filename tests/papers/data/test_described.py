@@ -128,7 +128,7 @@ def changed(entry, **fields):
         (ENTRY, LABELS.replace(b'far"', b"far"), r"pumps0\.csv, line \d: unexpected end of data"),
         (ENTRY, LABELS.replace(b"1;", b"\xff;"), r"pumps0\.csv is not a text file: 'utf-8'"),
         (ENTRY, b"id;load;site;state\n", r"pumps0\.csv has no rows"),
-        (ENTRY, b"id;load;site;state\n1;?;a;ok\n", "'pumps': every row has a missing value"),
+        (ENTRY, b"id;load;site;state\n1;?;a;ok\n", "'pumps': each of its 1 rows has a marker of what is"),
         (ENTRY, LABELS[:36], r"'pumps': every label is -1"),
         (changed(ENTRY, shape=[4, 4]), LABELS, r"has shape \(3, 4\), expected \(4, 4\)"),
         (
@@ -141,7 +141,7 @@ def changed(entry, **fields):
             LABELS.replace(b"id;", b"1;"),
             "'1' is a place, and the name of another column: say \"1\" in quotes for that, or -3 for what is",
         ),
-        (changed(ENTRY, drop=[4]), LABELS, "pumps/drop: column '4' is not, or not once, in the file"),
+        (changed(ENTRY, drop=[4]), LABELS, "pumps/drop: column '4' is not in the file, which has: id"),
         (changed(ENTRY, one_hot=["id"]), LABELS, "pumps/one_hot: column 'id' is named twice"),
         (changed(ENTRY, drop=[0, 1, 2], one_hot=None), LABELS, "pumps: no feature is left"),
         (ENTRY, LABELS.replace(b"0.5", b"1_0"), "line 2: column 'load': '1_0' is not a finite number"),
