@@ -220,7 +220,6 @@ def fold_in(
     paths: Iterable[str | Path],
     folder: str | Path,
     lines_of: LinesOf = lambda record: [record],
-    keep: bool = True,
 ) -> Change:
     """Fold files of fits into a record, which need not exist; a unit is replaced as a whole.
 
@@ -236,15 +235,13 @@ def fold_in(
         Of the records.
     lines_of : callable
         Record -> its lines.
-    keep : bool
-        Whether lines of the record that ``paths`` do not replace are kept.
 
     Raises
     ------
     RecordError
         A damaged file or record; nothing is written then.
     """
-    return replace_units(folder, {study: collected(study, paths, lines_of)}, keep)[study.file]
+    return replace_units(folder, {study: collected(study, paths, lines_of)})[study.file]
 
 
 def put(

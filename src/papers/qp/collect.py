@@ -42,7 +42,7 @@ FIT = "fit"
 """Of a line in memory: what pairs compare (`pairs.Fit`), absent where a fit failed."""
 
 
-def fold_in(paths: Iterable[str | Path], folder: str | Path, keep: bool = True) -> dict[str, Change]:
+def fold_in(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change]:
     """Fold fit files ``.../<protocol>/<data set>/<block>.jsonl.gz`` into the records of a folder, as one.
 
     Folding the same files in twice changes nothing.
@@ -52,8 +52,6 @@ def fold_in(paths: Iterable[str | Path], folder: str | Path, keep: bool = True) 
     paths : iterable of str or Path
     folder : str or Path
         Of the records, which need not exist.
-    keep : bool
-        Whether seeds of their studies that ``paths`` do not replace are kept.
 
     Returns
     -------
@@ -72,7 +70,7 @@ def fold_in(paths: Iterable[str | Path], folder: str | Path, keep: bool = True) 
         had = {study: records.load(study, folder) for study in new}
         current = _current(had, new, known)
         points = _fill_pairs(current)
-        merged = {study: merge(study, had[study], units, known, keep) for study, units in new.items()}
+        merged = {study: merge(study, had[study], units, known) for study, units in new.items()}
         before, after = _runs_of(had.values()), _runs_of(frame for frame, _, _ in merged.values())
         stands = {unit for unit, run in before.items() if after.get(unit) == run}
         frames, changes, fresh = {}, {}, []

@@ -112,7 +112,7 @@ def test_of_two_files_of_one_day_the_later_wins(study, make, files, tmp_path):
 
 def test_without_keeping_only_the_new_lines_stay(study, make, files, tmp_path):
     records.fold_in(study, files([make(seed=0), make(seed=1)]), tmp_path)
-    records.fold_in(study, files([make(seed=5, date="2026-11-23")]), tmp_path, keep=False)
+    records.put(tmp_path, {study: [study.line(make(seed=5))]}, keep=False)
     assert list(scores(study, tmp_path)) == [("wine", "ep", 5)]
     assert list(records.read_runs(tmp_path).values())[-1].replaced == 2
 

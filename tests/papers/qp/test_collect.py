@@ -236,7 +236,7 @@ def fold(record, fit_file, results, stamp):
     ``ntll`` and the variances tell the runs apart.
     """
 
-    def fold_in(methods, seeds, ntll, date="2026-01-02", keep=True, **where):
+    def fold_in(methods, seeds, ntll, date="2026-01-02", **where):
         records = [
             record(
                 method=m,
@@ -251,7 +251,7 @@ def fold(record, fit_file, results, stamp):
             for s in seeds
             for k in range(2)
         ]
-        return list(collect.fold_in([fit_file("all", records, f"{ntll}")], results, keep).values())[0]
+        return list(collect.fold_in([fit_file("all", records, f"{ntll}")], results).values())[0]
 
     return fold_in
 
@@ -323,9 +323,10 @@ def test_the_order_of_machines_does_not_matter(fold, results):
         pd.testing.assert_frame_equal(records.read(study, results), frame)
 
 
-def test_without_keeping_only_the_fits_at_hand_remain(fold, results):
+def test_of_records_that_begin_anew_only_the_fits_at_hand_remain(fold, results):
     fold(["ep"], [0, 1], 0.1)
-    change = fold(["ep"], [2], 0.2, keep=False)
+    records.forget(results, [RELEASED.file, VARIANCES.file])
+    change = fold(["ep"], [2], 0.2)
     assert ntlls(results) == {("ep", 2): [0.2] * 2}
     assert (change.added, change.kept) == (1, 0)
 

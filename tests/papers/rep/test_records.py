@@ -93,7 +93,7 @@ def fold(tmp_path):
             if not keep:
                 records.forget(tmp_path / "results", [FITS.file, CURVES.file])
             return fold_fits([path], tmp_path / "results")
-        return {study.file: records.fold_in(study, [path], tmp_path / "results", keep=keep)}
+        return {study.file: records.fold_in(study, [path], tmp_path / "results")}
 
     return run
 
