@@ -275,12 +275,11 @@ def _check(arguments: argparse.Namespace) -> int:
     names = records.sums(arguments.records)
     if not names:
         raise ValueError(f"no {records.SUMS} in {arguments.records}: nothing to compare with")
-    wrong = records.wrong(arguments.records, _studies())
+    wrong, lines = records.checked(arguments.records, _studies())
     for line in wrong:
         print(f"tilted: {line}", file=sys.stderr)
     if wrong:
         return 1
-    lines = sum(len(records.load(study, arguments.records)) for study in _studies())
     print(f"{len(names)} files, {lines} lines: intact")
     return 0
 

@@ -70,8 +70,8 @@ def run(found):
         if paths := found.paths(name):
             files = record.files(paths)
             jobs.fold_in(record.function, record.parameters, paths, "results/mine", files, True)
-    evidences = records.read(FITS["as-released"], "results/mine")["log_evidence"]
-    errors = records.read(REGRESSION, "results/mine")["smse"]
+    evidences = records.load(FITS["as-released"], "results/mine")["log_evidence"]
+    errors = records.load(REGRESSION, "results/mine")["smse"]
     return list(evidences), list(errors)
 
 

@@ -56,7 +56,7 @@ def run(folder):
                 given = {"dataset": dataset, "first": block * SIZE}
                 jobs.make(path, f"{__name__}:fits", given, {}, "", {}, "code")
     records.fold_in(STUDY, paths, folder / "results")
-    lines = records.read(STUDY, folder / "results")
+    lines = records.load(STUDY, folder / "results")
     store.write_text(folder / "table.csv", lines.drop(columns="run").to_csv(index=False))
 
 

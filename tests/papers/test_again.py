@@ -43,7 +43,7 @@ def test_a_wrong_number_would_be_seen(tmp_path, monkeypatch):
     for name in ("SHA256SUMS", "runs.csv", "verified.csv", study.file):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(RESULTS / name, tmp_path / name)
-    recorded = records.read(study, tmp_path)
+    recorded = records.load(study, tmp_path)
     moved = recorded.assign(mean_error=recorded["mean_error"] + 1e-5)
     monkeypatch.setattr(verify.records, "load", lambda study, folder: moved)
     found = verify.verify([study], tmp_path, verify.Selection({"method": ["ep"]}, fits=1, scratches=0))

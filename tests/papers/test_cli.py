@@ -204,7 +204,7 @@ def test_new_fits_are_folded_in_and_checked(searches, tmp_path, capsys):
     assert main(["records", "--fits", searches("gp", "gramacy"), "--records", folder]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[1] == "pesc/regret.csv: 1 added, 0 replaced, 1 kept"
-    assert sorted(records.read(REGRET, folder)["problem"]) == ["gp", "gramacy"]
+    assert sorted(records.load(REGRET, folder)["problem"]) == ["gp", "gramacy"]
     assert main(["check", "--records", folder]) == 0
     assert capsys.readouterr().out == "2 files, 2 lines: intact\n"
 
@@ -228,7 +228,7 @@ def again(monkeypatch, tmp_path):
 
     def verify(studies, folder, selection, mirror, jobs, tell):
         asked.append((studies, selection, mirror, jobs))
-        frame = records.read(REGRET, folder)
+        frame = records.load(REGRET, folder)
         lines = frame.to_dict("records")
         outcomes = [Outcome("scratch", "no" if line["problem"] == "gp" else "yes", 0.1) for line in lines]
         from papers.evidence.verification.verify import Result

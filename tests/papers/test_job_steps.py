@@ -45,7 +45,7 @@ def folded(tmp_path, found, name, *paths):
 def test_a_search_becomes_lines_of_regret(tmp_path):
     path = "data/fits/pesc/searches/5/gp-0.jsonl.gz"
     found = made(tmp_path, {"pesc": {"searches": {"repeats": 1, "evaluations": 5}}}, path)
-    frame = records.read(REGRET, folded(tmp_path, found, "pesc_searches_record", path))
+    frame = records.load(REGRET, folded(tmp_path, found, "pesc_searches_record", path))
     assert len(frame) == 3 == found.jobs[path].fits and set(frame["evaluations"]) == {5}
 
 
@@ -59,7 +59,7 @@ def test_a_training_becomes_measurements(tmp_path, mirror, monkeypatch):
     grid = {"alphas": [0.5], "m": [4], "seeds": 1, "steps": 2}
     found = made(tmp_path, {"mnist": {"one": grid, "two": grid}}, path)
     assert len((tmp_path / f"{path}.log").read_text(encoding="utf-8").splitlines()) == 2
-    frame = records.read(DIGITS, folded(tmp_path, found, "mnist_record", path))
+    frame = records.load(DIGITS, folded(tmp_path, found, "mnist_record", path))
     assert frame["step"].tolist() == [1, 2] and set(frame["outcome"]) == {"ok"}
     assert 0.05 < frame["error"].iloc[-1] < 0.5 and -0.69 < frame["log_likelihood"].iloc[-1] < -0.2
 
@@ -90,16 +90,16 @@ def test_relaxed_fits_and_pictures_use_the_parameters_that_were_chosen(tmp_path)
     folder = folded(tmp_path, found, "relaxed_fits_record", fits)
     folded(tmp_path, found, "relaxed_exact_record", exact)
     folded(tmp_path, found, "relaxed_boundary_record", boundary)
-    (fit,) = records.read(FITS, folder).to_dict("records")
+    (fit,) = records.load(FITS, folder).to_dict("records")
     assert (fit["method"], fit["lengthscale"], fit["chosen_on"], fit["outcome"]) == (
         "ep",
         1.5,
         0,
         "converged",
     )
-    (picture,) = records.read(EXACT, folder).to_dict("records")
+    (picture,) = records.load(EXACT, folder).to_dict("records")
     assert (picture["chains"], picture["iterations"], picture["lengthscale"]) == (4, 16, 1.5)
-    assert set(records.read(BOUNDARY, folder)["method"]) == {"bayes", "ep"}
+    assert set(records.load(BOUNDARY, folder)["method"]) == {"bayes", "ep"}
 
 
 @pytest.mark.parametrize("line", [{"dataset": "heart"}, {"flips": 0.2}])
@@ -115,7 +115,7 @@ def test_parameters_are_chosen_by_cross_validation(tmp_path):
     found = made(tmp_path, RELAXED, CHOICES, fits)
     folder = folded(tmp_path, found, "relaxed_choices_record", CHOICES)
     folded(tmp_path, found, "relaxed_fits_record", fits)
-    assert len(records.read(FITS, folder)) > 3
+    assert len(records.load(FITS, folder)) > 3
 
 
 COAL = {"qp": {"as-released": {"methods": ["ep", "qp"], "rows": {"coal": {"seeds": 2, "block": 1}}}}}
@@ -207,8 +207,8 @@ def test_the_study_of_tables_from_fits_to_its_records(tmp_path):
     wanted = {"lookup": {"table": {"counts": [2]}, "study": study}}
     found = made(tmp_path, wanted, "data/lookup/probit.table", ep, effect)
     folder = folded(tmp_path, found, "lookup_study", effect)
-    assert set(records.read(LOOKUP_EFFECT, folder)["dataset"]) == {"coal"}
-    assert set(records.read(LOOKUP_ERRORS, folder)["y"]) == {1, 2}
+    assert set(records.load(LOOKUP_EFFECT, folder)["dataset"]) == {"coal"}
+    assert set(records.load(LOOKUP_ERRORS, folder)["y"]) == {1, 2}
 
 
 def test_modules_of_experiments_exist():

@@ -100,15 +100,15 @@ def test_every_kind_of_job_becomes_records(run):
     folder, out = run
     results = folder / "results" / "preview"
     assert records.wrong(results) == []
-    fits = records.read(REGRESSION, results)[["split", "alpha", "m", "start"]]
+    fits = records.load(REGRESSION, results)[["split", "alpha", "m", "start"]]
     cells = (("0.5", 4, "data"), ("full", 0, "data"))
     assert sorted(map(tuple, fits.to_numpy().tolist())) == [
         (split, *cell) for split in (0, 1) for cell in cells
     ]
-    assert records.read(TOY, results)["hyperparameters"].tolist() == ["true", "learned"]
-    assert records.read(CLASSIFICATION, results)["dataset"].tolist() == ["banana"]
-    assert sorted(records.read(POINTS, results)["set"].unique()) == [-1, 0]
-    assert len(records.read(ACCURACY, results)) == 4
+    assert records.load(TOY, results)["hyperparameters"].tolist() == ["true", "learned"]
+    assert records.load(CLASSIFICATION, results)["dataset"].tolist() == ["banana"]
+    assert sorted(records.load(POINTS, results)["set"].unique()) == [-1, 0]
+    assert len(records.load(ACCURACY, results)) == 4
     assert (results / "qp/truth/wine13.json.gz").is_file()
     for run_of in records.read_runs(results).values():
         assert run_of.version and run_of.date and run_of.lines > 0
@@ -226,7 +226,7 @@ def test_another_snakefile_may_use_the_workflow(run, snakemake, tmp_path):
 def test_what_was_lost_is_computed_again_to_the_same_numbers(run, snakemake):
     folder, _ = run
     table = folder / "tables" / "preview" / "qp_table1.csv"
-    before, toy = table.read_bytes(), records.read(TOY, folder / "results/preview")
+    before, toy = table.read_bytes(), records.load(TOY, folder / "results/preview")
     lost = ["qp/as-released/coal/ep-000-001.jsonl.gz", "pep-toy/00-00.jsonl.gz"]
     for name in lost:
         (folder / "data/fits" / name).unlink()
@@ -241,7 +241,7 @@ def test_what_was_lost_is_computed_again_to_the_same_numbers(run, snakemake):
         "audit": 1,
     }
     assert table.read_bytes() == before
-    again = records.read(TOY, folder / "results/preview")
+    again = records.load(TOY, folder / "results/preview")
     assert again.drop(columns=["seconds", "run"]).equals(toy.drop(columns=["seconds", "run"]))
 
 

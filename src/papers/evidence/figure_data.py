@@ -6,8 +6,6 @@ a margin) and words are left out.
 
 from __future__ import annotations
 
-import gzip
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence.store import write_bytes
+from papers.evidence.store import gzipped, write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -72,10 +70,7 @@ def encode(figure: Figure) -> tuple[str, bytes]:
     content = table.to_csv(index=False, float_format=DIGITS, lineterminator="\n").encode()
     if len(content) <= LARGE:
         return PLAIN, content
-    packed = io.BytesIO()
-    with gzip.GzipFile("", "wb", 9, packed, mtime=0) as file:
-        file.write(content)
-    return PACKED, packed.getvalue()
+    return PACKED, gzipped(content, 9)
 
 
 def _words(axes: Axes) -> str:

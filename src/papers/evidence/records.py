@@ -1,7 +1,7 @@
 """The folder of records: read with their check sums, folded into, replaced as one.
 
 ``SHA256SUMS`` has the sum of every file that is committed below the folder (``sha256sum -c`` reads it too).
-`read` refuses a file that differs from it, that is not in it, whose lines are of runs of another study, or
+`find` refuses a file that differs from it, that is not in it, whose lines are of runs of another study, or
 that has fewer or more lines than its runs say; the message names the file.
 """
 
@@ -27,44 +27,37 @@ if TYPE_CHECKING:
 SUMS = "SHA256SUMS"
 
 
-def read(study: Study, folder: str | Path) -> pd.DataFrame:
-    """Lines of a record.
+def find(study: Study, folder: str | Path | None) -> pd.DataFrame | None:
+    """Lines of a record, or None where there is no file.
 
     Returns
     -------
-    pandas.DataFrame
+    pandas.DataFrame or None
         `Study.types`; the last column names the run of a line.
 
     Raises
     ------
     RecordError
-        The file is not what `SUMS` and the runs say, or what `Study.parse` refuses; the message names it.
-    FileNotFoundError
-        There is no such file.
+        The file is not what `SUMS` and the runs say, or what `Study.parse` refuses, or is gone though one of
+        them has it; the message names it.
     """
+    if folder is None:
+        return None
+    if study.reader is not None:
+        return study.reader(folder)
     files.finished(folder)
-    frame = study.parse(content(folder, study.file), Path(folder, study.file))
-    _agree(frame, study, read_runs(folder), folder)
+    path, data, known = Path(folder, study.file), content_if_any(folder, study.file), read_runs(folder)
+    if data is None:
+        if any(run.study == study.file for run in known.values()):
+            raise RecordError(f"{path}: missing, though {runs.FILE} has it")
+        return None
+    frame = study.parse(data, path)
+    _agree(frame, study, known, folder)
     return frame
 
 
-def find(study: Study, folder: str | Path | None) -> pd.DataFrame | None:
-    """The same, or None where there is no file (errors as `read`)."""
-    if study.reader is not None and folder is not None:
-        return study.reader(folder)
-    if folder is None:
-        return None
-    files.finished(folder)
-    if not Path(folder, study.file).is_file():
-        for file, has in ((SUMS, sums(folder)), (runs.FILE, {r.study for r in read_runs(folder).values()})):
-            if study.file in has:
-                raise RecordError(f"{Path(folder, study.file)}: missing, though {file} has it")
-        return None
-    return read(study, folder)
-
-
 def load(study: Study, folder: str | Path | None) -> pd.DataFrame:
-    """The same, without lines where there is no file (errors as `read`)."""
+    """The same, without lines where there is no file (errors as `find`)."""
     record = find(study, folder)
     return study.frame() if record is None else record
 
@@ -103,8 +96,8 @@ def sums(folder: str | Path) -> dict[str, str]:
     return digests
 
 
-def content(folder: str | Path, name: str) -> bytes:
-    """Bytes of a file of a folder of records.
+def content(folder: str | Path, name: str, listed: Mapping[str, str] | None = None) -> bytes:
+    """Bytes of a file of a folder of records, whose `sums` may be given.
 
     Raises
     ------
@@ -117,7 +110,7 @@ def content(folder: str | Path, name: str) -> bytes:
     if path.exists() and not path.is_file():  # one would wait for a pipe
         raise RecordError(f"{path}: not a file")
     data = path.read_bytes()
-    expected = sums(folder).get(name)
+    expected = (sums(folder) if listed is None else listed).get(name)
     if expected is None:
         raise RecordError(f"{path}: not in {Path(folder, SUMS)}")
     if hashlib.sha256(data).hexdigest() != expected:
@@ -125,30 +118,35 @@ def content(folder: str | Path, name: str) -> bytes:
     return data
 
 
-def content_if_any(folder: str | Path, name: str) -> bytes | None:
+def content_if_any(folder: str | Path, name: str, listed: Mapping[str, str] | None = None) -> bytes | None:
     """The same, or None where there is no such file and no sum of it; one that is gone is a RecordError."""
     if Path(folder, name).exists():
-        return content(folder, name)
-    if name in sums(folder):
+        return content(folder, name, listed)
+    if name in (sums(folder) if listed is None else listed):
         raise RecordError(f"{Path(folder, name)}: missing, though {SUMS} has it")
     return None
 
 
 def wrong(folder: str | Path, studies: Iterable[Study] = ()) -> list[str]:
     """What is wrong with a folder of records, a line each: sums and missing files, then the studies."""
+    return checked(folder, studies)[0]
+
+
+def checked(folder: str | Path, studies: Iterable[Study]) -> tuple[list[str], int]:
+    """What is `wrong` with a folder of records, and the number of lines of the studies that are sound."""
     files.finished(folder)
-    errors = []
-    for name in sums(folder):
+    errors, lines, listed = [], 0, sums(folder)
+    for name in listed:
         try:
-            content(folder, name)
+            content(folder, name, listed)
         except (OSError, RecordError) as error:
             errors.append(str(error))
     for study in studies:
         try:
-            find(study, folder)
+            lines += len(load(study, folder))
         except RecordError as error:
             errors.append(str(error))
-    return list(dict.fromkeys(errors))
+    return list(dict.fromkeys(errors)), lines
 
 
 def save(

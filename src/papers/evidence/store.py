@@ -159,6 +159,14 @@ def decoded(packed: bytes, where: object) -> list[dict[str, Any]]:
     return [_decode(line, f"{where}, line {k}") for k, line in enumerate(text.splitlines(), start=1)]
 
 
+def gzipped(content: bytes, level: int) -> bytes:
+    """Packed by gzip, without a name and a time: the same bytes of the same content."""
+    buffer = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=level, fileobj=buffer, mtime=0) as file:
+        file.write(content)
+    return buffer.getvalue()
+
+
 def inflated(packed: bytes) -> bytes:
     """What gzip packed.
 

@@ -8,7 +8,6 @@ Numbers that do not exist are empty in the file and NaN (``<NA>``) in the frame.
 
 from __future__ import annotations
 
-import gzip
 import io
 import re
 import zlib
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence.store import RecordError, inflated
+from papers.evidence.store import RecordError, gzipped, inflated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -266,10 +265,7 @@ def packed(text: str, name: str) -> bytes:
     """Text as the content of a file: gzipped at a fixed level and without a time if its name says so."""
     if not name.endswith(".gz"):
         return text.encode("utf-8")
-    buffer = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=buffer, mtime=0) as file:
-        file.write(text.encode("utf-8"))
-    return buffer.getvalue()
+    return gzipped(text.encode("utf-8"), 9)
 
 
 def places(names: Sequence[str]) -> Callable[[pd.Series], pd.Series]:

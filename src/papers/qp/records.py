@@ -233,7 +233,7 @@ def load_fits(folder: str | Path) -> pd.DataFrame:
     Raises
     ------
     RecordError
-        As `papers.evidence.records.read`.
+        As `papers.evidence.records.load`.
     FileNotFoundError
         The folder has none.
     """

@@ -192,11 +192,11 @@ def test_a_record_keeps_other_lines_or_begins_anew(searches, tmp_path):
     assert fold(searches(0, 1), folder, True) == ["pesc/regret.csv: 2 added, 0 replaced, 0 kept"]
     assert fold(searches(2), folder, True) == ["pesc/regret.csv: 1 added, 0 replaced, 2 kept"]
     assert fold(searches(1), folder, False) == ["pesc/regret.csv: 1 added, 0 replaced, 0 kept"]
-    assert records.read(REGRET, folder)["repeat"].tolist() == [1]
+    assert records.load(REGRET, folder)["repeat"].tolist() == [1]
     assert [run.lines for run in records.read_runs(folder).values()] == [1]
     for repeats in ((0, 1), (1,), (0, 1)):  # the runs of before come again
         fold(searches(*repeats), folder, False)
-        assert len(records.read(REGRET, folder)) == len(repeats)
+        assert len(records.load(REGRET, folder)) == len(repeats)
 
 
 def test_shorter_runs_do_not_replace_longer_ones(tmp_path):
@@ -215,12 +215,12 @@ def test_shorter_runs_do_not_replace_longer_ones(tmp_path):
     fold(searched((3, 4, 5), (0,), 0.5), folder, True)
     (said,) = fold(searched((3, 4), (0, 1), 0.25), folder, True)
     assert "1 added, 0 replaced, 1 kept; 1 passed over, runs of which the records have longer ones" in said
-    found = records.read(REGRET, folder)
+    found = records.load(REGRET, folder)
     assert found.groupby("repeat")["observed_gap"].agg(list).tolist() == [[0.5] * 3, [0.25] * 2]
     (said,) = fold(searched((3, 4, 5, 6), (0,), 0.125), folder, True)
     assert "1 replaced" in said and "passed over" not in said
     (said,) = fold(searched((3,), (0,), 0.0625), folder, False)  # a record that begins anew
-    assert "1 added" in said and len(records.read(REGRET, folder)) == 1
+    assert "1 added" in said and len(records.load(REGRET, folder)) == 1
 
 
 @pytest.mark.parametrize("found, left", [("as it was", [0, 1]), (None, [1])])
@@ -236,7 +236,7 @@ def test_the_workflows_script_keeps_other_lines_as_its_rule_says(searches, tmp_p
         given = SimpleNamespace(fits=searches(repeat))
         job = SimpleNamespace(params=params, input=given, output=[note], log=[tmp_path / "log"])
         runpy.run_path(str(script), {"snakemake": job})
-    assert records.read(REGRET, folder)["repeat"].tolist() == left
+    assert records.load(REGRET, folder)["repeat"].tolist() == left
     assert note.is_file() == (found is not None)
     assert not found or jobs.found(tmp_path / "state", folder, [REGRET.file]) == found
 

@@ -15,7 +15,7 @@ from papers.evidence.store import RecordError
 
 
 def scores(study, folder):
-    frame = records.read(study, folder)
+    frame = records.load(study, folder)
     return dict(
         zip(zip(frame["dataset"], frame["method"], frame["seed"], strict=True), frame["score"], strict=True)
     )
@@ -24,7 +24,7 @@ def scores(study, folder):
 def test_fits_become_lines_of_a_run(study, make, files, tmp_path):
     fits = [make(seed=seed, dataset=name) for name in ("iono", "wine") for seed in (1, 0)]
     change = records.fold_in(study, files(fits), tmp_path)
-    frame = records.read(study, tmp_path)
+    frame = records.load(study, tmp_path)
     assert list(frame["dataset"]) == ["wine", "wine", "iono", "iono"] and list(frame["seed"]) == [0, 1, 0, 1]
     assert frame["score"][0] == 0.123457 and change == (4, 0, 0, 0, "", 0)
     (run,) = records.read_runs(tmp_path).values()
@@ -179,7 +179,7 @@ def test_a_changed_byte_is_named(study, folder, place):
     content[place] ^= 1
     path.write_bytes(content)
     with pytest.raises(RecordError, match="fits.csv.gz: differs from its check sum"):
-        records.read(study, folder)
+        records.load(study, folder)
     assert "fits.csv.gz: differs" in records.wrong(folder, [study])[0]
 
 
@@ -204,7 +204,7 @@ def test_two_sums_of_one_file_are_refused(study, folder):
     sums = folder / records.SUMS
     sums.write_text(f"{'0' * 64}  {study.file}\n{sums.read_text()}")
     with pytest.raises(RecordError, match=r"line \d: .* a second sum of one"):
-        records.read(study, folder)
+        records.load(study, folder)
 
 
 def test_a_pipe_in_the_place_of_a_record_is_refused(study, folder):
@@ -237,7 +237,7 @@ def test_what_is_read_while_it_is_replaced_is_of_one_moment_or_refused(study, fi
         writer.stdout.readline()
         for _ in range(40):
             try:
-                (score,) = set(records.read(study, folders[2])["score"])
+                (score,) = set(records.load(study, folders[2])["score"])
                 seen[score] += 1
             except RecordError as error:
                 assert str(folders[2]) in str(error)
@@ -252,10 +252,10 @@ def test_a_record_beside_the_sums_is_refused(study, folder):
     sums = folder / records.SUMS
     sums.write_text("".join(line for line in sums.open() if "fits" not in line))
     with pytest.raises(RecordError, match="not in .*SHA256SUMS"):
-        records.read(study, folder)
+        records.load(study, folder)
     sums.write_text("nonsense\n")
     with pytest.raises(RecordError, match="line 1: not a check sum"):
-        records.read(study, folder)
+        records.load(study, folder)
 
 
 def rewritten(folder, name, change):
@@ -275,7 +275,7 @@ def fewer(content):
 def test_fewer_lines_than_the_runs_brought_are_noticed(study, folder):
     rewritten(folder, study.file, fewer)
     with pytest.raises(RecordError, match="2 lines, where its runs in runs.csv brought 3"):
-        records.read(study, folder)
+        records.load(study, folder)
 
 
 def test_the_record_of_another_study_is_noticed(study, folder, files, make):
@@ -286,13 +286,13 @@ def test_the_record_of_another_study_is_noticed(study, folder, files, make):
     content = (folder / other.file).read_bytes()
     rewritten(folder, study.file, lambda _: content)
     with pytest.raises(RecordError, match="is one of toy/others.csv.gz"):
-        records.read(study, folder)
+        records.load(study, folder)
 
 
 def test_a_run_that_is_not_listed_is_noticed(study, folder):
     rewritten(folder, runs.FILE, lambda content: content.splitlines(keepends=True)[0])
     with pytest.raises(RecordError, match="not in runs.csv"):
-        records.read(study, folder)
+        records.load(study, folder)
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_a_run_that_is_not_listed_is_noticed(study, folder):
 def test_damaged_runs_are_named(study, folder, change, what):
     rewritten(folder, runs.FILE, change)
     with pytest.raises(RecordError, match=f"runs.csv: .*{what}"):
-        records.read(study, folder)
+        records.load(study, folder)
 
 
 def test_runs_are_appended_never_rewritten(study, folder, files, make):
@@ -321,12 +321,10 @@ def test_an_empty_folder_has_no_lines(study, tmp_path):
     assert records.find(study, tmp_path) is None and records.find(study, None) is None
     frame = records.load(study, tmp_path)
     assert isinstance(frame, pd.DataFrame) and len(frame) == 0 and list(frame.columns)[-1] == "run"
-    with pytest.raises(FileNotFoundError):
-        records.read(study, tmp_path)
 
 
 def test_a_copied_folder_is_as_good(study, folder, tmp_path):
     shutil.copytree(folder, tmp_path / "copy")
     assert (
-        len(records.read(study, tmp_path / "copy")) == 3 and records.wrong(tmp_path / "copy", [study]) == []
+        len(records.load(study, tmp_path / "copy")) == 3 and records.wrong(tmp_path / "copy", [study]) == []
     )

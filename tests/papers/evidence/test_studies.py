@@ -36,7 +36,7 @@ def test_every_committed_file_is_of_a_study():
 
 @every_study
 def test_a_record_is_read_and_written_byte_for_byte(study):
-    frame = records.read(study, RESULTS)
+    frame = records.load(study, RESULTS)
     assert len(frame) and study.encode(frame, study.file) == (RESULTS / study.file).read_bytes()
 
 
@@ -147,6 +147,6 @@ def test_numbers_that_cannot_be_are_refused(study, texts):
 
 
 def test_lines_of_another_protocol_do_not_belong_in_a_file():
-    frame = records.read(qp.FITS["as-described"], RESULTS)
+    frame = records.load(qp.FITS["as-described"], RESULTS)
     with pytest.raises(RecordError, match="lines of protocol as-described do not belong here"):
         qp.FITS["corrected"].encode(frame, "results/qp/corrected.csv.gz")

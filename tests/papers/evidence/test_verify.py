@@ -104,7 +104,7 @@ def test_a_sample_of_every_group_is_made_again_some_from_scratch_too(study, fold
 
 def test_the_draw_is_seeded_and_methods_share_it(study, folder):
     study = replace(study, again=good)
-    frame = records.read(study, folder)
+    frame = records.load(study, folder)
 
     def drawn(**more):
         lines = verify.sample(study, frame, verify.Selection({}, **more), set())

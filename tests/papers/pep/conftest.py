@@ -61,7 +61,7 @@ def put_record(folder, study, lines):
         frame = lines if hasattr(lines, "columns") else study.frame({"run": "", **line} for line in lines)
         run = runs.of_lines(study.file, {**runs.stamp(), "protocol": ""}, frame)
         records.save(folder, {study: frame.assign(run=run.run)}, [run], {})
-    return records.read(study, folder)
+    return records.load(study, folder)
 
 
 @pytest.fixture(scope="session")

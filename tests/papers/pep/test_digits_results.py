@@ -41,7 +41,7 @@ def fold(tmp_path):
             path = tmp_path / "fits" / date / f"{k}.jsonl.gz"
             lines = ({**line, "run": {**STAMP, "date": date}} for line in measurements(**run))
             paths.append(store.write_records(path, lines))
-        return str(records.fold_in(DIGITS, paths, tmp_path)), records.read(DIGITS, tmp_path)
+        return str(records.fold_in(DIGITS, paths, tmp_path)), records.load(DIGITS, tmp_path)
 
     return into
 

@@ -15,7 +15,7 @@ from tilted.kernels import SquaredExponential
 def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("limits")
     limits.make(folder)
-    return records.read(LIMITS, folder)
+    return records.load(LIMITS, folder)
 
 
 def test_the_limits_hold_and_one_printed_pass_does_not_suffice(found):

@@ -150,7 +150,7 @@ def test_both_kinds_are_folded_into_one_folder(classification_fit, regression_fi
         study.file: "2 added, 0 replaced, 0 kept" for study in (REGRESSION, CLASSIFICATION)
     }
     for study in (REGRESSION, CLASSIFICATION):
-        frame = records.read(study, tmp_path / "results")
+        frame = records.load(study, tmp_path / "results")
         assert frame["outcome"].tolist() == ["ok", "failed"] and frame["seconds"].tolist() == [1.5, 1.5]
 
 
@@ -171,7 +171,7 @@ def test_lines_without_a_protocol_are_as_described_and_gain_it_with_the_next_one
 ):
     put(tmp_path, REGRESSION, [line_of(regression_fit()), line_of(regression_fit(split=1))])
     assert "protocol" not in before_protocols(tmp_path) and records.wrong(tmp_path, [REGRESSION]) == []
-    old = records.read(REGRESSION, tmp_path)
+    old = records.load(REGRESSION, tmp_path)
     assert old["protocol"].tolist() == ["as-described"] * 2 and list(old.columns) == list(REGRESSION.types)
     fits = [
         regression_fit(run=runs.stamp(), protocol=name, nlml=1.0) for name in ("converged", "as-described")
@@ -180,7 +180,7 @@ def test_lines_without_a_protocol_are_as_described_and_gain_it_with_the_next_one
     change = records.fold_in(REGRESSION, [tmp_path / "x.jsonl.gz"], tmp_path, lambda fit: [line_of(fit)])
     assert (change.added, change.replaced, change.kept) == (1, 1, 1)
     assert b",start,protocol,n_train," in gzip.decompress((tmp_path / REGRESSION.file).read_bytes())
-    frame = records.read(REGRESSION, tmp_path)
+    frame = records.load(REGRESSION, tmp_path)
     assert [(r.protocol, r.split, r.nlml == 1.0) for r in frame.itertuples()] == [
         ("as-described", 0, True),
         ("as-described", 1, False),

@@ -70,7 +70,7 @@ def test_true_hyperparameters_are_those_it_was_drawn_with_and_learned_ones_are_b
 
 
 def test_the_committed_record_holds_the_numbers_of_its_hyperparameters():
-    table = records.read(TOY, RESULTS).set_index(["split", "n_train", "hyperparameters"])
+    table = records.load(TOY, RESULTS).set_index(["split", "n_train", "hyperparameters"])
     for key in ((0, 500, "true"), (11, 500, "learned"), (29, 1000, "learned")):
         line = table.loc[key].to_dict() | dict(zip(("split", "n_train"), key[:2], strict=True))
         for name, value in expected(*of_line(line)).items():

@@ -193,7 +193,7 @@ def test_jobs_to_artifacts(fold_in, tmp_path):
     changes = fold_in(fits, results)
     # a search is replaced as a whole: three rules, three repeats
     assert {file: change.added for file, change in changes.items()} == {ACCURACY.file: 40, REGRET.file: 9}
-    assert len(records.read(REGRET, results)) == 18
+    assert len(records.load(REGRET, results)) == 18
     found = artifacts.write(results, tmp_path / "tables", tmp_path / "figures")
     text = (tmp_path / "tables/pesc.md").read_text(encoding="utf-8")
     assert "| 1-D, K = 1 |       10 |        10 | 100 % |  80 % |" in text

@@ -32,7 +32,7 @@ def collected(tmp_path):
     def fold(paths):
         shutil.rmtree(tmp_path / "alone", ignore_errors=True)
         collect.fold_in(paths, tmp_path / "alone")
-        return Found(*(records.read(study, tmp_path / "alone") for study in (RELEASED, VARIANCES)))
+        return Found(*(records.load(study, tmp_path / "alone") for study in (RELEASED, VARIANCES)))
 
     return fold
 
@@ -258,7 +258,7 @@ def fold(record, fit_file, results, stamp):
 
 def ntlls(results, protocol="as-released"):
     """(method, seed) -> NTLLs of its folds."""
-    frame = records.read(FITS[protocol], results)
+    frame = records.load(FITS[protocol], results)
     return frame.groupby(["method", "seed"])["ntll"].apply(list).to_dict()
 
 
@@ -314,13 +314,13 @@ def test_the_order_of_machines_does_not_matter(fold, results):
     fold(["ep", "qp"], [0], 0.1)
     fold(["vb"], [0, 1], 0.2)
     fold(["ep", "qp"], [1], 0.3)
-    one = {study: records.read(study, results) for study in (RELEASED, VARIANCES)}
+    one = {study: records.load(study, results) for study in (RELEASED, VARIANCES)}
     shutil.rmtree(results)
     fold(["ep", "qp"], [1], 0.3)
     fold(["ep", "qp"], [0], 0.1)
     fold(["vb"], [0, 1], 0.2)
     for study, frame in one.items():
-        pd.testing.assert_frame_equal(records.read(study, results), frame)
+        pd.testing.assert_frame_equal(records.load(study, results), frame)
 
 
 def test_of_records_that_begin_anew_only_the_fits_at_hand_remain(fold, results):
@@ -334,26 +334,26 @@ def test_of_records_that_begin_anew_only_the_fits_at_hand_remain(fold, results):
 def test_a_pair_stands_only_beside_its_own_ep_record(fold, results):
     """EP is run again, QP is not: QP's comparison was with another record and goes, as do its points."""
     fold(["ep", "qp"], [0, 1], 0.1)
-    assert len(records.read(VARIANCES, results)) == 4
+    assert len(records.load(VARIANCES, results)) == 4
     change = fold(["ep"], [0], 0.2)
-    frame = records.read(RELEASED, results)
+    frame = records.load(RELEASED, results)
     qp = frame[frame["method"] == "qp"].set_index("seed")
     assert qp.loc[0, "pair"].tolist() == ["", ""] and qp.loc[0, "ratio_max"].isna().all()
     assert qp.loc[1, "pair"].tolist() == ["ep", "ep"] and qp.loc[1, "ratio_max"].notna().all()
-    variances = records.read(VARIANCES, results)
+    variances = records.load(VARIANCES, results)
     assert set(variances["seed"]) == {1} and "2 QP fits lost" in str(change)
     assert "2 QP fits lost the EP record" in str(change)
     fold(["ep", "qp"], [0], 0.3)  # both again: the pair is back, with the new values
-    variances = records.read(VARIANCES, results)
+    variances = records.load(VARIANCES, results)
     assert variances.loc[variances["seed"] == 0, "v_qp"].tolist() == [0.3, 0.3]
 
 
 def test_qp_run_again_alone_has_no_pair(fold, results):
     fold(["ep", "qp"], [0], 0.1)
     fold(["qp"], [0], 0.2)
-    frame = records.read(RELEASED, results)
+    frame = records.load(RELEASED, results)
     assert (frame["pair"] == "").all()
-    assert records.read(VARIANCES, results).empty
+    assert records.load(VARIANCES, results).empty
 
 
 def test_moved_points_follow_their_fits(record, fit_file, results):
@@ -362,9 +362,9 @@ def test_moved_points_follow_their_fits(record, fit_file, results):
     both = [record(method="qp"), record(method="ep", hyperparameters=moved)]
     collect.fold_in([fit_file("all", both)], results)
     collect.fold_in([fit_file("all", [record(method="vb")], "vb")], results)
-    assert set(records.read(VARIANCES, results)["reference"]) == {"moved"}
+    assert set(records.load(VARIANCES, results)["reference"]) == {"moved"}
     collect.fold_in([fit_file("all", [record(method="ep", hyperparameters=moved, ntll=0.3)], "ep")], results)
-    assert records.read(VARIANCES, results).empty
+    assert records.load(VARIANCES, results).empty
 
 
 def test_a_pair_stays_beside_an_ep_record_that_is_folded_in_again(fold, results, fit_file, record):
@@ -372,22 +372,22 @@ def test_a_pair_stays_beside_an_ep_record_that_is_folded_in_again(fold, results,
     fold(["ep", "qp"], [0], 0.1)
     ep = [record(method="ep", fold=k, ntll=0.1, latent_variance=[1.1]) for k in range(2)]
     collect.fold_in([fit_file("ep", ep, "alone")], results)
-    frame = records.read(RELEASED, results)
+    frame = records.load(RELEASED, results)
     assert (frame.loc[frame["method"] == "qp", "pair"] == "ep").all()
 
 
 def test_a_pair_with_an_outdated_ep_record_is_none(fold, results):
     fold(["ep"], [0], 0.1, date="2026-01-05")
     fold(["ep", "qp"], [0], 0.2, date="2026-01-04")
-    frame = records.read(RELEASED, results)
-    assert (frame["pair"] == "").all() and not len(records.read(VARIANCES, results))
+    frame = records.load(RELEASED, results)
+    assert (frame["pair"] == "").all() and not len(records.load(VARIANCES, results))
 
 
 def test_derived_protocols_have_a_record_of_their_own_and_no_points(fold, results):
     fold(["ep", "qp"], [0], 0.1)
     before = content(results)
     fold(["ep", "qp"], [0], 0.2, protocol="as-released+loose-stop")
-    frame = records.read(DIFFERENCES, results)
+    frame = records.load(DIFFERENCES, results)
     assert set(frame["protocol"]) == {"as-released+loose-stop"} and (frame["pair"] != "").sum() == 2
     after = content(results)
     assert all(after[name] == before[name] for name in ("as-released.csv.gz", "variances.csv.gz"))

@@ -42,7 +42,7 @@ def results(compared, tmp_path):
 
 
 def test_errors_are_made_again_and_times_are_not_compared(results):
-    frame = records.read(LOOKUP_ERRORS, results)
+    frame = records.load(LOOKUP_ERRORS, results)
     records.save(results, {LOOKUP_ERRORS: frame.assign(build_seconds=9.0, microseconds=9.0)}, [], {})
     found = verify([LOOKUP_ERRORS], results, Selection({}))
     assert len(found.checks) == len(frame) and {c.passed for c in found.checks} == {"yes"}
@@ -50,7 +50,7 @@ def test_errors_are_made_again_and_times_are_not_compared(results):
 
 @pytest.mark.parametrize("name, change", [("error_max", 1.001), ("error_median", 1.001), ("above_gap", 1.1)])
 def test_an_altered_error_is_found(results, name, change):
-    frame = records.read(LOOKUP_ERRORS, results)
+    frame = records.load(LOOKUP_ERRORS, results)
     box = (frame["projection"] == "as-described") & (frame["region"] == "box")
     frame.loc[box, name] *= change
     records.save(results, {LOOKUP_ERRORS: frame}, [], {})

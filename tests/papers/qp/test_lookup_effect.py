@@ -93,7 +93,7 @@ def results(effects, tmp_path):
 def test_lines_are_made_again_at_the_recorded_hyperparameters(results):
     found = verify([LOOKUP_EFFECT], results, Selection({}))
     assert [(c.passed, c.how) for c in found.checks] == [("yes", "fixed")] * 6 and not found.missing
-    frame = records.read(LOOKUP_EFFECT, results)
+    frame = records.load(LOOKUP_EFFECT, results)
     frame.loc[0, "ntll"] += 1e-5
     frame.loc[1, "converged"] = False
     frame.loc[2, "outside_box"] += 0.01

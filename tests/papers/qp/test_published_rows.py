@@ -23,7 +23,7 @@ def test_ep_and_qp_agree_with_the_published_row(dataset, row, pytestconfig, tmp_
     path = store.write_records(tmp_path / "fits" / "as-released" / dataset / "all.jsonl.gz", stamped)
     collect.fold_in([path], tmp_path / "results")
     printed = published.read(pytestconfig.rootpath / "data" / "published" / "qp_table1.csv")
-    fits = records.read(FITS["as-released"], tmp_path / "results")
+    fits = records.load(FITS["as-released"], tmp_path / "results")
     table = table1.summarise(fits, printed, {}).table
     compared = table[table["method"].isin(["ep", "qp"])]
     assert set(compared["row"]) == {row} and len(compared) == 4

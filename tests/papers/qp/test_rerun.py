@@ -68,7 +68,7 @@ def changed(results, protocol, change):
     """Rewrite the records of a protocol."""
     study = FITS[protocol]
     with files.alone(results):
-        records.save(results, {study: change(records.read(study, results))}, [], {})
+        records.save(results, {study: change(records.load(study, results))}, [], {})
 
 
 def altered(results, protocol, change, **where):
@@ -127,7 +127,7 @@ def test_an_altered_digit_is_found(results, name):
 
 def test_what_is_made_where_a_line_differs_could_stand_in_its_place(results):
     study = FITS["as-released"]
-    before = records.read(study, results)
+    before = records.load(study, results)
     moved = {name: lambda value: value + 1e-5 for name in ("ntll", "ratio_min")}
     moved["sweeps"] = lambda value: value + 7
     altered(results, "as-released", moved, method="qp", fold=1)
@@ -328,6 +328,6 @@ def test_a_line_whose_method_the_protocol_has_no_more_is_said_and_loud(results, 
 def test_what_was_made_again_counts_for_its_run(results):
     verify(results, method="ep")
     study = FITS["as-released"]
-    checks, frame = verified.read(results), records.read(study, results)
+    checks, frame = verified.read(results), records.load(study, results)
     assert len(verified.counting(checks, study, frame)) == 2
     assert not verified.counting(checks, study, frame.assign(run="another"))

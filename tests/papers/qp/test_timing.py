@@ -97,7 +97,7 @@ def _lines(frame):
 
 
 def test_sweeps_are_counted_again_and_seconds_are_not_compared(results):
-    frame = records.read(TIMING, results)
+    frame = records.load(TIMING, results)
     assert frame["method"].tolist() == list(timing.METHODS) and (frame["seconds"] > 0).all()
     records.save(results, {TIMING: frame.assign(seconds=9.0)}, [], {})
     found = verify([TIMING], results, Selection({}))

@@ -49,20 +49,19 @@ def read(folder: str | Path) -> list[dict[str, Any]]:
     known = records.read_runs(folder)
     names = [f"{FOLDER}/{truth_file(name, split)}" for name in ROWS for split in range(FOLDS)]
     present = {f"{FOLDER}/{path.name}" for path in Path(folder, FOLDER).glob(f"[!.]*{SUFFIX}")}
-    present |= {name for name in records.sums(folder) if name.startswith(f"{FOLDER}/")}
+    listed = records.sums(folder)
+    present |= {name for name in listed if name.startswith(f"{FOLDER}/")}
     strange = sorted(present.difference(names))
     if strange:
         raise RecordError(f"{Path(folder, strange[0])}: no data set of the paper's table, or no split of it")
-    return [_record(folder, name, known) for name in names if name in present]
+    contents = {name: records.content_if_any(folder, name, listed) for name in names if name in present}
+    return [
+        _record(Path(folder, name), name, data, known) for name, data in contents.items() if data is not None
+    ]
 
 
-def _record(folder: str | Path, name: str, known: Mapping[str, Run]) -> dict[str, Any]:
-    path = Path(folder, name)
-    try:
-        content = records.content(folder, name)
-    except FileNotFoundError:
-        raise RecordError(f"{path}: missing, though {records.SUMS} has it") from None
-    record = _single(store.decoded(content, path), path)
+def _record(path: Path, name: str, data: bytes, known: Mapping[str, Run]) -> dict[str, Any]:
+    record = _single(store.decoded(data, path), path)
     run = known.get(record[RUN])
     if run is None or run.study != name:
         raise RecordError(f"{path}: run '{record[RUN]}' is {f'of {run.study}' if run else 'not known'}")
