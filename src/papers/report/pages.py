@@ -23,6 +23,7 @@ from papers.evidence.store import write_text
 from papers.evidence.verdicts import VERDICTS
 from papers.report import content, fits, markup, rule_times
 from papers.report.content import Claim, Folders
+from papers.report.index import TABLES
 from papers.report.papers import PAPERS, Figure, figures
 from papers.report.site import Site
 
@@ -234,7 +235,7 @@ def _papers(site: Site, claims: Sequence[Claim], shown: Sequence[Shown]) -> None
             papers=PAPERS,
             claims=[claim for claim in claims if claim.printed.paper == paper.key],
             figures=[one for one in shown if one.paper == paper.key],
-            documents=_titled(site, (f"tables/{name}.md" for name in paper.documents)),
+            documents=_titled(site, (f"tables/{name}.md" for name in TABLES[paper.key])),
             times=[line for line in times if line.paper == paper.key],
             untimed=rule_times.UNTIMED,
         )

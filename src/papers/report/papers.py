@@ -1,4 +1,4 @@
-"""The four papers as the site shows them: names, documents, figures and the claims a figure belongs to."""
+"""The four papers as the site shows them: names, figures and the claims a figure belongs to."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ class Paper(NamedTuple):
     short, citation : str
     prints : str
         What of it can be put beside our numbers, in a sentence.
-    documents : tuple of str
-        Files of the tables' folder, in the order shown.
     captions : mapping
         Figure, by its file's name without ending -> what is printed under it.
     """
@@ -44,7 +42,6 @@ class Paper(NamedTuple):
     short: str
     citation: str
     prints: str
-    documents: tuple[str, ...]
     captions: Mapping[str, str]
 
     @property
@@ -61,7 +58,6 @@ PAPERS = (
         'Processes", NeurIPS 2020',
         "The paper prints its Table 1; Figure 1 shows points without numbers, for which its claims QP5 and "
         "QP6 stand.",
-        ("qp_table1", "qp_fidelity", "vb_column", "qp_truth", "qp_nearer", "lookup", "bayesian"),
         qp_figures.CAPTIONS,
     ),
     Paper(
@@ -71,15 +67,6 @@ PAPERS = (
         'Power Expectation Propagation", JMLR 2017',
         "The paper prints a few shares of experiments won and its data sets, beside ours in its tables; "
         "everything else is a figure, for which the claims and the numbers in its text stand.",
-        (
-            "pep",
-            "pep_converged",
-            "pep_classification",
-            "pep_classification_corrected",
-            "pep_mnist",
-            "pep_starts",
-            "pep_datasets",
-        ),
         pep.CAPTIONS,
     ),
     Paper(
@@ -87,7 +74,6 @@ PAPERS = (
         "Relaxed EP",
         'Qi and Guo, "Message Passing with Relaxed Moment Matching", 2012',
         "The paper prints no numbers, only figures: its claims stand for them.",
-        ("rep",),
         rep_figures.CAPTIONS,
     ),
     Paper(
@@ -97,7 +83,6 @@ PAPERS = (
         'for Bayesian Optimization with Unknown Constraints", ICML 2015',
         "The supplement derives its EP and prints neither tables nor figures of it: its claims stand for "
         "them.",
-        ("pesc",),
         pesc_figures.CAPTIONS,
     ),
 )
