@@ -128,14 +128,11 @@ def _timing(arguments: argparse.Namespace) -> int:
 
 
 def _study(arguments: argparse.Namespace) -> int:
-    from papers.pep import banana, dense, limits
+    from papers.pep.reads import STUDIES
 
-    folder = Path(arguments.records)
     if arguments.study == "timing":
         return _timing(arguments)
-    if arguments.study == "dense":
-        return _told(dense.make(folder, arguments.mirror))
-    return _told({"limits": limits, "banana": banana}[arguments.study].make(folder))
+    return _told(STUDIES[f"pep/{arguments.study}.csv"](Path(arguments.records), arguments.mirror))
 
 
 def _told(changes: Mapping[str, object]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterable
-from functools import partial
+from typing import NamedTuple
 
 PAPERS = ("qp", "pep", "rep", "pesc")
 STUDIES = {
@@ -15,51 +15,19 @@ STUDIES = {
 }
 """Small studies of Power EP: their command and what it does."""
 
-VERBS = {
-    "reproduce": ("make a claim, figure, table or paper again, with a receipt", "PEP5"),
-    "compare": ("say which method suits your own table", "--data mine.csv --target y"),
-    "verify": ("make a sample of the records again and compare", "--papers pesc --fits 5"),
-    "check": ("compare the records with their check sums and runs", ""),
-    "fit": ("fit and test one fold of one data set of the QP paper", "--dataset wine12 --method qp"),
-    "datasets": ("list the data sets of all papers", ""),
-    "tables": ("write every table and figure from the records", "--documents"),
-    "site": ("write findings, claims, tables and figures as a folder of pages", ""),
-    "plan": ("say what a configuration would cost", "--config config/preview.yaml"),
-    "records": ("fold new fits into the committed records", "--fits data/fits"),
-    "study": ("make a small study that no job of the workflow makes", "dense"),
-    "completion": ("print a script that completes words of `tilted` in a shell", "bash"),
-}
-"""Verb -> what it does, and an example of its arguments."""
 
-WANTS = {
-    "is it true?": ("reproduce", "verify", "check"),
-    "your own data": ("compare",),
-    "one fit, one data set": ("fit", "datasets"),
-    "what was found": ("tables", "site"),
-    "run the papers (with make or Snakemake) and keep what they make": ("plan", "records", "study"),
-    "your shell": ("completion",),
-}
-"""What a person wants -> verbs."""
+class Verb(NamedTuple):
+    """What a verb does, an example of its arguments, and what adds these to a parser."""
+
+    described: str
+    example: str
+    add: Callable[[argparse.ArgumentParser], None]
 
 
 def parser(names: Iterable[str] | None = None) -> argparse.ArgumentParser:
     """Of the whole command; the verb is ``verb``. With names that `reproduce` takes it is that of a shell."""
     from tilted import __version__
 
-    adders: dict[str, Callable[[argparse.ArgumentParser], None]] = {
-        "reproduce": partial(_add_reproduce, known=names),
-        "compare": _add_compare,
-        "verify": _add_verify,
-        "check": _add_records,
-        "fit": _add_fit,
-        "datasets": _add_datasets,
-        "tables": _add_tables,
-        "site": _add_site,
-        "plan": _add_plan,
-        "records": _add_folding,
-        "study": _add_studies,
-        "completion": _add_completion,
-    }
     raw = argparse.RawDescriptionHelpFormatter
     whole = argparse.ArgumentParser("tilted", "tilted COMMAND ...", _grouped(), formatter_class=raw)
     whole.add_argument("--version", action="version", version=f"tilted {__version__}")
@@ -67,16 +35,20 @@ def parser(names: Iterable[str] | None = None) -> argparse.ArgumentParser:
         argparse.SUPPRESS if names is None else ""
     )  # `_grouped` lists the verbs; a shell is told them all
     commands = whole.add_subparsers(required=True, dest="verb", metavar="COMMAND", prog="tilted", help=listed)
-    for verb, (described, example) in VERBS.items():
-        text, shown = f"{described[0].upper()}{described[1:]}.", f"example: tilted {verb} {example}".rstrip()
-        adders[verb](commands.add_parser(verb, help=described, description=text, epilog=shown))
+    for name, (said, example, add) in ((name, verb) for of in VERBS.values() for name, verb in of.items()):
+        text, shown = f"{said[0].upper()}{said[1:]}.", f"example: tilted {name} {example}".rstrip()
+        own = commands.add_parser(name, help=said, description=text, epilog=shown)
+        if add is _add_reproduce:
+            _add_reproduce(own, names)
+        else:
+            add(own)
     return whole
 
 
 def _grouped() -> str:
     lines = ["commands, by what you want (COMMAND --help says more):"]
-    for want, verbs in WANTS.items():
-        lines += ["", want, *(f"  {verb:10} {VERBS[verb][0]}" for verb in verbs)]
+    for want, verbs in VERBS.items():
+        lines += ["", want, *(f"  {name:10} {verb.described}" for name, verb in verbs.items())]
     return "\n".join(lines)
 
 
@@ -103,7 +75,7 @@ def _add_completion(completion: argparse.ArgumentParser) -> None:
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"), help='eval "$(tilted completion bash)"')
 
 
-def _add_reproduce(parser: argparse.ArgumentParser, known: Iterable[str] | None) -> None:
+def _add_reproduce(parser: argparse.ArgumentParser, known: Iterable[str] | None = None) -> None:
     from papers.reproduce.sample import LINES
 
     described = "PEP5, REP-figure4, Table1:Glass, qp, all"
@@ -247,3 +219,40 @@ def _add_verify(verify: argparse.ArgumentParser) -> None:
     which.add_argument("--lacking", action="store_true", help="only groups of which too little was verified")
     verify.add_argument("--jobs", type=_at_least(1), default=1, help="processes (%(default)s)")
     _add_mirror(verify)
+
+
+VERBS = {
+    "is it true?": {
+        "reproduce": Verb(
+            "make a claim, figure, table or paper again, with a receipt", "PEP5", _add_reproduce
+        ),
+        "verify": Verb(
+            "make a sample of the records again and compare", "--papers pesc --fits 5", _add_verify
+        ),
+        "check": Verb("compare the records with their check sums and runs", "", _add_records),
+    },
+    "your own data": {
+        "compare": Verb("say which method suits your own table", "--data mine.csv --target y", _add_compare),
+    },
+    "one fit, one data set": {
+        "fit": Verb(
+            "fit and test one fold of one data set of the QP paper", "--dataset wine12 --method qp", _add_fit
+        ),
+        "datasets": Verb("list the data sets of all papers", "", _add_datasets),
+    },
+    "what was found": {
+        "tables": Verb("write every table and figure from the records", "--documents", _add_tables),
+        "site": Verb("write findings, claims, tables and figures as a folder of pages", "", _add_site),
+    },
+    "run the papers (with make or Snakemake) and keep what they make": {
+        "plan": Verb("say what a configuration would cost", "--config config/preview.yaml", _add_plan),
+        "records": Verb("fold new fits into the committed records", "--fits data/fits", _add_folding),
+        "study": Verb("make a small study that no job of the workflow makes", "dense", _add_studies),
+    },
+    "your shell": {
+        "completion": Verb(
+            "print a script that completes words of `tilted` in a shell", "bash", _add_completion
+        ),
+    },
+}
+"""What a person wants -> verbs."""

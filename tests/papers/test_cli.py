@@ -10,11 +10,12 @@ import sys
 
 import pytest
 
-from papers.__main__ import main
-from papers.arguments import VERBS, WANTS
+from papers.__main__ import RUN, main
+from papers.arguments import STUDIES, VERBS
 from papers.evidence import records, runs, store
 from papers.evidence.verification import verified
 from papers.evidence.verification.outcome import Outcome
+from papers.pep import reads
 from papers.pesc.records import ACCURACY, REGRET
 from papers.qp import cell
 from tilted.kernels import SquaredExponential
@@ -142,15 +143,20 @@ def test_a_name_may_have_its_paper(capsys):
 
 
 def test_help_names_every_verb_by_what_it_is_for(capsys):
-    assert sorted(verb for verbs in WANTS.values() for verb in verbs) == sorted(VERBS)
-    for arguments in ([], *([verb] for verb in VERBS)):
+    verbs = [verb for of_want in VERBS.values() for verb in of_want]
+    assert sorted(verbs) == sorted(RUN)
+    for arguments in ([], *([verb] for verb in verbs)):
         with pytest.raises(SystemExit) as left:
             main([*arguments, "--help"])
         out = capsys.readouterr().out
         assert left.value.code == 0 and max(map(len, out.splitlines())) <= 80
         assert (
-            all(verb in out for verb in VERBS) if not arguments else f"example: tilted {arguments[0]}" in out
+            all(verb in out for verb in verbs) if not arguments else f"example: tilted {arguments[0]}" in out
         )
+
+
+def test_every_small_study_is_one_that_can_be_made():
+    assert {f"pep/{name}.csv" for name in STUDIES} == {*reads.STUDIES}
 
 
 def test_data_sets_have_names_of_their_own_in_lines_that_fit(capsys):
