@@ -280,7 +280,7 @@ def _paragraph(block: Block) -> str:
     judged = f"**{name}: {block.verdict}**, {_counts(block)}" if block.rows() else f"**{name}**, shown only"
     parts = [judged, *_why_not(block)]
     if line is not None:
-        numbers = f"{_number(line.effect, line.unit)} {_interval(line.sample, line)} {UNITS[line.unit][1]}"
+        numbers = f"{number(line.effect, line.unit)} {_interval(line.sample, line)} {UNITS[line.unit][1]}"
         parts.append(f"worst off on {line.row}: {line.quantity}, {numbers.rstrip()}")
     parts += [block.remark] if block.remark else []
     parts += [f"generalising: {block.general_verdict}"] if block.has_general else []
@@ -304,10 +304,10 @@ def _heading(line: Line, several: bool, unit: str) -> str:
 
 
 def _table_row(line: Line, several: bool, scored: bool) -> list[str]:
-    cells = [line.row, *([line.quantity] if several else []), _number(line.effect, line.unit)]
+    cells = [line.row, *([line.quantity] if several else []), number(line.effect, line.unit)]
     if scored:
         cells += [
-            _number(line.sd, line.unit).lstrip("+"),
+            number(line.sd, line.unit).lstrip("+"),
             _interval(line.sample, line),
             _p(line.sample.p_holm),
             _p(line.sample.p_equivalent),
@@ -319,15 +319,19 @@ def _table_row(line: Line, several: bool, scored: bool) -> list[str]:
     return [*cells, f"{line.n}", line.sample.status, line.note]
 
 
-def _number(value: float, unit: str) -> str:
+def number(value: float, unit: str) -> str:
+    """An effect in the unit of `UNITS` that tables show; empty for NaN."""
     factor, _, form = UNITS[unit]
     return "" if math.isnan(value) else f"{factor * value:{form}}"
 
 
+def interval(low: float, high: float, unit: str, form: str = "[{}, {}]") -> str:
+    """Both ends as `number` shows them; empty for NaN."""
+    return "" if math.isnan(low) else form.format(number(low, unit), number(high, unit))
+
+
 def _interval(inference: Inference, line: Line) -> str:
-    if math.isnan(inference.low):
-        return ""
-    return f"[{_number(inference.low, line.unit)}, {_number(inference.high, line.unit)}]"
+    return interval(inference.low, inference.high, line.unit)
 
 
 def _p(value: float) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from papers.evidence import claims as printed
 from papers.evidence import strict
-from papers.evidence.audit import UNITS
+from papers.evidence.audit import UNITS, interval, number
 from papers.evidence.verdicts import NO, UNDECIDED, YES
 from papers.report import markup
 from papers.report.markup import Links, Section
@@ -207,22 +207,16 @@ def rows(folders: Folders) -> list[Row]:
 
 
 def _row(line: Any, decides: bool) -> Row:
-    factor, unit, form = UNITS[line.unit]
-
-    def shown(value: str) -> str:
-        return f"{factor * float(value):{form}}" if value else ""
-
-    interval = f"{shown(line.low)} to {shown(line.high)}" if line.low else ""
-    low, high = (float(value) if value else float("nan") for value in (line.low, line.high))
+    effect, low, high = (float(value or "nan") for value in (line.effect, line.low, line.high))
     return Row(
         line.id,
         line.protocol,
         line.block,
         line.row,
         line.quantity,
-        shown(line.effect),
-        interval,
-        markup.raised(unit),
+        number(effect, line.unit),
+        interval(low, high, line.unit, "{} to {}"),
+        markup.raised(UNITS[line.unit][1]),
         line.n,
         line.status,
         markup.raised(line.note),
