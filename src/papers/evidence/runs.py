@@ -9,7 +9,6 @@ Cells of what was not recorded at the time are empty.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 import os
@@ -23,6 +22,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from papers.evidence import listed
 from papers.evidence.store import RecordError
 from papers.evidence.study import RUN
 
@@ -75,6 +75,9 @@ class Run(NamedTuple):
     lines: int = 0
     replaced: int = 0
 
+
+DIGITS, WHOLE = {"core_seconds": 6}, ("lines", "replaced")
+"""Of its floats; fields that are whole numbers."""
 
 STAMP = ("commit", "version", "protocol", "environment", "date")
 """What a job says about itself: these fields of its run."""
@@ -141,13 +144,13 @@ def parse(content: bytes, where: object) -> dict[str, Run]:
     RecordError
         Other columns, two runs of one name, or a cell that is no number where one is due.
     """
-    import pandas as pd
-
     try:
-        table = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
-        if tuple(table.columns) != Run._fields:
-            raise ValueError(f"columns {list(table.columns)} are not {list(Run._fields)}")
-        found = [_run(line) for line in table.itertuples(index=False)]
+        found: list[Run] = listed.decoded(content, Run, DIGITS, WHOLE)
+        for run in found:
+            if min(run.lines, run.replaced) < 0 or (run.date and not is_date(run.date)):
+                raise ValueError(
+                    f"run '{run.run}' of '{run.date}', {run.lines} lines, {run.replaced} replaced"
+                )
     except ValueError as error:
         raise RecordError(f"{where}: {error}") from error
     by_name = {run.run: run for run in found}
@@ -156,21 +159,9 @@ def parse(content: bytes, where: object) -> dict[str, Run]:
     return by_name
 
 
-def _run(line: Any) -> Run:
-    cells = line._asdict()
-    numbers = {name: int(cells[name]) for name in ("lines", "replaced")}
-    if min(numbers.values()) < 0 or (cells["date"] and not is_date(cells["date"])):
-        raise ValueError(f"run '{line.run}' of '{line.date}', {line.lines} lines, {line.replaced} replaced")
-    return Run(**{**cells, **numbers, "core_seconds": float(cells["core_seconds"] or "nan")})
-
-
 def encode(runs: Iterable[Run]) -> bytes:
     """The file's content."""
-    import pandas as pd
-
-    table = pd.DataFrame(list(runs), columns=list(Run._fields))
-    table["core_seconds"] = [f"{value:.6g}" if value == value else "" for value in table["core_seconds"]]
-    return table.to_csv(index=False, lineterminator="\n").encode("utf-8")
+    return listed.encoded(runs, Run, DIGITS)
 
 
 def content_hash(value: object) -> str:

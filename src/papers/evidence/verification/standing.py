@@ -76,7 +76,11 @@ def of(
     frames: Mapping[Study, pd.DataFrame | None], folder: str | Path
 ) -> tuple[dict[Study, list[str]], list[str]]:
     """The `note` of every study, empty where there are no lines, and what is `loud` in all of them."""
-    every = {study: [] if frame is None else groups(study, folder, frame) for study, frame in frames.items()}
+    known, checks = records.read_runs(folder), verified.read(folder)
+    every = {
+        study: [] if frame is None else _groups(study, frame, known, checks)
+        for study, frame in frames.items()
+    }
     notes = {study: note(of_study) for study, of_study in every.items()}
     return notes, loud(group for of_study in every.values() for group in of_study)
 
@@ -93,9 +97,14 @@ def groups(study: Study, folder: str | Path, frame: pd.DataFrame | None = None) 
         The study's lines, if they were read already.
     """
     frame = records.load(study, folder) if frame is None else frame
-    known = records.read_runs(folder)
+    return _groups(study, frame, records.read_runs(folder), verified.read(folder))
+
+
+def _groups(
+    study: Study, frame: pd.DataFrame, known: Mapping[str, Run], checks: Iterable[Check]
+) -> list[Group]:
     by_group: dict[str, list[Check]] = {}
-    for check in verified.counting(verified.read(folder), study, frame):
+    for check in verified.counting(checks, study, frame):
         by_group.setdefault(check.group, []).append(check)
     every = []
     for _, lines in frame.groupby(list(study.group), sort=False) if study.group else [((), frame)]:

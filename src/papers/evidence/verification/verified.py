@@ -6,13 +6,11 @@ one fit made in one way the last one counts.
 
 from __future__ import annotations
 
-import io
-import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from papers.evidence import files, records
+from papers.evidence import files, listed, records
 from papers.evidence.store import RecordError
 from papers.evidence.study import RUN, Study, number
 from papers.evidence.verification.outcome import HOWS, VERDICTS
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from papers.evidence.verification.outcome import Outcome
 
 FILE = "verified.csv"
+DIGITS = {"difference": 3, "gain": 3}
 
 
 class Check(NamedTuple):
@@ -81,17 +80,8 @@ def append(folder: str | Path, checks: Iterable[Check]) -> None:
     """Add lines to the file of a folder of records, which need not have one."""
     with files.alone(folder):
         had = records.content_if_any(folder, FILE)
-        had = _encoded([], header=True) if had is None else had
-        records.save(folder, {}, [], {FILE: had + _encoded(checks, header=False)})
-
-
-def _encoded(checks: Iterable[Check], header: bool) -> bytes:
-    import pandas as pd
-
-    table = pd.DataFrame(list(checks), columns=list(Check._fields))
-    for name in ("difference", "gain"):
-        table[name] = [f"{value:.3g}" if math.isfinite(value) else "" for value in table[name]]
-    return table.to_csv(index=False, header=header, lineterminator="\n").encode("utf-8")
+        had = listed.encoded([], Check, DIGITS) if had is None else had
+        records.save(folder, {}, [], {FILE: had + listed.encoded(checks, Check, DIGITS, header=False)})
 
 
 def read(folder: str | Path) -> list[Check]:
@@ -103,24 +93,17 @@ def read(folder: str | Path) -> list[Check]:
         The file is gone or differs from its check sum, has other columns, or a line that cannot be; it is
         named.
     """
-    import pandas as pd
-
     path, data = Path(folder, FILE), records.content_if_any(folder, FILE)
     if data is None:
         return []
     try:
-        table = pd.read_csv(io.BytesIO(data), dtype=str, keep_default_na=False)
-        if tuple(table.columns) != Check._fields:
-            raise ValueError(f"columns {list(table.columns)} are not {list(Check._fields)}")
+        checks: list[Check] = listed.decoded(data, Check, DIGITS)
         for name, known in (("how", HOWS), ("passed", VERDICTS)):
-            if unknown := set(table[name]) - {*known}:
+            if unknown := {getattr(check, name) for check in checks} - {*known}:
                 raise ValueError(f"{name} '{min(unknown, key=str)}'")
-        columns: dict[str, list[Any]] = {name: table[name].tolist() for name in Check._fields}
-        for name in ("difference", "gain"):
-            columns[name] = [float(value or "nan") for value in columns[name]]
     except ValueError as error:
         raise RecordError(f"{path}: {error}") from error
-    return [Check(*values) for values in zip(*(columns[name] for name in Check._fields), strict=True)]
+    return checks
 
 
 def counting(checks: Iterable[Check], study: Study, frame: pd.DataFrame) -> list[Check]:
