@@ -19,7 +19,7 @@ from papers.pep import regression as pep
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ["Snakefile", "environment.yml", "pyproject.toml", "src", "workflow", "config", "profiles"]
 PARTS += ["data/sources.yaml", "data/coal_counts.csv", "data/published"]
-PARTS += ["tests/conftest.py", "tests/reference", "tests/library"]
+PARTS += ["tests/conftest.py", "tests/helpers.py", "tests/reference", "tests/library"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 
