@@ -56,8 +56,9 @@ def test_a_name_that_nothing_has_is_refused_also_beside_others(arguments, said, 
     assert said in capsys.readouterr().err
 
 
-def test_somebody_elses_results_are_not_replaced_by_a_reproduction(tmp_path, capsys):
-    kept = tmp_path / "pesc1/results/mine.csv"
+@pytest.mark.parametrize("folder", ["results", "figures"])
+def test_somebody_elses_results_are_not_replaced_by_a_reproduction(folder, tmp_path, capsys):
+    kept = tmp_path / "pesc1" / folder / "mine.csv"
     kept.parent.mkdir(parents=True)
     kept.write_text("x\n", encoding="utf-8")
     assert main(["reproduce", "PESC1", "--output", str(tmp_path)]) == 2
@@ -239,9 +240,9 @@ def test_only_an_interrupted_reproduction_goes_on(tmp_path, monkeypatch):
         ("cut.csv.gz", "ended before"),
         ("bad.csv.gz", "is not a text file"),
         ("plain.csv.gz", "Not a gzipped file"),
-        ("mine.csv.zip", "(save it as UTF-8)"),
-        ("mine.csv.xz", "(save it as UTF-8)"),
-        ("mine.csv.zst", "(save it as UTF-8)"),
+        ("mine.csv.zip", "is not a text file"),
+        ("mine.csv.xz", "is not a text file"),
+        ("mine.csv.zst", "is not a text file"),
     ],
 )
 def test_a_table_that_was_packed_or_copied_by_halves_is_named(name, said, tmp_path, capsys):

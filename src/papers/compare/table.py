@@ -118,7 +118,8 @@ def read(
         what = str(error).removeprefix(f"sources.yaml: sets/{path.stem}").lstrip("/: ")
         raise ValueError(f"{path}: {what}") from None
     except DataError as error:
-        raise ValueError(f"{error} ({HINT})" if "finite number" in str(error) else str(error)) from None
+        what = str(error).removeprefix(f"set '{path.stem}': ")
+        raise ValueError(f"{what} ({HINT})" if "finite number" in what else what) from None
     nameless = [name for name in raw.features if not name or name.startswith("Unnamed: ")]
     if nameless:
         raise ValueError(
@@ -166,6 +167,11 @@ def _decide(block: dict[str, Any], table: described.Table, path: Path) -> list[s
     if len(different) < 2 or not words and len({*numbers.values()}) < 2:
         raise ValueError(f"{path}: every {name} is '{different[0]}'")
     if "task" not in block and len(different) > 2:
+        if len(words) == 1:  # among numbers
+            line = table.rows[cells.index(words[0])].line
+            raise ValueError(
+                f"{path}, line {line}: column '{name}': '{words[0]}' is not a finite number ({HINT})"
+            )
         block["task"] = _task(name, list(numbers.values()), words)
         return []
     if len(different) > 2:

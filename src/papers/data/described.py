@@ -298,7 +298,7 @@ def _rows(path: Path, delimiter: str | None) -> Iterator[Row]:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         text = content.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        hint = " (save it as UTF-8)" if isinstance(error, UnicodeDecodeError) else ""
+        hint = " (save it as UTF-8, as it is or as .gz)" if isinstance(error, UnicodeDecodeError) else ""
         raise DataError(f"{path} is not a text file: {error}{hint}") from None
     if delimiter is None:
         numbered = enumerate(text.splitlines(), 1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from papers.data import sets
 from papers.evidence import strict
-from papers.evidence.study import MissingData
+from papers.evidence.files import MissingData
 
 if TYPE_CHECKING:
     Entry = dict[str, Any]

@@ -182,7 +182,7 @@ def _contents(chapters: Sequence[Chapter]) -> list[str]:
         names = list(_by_claim(chapter))
         slugs = [re.sub(r"[^\w\- ]", "", _titled(name).lower()).replace(" ", "-") for name in names]
         links = [f"[{name}](#{slug})" for name, slug in zip(names, slugs, strict=True)]
-        lines.append(f"- {' '.join(links)}")
+        lines += [f"- {claims.load()[names[0]].paper}: {' '.join(links)}"] if names else []
     return lines
 
 

@@ -29,6 +29,15 @@ PARTIAL = re.compile(r"\..+\.[0-9a-f]{32}(\.gz)?\.tmp")
 """Names of files being filled, here and by `papers.data.fetch`."""
 
 
+class MissingData(ValueError):
+    """Data that records are made of are not there, or not what they must be: the records cannot be made."""
+
+    @property
+    def brief(self) -> str:
+        """What is missing and how it is to be had, without what was tried."""
+        return str(self)
+
+
 @contextlib.contextmanager
 def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """Open a binary file that replaces `path` when the block ends without an error.

@@ -31,7 +31,7 @@ def place(path: str | Path) -> Path:
 
 
 def before(path: str | Path, stamp: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Records that are kept in the folder of a job's file and were made as this stamp says (`_alike`)."""
+    """Records that are kept in the folder of a job's file, made by the code and choices of a stamp."""
     files = sorted(place(path).parent.glob(f"[!.]*{OWN}"))
     return [record for file in files for record in _lines(file, stamp).values()]
 
@@ -42,12 +42,12 @@ def _lines(path: Path, stamp: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     Those alone whose stamp is of the same code and choices, data of one's own among them.
     """
     text = path.read_text(encoding="ascii", errors="replace") if path.is_file() else ""
-    found = {}
+    found, alike = {}, {name: stamp[name] for name in ("source", "protocol")}
     for line in text.split("\n")[:-1]:
         said = line[9:] if line == _summed(line[9:]) else line
         try:
             record = json.loads(said)
-            if all(record[RUN][name] == stamp[name] for name in ("source", "protocol")):
+            if all(record[RUN][name] == said_by for name, said_by in alike.items()):
                 found[said] = record
         except (ValueError, LookupError, TypeError):  # without a sum, and damaged
             continue

@@ -66,7 +66,7 @@ class Made(NamedTuple):
 
 
 def collected(study: Study, paths: Iterable[str | Path], lines_of: LinesOf) -> dict[Unit, Made]:
-    """Units of files of records; of two of one name the longer (`Study.along`), of these the later.
+    """Units of files of records; of two of one name the later.
 
     Raises
     ------
@@ -81,18 +81,9 @@ def collected(study: Study, paths: Iterable[str | Path], lines_of: LinesOf) -> d
         lines = ((line, stamp_of(record, path)) for record in records for line in lines_of(record))
         ours = grouped(study, lines, path.stat().st_mtime_ns, path)
         for unit, made in ours.items():
-            if unit not in latest or _size(study, latest[unit]) <= _size(study, made):
+            if unit not in latest or latest[unit].age <= made.age:
                 latest[unit] = made
     return latest
-
-
-def _size(study: Study, made: Made) -> tuple[Any, ...]:
-    """How far a unit's lines go, and their age."""
-    return _end(study, made), *made.age
-
-
-def _end(study: Study, made: Made) -> Any:
-    return max(line[study.along] for line in made.lines) if study.along else 0
 
 
 def stamp_of(record: dict[str, Any], path: Path) -> dict[str, str]:
@@ -193,7 +184,7 @@ def _shorter(study: Study, had: pd.DataFrame, units: Iterable[Unit], new: Mappin
     """Units that are runs (`Study.along`) of which the record has more."""
     if not study.along:
         return set()
-    ends = {unit: _end(study, made) for unit, made in new.items()}
+    ends = {unit: max(line[study.along] for line in made.lines) for unit, made in new.items()}
     recorded = zip(units, had[study.along].tolist(), strict=True)
     return {unit for unit, at in recorded if unit in ends and at > ends[unit]}
 

@@ -30,16 +30,6 @@ if TYPE_CHECKING:
 
     Rules = Callable[[pd.DataFrame], Iterable[tuple[pd.Series, str]]]
 
-
-class MissingData(ValueError):
-    """Data that lines are made of are not there, or not what they must be: the lines cannot be made."""
-
-    @property
-    def brief(self) -> str:
-        """What is missing and how it is to be had, without what was tried."""
-        return str(self)
-
-
 RUN = "run"
 """Column of the run that made a line."""
 

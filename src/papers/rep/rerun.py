@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,14 +79,15 @@ def _explained(outcome: Outcome, line: Line) -> Outcome:
 
 def _of_curve(of_fits: Study, line: Line, context: Context) -> list[Outcome]:
     """A change of the weights, of a fit with the parameters that its record has."""
-    recorded = _recorded(of_fits, str(context.folder)).loc[tuple(line[name] for name in of_fits.key)]
+    sums = Path(context.folder, records.SUMS).stat().st_mtime_ns  # written with every record
+    recorded = _recorded(of_fits, str(context.folder), sums).loc[tuple(line[name] for name in of_fits.key)]
     changes, sweep = _fitted(line, recorded, context.mirror)["changes"], line["sweep"]
     change = changes[sweep - 1] if sweep <= len(changes) else None
     return [_explained(compared(FIXED, context.study, line, {"change": change}), line)]
 
 
 @lru_cache(maxsize=1)
-def _recorded(of_fits: Study, folder: str) -> pd.DataFrame:
+def _recorded(of_fits: Study, folder: str, sums: int) -> pd.DataFrame:
     """The record of fits, by their names."""
     return records.load(of_fits, folder).set_index(list(of_fits.key))
 

@@ -37,7 +37,9 @@ def of_claims() -> dict[str, dict[str, dict[str, list[str]]]]:
     """Claim -> file of records that it is judged by -> column -> values, as texts."""
     return {
         name: {
-            one.study.file: {column: [str(value) for value in values] for column, values in one.where.items()}
+            one.study.file: {
+                column: list(dict.fromkeys(map(str, values))) for column, values in one.where.items()
+            }
             for one in READS[claim.paper].CLAIMS[name]
         }
         for name, claim in claims.load().items()

@@ -235,7 +235,7 @@ def _papers(site: Site, claims: Sequence[Claim], shown: Sequence[Shown]) -> None
             papers=PAPERS,
             claims=[claim for claim in claims if claim.printed.paper == paper.key],
             figures=[one for one in shown if one.paper == paper.key],
-            documents=_titled(site, (f"tables/{name}.md" for name in TABLES[paper.key])),
+            documents=_titled(site, (f"tables/{name}.md" for name in (*TABLES[paper.key], *TABLES[""]))),
             times=[line for line in times if line.paper == paper.key],
             untimed=rule_times.UNTIMED,
         )

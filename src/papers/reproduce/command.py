@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -42,9 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return 0
     folder = _folder(arguments)
-    if (folder / "results").exists() and not (folder / ".lock").exists():
+    theirs = [name for name in fits.OURS if os.path.lexists(folder / name)]
+    if theirs and not (folder / ".lock").exists():
         raise ValueError(
-            f"{folder}/results is not of a run of this command, which would replace it: --output"
+            f"{folder}/{theirs[0]} is not of a run of this command, which would replace it: --output"
         )
     with files.alone(folder, wait=False):
         fits.begin(folder)

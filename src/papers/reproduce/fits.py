@@ -47,12 +47,17 @@ class FitsFailed(ValueError):
     """Snakemake did not make all files; the message names its log, and the last error there."""
 
 
+OURS = ("results", "figures", "fits")
+"""Folders of a run, in its own."""
+
+
 def begin(folder: Path) -> None:
     """Remove what an earlier run drew, and of one that ended the receipt and the fits it made again.
 
     Only an interrupted run goes on, and that with its fits: a figure that this run does not draw is none.
     """
-    shutil.rmtree(folder / "figures", ignore_errors=True)
+    if (folder / "figures").exists():
+        shutil.rmtree(folder / "figures")
     ended = [path for path in (folder / name for name in RECEIPT) if path.exists()]
     if ended and (folder / "fits").exists():
         shutil.rmtree(folder / "fits")

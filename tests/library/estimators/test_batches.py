@@ -385,11 +385,16 @@ def test_passes_are_told(capsys):
 
 
 CHANCE = {"check_sample_weight_equivalence_on_dense_data": "the kernel is learned from rows taken by chance"}
+SEARCHING = [
+    SparseGPClassifier("ep", batch_size=100, n_pseudo=20, search=SHORT),
+    SparseGPPoissonRegressor(batch_size=200, n_pseudo=20, search=SHORT),
+    SparseGPRegressor(batch_size=100, n_pseudo=20, search=SHORT),
+]
 
 
 @parametrize_with_checks(
     [
-        SparseGPClassifier("ep", batch_size=100, n_pseudo=20, search=SHORT),
+        SEARCHING[0],
         SparseGPPoissonRegressor(batch_size=200, n_pseudo=20, optimise=None),
         SparseGPRegressor(batch_size=100, n_pseudo=20, optimise=None),
     ],
@@ -397,6 +402,13 @@ CHANCE = {"check_sample_weight_equivalence_on_dense_data": "the kernel is learne
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_conventions_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(SEARCHING[1:], expected_failed_checks=lambda one: CHANCE)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_conventions_of_scikit_learn_where_others_learn_too(estimator, check):
     check(estimator)
 
 

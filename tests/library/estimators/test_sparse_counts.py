@@ -47,17 +47,9 @@ def test_with_every_input_it_is_the_dense_model(likelihood, inference, weights):
     np.testing.assert_array_equal(one.sample_y(NEW, 5, 1), other.sample_y(NEW, 5, 1))
 
 
-@pytest.mark.parametrize(
-    "likelihood, inference, mean",
-    [
-        ("poisson-square", "ep", None),
-        ("poisson-square", "vb", "constant"),
-        ("poisson-exp", "ep", "constant"),
-        ("poisson-exp", "vb", None),
-        ("negative-binomial", "ep", "constant"),
-        ("negative-binomial", "vb", None),
-    ],
-)
+@pytest.mark.parametrize("mean", [None, "constant"])
+@pytest.mark.parametrize("inference", ["ep", "vb"])
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
 def test_it_learns_what_the_dense_model_learns(likelihood, inference, mean):
     """Kernel, mean and dispersion, by one gradient of them all."""
     one, other = (model.fit(X, COUNTS) for model in both(inference, 1e-9, likelihood=likelihood, mean=mean))
@@ -130,16 +122,8 @@ def test_later_counts_that_are_no_whole_numbers_are_warned_of():
         model.partial_fit(ROWS[:3], [0.5, 2.0, 3.0])
 
 
-@pytest.mark.parametrize(
-    "likelihood, alpha",
-    [
-        (RealCounts(), 0.0),
-        (RealCounts(), 1.0),
-        (PoissonExponential(), 0.0),
-        (PoissonExponential(), 1.0),
-        (NegativeBinomial(0.3), 0.5),
-    ],
-)
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("likelihood", [RealCounts(), PoissonExponential(), NegativeBinomial(0.3)])
 def test_passes_end_where_sweeps_end(likelihood, alpha):
     """To the tolerance, evidence too, from the posterior of some of the rows."""
     mean = 1.5 if likelihood.log_concave else 2.0

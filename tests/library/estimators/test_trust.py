@@ -162,7 +162,7 @@ SCALES = {  # likelihood, targets from N(0, 1) numbers and a variance, prior mea
     ],
 }
 CASES = [(SquaredExponential, name, *case) for name, cases in SCALES.items() for case in cases]
-CASES.append((Matern, "probit", *SCALES["probit"][1]))
+CASES += [(Matern, name, *cases[-1]) for name, cases in SCALES.items()]
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -70,6 +70,12 @@ def test_a_closure_holds_what_is_imported_and_not_what_checkers_see():
         provenance.closure_hash("tilted.nothing")
 
 
+def test_how_records_are_kept_is_no_part_of_what_makes_standard_data():
+    found = provenance.closure("papers.data.standard", "papers.data.classification", "papers.data.relaxed")
+    ours = {name for name in found if name.startswith("papers.evidence.")}
+    assert ours == {"papers.evidence.files", "papers.evidence.strict"}
+
+
 def test_what_judges_fits_is_no_part_of_their_code():
     found = provenance.closure("papers.pesc.accuracy", "papers.qp.fits", fits=True)
     assert {name for name in found if name.startswith(provenance.JUDGES)} == {provenance.METRICS}

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from papers.evidence import records, runs, store
+from papers.evidence.files import MissingData
 from papers.evidence.store import RecordError
-from papers.evidence.study import MissingData
 from papers.evidence.verification import standing, verified, verify
 from papers.evidence.verification.outcome import (
     BY_SEARCH,

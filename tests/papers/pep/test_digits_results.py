@@ -71,14 +71,6 @@ def test_runs_are_folded_in_whole_and_the_later_day_wins(fold, tmp_path):
     assert table.drop(columns="run").equals(first.drop(columns="run"))
 
 
-@pytest.mark.parametrize("first", [0, 1])
-def test_of_two_trainings_of_one_name_the_longer_is_folded_in(fold, first):
-    """Two grids may ask for one with other steps: whichever file is written last."""
-    lengths = [{"steps": (1, 10, 1000)}, {"steps": (1, 10), "errors": (0.2, 0.3)}]
-    _, table = fold(lengths[first], lengths[1 - first])
-    assert table["step"].tolist() == [1, 10, 1000] and table["error"].max() == 0.1
-
-
 def test_a_record_has_what_a_failure_left(fold):
     _, table = fold({"failed": (10,)}, {"seed": 1})
     assert tuple(table.columns) == (*DIGITS.columns, "run")

@@ -76,6 +76,7 @@ def test_fits_are_read_once_for_all_lines_of_curves(monkeypatch, tmp_path):
         rerun, "_fitted", lambda line, recorded, mirror: {"changes": [0.5, recorded["value"]]}
     )
     context = Context(mirror=None, every=lines, study=CURVES, folder=str(tmp_path))
+    (tmp_path / "SHA256SUMS").touch()
     made = [found.passed for _, (found,) in CURVES.again(lines, context)]
     assert made == [PASSED, DIFFERS] and asked == [FITS]
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from papers.evidence import records, resources, runs
+from papers.evidence.files import MissingData
 from papers.evidence.grid import grid, items
-from papers.evidence.study import Context, MissingData, Study
+from papers.evidence.study import Context, Study
 from papers.evidence.verification import standing, verified
 from papers.evidence.verification.outcome import DIFFERS, REPORTED
 from papers.evidence.verification.verified import Check
