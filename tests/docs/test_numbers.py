@@ -47,6 +47,7 @@ def test_every_document_with_numbers_is_brought_up_to_date():
     every = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
     quoting = {str(p.relative_to(ROOT)) for p in every if NUMBER.search(p.read_text(encoding="utf-8"))}
     assert quoting <= set(DOCUMENTS)
+    assert len({Path(name).name for name in DOCUMENTS}) == len(DOCUMENTS)  # by which sections are called
     assert set(definitions(ROOT / NUMBERS)) <= {Path(name).name for name in quoting}
 
 
