@@ -43,6 +43,9 @@ UNITS = {
 }
 """Unit of a line -> (factor, printed unit, format)."""
 
+CONTENTS = "Every claim with its rows,"
+"""Begins an item of the page's contents."""
+
 SCORED = ["sd", "On sample, 95 %", "p", "Equiv. p", "Generalising, 95 %", "p"]
 
 LEGEND = """\
@@ -177,12 +180,12 @@ def markdown(chapters: Sequence[Chapter]) -> str:
 
 def _contents(chapters: Sequence[Chapter]) -> list[str]:
     """Where each claim and its rows are, an item a paper; anchors as forges make them of headings."""
-    lines = ["Every claim with its rows:", ""]
+    lines = []
     for chapter in chapters:
         names = list(_by_claim(chapter))
         slugs = [re.sub(r"[^\w\- ]", "", _titled(name).lower()).replace(" ", "-") for name in names]
         links = [f"[{name}](#{slug})" for name, slug in zip(names, slugs, strict=True)]
-        lines += [f"- {claims.load()[names[0]].paper}: {' '.join(links)}"] if names else []
+        lines += [f"- {CONTENTS} {claims.load()[names[0]].paper}: {' '.join(links)}"] if names else []
     return lines
 
 

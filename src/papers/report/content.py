@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from papers.evidence import claims as printed
 from papers.evidence import strict
-from papers.evidence.audit import UNITS, interval, number
+from papers.evidence.audit import CONTENTS, UNITS, interval, number
 from papers.evidence.verdicts import NO, UNDECIDED, YES
 from papers.report import markup
 from papers.report.markup import Links, Section
@@ -318,4 +318,5 @@ def legends(folders: Folders) -> list[str]:
     """What stands below each paper's summary of the audit (Markdown)."""
     _, parts = markup.sections(folders.text("tables/audit.md").split("\n## ")[0], 1)
     blocks = [markup.paragraphs(part.body) for part in parts]
-    return ["\n\n".join(text for text in texts if not text.startswith("|")) for texts in blocks]
+    left_out = ("|", f"- {CONTENTS}")  # the site has its own
+    return ["\n\n".join(text for text in texts if not text.startswith(left_out)) for texts in blocks]
