@@ -11,7 +11,7 @@ from tilted import bayesopt, estimators
 from tilted.gaussian import Sites
 from tilted.inference.ep import EP
 from tilted.inference.options import Options
-from tilted.kernels import Constant, SquaredExponential, White
+from tilted.kernels import Constant, Linear, SquaredExponential, White
 from tilted.learning.dense import Problem, flat_ridge, infer_at
 from tilted.learning.search import Search
 from tilted.likelihoods.gaussian import GaussianNoise
@@ -161,7 +161,8 @@ def test_flat_ridge_of_separable_data_is_said():
     assert "flat ridge" in tilted.fit(X, y).status.message
     assert "flat ridge" not in tilted.fit(X, y, priors="weak").status.message
     SE = SquaredExponential(200.0, 2.0)
-    for kernel in (White(1e-3) + SE, SE + White(1e-3), Constant(20.0) * SquaredExponential(10.0, 2.0)):
+    noisy = (White(1e-3) + SE, SE + White(1e-3), Linear(200.0) + White(1e-3))
+    for kernel in (*noisy, Constant(20.0) * SquaredExponential(10.0, 2.0)):
         assert "flat ridge" in tilted.fit(X, y, "logit", kernel=kernel).status.message
     flips, reals = (Problem(X, y, of, EP) for of in (NoisyStep(), GaussianNoise(1.0)))
     assert "flat ridge" in flat_ridge(flips, SE, infer_at(flips, SE))

@@ -84,10 +84,16 @@ class BatchedModel(ThroughPoints):
     def more(
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, how: How, deadline: float
     ) -> BatchedModel:
-        """The model of further rows too, by the same kernel and pseudo-points; earlier sites stay."""
+        """The model of further rows too, by the same kernel and pseudo-points; earlier sites stay.
+
+        They stay as they are, so what had not converged before does not by further rows.
+        """
         found = how.passes(self.model, X, y, self.posterior, self.posterior.sums, weights, deadline)
-        rows = found.posterior.sums.rows
-        status = replace(found.status, message=f"{found.status.message}, {rows:,} in all")
+        message = f"{found.status.message}, {found.posterior.sums.rows:,} in all"
+        if not self.status.converged:
+            message += f"; before: {self.status.message.rpartition('; before: ')[2]}"
+        converged = found.status.converged and self.status.converged
+        status = replace(found.status, converged=converged, message=message)
         return replace(self, posterior=found.posterior, log_evidence=None, status=status)
 
 

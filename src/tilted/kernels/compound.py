@@ -245,9 +245,9 @@ class Product(Pair):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        noisy = any(noise_of(part) for part in (self.first, self.second))
-        if noisy and not self.stationary:
-            raise ValueError(f"noise has one variance everywhere, which a product with {self!r} has not")
+        for part, other in ((self.first, self.second), (self.second, self.first)):
+            if noise_of(part) and not is_stationary(other):
+                raise ValueError(f"noise has one variance everywhere, which a product with {other!r} has not")
 
     @property
     def noise(self) -> float:
@@ -255,7 +255,7 @@ class Product(Pair):
         s, t = noise_of(self.first), noise_of(self.second)
         if not (s or t):
             return 0.0
-        a, b = variance_of(self.first), variance_of(self.second)
+        a, b = variance_of(self.first), variance_of(self.second)  # each where the other is noisy
         return s * b + t * (a - s)
 
     def matrix(

@@ -75,7 +75,8 @@ def _product(first: Kernel, second: Kernel) -> Kernel:
         plain, restriction = (one.kernel, one.bounds) if isinstance(one, Restricted) else (one, {})
         if not (isinstance(plain, Constant) and isinstance(other, Restricted)):
             continue
-        if not isinstance(other.kernel, Constant) and dict(other.bounds or {}).get("variance") == FIXED:
+        is_fixed = dict(other.bounds or {}).get("variance") == FIXED
+        if is_fixed and not isinstance(other.kernel, Constant) and other.kernel.variance == 1.0:  # type: ignore[attr-defined]
             bounds = {name: bound for name, bound in dict(other.bounds or {}).items() if name != "variance"}
             inner = replace(other.kernel, variance=plain.variance)  # type: ignore[type-var]
             bounds |= dict(restriction or {})
@@ -90,7 +91,7 @@ def _restricted(ours: Kernel, theirs: Any, names: Names, fixed: tuple[str, ...] 
         given = getattr(theirs, f"{other}_bounds")
         if isinstance(given, str):
             bounds[name] = FIXED
-        elif not np.allclose(given, DEFAULT):
+        elif not np.allclose(given, DEFAULT, atol=0.0):
             if len(np.unique(np.reshape(given, (-1, 2)), axis=0)) > 1:
                 raise ValueError(f"bounds must be the same for every column, got {other}_bounds={given!r}")
             bounds[name] = tuple(np.reshape(given, (-1, 2))[0].tolist())
@@ -133,17 +134,11 @@ def _periodic(kernel: Any, dimension: int) -> Kernel:
 
 def _linear(kernel: Any, dimension: int) -> Kernel:
     """x . x' + sigma_0^2."""
-    squared: Any = kernel.sigma_0_bounds
-    if not isinstance(squared, str):
-        squared = tuple(np.square(squared))
     if kernel.sigma_0 == 0:
         return Restricted(Linear(1.0))
     level: Kernel = Constant(float(kernel.sigma_0) ** 2)
-    if isinstance(squared, str):
-        level = Restricted(level)
-    elif not np.allclose(squared, np.square(DEFAULT)):
-        level = Restricted(level, {"variance": squared})
-    return Sum(Restricted(Linear(1.0)), level)
+    bounds = _squared(kernel, "variance")
+    return Sum(Restricted(Linear(1.0)), Restricted(level, bounds) if bounds else level)
 
 
 def _power(kernel: Any, dimension: int) -> Kernel:
@@ -152,8 +147,15 @@ def _power(kernel: Any, dimension: int) -> Kernel:
     if type(product).__name__ != "DotProduct" or degree != int(degree) or degree < 1 or product.sigma_0 == 0:
         raise ValueError(f"powers are whole ones of a DotProduct with sigma_0 > 0 here, got {kernel!r}")
     found = Polynomial(1.0, float(product.sigma_0) ** 2, int(degree))
-    fixed = ("variance", "offset") if isinstance(product.sigma_0_bounds, str) else ("variance",)
-    return Restricted(found, dict.fromkeys(fixed, FIXED))
+    return Restricted(found, {"variance": FIXED} | _squared(product, "offset"))
+
+
+def _squared(product: Any, name: str) -> dict[str, Any]:
+    """Bounds by ``name`` of the square of a DotProduct's sigma_0; empty where they are the default ones."""
+    if isinstance(product.sigma_0_bounds, str):
+        return {name: FIXED}
+    bounds = np.square(product.sigma_0_bounds)
+    return {} if np.allclose(bounds, np.square(DEFAULT), atol=0.0) else {name: tuple(bounds.tolist())}
 
 
 KINDS: dict[str, Callable[[Any, int], Kernel]] = {

@@ -82,7 +82,7 @@ class Linear:
 
     def _roots(self, X: np.ndarray) -> np.ndarray:
         """Roots of the variances."""
-        if np.size(self.variance) not in (1, X.shape[1]):
+        if np.ndim(self.variance) and np.size(self.variance) != X.shape[1]:
             raise ValueError(f"{np.size(self.variance)} variances for inputs of dimension {X.shape[1]}")
         return np.sqrt(self.variance)
 

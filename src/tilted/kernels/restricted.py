@@ -21,6 +21,7 @@ from tilted.kernels.compound import is_kernel
 
 FIXED = "fixed"
 NEAR = 1e-3
+EPSILON = float(np.finfo(float).eps)
 Bounds = Mapping[str, tuple[float, float] | str]
 
 
@@ -69,11 +70,12 @@ class Restricted(Around):
         return hash((self.kernel, tuple(self._each())))
 
     def parameters(self) -> np.ndarray:
-        """Those that are free; of one between bounds u (see above)."""
-        free, low, width = self._spans()
-        values = self.kernel.parameters()[free]
-        bounded = width > 0
-        share = (np.log(values[bounded]) - low[bounded]) / width[bounded]
+        """Those that are free; of one between bounds u (see above), finite and positive by a bound too."""
+        free, low, high = self._spans()
+        values, bounded = self.kernel.parameters()[free], high > 0
+        low, high = np.log(low[bounded]), np.log(high[bounded])
+        share = (np.log(values[bounded]) - low) / (high - low)
+        share = np.clip(share, EPSILON, 1.0 - EPSILON)
         values[bounded] = share / (1.0 - share)
         return values
 
@@ -93,12 +95,11 @@ class Restricted(Around):
         return found
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        free, low, width = self._spans()
-        values, bounded = np.array(values, dtype=float), width > 0
-        u = values[bounded]
-        ends = low[bounded], low[bounded] + width[bounded]
-        inside = np.exp(ends[0] + width[bounded] * (u / (1.0 + u)))
-        values[bounded] = np.clip(inside, *(np.nextafter(np.exp(a), b) for a, b in (ends, ends[::-1])))
+        free, low, high = self._spans()
+        values, bounded = np.array(values, dtype=float), high > 0
+        u, low, high = values[bounded], low[bounded], high[bounded]
+        inside = np.exp(np.log(low) + (np.log(high) - np.log(low)) * (u / (1.0 + u)))
+        values[bounded] = np.clip(inside, np.nextafter(low, high), np.nextafter(high, low))
         whole = self.kernel.parameters()
         whole[free] = values
         return super().with_parameters(whole)
@@ -119,15 +120,16 @@ class Restricted(Around):
         return [(name, bounds.get(name)) for name in self._names()]
 
     def _spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which parameters are free; of these log low and log high - log low, 0 and 0 without bounds."""
+        """Which parameters are free; the bounds of these, 0 and 0 without."""
         each = [bound for _, bound in self._each()]
-        ends = np.array([np.log(b) if b else (0.0, 0.0) for b in each if b != FIXED]).reshape(-1, 2)
-        return np.array([bound != FIXED for bound in each]), ends[:, 0], ends[:, 1] - ends[:, 0]
+        ends = np.array([bound or (0.0, 0.0) for bound in each if bound != FIXED]).reshape(-1, 2)
+        return np.array([bound != FIXED for bound in each]), ends[:, 0], ends[:, 1]
 
     def _pulled_back(self, by_parameters: np.ndarray) -> np.ndarray:
         """Derivatives in what a search sees from those in the parameters of the kernel."""
-        free, _, width = self._spans()
-        u, bounded = self.parameters(), width > 0
+        free, low, high = self._spans()
+        u, bounded = self.parameters(), high > 0
         slope = np.ones(len(u))
-        slope[bounded] = (self.kernel.parameters()[free] * width / (1.0 + u) ** 2)[bounded]
+        width = np.log(high[bounded]) - np.log(low[bounded])
+        slope[bounded] = self.kernel.parameters()[free][bounded] * width / (1.0 + u[bounded]) ** 2
         return by_parameters[free] * slope

@@ -313,6 +313,20 @@ def test_later_rows_are_bounded_in_time_too():
         model.set_params(max_time=1e-9).partial_fit(X[600:], LABELS[600:])
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_later_rows_do_not_make_up_for_what_had_not_converged():
+    searched = SparseGPRegressor(batch_size=300, pseudo_inputs=Z, search=Search(max_iterations=1))
+    timed = SparseGPClassifier(batch_size=300, max_time=1e-9, **KEPT)
+    for model, targets in ((searched, REALS), (timed, LABELS)):
+        model.partial_fit(X[:600], targets[:600])
+        before = model.status_
+        assert not before.converged
+        for rows in (slice(600, 900), slice(900, N)):
+            model.set_params(max_time=600.0).partial_fit(X[rows], targets[rows])
+            assert not model.status_.converged
+            assert model.status_.message.endswith(f" in all; before: {before.message}")
+
+
 def test_a_correction_asked_for_afterwards_is_refused():
     model = SparseGPClassifier(batch_size=300, **KEPT).fit(X, LABELS)
     with pytest.raises(ValueError, match="fit anew for other parameters: correction='cheap'"):

@@ -79,6 +79,7 @@ KERNELS = {name: kernel for name, (kernel, _) in EXAMPLES.items()} | {
     "noisy column": Active(SquaredExponential(0.7, 0.9) + White(0.2), 1) * ARD,
     "noisy product": NOISY,
     "noisy product of noises": Product(White(0.6), SE) + M32,
+    "a share of what is noisy and not stationary": Product(Constant(0.4), Linear(0.7) + White(0.3)),
 }
 TIGHT = Options(tolerance=1e-11)
 
@@ -156,6 +157,8 @@ def test_matrices_are_positive_definite(name):
 
 
 SCALE = sk.RBF(0.8, length_scale_bounds=(0.1, 7.0))
+FIXED = sk.ConstantKernel(2.0, "fixed")
+SQUARED = {"variance": (1e-4**2, 1e5**2)}
 EQUIVALENTS = [
     (sk.RBF(0.8), Restricted(SquaredExponential(1.0, 0.8), {"variance": "fixed"})),
     (1.3 * sk.RBF(0.8), SE),
@@ -172,6 +175,14 @@ EQUIVALENTS = [
     (sk.DotProduct(0.7), Restricted(Linear(1.0)) + Constant(0.7**2)),
     (sk.DotProduct(0.0, "fixed") * sk.ConstantKernel(0.4), Linear(0.4)),
     (sk.RBF(0.8) * sk.RBF(2.0), None),
+    *((kernel, None) for kernel in (FIXED * sk.RBF(0.8) * 1.3, 1.3 * (FIXED * sk.RBF(0.8)), FIXED * FIXED * SCALE)),
+    (1.3 * sk.WhiteKernel(0.5, "fixed"), None),
+    (FIXED * sk.WhiteKernel(0.5, "fixed"), None),
+    (sk.DotProduct(0.7, (1e-4, 1e5)), Restricted(Linear(1.0)) + Restricted(Constant(0.7**2), SQUARED)),
+    (
+        sk.DotProduct(0.7, (0.5, 2.0)) ** 2,
+        Restricted(Polynomial(1.0, 0.7**2, 2), {"variance": "fixed", "offset": (0.25, 4.0)}),
+    ),
     (SE, SE),
 ]
 
@@ -229,6 +240,18 @@ def test_a_search_keeps_to_bounds_and_to_what_is_fixed(toy):
     assert found.lengthscale == pytest.approx(high, rel=1e-2)
     with pytest.raises(ValueError, match="lengthscale must lie between its bounds"):
         Restricted(SE, {"lengthscale": (2.0, 3.0)})
+
+
+@pytest.mark.parametrize("bounds", [(0.1, 10.0), (1e-5, 1e5), (0.01, 7.0), (0.3, 2.0)])
+@pytest.mark.parametrize("u", [1e-300, 1e-18, 1e18, 1e300])
+def test_however_far_a_search_goes_it_ends_between_the_bounds(u, bounds):
+    within = Restricted(SquaredExponential(1.0, 1.0), {"lengthscale": bounds})
+    found = within.with_parameters(np.array([1.0, u]))
+    assert bounds[0] < found.kernel.lengthscale < bounds[1]
+    seen = found.parameters()
+    assert np.all((seen > 1e-100) & (seen < 1e100))  # where a search may start
+    again = found.with_parameters(seen).kernel.lengthscale
+    assert again == pytest.approx(found.kernel.lengthscale, rel=1e-14)
 
 
 def test_a_kernel_without_free_parameters_is_kept(toy):
@@ -291,6 +314,7 @@ def test_numbers_are_factors_of_the_variance(factor):
         (lambda: Constant(np.nan), "variance must be finite and positive, got nan"),
         (lambda: Linear(0.0), "finite and positive, got 0"),
         (lambda: Linear((1.0, 2.0)).matrix(X[:, :1]), "2 variances for inputs of dimension 1"),
+        (lambda: Linear((1.0,)).matrix(X), "1 variances for inputs of dimension 2"),
         (lambda: Polynomial(degree=1.5), "degree must be a whole number"),
         (lambda: Polynomial(offset=0.0), "offset must be finite and positive"),
         (lambda: Periodic(period=-1.0), "period must be finite and positive"),
@@ -307,6 +331,7 @@ def test_numbers_are_factors_of_the_variance(factor):
         (lambda: Restricted(SE + SE), "restrict .*, not Sum of it"),
         (lambda: Restricted(SquaredExponential), "only kernels can be restricted"),
         (lambda: White(0.1) * Linear(), "noise has one variance everywhere"),
+        (lambda: (Linear() + White(0.1)) * (Linear() + SE), "noise has one variance everywhere"),
         (lambda: Sum(SE, 2.0), "a Sum is made of two kernels, got 2.0"),
         (lambda: Product("x", SE), "a Product is made of two kernels, got 'x'"),
     ],
