@@ -14,7 +14,7 @@ import numpy as np
 
 from papers.evidence.grid import grid
 from papers.evidence.store import write_csv, write_text
-from papers.pep.regression import DEFAULT
+from papers.pep.regression import DEFAULT, STOPPED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,10 +113,15 @@ def write(frame: pd.DataFrame, made: Sequence[str], tables: Path) -> None:
 
 def _sizes(frame: pd.DataFrame) -> str:
     starts, powers, n = ranges(frame)
-    splits = _others(frame).groupby("dataset", sort=False)["split"].nunique()
+    others = _others(frame)
+    splits = others.groupby("dataset", sort=False)["split"].nunique()
     sets = ", ".join(f"{name} ({count} splits)" for name, count in splits.items())
+    stopped = (others["outcome"] == STOPPED).groupby(others["alpha"]).agg(["sum", "count"])
+    by_power = ", ".join(f"{k} of {of} at {alpha}" for alpha, k, of in stopped.itertuples())
     return (
-        f"Coverage: {sets}; M {', '.join(map(str, sorted(set(_others(frame)['m']))))}.\n"
+        f"Coverage: {sets}; M {', '.join(map(str, sorted(set(others['m']))))}; protocol "
+        f"{', '.join(sorted(set(others['protocol'])))}.\n"
+        f"Not converged, of the fits from other starts: {by_power}.\n"
         f"Median range of SMLL over the starts {starts:.3f} nats, over these powers at the default start "
         f"{powers:.3f} nats\n({n} cells of one data set, split and M)."
     )

@@ -113,7 +113,10 @@ MEANS_LEGEND = """\
 Mean ± standard error over the fits that gave numbers, those of searches that stopped before they converged
 among them. Fits: how many these are with each power, the fewest to the most where that differs: rows with
 other numbers are means of other splits. "-": one fit. A star: at least one fit of the cell failed."""
-FULL_LEGEND = "The full GP is that of the splits of its row."
+FULL_LEGEND = "The full GP is that of the splits of its row, by one search."
+SHORT_LEGEND = """\
+Where VFE's NLML, which bounds that of the full GP from above, ends below it by more than a nat, this search
+ended in a worse optimum:"""
 RANK_LEGEND = """\
 Rank among all powers of an experiment, 1 the best: the mean of a split number's experiments, on average over
 split numbers; ± standard errors over these, over data sets."""
@@ -136,8 +139,7 @@ def markdown(
         lines += _section("## By data set", by_dataset(won, printed))
     if len(ranked):
         lines += _section("## Average ranks", average_ranks(ranked), RANK_LEGEND)
-    has_full = (means["alpha"] == FULL).any()
-    lines += ["## Means", "", *MEANS_LEGEND.splitlines(), *([FULL_LEGEND] if has_full else []), ""]
+    lines += ["## Means", "", *MEANS_LEGEND.splitlines(), *_about_full(fits), ""]
     for name, of_set in means.groupby("dataset", sort=False):
         for score in scores.scores_of(fits):
             lines += _section(f"### {name_of(name)}, {score.name}", mean_table(of_set, score))
@@ -147,6 +149,17 @@ def markdown(
     lines += _section("## How the searches ended", endings(fits))
     lines += ["## Fits that failed or did not converge", "", *items(troubles(fits))]
     return "\n".join(lines) + "\n"
+
+
+def _about_full(fits: pd.DataFrame) -> list[str]:
+    """What the full GP's column is, and where it is not at the maximum of the evidence."""
+    if not (scores.with_numbers(fits)["alpha"] == FULL).any():
+        return []
+    short = [
+        f"{name_of(name)} on {n} of {of} splits (by up to {most:.0f} nats)"
+        for name, (n, of, most) in compare.short_of_bound(fits).items()
+    ]
+    return [FULL_LEGEND, *([f"{SHORT_LEGEND} {', '.join(short)}."] if short else [])]
 
 
 def _section(heading: str, table: Grid, legend: str = "") -> list[str]:

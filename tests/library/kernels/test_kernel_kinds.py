@@ -175,7 +175,10 @@ EQUIVALENTS = [
     (sk.DotProduct(0.7), Restricted(Linear(1.0)) + Constant(0.7**2)),
     (sk.DotProduct(0.0, "fixed") * sk.ConstantKernel(0.4), Linear(0.4)),
     (sk.RBF(0.8) * sk.RBF(2.0), None),
-    *((kernel, None) for kernel in (FIXED * sk.RBF(0.8) * 1.3, 1.3 * (FIXED * sk.RBF(0.8)), FIXED * FIXED * SCALE)),
+    *(
+        (kernel, None)
+        for kernel in (FIXED * sk.RBF(0.8) * 1.3, 1.3 * (FIXED * sk.RBF(0.8)), FIXED * FIXED * SCALE)
+    ),
     (1.3 * sk.WhiteKernel(0.5, "fixed"), None),
     (FIXED * sk.WhiteKernel(0.5, "fixed"), None),
     (sk.DotProduct(0.7, (1e-4, 1e5)), Restricted(Linear(1.0)) + Restricted(Constant(0.7**2), SQUARED)),

@@ -526,9 +526,19 @@ class TestBeside:
         assert f"better on {', '.join(x.title() for x in better)}" in line.note
         assert f"ahead on {len(better)};" in line.note
 
+    def test_a_set_of_ties_was_run_and_has_no_share(self, fits):
+        def score(d, s, a, m):
+            return 0.5 - 0.1 * (a == "0.5" and d != "energy"), 0.5, 1.0
+
+        line = shares.set_by_set(fits(score, datasets=("boston", "energy"), splits=8), COUNTS, "PEP4").lines[
+            0
+        ]
+        assert "; a share on 1, none on Energy; ahead on 1;" in line.note
+
     def test_sets_without_the_powers_are_no_data(self, fits):
         block = shares.set_by_set(fits(alphas=("0.2", "0.4")), COUNTS, "PEP4")
         assert set(block.rows().values()) == {"no data"}
+        assert all(line.note.endswith("no share on any") for line in block.lines)
         assert not shares.set_by_set(fits(), COUNTS, "PEP5").lines
 
 

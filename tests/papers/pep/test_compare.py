@@ -112,6 +112,25 @@ def test_the_full_gp_beside_an_m_is_that_of_its_splits(fits):
     assert tables.mean_table(compare.means(lacking), SMLL)[2][2][1] == "1–2"
 
 
+def test_a_full_gp_above_the_bound_is_said(fits):
+    """On two of yacht's splits, by 3 and 1.5 nats; nowhere on boston, by half a nat."""
+    bound = {("yacht", 0, 20): -23.0, ("yacht", 3, 100): -21.5, ("boston", 1, 5): -20.5}
+    frame = fits(
+        lambda d, split, a, m: (0.1, 0.0, -90.0 if a != "0" else bound.get((d, split, m), -10.0)),
+        full=lambda d, split: (0.05, 0.0, -20.0),
+        outcome={("yacht", 2, "0", m): "failed" for m in (5, 20, 100)},
+    )
+    assert compare.short_of_bound(frame) == {"yacht": (2, 3, 3.0)}
+    said = "Yacht on 2 of 3 splits (by up to 3 nats)."
+
+    def page(of):
+        return " ".join(
+            tables.markdown(of, compare.wins(of), compare.ranks_of_powers(of), compare.means(of), []).split()
+        )
+
+    assert said in page(frame) and "ended in a worse" not in page(frame[frame["dataset"] == "boston"])
+
+
 def test_one_estimate_of_splits_that_are_not_alike(fits):
     """Of split 0 one experiment is there, which EP wins, of split 1 three, which it loses."""
 

@@ -67,7 +67,11 @@ def test_files(frame, tmp_path):
     words = text.read_text(encoding="utf-8")
     row = next(line.split() for line in words.splitlines() if "| long" in line)
     assert row[1::2][:7] == ["boston", "0.5", "long", "2/2", "0", "+0.0500", "+0.1000"]
-    assert "boston (3 splits); M 5." in words and "\n\nMade by nobody.\n\n" in words
+    assert (
+        "boston (3 splits); M 5; protocol as-described.\nNot converged, of the fits from other starts: 0 of 5"
+        in words
+    )
+    assert "\n\nMade by nobody.\n\n" in words
     assert max(map(len, words.splitlines())) <= 120
 
 

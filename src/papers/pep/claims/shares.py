@@ -109,11 +109,13 @@ def _counted(line: Counted, judged: dict[str, Line]) -> Line:
     n_decided = len(better) + len(worse) + sum(x == UNDECIDED for x in statuses.values())
     printed = f"printed {line.sets} of {line.total}"
     if not n_decided:
-        return Line(row, quantity, "sets", note=f"{printed}; not run")
+        return Line(row, quantity, "sets", note=f"{printed}; {'no share on any' if judged else 'not run'}")
+    idle = [name_of(name) for name, x in statuses.items() if x not in (YES, NO, UNDECIDED)]
     most = line.total - len(worse)
     status = YES if len(better) >= line.sets else NO if most < line.sets else UNDECIDED
     n_ahead = sum(of_set.effect > 0.5 for of_set in judged.values())
-    notes = [printed, f"{n_decided} run", f"ahead on {n_ahead}"]
+    shares = f"a share on {n_decided}" + (f", none on {', '.join(idle)}" if idle else "")
+    notes = [printed, shares, f"ahead on {n_ahead}"]
     notes += [f"better on {', '.join(better)}"] if better else []
     notes += [f"worse on {', '.join(worse)}"] if worse else []
     sample = Inference(status, len(better), most)

@@ -15,7 +15,7 @@ import numpy as np
 
 from papers.evidence import style
 from papers.pep import scores
-from papers.pep.compare import standard_error
+from papers.pep.compare import short_of_bound, standard_error
 from papers.pep.figures import looks
 from papers.pep.regression import FULL
 from papers.pep.scores import NAMES, SMSE
@@ -217,4 +217,6 @@ def _finish(figure: Figure, powers: Sequence[str], fits: pd.DataFrame, title: st
     sets = [stretches(group) for _, group in fits.groupby("dataset")]
     fewer = any(len({len(run.splits) for run in runs}) > 1 for runs in sets)
     more = "; hollow: of fewer splits or sets" if fewer else ""
+    for name, (n, of, _) in short_of_bound(fits).items():
+        more += f"; full GP: one search, above VFE's bound on {n} of {of} splits of {NAMES[name]}"
     looks.covered(figure, fits, handles, 5 if len(handles) > 6 else 6, more)
