@@ -222,7 +222,7 @@ def means(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def short_of_bound(fits: pd.DataFrame) -> dict[str, tuple[int, int, float]]:
-    """Data set -> splits on which the full GP's search ended short of its optimum, of how many, the most nats.
+    """Data set -> splits on which the full GP's search ended short, of how many, and the most nats.
 
     VFE's energy is nowhere below the full GP's of the same kernel (Titsias 2009, equation 9), so where its
     minimum is the lower by more than a nat, the full GP's is not the least. Sets without such a split are
