@@ -144,14 +144,20 @@ def test_a_second_run_does_nothing_nor_does_one_of_a_paper(run, snakemake):
 def test_edits_make_again_what_they_touch(run, snakemake):
     folder, _ = run
     rule, comment = (folder / "src/tilted" / name for name in ("inference/qp.py", "gaussian.py"))
-    record = folder / "src/papers/pesc/records.py"
-    before = {path: path.read_text(encoding="utf-8") for path in (rule, comment, record)}
-    for path, line in ((rule, "EDITED = True"), (comment, "# EDITED = True"), (record, "EDITED = True")):
-        path.write_text(f"{before[path]}\n{line}\n", encoding="utf-8")
+    record, lists, steps = (
+        folder / f"src/papers/{name}.py" for name in ("pesc/records", "pep/jobs", "rep/jobs")
+    )
+    before = {path: path.read_text(encoding="utf-8") for path in (rule, comment, record, lists, steps)}
+    for path in (rule, record, lists):  # of the last the jobs' own functions count alone
+        path.write_text(f"{before[path]}\nEDITED = True\n", encoding="utf-8")
+    comment.write_text(f"{before[comment]}\n# EDITED = True\n", encoding="utf-8")
+    assert before[steps].count("else -1, last + 1)") == 1
+    steps.write_text(before[steps].replace("else -1, last + 1)", "else -1, last + 2)"), encoding="utf-8")
     planned = jobs_of(snakemake(folder, "--dry-run"))
     for path, text in before.items():
         path.write_text(text, encoding="utf-8")
     changed = {"fit": 2, "truth": 1, "nearer": 1, "pesc_accuracy_record": 1}
+    changed |= {"relaxed_points": 1, "relaxed_points_record": 1}
     assert planned == {
         **changed,
         "compact": 1,
@@ -169,6 +175,35 @@ def test_a_lost_figure_makes_its_paper_again_and_no_other(run, snakemake):
     planned = jobs_of(snakemake(folder, "--dry-run"))
     (folder / "kept.png").rename(figure)
     assert planned == {"qp_artifacts": 1, "audit": 1}
+
+
+def test_a_record_of_a_study_makes_its_paper_again_and_no_other(run, snakemake):
+    """Tables and figures read it, and no rule makes it."""
+    folder, _ = run
+    record = folder / "results/preview/pep/limits.csv"
+    record.write_text("", encoding="utf-8")
+    planned = jobs_of(snakemake(folder, "--dry-run"))
+    record.unlink()
+    assert planned == {"pep_artifacts": 1, "audit": 1}
+
+
+def test_the_document_of_differences_is_of_the_committed_records(run, snakemake):
+    folder, _ = run
+    own = SMALL.replace("preview", "mine").replace("name: small", "name: mine")
+    asked = "differences: {block: 1, seeds: 1, names: [ard]}\n"
+    (folder / "config/mine.yaml").write_text(own + asked, encoding="utf-8")
+    committed = own.replace("/mine", "").replace("name: mine", "name: ours\nkeep_records: true") + asked
+    (folder / "config/ours.yaml").write_text(committed, encoding="utf-8")
+    outputs = [
+        re.search(
+            r"rule effects:\n.*\n +output: (.*)", snakemake(folder, "--dry-run", config=f"config/{name}.yaml")
+        )
+        for name in ("mine", "ours")
+    ]
+    assert [found[1] for found in outputs] == [
+        "tables/mine/differences.csv",
+        "tables/differences.csv, docs/differences.md (update)",
+    ]
 
 
 def test_a_printed_number_that_is_corrected_makes_its_paper_again_and_no_other(run, snakemake):

@@ -25,6 +25,7 @@ for paper in ASKED.artifacts if ASKED.tables else ():
                 for name in (protocols.names() if paper == "qp" else ())
                 for task in protocols.TASKS
             ],
+            sources=content_hash(load_registry()) if paper == "pep" else None,  # its table of data sets
             folders=lambda wildcards: [RESULTS, TABLES, FIGURES, "data/published"],
             paper=paper,
         script:
@@ -56,8 +57,8 @@ if "differences" in ASKED.records:
         input:
             lambda wildcards: compared_records(),
         output:
-            f"{TABLES}/differences.csv",
-            update("docs/differences.md"),
+            # the document is of the committed records
+            [f"{TABLES}/differences.csv", *([update("docs/differences.md")] if are_committed(RESULTS) else [])],
         log:
             f"logs/{config['name']}/effects.log",
         conda:

@@ -12,8 +12,9 @@ from snakemake.io import IOFile
 os.environ.pop("TILTED_DATA", None)  # as the user set it; packages read a registry as they are imported
 try:
     from papers import data
-    from papers.configuration import APART, AUDIT, PRINTED, TARGETS, asked, read, retype
+    from papers.configuration import APART, AUDIT, PRINTED, TARGETS, are_committed, asked, read, retype
     from papers.data import classification, own, regression, relaxed
+    from papers.data.registry import load_registry
     from papers.evidence import claims, files, jobs, place, store
     from papers.evidence.provenance import closure_hash, compile_by_content
     from papers.evidence.runs import content_hash
@@ -275,13 +276,12 @@ def compared_records():
     return [*made_records([*asked, "differences"]), *(f"{RESULTS}/{file}" for file in sorted(beside))]
 
 
-# Records that are shown where they exist, whatever made them.
-SHOWN = ["verified.csv", "qp/timing.csv", "qp/lookup.csv", "qp/lookup_effect.csv"]
-
-
 def shown_records(paper):
-    """Records that tables and figures of a paper are made of."""
+    """Records that tables and figures of a paper are made of: those asked for, and, as they are, what others
+    made of this paper's (studies of the command line, other configurations)."""
     names = [name for name in ASKED.records if name not in APART]
     ours = [name for name in names if any(file.startswith(f"{paper}/") for file in ASKED.files(name))]
-    beside = [name for name in SHOWN if name.startswith((f"{paper}/", "verified.csv"))]
-    return made_records(ours) + [f"{RESULTS}/{name}" for name in beside if Path(RESULTS, name).is_file()]
+    made = {Path(RESULTS, file) for file in ASKED.files(*(ours if KEPT else ASKED.records))}
+    there = [*Path(RESULTS, paper).rglob("[!.]*.csv"), *Path(RESULTS, paper).rglob("[!.]*.csv.gz")]
+    there += Path(RESULTS).glob("verified.csv")
+    return [*made_records(ours), *sorted(str(path) for path in there if path not in made)]

@@ -21,7 +21,7 @@ for kind in dict.fromkeys(job.kind for job in ASKED.jobs.values()):
         params:
             key=lambda wildcards: job_of(wildcards).key,
             # of a function of the threads Snakemake keeps no note: fits of before it was said stay
-            modules=lambda wildcards, threads: job_of(wildcards).modules,
+            code=lambda wildcards, threads: job_of(wildcards).code,
             function=lambda wildcards: job_of(wildcards).function,
             parameters=lambda wildcards: job_of(wildcards).parameters,
             choices=lambda wildcards: job_of(wildcards).choices,
@@ -48,7 +48,7 @@ for record in ASKED.records.values():
         resources:
             folding=1,
         params:
-            source=closure_hash(*record.modules),
+            source=closure_hash(record.function, *record.modules),
             function=record.function,
             parameters=record.parameters,
             folder=lambda wildcards: RESULTS,

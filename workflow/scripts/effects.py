@@ -3,5 +3,4 @@
 from papers.qp import differences
 
 job = snakemake  # noqa: F821
-table, document = job.output
-differences.write_all(job.params.records, table, document)
+differences.write_all(job.params.records, *job.output)

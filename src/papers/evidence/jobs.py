@@ -42,7 +42,7 @@ class Job:
     parameters : mapping
         JSON values. A change of them, of ``choices`` or of `key` makes the file again.
     modules : tuple of str
-        Whose closures are the code that runs.
+        Whose closures are the code that runs, beside the function's own.
     inputs : mapping
         Name -> path, paths, or the job that makes the file.
     choices : mapping
@@ -67,9 +67,14 @@ class Job:
     fits: int = 1
 
     @property
+    def code(self) -> tuple[str, ...]:
+        """The code that runs, as `closure_hash` takes it."""
+        return self.function, *self.modules
+
+    @property
     def key(self) -> str:
         """Hash of the code that runs: where it changed, the file is out of date."""
-        return closure_hash(*self.modules, fits=True)
+        return closure_hash(*self.code, fits=True)
 
     @property
     def files(self) -> dict[str, str | tuple[str, ...]]:
@@ -232,7 +237,7 @@ def make(
     log: str | Path,
     choices: Mapping[str, Any],
     key: str,
-    modules: Sequence[str] = (),
+    code: Sequence[str] = (),
 ) -> None:
     """Make the file of a job (see `Job`).
 
@@ -243,39 +248,39 @@ def make(
     Raises
     ------
     CodeChanged
-        When the job begins or ends, the code of ``modules`` is not that of its key: a branch may be switched,
-        and back, while a run goes on.
+        When the job begins or ends, the ``code`` (`Job.code`) is not that of its key: a branch may be
+        switched, and back, while a run goes on.
     """
     call, stamp = named(function), {**runs.stamp(choices), "source": key, **store.COUNTED}
-    _require_code(key, modules)
+    _require_code(key, code)
     if "kept" in signature(call).parameters:  # records of a file may be of jobs that asked for less
         made = call(**parameters, **inputs, log=log, kept=kept.before(path, stamp))
-        store.write_records(path, _checked(kept.noted(path, made, stamp), key, modules), place_of(path))
+        store.write_records(path, _checked(kept.noted(path, made, stamp), key, code), place_of(path))
         return
     stamp["parameters"] = runs.content_hash(parameters)
     made = call(**parameters, **inputs, log=log)
     if isinstance(made, bytes):
-        _require_code(key, modules)
+        _require_code(key, code)
         store.write_bytes(path, made)
     else:
         stamped = ({**record, RUN: stamp} for record in made)
-        store.write_records(path, _checked(stamped, key, modules), place_of(path))
+        store.write_records(path, _checked(stamped, key, code), place_of(path))
 
 
 class CodeChanged(RuntimeError):
     """The code of a job is not what it was when the run began."""
 
 
-def _require_code(key: str, modules: Sequence[str]) -> None:
+def _require_code(key: str, code: Sequence[str]) -> None:
     """Refuse (`CodeChanged`) code on the disk that is not that of a key."""
-    if modules and read_anew(*modules) != key:
-        raise CodeChanged(f"the code of {', '.join(modules)} changed while the run went on: run again")
+    if code and read_anew(*code) != key:
+        raise CodeChanged(f"the code of {', '.join(code)} changed while the run went on: run again")
 
 
-def _checked(records: Iterable[dict[str, Any]], key: str, modules: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _checked(records: Iterable[dict[str, Any]], key: str, code: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The records, and `_require_code` when all are made."""
     yield from records
-    _require_code(key, modules)
+    _require_code(key, code)
 
 
 def place_of(path: str | Path) -> str:

@@ -54,16 +54,54 @@ def closure(*modules: str, fits: bool = False) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def closure_hash(*modules: str, fits: bool = False) -> str:
-    """Short hash of the code of a `closure` (parameters and errors as there)."""
-    return content_hash({name: _code(_source(name)) for name in closure(*modules, fits=fits)})
+def closure_hash(*names: str, fits: bool = False) -> str:
+    """Short hash of the code of a `closure` of modules, and of single functions.
+
+    Parameters
+    ----------
+    names : str
+        Of modules, and ``module:name`` of functions: of these their own code counts, with what it names of
+        its module's, and nothing that is imported.
+    fits : bool
+        As of `closure`.
+
+    Raises
+    ------
+    ValueError
+        A module or function does not exist.
+    """
+    modules = closure(*(name for name in names if ":" not in name), fits=fits)
+    functions = {name: _function(name) for name in names if ":" in name}
+    return content_hash({**{name: _code(_source(name)) for name in modules}, **functions})
 
 
-def read_anew(*modules: str) -> str:
+def read_anew(*names: str) -> str:
     """`closure_hash` for fits of what the files hold now, whatever they held when it was last asked for."""
     for cached in (closure_hash, _code, _imports):
         cached.cache_clear()
-    return closure_hash(*modules, fits=True)
+    return closure_hash(*names, fits=True)
+
+
+def _function(name: str) -> dict[str, object]:
+    """The code of ``module:name``, and of all at the top of its module that it needs."""
+    module, _, wanted = name.partition(":")
+    at_top: dict[str, ast.AST] = {}
+    for node in ast.parse(_source(module)).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            at_top[node.name] = node
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                at_top |= {part.id: node for part in ast.walk(target) if isinstance(part, ast.Name)}
+    if wanted not in at_top:
+        raise ValueError(f"no '{wanted}' in {module}")
+    found: dict[str, object] = {}
+    waiting = [wanted]
+    while waiting:
+        if (one := waiting.pop()) not in found:
+            found[one] = _outline(at_top[one])
+            named = (part.id for part in ast.walk(at_top[one]) if isinstance(part, ast.Name))
+            waiting += [other for other in named if other in at_top]
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -203,16 +203,17 @@ def _lines(
         yield *where, metric, n, *means, float(differences.mean()), se, n * folds, *unconverged
 
 
-def write_all(folder: str | Path, table_path: str | Path, document: str | Path) -> None:
-    """Write the table of effects and fill the document from a folder of records.
+def write_all(folder: str | Path, table_path: str | Path, document: str | Path | None = None) -> None:
+    """Write the table of effects and fill the document, if one is given, from a folder of records.
 
     Before the derived protocols were run, two records of a base can still be compared.
     """
     fits = load_with_bases(folder)
     table = effects(fits)
     write_rounded(table, table_path, 9)
-    note = standing.note(standing.groups(DIFFERENCES, folder))
-    write_text(document, fill(Path(document).read_text(encoding="utf-8"), table, note))
+    if document is not None:
+        note = standing.note(standing.groups(DIFFERENCES, folder))
+        write_text(document, fill(Path(document).read_text(encoding="utf-8"), table, note))
 
 
 def fill(text: str, table: pd.DataFrame, note: Sequence[str] = ()) -> str:

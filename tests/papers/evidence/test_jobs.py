@@ -12,6 +12,7 @@ from papers.evidence import jobs, records, runs, store
 from papers.evidence.provenance import closure_hash
 
 MODULES = ("papers.data.splits",)
+LINES = "papers.rep.choice:lines"  # whose code is in the key; `lines` below stands for what it does
 
 
 def lines(first, last, log, given=None):
@@ -26,7 +27,7 @@ def content(text, log):
 
 def job(path="fits/a.jsonl.gz", **more):
     given = {"parameters": {"first": 0, "last": 1}, "modules": MODULES, **more}
-    return jobs.Job(str(path), "lines", f"{__name__}:lines", **given)
+    return jobs.Job(str(path), "lines", LINES, **given)
 
 
 def resumed(first, last, log, kept, stop=None):
@@ -53,7 +54,7 @@ def test_records_are_stamped_with_the_run_and_the_code(tmp_path):
     jobs.make(path, asked.function, asked.parameters, {"given": "x"}, log, asked.choices, asked.key)
     first, second = store.read_records(path)
     assert (first["n"], second["n"], first["given"]) == (0, 1, "x") and log.read_text() == "0 to 1\n"
-    source = closure_hash(*MODULES, fits=True)
+    source = closure_hash(LINES, *MODULES, fits=True)
     by = {"source": source, "parameters": runs.content_hash(asked.parameters)}
     assert first["run"] == {**runs.stamp({"method": "ep"}), **by, **store.COUNTED} == jobs.stamp_in(path)
     assert jobs.stamp_in(tmp_path / "missing.jsonl.gz") == {}
@@ -153,8 +154,10 @@ def test_a_jobs_inputs_are_files_or_other_jobs():
     assert [needed.path for needed in third.chain()] == ["fits/first.gz", "fits/second.gz", "fits/third.gz"]
 
 
-def test_the_key_of_a_job_is_that_of_its_modules():
-    assert job().key == closure_hash(*MODULES, fits=True) != job(modules=("papers.qp.protocols",)).key
+def test_the_key_of_a_job_is_that_of_its_function_and_its_modules():
+    assert job().code == (LINES, *MODULES)
+    assert job().key == closure_hash(LINES, *MODULES, fits=True) != closure_hash(*MODULES, fits=True)
+    assert job().key != job(modules=("papers.qp.protocols",)).key
 
 
 @pytest.mark.parametrize(

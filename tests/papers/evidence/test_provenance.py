@@ -85,6 +85,58 @@ def test_what_judges_fits_is_no_part_of_their_code():
     )
 
 
+STEPS = '''\
+"""Steps."""
+from papers.b import made, other
+
+FIRST, SECOND = (f"papers.{name}" for name in ("one", "two"))
+LISTED = {"step": 3}
+
+
+def helper(x):
+    """Calls back."""
+    return x + SECOND if x else step(x)
+
+
+def step(kept, name):
+    """A step."""
+    return made(helper(kept), name)
+
+
+def jobs():
+    return LISTED
+'''
+
+
+@pytest.mark.parametrize(
+    "old, new, counts",
+    [
+        ("A step.", "Another.", False),
+        ("def jobs", "def listed", False),
+        ('"step": 3', '"step": 4', False),
+        ("made, other", "made", False),
+        ("made(helper(kept), name)", "made(helper(kept), name + 1)", True),
+        ("x + SECOND", "x - SECOND", True),
+        ('"two"', '"three"', True),
+    ],
+)
+def test_of_a_function_its_own_code_counts_and_what_it_needs_of_its_module(
+    old, new, counts, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(provenance, "SOURCES", tmp_path)
+    source = tmp_path / "papers/a.py"
+    source.parent.mkdir()
+
+    def of(text):
+        source.write_text(text, encoding="utf-8")
+        return provenance.read_anew("papers.a:step")
+
+    assert old in STEPS and (of(STEPS) != of(STEPS.replace(old, new))) == counts
+    with pytest.raises(ValueError, match="no 'made' in papers.a"):
+        provenance.read_anew("papers.a:made")
+    provenance.read_anew()
+
+
 def test_a_compiled_module_is_known_by_its_sources_content(tmp_path, monkeypatch):
     """One unpacked with the date and the size of the one before was not seen: the old one ran."""
     monkeypatch.setattr(provenance, "SOURCES", tmp_path)
