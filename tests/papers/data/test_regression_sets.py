@@ -91,6 +91,22 @@ def test_sets_from_a_mirror(name, home, mirror):
     assert len(X_test) == len(y_test) and len(y_train) == len(train)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_as_many_rows_repeat_others_as_documented(name, home, mirror):
+    dataset = regression.load(name, home, str(mirror))
+    rows = np.column_stack([dataset.X, dataset.y])
+    assert len(rows) - len(np.unique(rows, axis=0)) == {"wine_red": 240, "power": 41, "concrete": 25}.get(
+        name, 0
+    )
+    if name == "wine_red":
+        shares = []
+        for split in range(regression.SPLITS):
+            train, test = (rows[of].tolist() for of in regression.rows_of_split(len(rows), split))
+            known = set(map(tuple, train))
+            shares.append(np.mean([tuple(row) in known for row in test]))
+        assert np.round([min(shares), np.mean(shares), max(shares)], 2).tolist() == [0.19, 0.27, 0.35]
+
+
 def test_the_second_target_of_naval_is_no_feature(home, mirror):
     dataset = regression.load("naval", home, str(mirror))
     assert set(np.round(dataset.y, 3)) == set(np.round(np.linspace(0.95, 1.0, 51), 3))
