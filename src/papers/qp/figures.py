@@ -131,7 +131,9 @@ def _scatter(axes: Axes, main: pd.DataFrame, moved: pd.DataFrame, counts: pairs.
         label = f"{label} ({counts.n_folds:,} folds)\n{share(counts.n_not_above, counts.n_points)}"
         axes.plot(main["v_ep"], main["v_qp"], label=label, **_dots(len(main)))
     if len(moved):
-        label = f"EP tuned again, as reported ({counts.n_moved:,} folds)"
+        not_above = int((moved["v_qp"] <= moved["v_ep"] * (1 + pairs.SLACK)).sum())
+        label = f"EP tuned again, as reported ({counts.n_moved:,} folds)\n"
+        label += f"{share(not_above, len(moved))} shown"
         axes.plot(moved["v_ep"], moved["v_qp"], label=label, **_rings(len(moved)))
     axes.plot(ends, ends, color="black", linestyle=(0, (5, 3)), linewidth=0.8, label="QP = EP")
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
@@ -158,9 +160,12 @@ def _remarks(axes: Axes, counts: pairs.Counts, drawn: str) -> None:
 
 def _drawn(frame: pd.DataFrame, points: pd.DataFrame, datasets: Sequence[str]) -> str:
     """Which seeds the points are of, where these are not all."""
-    seeds = set(frame.loc[frame["dataset"].isin(datasets), "seed"])
-    drawn = set(points["seed"])
-    return "" if drawn == seeds else f"points of seeds {spans(drawn)} are drawn, {spans(seeds)} counted"
+    of_sets = [set(of_set["seed"]) for _, of_set in frame[frame["dataset"].isin(datasets)].groupby("dataset")]
+    seeds, drawn = set.intersection(*of_sets), set(points["seed"])
+    more = "" if all(of_set == seeds for of_set in of_sets) else ", more of some sets"
+    if drawn == seeds and not more:
+        return ""
+    return f"points of seeds {spans(drawn)} are drawn, {spans(seeds)} counted{more}"
 
 
 def _difference(axes: Axes, points: pd.DataFrame, look: dict[str, Any]) -> None:

@@ -131,8 +131,16 @@ def test_shares_are_of_every_seed_and_the_figure_says_what_it_draws(line, frame,
     shown = "\n".join(found)
     assert "Equal hyperparameters (7 folds)" in shown
     assert "92.85 % of n = 14" in shown
-    assert "EP tuned again, as reported (7 folds)" in shown
+    assert "EP tuned again, as reported (7 folds)\n" + figures.share(1, 1) + " shown" in shown
     assert "points of seeds 0 are drawn, 0-6 counted" in shown
+    found.clear()
+    coal = [trio(lambda seed=seed, **w: line(seed=seed, dataset="coal", **w), 0) for seed in (0, 1)]
+    above = points_of(("main", 1.0, 0.9), ("moved", 5.0, 5.1), ("moved", 5.0, 3.0))
+    figures.predictive_variances(
+        frame([*lines, *coal[0], *coal[1]]), above, ["wine12", "coal"], tmp_path / "v", "Title"
+    )
+    assert "points of seeds 0 are drawn, 0-1 counted, more of some sets" in found
+    assert any(figures.share(1, 2) + " shown" in text for text in found)
     found.clear()
     figures.predictive_variances(frame(lines[:3]), points, ["wine12"], tmp_path / "v", "Title")
     assert "drawn" not in "\n".join(found)
