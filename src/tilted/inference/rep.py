@@ -6,9 +6,10 @@ narrower: q r_i instead of q goes into EP's rule [eqs 12-15], and the site that 
 divergence of the tilted distribution t_i r_i q^i from its moment-matched Gaussian, c the penalty. b_i = 0,
 which every sufficiently large c gives, is EP.
 
-The paper's formula for KL [eq. 36] is none (it is negative) and does not say whether the distributions are
-normalised; `relaxations.READINGS` are the three that can be meant. There is no evidence: the paper's energies
-are unverified, so the penalty and the kernel are chosen by cross-validation.
+The paper's KL is of unnormalised distributions [section 3.1], but its formula [eq. 36], which divides by
+their mass, is of neither kind (it is negative); `relaxations.READINGS` are the three that can be meant. There
+is no evidence: the paper's energies are unverified, so the penalty and the kernel are chosen by
+cross-validation.
 """
 
 from __future__ import annotations

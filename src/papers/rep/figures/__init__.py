@@ -30,15 +30,17 @@ CAPTIONS = {
         "the lowest panels say on what share of the sets that is so, by outcome."
     ),
     "figure2": (
-        "Made-up set, 20 % of the training labels flipped, one training set. Probability that the true "
-        "label is +1, with the boundary where it is a half and that of the best classifier; each method "
+        "Made-up set, 20 % of the training labels flipped, one training set, that on which parameters were "
+        "chosen, where nearly every run converges (figure 4 has all sets). Probability that the true label "
+        "is +1, with the boundary where it is a half and that of the best classifier; each method "
         "with the parameter and the lengthscale ℓ that its cross-validation chose. A title says whether the "
         "run converged (orange: it did not) and after how many sweeps; a method that failed has no panel."
     ),
     "figure3": (
-        "Made-up set, one training set a rate of flips. Change of the weights in each sweep until the run "
-        "converged, diverged or used up its sweeps, as the mark at its end says. Damping halves the change "
-        "by itself; runs by the engine have another measure and are not shown."
+        "Made-up set, one training set a rate of flips, that on which parameters were chosen (figure 4 has "
+        "all sets). Change of the weights in each sweep until the run converged, diverged or used up its "
+        "sweeps, as the mark at its end says. Damping halves the change by itself; runs by the engine have "
+        "another measure and are not shown."
     ),
     "figure4": (
         "Made-up set. (a) Sweeps, with the mean over runs that converged (those of the engine are parallel, "
