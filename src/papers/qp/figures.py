@@ -131,7 +131,7 @@ def _scatter(axes: Axes, main: pd.DataFrame, moved: pd.DataFrame, counts: pairs.
         label = f"{label} ({counts.n_folds:,} folds)\n{share(counts.n_not_above, counts.n_points)}"
         axes.plot(main["v_ep"], main["v_qp"], label=label, **_dots(len(main)))
     if len(moved):
-        not_above = int((moved["v_qp"] <= moved["v_ep"] * (1 + pairs.SLACK)).sum())
+        not_above = int((moved["v_qp"] <= moved["v_ep"] * (1 + pairs.RECORDED)).sum())
         label = f"EP tuned again, as reported ({counts.n_moved:,} folds)\n"
         label += f"{share(not_above, len(moved))} shown"
         axes.plot(moved["v_ep"], moved["v_qp"], label=label, **_rings(len(moved)))

@@ -30,6 +30,9 @@ MOVED = 1e-6
 SLACK = 1e-9
 """Relative: equal hyperparameters, moved hyperparameters, and rounding allowed in QP <= EP."""
 
+RECORDED = 1e-6
+"""The last of them for recorded variances, which have seven digits."""
+
 EP_METHODS = ("ep-tune", "ep")
 FOLD = ["dataset", "seed", "fold"]
 

@@ -87,7 +87,7 @@ def errors(fits: pd.DataFrame, protocol: Protocol, cells: Sequence[Cell]) -> lis
     """REP4, REP5, REP6: error of EP and of Power EP minus that of REP; beside it EP by other iterations."""
     if not cells:
         return [_not_run("test error", "test error", "error")]
-    favour = protocol.favouring("the reading whose verdict favours each row most")
+    favour = protocol.favouring("reading whose verdict favours each row most")
     blocks = [
         _compared(fits, cells, f"against EP and Power EP{favour}", (EP, PEP), protocol.rep),
         _compared(fits, cells, "against damped EP and the engine's EP", BESIDE, protocol.rep),
