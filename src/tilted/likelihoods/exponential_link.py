@@ -15,9 +15,10 @@ from scipy.special import expit, gammaln
 from tilted.likelihoods.contract import OneParameter, require_finite
 from tilted.likelihoods.logit import Logit
 from tilted.likelihoods.panels import ByPanels
-from tilted.numerics.gamma import log_rising
+from tilted.numerics.gamma import log_largest_poisson, log_rising
 
 HIGHEST = 700.0  # of f, beyond which a rate is no number
+LARGE = 1000.0  # counts from which the terms of log p lose more than 1e-12 to each other
 
 
 class Counts(ByPanels):
@@ -53,8 +54,18 @@ class PoissonExponential(Counts):
     name: ClassVar[str] = "poisson-exp"
 
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """y f - e^f - log y!, broadcast."""
-        return y * f - _rate(f) - gammaln(y + 1.0)
+        """y f - e^f - log y!, broadcast; of large counts relative to its maximum, where f is log y.
+
+        There y (d - expm1(d)), d = f - log y, keeps the digits that the three terms take from each other.
+        """
+        large = y >= LARGE
+        if not np.any(large):
+            return _log_poisson(y, f)
+        peak = np.maximum(y, LARGE)
+        log_peak = np.log(peak)
+        below = peak * (f - log_peak - np.expm1(np.minimum(f, HIGHEST) - log_peak))
+        found = below + log_largest_poisson(peak)
+        return found if np.all(large) else np.where(large, found, _log_poisson(y, f))
 
     def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """y - e^f and -e^f, broadcast."""
@@ -66,7 +77,10 @@ class PoissonExponential(Counts):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """E[log p(y|f)] under N(m, v) and its derivatives in m and v, arrays [N], in closed form."""
         rate = _rate(m + 0.5 * v)
-        return y * m - rate - gammaln(y + 1.0), y - rate, -0.5 * rate
+        value = y * m - rate - gammaln(y + 1.0)
+        if np.any(y >= LARGE):  # E[e^f] - e^m = rate (1 - e^(-v / 2))
+            value = np.where(y >= LARGE, self.log_likelihood(y, m) + rate * np.expm1(-0.5 * v), value)
+        return value, y - rate, -0.5 * rate
 
     def draw(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """New counts given ``f``, of its shape."""
@@ -142,6 +156,11 @@ class NegativeBinomial(OneParameter, Counts):
         more = np.expm1(np.minimum(v, HIGHEST))
         with np.errstate(over="ignore"):  # an infinite variance says so
             return mean, mean + mean**2 * (more + self.dispersion * (1.0 + more))
+
+
+def _log_poisson(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """log Poisson(y; e^f), broadcast, term by term."""
+    return y * f - _rate(f) - gammaln(y + 1.0)
 
 
 def _rate(f: np.ndarray) -> np.ndarray:

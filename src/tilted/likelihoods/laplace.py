@@ -17,9 +17,9 @@ from scipy.special import erfcx, log_ndtr
 from tilted.likelihoods.contract import OneParameter, Reals, Tilted, require_powers
 from tilted.likelihoods.normal import LOG_SQRT_2PI, hazard, remaining_curvature
 from tilted.likelihoods.shape import FromTilted
-from tilted.numerics.quadrature import TiltedDensity, bisect, panel_edges
+from tilted.numerics.quadrature import TiltedDensity, fallen_off, panel_edges
 
-DROP, HALVINGS = 50.0, 14
+DROP = 50.0
 LOSS = 0.1  # of variance, relatively, above which d1 and d2 are taken from mean and variance
 
 
@@ -86,10 +86,9 @@ class LaplaceNoise(Reals, OneParameter, FromTilted):
             return gaussian - noise - power[one] * np.log(2.0 * self.scale)
 
         reach = np.sqrt(2.0 * DROP * v)
-        floor, zero = log_density(np.zeros_like(m)) - DROP, np.zeros_like(m)
-        left_open = reach * 0.5 ** (HALVINGS + 1)
-        high = bisect(lambda t: log_density(t) - floor, zero, reach, HALVINGS) + left_open
-        low = -bisect(lambda t: log_density(-t) - floor, zero, reach, HALVINGS) - left_open
+        floor = log_density(np.zeros_like(m)) - DROP
+        high = fallen_off(lambda t: log_density(t) - floor, reach)
+        low = -fallen_off(lambda t: log_density(-t) - floor, reach)
         return TiltedDensity(log_density, mode, panel_edges(low, high, 30, (y - mode)[:, None]))
 
     def expected_log(

@@ -15,11 +15,11 @@ import numpy as np
 from tilted.likelihoods.contract import Tilted, require_powers
 from tilted.likelihoods.normal import LOG_SQRT_2PI
 from tilted.likelihoods.shape import FromTilted
-from tilted.numerics.quadrature import Panels, TiltedDensity, bisect, integrate, panel_edges
+from tilted.numerics.quadrature import Panels, TiltedDensity, bisect, fallen_off, integrate, panel_edges
 
 BLOCK = 256  # sites integrated at once
 DROP = 50.0
-HALVINGS, MODE_HALVINGS = 14, 100
+MODE_HALVINGS = 100
 FARTHEST = 1e300  # from m, where the mode is looked for
 EVEN = 8  # panels over the support
 CROWD = np.concatenate([[0.0], *(s * 2.0 ** np.arange(-1.0, 14.0) for s in (1.0, -1.0))])
@@ -62,10 +62,7 @@ class ByPanels(FromTilted, abc.ABC):
             return DROP + gain - t * (2.0 * (mode - m) + t) / (2.0 * v)
 
         reach = np.sqrt(2.0 * DROP * v)
-        left_open = reach * 0.5 ** (HALVINGS + 1)
-        right = bisect(fallen, np.zeros_like(m), reach, HALVINGS) + left_open
-        left = bisect(lambda t: fallen(-t), np.zeros_like(m), reach, HALVINGS) + left_open
-        return mode, -left, right
+        return mode, -fallen_off(lambda t: fallen(-t), reach), fallen_off(fallen, reach)
 
     def tilted_density(
         self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0

@@ -19,6 +19,11 @@ def log_rising(r: float, y: np.ndarray | float) -> np.ndarray:
     return np.asarray((r + y - 0.5) * np.log1p(y / r) - y + series)
 
 
+def log_largest_poisson(y: np.ndarray) -> np.ndarray:
+    """y log y - y - log Gamma(y + 1) for y of at least `STIRLING`, as ``y``: log Poisson(y; y)."""
+    return np.asarray(-0.5 * np.log(2.0 * np.pi * y) - _beyond_stirling(y))
+
+
 def _beyond_stirling(x: np.ndarray | float) -> np.ndarray | float:
     """log Gamma(x) less Stirling's approximation of it."""
     small = 1.0 / x

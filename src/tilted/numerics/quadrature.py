@@ -15,6 +15,7 @@ import numpy as np
 from numpy.polynomial import hermite, legendre
 
 NODES = 16
+REACH_HALVINGS, REACH_BITS = 14, 10  # of `fallen_off`: at once, and those that may be used up
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,20 @@ def bisect(
         positive = function(middle) > 0
         low, high = np.where(positive, middle, low), np.where(positive, high, middle)
     return 0.5 * (low + high)
+
+
+def fallen_off(function: Callable[[np.ndarray], np.ndarray], far: np.ndarray) -> np.ndarray:
+    """Where [N] elementwise decreasing functions of a distance are 0, rounded up; at most ``far`` [N].
+
+    To 2^-`REACH_HALVINGS` of ``far``, and where that leaves little of the distance, as of a likelihood much
+    narrower than its cavity, on from there: in the end to 2^-4 of the distance itself.
+    """
+    while True:
+        end = bisect(function, np.zeros_like(far), far, REACH_HALVINGS) + far * 0.5 ** (REACH_HALVINGS + 1)
+        open_still = end < far * 0.5**REACH_BITS
+        if not np.any(open_still):
+            return end
+        far = np.where(open_still, end, far)
 
 
 def gaussian_trapezoid(sd: np.ndarray, strip: float) -> tuple[np.ndarray, np.ndarray]:

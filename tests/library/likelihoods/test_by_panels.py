@@ -16,6 +16,7 @@ from tilted.likelihoods.laplace import LaplaceNoise
 from tilted.likelihoods.ordinal import Ordinal, by_ends, truncated
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.student_t import StudentT
+from tilted.numerics.quadrature import integrate
 
 VALUES = json.loads((Path(__file__).parents[2] / "reference" / "tilted_values.json").read_text())
 NAMES = sorted({row[0] for row in VALUES})
@@ -263,3 +264,87 @@ def test_negative_binomial_of_any_dispersion_is_normalised(dispersion, y):
     assert given.log_likelihood(np.array([y]), np.array([f]))[0] == pytest.approx(float(true), abs=1e-11)
     value, _, _ = given.expected_log(np.array([y]), np.array([f]), np.array([1e-14]))
     assert value[0] == pytest.approx(float(true), abs=1e-9)
+
+
+def poisson_by_mpmath(y, m, v):
+    """log Z, mean and variance of N(f; m, v) Poisson(y; e^f) at 50 digits, about the mode."""
+    with mpmath.workdps(50):
+        y, m, v = (mpmath.mpf(float(x)) for x in (y, m, v))
+        mode = mpmath.findroot(lambda f: (m - f) / v + y - mpmath.exp(f), mpmath.log(y))
+        width = 1 / mpmath.sqrt(1 / v + mpmath.exp(mode))
+
+        def log_density(f):
+            return -((f - m) ** 2) / (2 * v) + y * f - mpmath.exp(f)
+
+        def integral(of):
+            ends = [mode + k * width for k in range(-20, 21, 4)]
+            return mpmath.quad(lambda f: of(f) * mpmath.exp(log_density(f) - log_density(mode)), ends)
+
+        z = integral(lambda f: 1)
+        mean = integral(lambda f: f) / z
+        variance = integral(lambda f: (f - mean) ** 2) / z
+        log_z = mpmath.log(z) + log_density(mode) - mpmath.log(2 * mpmath.pi * v) / 2 - mpmath.loggamma(y + 1)
+        return [float(x) for x in (log_z, mean, variance)]
+
+
+@pytest.mark.parametrize(
+    ("y", "m", "v"),
+    [
+        (2e3, 7.0, 1e6),
+        (1e6, 10.0, 1e4),
+        (1e10, 10.0, 25.0),
+        (1e12, 20.0, 4.0),
+        (1e12, 27.0, 1.0),
+        (1e12, 27.6310211, 1e-13),
+        (1e15, 30.0, 1.0),
+        (1e18, 41.0, 1e8),
+    ],
+)
+def test_wide_cavities_of_large_counts_keep_their_mass(y, m, v):
+    """The likelihood is 1 / sqrt(y) wide: less than the last halving of ten deviations of the cavity."""
+    at = np.array([y]), np.array([m]), np.array([v])
+    found = PoissonExponential().tilted(*at)
+    log_z, mean, variance = poisson_by_mpmath(y, m, v)
+    rounding = 4e-16 * mean / np.sqrt(variance)  # of f, in deviations
+    assert found.log_z[0] == pytest.approx(log_z, rel=1e-12, abs=1e-11 + 10 * rounding)
+    assert found.mean[0] == pytest.approx(mean, abs=1e-11 * np.sqrt(variance) + 4e-16 * mean)
+    assert found.variance[0] == pytest.approx(variance, rel=1e-11 + 10 * rounding)
+
+
+def test_a_large_count_changes_nothing_for_those_beside_it():
+    y, f = np.array([0.0, 3.0, 999.0, 1e3, 1e12]), np.array([-40.0, 1.0, 7.0, 6.9, 27.0])
+    together, likelihood = PoissonExponential().log_likelihood(y, f), PoissonExponential()
+    np.testing.assert_array_equal(together[:3], likelihood.log_likelihood(y[:3], f[:3]))
+    np.testing.assert_array_equal(together[3:], likelihood.log_likelihood(y[3:], f[3:]))
+
+
+@pytest.mark.parametrize("y", [1e3, 1e6, 1e12, 1e18])
+@pytest.mark.parametrize("d", [-3.0, -1e-4, 0.0, 0.2, 2.0])
+@pytest.mark.parametrize("v", [1e-14, 1e-3, 4.0])
+def test_log_probability_of_large_counts_keeps_its_digits(y, d, v):
+    m = np.log(y) + d
+    with mpmath.workdps(60):
+        count, mean, variance = (mpmath.mpf(float(x)) for x in (y, m, v))
+        constant = -mpmath.loggamma(count + 1)
+        log_p = count * mean - mpmath.exp(mean) + constant
+        expected = count * mean - mpmath.exp(mean + variance / 2) + constant
+    one = [np.array([x]) for x in (y, m, v)]
+    rounding = 1e-15 * m * abs(np.expm1(d)) * y  # of f
+    assert PoissonExponential().log_likelihood(*one[:2])[0] == pytest.approx(
+        float(log_p), rel=1e-13, abs=rounding
+    )
+    assert PoissonExponential().expected_log(*one)[0][0] == pytest.approx(
+        float(expected), rel=1e-13, abs=rounding + 1e-15 * m * np.expm1(0.5 * v) * y * np.exp(d)
+    )
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-5, 1e-3, 0.4])
+@pytest.mark.parametrize("v", [1.0, 1e8])
+def test_panels_of_laplace_noise_find_its_mass_under_wide_cavities(scale, v):
+    at = np.array([3.0, -1.0]), np.array([2.0, 5.0]), np.array([v, v])
+    likelihood = LaplaceNoise(scale)
+    panels, closed = integrate(likelihood.tilted_density(*at)), likelihood.tilted(*at)
+    np.testing.assert_allclose(panels.log_z, closed.log_z, rtol=1e-11)
+    shape = likelihood.tilted_shape(*at)
+    if scale < 1e-3 * np.sqrt(v):  # an untroubled Laplace distribution
+        np.testing.assert_allclose(shape.kurtosis, 3.0, rtol=1e-4)
