@@ -76,3 +76,41 @@ def test_each_count_has_moments_of_its_own(likelihood, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         likelihood.tilted(y, m, v)
     assert steps == [199.0]
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.25])
+@pytest.mark.parametrize("v", [9e-4, 1e-6, 1e-10, 1e-12, 1e-14, 1e-40])
+@pytest.mark.parametrize(("y", "m"), [(99.0, 10.0), (99.0, -2.0), (3.0, 0.7), (0.0, 5.0), (250.0, 60.0)])
+def test_narrow_cavities_far_from_zero_keep_their_digits(fraction, v, y, m):
+    """d2 of the recurrence is a difference of numbers near 1, divided by v; here it is Kummer's function."""
+    y = y + fraction
+    likelihood = RealCounts() if fraction else PoissonSquare()
+    found = likelihood.tilted(np.array([y, 4.0]), np.array([m, 0.0]), np.array([v, v]))
+    with mp.workdps(150):
+        count, mu, variance = (mp.mpf(float(x)) for x in (y, m, v))
+        spread = 1 + 2 * variance
+        b, a = mu / spread, 2 * variance / spread
+        places = (-count, 0.5), (-count, 1.5), (-count - 1, 0.5)
+        even, odd, next_even = (mp.hyp1f1(p, q, -b * b / a) for p, q in places)
+        mean, second = 2 * b * (count + 0.5) * odd / even, a * (count + 0.5) * next_even / even
+        after = second - mean**2
+        d1, d2 = (mean - mu) / variance, (after - variance) / variance**2
+    np.testing.assert_allclose(found.d1[0], float(d1), rtol=1e-12, atol=1e-12 * y / abs(m))
+    np.testing.assert_allclose(found.d2[0], float(d2), rtol=1e-12)
+    np.testing.assert_allclose(found.variance[0], float(after), rtol=1e-12)
+    assert found.mean[1] == found.d1[1] == 0.0
+
+
+@pytest.mark.parametrize("v", [4.0, 1e-3, 1e-5, 1e-9, 1e-12, 1e-16, 1e-40])
+@pytest.mark.parametrize("m", [-10.0, 1.0, 0.03])
+def test_variational_derivative_keeps_its_digits(m, v):
+    """In v, of E[log p]: 1 - 2 t D(t) cancels where t = |m| / sqrt(2 v) is large."""
+    with mp.workdps(150):
+        t = abs(mp.mpf(m)) / mp.sqrt(2 * mp.mpf(v))
+        if t < 1e4:
+            drop = 1 - 2 * t * mp.sqrt(mp.pi) / 2 * mp.exp(-(t**2)) * mp.erfi(t)
+        else:
+            drop = -sum(mp.fac2(2 * k - 1) / (2 * t**2) ** k for k in range(1, 8))
+        expected = float(99 * drop / mp.mpf(v) - 1)
+    found = PoissonSquare().expected_log(*(np.array([x]) for x in (99.0, m, v)))
+    assert found[2][0] == pytest.approx(expected, rel=1e-11)
