@@ -20,6 +20,7 @@ from scipy.special import dawsn, gammaln, xlogy
 
 from tilted.likelihoods.contract import Shape, Tilted, require_finite, require_powers
 from tilted.likelihoods.shape import shape_by_panels
+from tilted.numerics.gamma import log_rising
 from tilted.numerics.quadrature import (
     NODES,
     TiltedDensity,
@@ -42,6 +43,7 @@ LARGEST = 100_000  # count
 LARGER = "the exponential links take larger ones ('poisson-exp', 'negative-binomial')"
 MANY = 300  # counts from which quadrature, whose time does not depend on them, is faster than the recurrence
 NARROW = 1e-3  # variance below which d2 of the recurrence, exact to 1e-16 y / v, has lost 1e-11 and more
+LARGE_SHAPE = 1e4  # of a Gamma mixture, from which log Gamma of it loses 1e-11 and more
 SERIES, TERMS = 150.0, 5  # |m| / sqrt(2 v) from which 1 - 2 t D(t) is its asymptotic series, and its terms
 
 
@@ -190,13 +192,9 @@ class PoissonSquare:
         if self.predictive == "exact":
             return self.tilted(y, m, v).log_z
         shape, scale = gamma_parameters(m, v)
-        return (
-            gammaln(shape + y)
-            - gammaln(shape)
-            - gammaln(y + 1.0)
-            + y * np.log(scale)
-            - (shape + y) * np.log1p(scale)
-        )
+        by_gammas = gammaln(shape + y) - gammaln(shape) - gammaln(y + 1.0) + y * np.log(scale)
+        by_ratio = log_rising(shape, y) - gammaln(y + 1.0) + y * np.log(m**2 + v)  # shape scale = m^2 + v
+        return np.where(shape < LARGE_SHAPE, by_gammas, by_ratio) - (shape + y) * np.log1p(scale)
 
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log Poisson(y; f^2), broadcast; -inf for a positive count at f = 0."""

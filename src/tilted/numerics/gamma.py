@@ -8,20 +8,26 @@ from scipy.special import gammaln
 STIRLING = 100.0  # from here on the rest of Stirling's series is below 1e-17
 
 
-def log_rising(r: float, y: np.ndarray | float) -> np.ndarray:
-    """log Gamma(r + y) / (Gamma(r) r^y) for r > 0, y >= 0, as ``y``, to some 1e-16 of y.
+def log_rising(r: np.ndarray | float, y: np.ndarray | float) -> np.ndarray:
+    """log Gamma(r + y) / (Gamma(r) r^y) for r > 0, y >= 0, broadcast, to some 1e-16 of y.
 
     By Stirling's series from `STIRLING` on.
     """
-    if r < STIRLING:
-        return np.asarray(gammaln(r + y) - gammaln(r) - y * np.log(r))
+    if np.all(small := np.asarray(r) < STIRLING):
+        return _by_gammas(r, y)
     series = _beyond_stirling(r + y) - _beyond_stirling(r)
-    return np.asarray((r + y - 0.5) * np.log1p(y / r) - y + series)
+    found = np.asarray((r + y - 0.5) * np.log1p(y / r) - y + series)
+    return np.where(small, _by_gammas(r, y), found) if np.any(small) else found
 
 
 def log_largest_poisson(y: np.ndarray) -> np.ndarray:
     """y log y - y - log Gamma(y + 1) for y of at least `STIRLING`, as ``y``: log Poisson(y; y)."""
     return np.asarray(-0.5 * np.log(2.0 * np.pi * y) - _beyond_stirling(y))
+
+
+def _by_gammas(r: np.ndarray | float, y: np.ndarray | float) -> np.ndarray:
+    """`log_rising` as it stands."""
+    return np.asarray(gammaln(r + y) - gammaln(r) - y * np.log(r))
 
 
 def _beyond_stirling(x: np.ndarray | float) -> np.ndarray | float:

@@ -8,6 +8,7 @@ import pytest
 
 from tilted.likelihoods.poisson import LARGEST, MANY, PoissonSquare
 from tilted.likelihoods.real_counts import RealCounts, _real_moments
+from tilted.numerics.gamma import log_rising
 
 VARIANCES = (1e-8, 1e-4, 0.01, 0.25, 1.0, 30.0, 1e3, 1e6, 1e10)
 MEANS = (0.0, 1e-6, 0.02, 0.5, -0.9, 1.0, 1.1, 2.0, 10.0)  # in units of the root of the count
@@ -114,3 +115,26 @@ def test_variational_derivative_keeps_its_digits(m, v):
         expected = float(99 * drop / mp.mpf(v) - 1)
     found = PoissonSquare().expected_log(*(np.array([x]) for x in (99.0, m, v)))
     assert found[2][0] == pytest.approx(expected, rel=1e-11)
+
+
+@pytest.mark.parametrize("v", [3.0, 1e-3, 1e-4, 1e-8, 1e-14, 1e-16, 1e-40])
+@pytest.mark.parametrize(("y", "m"), [(9.0, 3.0), (0.0, 0.5), (99.0, -10.5), (3.0, 0.0)])
+def test_negative_binomial_of_narrow_predictions_keeps_its_digits(y, m, v):
+    """Its shape is about m^2 / (4 v), and log Gamma of it cancels; towards v = 0 it is Poisson(y; m^2)."""
+    with mp.workdps(120):
+        mean, variance = mp.mpf(m), mp.mpf(v)
+        second, spread = mean**2 + variance, 2 * variance * (2 * mean**2 + variance)
+        shape, scale = second**2 / spread, spread / second
+        expected = mp.loggamma(shape + y) - mp.loggamma(shape) - mp.loggamma(y + 1)
+        expected += y * mp.log(scale) - (shape + y) * mp.log1p(scale)
+    found = PoissonSquare("negative-binomial").log_predictive(*(np.array([x]) for x in (y, m, v)))
+    assert found[0] == pytest.approx(float(expected), rel=1e-12, abs=1e-11)
+
+
+def test_rising_factorials_of_many_shapes_are_those_of_each():
+    r, y = np.array([0.3, 99.9, 100.0, 1e6, 1e30]), np.array([7.0, 0.0, 250.0, 3.0, 2.0])
+    together = log_rising(r, y)
+    np.testing.assert_array_equal(together, [log_rising(*one) for one in zip(r.tolist(), y, strict=True)])
+    with mp.workdps(80):
+        exact = [mp.log(mp.rf(mp.mpf(a), int(b))) - b * mp.log(mp.mpf(a)) for a, b in zip(r, y, strict=True)]
+    np.testing.assert_allclose(together, [float(x) for x in exact], rtol=1e-12, atol=1e-14)
