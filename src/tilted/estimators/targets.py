@@ -111,7 +111,8 @@ class Targets(Scored, RegressorMixin, LatentFunctions):
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draws [N*, n_samples] of new targets at ``X`` [N*, D], noise included, of one function a column.
 
-        Those of f are `sample_latent`'s, which has the errors too.
+        Those of f are `sample_latent`'s, which has the errors too. Counts whose rate overflows, as where f is
+        710 and the link exponential, are refused (ValueError).
         """
         rng = generator(random_state)
         return cast(Any, self.likelihood_).draw(self.sample_latent(X, n_samples, rng), rng)

@@ -14,6 +14,7 @@ from scipy.special import expit, gammaln
 
 from tilted.likelihoods.contract import OneParameter, require_finite
 from tilted.likelihoods.logit import Logit
+from tilted.likelihoods.new_counts import draw_counts
 from tilted.likelihoods.panels import ByPanels
 from tilted.numerics.gamma import log_largest_poisson, log_rising
 
@@ -83,8 +84,12 @@ class PoissonExponential(Counts):
         return value, y - rate, -0.5 * rate
 
     def draw(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """New counts given ``f``, of its shape."""
-        return rng.poisson(_rate(f)).astype(float)
+        """New counts given ``f``, of its shape; ValueError where the rate overflows.
+
+        Of rates from `new_counts.NORMAL` on normal variables, rounded.
+        """
+        with np.errstate(over="ignore"):  # refused by name
+            return draw_counts(np.exp(f), f, rng)
 
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new counts where f ~ N(m, v)."""
@@ -146,9 +151,13 @@ class NegativeBinomial(OneParameter, Counts):
         return constant + (y + r) * value, y + (y + r) * d_m, (y + r) * d_v
 
     def draw(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """New counts given ``f``, of its shape."""
-        rate = rng.gamma(1.0 / self.dispersion, self.dispersion * _rate(f))
-        return rng.poisson(rate).astype(float)
+        """New counts given ``f``, of its shape; ValueError where the rate overflows.
+
+        Of rates from `new_counts.NORMAL` on normal variables, rounded.
+        """
+        with np.errstate(over="ignore"):  # refused by name
+            rate = rng.gamma(1.0 / self.dispersion, self.dispersion * np.exp(f))
+        return draw_counts(rate, f, rng)
 
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new counts where f ~ N(m, v)."""

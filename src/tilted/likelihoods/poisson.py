@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import dawsn, gammaln, xlogy
 
 from tilted.likelihoods.contract import Shape, Tilted, require_finite, require_powers
+from tilted.likelihoods.new_counts import draw_counts
 from tilted.likelihoods.shape import shape_by_panels
 from tilted.numerics.gamma import log_rising
 from tilted.numerics.quadrature import (
@@ -207,8 +208,12 @@ class PoissonSquare:
         return np.where(shape > 1.0, np.floor(scale * (shape - 1.0)), 0.0)
 
     def draw(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """New counts given ``f``, of its shape."""
-        return rng.poisson(f**2).astype(float)
+        """New counts given ``f``, of its shape; ValueError where the rate overflows.
+
+        Of rates from `new_counts.NORMAL` on normal variables, rounded.
+        """
+        with np.errstate(over="ignore"):  # refused by name
+            return draw_counts(f**2, f, rng)
 
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new counts where f ~ N(m, v): E[f^2], and that plus Var[f^2]."""
