@@ -6,17 +6,18 @@ Poisson whose rate is e^f times a Gamma variable of mean 1 and variance 1 / r. B
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, gammaln
+from scipy.special import expit, gammaln, log_expit
 
 from tilted.likelihoods.contract import OneParameter, require_finite
 from tilted.likelihoods.logit import Logit
 from tilted.likelihoods.new_counts import draw_counts
 from tilted.likelihoods.panels import ByPanels
-from tilted.numerics.gamma import log_largest_poisson, log_rising
+from tilted.numerics.gamma import log_largest_negative_binomial, log_largest_poisson, log_rising
 
 HIGHEST = 700.0  # of f, beyond which a rate is no number
 LARGE = 1000.0  # counts from which the terms of log p lose more than 1e-12 to each other
@@ -39,6 +40,25 @@ class Counts(ByPanels):
 
     check = domain
 
+    def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """log p(y|f), broadcast; of counts from `LARGE` on relative to its maximum, where f is log y.
+
+        There the terms, each about y log y, take digits from each other.
+        """
+        large = y >= LARGE
+        if not np.any(large):
+            return self._by_terms(y, f)
+        found = self._from_peak(np.maximum(y, LARGE), f)
+        return found if np.all(large) else np.where(large, found, self._by_terms(y, f))
+
+    @abc.abstractmethod
+    def _by_terms(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """log p(y|f), broadcast, as it is written."""
+
+    @abc.abstractmethod
+    def _from_peak(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """The same for y of at least `LARGE`, by its distance from the maximum."""
+
     def bend(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """About the rate that is the count, arrays [N]; e^f turns over a length of 1."""
         return np.log(np.maximum(y, 1.0)), np.ones_like(y)
@@ -54,19 +74,14 @@ class PoissonExponential(Counts):
 
     name: ClassVar[str] = "poisson-exp"
 
-    def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """y f - e^f - log y!, broadcast; of large counts relative to its maximum, where f is log y.
+    def _by_terms(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """y f - e^f - log y!, broadcast."""
+        return y * f - _rate(f) - gammaln(y + 1.0)
 
-        There y (d - expm1(d)), d = f - log y, keeps the digits that the three terms take from each other.
-        """
-        large = y >= LARGE
-        if not np.any(large):
-            return _log_poisson(y, f)
-        peak = np.maximum(y, LARGE)
-        log_peak = np.log(peak)
-        below = peak * (f - log_peak - np.expm1(np.minimum(f, HIGHEST) - log_peak))
-        found = below + log_largest_poisson(peak)
-        return found if np.all(large) else np.where(large, found, _log_poisson(y, f))
+    def _from_peak(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """y (d - expm1(d)) and log Poisson(y; y), broadcast, with d = f - log y."""
+        log_y = np.log(y)
+        return y * (f - log_y - np.expm1(np.minimum(f, HIGHEST) - log_y)) + log_largest_poisson(y)
 
     def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """y - e^f and -e^f, broadcast."""
@@ -131,9 +146,18 @@ class NegativeBinomial(OneParameter, Counts):
         if not 0 < self.dispersion < np.inf:
             raise ValueError(f"the dispersion must be finite and positive, got {self.dispersion}")
 
-    def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    def _by_terms(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         r, u = 1.0 / self.dispersion, f + np.log(self.dispersion)
         return y * f - (y + r) * np.logaddexp(0.0, u) + log_rising(r, y) - gammaln(y + 1.0)
+
+    def _from_peak(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """k s - (y + r) log1p(k / (y + r) expm1(s)), k the lesser of y and r, s = +-(f - log y)."""
+        r, d = 1.0 / self.dispersion, f - np.log(y)
+        lesser, s = np.minimum(y, r), np.where(y <= r, d, -d)
+        share = lesser / (y + r)
+        near = np.log1p(share * np.expm1(np.minimum(s, HIGHEST)))
+        log_mean = np.where(s < HIGHEST, near, s + np.log(share))
+        return lesser * s - (y + r) * log_mean + log_largest_negative_binomial(y, r)
 
     def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """y - (y + r) s and -(y + r) s (1 - s) with s = e^f / (r + e^f), broadcast."""
@@ -146,9 +170,14 @@ class NegativeBinomial(OneParameter, Counts):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """E[log p(y|f)] under N(m, v) and its derivatives in m and v, arrays [N], by those of the logit."""
         r, mu = 1.0 / self.dispersion, m + np.log(self.dispersion)
-        value, d_m, d_v = Logit().expected_log(-np.ones_like(m), mu, v)
-        constant = y * m + log_rising(r, y) - gammaln(y + 1.0)
-        return constant + (y + r) * value, y + (y + r) * d_m, (y + r) * d_v
+        large = y >= LARGE
+        side = np.where(large & (r < y), 1.0, -1.0)  # of the logit, whose probability is the lesser
+        expected, d_m, d_v = Logit().expected_log(side, mu, v)
+        value = y * m + log_rising(r, y) - gammaln(y + 1.0) + (y + r) * expected
+        if np.any(large):
+            change = (y + r) * (expected - log_expit(side * mu))
+            value = np.where(large, self.log_likelihood(y, m) + change, value)
+        return value, np.where(side > 0, -r, y) + (y + r) * d_m, (y + r) * d_v
 
     def draw(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """New counts given ``f``, of its shape; ValueError where the rate overflows.
@@ -165,11 +194,6 @@ class NegativeBinomial(OneParameter, Counts):
         more = np.expm1(np.minimum(v, HIGHEST))
         with np.errstate(over="ignore"):  # an infinite variance says so
             return mean, mean + mean**2 * (more + self.dispersion * (1.0 + more))
-
-
-def _log_poisson(y: np.ndarray, f: np.ndarray) -> np.ndarray:
-    """log Poisson(y; e^f), broadcast, term by term."""
-    return y * f - _rate(f) - gammaln(y + 1.0)
 
 
 def _rate(f: np.ndarray) -> np.ndarray:

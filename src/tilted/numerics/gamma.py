@@ -25,6 +25,18 @@ def log_largest_poisson(y: np.ndarray) -> np.ndarray:
     return np.asarray(-0.5 * np.log(2.0 * np.pi * y) - _beyond_stirling(y))
 
 
+def log_largest_negative_binomial(y: np.ndarray, r: float) -> np.ndarray:
+    """log Gamma(y + r) / (Gamma(r) y!) y^y r^r / (y + r)^(y + r) for y of at least `STIRLING`, as ``y``.
+
+    The probability of y where y is the mean, 1 / r the dispersion; of large r `log_largest_poisson`.
+    """
+    if r < STIRLING:
+        gammas = log_rising(y, r) + (r - 1.0) * np.log(y) - gammaln(r)
+        return np.asarray(gammas - y * np.log1p(r / y) - r * np.log1p(y / r))
+    series = _beyond_stirling(y + r) - _beyond_stirling(r) - _beyond_stirling(y)
+    return np.asarray(-0.5 * np.log(2.0 * np.pi * y * (1.0 + y / r)) + series)
+
+
 def _by_gammas(r: np.ndarray | float, y: np.ndarray | float) -> np.ndarray:
     """`log_rising` as it stands."""
     return np.asarray(gammaln(r + y) - gammaln(r) - y * np.log(r))
