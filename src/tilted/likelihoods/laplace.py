@@ -76,8 +76,9 @@ class LaplaceNoise(Reals, OneParameter, FromTilted):
     ) -> TiltedDensity:
         """Density [N] of f under N(f; m, v) p(y|f)^power, from its mode; panels break at y."""
         power = require_powers(power, m)
-        rate = power / self.scale
-        mode = y + np.sign(m - y) * np.maximum(np.abs(m - y) - rate * v, 0.0)  # soft threshold
+        rate, side = power / self.scale, np.sign(m - y)
+        away = np.abs(m - y) - rate * v
+        mode = y + side * np.maximum(away, 0.0)  # soft threshold
 
         def log_density(t: np.ndarray) -> np.ndarray:
             one = (slice(None),) + (None,) * (t.ndim - 1)
@@ -86,9 +87,13 @@ class LaplaceNoise(Reals, OneParameter, FromTilted):
             return gaussian - noise - power[one] * np.log(2.0 * self.scale)
 
         reach = np.sqrt(2.0 * DROP * v)
-        floor = log_density(np.zeros_like(m)) - DROP
-        high = fallen_off(lambda t: log_density(t) - floor, reach)
-        low = -fallen_off(lambda t: log_density(-t) - floor, reach)
+
+        def fallen(t: np.ndarray) -> np.ndarray:
+            """Without what cancels: from a mode off the kink the density is normal until beyond the kink."""
+            beyond = 2.0 * rate * np.maximum(-side * t - away, 0.0)
+            return DROP - 0.5 * t**2 / v - np.where(away > 0, beyond, rate * np.abs(t) + t * (y - m) / v)
+
+        high, low = fallen_off(fallen, reach), -fallen_off(lambda t: fallen(-t), reach)
         return TiltedDensity(log_density, mode, panel_edges(low, high, 30, (y - mode)[:, None]))
 
     def expected_log(

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.polynomial import hermite, legendre
 
 NODES = 16
-REACH_HALVINGS, REACH_BITS = 14, 10  # of `fallen_off`: at once, and those that may be used up
+# of `fallen_off`: halvings at once, those that may be used up, and how often it goes on
+REACH_HALVINGS, REACH_BITS, REACH_ROUNDS = 14, 10, 8
 
 
 @dataclass(frozen=True)
@@ -143,14 +144,17 @@ def fallen_off(function: Callable[[np.ndarray], np.ndarray], far: np.ndarray) ->
     """Where [N] elementwise decreasing functions of a distance are 0, rounded up; at most ``far`` [N].
 
     To 2^-`REACH_HALVINGS` of ``far``, and where that leaves little of the distance, as of a likelihood much
-    narrower than its cavity, on from there: in the end to 2^-4 of the distance itself.
+    narrower than its cavity, on from there: in the end to 2^-4 of the distance itself. Never 0, where
+    rounding has a function fall at once: at most `REACH_ROUNDS` times.
     """
-    while True:
+    end = far
+    for _ in range(REACH_ROUNDS):
         end = bisect(function, np.zeros_like(far), far, REACH_HALVINGS) + far * 0.5 ** (REACH_HALVINGS + 1)
         open_still = end < far * 0.5**REACH_BITS
         if not np.any(open_still):
-            return end
+            break
         far = np.where(open_still, end, far)
+    return end
 
 
 def gaussian_trapezoid(sd: np.ndarray, strip: float) -> tuple[np.ndarray, np.ndarray]:

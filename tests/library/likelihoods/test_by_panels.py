@@ -16,7 +16,7 @@ from tilted.likelihoods.laplace import LaplaceNoise
 from tilted.likelihoods.ordinal import Ordinal, by_ends, truncated
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.student_t import StudentT
-from tilted.numerics.quadrature import integrate
+from tilted.numerics.quadrature import fallen_off, integrate
 
 VALUES = json.loads((Path(__file__).parents[2] / "reference" / "tilted_values.json").read_text())
 NAMES = sorted({row[0] for row in VALUES})
@@ -276,3 +276,20 @@ def test_panels_of_laplace_noise_find_its_mass_under_wide_cavities(scale, v):
     shape = likelihood.tilted_shape(*at)
     if scale < 1e-3 * np.sqrt(v):  # an untroubled Laplace distribution
         np.testing.assert_allclose(shape.kurtosis, 3.0, rtol=1e-4)
+
+
+def test_panels_of_laplace_noise_have_a_width_where_rounding_takes_all_of_the_drop():
+    """As searches ask of them: the log density is -1e20, beside which 50 is nothing."""
+    at = np.array([0.0, 0.0]), np.array([1e6, -1e6]), np.array([1e-10, 1.0])
+    likelihood = LaplaceNoise(1e-14)
+    density = likelihood.tilted_density(*at)
+    assert np.all(np.diff(density.edges[:, [0, -1]]) > [[1e-5], [9e-13]])
+    np.testing.assert_allclose(integrate(density).log_z, likelihood.tilted(*at).log_z, rtol=1e-12)
+
+
+def test_the_support_is_found_and_never_without_width():
+    far, end = np.array([1.0, 1.0, 1e9, 1e300, 1.0]), np.array([2.0, 0.3, 1e-8, 1e285, 0.0])
+    found = fallen_off(lambda t: end - t, far)
+    assert np.all((found >= np.minimum(end, far)) & (found <= far))
+    assert np.all(found[1:4] <= end[1:4] * (1.0 + 2.0**-4)), "and no wider than it"
+    assert 0 < found[4] < 1e-25
