@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from tilted.likelihoods.contract import Labels
 from tilted.numerics.quadrature import gauss_legendre
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 NODES = 10  # of a panel
 BREAKS = np.concatenate([[0.0], *(sign * 2.0 ** np.arange(-1.0, 7.0) for sign in (1.0, -1.0))])
 LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+BLOCK, ENDS = 256, 20.0  # latents predicted at once, and see `Densities.log_predictive`
 APART = 1e-3  # of the range: smallest distance of two knots
 
 
@@ -159,16 +161,16 @@ class Densities:
         return self.log_smooth(f) + self.own.log_ratio(self.likelihood, f)
 
     @cached_property
-    def panels(self) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes f [Q, K] and the logarithms [Q, K] of density times weight there, without the normaliser."""
+    def edges(self) -> np.ndarray:
+        """Ends f [Q, P + 1] of panels, in order: knots, and `BREAKS` between them."""
         edges = self.spline.knots * self.sd[:, None] + self.mean[:, None]
         breaks = np.clip(np.broadcast_to(BREAKS, (len(edges), len(BREAKS))), edges[:, :1], edges[:, -1:])
-        edges = np.sort(np.concatenate([edges, breaks], axis=1), axis=1)
-        x, w, _ = gauss_legendre(NODES)
-        half, centre = 0.5 * np.diff(edges, axis=1), 0.5 * (edges[:, 1:] + edges[:, :-1])
-        f = (centre[..., None] + half[..., None] * x).reshape(len(edges), -1)
-        with np.errstate(divide="ignore"):  # panels without width
-            log_width = np.log(half[..., None] * w).reshape(f.shape)
+        return np.sort(np.concatenate([edges, breaks], axis=1), axis=1)
+
+    @cached_property
+    def panels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes f [Q, K] and the logarithms [Q, K] of density times weight there, without the normaliser."""
+        f, log_width = nodes(self.edges)
         return f, log_width + self.log_unnormalised(f)
 
     @cached_property
@@ -193,10 +195,44 @@ class Densities:
         """log density at f [Q, K]."""
         return self.log_unnormalised(f) - self.log_mass[:, None]
 
+    def log_beyond(self, f: np.ndarray) -> np.ndarray:
+        """`log_unnormalised` at f [Q, K], the spline held at its end values beyond its knots."""
+        x = (f - self.mean[:, None]) / self.sd[:, None]
+        spline = self.spline.at(np.clip(x, self.spline.knots[:, :1], self.spline.knots[:, -1:]))
+        gaussian = -0.5 * x**2 - np.log(self.sd)[:, None] - LOG_SQRT_2PI
+        return gaussian + spline + self.own.log_ratio(self.likelihood, f)
+
     def log_predictive(self, y: np.ndarray) -> np.ndarray:
-        """log of the integral [Q] of p(y | f) times the density, y [Q]."""
-        f, log_w = self.panels
-        return logsumexp(log_w + self.likelihood.log_likelihood(y[:, None], f), axis=1) - self.log_mass
+        """log of the integral [Q] of p(y | f) times the density, y [Q].
+
+        Panels also end where those of the likelihood's own tilted density of N(mean, sd^2) do: p(y | f) may
+        be narrower than knots are apart, or rest on what lies beyond them, where the Gaussian goes on with
+        the spline at its end value. The moments' panels alone, which are faster, are enough for labels with a
+        log-concave likelihood, which changes over one unit of f at 0, if at the outermost knots the integrand
+        is `ENDS` nats below its integral.
+        """
+        found, left = np.empty(len(y)), np.ones(len(y), dtype=bool)
+        if isinstance(self.likelihood, Labels) and self.likelihood.log_concave:
+            f, log_w = self.panels
+            found = logsumexp(log_w + self.likelihood.log_likelihood(y[:, None], f), axis=1)
+            ends = self.spline.knots[:, [0, -1]] * self.sd[:, None] + self.mean[:, None]
+            at_ends = self.log_unnormalised(ends) + self.likelihood.log_likelihood(y[:, None], ends)
+            left = ~(np.max(at_ends, axis=1) + np.log(self.sd) < found - ENDS)
+        places = np.flatnonzero(left)
+        for first in range(0, len(places), BLOCK):
+            rows = places[first : first + BLOCK]
+            found[rows] = self.part(rows)._log_integral(y[rows])
+        return found - self.log_mass
+
+    def _log_integral(self, y: np.ndarray) -> np.ndarray:
+        """log of the integral [Q] of p(y | f) times Gaussian, spline and own data."""
+        tilted = self.likelihood.tilted_density(y, self.mean, self.sd**2)
+        origin = tilted.origin[:, None]
+        edges = np.sort(np.concatenate([self.edges - origin, tilted.edges], axis=1), axis=1)
+        offsets, log_width = nodes(edges)
+        f = origin + offsets
+        values = self.log_beyond(f) + self.likelihood.log_likelihood(y[:, None], f)
+        return logsumexp(log_width + values, axis=1)
 
     def fall(self) -> tuple[np.ndarray, np.ndarray]:
         """By how much the log density is below its top at the lowest and at the highest knot, [Q] each."""
@@ -205,6 +241,15 @@ class Densities:
         top = np.max(self.log_unnormalised(self.panels[0]), axis=1, keepdims=True)
         low, high = (top - self.log_unnormalised(ends + 1e-9 * width * np.array([1.0, -1.0]))).T
         return low, high
+
+
+def nodes(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes [Q, K] of panels with ends [Q, P + 1], and logarithms [Q, K] of their weights."""
+    x, w, _ = gauss_legendre(NODES)
+    half, centre = 0.5 * np.diff(edges, axis=1), 0.5 * (edges[:, 1:] + edges[:, :-1])
+    f = (centre[..., None] + half[..., None] * x).reshape(len(edges), -1)
+    with np.errstate(divide="ignore"):  # panels without width
+        return f, np.log(half[..., None] * w).reshape(f.shape)
 
 
 def spread_out(knots: np.ndarray) -> np.ndarray:

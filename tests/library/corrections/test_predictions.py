@@ -1,0 +1,120 @@
+"""Predictive densities of corrected latents where p(y | f) is narrow, or rests on a far tail."""
+
+import chain as exact
+import mpmath
+import numpy as np
+import pytest
+from chain import Chain
+from scipy.special import logsumexp
+
+import tilted
+from tilted.corrections.densities import Densities, Own, Spline
+from tilted.likelihoods import get
+from tilted.likelihoods.exponential_link import NegativeBinomial
+from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.likelihoods.laplace import LaplaceNoise
+from tilted.likelihoods.student_t import StudentT
+
+KERNEL = tilted.SquaredExponential(1.0, 1.0)
+X, NEW = [[0.0], [1.0], [2.0]], [[5.0], [5.2], [5.4]]
+
+
+def plain(mean, sd, likelihood, log_factor=None):
+    """Densities without own data, knots half a sd apart up to 8 sd."""
+    mean, sd = np.asarray(mean, dtype=float), np.asarray(sd, dtype=float)
+    knots = np.tile(np.linspace(-8.0, 8.0, 31), (len(mean), 1))
+    values = np.zeros_like(knots) if log_factor is None else log_factor(knots)
+    none = Own(*(np.zeros((len(mean), 0)) for _ in Own._fields))
+    return Densities(mean, sd, Spline.through(knots, values), none, likelihood)
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-4, 1e-2])
+def test_narrow_noise_is_seen_between_the_knots(noise):
+    """With Gaussian noise EP is exact; log densities were -211, -97 and -92 at a noise of 1e-6."""
+    y = [0.1, 0.3, -0.2]
+    fitted = tilted.fit(X, [0.0, 1.0, 0.5], GaussianNoise(noise), kernel=KERNEL, optimise=False)
+    for grade in ("cheap", "nearly-exact"):
+        np.testing.assert_allclose(
+            fitted.log_predictive(NEW, y, grade), fitted.log_predictive(NEW, y), rtol=1e-6
+        )
+
+
+def test_large_counts_are_seen_between_the_knots():
+    """Of latents that data hardly correct, EP's to 1e-3; they were -32, -59 and -17."""
+    y = [1e5, 2e5, 1.2e5]
+    counts = [1e5, 2e5, 1.5e5]
+    fitted = tilted.fit(X, counts, "poisson-exp", kernel=KERNEL, mean=11.9, optimise=False)
+    found, ep = fitted.log_predictive(NEW, y, "cheap"), fitted.log_predictive(NEW, y)
+    np.testing.assert_allclose(found, ep, atol=1e-3)
+
+
+REALS, COUNTS = (0.0, 2.0, (0.4, 3.0, -9.0)), (9.0, 1.5, (0.0, 8000.0, 1e6))
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "case"),
+    [
+        (GaussianNoise(1e-4), REALS),
+        (LaplaceNoise(1e-3), REALS),
+        (StudentT(1e-3), REALS),
+        (get("poisson-exp"), COUNTS),
+        (NegativeBinomial(1e-3), COUNTS),
+        (get("poisson-square"), (9.0, 1.5, (0.0, 81.0, 400.0))),
+    ],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_densities_that_are_no_gaussians(likelihood, case):
+    """Against trapezoids a hundredth of the noise apart; at targets near, at the side and far off."""
+    mean, sd, y = case
+    densities = plain(np.full(3, mean), np.full(3, sd), likelihood, lambda x: 0.3 * np.sin(x))
+    found, x = densities.log_predictive(np.array(y)), np.linspace(-20.0, 20.0, 4_000_001)
+    log_p = 0.3 * np.sin(np.clip(x, -8.0, 8.0)) - 0.5 * x**2
+    mass = logsumexp(log_p[np.abs(x) <= 8.0])
+    exact = [logsumexp(log_p + likelihood.log_likelihood(one, mean + sd * x)) - mass for one in y]
+    np.testing.assert_allclose(found, exact, rtol=1e-6, atol=2e-4)
+
+
+def test_narrow_noise_keeps_its_digits():
+    """At a noise a hundred million times narrower than the latent."""
+    noise, y = GaussianNoise(1e-16), np.array([0.3, -1.0, 4.0])
+    found = plain(np.ones(3), np.ones(3), noise).log_predictive(y)
+    np.testing.assert_allclose(found, noise.log_predictive(y, np.ones(3), np.ones(3)), rtol=1e-6)
+
+
+def test_own_data_and_narrow_targets(monkeypatch):
+    """A training latent's density is sharp by itself: a count's at a wide prior, and new targets too."""
+    monkeypatch.setattr(exact, "REACH", 6.0)
+    monkeypatch.setattr(exact, "PANELS", 120)
+    y, x = np.array([3.0, 150.0]), np.array([0.0, 1.5])
+    chain = Chain(x, y, get("poisson-exp"), 9.0, 1.0, 2.0)
+    found = chain.corrected(x, "nearly-exact")
+    new = np.array([40.0, 180.0])
+    assert np.all(found.trusted), found.message
+    np.testing.assert_allclose(found.log_predictive(new), chain.log_predictive(x, new), atol=2e-3)
+
+
+def test_labels_that_rest_on_the_tail_beyond_the_knots():
+    """Of a Gaussian with mean 40 and sd 2, to mpmath's digits; it was half of its value off, in nats."""
+    means, sds = [40.0, 40.0, 12.0, 0.3, -3.0], [2.0, 3.0, 1.0, 1.0, 0.1]
+    y, mpmath.mp.dps = np.array([-1.0, -1.0, -1.0, 1.0, 1.0]), 30
+    found = plain(means, sds, get("probit")).log_predictive(y)
+    exact = [
+        float(mpmath.log(mpmath.ncdf(one * m / mpmath.sqrt(1 + s**2))))
+        for one, m, s in zip(y, means, sds, strict=True)
+    ]
+    np.testing.assert_allclose(found, exact, rtol=1e-9)
+
+
+def test_labels_far_off_against_the_exact_posterior(monkeypatch):
+    """Of a chain far on one side of the step: its log probabilities were 0.88 too small."""
+    monkeypatch.setattr(exact, "REACH", 14.0)
+    monkeypatch.setattr(exact, "PANELS", 120)
+    chain, x = (
+        Chain(0.3 * np.arange(4), np.ones(4), get("probit"), 4.0, 1.0, 20.0),
+        np.array([0.1, 0.75, 2.5]),
+    )
+    found = chain.corrected(x, "nearly-exact")
+    assert np.all(found.trusted)
+    np.testing.assert_allclose(
+        found.log_predictive(-np.ones(3)), chain.log_predictive(x, -np.ones(3)), atol=1e-3
+    )
