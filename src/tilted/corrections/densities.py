@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from scipy.special import logsumexp
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 NODES = 10  # of a panel
 BREAKS = np.concatenate([[0.0], *(sign * 2.0 ** np.arange(-1.0, 7.0) for sign in (1.0, -1.0))])
 LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+REACH, MOST = 10.0, 200  # sd of a Gaussian that count, and panels beyond the highest knot at most
 BLOCK, ENDS = 256, 20.0  # latents predicted at once, and see `Densities.log_predictive`
 APART = 1e-3  # of the range: smallest distance of two knots
 
@@ -233,6 +234,36 @@ class Densities:
         f = origin + offsets
         values = self.log_beyond(f) + self.likelihood.log_likelihood(y[:, None], f)
         return logsumexp(log_width + values, axis=1)
+
+    def count_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [Q] of new counts, of a likelihood that has ``log_given``.
+
+        E[h] and E[w] + Var[h] under the densities, h(f) and w(f) the mean and variance of a count given f.
+        Panels go on beyond the highest knot, as in `log_predictive`, to where e^2f times the Gaussian ends.
+        """
+        mean, variance = np.empty((2, len(self.mean)))
+        for first in range(0, len(mean), BLOCK):
+            rows = slice(first, first + BLOCK)
+            mean[rows], variance[rows] = self.part(rows)._count_moments()
+        return mean, variance
+
+    def _count_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """`count_moments` at once."""
+        last = self.edges[:, -1:]
+        beyond = np.maximum(self.mean + self.sd * (2.0 * self.sd + REACH), last[:, 0])[:, None] - last
+        panels = int(np.clip(np.ceil(np.max(beyond[:, 0] / self.sd)), 1, MOST))
+        tail = last + beyond * (np.arange(1.0, panels + 1.0) / panels)
+        f, log_w = nodes(np.concatenate([self.edges, tail], axis=1))
+        log_w += self.log_beyond(f) - self.log_mass[:, None]
+        log_h, log_v = cast(Any, self.likelihood).log_given(f)
+        log_mean = logsumexp(log_w + log_h, axis=1)
+        with np.errstate(divide="ignore", over="ignore"):  # h at its mean; counts beyond floats are infinite
+            gap = np.abs(log_h - log_mean[:, None])
+            log_gap = np.maximum(log_h, log_mean[:, None]) + np.log(-np.expm1(-gap))
+            log_variance = np.logaddexp(
+                logsumexp(log_w + log_v, axis=1), logsumexp(log_w + 2.0 * log_gap, axis=1)
+            )
+            return np.exp(log_mean), np.exp(log_variance)
 
     def fall(self) -> tuple[np.ndarray, np.ndarray]:
         """By how much the log density is below its top at the lowest and at the highest knot, [Q] each."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from tilted.corrections.expansion import Queries
 from tilted.corrections.factors import cheap, gaussians
 from tilted.corrections.full import SMOOTH, nearly_exact
 from tilted.corrections.sampled import FEW, Mixtures
-from tilted.likelihoods.contract import as_floats
+from tilted.likelihoods.contract import as_floats, has_additive_noise
 from tilted.posteriors.sparse import Sparse
 
 if TYPE_CHECKING:
@@ -79,6 +79,21 @@ class Corrected:
     def log_predictive(self, y: np.ndarray) -> np.ndarray:
         """log predictive density [Q] of y [Q]; ValueError unless it is in the likelihood's domain."""
         return self.densities.log_predictive(self._checked(y))
+
+    def target_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [Q] of new targets that are counts, or f and noise.
+
+        Of counts by the corrected densities themselves; where the answers are EP's, and with noise that is
+        added, by mean and variance of f.
+        """
+        densities = self.densities
+        likelihood = cast(Any, densities.likelihood)
+        mean, variance = likelihood.target_moments(self.mean, self.variance)
+        rows = np.flatnonzero(self.trusted)
+        if has_additive_noise(likelihood) or not len(rows):
+            return mean, variance
+        mean[rows], variance[rows] = cast(Densities, densities).part(rows).count_moments()
+        return mean, variance
 
     def resolved(self, y: np.ndarray) -> np.ndarray:
         """`log_predictive`, but where draws do not resolve a probability: not below 1 / effective draws.

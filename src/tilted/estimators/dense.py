@@ -157,8 +157,12 @@ class DenseModel:
 
     def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
         """Log predictive densities [N*], corrected, of several vectors of targets [N*], all in the domain."""
-        found = self.fit.corrected_or_warned(X, str(self.correction))
+        found = self.corrected(X)
         return [found.resolved(y) for y in targets]
+
+    def corrected(self, X: np.ndarray) -> corrections.Corrected:
+        """Corrected posterior of the latent function at ``X`` [N*, D]."""
+        return self.fit.corrected_or_warned(X, str(self.correction))
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*]: K** - K*f (K + T^-1)^-1 Kf*."""

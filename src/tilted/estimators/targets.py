@@ -55,6 +55,11 @@ class Targets(Scored, RegressorMixin, LatentFunctions):
         check_is_fitted(self, "models_")
         return self.models_[0].likelihood
 
+    @property
+    def _one(self) -> dense.DenseModel | sparse.SparseModel:
+        """The model, of an estimator with a correction."""
+        return cast("dense.DenseModel | sparse.SparseModel", self.models_[0])
+
     @staticmethod
     def _checked(likelihood: Likelihood, targets: np.ndarray) -> np.ndarray:
         """Targets [N] as floats; ValueError for those outside the domain of the likelihood, and too large."""
@@ -71,7 +76,7 @@ class Targets(Scored, RegressorMixin, LatentFunctions):
         """Expected targets under the posterior of f, and standard deviations of new ones, noise included.
 
         Of counts: E[f^2] or E[e^f], and the root of mean + Var[f^2], or of mean + Var[e^f] + dispersion
-        E[e^2f].
+        E[e^2f]; with a correction, under the corrected density of f.
 
         Parameters
         ----------
@@ -98,8 +103,12 @@ class Targets(Scored, RegressorMixin, LatentFunctions):
         # the mean of f and noise is that of f, whatever its variance
         if has_additive_noise(likelihood) and not return_std:
             return cast("np.ndarray", self.predict_latent(X))
-        ((m, v),) = self._moments(X)
-        mean, variance = likelihood.target_moments(m, v)
+        if self._corrected:
+            found = self._one.corrected(self._inputs(X))
+            v, (mean, variance) = found.variance, found.target_moments()
+        else:
+            ((m, v),) = self._moments(X)
+            mean, variance = likelihood.target_moments(m, v)
         wild = ~(np.maximum(mean, np.sqrt(variance) if return_std else 0.0) <= MOST)
         if np.any(wild) and not has_additive_noise(likelihood):
             spread = float(np.sqrt(np.max(v[wild])))
@@ -126,11 +135,11 @@ class Targets(Scored, RegressorMixin, LatentFunctions):
         ValueError
             For bad inputs.
         """
-        inputs, model = self._inputs(X), self.models_[0]
+        inputs = self._inputs(X)
         targets = self._given(self.likelihood_, y)
         if len(targets) != len(inputs):
             raise ValueError(f"X has {len(inputs)} rows but y has {len(targets)} values")
         if self._corrected:
-            return cast("dense.DenseModel | sparse.SparseModel", model).log_predictive(inputs, [targets])[0]
+            return self._one.log_predictive(inputs, [targets])[0]
         ((m, v),) = self._moments(X)
         return self.likelihood_.log_predictive(targets, m, v)

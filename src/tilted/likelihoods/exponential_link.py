@@ -106,6 +106,10 @@ class PoissonExponential(Counts):
         with np.errstate(over="ignore"):  # refused by name
             return draw_counts(np.exp(f), f, rng)
 
+    def log_given(self, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Logarithms of mean and variance of new counts given ``f``, of its shape."""
+        return f, f
+
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new counts where f ~ N(m, v)."""
         mean = _rate(m + 0.5 * v)
@@ -187,6 +191,10 @@ class NegativeBinomial(OneParameter, Counts):
         with np.errstate(over="ignore"):  # refused by name
             rate = rng.gamma(1.0 / self.dispersion, self.dispersion * np.exp(f))
         return draw_counts(rate, f, rng)
+
+    def log_given(self, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Logarithms of mean and variance of new counts given ``f``, of its shape."""
+        return f, np.logaddexp(f, np.log(self.dispersion) + 2.0 * f)
 
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new counts where f ~ N(m, v)."""

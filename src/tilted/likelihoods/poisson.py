@@ -215,6 +215,12 @@ class PoissonSquare:
         with np.errstate(over="ignore"):  # refused by name
             return draw_counts(f**2, f, rng)
 
+    def log_given(self, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Logarithms of mean and variance of new counts given ``f``, of its shape; -inf at 0."""
+        with np.errstate(divide="ignore"):
+            log_rate = 2.0 * np.log(np.abs(f))
+        return log_rate, log_rate
+
     def target_moments(self, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [N] of new counts where f ~ N(m, v): E[f^2], and that plus Var[f^2]."""
         mean = m**2 + v
