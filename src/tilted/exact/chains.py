@@ -94,11 +94,14 @@ class Sample:
 
 @dataclass
 class _Sums:
-    """Running sums of one call of :func:`sample`: M rows (latents, then others), one column a chain."""
+    """Running sums of one call of :func:`sample`: M rows (latents, then others), one column a chain.
+
+    ``log_density`` is the logarithm of that of predictive densities.
+    """
 
     first: np.ndarray
     second: np.ndarray
-    density: np.ndarray
+    log_density: np.ndarray
     kept: np.ndarray
     count: int = 0
 
@@ -162,7 +165,7 @@ def _empty(D: np.ndarray, conditional: Conditional | None, kept: int) -> _Sums:
     others = 0 if conditional is None else len(conditional.variance)
     zeros = np.zeros((n + others, chains))
     draws = np.empty((n + others, chains, kept), dtype=np.float32)
-    return _Sums(zeros, zeros.copy(), np.zeros((others, chains)), draws)
+    return _Sums(zeros, zeros.copy(), np.full((others, chains), -np.inf), draws)
 
 
 def _record(
@@ -181,7 +184,7 @@ def _record(
         flat = np.repeat(conditional.variance, D.shape[1])
         y = np.repeat(labels, D.shape[1])
         log_density = reference.target.likelihood.log_predictive(y, mean.ravel(), flat)
-        sums.density += np.exp(log_density).reshape(mean.shape)
+        np.logaddexp(sums.log_density, log_density.reshape(mean.shape), out=sums.log_density)
     sums.first += values
     sums.second += values**2
     sums.count += 1
@@ -210,8 +213,9 @@ def _summary(
     if conditional is not None:
         centre = _predicted(reference, conditional)
         others = _moments(first[n:], second[n:], centre, conditional.variance, r_hat[n:], bulk[n:])
-        density = sums.density / sums.count
-        log_density = np.log(density.mean(axis=1))
+        peak = sums.log_density.max(axis=1)
+        density = np.exp(sums.log_density - peak[:, None])
+        log_density = peak + np.log(density.mean(axis=1) / sums.count)
         se = _standard_error(density) / density.mean(axis=1)
         floored = conditional.floored
     ends = reference.mean[:, None] + walkers.D

@@ -137,6 +137,21 @@ def test_gaussian_likelihood_is_exact_regression(regression):
     assert_within(annealed.log_evidence, annealed.standard_error, exact)
 
 
+def test_log_densities_far_below_those_of_floats(regression):
+    """Of targets 60 and 80 where f is hardly known: they were -inf, and their standard errors NaN."""
+    X, y, noise, kernel, target = regression
+    Xs, ys = np.max(X, axis=0) + np.array([[2.2, 2.2], [50.0, 50.0]]), np.array([60.0, 80.0])
+    C, cross = kernel.matrix(X) + noise * np.eye(len(y)), kernel.matrix(Xs, X)
+    m = 0.4 + cross @ np.linalg.solve(C, y - 0.4)
+    v = kernel.variance - np.sum(cross * np.linalg.solve(C, cross.T).T, axis=1)
+    reference = Reference.build(target, sites_of(target), 0.5)
+    found = sample(reference, np.random.default_rng(3), SHORT, Moves(2, 0), inputs=Xs, labels=ys)
+    density = norm.logpdf(ys, m, np.sqrt(v + noise))
+    assert np.all(density < -800.0)
+    assert np.all(np.abs(found.log_density - density) <= 4 * found.se_log_density + 1e-6)
+    assert np.all(found.se_log_density < 0.1)
+
+
 def test_a_reference_that_is_the_posterior_has_equal_weights(regression):
     _, y, noise, kernel, target = regression
     reference = Reference.build(target, sites_of(target))
