@@ -28,7 +28,7 @@ NODES = 10  # of a panel
 BREAKS = np.concatenate([[0.0], *(sign * 2.0 ** np.arange(-1.0, 7.0) for sign in (1.0, -1.0))])
 LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 REACH, MOST = 10.0, 200  # sd of a Gaussian that count, and panels beyond the highest knot at most
-BLOCK, ENDS = 256, 20.0  # latents predicted at once, and see `Densities.log_predictive`
+BLOCK, ENDS = 64, 20.0  # latents predicted at once, and see `Densities.log_predictive`
 APART = 1e-3  # of the range: smallest distance of two knots
 
 

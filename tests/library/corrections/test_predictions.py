@@ -208,3 +208,19 @@ def test_sparse_models_predict_by_the_corrected_density_too(grade):
     np.testing.assert_allclose(
         sparse.predict(at, return_std=True), dense.predict(at, return_std=True), rtol=1e-4
     )
+
+
+@pytest.mark.parametrize("likelihood", LINKS, ids=lambda one: one.name)
+def test_probabilities_of_counts_have_the_predicted_moments(likelihood):
+    """They sum to 1 and have that mean and variance, at training inputs and elsewhere."""
+    fitted = tilted.fit(
+        X, [3.0, 4.0, 9.0], likelihood, kernel=tilted.SquaredExponential(0.3, 1.0), mean=1.5, optimise=False
+    )
+    found = fitted.corrected([[0.0], [0.5], [2.0]])
+    assert np.all(found.trusted), found.message
+    counts = np.arange(400.0)
+    p = np.exp([found.log_predictive(np.full(3, one)) for one in counts]).T
+    mean, variance = found.target_moments()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-6)
+    np.testing.assert_allclose(p @ counts, mean, rtol=1e-5)
+    np.testing.assert_allclose(np.sum(p * (counts - mean[:, None]) ** 2, axis=1), variance, rtol=1e-4)
