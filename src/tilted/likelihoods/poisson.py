@@ -21,6 +21,7 @@ from scipy.special import dawsn, gammaln, xlogy
 from tilted.likelihoods.contract import Shape, Tilted, require_finite, require_powers
 from tilted.likelihoods.new_counts import draw_counts
 from tilted.likelihoods.shape import shape_by_panels
+from tilted.numerics.dawson import dawson_slope
 from tilted.numerics.gamma import log_rising
 from tilted.numerics.quadrature import (
     NODES,
@@ -45,7 +46,6 @@ LARGER = "the exponential links take larger ones ('poisson-exp', 'negative-binom
 MANY = 300  # counts from which quadrature, whose time does not depend on them, is faster than the recurrence
 NARROW = 1e-3  # variance below which d2 of the recurrence, exact to 1e-16 y / v, has lost 1e-11 and more
 LARGE_SHAPE = 1e4  # of a Gamma mixture, from which log Gamma of it loses 1e-11 and more
-SERIES, TERMS = 150.0, 5  # |m| / sqrt(2 v) from which 1 - 2 t D(t) is its asymptotic series, and its terms
 
 
 @dataclass(frozen=True)
@@ -182,11 +182,9 @@ class PoissonSquare:
         derivative in v is half the second derivative in m although E[d^2 log p / df^2] does not exist.
         """
         t = np.abs(m) / np.sqrt(2.0 * v)
-        dawson = np.sign(m) * dawsn(t)
         value = y * _expected_log_square(t, v) - (m**2 + v) - gammaln(y + 1.0)
-        d_mean = y * 2.0 * np.sqrt(2.0 / v) * dawson - 2.0 * m
-        drop = np.where(t < SERIES, 1.0 - 2.0 * t * np.abs(dawson), _far_drop(t))
-        return value, d_mean, y * drop / v - 1.0
+        d_mean = y * 2.0 * np.sqrt(2.0 / v) * np.sign(m) * dawsn(t) - 2.0 * m
+        return value, d_mean, y * dawson_slope(t) / v - 1.0
 
     def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """log predictive probability of the counts, exact or negative binomial, arrays [N]."""
@@ -266,14 +264,6 @@ def _about_the_mode(
     d1 = np.sum(weights * slope, axis=1)
     d2 = np.sum(weights * ((slope - d1[:, None]) ** 2 - c / f**2 - part), axis=1)
     return log_z, sign * d1, d2, sign * (mode + offset), variance
-
-
-def _far_drop(t: np.ndarray) -> np.ndarray:
-    """1 - 2 t D(t) [N] for t of at least `SERIES`, where it cancels: -sum_k (2k - 1)!! / (2 t^2)^k."""
-    twice, total = 2.0 * np.maximum(t, SERIES) ** 2, np.zeros_like(t)
-    for k in range(TERMS, 0, -1):
-        total = (2 * k - 1) / twice * (1.0 + total)
-    return -total
 
 
 def gamma_parameters(m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
