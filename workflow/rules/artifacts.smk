@@ -58,7 +58,10 @@ if "differences" in ASKED.records:
             lambda wildcards: compared_records(),
         output:
             # the document is of the committed records
-            [f"{TABLES}/differences.csv", *([update("docs/differences.md")] if are_committed(RESULTS) else [])],
+            [
+                f"{TABLES}/differences.csv",
+                *([update("docs/differences.md")] if are_committed(RESULTS) else []),
+            ],
         log:
             f"logs/{config['name']}/effects.log",
         conda:

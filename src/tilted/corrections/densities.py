@@ -208,12 +208,12 @@ class Densities:
 
         Panels also end where those of the likelihood's own tilted density of N(mean, sd^2) do: p(y | f) may
         be narrower than knots are apart, or rest on what lies beyond them, where the Gaussian goes on with
-        the spline at its end value. The moments' panels alone, which are faster, are enough for labels with a
-        log-concave likelihood, which changes over one unit of f at 0, if at the outermost knots the integrand
+        the spline at its end value. The moments' panels alone, which are faster, are enough for labels, whose
+        likelihood changes over one unit of f about 0 or jumps there, if at the outermost knots the integrand
         is `ENDS` nats below its integral.
         """
         found, left = np.empty(len(y)), np.ones(len(y), dtype=bool)
-        if isinstance(self.likelihood, Labels) and self.likelihood.log_concave:
+        if isinstance(self.likelihood, Labels):
             f, log_w = self.panels
             found = logsumexp(log_w + self.likelihood.log_likelihood(y[:, None], f), axis=1)
             ends = self.spline.knots[:, [0, -1]] * self.sd[:, None] + self.mean[:, None]

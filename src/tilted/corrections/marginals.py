@@ -17,7 +17,7 @@ from tilted.corrections.expansion import Queries
 from tilted.corrections.factors import cheap, gaussians
 from tilted.corrections.full import SMOOTH, nearly_exact
 from tilted.corrections.sampled import FEW, Mixtures
-from tilted.likelihoods.contract import as_floats, has_additive_noise
+from tilted.likelihoods.contract import as_floats
 from tilted.posteriors.sparse import Sparse
 
 if TYPE_CHECKING:
@@ -83,14 +83,14 @@ class Corrected:
     def target_moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance [Q] of new targets that are counts, or f and noise.
 
-        Of counts by the corrected densities themselves; where the answers are EP's, and with noise that is
-        added, by mean and variance of f.
+        Of counts by the corrected densities themselves; where the answers are EP's, and of likelihoods that
+        do not say what counts are given f (``log_given``), by mean and variance of f.
         """
         densities = self.densities
         likelihood = cast(Any, densities.likelihood)
         mean, variance = likelihood.target_moments(self.mean, self.variance)
         rows = np.flatnonzero(self.trusted)
-        if has_additive_noise(likelihood) or not len(rows):
+        if not hasattr(likelihood, "log_given") or not len(rows):
             return mean, variance
         mean[rows], variance[rows] = cast(Densities, densities).part(rows).count_moments()
         return mean, variance

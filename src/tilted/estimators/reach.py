@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted.estimators.models import unraised
-from tilted.estimators.nested import fields_of
 from tilted.estimators.per_class import kernels_of
 from tilted.inference.relaxations import at_limit
 from tilted.inference.rep import Relaxed
 from tilted.kernels.compound import noise_of
-from tilted.kernels.restricted import Restricted
+from tilted.kernels.restricted import ends_of
 from tilted.learning.dense import AT_LOWEST
 from tilted.learning.likelihood import LEAST_NOISE
 
@@ -76,8 +75,7 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
         notes.append(AT_BOUND)
     if LEAST_NOISE in model.status.message:
         notes.append(LEAST_NOISE)
-    parts = [part for kernel in kernels for part in (kernel, *(value for _, value in fields_of(kernel)))]
-    ends = [end for part in parts if isinstance(part, Restricted) for end in part.at_bounds()]
+    ends = [end for kernel in kernels for end in ends_of(kernel)]
     inference = getattr(getattr(model, "fit", None), "inference", None)
     if isinstance(inference, Relaxed):
         most = at_limit(inference.b, inference.state.marginals, inference.sites)

@@ -213,7 +213,7 @@ def _summary(
     if conditional is not None:
         centre = _predicted(reference, conditional)
         others = _moments(first[n:], second[n:], centre, conditional.variance, r_hat[n:], bulk[n:])
-        peak = sums.log_density.max(axis=1)
+        peak = np.maximum(sums.log_density.max(axis=1), -np.finfo(float).max)  # none is -inf less -inf
         density = np.exp(sums.log_density - peak[:, None])
         log_density = peak + np.log(density.mean(axis=1) / sums.count)
         se = _standard_error(density) / density.mean(axis=1)

@@ -253,10 +253,10 @@ class Product(Pair):
     def noise(self) -> float:
         """Variance that a point shares with no other: that of the product less that of the shared parts."""
         s, t = noise_of(self.first), noise_of(self.second)
-        if not (s or t):
-            return 0.0
-        a, b = variance_of(self.first), variance_of(self.second)  # each where the other is noisy
-        return s * b + t * (a - s)
+        # beside noise the variance is the same everywhere
+        return (s * variance_of(self.second) if s else 0.0) + (
+            t * (variance_of(self.first) - s) if t else 0.0
+        )
 
     def matrix(
         self, X: np.ndarray, X2: np.ndarray | None = None, distances: Shared | None = None

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from tilted.kernels.around import Around
 from tilted.kernels.compound import is_kernel
+
+if TYPE_CHECKING:
+    from tilted.kernels.contract import Kernel
 
 FIXED = "fixed"
 NEAR = 1e-3
@@ -133,3 +136,12 @@ class Restricted(Around):
         width = np.log(high[bounded]) - np.log(low[bounded])
         slope[bounded] = self.kernel.parameters()[free][bounded] * width / (1.0 + u[bounded]) ** 2
         return by_parameters[free] * slope
+
+
+def ends_of(kernel: Kernel) -> list[tuple[str, str, float]]:
+    """`Restricted.at_bounds` of a kernel and of all its parts."""
+    own = kernel.at_bounds() if isinstance(kernel, Restricted) else []
+    if not is_dataclass(kernel):
+        return own
+    parts = (getattr(kernel, field.name) for field in fields(kernel))
+    return own + [end for part in parts if is_kernel(part) for end in ends_of(part)]

@@ -8,6 +8,7 @@ the data, every point that is higher than its neighbours starts a search, the `S
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -22,6 +23,7 @@ from tilted.inference.result import Status
 from tilted.inference.rule import weighted
 from tilted.kernels.contract import require_sound, require_variance
 from tilted.kernels.converted import as_kernel
+from tilted.kernels.restricted import ends_of
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.kernels.stationary import Stationary
 from tilted.learning import averages
@@ -51,6 +53,7 @@ FARTHEST = np.log(100.0)  # in log parameters from the highest point of the grid
 SAME_PLACE = 0.05  # distance in log parameters of two ends of such climbs that are one
 ROUGHLY = Options(tolerance=0.1, max_sweeps=8, newton=False)
 RESTART_DECADES = 1.0  # restarts multiply every parameter by up to this power of ten, or divide
+AT_BOUND = "{} of the kernel is at its {} bound, {:g}, which a search that starts there hardly leaves"
 NO_LENGTHSCALE = "needs a kernel with a lengthscale of its own (kernels.stationary)"  # as a sum has not
 
 
@@ -146,6 +149,8 @@ def start_kernel(
         raise ValueError(
             f"the kernel's parameters must lie between {SCALES[0]:g} and {SCALES[1]:g}, got {kernel!r}"
         )
+    for name, which, end in ends_of(kernel):
+        warnings.warn(AT_BOUND.format(name, which, end), stacklevel=3)
     require_sound(kernel, X)
     if varied:
         require_variance(kernel, X)

@@ -148,6 +148,14 @@ def test_moments_of_counts_of_other_densities(likelihood):
         np.testing.assert_allclose((found[0][i], found[1][i]), (first, variance), rtol=1e-3)
 
 
+def test_levels_have_the_moments_of_their_formula():
+    """Their likelihood does not say what a level is given f."""
+    f = tilted.fit(np.arange(6.0)[:, None], np.array([0, 0, 1, 1, 2, 2.0]), "ordinal", optimise=False)
+    found = f.corrected(np.array([[0.5], [3.0]]), "cheap")
+    expected = f.problem.likelihood.target_moments(found.mean, found.variance)
+    np.testing.assert_array_equal(found.target_moments(), expected)
+
+
 def test_huge_counts_are_infinite_without_a_warning():
     with np.errstate(all="raise", under="ignore"):
         mean, variance = plain([0.0, 300.0], [40.0, 10.0], get("poisson-exp")).count_moments()

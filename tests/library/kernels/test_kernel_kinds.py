@@ -79,7 +79,8 @@ KERNELS = {name: kernel for name, (kernel, _) in EXAMPLES.items()} | {
     "noisy column": Active(SquaredExponential(0.7, 0.9) + White(0.2), 1) * ARD,
     "noisy product": NOISY,
     "noisy product of noises": Product(White(0.6), SE) + M32,
-    "a share of what is noisy and not stationary": Product(Constant(0.4), Linear(0.7) + White(0.3)),
+    "a share of what is noisy and not stationary": Product(Constant(0.4), Linear((0.7, 0.5)) + White(0.3)),
+    "the same of a column": Product(Active(Linear(0.7), 1) + White(0.3), SE),
 }
 TIGHT = Options(tolerance=1e-11)
 
@@ -255,6 +256,15 @@ def test_however_far_a_search_goes_it_ends_between_the_bounds(u, bounds):
     assert np.all((seen > 1e-100) & (seen < 1e100))  # where a search may start
     again = found.with_parameters(seen).kernel.lengthscale
     assert again == pytest.approx(found.kernel.lengthscale, rel=1e-14)
+
+
+@pytest.mark.parametrize("end, which", [(0.01, "lower"), (10.0, "upper")])
+def test_a_start_at_a_bound_is_said(end, which):
+    within = Restricted(SquaredExponential(1.0, 1.0), {"lengthscale": (0.01, 10.0)})
+    start = within.with_parameters(np.array([1.0, 1e18 if end > 1 else 1e-18])) + White(0.1)
+    said = f"lengthscale of the kernel is at its {which} bound, {end:g}, which a search"
+    with pytest.warns(UserWarning, match=said):
+        tilted.GPRegressor(kernel=start, search=Search(max_iterations=1)).fit(X, X[:, 0])
 
 
 def test_a_kernel_without_free_parameters_is_kept(toy):
