@@ -20,7 +20,7 @@ def small_disk(path):
     """Command prefix that gives a program a small disk at a folder, in a name space of its own; or None."""
     if os.getuid() != 0 or shutil.which("unshare") is None:
         return None
-    mount = f"mount -t tmpfs -o size=64k none {path}"
+    mount = f"mount -t tmpfs -o size=16k none {path}"
     if subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True).returncode:
         return None
     # what is left there is counted before the name space, and the disk with it, is gone
@@ -50,7 +50,7 @@ def test_a_full_disk(done, undisturbed, tools, how):
     trouble = {"before": before} if how == "disk" else {"child": small_files}
     out = done(code=1, PYTHONDONTWRITEBYTECODE="1", **trouble)  # of bytecode too it would keep half
     assert ("No space left on device" if how == "disk" else "File too large") in out
-    assert "Error in rule artifacts" in out
+    assert "Error in rule qp_artifacts" in out
     if how == "disk":
         (left,) = [line for line in out.splitlines() if line.startswith("LEFT")]
         assert left == "LEFT"
