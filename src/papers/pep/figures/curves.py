@@ -218,5 +218,5 @@ def _finish(figure: Figure, powers: Sequence[str], fits: pd.DataFrame, title: st
     fewer = any(len({len(run.splits) for run in runs}) > 1 for runs in sets)
     more = "; hollow: of fewer splits or sets" if fewer else ""
     for name, (n, of, _) in short_of_bound(fits).items():
-        more += f"; full GP: one search, above VFE's bound on {n} of {of} splits of {NAMES[name]}"
+        more += f"; full GP: one search, above VFE's bound on {n} of {of} splits of {scores.name_of(name)}"
     looks.covered(figure, fits, handles, 5 if len(handles) > 6 else 6, more)
