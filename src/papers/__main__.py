@@ -259,6 +259,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         new=arguments.new,
         lacking=arguments.lacking,
+        differing=arguments.differing,
     )
     studies = _studies(arguments.papers)
     made = verify.verify(studies, arguments.records, selection, arguments.mirror, arguments.jobs, _tell)

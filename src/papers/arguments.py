@@ -217,6 +217,7 @@ def _add_verify(verify: argparse.ArgumentParser) -> None:
     which = verify.add_mutually_exclusive_group()
     which.add_argument("--new", action="store_true", help="only what was not verified at this commit")
     which.add_argument("--lacking", action="store_true", help="only groups of which too little was verified")
+    which.add_argument("--differing", action="store_true", help="only, and all, that differed the last time")
     verify.add_argument("--jobs", type=_at_least(1), default=1, help="processes (%(default)s)")
     _add_mirror(verify)
 

@@ -229,6 +229,27 @@ def test_only_what_groups_lack_if_asked(study, folder, monkeypatch):
     assert of(study, folder, good, other_draw)[1].checks == []
 
 
+def test_what_differed_alone_if_asked(study, folder):
+    """However many were drawn; by a search where the search differed; what passes then, no more."""
+
+    def searched(lines, context):
+        for line in lines.to_dict("records"):
+            way = SCRATCH if line["scratch"] else FIXED
+            yield line, [Outcome(way, DIFFERS if line["seed"] % 4 == 1 else PASSED, 0.0)]
+
+    asked = verify.Selection({}, fits=1, differing=True)
+    assert of(study, folder, good, asked)[1].checks == []
+    first = of(study, folder, searched, verify.Selection({}, fits=20, scratches=10))[1].checks
+    differed = {(c.group, c.fit, c.how) for c in first if c.passed == DIFFERS}
+    assert {how for _, _, how in differed} == {FIXED, SCRATCH}
+    again = of(study, folder, searched, asked)[1].checks
+    assert {(c.group, c.fit, c.how) for c in again} == differed and len(again) == len(differed)
+    of(study, folder, good, replace(asked, wanted={"dataset": ["wine"]}))
+    rest = of(study, folder, searched, asked)[1].checks
+    assert {(c.group, c.fit, c.how) for c in rest} == {name for name in differed if "wine" not in name[0]}
+    assert 0 < len(rest) < len(differed)
+
+
 def test_a_line_made_anew_is_not_verified_any_more(study, folder, files, make):
     study, _ = of(study, folder, good)
     again = [make(seed=k, score=0.4, date="2026-11-23") for k in range(40)]

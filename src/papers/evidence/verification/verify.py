@@ -18,7 +18,7 @@ from papers.evidence.files import MissingData
 from papers.evidence.grid import grid, items
 from papers.evidence.study import Context, Study
 from papers.evidence.verification import standing, verified
-from papers.evidence.verification.outcome import DIFFERS, REPORTED
+from papers.evidence.verification.outcome import DIFFERS, REPORTED, SCRATCH
 from papers.evidence.verification.verified import Check
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ class Selection:
         Leave out what counts as verified already at this commit.
     lacking : bool
         Leave out what counts as verified at any commit, and groups of which enough was (`standing`).
+    differing : bool
+        All that differed when it was last made again, in the way in which it did, whatever is drawn.
     """
 
     wanted: dict[str, list[str]]
@@ -58,6 +60,7 @@ class Selection:
     seed: int = 0
     new: bool = False
     lacking: bool = False
+    differing: bool = False
 
 
 class Result(NamedTuple):
@@ -76,8 +79,7 @@ def sample(
     The draw of a group depends on the seed and on its data set alone: methods with the same seeds and folds
     get the same.
     """
-    for column, values in selection.wanted.items():
-        frame = frame[frame[column].astype(str).isin(values)] if column in frame else frame[:0]
+    frame = _wanted(frame, selection)
     if frame.empty:
         return frame.assign(scratch=False)
     names = [*study.group, *(["outcome"] if "outcome" in frame else [])]
@@ -133,7 +135,8 @@ def verify(
         if unknown := sorted(set(values) - there):
             raise ValueError(f"no line to make again in {folder} with {column} {', '.join(unknown)}")
     drawn = {study: _drawn(study, frame, folder, selection) for study, frame in every.items()}
-    if not any(map(len, drawn.values())) and not (selection.new or selection.lacking):
+    rest = selection.new or selection.lacking or selection.differing  # may be none
+    if not any(map(len, drawn.values())) and not rest:
         raise ValueError(f"no line to make again in {folder}")
     return execute(drawn, folder, mirror, jobs, tell)
 
@@ -169,6 +172,8 @@ def execute(
 
 def _drawn(study: Study, every: pd.DataFrame, folder: str | Path, selection: Selection) -> pd.DataFrame:
     """Of all lines of a study those to make again."""
+    if selection.differing:
+        return _differing(study, every, folder, selection)
     if not (selection.new or selection.lacking):
         return sample(study, every, selection, set())
     commit = runs.stamp()["commit"]
@@ -180,6 +185,28 @@ def _drawn(study: Study, every: pd.DataFrame, folder: str | Path, selection: Sel
         return drawn
     enough = {group.name for group in standing.groups(study, folder, every) if group.sampled >= group.needed}
     return drawn[[verified.group_of(study, line) not in enough for line in drawn.to_dict("records")]]
+
+
+def _wanted(frame: pd.DataFrame, selection: Selection) -> pd.DataFrame:
+    for column, values in selection.wanted.items():
+        frame = frame[frame[column].astype(str).isin(values)] if column in frame else frame[:0]
+    return frame
+
+
+def _differing(study: Study, every: pd.DataFrame, folder: str | Path, selection: Selection) -> pd.DataFrame:
+    """Lines whose last check differs, in some way; ``scratch`` where it was made from scratch."""
+    ways: dict[tuple[str, str], set[str]] = {}
+    for check in verified.counting(verified.read(folder), study, every):
+        if check.passed == DIFFERS:
+            ways.setdefault((check.group, check.fit), set()).add(check.how)
+    lines = _wanted(every, selection)
+    found = [
+        ways.get((verified.group_of(study, line), verified.fit_of(study, line)), set())
+        for line in (lines.to_dict("records") if ways else ())
+    ]
+    if not any(found):
+        return lines[:0].assign(scratch=False)
+    return lines.assign(scratch=[SCRATCH in hows for hows in found])[np.array(list(map(bool, found)))]
 
 
 def _pieces(
