@@ -177,7 +177,10 @@ def _plan(arguments: argparse.Namespace) -> int:
         where = "go to a checkout of the repository, or name a configuration (--config)"
         raise ValueError(f"no file {arguments.config} here: {where}")
     config = configuration.read(arguments.config)
-    asked = configuration.asked(config)
+    try:
+        asked = configuration.asked(config)
+    except ValueError as error:
+        raise ValueError(f"{arguments.config}: {error}") from error
     seen = resources.read("benchmarks/resources.csv")
     every = plan.costs(asked.jobs.values(), config["results"], seen)
     left = [asked.left(path) for path in asked.jobs if path not in asked.reused]

@@ -104,6 +104,13 @@ def test_bad_input_is_a_message_not_a_traceback(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
+def test_what_is_wrong_in_a_configuration_is_said_with_its_file(tmp_path, capsys):
+    (tmp_path / "mine.yaml").write_text("name: mine\nresults: results/mine\n", encoding="utf-8")
+    assert main(["plan", "--config", str(tmp_path / "mine.yaml")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"tilted: {tmp_path / 'mine.yaml'}: ") and said.count("mine.yaml") == 1
+
+
 def test_the_command_has_one_blas_thread():
     """`make verify` alone had; with two a search of PESC ends 1e-5 elsewhere, which a record then says."""
     asked = "import papers.__main__, numpy, threadpoolctl as t\n"

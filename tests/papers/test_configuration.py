@@ -468,6 +468,8 @@ WRONG = {
         ("as-released:", "as-dreamt:", "as-dreamt' is not one of ['as-released'"),
         ("[ep, qp]", f"[{'x' * 999}]", f"qp.as-released.methods.0: '{'x' * 296}..."),
         ("tables: tables/preview\n", "", "top level: 'tables' is a required property"),
+        ("tables/preview", "README.md", "tables: README.md is a file, no folder"),
+        ("results/preview", "README.md/x", "results: README.md is a file, no folder"),
         ("results: results/preview\n", "", "top level: 'results' is a required property"),
         ("tables/preview", "figures/preview", "tables and figures need folders of their own"),
         ("tables/preview", "results/preview/./qp/", "results and tables need folders of their own"),

@@ -410,7 +410,9 @@ def test_a_wrong_configuration_is_refused_before_any_job(run, snakemake):
     wrong.write_text(SMALL.replace("wine13: {seeds", "iris: {seeds"), encoding="utf-8")
     out = snakemake(folder, config="config/wrong.yaml", code=1)
     (line,) = [line for line in out.splitlines() if not line.startswith("Using workflow specific profile")]
-    assert line.startswith("In the configuration: qp.as-released: unknown data set 'iris'; known: ionosphere")
+    assert line.startswith(
+        "In the configuration (config/wrong.yaml): qp.as-released: unknown data set 'iris'; known: ionosphere"
+    )
 
 
 def test_raw_data_are_not_deleted_as_outputs(run, snakemake):

@@ -55,7 +55,8 @@ try:
     retype(config, workflow.config_settings.config)  # and numbers inside of what --config says for text
     ASKED = asked(config)
 except ValueError as error:
-    sys.exit(f"In the configuration: {error}")
+    named = f" ({', '.join(map(os.path.relpath, workflow.configfiles))})" if workflow.configfiles else ""
+    sys.exit(f"In the configuration{named}: {error}")
 
 STANDARD = "data/standard/"
 RESULTS, TABLES, FIGURES = config["results"], config["tables"], config["figures"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CLAIMS = of_paper("PESC")
 
 PROTOCOL = "corrected"
-"""Five equations are (docs/pesc.md); as printed, variances are negative."""
+"""Six equations are (docs/pesc.md); as printed, variances are negative."""
 
 ACCURATE, CONVERGED = (CLAIMS[name].margin["share"] for name in ("PESC1", "PESC2"))
 """Shares of the problems that the claims ask for."""

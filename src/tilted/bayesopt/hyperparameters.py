@@ -17,12 +17,16 @@ from tilted.posteriors.full import FullRegression
 
 @dataclass(frozen=True)
 class Prior:
-    """Medians and standard deviations of logarithms; ``bounds`` in standard deviations from the medians."""
+    """Medians and standard deviations of logarithms; ``bounds`` in standard deviations from the medians.
+
+    Noise that reaches its bound is searched for again up to ``most_noise``, all that the observations vary.
+    """
 
     variance: tuple[float, float] = (1.0, 1.0)
     lengthscale: tuple[float, float] = (0.5, 1.0)
     noise: tuple[float, float] = (1e-4, 2.0)
     bounds: float = 3.0
+    most_noise: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,7 @@ def learn(X: np.ndarray, data: Scaled, prior: Prior | None = None, limit: int = 
     data : Scaled
     prior : Prior, optional
     limit : int
-        On iterations and evaluations.
+        On iterations and evaluations, of each of at most two searches.
     """
     prior = prior or Prior()
     pairs = np.array([prior.variance, *[prior.lengthscale] * X.shape[1], prior.noise])
@@ -143,8 +147,11 @@ def learn(X: np.ndarray, data: Scaled, prior: Prior | None = None, limit: int = 
         worst = max(worst, value)
         return value, away / spread - slope
 
-    limits = list(zip(centre - prior.bounds * spread, centre + prior.bounds * spread, strict=True))
-    outcome = lbfgs(objective, centre, limit, 1e-9, 1e-4, bounds=limits)
+    low, high = centre - prior.bounds * spread, centre + prior.bounds * spread
+    outcome = lbfgs(objective, centre, limit, 1e-9, 1e-4, bounds=list(zip(low, high, strict=True)))
+    if outcome.x[-1] >= high[-1] and np.log(prior.most_noise) > high[-1]:
+        high[-1] = np.log(prior.most_noise)
+        outcome = lbfgs(objective, centre, limit, 1e-9, 1e-4, bounds=list(zip(low, high, strict=True)))
     return Learned(*_at(outcome.x), outcome)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tilted.bayesopt import Optimizer
-from tilted.bayesopt.hyperparameters import held, scaled
+from tilted.bayesopt.hyperparameters import Prior, held, learn, scaled
 
 PLACES = np.random.default_rng(5).random((20, 2))
 VALUES = PLACES[:, 0] * PLACES[:, 1] - 0.1
@@ -122,3 +122,17 @@ def test_a_plateau_is_not_taken_for_a_constant():
     found = search.found()
     assert found.recommended[0] > 0.14
     assert "same everywhere" not in found.message and "dwarf" not in found.message
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
+def test_much_noise_is_no_structure(share):
+    """It was held at a bound of 0.04 of the variance, with a tenth of the right lengthscale."""
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 1))
+    f = np.sin(6.0 * X[:, 0])
+    y = f + np.sqrt(share * np.var(f)) * rng.normal(size=60)
+    found = learn(X, scaled(X, y))
+    assert found.outcome.success and found.kernel.lengthscale[0] > 0.15
+    assert found.noise * np.var(y) == pytest.approx(share * np.var(f), rel=0.25)
+    held_low = learn(X, scaled(X, y), Prior(most_noise=1e-4))
+    assert held_low.kernel.lengthscale[0] < 0.1 and held_low.outcome.value > found.outcome.value
