@@ -281,7 +281,7 @@ def check(config: Config) -> None:
 
 
 def require_apart(results: str, **made: str) -> None:
-    """Refuse (ValueError) to put what is made among sources, below a file, or where the committed is."""
+    """Refuse (ValueError) to put what is made among sources, below a file, or in place of the committed."""
     for kind, name in {"results": results, **made}.items():
         if file := next((path for path in (Path(name), *Path(name).parents) if path.is_file()), None):
             raise ValueError(f"{kind}: {file} is a file, no folder")

@@ -199,14 +199,10 @@ def _differing(study: Study, every: pd.DataFrame, folder: str | Path, selection:
     for check in verified.counting(verified.read(folder), study, every):
         if check.passed == DIFFERS:
             ways.setdefault((check.group, check.fit), set()).add(check.how)
-    lines = _wanted(every, selection)
-    found = [
-        ways.get((verified.group_of(study, line), verified.fit_of(study, line)), set())
-        for line in (lines.to_dict("records") if ways else ())
-    ]
-    if not any(found):
-        return lines[:0].assign(scratch=False)
-    return lines.assign(scratch=[SCRATCH in hows for hows in found])[np.array(list(map(bool, found)))]
+    lines = _wanted(every, selection) if ways else every[:0]
+    names = [(verified.group_of(study, x), verified.fit_of(study, x)) for x in lines.to_dict("records")]
+    lines = lines.assign(scratch=[SCRATCH in ways.get(name, ()) for name in names])
+    return lines[np.array([name in ways for name in names], dtype=bool)]
 
 
 def _pieces(
