@@ -242,7 +242,7 @@ ALLOWED = {
     "src/papers/evidence/style.py": {"save"},  # in memory
     "src/tilted/bayesopt/log.py": {"append"},  # a log, line by line
     "src/tilted/estimators/saved.py": {"save"},  # temporary, renamed
-    "src/papers/qp/fits.py": {"narrate"},  # logs of jobs
+    "src/papers/qp/steps.py": {"narrate"},  # logs of jobs
     "src/papers/pep/regression.py": {"narrate"},
     "src/papers/evidence/kept.py": {"noted"},  # line by line; a torn one is none
     "src/papers/pep/digits/training.py": {"narrate"},

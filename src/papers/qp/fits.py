@@ -6,9 +6,6 @@ fit is a record with its reason in ``status.message``; nothing is dropped.
 
 from __future__ import annotations
 
-import itertools
-import os
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from papers.data import Dataset, folds, registry, split
-from papers.qp import protocols, scored
+from papers.qp import ep_released, protocols, scored
 from tilted import api, likelihoods
 from tilted.corrections import learning as corrected_evidence
 from tilted.gaussian import Sites
@@ -29,7 +26,6 @@ from tilted.projections.moments import TableGrid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
     from typing import Any
 
     from papers.data import Split
@@ -42,6 +38,9 @@ PAPER = "qp"
 JOINT = "tilted.inference.vb_joint"
 CORRECTED = "corrected-evidence"
 """What a search maximises where a protocol says so: EP's evidence to second order."""
+
+AS_RELEASED = "as-released"
+"""How EP is searched where a protocol says so: as the released code does (`papers.qp.ep_released`)."""
 
 
 def task_of(dataset: str) -> str:
@@ -200,7 +199,10 @@ def _attempt(
     """Record of one fit (without its identity), and kernel and sites to go on from (None if it failed)."""
     began = time.process_time()
     try:
-        fitted = _fit(cell, kernel, sites, optimise, table)
+        if replayed := optimise and cell.spec.get("optimise") == AS_RELEASED:
+            fitted, sites = _fit_as_released(cell, kernel, sites)
+        else:
+            fitted = _fit(cell, kernel, sites, optimise, table)
         grade, given = cell.spec.get("correction"), (cell.likelihood, cell.points, fitted)
         if grade is not None:
             record = scored.corrected(*given, grade)
@@ -211,7 +213,8 @@ def _attempt(
     except scored.FAILURES as error:
         return scored.failure(error, began), None, None
     assert isinstance(fitted.kernel, SquaredExponential), "a search keeps the kind of its kernel"
-    return {**record, "seconds": time.process_time() - began}, fitted.kernel, fitted.inference.sites
+    record["seconds"] = time.process_time() - began
+    return record, fitted.kernel, sites if replayed else fitted.inference.sites
 
 
 def _attempt_joint(cell: Cell, kernel: SquaredExponential, name: str) -> dict[str, dict[str, Any]]:
@@ -247,6 +250,15 @@ def _fit(
     if search is not None and cell.spec.get("optimise") == CORRECTED:
         return _by_corrected_evidence(approximate(cell, kernel, sites), search)
     return approximate(cell, kernel, sites, projection, search)
+
+
+def _fit_as_released(cell: Cell, kernel: SquaredExponential, sites: Sites | None) -> tuple[api.Fit, Sites]:
+    """EP where the released code's search ends, at its fixed point there; and the sites of that search."""
+    X, y = api.check_inputs(cell.points.X_train), cell.likelihood.check(cell.points.y_train)
+    how = Search(**cell.block["search"])
+    end = ep_released.search(X, y, cell.likelihood, kernel, sites, how, cell.spec["min_precision"])
+    ep = approximate(cell, end.kernel, end.sites)
+    return replace(ep, status=end.status(ep.status)), end.sites
 
 
 def _by_corrected_evidence(ep: api.Fit, search: Search) -> api.Fit:
@@ -314,33 +326,4 @@ def _fit_joint(cell: Cell, kernel: SquaredExponential) -> JointFit:
         gradient_tolerance=search["gradient_tolerance"],
         alpha=cell.spec.get("alpha", 0.0),
         released_link=cell.spec.get("released_link"),
-    )
-
-
-def narrate(
-    records: Iterable[dict[str, Any]], log_path: str | Path | None = None
-) -> Iterator[dict[str, Any]]:
-    """Pass records through and print a line for each finished seed, to stderr and to a log file."""
-    with open(log_path or os.devnull, "w", encoding="utf-8") as log:
-        for _, group in itertools.groupby(records, key=lambda r: r["seed"]):
-            held = []
-            for record in group:
-                held.append(record)
-                yield record
-            line = _seed_line(held)
-            print(line, file=sys.stderr, flush=True)
-            print(line, file=log, flush=True)
-            for record in held:
-                if not record["status"]["converged"]:
-                    name = f"{record['method']} fold {record['fold']}"
-                    print(f"  {name}: {record['status']['message']}", file=log, flush=True)
-
-
-def _seed_line(records: list[dict[str, Any]]) -> str:
-    first = records[0]
-    converged = sum(record["status"]["converged"] for record in records)
-    seconds = sum(record["seconds"] for record in records)
-    return (
-        f"  {first['dataset']} {first['protocol']} {records[-1]['method']} seed {first['seed']}: "
-        f"{converged}/{len(records)} fits converged, {seconds:.1f} s"
     )

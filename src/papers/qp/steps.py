@@ -5,6 +5,9 @@ Each step takes the paths of its inputs, and of a log, by name (`papers.evidence
 
 from __future__ import annotations
 
+import itertools
+import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -65,7 +68,7 @@ def fit(
         starts = {(record["seed"], record["fold"]): record for record in before}
     certified = None if table is None else lookup.read(table)
     fitted = experiment.run_job(given, protocol, method, range(first, last + 1), starts, certified)
-    return experiment.narrate(fitted, log)
+    return narrate(fitted, log)
 
 
 def table(log: str) -> bytes:
@@ -135,3 +138,32 @@ def fold_lookup(
     changed = records.fold_in(LOOKUP_EFFECT, paths, folder)
     measured = import_module(ERRORS).compare(counts, points, rows)
     return {LOOKUP_EFFECT.file: changed, **records.put(folder, {LOOKUP_ERRORS: measured})}
+
+
+def narrate(
+    records: Iterable[dict[str, Any]], log_path: str | Path | None = None
+) -> Iterator[dict[str, Any]]:
+    """Pass records through and print a line for each finished seed, to stderr and to a log file."""
+    with open(log_path or os.devnull, "w", encoding="utf-8") as log:
+        for _, group in itertools.groupby(records, key=lambda r: r["seed"]):
+            held = []
+            for record in group:
+                held.append(record)
+                yield record
+            line = _seed_line(held)
+            print(line, file=sys.stderr, flush=True)
+            print(line, file=log, flush=True)
+            for record in held:
+                if not record["status"]["converged"]:
+                    name = f"{record['method']} fold {record['fold']}"
+                    print(f"  {name}: {record['status']['message']}", file=log, flush=True)
+
+
+def _seed_line(records: list[dict[str, Any]]) -> str:
+    first = records[0]
+    converged = sum(record["status"]["converged"] for record in records)
+    seconds = sum(record["seconds"] for record in records)
+    return (
+        f"  {first['dataset']} {first['protocol']} {records[-1]['method']} seed {first['seed']}: "
+        f"{converged}/{len(records)} fits converged, {seconds:.1f} s"
+    )

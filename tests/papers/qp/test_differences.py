@@ -148,6 +148,7 @@ CELLS = {
         WINE, also={**SHORT, "start_kernel": {"variance": 100.0, "lengthscale": 5.0}}
     ),
     ("loose-stop", "counts"): Cell(COAL, also=SHORT),
+    ("search-of-code", "classification"): Cell(WINE, also=SHORT),
     ("stop-of-text", "classification"): Cell(WINE, fixed=SquaredExponential(100.0, 5.0)),
     ("stop-of-text", "counts"): Cell(COAL, fixed=SquaredExponential(0.3, 12.0)),
     # the probit's precisions are negative in trial steps only, which changes the number of sweeps

@@ -1,0 +1,201 @@
+"""Where the released code's search of EP's hyperparameters ends: its sweeps stop early (docs/differences.md).
+
+Sites are swept in order [Rasmussen & Williams 2006, algorithm 3.5], from those of the evaluation before: at
+least twice, and until the mean square of what the last sweep changed is below `ENOUGH`, for the precisions
+and for the shifts. The evidence is made of the cavities and normalisers that this sweep met on its way, not
+of those of the sites that it left. Where the evidence is flat the search ends on the noise of all that, and a
+second one may go on from there: at which point is decided by rounding.
+
+Evaluations are counted as that code counts its inferences: two at the start, when the model is made and when
+it is given its parameters, and one at the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilted.gaussian import Sites
+from tilted.numerics.optimise import TRANSFORMS, in_words, lbfgs
+from tilted.posteriors.dense import Dense
+
+if TYPE_CHECKING:
+    from tilted.inference.result import Status
+    from tilted.kernels.squared_exponential import SquaredExponential
+    from tilted.learning.search import Search
+    from tilted.likelihoods.contract import Likelihood
+
+ENOUGH = 1e-6
+"""Mean square of the changes of a sweep below which no other follows."""
+
+LEAST, MOST = 2, 1000
+"""Sweeps of an inference; the code has no upper limit."""
+
+BLOCK = 32
+"""Rank-one steps that are folded into the covariance at once."""
+
+SMALLEST = float(np.finfo(float).eps)
+"""Least value of a parameter that is tried: a line search may ask for next to nothing, and gets it."""
+
+
+class Released(NamedTuple):
+    """How a search ended.
+
+    Attributes
+    ----------
+    kernel : SquaredExponential
+    sites : Sites
+        Of the last inference, from which another search goes on.
+    log_evidence : float
+        At the end, by the cavities of the last sweep.
+    evaluations, sweeps : int
+    success : bool
+        Whether L-BFGS-B met one of its tolerances.
+    message : str
+    """
+
+    kernel: SquaredExponential
+    sites: Sites
+    log_evidence: float
+    evaluations: int
+    sweeps: int
+    success: bool
+    message: str
+
+    def status(self, inference: Status) -> Status:
+        """The status of a fit by this search, from that of the inference at its end."""
+        return replace(
+            inference,
+            converged=self.success and inference.converged,
+            sweeps=self.sweeps,
+            evaluations=self.evaluations,
+            message=f"{in_words(self.message)}; at its end {inference.message}",
+        )
+
+
+class _Visits(NamedTuple):
+    """What a sweep met at the sites: log normalisers, precisions and shifts of the cavities, arrays [N]."""
+
+    log_z: np.ndarray
+    precision: np.ndarray
+    shift: np.ndarray
+
+    def log_scale(self, sites: Sites) -> float:
+        """Sum of the logarithms of the sites' scales: each site has its tilted distribution's normaliser."""
+        total = self.precision + sites.tau
+        log_gaussian = 0.5 * (
+            np.log(self.precision / total)
+            + (self.shift + sites.nu) ** 2 / total
+            - self.shift**2 / self.precision
+        )
+        return float(np.sum(self.log_z - log_gaussian))
+
+
+@dataclass
+class _Model:
+    """Points, and the sites that evaluations hand on; one search's alone."""
+
+    X: np.ndarray
+    y: np.ndarray
+    likelihood: Likelihood
+    floor: float
+    sites: Sites
+    evaluations: int = field(default=0, init=False)
+    sweeps: int = field(default=0, init=False)
+
+    def evaluate(self, kernel: SquaredExponential) -> tuple[float, np.ndarray]:
+        """Log evidence, and its derivatives in the parameters of the kernel with the sites held fixed."""
+        posterior = Dense.build(kernel.matrix(self.X))
+        self.evaluations += 1
+        for swept in range(1, MOST + 1):
+            before = self.sites
+            self.sites, visits = _sweep(posterior, before, self.likelihood, self.y, self.floor)
+            changes = np.array([self.sites.tau - before.tau, self.sites.nu - before.nu])
+            if swept >= LEAST and (np.mean(changes**2, axis=1) < ENOUGH).all():
+                break
+        else:
+            raise ArithmeticError(f"sites still change after {MOST} sweeps")
+        self.sweeps += swept
+        state = posterior.condition(self.sites)
+        slope = kernel.contract_gradient(self.X, posterior.K, posterior.evidence_derivative(state))
+        return state.log_normaliser + visits.log_scale(self.sites), slope
+
+
+def search(
+    X: np.ndarray,
+    y: np.ndarray,
+    likelihood: Likelihood,
+    kernel: SquaredExponential,
+    sites: Sites | None,
+    how: Search,
+    floor: float,
+) -> Released:
+    """Climb EP's evidence as the released code does.
+
+    Parameters
+    ----------
+    X : array [N, D]
+    y : array [N]
+    likelihood : Likelihood
+    kernel : SquaredExponential
+        At which the search starts.
+    sites : Sites, optional
+        At which its first inference starts; flat ones by default.
+    how : Search
+        Its tolerances and its limit.
+    floor : float
+        Least precision of a site.
+
+    Raises
+    ------
+    ArithmeticError
+        An improper cavity or posterior, or sites that do not settle in `MOST` sweeps.
+    """
+    transform = TRANSFORMS["softplus"]
+    model = _Model(X, y, likelihood, floor, sites or Sites.zeros(len(y)))
+
+    def at(x: np.ndarray) -> SquaredExponential:
+        return kernel.with_parameters(np.maximum(transform.forward(x), SMALLEST))
+
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = model.evaluate(at(x))
+        return -value, -slope * transform.slope(x)
+
+    for _ in range(2):
+        model.evaluate(kernel)
+    tolerances = how.relative_tolerance, how.gradient_tolerance
+    end = lbfgs(objective, transform.inverse(kernel.parameters()), how.max_iterations, *tolerances)
+    evidence, _ = model.evaluate(at(end.x))
+    counted = model.evaluations, model.sweeps
+    return Released(at(end.x), model.sites, evidence, *counted, end.success, end.message)
+
+
+def _sweep(
+    posterior: Dense, sites: Sites, likelihood: Likelihood, y: np.ndarray, floor: float
+) -> tuple[Sites, _Visits]:
+    """The sites after each took its new value in order, and what they met."""
+    state = posterior.condition(sites)
+    covariance, mean = posterior.covariance(state), np.array(state.marginals.mean)
+    tau, nu = np.array(sites.tau, dtype=float), np.array(sites.nu, dtype=float)
+    log_z, precision, shift = np.empty((3, len(y)))
+    for first in range(0, len(y), BLOCK):
+        columns = np.empty((len(y), min(BLOCK, len(y) - first)), order="F")
+        scales = np.zeros(columns.shape[1])
+        for k, i in enumerate(range(first, first + columns.shape[1])):
+            column = covariance[:, i] - columns[:, :k] @ (scales[:k] * columns[i, :k])
+            variance, at = column[i], slice(i, i + 1)
+            precision[i], shift[i] = 1.0 / variance - tau[i], mean[i] / variance - nu[i]
+            if not precision[i] > 0:
+                raise ArithmeticError(f"the cavity of point {i + 1} is improper")
+            tilted = likelihood.tilted(y[at], shift[at] / precision[at], 1.0 / precision[at])
+            log_z[i] = tilted.log_z[0]
+            d_tau = max(tau[i] + 1.0 / tilted.variance[0] - 1.0 / variance, floor) - tau[i]
+            d_nu = tilted.mean[0] / tilted.variance[0] - mean[i] / variance
+            columns[:, k], scales[k] = column, d_tau / (1.0 + d_tau * variance)
+            mean += column * (d_nu - scales[k] * (mean[i] + variance * d_nu))
+            tau[i] += d_tau
+            nu[i] += d_nu
+        covariance -= (columns * scales) @ columns.T
+    return Sites(tau, nu), _Visits(log_z, precision, shift)
