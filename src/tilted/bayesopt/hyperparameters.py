@@ -117,7 +117,9 @@ def places(X: np.ndarray) -> list[np.ndarray]:
 
 
 def learn(X: np.ndarray, data: Scaled, prior: Prior | None = None, limit: int = 60) -> Learned:
-    """Search from the prior's medians by L-BFGS-B, within its bounds.
+    """Search from the prior's medians by L-BFGS-B, within its bounds; the medians where all data are alike.
+
+    These say nothing of lengthscales, yet are likelier the longer they are, and would leave nothing to learn.
 
     Parameters
     ----------
@@ -131,6 +133,9 @@ def learn(X: np.ndarray, data: Scaled, prior: Prior | None = None, limit: int = 
     prior = prior or Prior()
     pairs = np.array([prior.variance, *[prior.lengthscale] * X.shape[1], prior.noise])
     centre, spread = np.log(pairs[:, 0]), pairs[:, 1]
+    if data.alike:
+        message = "the prior's medians: all observations are alike"
+        return Learned(*_at(centre), Outcome(centre, 0.0, np.zeros_like(centre), 0, True, message))
     problem = FullRegression(X, data.y - data.mean)
     worst = 0.0
 

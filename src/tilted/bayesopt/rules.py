@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 STARTS, STEPS, DIFFERENCE = 3, 15, 1e-4  # of the search for the best place
+AROUND = 0.02  # from known places to places beside them, of the box
 INSIDE = 1e-6  # of a log probability: how far within the confident region a recommendation is sought
 
 
@@ -41,7 +42,7 @@ class Settings:
     decoupled : bool
         Whether to observe the one function that promises most.
     confidence : float
-        Probability that every constraint has to hold with where the minimum is recommended.
+        Probability that each constraint has to hold with, by itself, where the minimum is recommended.
 
     Raises
     ------
@@ -171,7 +172,7 @@ def highest(
     low, high = box.T
     places = rng.uniform(low, high, (candidates, len(box)))
     if known is not None:
-        around = known + 0.02 * (high - low) * rng.standard_normal(known.shape)
+        around = known + AROUND * (high - low) * rng.standard_normal(known.shape)
         places = np.vstack([places, np.clip(np.vstack([known, around]), low, high)])
     values = value(places)
     ranked = np.argsort(-values)[:STARTS]
@@ -215,7 +216,7 @@ def recommend(
     -------
     place : array [D]
     confident : bool
-        Whether there is such a place; if not, ``place`` is the one most likely to hold.
+        Whether there is such a place; if not, ``place`` is the one where all most likely hold.
     """
     box = np.tile([0.0, 1.0], (functions[0].points.shape[1], 1))
     needed = np.log(settings.confidence)
@@ -226,8 +227,15 @@ def recommend(
 
     places = np.vstack([functions[0].points, rng.random((settings.candidates, len(box)))])
     allowed = holds(places) >= 0
-    if not np.any(allowed):
-        return highest(holds, box, rng, settings.candidates, functions[0].points)[0], False
+    if not np.any(allowed):  # by chance: is there one?
+        near = box, rng, settings.candidates, functions[0].points
+        place, margin = highest(holds, *near)
+        if margin < 0:
+            several = len(functions) > 2
+            return highest(lambda X: log_feasible(functions, X), *near)[0] if several else place, False
+        around = place + AROUND * rng.standard_normal((settings.candidates, len(box)))
+        places = np.vstack([place, np.clip(around, 0.0, 1.0)])
+        allowed = np.append(True, holds(places[1:]) >= 0)
     mean = np.where(allowed, functions[0].predict(places)[0], np.inf)
     start = places[np.argmin(mean)]
     # SLSQP ends on a boundary up to its accuracy, on either side

@@ -88,10 +88,19 @@ def maximise(
     search, note = search or Search(), ""
     if isinstance(problem, Regression) and problem.blocks is None:
         whole, start = problem, (kernel, Z, noise)
+
+        def value(found: Fitted | None) -> float:
+            state = None if found is None else found.state
+            at = (state.kernel, state.Z, state.noise) if isinstance(state, Collapsed) else start
+            added = 0.0 if prior is None else prior.log(at[0].parameters())[0]
+            return whole.evaluate(*at)[0].log_evidence + added
+
         first, note = begun(
             search,
             len(problem.y),
-            lambda rows, how: maximise(whole.of_rows(rows), *start, how, prior, deadline, units),
+            deadline,
+            lambda rows, how, until: maximise(whole.of_rows(rows), *start, how, prior, until, units),
+            value,
         )
         if first is not None and isinstance(first.state, Collapsed):
             kernel, Z, noise = first.state.kernel, first.state.Z, first.state.noise

@@ -30,7 +30,8 @@ class Search:
     ----------
     transform : "softplus" or "log", optional
         From the coordinates of the search to positive parameters. By default softplus for dense posteriors,
-        as the QP paper's code has it, and logarithms through pseudo-points.
+        as the QP paper's code has it, and logarithms through pseudo-points. Softplus is for variances of
+        about 1: far above it is the parameter itself, and a search in large units of y hardly moves it.
     gradient : "exact" or "sites-fixed"
         Exact is by implicit differentiation where the rule needs it (with sites clipped at their smallest
         precision it is approximate). With the sites fixed it is EP's formula whatever the rule, as in the QP

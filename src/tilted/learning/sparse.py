@@ -190,17 +190,27 @@ def maximise(
         raise ValueError(EVEN)
     search = search or Search()
     whole, start = problem, (kernel, Z)
-    early, note = begun(
-        search,
-        len(problem.y),
-        lambda rows, how: maximise(
-            whole.of_rows(rows), *start, how, move_mean, prior, move_likelihood, units
-        ),
-    )
-    if early is not None:
-        pseudo = early.posterior.pseudo
-        kernel, Z = pseudo.kernel, pseudo.Z
-        problem = replace(problem, likelihood=early.problem.likelihood, mean=early.mean)
+
+    def begin_at(found: Fitted | None) -> tuple[Problem, Kernel, np.ndarray]:
+        if found is None:
+            return whole, *start
+        pseudo = found.posterior.pseudo
+        here = replace(whole, likelihood=found.problem.likelihood, mean=found.mean)
+        return here, pseudo.kernel, pseudo.Z
+
+    def value(found: Fitted | None) -> float:
+        here, kernel, Z = begin_at(found)
+        at = first_sites(here.likelihood, here.y, here.mean, here.weights)
+        inference, _ = Attempts().converged(lambda sites: here.infer(kernel, Z, sites)[::-1], [at])
+        return inference.log_evidence + (0.0 if prior is None else prior.log(kernel.parameters())[0])
+
+    def find(rows: np.ndarray, how: Search, until: float) -> Fitted:
+        some = whole.of_rows(rows)
+        some = replace(some, options=replace(some.options, deadline=until))
+        return maximise(some, *start, how, move_mean, prior, move_likelihood, units)
+
+    early, note = begun(search, len(problem.y), problem.options.deadline, find, value)
+    problem, kernel, Z = begin_at(early)
     transform = TRANSFORMS[search.transform or "log"]
     moving = search.move_pseudo_inputs
     level = Level.of(problem.mean, kernel, problem.X)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist, pdist
 
 from tilted.bayesopt import Optimizer
 from tilted.bayesopt.hyperparameters import Prior, held, learn, scaled
@@ -122,6 +123,22 @@ def test_a_plateau_is_not_taken_for_a_constant():
     found = search.found()
     assert found.recommended[0] > 0.14
     assert "same everywhere" not in found.message and "dwarf" not in found.message
+
+
+@pytest.mark.parametrize("constraints", [0, 1])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_that_sees_the_same_everywhere_looks_elsewhere(constraints, seed):
+    """Failures alone, or a plateau: corners were looked at again and again, the inside never."""
+    search = Optimizer([(0, 1), (0, 1)], constraints, rule="improvement", seed=seed)
+    seen = []
+    for _ in range(30):
+        seen.append(search.ask())
+        search.tell(seen[-1], 1.0, *([-1.0],) * constraints)
+    apart = pdist(np.array(seen))
+    assert apart.min() > 0.03
+    grid = np.stack(np.meshgrid(*[np.linspace(0.05, 0.95, 19)] * 2), axis=-1).reshape(-1, 2)
+    assert cdist(grid, np.array(seen)).min(axis=1).max() < 0.3
+    assert "the prior's medians" in learn(np.array(seen), scaled(np.array(seen), np.ones(30))).outcome.message
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 1.0])

@@ -139,6 +139,43 @@ def test_a_search_that_ends_badly_is_not_recommended(wrong, monkeypatch):
     assert confident and kept[0] == pytest.approx(place[0], abs=0.02)
 
 
+def test_a_place_that_candidates_missed_is_recommended_with_confidence():
+    """Feasible with confidence only in a small part, where no candidate falls; f falls across it."""
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 4))
+    kernel = hyperparameters.SquaredExponential(1.0, (1.0,) * 4)
+    f = surrogate.condition(kernel, 1e-4, X, X[:, 0], X)
+    c = surrogate.condition(kernel, 1e-6, X, 0.1 - 10.0 * np.sum((X - 0.55) ** 2, axis=1), X)
+    settings = rules.Settings(candidates=300)
+
+    def probability(place):
+        mean, variance = c.predict(place[None])
+        return norm.cdf(mean[0] / np.sqrt(variance[0]))
+
+    assert not any(probability(x) >= 0.975 for x in X)
+    place, confident = rules.recommend([f, c], np.random.default_rng(3), settings)
+    assert confident and probability(place) >= 0.975 - 1e-9
+    grid = [x for x in 0.55 + 0.2 * (rng.random((1000, 4)) - 0.5) if probability(x) >= 0.975]
+    assert len(grid) > 100
+    assert f.predict(place[None])[0][0] <= f.predict(np.array(grid))[0].min() + 1e-3
+
+
+def test_without_confidence_the_place_where_all_most_likely_hold_together():
+    """Not where the least likely of them is likeliest: on a grid none has a higher joint probability."""
+    rng, X = np.random.default_rng(5), np.linspace(0, 1, 9)[:, None]
+    kernel, grid, better = hyperparameters.SquaredExponential(1.0, (0.3,)), np.linspace(0, 1, 501)[:, None], 0
+    for _ in range(40):
+        f = surrogate.condition(kernel, 0.01, X, np.zeros(9), X)
+        cs = [surrogate.condition(kernel, 0.3, X, rng.normal(-0.5, 0.7, 9), X) for _ in range(3)]
+        place, confident = rules.recommend([f, *cs], np.random.default_rng(0), rules.Settings(candidates=200))
+        if not confident:
+            joint = rules.log_feasible([f, *cs], grid)
+            least = np.min([rules.log_feasible([f, c], grid) for c in cs], axis=0)
+            better += joint[np.argmax(least)] < joint.max() - 0.1
+            assert rules.log_feasible([f, *cs], place[None])[0] >= joint.max() - 1e-3
+    assert better > 3
+
+
 def test_hyperparameters_are_found_again():
     rng = np.random.default_rng(0)
     X = rng.random((80, 2))

@@ -1,5 +1,6 @@
 """Searches of sparse regressions."""
 
+import time
 from dataclasses import replace
 
 import mpmath
@@ -240,10 +241,11 @@ def test_a_first_search_of_some_rows_begins_that_of_all_nearer(many, monkeypatch
     found = maximise(problem, kernel, Z, 0.5, FIRST)
     rows = [n for n, _ in seen]
     few = rows.count(80)
-    assert rows == [80] * few + [400] * (len(rows) - few) and 10 < few <= COST * 400 // 80
+    assert rows == [400] + [80] * few + [400] * (len(rows) - few - 1) and 10 < few <= COST * 400 // 80
     assert f"{few} evaluations of 80 rows before" in found.status.message
-    assert found.status.evaluations == len(rows) - few
-    first = seen[few][1]
+    assert found.status.evaluations == len(rows) - few - 2  # beside the comparison of start and end
+    first = seen[few + 1][1]
+    assert first == seen[few + 2][1]
     assert first > condition(problem, kernel, Z, 0.5).log_evidence + 100
     assert found.state.log_evidence >= first
     again = maximise(problem, kernel, Z, 0.5, FIRST)
@@ -277,6 +279,56 @@ def test_a_first_search_that_is_out_of_time_leaves_the_posterior_of_all_rows(man
     found = maximise(problem, SquaredExponential(), Z, 0.5, FIRST, deadline=0.0)
     assert not found.status.converged and "the time was up" in found.status.message
     assert found.state.log_evidence == condition(problem, SquaredExponential(), Z, 0.5).log_evidence
+
+
+def test_a_first_search_has_half_of_the_time_if_that_is_ten_evaluations(many, monkeypatch):
+    X, y, Z = many
+    problem, at, now = Regression(X, y, 0.5, jitter=1e-6), (SquaredExponential(), Z, 0.5), [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def slowly(problem, *at):
+        now[0] += len(problem.y) / 400
+        return collapsed.energy_and_gradient(problem, *at)
+
+    monkeypatch.setattr(Regression, "evaluate", slowly)
+    without = maximise(problem, *at, FIRST, deadline=10.9)
+    assert "too little time for a first search" in without.status.message
+    assert (
+        without.status.evaluations == 10 and without.state.log_evidence > condition(problem, *at).log_evidence
+    )
+    now[0] = 0.0
+    half = maximise(problem, *at, FIRST, deadline=11.1)
+    assert "26 evaluations of 80 rows before" in half.status.message  # 5.05 of the 10.1 that are left
+    assert half.status.evaluations == 4 and "the time was up" in half.status.message
+
+
+@pytest.mark.parametrize("worse", [-1e6, None])
+def test_a_first_search_is_left_aside_where_all_rows_are_no_better_off(worse, many, monkeypatch):
+    """Rows that it never saw may be, or have no energy there: the search of all begins at its start."""
+    X, y, Z = many
+    problem, at = Regression(X, y, 0.5, jitter=1e-6), (SquaredExponential(), Z, 0.5)
+
+    def without_these(problem, *at):
+        found, gradient = collapsed.energy_and_gradient(problem, *at)
+        if len(problem.y) == 400:
+            seen.append(at)
+            if len(seen) == 2 and worse is None:
+                raise NotPositiveDefinite("K - Q", 5, 400)
+            if len(seen) == 2:
+                found = replace(found, log_evidence=worse)
+        return found, gradient
+
+    seen: list[tuple] = []
+    monkeypatch.setattr(Regression, "evaluate", without_these)
+    found = maximise(problem, *at, FIRST)
+    monkeypatch.undo()
+    plain = maximise(problem, *at, replace(FIRST, first_rows=None))
+    assert (
+        found.state.log_evidence == plain.state.log_evidence
+        and found.status.converged == plain.status.converged
+    )
+    assert "the first search, of 80 rows" in found.status.message
+    assert ("left aside" if worse else "failed") in found.status.message
 
 
 def test_a_first_search_that_fails_is_told(many, monkeypatch):

@@ -1,5 +1,8 @@
 """Sparse fits under any likelihood: gradients against differences, the search, its limits and failures."""
 
+import itertools
+import time
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -242,3 +245,20 @@ def test_a_first_search_of_some_rows_begins_that_of_all_nearer(alpha):
     )
     np.testing.assert_array_equal(some.weights, [1.0, 2.0, 3.0, 4.0])
     assert np.shape(some.alpha) == (4,)
+
+
+@pytest.mark.parametrize("ticks", [15, 60, 200])
+def test_a_first_search_never_takes_the_time_that_a_fit_needs(ticks, labels, monkeypatch):
+    """A clock that ticks once a look: it used up all, and the fit had none for one evaluation of all rows."""
+    X, y, Z = labels
+    clock = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    energies = {}
+    for first in (None, 15):
+        options = Options(deadline=next(clock) + float(ticks))
+        search = Search(max_iterations=30, first_rows=first)
+        energies[first] = maximise(Problem(X, y, Probit(), options=options), KERNEL, Z, search)
+    at_once = maximise(Problem(X, y, Probit()), KERNEL, Z, Search(max_iterations=1)).inference.log_evidence
+    assert not energies[None].status.converged
+    assert energies[15].inference.log_evidence > at_once - 1.0
+    assert ("too little time" in energies[15].status.message) == (ticks < 200)
