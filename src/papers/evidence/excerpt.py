@@ -33,6 +33,7 @@ FUNCTIONS: dict[str, Callable[[pd.Series], float]] = {
     "min": lambda values: values.min(),
     "max": lambda values: values.max(),
     "mean": lambda values: values.mean(),
+    "median": lambda values: values.median(),
     "different": lambda values: values.nunique(),
     "only": lambda values: values.item(),
 }

@@ -3,7 +3,8 @@
 A difference (``differences.yaml``) replaces one choice of a base protocol: fits under the derived
 protocol are compared with the base's on the same seeds, or two records of the base with each other. The
 effect is the mean over seeds of change minus base, in the printed units of Table 1 (TE times 100, NTLL
-times 1000), with its standard error over seeds. Besides single methods the gap ``qp - ep`` is compared.
+times 1000), with its standard error over seeds. Besides single methods the gap ``qp - ep`` is compared, and
+of it the share of a seed's folds on which QP's NTLL is below EP's, which is what the paper counts.
 
 The effects stand in a document, in generated sections among hand-written prose.
 """
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     Job = tuple[str, str, str, int, int]
 
-GAP = "qp - ep"
+GAP, AHEAD = "qp - ep", "ahead"
 NOT_RUN = "No fits of changed protocols yet: the effects below compare two records of one protocol."
 NAMES = {
     "ep": "EP",
@@ -149,6 +150,7 @@ def effects(frame: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     scores, lines = _seed_scores(frame), []
+    ntll = frame.set_index([*GROUP, "seed", "fold"])["ntll"].sort_index()
     for difference in load():
         for dataset, seeds in difference.rows.items():
             sides = {
@@ -159,12 +161,21 @@ def effects(frame: pd.DataFrame) -> pd.DataFrame:
             if all(base == change for base, change in (difference.sides[method] for method in sides)):
                 continue  # the methods that the difference changes were not run
             if {"ep", "qp"} <= set(sides):
-                before, after = (q.sub(e).dropna() for q, e in zip(sides["qp"], sides["ep"], strict=True))
+                names = zip(difference.sides["qp"], difference.sides["ep"], strict=True)
+                ahead = [_share_ahead(ntll, dataset, *pair) for pair in names]
+                gaps = (q.sub(e).dropna() for q, e in zip(sides["qp"], sides["ep"], strict=True))
+                before, after = (g.assign(**{AHEAD: a}) for g, a in zip(gaps, ahead, strict=True))
                 sides[GAP] = before, after
             for method, pair in sides.items():
                 where = (difference.name, difference.base, ROWS[dataset], method)
                 lines += list(_lines(where, pair, n_folds(dataset)))
     return pd.DataFrame(lines, columns=list(EFFECT_COLUMNS))
+
+
+def _share_ahead(ntll: pd.Series, dataset: str, qp: tuple[str, str], ep: tuple[str, str]) -> pd.Series:
+    """By seed, the share of folds on which QP has the lower NTLL; records as (protocol, name)."""
+    gap = ntll[qp[0], dataset, qp[1]] - ntll[ep[0], dataset, ep[1]]
+    return (gap < 0.0).groupby("seed").mean()
 
 
 def _seed_scores(fits: pd.DataFrame) -> dict[tuple[str, str, str], pd.DataFrame]:
@@ -196,7 +207,9 @@ def _lines(
     base, change = pair
     n = len(base)
     unconverged = ("", "") if where[-1] == GAP else tuple(int(side["unconverged"].sum()) for side in pair)
-    for metric in FIELDS:
+    for metric in (*FIELDS, AHEAD):
+        if metric not in base:
+            continue
         differences = (change[metric] - base[metric]).to_numpy()
         se = float(np.std(differences, ddof=1) / np.sqrt(n)) if n > 1 else np.nan
         means = float(base[metric].mean()), float(change[metric].mean())
@@ -256,8 +269,10 @@ def _section(table: pd.DataFrame, name: str) -> str:
     if measured.empty:
         return "\nNot measured yet.\n"
     methods = list(dict.fromkeys(measured["method"]))
-    shown = [(m, metric) for m in methods for metric in FIELDS if (m, metric) != (GAP, "TE")]
-    header = ["Row", "Seeds", *(f"{NAMES[m]}, {metric}" for m, metric in shown)]
+    by_itself = [(m, metric) for m in methods if m != GAP for metric in FIELDS]
+    shown = by_itself + [(GAP, metric) for metric in ("NTLL", AHEAD) if GAP in methods]
+    names = [f"{NAMES[m]}, {metric}" if metric != AHEAD else "QP ahead" for m, metric in shown]
+    header = ["Row", "Seeds", *names]
     cells = []
     for row, lines in measured.groupby("row", sort=False):
         by_name = {(line.method, line.metric): line for line in lines.itertuples()}

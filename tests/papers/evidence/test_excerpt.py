@@ -77,6 +77,7 @@ def sentence(folder, query, what, name="qp/fits.csv"):
         ('dataset == "coal"', "max ratio %.2f", "2.25"),
         ('dataset == "coal"', "sum ratio", "3"),
         ('dataset == "wine"', "min change %.1e", "−2.0e-03"),
+        ("", "median change %.2f", "1.00"),
         ('outcome == "stopped"', "only dataset %s", "coal"),
     ],
 )
@@ -123,7 +124,7 @@ def test_what_says_how_numbers_are_computed_says_it_of_each_once(tmp_path, numbe
     [
         ("colour == 1", "count"),
         ("", "sum colour"),
-        ("", "median ratio"),
+        ("", "mode ratio"),
         ("", "only ratio"),
         ("ratio ==", "count"),
     ],

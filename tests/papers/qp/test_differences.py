@@ -419,3 +419,20 @@ def test_effects_are_over_the_seeds_that_both_have(line, frame, of_folds):
     assert ntll.loc["ep", "effect"] == pytest.approx(375.0) and ntll.loc["ep", "se"] == pytest.approx(125.0)
     assert ntll.loc["qp", ["effect", "se"]].tolist() == pytest.approx([250.0, 0.0])
     assert ntll.loc["qp - ep", "effect"] == pytest.approx(-125.0)
+
+
+def test_the_share_of_experiments_that_qp_wins_is_by_fold(line, frame, of_folds):
+    """Base: QP ahead on one fold of two, and on both; change: on none, and on one. A tie is no win."""
+    of_folds(2)
+    ahead = {"as-released": [(True, False), (True, True)], DERIVED: [(False, False), (False, True)]}
+    lines = [
+        line(protocol=name, dataset="wine12", method=method, seed=seed, fold=fold, ntll=0.5 - (0.1 * won))
+        for name, seeds in ahead.items()
+        for seed, folds in enumerate(seeds)
+        for fold, wins in enumerate(folds)
+        for method, won in (("ep", False), ("qp", wins))
+    ]
+    table = differences.effects(frame(lines))
+    (found,) = table[(table["metric"] == "ahead") & (table["row"] == "Wine1")].to_dict("records")
+    assert found["method"] == "qp - ep" and found["n_seeds"] == 2
+    assert [found[k] for k in ("base_mean", "change_mean", "effect", "se")] == [0.75, 0.25, -0.5, 0.0]
