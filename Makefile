@@ -20,7 +20,7 @@ AUDIT := $(VENV)-audit
 # settings (PIP_USER, pip.conf) may send them elsewhere or nowhere; those of a file that nothing here overrides are
 # refused (ELSEWHERE). Constraints are overridden by none: the locks say every version, and an empty PIP_CONSTRAINT
 # would leave the file's in force.
-PIP := PIP_USER=0 PIP_DRY_RUN=0 PIP_REQUIRE_HASHES=0 PIP_CONSTRAINT=/dev/null \
+PIP := PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_DRY_RUN=0 PIP_REQUIRE_HASHES=0 PIP_CONSTRAINT=/dev/null \
   $(BIN)/python -m pip install --quiet --progress-bar off --no-compile
 unexport VENV PIP_TARGET PIP_PREFIX PIP_ROOT PIP_PYTHON PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 ELSEWHERE := '^[a-z]*\.(target|prefix|root|python|no-binary|only-binary)='

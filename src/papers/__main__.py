@@ -173,6 +173,8 @@ def _plan(arguments: argparse.Namespace) -> int:
     from papers import configuration, plan
     from papers.evidence import resources
 
+    if Path(arguments.config).is_dir():
+        raise ValueError(f"{arguments.config} is a folder, no configuration")
     if not Path(arguments.config).is_file():
         where = "go to a checkout of the repository, or name a configuration (--config)"
         raise ValueError(f"no file {arguments.config} here: {where}")

@@ -91,6 +91,7 @@ def test_plain_output_is_readable(capsys):
         ("fit --dataset coal --hyperparameters variance=1,lengthscale=long", "must be a number"),
         ("study timing --seeds 0", "need at least one seed, got 0"),
         ("records --fits nowhere", "no fit records (*.jsonl.gz) in nowhere; `make paper` makes them"),
+        ("plan --config .", ". is a folder, no configuration"),
         ("plan --config nowhere.yaml", "no file nowhere.yaml here: go to a checkout of the"),
         ("check --records nowhere", "no SHA256SUMS in nowhere"),
         ("verify --records nowhere", "no records to make again in nowhere: go to a checkout"),

@@ -21,6 +21,9 @@ from papers.report.papers import READS
 CLOSE = 0.01
 """Relative difference of what ended near the committed line, if not at it."""
 
+WORK = {"sweeps", "evaluations", "retries", "message", "reason"}
+"""Columns that tell how much work a search was: another number of them is no other result."""
+
 FIDELITY = "qp_fidelity.csv"
 
 if TYPE_CHECKING:
@@ -60,7 +63,7 @@ def _of_study(paper: str, study: Study, results: Path) -> Iterator[str]:
 
 
 def compared(study: Study, line: dict[str, object], committed: pd.DataFrame) -> float | None:
-    """Largest relative difference of a line from the committed one of its name; None if there is none.
+    """Largest relative difference of a line, but for its `WORK`, from the committed one, if there is one.
 
     Parameters
     ----------
@@ -73,7 +76,8 @@ def compared(study: Study, line: dict[str, object], committed: pd.DataFrame) -> 
     where = name if len(name) > 1 else name[0]
     if where not in committed.index:
         return None
-    return max(differences(study, committed.loc[where].to_dict(), line).values(), default=0.0)
+    found = differences(study, committed.loc[where].to_dict(), line)
+    return max((value for name, value in found.items() if name not in WORK), default=0.0)
 
 
 def _printed(path: Path) -> Iterator[str]:

@@ -27,8 +27,6 @@ LONGEST, TOGETHER = 20.0, 60.0
 ELSEWHERE = 0.25
 """Share of the lines made again that may end elsewhere; they are judged in the place of their records."""
 
-HINT = " (`--mirror`, or TILTED_DATA_MIRROR: a folder or address that has the raw data)"
-
 
 class Sampled(NamedTuple):
     """What was found by making lines again.
@@ -70,7 +68,7 @@ class Sampled(NamedTuple):
         text += f" ({self.replaced} judged in the records' place)" if self.replaced else ""
         text += f", {chaotic} chaotic ones ended elsewhere" if chaotic else ""
         text += f"; {self.long:,} longer than {LONGEST:g} s were not drawn from" if self.long else ""
-        return text + (f"; not made again: {self.missing[0]}{HINT}" if self.missing else "")
+        return text + (f"; not made again: {self.missing[0]}" if self.missing else "")
 
 
 def _fits(checks: Sequence[Check]) -> int:

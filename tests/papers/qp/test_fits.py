@@ -10,7 +10,7 @@ import pytest
 from papers import data
 from papers.evidence import provenance
 from papers.qp import fits as qp
-from papers.qp import jobs, protocols, scored
+from papers.qp import jobs, protocols, scored, steps
 from tilted.inference import RULES
 from tilted.kernels import SquaredExponential
 from tilted.numerics.linalg import NotPositiveDefinite
@@ -122,7 +122,7 @@ def test_fixed_hyperparameters_only_infer():
 def test_job_runs_blocks_of_seeds_and_narrates(tmp_path, capsys):
     coal = data.load("coal")
     log = tmp_path / "log.txt"
-    records = list(qp.narrate(qp.run_job(coal, "as-released", "vb-joint", range(2, 4)), log))
+    records = list(steps.narrate(qp.run_job(coal, "as-released", "vb-joint", range(2, 4)), log))
     assert [(r["method"], r["seed"]) for r in records] == [
         (name, seed) for seed in (2, 3) for name in ("vb-joint", "vb-joint-released")
     ]

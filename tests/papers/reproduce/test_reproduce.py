@@ -379,6 +379,15 @@ def test_a_preview_says_what_it_is_and_how_its_lines_compare(tmp_path):
     assert shown[0].startswith("A preview") and "4 of 5 as committed to 1e-06, 4 to 1%" in shown[1]
 
 
+@pytest.mark.parametrize("column, counts", [("evaluations", False), ("smse", True)])
+def test_a_preview_compares_results_and_not_the_work_they_were(column, counts, tmp_path):
+    lines = records.load(REGRESSION, RECORDS).drop(columns="run").head(2).to_dict("records")
+    lines[0][column] *= 2
+    records.put(tmp_path, {REGRESSION: lines})
+    (shown,) = [x for x in preview.lines(tmp_path, tmp_path, [REGRESSION.file]) if REGRESSION.file in x]
+    assert f"{2 - counts} of 2 as committed" in shown
+
+
 def test_a_preview_compares_lengthscales_as_numbers(tmp_path):
     """They are texts: one of another eleventh digit, as on another machine, was none "to 1%"."""
     line = records.load(QP_FITS["as-released"], RECORDS).drop(columns="run").iloc[-1].to_dict()
