@@ -202,6 +202,7 @@ def maximise(
         here, kernel, Z = begin_at(found)
         at = first_sites(here.likelihood, here.y, here.mean, here.weights)
         inference, _ = Attempts().converged(lambda sites: here.infer(kernel, Z, sites)[::-1], [at])
+        known[found is None] = inference.sites
         return inference.log_evidence + (0.0 if prior is None else prior.log(kernel.parameters())[0])
 
     def find(rows: np.ndarray, how: Search, until: float) -> Fitted:
@@ -209,13 +210,15 @@ def maximise(
         some = replace(some, options=replace(some.options, deadline=until))
         return maximise(some, *start, how, move_mean, prior, move_likelihood, units)
 
+    known: dict[bool, Sites] = {}
     early, note = begun(search, len(problem.y), problem.options.deadline, find, value)
     problem, kernel, Z = begin_at(early)
+    last = known.get(early is None)  # a second inference there may find the time up, and needs no sweep
     transform = TRANSFORMS[search.transform or "log"]
     moving = search.move_pseudo_inputs
     level = Level.of(problem.mean, kernel, problem.X)
     first = first_sites(problem.likelihood, problem.y, problem.mean, problem.weights)
-    attempts, last = Attempts(), None
+    attempts = Attempts()
     parts = [
         transform.inverse(kernel.parameters()),
         (Z / units).ravel() if moving else np.zeros(0),
