@@ -220,6 +220,16 @@ def test_another_end_of_the_chaotic_search_is_no_failure(results):
     assert check.gain == pytest.approx(-0.5, abs=1e-6)
 
 
+def test_another_end_of_the_codes_own_search_is_no_failure(results, monkeypatch):
+    """At the recorded hyperparameters the record is given all the same."""
+    given = protocols.method
+    replayed = {"optimise": qp.AS_RELEASED}
+    monkeypatch.setattr(protocols, "method", lambda p, t, m: given(p, t, m) | (replayed if m == "ep" else {}))
+    checks, _ = verify(results, scratches=9, method="ep")
+    passed = {how: check.passed for (name, _, how), check in checks.items() if name == "ep"}
+    assert passed == {"fixed": "yes", "scratch": "reported"}
+
+
 @pytest.mark.parametrize(
     "change, how, expected",
     [
