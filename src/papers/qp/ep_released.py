@@ -7,7 +7,7 @@ of those of the sites that it left. Where the evidence is flat the search ends o
 second one may go on from there: at which point is decided by rounding.
 
 Evaluations are counted as that code counts its inferences: two at the start, when the model is made and when
-it is given its parameters, and one at the end.
+it is given its parameters, and one at the end. Of its recorded searches one takes as many, to the sweep.
 """
 
 from __future__ import annotations

@@ -49,8 +49,9 @@ class Search:
         BFGS stops when its next step is expected to gain less than this, in nats.
     first_rows : int, optional
         Where pseudo-inputs move and there are at least three times as many rows: so many, taken by chance,
-        are searched alone first, for the cost of six evaluations of all rows at most, and from where that
-        ends the search of all rows starts (``learning.stages``). By default all are from the start.
+        are searched alone first, for the cost of six evaluations of all rows and half of the time at most.
+        The search of all rows starts where that ends if they are better off there, which two evaluations of
+        them tell (``learning.stages``). By default all are searched from the start.
     warm : bool
         Whether an inference starts from the sites of earlier ones.
     rounds : int

@@ -1,4 +1,4 @@
-"""A first search on some of the rows, from whose end that of all of them starts.
+"""A first search on some of the rows, from whose end that of all of them starts if it is the better start.
 
 Far from the best pseudo-inputs a part of the rows says where to go as well as all of them do, for a share of
 the time. What comes back is the second search's: its energy is of all rows, and so is its posterior, whenever

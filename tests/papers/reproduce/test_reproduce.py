@@ -379,12 +379,15 @@ def test_a_preview_says_what_it_is_and_how_its_lines_compare(tmp_path):
     assert shown[0].startswith("A preview") and "4 of 5 as committed to 1e-06, 4 to 1%" in shown[1]
 
 
-@pytest.mark.parametrize("column, counts", [("evaluations", False), ("smse", True)])
-def test_a_preview_compares_results_and_not_the_work_they_were(column, counts, tmp_path):
-    lines = records.load(REGRESSION, RECORDS).drop(columns="run").head(2).to_dict("records")
+@pytest.mark.parametrize(
+    "study, column, counts",
+    [(REGRESSION, "evaluations", False), (REGRESSION, "smse", True), (FITS, "sweeps", True)],
+)
+def test_a_preview_compares_results_and_not_the_work_they_were(study, column, counts, tmp_path):
+    lines = records.load(study, RECORDS).drop(columns="run").head(2).to_dict("records")
     lines[0][column] *= 2
-    records.put(tmp_path, {REGRESSION: lines})
-    (shown,) = [x for x in preview.lines(tmp_path, tmp_path, [REGRESSION.file]) if REGRESSION.file in x]
+    records.put(tmp_path, {study: lines})
+    (shown,) = [x for x in preview.lines(tmp_path, tmp_path, [study.file]) if study.file in x]
     assert f"{2 - counts} of 2 as committed" in shown
 
 
