@@ -231,8 +231,7 @@ def recommend(
         near = box, rng, settings.candidates, functions[0].points
         place, margin = highest(holds, *near)
         if margin < 0:
-            several = len(functions) > 2
-            return highest(lambda X: log_feasible(functions, X), *near)[0] if several else place, False
+            return highest(lambda X: log_feasible(functions, X), *near)[0], False
         around = place + AROUND * rng.standard_normal((settings.candidates, len(box)))
         places = np.vstack([place, np.clip(around, 0.0, 1.0)])
         allowed = np.append(True, holds(places[1:]) >= 0)
