@@ -22,16 +22,15 @@ def hazard(z: np.ndarray) -> np.ndarray:
 
 def remaining_curvature(z: np.ndarray, r: np.ndarray) -> np.ndarray:
     """H(z) = 1 - r (z + r), in (0, 1]: the variance of a normal truncated at -z, for every z."""
-    direct = 1.0 - r * (z + r)
-    far = z < FAR
-    if not far.any():
-        return direct
-    x = -np.where(far, z, -5.0)
-    fraction = x
-    for k in range(100, 2, -1):
-        fraction = x + k / fraction
-    d = 1.0 / (x + 2.0 / fraction)
-    return np.where(far, 2.0 * d / fraction - d * d, direct)
+    H = np.asarray(1.0 - r * (z + r))
+    far = np.asarray(z < FAR)
+    if far.any():
+        x = fraction = -np.asarray(z)[far]
+        for k in range(100, 2, -1):
+            fraction = x + k / fraction
+        d = 1.0 / (x + 2.0 / fraction)
+        H[far] = 2.0 * d / fraction - d * d
+    return H
 
 
 def loss_of_variance(z: np.ndarray, r: np.ndarray, H: np.ndarray) -> np.ndarray:

@@ -1,11 +1,13 @@
 """Powers of the probit: moments of N(f; m, v) Phi(y f)^alpha, 0 < alpha < 1 [Bui et al. 2017, section 4.3].
 
-There is no closed form. With u = y f ~ N(mu, v) two trapezoidal rules share the work, both on functions that
-are analytic in a strip (the zeros of Phi are 2.8 from the real line):
+There is no closed form. With u = y f ~ N(mu, v) trapezoidal rules share the work, on functions that are
+analytic in a strip (the zeros of Phi are 2.8 from the real line):
 
-- narrow cavities, and those far on the wrong side: nodes of their own around each site. For mu <= 0 the
-  factor exp(-alpha u^2 / 2) of Phi^alpha is absorbed in the Gaussian, which becomes N(c, s^2) with
-  s^2 = v / (1 + alpha v) and c = mu s^2 / v; what is left varies slowly.
+- narrow cavities, and those far on the wrong side: nodes of their own around each site, 0.6 s apart. For
+  mu <= 0 the factor exp(-alpha u^2 / 2) of Phi^alpha is absorbed in the Gaussian, which becomes N(c, s^2)
+  with s^2 = v / (1 + alpha v) and c = mu s^2 / v; what is left varies slowly.
+- of the narrow, those neither very narrow nor far from the step: the same, but sites whose s lie within a
+  factor of two have their nodes on one grid, where log Phi and its derivatives were computed before.
 - the others: Phi^alpha = Phi + (Phi^alpha - Phi). The first has its closed form, the second is positive and
   confined to u < 8.5, so that all sites share nodes there, which lie the wider apart the farther out.
 
@@ -16,6 +18,8 @@ form and derivatives of the cavity instead. Measured against quadrature: log Z a
 """
 
 from __future__ import annotations
+
+from functools import cache
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr, logsumexp
@@ -32,7 +36,9 @@ from tilted.likelihoods.normal import (
 )
 
 FAR = 10.0  # unless c is this many s below zero
-OWN = np.arange(-9.0, 12.01, 0.6)  # own nodes, in units of s
+SPACING = 0.6  # of nodes around c, in units of s
+OWN = np.arange(-9.0, 12.01, SPACING)  # own nodes, in units of s
+NARROW, NEAR = 1.0 / 16.0, 12.0  # s from which, and |c| up to which, sites share a grid
 BROAD = 1e12  # variance from which d2 is taken from Phi's closed form
 RIGHT, REACH = 8.5, 9.0  # shared nodes end at RIGHT, and REACH s below the lowest c
 
@@ -40,12 +46,18 @@ RIGHT, REACH = 8.5, 9.0  # shared nodes end at RIGHT, and REACH s below the lowe
 def powered_moments(y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float) -> Tilted:
     """Moments of N(f; m, v) Phi(y f)^power, arrays [N]; one power for all, 0 < power < 1."""
     mu = y * m
-    s = np.sqrt(v / (1.0 + power * v))
-    own = (v <= WIDE**2) | (mu * s < -FAR * v)
+    c, s2 = _absorbed(mu, v, power)
+    s = np.sqrt(s2)
+    near = (v <= WIDE**2) & (s >= NARROW) & (np.abs(c) <= NEAR)
+    own = ((v <= WIDE**2) | (c < -FAR * s)) & ~near
     out = np.empty((5, len(mu)))
-    for rows, rule in ((own, _by_own_nodes), (~own, _by_shared_nodes)):
+    for rows, rule in ((own, _by_own_nodes), (~(own | near), _by_shared_nodes)):
         if np.any(rows):
             out[:, rows] = rule(mu[rows], v[rows], power)
+    octave = np.where(near, np.floor(np.log2(s)), np.nan)
+    for size in np.unique(octave[near]):
+        rows = octave == size
+        out[:, rows] = _on_a_grid(mu[rows], v[rows], power, 2.0**size)
     log_z, d1, d2, offset, variance = out
     return Tilted(log_z, y * d1, d2, m + y * offset, variance)
 
@@ -62,11 +74,43 @@ def _slope_and_bend(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return r, np.where(u < -4.0, remaining_curvature(u, r) - 1.0, -r * (u + r))
 
 
+def _absorbed(mu: np.ndarray, v: np.ndarray, power: float) -> tuple[np.ndarray, np.ndarray]:
+    """c and s^2 of the Gaussian with the factor of Phi^power; as it was on the right side."""
+    ratio = np.where(mu <= 0, 1.0 / (1.0 + power * v), 1.0)
+    return mu * ratio, v * ratio
+
+
+@cache
+def _grid(spacing: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes [K] of all sites that may share them; and log Phi, its slope and its bend there [3, K]."""
+    last = np.ceil((NEAR + OWN[-1] * WIDE) / spacing)
+    u = spacing * np.arange(-last, last + 1.0)
+    return u, np.stack([log_ndtr(u), *_slope_and_bend(u)])
+
+
+def _on_a_grid(mu: np.ndarray, v: np.ndarray, power: float, least: float) -> np.ndarray:
+    """log Z, d1, d2, mean - mu and variance, [5, N], for s from `least` to twice that."""
+    c, s2 = _absorbed(mu, v, power)
+    s, spacing = np.sqrt(s2), SPACING * least
+    u, functions = _grid(spacing)
+    ends = np.searchsorted(u, [np.min(c + OWN[0] * s), np.max(c + OWN[-1] * s)])
+    u, (log_phi, slope, bend) = u[slice(*ends)], functions[:, slice(*ends)]
+    w = u - mu[:, None]
+    w *= w
+    w *= (-0.5 / v)[:, None]
+    w += power * log_phi
+    np.exp(w, out=w)
+    total, first, second = (w @ np.stack([np.ones_like(u), slope, bend + power * slope**2], axis=1)).T
+    d1 = power * first / total
+    d2 = power * second / total - d1**2
+    log_z = np.log(total) + np.log(spacing) - 0.5 * np.log(v) - LOG_SQRT_2PI
+    return np.stack([log_z, d1, d2, d1 * v, v * (1.0 + v * d2)])
+
+
 def _by_own_nodes(mu: np.ndarray, v: np.ndarray, power: float) -> np.ndarray:
     """log Z, d1, d2, mean - mu and variance, [5, N]."""
     absorbed = mu <= 0
-    s2 = np.where(absorbed, v / (1.0 + power * v), v)
-    c = np.where(absorbed, mu * s2 / v, mu)
+    c, s2 = _absorbed(mu, v, power)
     s = np.sqrt(s2)
     t = s[:, None] * OWN
     u = c[:, None] + t

@@ -19,7 +19,7 @@ POWERS = [0.9, 0.5, 0.1, 0.01]
 COUNTS = [
     (m, v, y) for y in (0.0, 1.0, 2.0, 30.0) for m, v in ((0.0, 1.0), (-2.0, 0.5), (5.0, 4.0), (0.3, 25.0))
 ]
-SD = [1e-3, 0.3, 0.79, 0.81, 2.0, 30.0, 1000.0]
+SD = [1e-3, 0.06, 0.07, 0.3, 0.79, 0.81, 2.0, 30.0, 1000.0]
 LABELS = [
     (z * max(sd, 1.0), sd**2, y) for sd, z, y in product(SD, (-30.0, -9.0, -1.0, 0.0, 0.3, 7.0), (1.0,))
 ]
@@ -158,6 +158,17 @@ def test_many_counts_are_the_same_as_few():
     y, m, v = rng.poisson(2.0, 600).astype(float), rng.standard_normal(600), rng.uniform(0.1, 3.0, 600)
     whole, part = PoissonSquare().tilted(y, m, v, 0.5), PoissonSquare().tilted(y[500:], m[500:], v[500:], 0.5)
     np.testing.assert_allclose(whole.variance[500:], part.variance, rtol=1e-13)
+
+
+@pytest.mark.parametrize("power", [0.05, 0.5, 0.95])
+def test_labels_that_share_nodes_are_the_same_as_each_alone(power):
+    rng = np.random.default_rng(1)
+    y, m, v = rng.choice([-1.0, 1.0], 300), rng.uniform(-14.0, 14.0, 300), np.exp(rng.uniform(-7.0, 0.5, 300))
+    together = Probit().tilted(y, m, v, power)
+    alone = [Probit().tilted(*(x[i : i + 1] for x in (y, m, v)), power) for i in range(300)]
+    for name in ("log_z", "d1", "d2", "mean", "variance"):
+        each = np.concatenate([getattr(x, name) for x in alone])
+        np.testing.assert_allclose(getattr(together, name), each, rtol=1e-11, atol=1e-14, err_msg=name)
 
 
 @pytest.mark.parametrize(
