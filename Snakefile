@@ -5,7 +5,7 @@
 #   snakemake --cores 2 --configfile config/differences.yaml    differences of text and code, one at a time
 #   snakemake --cores 2 --configfile config/lookup.yaml     what lookup tables cost and do
 #   snakemake --cores 2 --configfile config/pep-middle.yaml     part of the Power-EP paper's experiments
-#   snakemake --cores 2 --configfile config/pep-converged.yaml  its regressions with searches that converge
+#   snakemake --cores 2 --configfile config/pep-converged.yaml  its experiments with searches that converge
 #
 # raw data -> one standard file a data set -> fits (a job is a block of seeds) -> compact records
 # -> tables, figures, report

@@ -367,7 +367,7 @@ COUNTS = {
     "toy_regressions 3, mnist 30, relaxed_choices 17, relaxed_fits 71, relaxed_own 8, relaxed_points 42, "
     "relaxed_picture 4, pesc_accuracy 4, pesc_searches 20",
     "pep-middle": "regressions 48, classifications 52, toy_regressions 3, mnist 12",
-    "pep-converged": "regressions 220",
+    "pep-converged": "regressions 220, classifications 120",
     "lookup": "fit 12, lookup 1, lookup_effect 12",
     "differences": "fit 530, lookup 1",
 }
