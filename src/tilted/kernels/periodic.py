@@ -89,6 +89,7 @@ class Periodic(Stationary):
     def _circles(self, X: np.ndarray) -> np.ndarray:
         """cos and sin [N, 2 D] of every input, side by side."""
         self._scaled(X[:0])  # as many lengthscales as inputs
+        X = np.asarray(X, dtype=float)
         angles = 2.0 * np.pi / self.period * np.fmod(X, self.period)  # exact, as far as X is from zero
         return np.stack([np.cos(angles), np.sin(angles)], axis=2).reshape(len(X), -1)
 

@@ -59,36 +59,36 @@ class Polynomial:
 
     def distances(self, X: np.ndarray) -> np.ndarray:
         """Scalar products [N, N] among the rows of ``X`` [N, D]."""
-        return X @ X.T
+        return _products(X, X)
 
     def matrix(
         self, X: np.ndarray, X2: np.ndarray | None = None, distances: np.ndarray | None = None
     ) -> np.ndarray:
         """Covariance matrix [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D]."""
-        products = X @ (X if X2 is None else X2).T if distances is None else distances
+        products = _products(X, X if X2 is None else X2) if distances is None else distances
         return self.variance * (self.offset + products) ** self.degree
 
     def diagonal(self, X: np.ndarray) -> np.ndarray:
         """Prior variances [N] at the rows of ``X`` [N, D]."""
-        return self.variance * (self.offset + np.einsum("nd,nd->n", X, X)) ** self.degree
+        return self.variance * (self.offset + np.einsum("nd,nd->n", X, X, dtype=float)) ** self.degree
 
     def contract_gradient(
         self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: np.ndarray | None = None
     ) -> np.ndarray:
         """sum_ij G_ij dK_ij/dtheta [P] for the matrix at ``X`` [N, D]; G [N, N] need not be symmetric."""
-        base = self.offset + (X @ X.T if distances is None else distances)
+        base = self.offset + (_products(X, X) if distances is None else distances)
         return self._by_parameters(base, G)
 
     def contract_cross(
         self, Z: np.ndarray, X: np.ndarray, K: np.ndarray, G: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """sum_ij G_ij dK_ij/dtheta [P] for K [M, N] between ``Z`` [M, D] and ``X`` [N, D]; in Z [M, D]."""
-        base = self.offset + Z @ X.T
+        base = self.offset + _products(Z, X)
         return self._by_parameters(base, G), (G * self._slope(base)) @ X
 
     def contract_diagonal(self, X: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """sum_i g_i dk(x_i, x_i)/dtheta [P], and the derivatives in the rows of ``X`` [N, D]."""
-        base = self.offset + np.einsum("nd,nd->n", X, X)
+        base = self.offset + np.einsum("nd,nd->n", X, X, dtype=float)
         return self._by_parameters(base, g), (2.0 * g * self._slope(base))[:, None] * X
 
     def _slope(self, base: np.ndarray) -> np.ndarray:
@@ -97,3 +97,8 @@ class Polynomial:
 
     def _by_parameters(self, base: np.ndarray, G: np.ndarray) -> np.ndarray:
         return np.array([np.vdot(G, base**self.degree), np.vdot(G, self._slope(base))])
+
+
+def _products(X: np.ndarray, X2: np.ndarray) -> np.ndarray:
+    """Scalar products [N, N2], in double precision whatever the inputs'."""
+    return np.asarray(X, dtype=float) @ np.asarray(X2, dtype=float).T

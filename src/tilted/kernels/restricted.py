@@ -58,7 +58,7 @@ class Restricted(Around):
                 raise ValueError(
                     f"no parameter {name!r} of {self.kernel!r}; it has {', '.join(dict.fromkeys(known))}"
                 )
-            if bound == FIXED:
+            if isinstance(bound, str) and bound == FIXED:
                 continue
             low, high = (float(end) for end in bound)
             if not 0 < low < high < np.inf:

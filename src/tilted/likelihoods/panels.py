@@ -22,7 +22,6 @@ DROP = 50.0
 MODE_HALVINGS = 100
 FARTHEST = 1e300  # from m, where the mode is looked for
 EVEN = 8  # panels over the support
-CROWD = np.concatenate([[0.0], *(s * 2.0 ** np.arange(-1.0, 14.0) for s in (1.0, -1.0))])
 LOSS = 0.1  # of variance, relatively, above which d2 is taken from the variance
 
 
@@ -126,10 +125,19 @@ class ByPanels(FromTilted, abc.ABC):
     def _edges(self, y: np.ndarray, origin: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         n = len(y)
         place, length = (part.reshape(n, -1, 1) for part in self.bend(y))
-        breaks = (place - origin[:, None, None] + length * CROWD).reshape(n, -1)
+        place = place - origin[:, None, None]
+        farthest = np.maximum(high, -low)[:, None, None] + np.abs(place)
+        breaks = (place + length * crowd(farthest / length)).reshape(n, -1)
         edges = panel_edges(low, high, EVEN, breaks)
         used = np.any(np.diff(edges, axis=1) > 0, axis=0)  # the others lie beyond every support
         return edges[:, np.append(True, used)]
+
+
+def crowd(reach: np.ndarray) -> np.ndarray:
+    """Offsets 0, and plus and minus a half, 1, 2, 4, ... up to the largest reach that is a number."""
+    farthest = np.fmin(np.fmax.reduce(reach, axis=None, initial=1.0), 2.0**1000)
+    powers = 2.0 ** np.arange(-1.0, np.log2(farthest))
+    return np.concatenate([[0.0], powers, -powers])
 
 
 def _blocks(n: int) -> list[slice]:

@@ -18,6 +18,7 @@ from tilted.likelihoods.shape import FromTilted, shape_of_hazard
 from tilted.numerics.quadrature import TiltedDensity, panel_edges
 
 TAIL = 10.0  # standard deviations, or 50 decay lengths of a tail beyond zero, that panels cover
+EVEN = np.linspace(-TAIL, TAIL, 21)  # panel ends around the cavity's mean, in standard deviations
 NEAR = 2.0 ** -np.arange(1.0, 13.0)  # further panel ends towards the step, in units of the reach
 
 
@@ -83,7 +84,8 @@ class NoisyStep(Labels, FromTilted):
         reach = np.maximum(np.abs(mu) + TAIL * sd, sd)
         low, high = np.minimum(mu - TAIL * sd, 0.0), np.maximum(mu + TAIL * sd, 0.0)
         steps = np.concatenate([-NEAR[::-1], [0.0], NEAR])
-        edges = panel_edges(low, high, 20, reach[:, None] * steps)
+        breaks = np.concatenate([reach[:, None] * steps, mu[:, None] + sd[:, None] * EVEN], axis=1)
+        edges = panel_edges(low, high, 1, breaks)
         flips = np.log(self.flips), np.log1p(-self.flips)
         sign = y[:, None]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tilted.likelihoods.contract import OneParameter, Reals
 from tilted.likelihoods.normal import LOG_SQRT_2PI
-from tilted.likelihoods.panels import CROWD, DROP, ByPanels
+from tilted.likelihoods.panels import DROP, ByPanels, crowd
 from tilted.numerics.gamma import log_rising
 from tilted.numerics.quadrature import panel_edges
 
@@ -68,15 +68,20 @@ class StudentT(Reals, OneParameter, ByPanels):
         """The cavity's mean, and between which offsets from it the density counts, arrays [N].
 
         At m it is N(m; m, v) p(y|m), elsewhere at most N(f; m, v) p(y|y). Within these limits, grids that are
-        dense about the target drop what is below exp(-`DROP`) of their highest value.
+        dense about the target drop what is below exp(-`DROP`) of their highest value, of the density and of
+        it times the squared distance from the target, which a heavy tail gives its variance.
         """
         gain = power * (self.log_likelihood(y, y) - self.log_likelihood(y, m))
         high = np.sqrt(2.0 * v * (DROP + gain))
         low, rows = -high, np.arange(len(m))
+        ends = (y - m)[:, None] + self.scale * crowd((high + np.abs(y - m)) / self.scale)
         for _ in range(TIGHTER):
-            t = panel_edges(low, high, GRID, (y - m)[:, None] + self.scale * CROWD)
+            t = panel_edges(low, high, GRID, ends)
             log = power[:, None] * self.log_likelihood(y[:, None], m[:, None] + t) - t**2 / (2.0 * v[:, None])
-            kept = log > np.max(log, axis=1)[:, None] - DROP
+            second = log + np.log1p(((y - m)[:, None] - t) ** 2 / self.scale**2)
+            kept = (log > np.max(log, axis=1)[:, None] - DROP) | (
+                second > np.max(second, axis=1)[:, None] - DROP
+            )
             first, last = np.argmax(kept, axis=1), t.shape[1] - 1 - np.argmax(kept[:, ::-1], axis=1)
             low, high = t[rows, np.maximum(first - 1, 0)], t[rows, np.minimum(last + 1, t.shape[1] - 1)]
         return m, low, high

@@ -85,6 +85,21 @@ KERNELS = {name: kernel for name, (kernel, _) in EXAMPLES.items()} | {
 TIGHT = Options(tolerance=1e-11)
 
 
+def test_bounds_may_be_an_array():
+    as_array = Restricted(SquaredExponential(), {"lengthscale": np.array([0.1, 10.0])})
+    assert as_array == Restricted(SquaredExponential(), {"lengthscale": (0.1, 10.0)})
+
+
+@pytest.mark.parametrize("kernel", [Polynomial(0.3, 1.0, 3), Periodic(), SquaredExponential()], ids=repr)
+def test_single_precision_inputs_are_computed_in_double(kernel):
+    X = np.random.default_rng(0).standard_normal((6, 2)).astype(np.float32)
+    found = kernel.matrix(X), kernel.matrix(X, X[:3]), kernel.diagonal(X)
+    double = X.astype(float)
+    expected = kernel.matrix(double), kernel.matrix(double, double[:3]), kernel.diagonal(double)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_every_kernel_is_tested():
     assert set(kernels.__all__) <= set(KERNELS)
     assert all(type(KERNELS[name]).__name__ == name for name in kernels.__all__)

@@ -15,6 +15,7 @@ from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.laplace import LaplaceNoise
 from tilted.likelihoods.ordinal import Ordinal, by_ends, truncated
 from tilted.likelihoods.probit import Probit
+from tilted.likelihoods.step import NoisyStep
 from tilted.likelihoods.student_t import StudentT
 from tilted.numerics.quadrature import fallen_off, integrate
 
@@ -89,6 +90,33 @@ def test_the_slope_of_wide_cavities_leads_to_the_mean(v, m):
     y, m, v = np.array([2.0]), np.array([m]), np.array([v])
     t = LaplaceNoise(1e-6).tilted(y, m, v)
     assert np.all(np.abs(m + v * t.d1 - t.mean) <= 1e-6 * np.sqrt(t.variance) + 1e-15 * np.abs(m))
+
+
+@pytest.mark.parametrize("df", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("power", [0.5, 1.0])
+@pytest.mark.parametrize("sd", [1e4, 1e6, 1e9])
+def test_heavy_tails_are_followed_as_far_as_a_wide_cavity_reaches(sd, power, df):
+    """Against the trapezoidal rule in log |f - y|: a tail falls by powers of it, for many decades."""
+    likelihood, y, m, v = StudentT(1.0, df), np.zeros(1), np.array([0.5 * sd]), np.array([sd**2])
+    t, (expected, _, by_v) = likelihood.tilted(y, m, v, power), likelihood.expected_log(y, m, v)
+    w, width = np.linspace(-40.0, np.log(12.0 * sd), 400_001, retstep=True)
+    f = np.concatenate([-np.exp(w), np.exp(w)])
+    gaussian = np.exp(-0.5 * ((f - m) / sd) ** 2) / (sd * np.sqrt(2.0 * np.pi)) * np.abs(f) * width
+    tilted = gaussian * np.exp(power * likelihood.log_likelihood(y, f))
+    z = np.sum(tilted)
+    mean = np.sum(f * tilted) / z
+    assert t.log_z[0] == pytest.approx(np.log(z), rel=1e-9)
+    assert t.variance[0] == pytest.approx(np.sum((f - mean) ** 2 * tilted) / z, rel=1e-8)
+    assert expected[0] == pytest.approx(np.sum(gaussian * likelihood.log_likelihood(y, f)), rel=1e-9)
+    assert by_v[0] == pytest.approx(np.sum(gaussian * likelihood.slopes(y, f)[1]) / 2.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("z", [-1000.0, -140.0, -9.0, 0.0, 3.0, 140.0, 1000.0])
+def test_panels_of_a_noisy_step_cover_the_cavity_wherever_it_is(z):
+    one, m, v = np.ones(1), np.array([0.2 * z]), np.array([0.04])
+    panels, t = integrate(NoisyStep(0.05).tilted_density(one, m, v)), NoisyStep(0.05).tilted(one, m, v)
+    assert panels.log_z[0] == pytest.approx(t.log_z[0], abs=1e-12)
+    assert panels.expectation(panels.offsets)[0] == pytest.approx(t.mean[0], rel=1e-12)
 
 
 def test_limits():
