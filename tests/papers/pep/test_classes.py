@@ -131,6 +131,10 @@ class TestShares:
         frame = frame_of(lambda d, s, a, m: (0.1, 0.1 * place[a] + 0.001 * s), alphas=tuple(place))
         frame.loc[(frame["split"] == 0) & (frame["alpha"] == "0"), "nll"] = 0.05 + 0.1 * (order[0] + 1)
         assert no_winner(frame)["large powers worst on NLL"].verdict == expected
+        fewer = frame[(frame["split"] > 0) | (frame["alpha"] != "0.8")]
+        n = len(frame[(frame["split"] == 0) & (frame["alpha"] == "0.8")])
+        remark = no_winner(fewer)["large powers worst on NLL"].remark
+        assert n > 0 and remark == f"{n} experiments without every power left out"
         assert no_winner(frame_of(even))["large powers worst on NLL"].rows() == {
             "NLL: α = 0.8 and α = 1 worst": "no data"
         }

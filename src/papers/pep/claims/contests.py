@@ -158,13 +158,14 @@ def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Bloc
         lines = tested([_even_or_won(chosen, line) for line in pairs])
         return Block(name, EVEN, tuple(lines), remark, _run(chosen, pairs, claim))
 
-    worst = _worst(compare.ranks(sets, NLL), NLL, LARGE)
+    ranks = compare.ranks(sets, NLL)
+    worst = worst_lines(_worst(ranks, NLL, LARGE))
     return [
         shares("shares of experiments won", sets, covered(sets)),
         shares(CONVERGED, *converged(sets)),
         _near_printed(sets, [line for line in pairs if not np.isnan(line.percent)]),
         set_by_set(sets, published.counts, claim),
-        Block("large powers worst on NLL", RANKS, worst_lines(worst)),
+        Block("large powers worst on NLL", RANKS, worst, "".join(_lacking(sets, NLL, ranks))),
     ]
 
 
@@ -238,10 +239,15 @@ def _ranked(name: str, sets: pd.DataFrame, remark: str) -> Block:
         for score, table in ranks.items()
         if len(table)
     ]
-    n_lacking = len(compare.wide(sets, SMSE)) - len(ranks[SMSE])
-    leaders += [f"{n_lacking} experiments without every power left out"] if n_lacking else []
+    leaders += _lacking(sets, SMSE, ranks[SMSE])
     run = coverage(ranks.values(), "PEP6") | {"powers": len(scores.alphas(sets))}
     return Block(name, RANKS, worst_lines(drafts), "; ".join([*leaders, remark]), run)
+
+
+def _lacking(sets: pd.DataFrame, score: Score, ranks: pd.DataFrame) -> list[str]:
+    """How many experiments a table of ranks leaves out."""
+    n_lacking = len(compare.wide(sets, score)) - len(ranks)
+    return [f"{n_lacking} experiments without every power left out"] if n_lacking else []
 
 
 def _best(ranks: pd.DataFrame, score: Score, alpha: str) -> list[Draft]:
