@@ -68,6 +68,7 @@ class Periodic(Stationary):
         self, Z: np.ndarray, X: np.ndarray, K: np.ndarray, G: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """sum_ij G_ij dK_ij/dtheta [P] for K [M, N] between ``Z`` [M, D] and ``X`` [N, D]; in Z [M, D]."""
+        Z, X = np.asarray(Z, dtype=float), np.asarray(X, dtype=float)
         centre = X.mean(axis=0)  # a common offset would cancel, with the digits after it
         Z, X = Z - centre, X - centre
         U, V, kernel = self._circles(Z), self._circles(X), self._of_circles

@@ -23,9 +23,10 @@ def hazard(z: np.ndarray) -> np.ndarray:
 def remaining_curvature(z: np.ndarray, r: np.ndarray) -> np.ndarray:
     """H(z) = 1 - r (z + r), in (0, 1]: the variance of a normal truncated at -z, for every z."""
     H = np.asarray(1.0 - r * (z + r))
-    far = np.asarray(z < FAR)
+    z = np.broadcast_to(z, H.shape)
+    far = z < FAR
     if far.any():
-        x = fraction = -np.asarray(z)[far]
+        x = fraction = -z[far]
         for k in range(100, 2, -1):
             fraction = x + k / fraction
         d = 1.0 / (x + 2.0 / fraction)

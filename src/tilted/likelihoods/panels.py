@@ -23,6 +23,8 @@ MODE_HALVINGS = 100
 FARTHEST = 1e300  # from m, where the mode is looked for
 EVEN = 8  # panels over the support
 LOSS = 0.1  # of variance, relatively, above which d2 is taken from the variance
+WIDE = 100.0  # lengths of a bend, in whose marginals second derivatives cancel
+FARTHEST_CROWD = 2.0**50  # lengths of a bend; beyond it digits of f are lost beside those of the bend's place
 
 
 class ByPanels(FromTilted, abc.ABC):
@@ -108,8 +110,12 @@ class ByPanels(FromTilted, abc.ABC):
             panels, f = self.marginal_panels(y[rows], m[rows], v[rows])
             label = y[rows, None, None]
             first, second = self.slopes(label, f)
-            values = self.log_likelihood(label, f), first, 0.5 * second
-            out[:, rows] = [panels.expectation(value) for value in values]
+            value, t2 = self.log_likelihood(label, f), panels.offsets**2
+            out[:, rows] = [panels.expectation(part) for part in (value, first, 0.5 * second)]
+            wide = np.sqrt(v[rows]) > WIDE * np.min(self.bend(y[rows])[1].reshape(len(f), -1), axis=1)
+            if np.any(wide):  # E[l''] = E[l (t^2 / v - 1)] / v for t ~ N(0, v), by parts
+                by_value = panels.expectation(value * (t2 / v[rows, None, None] - 1.0)) / (2.0 * v[rows])
+                out[2, rows] = np.where(wide, by_value, out[2, rows])
         return out[0], out[1], out[2]
 
     def marginal_panels(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> tuple[Panels, np.ndarray]:
@@ -134,8 +140,8 @@ class ByPanels(FromTilted, abc.ABC):
 
 
 def crowd(reach: np.ndarray) -> np.ndarray:
-    """Offsets 0, and plus and minus a half, 1, 2, 4, ... up to the largest reach that is a number."""
-    farthest = np.fmin(np.fmax.reduce(reach, axis=None, initial=1.0), 2.0**1000)
+    """Offsets 0, and plus and minus a half, 1, 2, 4, ... up to the largest reach or `FARTHEST_CROWD`."""
+    farthest = np.fmin(np.fmax.reduce(reach, axis=None, initial=1.0), FARTHEST_CROWD)
     powers = 2.0 ** np.arange(-1.0, np.log2(farthest))
     return np.concatenate([[0.0], powers, -powers])
 

@@ -90,14 +90,16 @@ def test_bounds_may_be_an_array():
     assert as_array == Restricted(SquaredExponential(), {"lengthscale": (0.1, 10.0)})
 
 
-@pytest.mark.parametrize("kernel", [Polynomial(0.3, 1.0, 3), Periodic(), SquaredExponential()], ids=repr)
+@pytest.mark.parametrize("kernel", [Polynomial(0.3, 1.0, 3), Periodic()], ids=repr)
 def test_single_precision_inputs_are_computed_in_double(kernel):
     X = np.random.default_rng(0).standard_normal((6, 2)).astype(np.float32)
-    found = kernel.matrix(X), kernel.matrix(X, X[:3]), kernel.diagonal(X)
-    double = X.astype(float)
-    expected = kernel.matrix(double), kernel.matrix(double, double[:3]), kernel.diagonal(double)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
+
+    def of(X):
+        K = kernel.matrix(X, X[:3])
+        return kernel.matrix(X), K, kernel.diagonal(X), *kernel.contract_cross(X, X[:3], K, np.ones_like(K))
+
+    for found, expected in zip(of(X), of(X.astype(float)), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
 
 
 def test_every_kernel_is_tested():

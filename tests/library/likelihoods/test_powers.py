@@ -161,7 +161,7 @@ def test_many_counts_are_the_same_as_few():
 
 
 @pytest.mark.parametrize("power", [0.05, 0.5, 0.95])
-def test_labels_that_share_nodes_are_the_same_as_each_alone(power):
+def test_labels_among_others_are_the_same_as_each_alone(power):
     rng = np.random.default_rng(1)
     y, m, v = rng.choice([-1.0, 1.0], 300), rng.uniform(-14.0, 14.0, 300), np.exp(rng.uniform(-7.0, 0.5, 300))
     together = Probit().tilted(y, m, v, power)
