@@ -143,7 +143,7 @@ def _add_studies(parser: argparse.ArgumentParser) -> None:
     studies = parser.add_subparsers(required=True, metavar="STUDY")
     _add_timing(studies.add_parser("timing", help="time EP's and QP's inference at equal hyperparameters"))
     for name, described in STUDIES.items():
-        said = f"{described[0].upper()}{described[1:]}: writes its record anew, below the folder of all records."
+        said = f"{described[0].upper()}{described[1:]}: writes its record anew, in the folder of records."
         study = studies.add_parser(name, help=described, description=said)
         _add_records(study)
         _add_mirror(study)
