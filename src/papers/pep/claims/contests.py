@@ -158,11 +158,12 @@ def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Bloc
         lines = tested([_even_or_won(chosen, line) for line in pairs])
         return Block(name, EVEN, tuple(lines), remark, _run(chosen, pairs, claim))
 
+    compared = sets[sets["alpha"].isin({power for line in pairs for power in (line.first, line.second)})]
     ranks = compare.ranks(sets, NLL)
     worst = worst_lines(_worst(ranks, NLL, LARGE))
     return [
-        shares("shares of experiments won", sets, covered(sets)),
-        shares(CONVERGED, *converged(sets)),
+        shares("shares of experiments won", compared, covered(compared)),
+        shares(CONVERGED, *converged(compared)),
         _near_printed(sets, [line for line in pairs if not np.isnan(line.percent)]),
         set_by_set(sets, published.counts, claim),
         Block("large powers worst on NLL", RANKS, worst, "".join(_lacking(sets, NLL, ranks))),
