@@ -131,6 +131,7 @@ class TestShares:
         frame = frame_of(lambda d, s, a, m: (0.1, 0.1 * place[a] + 0.001 * s), alphas=tuple(place))
         frame.loc[(frame["split"] == 0) & (frame["alpha"] == "0"), "nll"] = 0.05 + 0.1 * (order[0] + 1)
         assert no_winner(frame)["large powers worst on NLL"].verdict == expected
+        assert "α 0, 0.5, 1; " in no_winner(frame)["shares of experiments won"].remark  # those that decide
         fewer = frame[(frame["split"] > 0) | (frame["alpha"] != "0.8")]
         n = len(frame[(frame["split"] == 0) & (frame["alpha"] == "0.8")])
         remark = no_winner(fewer)["large powers worst on NLL"].remark
