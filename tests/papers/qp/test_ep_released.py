@@ -59,8 +59,8 @@ def test_the_search_takes_the_path_of_the_code(cells, mirror, monkeypatch):
 def test_on_a_flat_ridge_it_stops_where_the_code_did_and_a_second_goes_on(cells):
     """Wine2: where each ends is decided by rounding, but far below the top of the ridge, as in the code.
 
-    The first ended at the code's 780.39 to 1e-5 and the second beyond it on the machine of the records; both at
-    1300.9 on another, so that neither number can be asked for.
+    The first ended at the code's 780.39 to 1e-5 and the second beyond it on the machine of the records, both
+    at 1300.9 on another, so that neither number can be asked for.
     """
     found = tuned("wine13", 1)
     first, second = (found[name]["hyperparameters"]["variance"] for name in ("ep_tune", "ep"))
