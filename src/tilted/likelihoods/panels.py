@@ -110,11 +110,12 @@ class ByPanels(FromTilted, abc.ABC):
             panels, f = self.marginal_panels(y[rows], m[rows], v[rows])
             label = y[rows, None, None]
             first, second = self.slopes(label, f)
-            value, t2 = self.log_likelihood(label, f), panels.offsets**2
+            value = self.log_likelihood(label, f)
             out[:, rows] = [panels.expectation(part) for part in (value, first, 0.5 * second)]
             wide = np.sqrt(v[rows]) > WIDE * np.min(self.bend(y[rows])[1].reshape(len(f), -1), axis=1)
             if np.any(wide):  # E[l''] = E[l (t^2 / v - 1)] / v for t ~ N(0, v), by parts
-                by_value = panels.expectation(value * (t2 / v[rows, None, None] - 1.0)) / (2.0 * v[rows])
+                square = panels.offsets**2 / v[rows, None, None]
+                by_value = panels.expectation(value * (square - 1.0)) / (2.0 * v[rows])
                 out[2, rows] = np.where(wide, by_value, out[2, rows])
         return out[0], out[1], out[2]
 

@@ -69,6 +69,9 @@ def test_on_a_flat_ridge_it_stops_where_the_code_did_and_a_second_goes_on(cells)
     assert top["hyperparameters"]["variance"] > 50 * code[1]
     assert 0.5 * code[0] < first < 2.0 * code[0] and first < (1.0 + 1e-6) * second < 5 * code[1]
     assert found["ep_tune"]["log_evidence"] < top["log_evidence"] - 0.01
+    for name in ("ep_tune", "ep"):
+        evidence = reference(cells, "wine13", name)["log_marginal_likelihood"]
+        assert found[name]["log_evidence"] == pytest.approx(evidence, abs=0.03)
 
 
 def test_a_sweep_is_that_of_the_textbook(points):
