@@ -113,7 +113,7 @@ def _fit(arguments: argparse.Namespace) -> int:
     fixed = cell.hyperparameters(arguments.hyperparameters) if arguments.hyperparameters is not None else None
     where = arguments.dataset, arguments.protocol, arguments.seed, arguments.fold
     record = cell.fitted(*where, arguments.method, fixed, arguments.mirror)
-    print(json.dumps(record, allow_nan=False) if arguments.json else cell.summary(record))
+    print(json.dumps(record, allow_nan=False) if arguments.json else cell.summary(record, fixed is None))
     return 0 if record["log_evidence"] is not None else 1
 
 
@@ -184,9 +184,10 @@ def _plan(arguments: argparse.Namespace) -> int:
     except ValueError as error:
         raise ValueError(f"{arguments.config}: {error}") from error
     seen = resources.read("benchmarks/resources.csv")
-    every = plan.costs(asked.jobs.values(), config["results"], seen)
+    folders = dict.fromkeys([config["results"], "results"])
+    every = plan.costs(asked.jobs.values(), folders, seen)
     left = [asked.left(path) for path in asked.jobs if path not in asked.reused]
-    narrower = plan.costs([job for job in left if job is not asked.jobs[job.path]], config["results"], seen)
+    narrower = plan.costs([job for job in left if job is not asked.jobs[job.path]], folders, seen)
     to_do = {cost.path: cost for cost in [*every, *narrower] if cost.path not in asked.reused}
     print("\n".join(plan.lines(every, to_do)))
     return 0

@@ -51,10 +51,10 @@ class Cost(NamedTuple):
 
 
 class Known:
-    """What is known of fits: records of a folder, read when first asked for, and measured jobs."""
+    """What is known of fits: records, read when first asked for, and measured jobs."""
 
-    def __init__(self, folder: str | Path, seen: resources.Seen) -> None:
-        self.folder, self.seen = folder, seen
+    def __init__(self, folders: Iterable[str | Path], seen: resources.Seen) -> None:
+        self.folders, self.seen = list(folders), seen
         self._frames: dict[Study, pd.DataFrame] = {}
         self._regressions: dict[tuple[Study, str], Costs] = {}
 
@@ -67,9 +67,10 @@ class Known:
         return self._regressions[study, protocol]
 
     def frame(self, study: Study) -> pd.DataFrame:
-        """Lines of a study; none where there is no record (errors as `records.load`)."""
-        if study not in self._frames:
-            self._frames[study] = records.load(study, self.folder)
+        """Lines of a study in the first folder that has any (errors as `records.load`)."""
+        for folder in self.folders:
+            if not len(self._frames.get(study, ())):
+                self._frames[study] = records.load(study, folder)
         return self._frames[study]
 
 
@@ -167,14 +168,14 @@ COSTS: dict[str, Callable[[Job, Known], float | None]] = {
 """Kind of job -> its seconds; of other kinds a job costs what it was measured to."""
 
 
-def costs(jobs: Iterable[Job], folder: str | Path, seen: resources.Seen) -> list[Cost]:
+def costs(jobs: Iterable[Job], folders: Iterable[str | Path], seen: resources.Seen) -> list[Cost]:
     """What jobs are expected to cost.
 
     Parameters
     ----------
     jobs : iterable of Job
-    folder : path
-        Of all records.
+    folders : paths
+        Of records: fits of a study cost what those in the first folder that has any did.
     seen : Seen
 
     Raises
@@ -182,7 +183,7 @@ def costs(jobs: Iterable[Job], folder: str | Path, seen: resources.Seen) -> list
     RecordError
         A damaged record.
     """
-    known, costs = Known(folder, seen), []
+    known, costs = Known(folders, seen), []
     for job in jobs:
         if job.kind in APART:
             continue
@@ -242,4 +243,5 @@ def _sum(values: list[float | None], unit: float, name: str = "") -> str:
     known = [value for value in values if value is not None]
     if values and not known:
         return "?"
-    return f"{sum(known) / unit:.1f}{'+?' if len(known) < len(values) else ''}{name}"
+    total = sum(known) / unit
+    return f"{total:.{1 if total >= 1 else 2}f}{'+?' if len(known) < len(values) else ''}{name}"

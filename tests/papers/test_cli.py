@@ -67,6 +67,9 @@ def test_plain_output_is_readable(capsys):
     assert main("fit --dataset coal --method ep".split()) == 0
     out = capsys.readouterr().out
     assert "log evidence" in out and "NTLL" in out and "converged" in out
+    assert "where ep-tune ended, counted apart (--method ep-tune)" in out
+    main("fit --dataset coal --method ep --hyperparameters variance=0.5,lengthscale=9".split())
+    assert "began" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

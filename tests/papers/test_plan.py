@@ -32,7 +32,7 @@ def saved(folder, study, lines):
 def costs(config, folder, seen=NOTHING):
     """Path -> cost of the jobs of a configuration."""
     jobs = configuration.asked({**FOLDERS, **config}).jobs.values()
-    return {cost.path: cost for cost in plan.costs(jobs, folder, seen)}
+    return {cost.path: cost for cost in plan.costs(jobs, [folder], seen)}
 
 
 def cost(n, m):
@@ -136,6 +136,10 @@ def test_jobs_of_regressions(measured, tmp_path):
     np.testing.assert_allclose(job.seconds, expected, rtol=1e-2)
     (unknown,) = costs(config, tmp_path / "nothing").values()
     assert unknown.seconds is None
+    # a configuration whose own folder has nothing yet, such as the preview's, beside the committed records
+    jobs = configuration.asked({**FOLDERS, **config}).jobs.values()
+    (beside,) = plan.costs(jobs, [tmp_path / "nothing", tmp_path / "r"], NOTHING)
+    assert beside.seconds == job.seconds
 
 
 def test_jobs_of_a_protocol_cost_its_own_fits_or_else_those_of_the_other(measured, tmp_path):
@@ -269,6 +273,7 @@ def test_the_text_counts_what_is_made_and_what_is_unknown(tmp_path):
     assert note.startswith("Of 1 jobs no fit was measured yet") and meaning.startswith("Memory:")
     assert len({len(line) for line in (head, a, b, both)}) == 1
     assert len(plan.lines(jobs[:2])) == 6
+    assert "0.02" in plan.lines([jobs[0]._replace(seconds=72.0)])[2]
     left = jobs[1]._replace(fits=1, seconds=36.0)  # of a job whose other fits are recorded
     shown = [line.strip("|").split("|") for line in plan.lines(jobs, {left.path: left})[2:5]]
     assert [[cell.strip() for cell in row[2:5]] for row in shown] == [
@@ -317,7 +322,7 @@ def test_jobs_whose_records_hold_no_times_cost_in_proportion(seen, tmp_path):
 )
 def test_needs_are_those_of_the_nearest_measured_jobs(seen, tmp_path, path, memory, disk):
     job = Job(path, "of no known kind", "", {}, (), part="A")
-    (needed,) = plan.costs([job], tmp_path, seen)
+    (needed,) = plan.costs([job], [tmp_path], seen)
     assert (needed.memory, needed.disk, needed.seconds) == (memory, disk, None)
 
 

@@ -58,7 +58,7 @@ def test_no_group_asks_for_more_than_eight_hours(chains):
 def test_cluster_jobs_take_ten_to_sixty_minutes(chains):
     asked = configuration.asked(configuration.read(ROOT / "config/paper.yaml"))
     seen = resources.read(ROOT / "benchmarks/resources.csv")
-    costs = plan.costs(asked.jobs.values(), ROOT / "results", seen)
+    costs = plan.costs(asked.jobs.values(), [ROOT / "results"], seen)
     seconds = {cost.path: cost.seconds for cost in costs}
     for group, of in chains.items():
         minutes = sum(seconds.get(path) or 0 for chain in of for _, path in chain) / 60

@@ -151,7 +151,7 @@ def beside_nothing(taken: Answer, outcomes: Sequence[Outcome], margin: float) ->
     mean, guess = pairs.mean(axis=0)
     sentence = (
         f"**{taken.take} {shown} a guess without the features** (log loss {mean:.3g}, of the guess "
-        f"{guess:.3g}): nothing was shown to be learnt from them. "
+        f"{guess:.3g}, p {against.p:.2g}): nothing was shown to be learnt from them. "
     )
     return taken._replace(sentence=sentence + taken.sentence)
 

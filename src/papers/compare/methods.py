@@ -91,8 +91,8 @@ class Method(NamedTuple):
     """The method at EP's hyperparameters (and a penalty); None where it has another model."""
 
 
-def of(task: str, chosen: Collection[str] = ()) -> list[Method]:
-    """Every method that fits a task but the slow, or those chosen; EP first: others are compared with it."""
+def every(task: str) -> list[Method]:
+    """All methods that fit a task; EP first: others are compared with it."""
     rules: dict[str, tuple[str, Rule | str]] = {
         "ep": ("expectation propagation", "ep"),
         "qp": ("quantile propagation", "qp"),
@@ -106,6 +106,12 @@ def of(task: str, chosen: Collection[str] = ()) -> list[Method]:
     methods.append(Method("rep", "relaxed EP, at EP's kernel", _relaxed, _relaxed_at))
     if task not in (CLASSIFICATION, COUNTS):
         methods.append(Method("gp", "Gaussian noise, exact", _gaussian, None))
+    return methods
+
+
+def of(task: str, chosen: Collection[str] = ()) -> list[Method]:
+    """Every method of a task but the slow, or EP and those chosen."""
+    methods = every(task)
     unknown = set(chosen) - {method.name for method in methods}
     if unknown:
         known = ", ".join(method.name for method in methods)

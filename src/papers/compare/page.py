@@ -147,10 +147,12 @@ class Comparison(NamedTuple):
         ]
         span = float(self.table.y.max() - self.table.y.min())
         wild = [row.method for row in self.rows if not labels and row.error > WILD * span]
-        slow = [name for name in methods.SLOW if name not in titles]
+        without = [method.name for method in methods.every(self.table.task) if method.name not in titles]
         said = f"{CALIBRATION[labels]} Seconds are of processor."
         said += WILDLY.format(", ".join(wild)) if wild else ""
-        said += f" Not compared, because it takes the longest: {', '.join(slow)} (--methods)." if slow else ""
+        if without:
+            slow = "".join(f"; {name} takes the longest" for name in without if name in methods.SLOW)
+            said += f" Not compared: {', '.join(without)} (--methods{slow})."
         return [*grid(header, "lrrrrrrrl", cells), "", said, *self._said()]
 
     def _said(self) -> list[str]:

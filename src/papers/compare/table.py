@@ -108,7 +108,8 @@ def read(
     if "target" not in block:
         raise ValueError(f"which column of {path.name} is to be predicted? --target NAME")
     if path.exists() and not path.is_file():  # it is read twice; one would wait for a second writer
-        raise ValueError(f"{path} is no file; what a pipe gives has to be saved first")
+        kind = "a folder" if path.is_dir() else "no file; what a pipe gives has to be saved first"
+        raise ValueError(f"{path} is {kind}")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     try:
         texts = described.table(path.stem, block, [path])
@@ -130,11 +131,10 @@ def read(
         raise ValueError(f"{path}: two columns are called '{twice[0]}': which is which?")
     for name, column in zip((*raw.features, block["target"]), (*raw.X.T, raw.y), strict=True):
         require_moderate(f"{path}: column '{name}'", column, SMALLEST)
-    constant = [n for n, column in zip(raw.features, raw.X.T, strict=True) if np.all(column == column[0])]
     remarks += raw.remarks
     if left := texts.left_out:
         remarks.append(f"{left} of {left + len(raw.y)} rows have a missing value and are left out")
-    remarks += [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
+    remarks += _idle(raw.features, raw.X)
     said = tuple(raw.features), digest, tuple(remarks), str(block["target"]), str(data.resolve())
     name = os.fsencode(path.stem).decode(errors="replace")  # one that is no text has letters for its bytes
     found = Table(name, block["task"], raw.X, raw.y, *said)
@@ -198,6 +198,17 @@ def _task(name: str, numbers: Sequence[float], words: Sequence[str]) -> str:
     return REGRESSION
 
 
+def _idle(features: Sequence[str], X: np.ndarray) -> list[str]:
+    """Remarks on columns [N, D] that say nothing, or nothing new."""
+    same: dict[bytes, list[str]] = {}
+    for feature, column in zip(features, X.T, strict=True):
+        same.setdefault(b"" if np.all(column == column[0]) else column.tobytes(), []).append(feature)
+    constant = same.pop(b"", [])
+    twice = [" = ".join(names) for names in same.values() if len(names) > 1]
+    remarks = [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
+    return [*remarks, f"one column more than once, so it weighs more: {', '.join(twice)}"] if twice else remarks
+
+
 def require(table: Table) -> None:
     """ValueError for rows of which ten folds cannot be made."""
     X, y, target = table.X, table.y, table.target
@@ -206,8 +217,11 @@ def require(table: Table) -> None:
     if len(np.unique(X, axis=0)) < FEWEST:
         raise ValueError(f"ten folds need {FEWEST} rows that differ in their features")
     if table.task == CLASSIFICATION and min(np.sum(y > 0), np.sum(y < 0)) < FEWEST:
-        few = int(min(np.sum(y > 0), np.sum(y < 0)))
+        few, label = min((int(np.sum(y * sign > 0)), sign) for sign in (1, -1))
         drawn = ", of those drawn" if "drawn by seed" in "".join(table.remarks) else ""
-        raise ValueError(f"ten folds need {FEWEST} rows of each class of {target}; one has {few}{drawn}")
+        which = next((f" ({remark})" for remark in table.remarks if "is the class +1" in remark), "")
+        raise ValueError(
+            f"ten folds need {FEWEST} rows of each class of {target}; {label:+d} has {few}{drawn}{which}"
+        )
     if table.task == COUNTS and y.max() > LARGEST_COUNT:
         raise ValueError(f"counts up to {LARGEST_COUNT} here; for larger ones --task regression")

@@ -96,8 +96,7 @@ def fetch(
             reason = _try(place, how, file, target, timeout, deadline, progress)
         if reason is None:
             return target
-        said = without_password(place)
-        tried.append(f"  {said if said.isprintable() else ascii(said)}: {reason}")
+        tried.append(f"  {_shown(place)}: {reason}")
     listing = "\n".join(tried) or "  no mirror given and no URL known"
     raise DownloadError(
         f"could not get '{file['path']}'; tried:\n{listing}\n"
@@ -152,6 +151,8 @@ def _how(mirror: str) -> str:
     """
     kind, separator, address = mirror.partition("://")
     if not separator:
+        if not Path(mirror).expanduser().is_dir():
+            raise DownloadError(f"mirror {_shown(mirror)} is no folder, and no address (https://...)")
         return "folder"
     if set(address) & set("?#"):  # which may be a secret
         raise DownloadError("a mirror is a folder, or an address to which names are added: it has no ? or #")
@@ -290,6 +291,12 @@ def _brief(text: str) -> str:
     text = without_password(text)
     text = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
     return text if len(text) <= 200 else text[:197] + "..."
+
+
+def _shown(place: str) -> str:
+    """A place as it was given, but for its password and what a terminal would obey."""
+    said = without_password(place)
+    return said if said.isprintable() else ascii(said)
 
 
 def without_password(text: str) -> str:

@@ -98,9 +98,12 @@ def _unknown(name: str) -> str:
     return f"unknown data set '{name}'; known: {', '.join(data.names())}"
 
 
-def summary(record: Mapping[str, Any]) -> str:
-    """What a person wants to know of a record."""
-    status = record["status"]
+def summary(record: Mapping[str, Any], searched: bool = True) -> str:
+    """What a person wants to know of a record; with the fit at whose end its search began, if it did."""
+    status, method = record["status"], record["method"]
+    spec = protocols.method(record["protocol"], fits.task_of(record["dataset"]), method)
+    twice = spec.get("tunings", 1) > 1 and not method.endswith(protocols.TUNE)
+    began = spec.get("start", method + protocols.TUNE if twice else "") if searched else ""
     error = "mean |error|" if fits.task_of(record["dataset"]) == "counts" else "test error"
     lines = [
         f"{record['dataset']} {record['protocol']} seed {record['seed']} fold {record['fold']} "
@@ -114,6 +117,8 @@ def summary(record: Mapping[str, Any]) -> str:
             f"  NTLL              {record['ntll']:.6f} nats a point",
         ]
     counts = f"{status['evaluations']} evaluations, {status['sweeps']} sweeps"
+    if began:
+        lines.append(f"  began             where {began} ended, counted apart (--method {began})")
     lines += [
         f"  converged         {status['converged']} ({counts})",
         f"  message           {status['message']}",

@@ -148,7 +148,7 @@ def of(
         studies = tuple(study.file for study in frames if study.file in studies and frames[study].empty)
     chained = {job.path: job for chosen in jobs for job in chosen.chain()}
     seen = resources.read(CHECKOUT / "benchmarks" / "resources.csv")
-    costs = tuple(plan.costs(chained.values(), folder, seen)) if jobs else ()
+    costs = tuple(plan.costs(chained.values(), [folder], seen)) if jobs else ()
     return Needs(frames, tuple(jobs), studies, costs, _data(frames, jobs))
 
 

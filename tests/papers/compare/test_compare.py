@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -86,7 +87,8 @@ def test_a_method_that_learns_nothing_is_not_recommended_without_a_word(learnt, 
     read = table.read(csv_of(tmp_path / "mine.csv", np.where(y > np.median(y), "up", "down")), "y")
     found = command.compared(read, command.How(methods=["ep"], iterations=0))
     assert [row.method for row in found.rows] == ["ep", folds.BASELINE]
-    assert ("a guess without the features** (log loss" in found.answer.sentence) != learnt
+    said = re.search(r"without the features\*\* \(log loss .*, p (0\.\d+|1)\)", found.answer.sentence)
+    assert (said is None) == learnt and "Not compared: qp, vb, pep, rep (--methods; rep takes" in found.markdown()
     assert found.answer.sentence.endswith("Only **ep** was compared.")
     assert "| no-features |" in found.markdown()
 
@@ -101,7 +103,7 @@ ZIGZAG = np.array([1, -1, 2, -2, 1, -1, 2, -2, 1, -1]) * 1e-4
         (0.70 + ZIGZAG, 0.65 - ZIGZAG, "ep is worse than a guess"),
         (0.69 + ZIGZAG, 0.69 - ZIGZAG, "ep is not shown to beat a guess"),
         (0.60 + 1000 * ZIGZAG, 0.65 - ZIGZAG, "ep is not shown to beat a guess"),
-        (np.r_[np.nan, 0.70 + ZIGZAG[1:]], 0.65 - ZIGZAG, "(log loss 0.7, of the guess 0.65)"),
+        (np.r_[np.nan, 0.70 + ZIGZAG[1:]], 0.65 - ZIGZAG, "(log loss 0.7, of the guess 0.65, p "),
         ([0.2, 0.2], [0.69, 0.69], ""),  # interrupted
         ([0.7, 0.7], [0.69, 0.69], ""),
     ],
@@ -241,7 +243,7 @@ def test_a_yaml_block_says_more(tmp_path):
     "y, arguments, message",
     [
         (np.ones(40), "", "every y is '1.0'"),
-        (np.r_[np.ones(35), np.zeros(5)].astype(int), "", "10 rows of each class of y; one has 5"),
+        (np.r_[np.ones(35), np.zeros(5)].astype(int), "", "10 rows of each class of y; -1 has 5 (y = 1 is"),
         (["red", "blue", "green", "red"] * 10, "", "y has words ('red', 'blue', 'green', ...)"),
         (np.arange(40), "", "--task counts, or --task regression?"),
         (np.arange(40) - 0.5, "--task counts", "column 'y': '-0.5' is not a count"),
@@ -256,7 +258,7 @@ def test_a_yaml_block_says_more(tmp_path):
         ),
         (LATENT, "--methods gp laplace", "no method laplace for regression; there are ep, qp"),
         (LATENT, "--iterations 5", "--iterations is 0 or at least 10"),
-        ((LATENT > 0).astype(int), "--rows 15", "rows of each class of y; one has 7, of those drawn"),
+        ((LATENT > 0).astype(int), "--rows 15", "rows of each class of y; -1 has 7, of those drawn"),
         (LATENT, "--rows 3", "ten folds need 10 rows"),
     ],
 )
@@ -295,6 +297,22 @@ def test_a_pipe_is_refused_at_once(mine, capsys):
         assert "is no file; what a pipe gives has to be saved first" in capsys.readouterr().err
     os.close(reading)
     os.close(writing)
+
+
+def test_a_folder_is_no_table(tmp_path, capsys):
+    (tmp_path / "mine.csv").mkdir()
+    assert main(["compare", "--data", str(tmp_path / "mine.csv"), "--target", "y"]) == 2
+    assert "mine.csv is a folder\n" in capsys.readouterr().err
+
+
+def test_a_column_that_is_there_twice_is_remarked(tmp_path, capsys):
+    rows = "".join(f"{a},{b},{a},1,1,{y}\n" for (a, b), y in zip(X, LATENT, strict=True))
+    (tmp_path / "mine.csv").write_text(f"a,b,again,one,uno,y\n{rows}", encoding="utf-8")
+    read = table.read(tmp_path / "mine.csv", "y")
+    idle = "the same in every row, says nothing: one, uno"
+    assert read.remarks == (idle, "one column more than once, so it weighs more: a = again")
+    command.compared(read, command.How(methods=["ep"], iterations=0))
+    assert f"\n  {idle}\n" in capsys.readouterr().err
 
 
 def test_equal_rows_are_in_one_fold_and_every_row_is_tested_once():
