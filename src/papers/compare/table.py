@@ -206,7 +206,8 @@ def _idle(features: Sequence[str], X: np.ndarray) -> list[str]:
     constant = same.pop(b"", [])
     twice = [" = ".join(names) for names in same.values() if len(names) > 1]
     remarks = [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
-    return [*remarks, f"one column more than once, so it weighs more: {', '.join(twice)}"] if twice else remarks
+    remarks += [f"one column more than once, so it weighs more: {', '.join(twice)}"] if twice else []
+    return remarks
 
 
 def require(table: Table) -> None:
