@@ -168,11 +168,11 @@ def test_a_mirror_with_a_line_end_of_windows_behind_it_is_shown(tmp_path, reposi
     assert "\r" not in str(caught.value)
 
 
-def test_a_mirror_that_is_not_there_is_said_where_a_source_would_do(server, tmp_path, repository):
+def test_a_mirror_that_is_not_there_is_said_where_a_source_would_do(tmp_path, repository):
     """A folder's name mistyped: nothing is downloaded past it without a word."""
-    file = {"path": "toy.data", "sha256": "0" * 64, "bytes": 1, "urls": [address(server)]}
-    with pytest.raises(data.DownloadError, match="mirror .*/nowhere is no folder"):
-        data.fetch(file, tmp_path, mirror=f"{tmp_path}/nowhere")
+    register(tmp_path, repository / "data/sources.yaml")
+    with pytest.raises(data.DownloadError, match="^mirror .*/nowhere is no folder"):
+        data.load("sonar", home=tmp_path, mirror=f"{tmp_path}/nowhere")
 
 
 @pytest.mark.parametrize(
