@@ -293,6 +293,24 @@ class TestCoverage:
         assert "sets at every M" in judged("PEP5", contests.won(fewer, published, "PEP5"))[1]
         assert "sets at every M" not in judged("PEP5", contests.won(frame, published, "PEP5"))[1]
 
+    @pytest.mark.parametrize("splits", [9, 10])
+    def test_an_m_of_a_set_counts_from_its_tenth_split_on(self, fits, splits):
+        """A grid that comes in by parts is looked at once: where VFE wins, at M = 100 of one set."""
+        sizes = (5, 10, 20, 50, 100)
+        powers = ("0", "0.5", "0.8", "1")
+        frame = fits(
+            lambda d, s, a, m: (0.5, float(a) if m == 100 else -float(a), 1.0),
+            **{"datasets": FIVE, "splits": 12, "sizes": sizes, "alphas": powers},
+        )
+        late = (frame["dataset"] == "yacht") & (frame["split"] < splits)
+        frame = frame[(frame["m"] < 100) | late]
+        pairs = contests.Published([Printed("PEP5", "SMLL", "1", "0", 93.0)], [])
+        counted = splits * (splits == 10)
+        assert contests.won(frame, pairs, "PEP5")[0].lines[0].n_folds == 240 + counted
+        assert contests.ranked(frame)[0].lines[0].n_folds == 240 + counted
+        lacking = frame[(frame["m"] < 100) | (frame["alpha"] != "0.8")]  # a power that is still to come
+        assert contests.won(lacking, pairs, "PEP5")[0].lines[0].n_folds == 240
+
     @pytest.mark.parametrize("kept", [("boston", 0), ("yacht", 9)])
     def test_every_m_on_one_split_is_not_every_m_on_all(self, fits, kept):
         frame, published = self.won(fits)

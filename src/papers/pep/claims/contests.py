@@ -30,7 +30,7 @@ from papers.pep.claims.shares import (
 )
 from papers.pep.claims.synthetic import covered, pairs_at_each_m, with_every_m, worst_lines
 from papers.pep.published import Counted, Printed
-from papers.pep.regression import OK, STOPPED
+from papers.pep.regression import FULL, OK, STOPPED
 from papers.pep.scores import NLL, PREDICTIVE, SMLL, SMSE
 
 if TYPE_CHECKING:
@@ -83,12 +83,25 @@ def coverage(tables: Iterable[pd.DataFrame | pd.Series], claim: str) -> dict[str
     return {"sets at every M": min(n_sets, default=0)}
 
 
+def settled(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
+    """Fits at those M of a set that enough splits have, with every power; all fits where there is none such.
+
+    Enough is what the claim asks for as ``units``. A grid that comes in by parts is so looked at once.
+    """
+    runs = scores.sparse(sets)
+    every = runs.groupby(["dataset", "m", "split"])["alpha"].nunique() == len(scores.alphas(sets))
+    n_splits = every.groupby(level=["dataset", "m"]).sum()
+    enough = n_splits.index[n_splits >= CLAIMS[claim].coverage["units"]]
+    at = sets.set_index(["dataset", "m"]).index
+    return sets[at.isin(enough) | (sets["alpha"] == FULL)] if len(enough) else sets
+
+
 # PEP4, PEP5, PEP7
 
 
 def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
     """PEP4, PEP5: shares of experiments won, as direction and against the printed percentages."""
-    sets = scores.real(fits)
+    sets = settled(scores.real(fits), claim)
     pairs = [line for line in published.shares if line.claim == claim]
 
     def direction(name: str, chosen: pd.DataFrame, remark: str) -> Block:
@@ -136,7 +149,7 @@ def _change(fits: pd.DataFrame, others: pd.DataFrame, line: Printed) -> Draft:
     import pandas as pd
 
     row, quantity = name_of_pair(line), f"experiments won, {line.score}: converged - cut off"
-    first, second = (duel_of(scores.real(some), line) for some in (fits, others))
+    first, second = (duel_of(settled(scores.real(some), line.claim), line) for some in (fits, others))
     if first is None or second is None or not (mine := first.among(second)).n:
         return missing(row, quantity, "points", "no experiment of both")
     theirs = second.among(first)
@@ -195,7 +208,7 @@ def _even_or_won(sets: pd.DataFrame, line: Printed) -> Draft:
 
 def ranked(fits: pd.DataFrame) -> list[Block]:
     """PEP6: who has the best and the worst average rank; beside it who beats whom."""
-    sets = scores.real(fits)
+    sets = settled(scores.real(fits), "PEP6")
     alike = _alike(sets, "PEP6")
     return [
         _ranked("average ranks", sets, covered(sets)),
