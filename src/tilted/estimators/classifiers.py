@@ -206,7 +206,8 @@ class SparseGPClassifier(Classifier, PseudoInputs):
         Further searches from up to ten times smaller or larger kernel parameters.
     mean : float or "constant"
         Prior mean of the latent functions. "constant": each learns its own with the kernel.
-    class_weight, priors, max_time : see `GPClassifier`
+    class_weight, priors, max_time : see `GPClassifier`; with ``batch_size`` the search and the passes have
+        the time each
     power : float in [1e-6, 1]
     jitter : float
         Added to the diagonal of Kuu, in units of its mean; part of the model.
@@ -223,8 +224,9 @@ class SparseGPClassifier(Classifier, PseudoInputs):
         is 1 then, whatever the fit's); what the pseudo-points themselves leave out stays out. "nearly-exact"
         for at most 1000 rows.
     search : tilted.learning.search.Search, optional
-        By default at most 500 evaluations, to a relative tolerance of 1e-7. Of thousands of rows, where
-        pseudo-inputs move, ``Search(method="bfgs", first_rows=1000)`` is sooner at a good model.
+        By default BFGS, until the next step is expected to gain less than 1e-4 nats, or 500 evaluations. Of
+        thousands of rows, where pseudo-inputs move, ``Search(method="bfgs", first_rows=1000)`` is sooner at a
+        good model.
     options : inference.options.Options, optional
     random_state : int, Generator, RandomState or None
         For pseudo-inputs and restarts; the default repeats itself.

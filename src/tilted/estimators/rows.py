@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight
 
 from tilted.estimators.given import require_numbers, require_present, unpacked
+from tilted.inference.rule import LARGEST_WEIGHT
 from tilted.learning.starts import require_moderate
 from tilted.likelihoods.contract import require_unmasked
 from tilted.numerics.chunks import in_chunks
@@ -100,7 +101,8 @@ def merged(
     """The same data [N, D], [N] with rows that come more than once in one, of their weights' sum.
 
     In an order of their own, so that weights, repetitions and their order make no difference, not even by
-    rounding. As they are without weights and repetitions, and where fewer than 2 rows would be left.
+    rounding. As they are without weights and repetitions, and where fewer than 2 rows would be left. Rows
+    that come more than a million times are in several, each of a weight that a model takes.
     """
     order = np.lexsort((y, *X.T))
     inputs, targets = X[order], y[order]
@@ -108,7 +110,10 @@ def merged(
     if np.sum(new) < 2 or (weights is None and np.all(new)):
         return X, y, weights
     each = np.ones(len(y)) if weights is None else weights[order]
-    return inputs[new], targets[new], unless_alike(np.add.reduceat(each, np.flatnonzero(new)))
+    sums = np.add.reduceat(each, np.flatnonzero(new))
+    parts = np.ceil(sums / LARGEST_WEIGHT).astype(int) if np.max(each) <= LARGEST_WEIGHT else 1
+    inputs, targets, sums = (np.repeat(of, parts, axis=0) for of in (inputs[new], targets[new], sums / parts))
+    return inputs, targets, unless_alike(sums)
 
 
 def unless_alike(weights: np.ndarray) -> np.ndarray | None:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
 
 KEPT = "the mean of a sparse model is learned with its kernel (optimise='evidence'), not by itself"
-SEARCH = Search(max_iterations=500, relative_tolerance=1e-7, gradient_tolerance=1e-4)
+SEARCH = Search(method="bfgs", max_iterations=500, expected_gain=1e-4)
+"""Whose stop is in nats: a relative one depends on the unit of the targets, which adds to the evidence."""
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ class Posterior:
         """From another: of the means in sd, root mean square, or of log det a dimension; the larger."""
         apart = self.factor.T @ self.projected - other.factor.T @ other.projected
         M = len(apart)
-        whitened = np.linalg.solve(self.factor, apart)
+        whitened = np.linalg.solve(self.factor.T, apart)  # S is factor^T factor
         return float(max(np.linalg.norm(whitened) / np.sqrt(M), abs(self.log_det - other.log_det) / M))
 
 

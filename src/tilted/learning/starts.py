@@ -20,7 +20,7 @@ from tilted.gaussian import Sites
 from tilted.inference.ep import EP
 from tilted.inference.options import Options
 from tilted.inference.result import Status
-from tilted.inference.rule import weighted
+from tilted.inference.rule import LARGEST_WEIGHT, weighted
 from tilted.kernels.contract import require_sound, require_variance
 from tilted.kernels.converted import as_kernel
 from tilted.kernels.restricted import ends_of
@@ -85,16 +85,18 @@ def require_moderate(name: str, values: np.ndarray, least: float = 0.0) -> None:
 def typical_distance(X: np.ndarray, weights: np.ndarray | None = None) -> float:
     """The median distance between two rows of ``X`` [N, D] that differ, with ``weights`` [N]; 1 if none do.
 
-    Of at most `ROWS` rows, evenly spaced.
+    Of at most `ROWS` rows, by chance: evenly spaced ones may be alike where rows have a period, as of days.
     """
-    rows = slice(None, None, -(-len(X) // ROWS))
+    rows = np.arange(len(X))
+    if len(rows) > ROWS:
+        rows = np.sort(np.random.default_rng(0).choice(rows, ROWS, replace=False))
     distances = pdist(X[rows])
     apart = distances > SCALES[0]
     if not np.any(apart):
         return 1.0
     if weights is None:
         return float(np.median(distances[apart]))
-    first, second = np.triu_indices(len(X[rows]), 1)
+    first, second = np.triu_indices(len(rows), 1)
     return averages.median(distances[apart], (weights[rows][first] * weights[rows][second])[apart])
 
 
@@ -204,7 +206,7 @@ def promising(
     evidence.
     """
     rows = np.argsort(y, kind="stable")[:: -(-len(y) // PART)]
-    weights = None if weights is None else weights[rows]
+    weights = None if weights is None else weights[rows] * min(1.0, LARGEST_WEIGHT / np.max(weights[rows]))
     roughly = replace(ROUGHLY, deadline=deadline)
     problem = Problem(X[rows], y[rows], likelihood, weighted(EP, weights), mean, roughly)
     return peaks(problem, kernel, first_sites(likelihood, y[rows], mean, weights))

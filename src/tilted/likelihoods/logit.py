@@ -120,7 +120,8 @@ def _moments(mu: np.ndarray, v: np.ndarray, power: np.ndarray) -> np.ndarray:
         d2 = _mean(q, (p * spread) ** 2 - p * left * right)
         offset = _mean(q, t)
         variance = _mean(q, (t - offset[:, None]) ** 2)
-        d2 = np.where(variance < (1.0 - LOSS) * var, (variance - var) / var**2, d2)
+        narrowed = variance < (1.0 - LOSS) * var
+        d2[narrowed] = (variance[narrowed] - var[narrowed]) / var[narrowed] ** 2
         at_mode = power[rows] * log_expit(c[rows]) - delta[rows] ** 2 / (2.0 * var)
         out[:, rows] = (
             at_mode + np.log(z),

@@ -23,10 +23,12 @@ class Transform:
     slope: Callable[[np.ndarray], np.ndarray]
 
 
+WILD = 231.0  # above log 1e100
+
+
 def _exp(x: np.ndarray) -> np.ndarray:
-    """exp(x), infinite where that overflows: a line search may try it, and kernels refuse it."""
-    with np.errstate(over="ignore"):
-        return np.exp(x)
+    """exp(x), infinite or 0 beyond e^+-`WILD`: a line search may try that, and kernels refuse it."""
+    return np.exp(np.where(np.abs(x) > WILD, np.copysign(np.inf, x), x))
 
 
 TRANSFORMS = {

@@ -266,6 +266,17 @@ def test_distances_are_of_means_and_of_determinants():
     assert moved.distance(one) == pytest.approx(0.3 / np.sqrt(2.0))
 
 
+def test_distances_are_in_sd_whatever_the_correlations():
+    """It had been the length of L d for L^T d: 0.74 of 0.003 sd, of variances a million times apart."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(6, 40)) * np.array([0.3, 1.0, 3.0, 10.0, 100.0, 300.0])[:, None]
+    shift = rows @ rng.normal(size=40)
+    one, other = (passes.Posterior.of(passes.Sums(rows @ rows.T, shift + move)) for move in (0.0, 0.01))
+    precision = np.eye(6) + rows @ rows.T
+    apart = np.linalg.solve(precision, np.full(6, 0.01))
+    assert one.distance(other) == pytest.approx(np.sqrt(apart @ precision @ apart / 6), rel=1e-6)
+
+
 def test_jobs_are_passed_on(monkeypatch):
     asked, original = [], passes.Parallel
     monkeypatch.setattr(passes, "Parallel", lambda n_jobs: (asked.append(n_jobs), original(n_jobs=1))[1])

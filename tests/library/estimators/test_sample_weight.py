@@ -16,8 +16,10 @@ from tilted.estimators import (
     SparseGPClassifier,
     SparseGPPoissonRegressor,
     SparseGPRegressor,
+    rows,
 )
 from tilted.inference.options import Options
+from tilted.inference.rule import LARGEST_WEIGHT
 from tilted.kernels import Constant, SquaredExponential, White
 from tilted.learning.likelihood import coordinates_of
 from tilted.likelihoods.gaussian import GaussianNoise
@@ -90,6 +92,21 @@ def test_repeated_rows_are_merged_where_weights_can_be():
         assert len(model.fit(X[ROWS], LABELS[ROWS]).models_[0].fit.problem.X) == len(ROWS)
     alike = GPRegressor(optimise=None).fit(X[[0, 0, 0]], REALS[[0, 0, 0]])  # one row would be left
     assert len(alike.models_[0].fit.problem.X) == 3
+
+
+def test_rows_that_come_a_million_times_are_several_heavy_ones():
+    """Nobody gave the weights that were refused then."""
+    X = (np.arange(2_200_000) % 20 == 0)[:, None].astype(float)
+    y = (np.arange(2_200_000) % 10 == 0).astype(int)
+    inputs, targets, weights = rows.merged(X, y, None)
+    assert len(targets) == 4 and np.max(weights) <= LARGEST_WEIGHT and np.sum(weights) == len(X)
+    for x, label in ((0.0, 0), (0.0, 1), (1.0, 1)):
+        here = (inputs[:, 0] == x) & (targets == label)
+        assert np.sum(weights[here]) == np.sum((X[:, 0] == x) & (y == label))
+    kept = rows.merged(X[:2], y[:2], np.array([1e9, 1.0]))[2]
+    assert np.max(kept) == 1e9, "what a user gives is refused where it is used, not split"
+    line = np.linspace(0.0, 1.0, N)[:, None]  # its closed form takes them, so the grid of starts has to
+    assert np.isfinite(SparseGPRegressor(n_pseudo=6).fit(line, REALS, np.full(N, 1e7)).log_evidence_)
 
 
 NOISY = [

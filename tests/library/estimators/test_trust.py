@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_wine, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -87,6 +88,33 @@ def test_starts_are_where_the_evidence_has_its_peaks(moons):
     kernels = promising(X, 2.0 * y - 1.0, likelihoods.get("probit"), 0.0, guess)
     assert 1 <= len(kernels) <= SEARCHES and kernels[0] != guess
     assert typical_distance(np.ones((5, 2))) == 1.0
+
+
+def test_columns_that_repeat_in_the_order_of_the_rows_have_a_unit():
+    """Of weekdays every seventh row, all Mondays, was looked at: a unit of 1, and no search left it."""
+    rng = np.random.default_rng(0)
+    days = np.arange(3400) % 7 * 100.0
+    X = np.c_[days, rng.normal(size=3400)]
+    assert 100.0 <= typical_distance(X[:, :1]) <= 300.0
+    y = np.sin(X[:, 1]) + days / 600.0 + 0.3 * rng.normal(size=3400)
+    order = rng.permutation(3400)
+    model = SparseGPRegressor("vb", ard=True, n_pseudo=20)
+    one, other = (clone(model).fit(X[rows], y[rows]) for rows in (slice(None), order))
+    assert one.log_evidence_ == pytest.approx(other.log_evidence_, abs=5.0)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e6])
+def test_a_sparse_search_has_converged_whatever_the_unit_of_the_targets(unit):
+    """By a relative stop it was said to have, 4 nats below: the unit adds to the evidence."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 2))
+    y = unit * (np.sin(2.0 * X[:, 0]) + 0.2 * X[:, 1] + 0.1 * rng.normal(size=200))
+    found = SparseGPRegressor("ep", n_pseudo=15).fit(X, y)
+    assert found.status_.converged
+    begin = {"kernel": found.kernel_, "noise": found.noise_, "pseudo_inputs": found.pseudo_inputs_}
+    further = Search(method="bfgs", expected_gain=1e-8)
+    more = SparseGPRegressor("ep", search=further, **begin).fit(X, y)
+    assert found.log_evidence_ <= more.log_evidence_ < found.log_evidence_ + 0.1
 
 
 def test_priors_end_flat_ridges():

@@ -135,7 +135,7 @@ def test_expected_log_under_the_tilted_distribution(m, v):
 
 def test_nothing_is_lost_at_the_ends():
     """Huge cavities and values: finite, variances positive and at most the cavity's, curvatures negative."""
-    m, v = (x.ravel() for x in np.meshgrid([-1e8, -1e3, 0.0, 1e3, 1e8], [1e-12, 1.0, 1e6, 1e12]))
+    m, v = (x.ravel() for x in np.meshgrid([-1e8, -1e3, 0.0, 1e3, 1e8], [1e-200, 1e-12, 1.0, 1e6, 1e12]))
     for power in (1.0, 1e-3):
         t = Logit().tilted(np.ones_like(m), m, v, power)
         assert all(np.all(np.isfinite(part)) for part in (t.log_z, t.d1, t.d2, t.mean, t.variance))

@@ -24,3 +24,10 @@ def test_a_step_of_a_line_search_may_overflow(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert TRANSFORMS[name].forward(np.array([1e4]))[0] >= 1e4
+
+
+def test_parameters_beyond_any_kernel_are_none():
+    """A variance of 1e200 had an evidence, which came with overflows."""
+    values = TRANSFORMS["log"].forward(np.log([1e200, 1e100, 1e-100, 1e-200]))
+    assert values[0] == np.inf and values[3] == 0.0
+    np.testing.assert_allclose(values[1:3], [1e100, 1e-100], rtol=1e-12)
