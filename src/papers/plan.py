@@ -67,10 +67,12 @@ class Known:
         return self._regressions[study, protocol]
 
     def frame(self, study: Study) -> pd.DataFrame:
-        """Lines of a study in the first folder that has any (errors as `records.load`)."""
-        for folder in self.folders:
-            if not len(self._frames.get(study, ())):
-                self._frames[study] = records.load(study, folder)
+        """Lines of a study in all folders (errors as `records.load`)."""
+        import pandas as pd
+
+        if study not in self._frames:
+            found = [records.load(study, folder) for folder in self.folders]
+            self._frames[study] = pd.concat(found, ignore_index=True) if len(found) > 1 else found[0]
         return self._frames[study]
 
 
@@ -175,7 +177,7 @@ def costs(jobs: Iterable[Job], folders: Iterable[str | Path], seen: resources.Se
     ----------
     jobs : iterable of Job
     folders : paths
-        Of records: fits of a study cost what those in the first folder that has any did.
+        Of records of fits, all of which tell what one costs.
     seen : Seen
 
     Raises

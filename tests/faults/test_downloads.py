@@ -168,11 +168,22 @@ def test_a_mirror_with_a_line_end_of_windows_behind_it_is_shown(tmp_path, reposi
     assert "\r" not in str(caught.value)
 
 
-def test_a_mirror_that_is_not_there_is_said_where_a_source_would_do(tmp_path, repository):
-    """A folder's name mistyped: nothing is downloaded past it without a word."""
+@pytest.mark.parametrize(
+    "mirror, said",
+    [
+        ("/nowhere", "mirror /nowhere"),
+        ("~no-one/x", "mirror ~"),
+        ("m" * 5000, "mirror m"),
+        ("me:s3cret@example.org/raw", "the mirror"),
+        ("example.org/raw?sig=s3cret", "the mirror"),
+    ],
+)
+def test_a_mirror_that_is_not_there_is_said_where_a_source_would_do(mirror, said, tmp_path, repository):
+    """A folder's name mistyped: nothing is downloaded past it without a word, and no secret is shown."""
     register(tmp_path, repository / "data/sources.yaml")
-    with pytest.raises(data.DownloadError, match="^mirror .*/nowhere is no folder"):
-        data.load("sonar", home=tmp_path, mirror=f"{tmp_path}/nowhere")
+    with pytest.raises(data.DownloadError, match=f"^{said}.* is no folder, and no address") as caught:
+        data.load("sonar", home=tmp_path, mirror=mirror)
+    assert "s3cret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,11 @@ def test_plain_output_is_readable(capsys):
     assert main("fit --dataset coal --method ep".split()) == 0
     out = capsys.readouterr().out
     assert "log evidence" in out and "NTLL" in out and "converged" in out
-    assert "where ep-tune ended, counted apart (--method ep-tune)" in out
+    assert "}, searched from those of ep-tune, counted apart (--method ep-tune)" in out
+    main("fit --dataset wine12 --method qp".split())
+    assert "}, those of ep-tune, counted apart" in capsys.readouterr().out
     main("fit --dataset coal --method ep --hyperparameters variance=0.5,lengthscale=9".split())
-    assert "began" not in capsys.readouterr().out
+    assert "counted apart" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

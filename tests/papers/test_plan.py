@@ -140,6 +140,9 @@ def test_jobs_of_regressions(measured, tmp_path):
     jobs = configuration.asked({**FOLDERS, **config}).jobs.values()
     (beside,) = plan.costs(jobs, [tmp_path / "nothing", tmp_path / "r"], NOTHING)
     assert beside.seconds == job.seconds
+    saved(tmp_path / "some", REGRESSION, [{**measured[0], "dataset": "yacht"}])  # of another set
+    (beside,) = plan.costs(jobs, [tmp_path / "some", tmp_path / "r"], NOTHING)
+    np.testing.assert_allclose(beside.seconds, job.seconds, rtol=1e-2)
 
 
 def test_jobs_of_a_protocol_cost_its_own_fits_or_else_those_of_the_other(measured, tmp_path):

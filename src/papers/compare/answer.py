@@ -149,9 +149,10 @@ def beside_nothing(taken: Answer, outcomes: Sequence[Outcome], margin: float) ->
         return taken
     shown = "is worse than" if against.says == BETTER else "is not shown to beat"
     mean, guess = pairs.mean(axis=0)
+    p = f", p {against.p:.2g}" if math.isfinite(against.p) else ""
     sentence = (
         f"**{taken.take} {shown} a guess without the features** (log loss {mean:.3g}, of the guess "
-        f"{guess:.3g}, p {against.p:.2g}): nothing was shown to be learnt from them. "
+        f"{guess:.3g}{p}): nothing was shown to be learnt from them. "
     )
     return taken._replace(sentence=sentence + taken.sentence)
 

@@ -148,7 +148,9 @@ def compared(read: Table, how: How) -> Comparison:
     parts = list(folds.folds(read, how.seed, how.ard))
     _tell(f"{read.name}: {len(read.y)} rows, {read.X.shape[1]} features, {read.task}")
     for remark in read.remarks:
-        _tell(f"  {remark}")
+        _tell(
+            f"  {remark if remark.isprintable() else ascii(remark)}"
+        )  # a terminal prints it, and does not obey
     _tell(f"{len(names) * len(parts)} fits to make: {', '.join(names)}, each on {len(parts)} folds")
     if not how.methods:
         _tell(f"without {', '.join(methods.SLOW)}, which takes the longest: --methods {' '.join(names)} rep")

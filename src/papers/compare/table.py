@@ -94,6 +94,8 @@ def read(
     ValueError
         For anything that cannot be compared on: names file, line and column where there is one.
     """
+    if data.is_dir():
+        raise ValueError(f"{data} is a folder")
     block: dict[str, Any] = {"file": data.name, "header": True, "delimiter": delimiter}
     if data.suffix in (".yaml", ".yml"):
         block = _block(data)
@@ -108,8 +110,7 @@ def read(
     if "target" not in block:
         raise ValueError(f"which column of {path.name} is to be predicted? --target NAME")
     if path.exists() and not path.is_file():  # it is read twice; one would wait for a second writer
-        kind = "a folder" if path.is_dir() else "no file; what a pipe gives has to be saved first"
-        raise ValueError(f"{path} is {kind}")
+        raise ValueError(f"{path} is no file; what a pipe gives has to be saved first")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     try:
         texts = described.table(path.stem, block, [path])

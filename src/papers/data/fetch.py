@@ -151,14 +151,23 @@ def _how(mirror: str) -> str:
     """
     kind, separator, address = mirror.partition("://")
     if not separator:
-        if not Path(mirror).expanduser().is_dir():
-            raise DownloadError(f"mirror {_shown(mirror)} is no folder, and no address (https://...)")
+        if not _is_folder(mirror):
+            secret = set(mirror) & set("@?#")  # of an address without https://, perhaps
+            said = "the mirror" if secret else f"mirror {_shown(mirror)}"
+            raise DownloadError(f"{said} is no folder, and no address (https://...)")
         return "folder"
     if set(address) & set("?#"):  # which may be a secret
         raise DownloadError("a mirror is a folder, or an address to which names are added: it has no ? or #")
     if kind.lower() not in ("http", "https"):
         raise DownloadError(f"mirror {_brief(mirror)}: a folder, https:// or http://, not {_brief(kind)}://")
     return "url"
+
+
+def _is_folder(mirror: str) -> bool:
+    try:
+        return Path(mirror).expanduser().is_dir()
+    except (OSError, RuntimeError):  # a name that is too long, a folder that may not be entered, no such user
+        return False
 
 
 def _try(

@@ -99,11 +99,13 @@ def _unknown(name: str) -> str:
 
 
 def summary(record: Mapping[str, Any], searched: bool = True) -> str:
-    """What a person wants to know of a record; with the fit at whose end its search began, if it did."""
+    """What a person wants to know of a record; if it was ``searched``, from which fit it has its start."""
     status, method = record["status"], record["method"]
     spec = protocols.method(record["protocol"], fits.task_of(record["dataset"]), method)
     twice = spec.get("tunings", 1) > 1 and not method.endswith(protocols.TUNE)
     began = spec.get("start", method + protocols.TUNE if twice else "") if searched else ""
+    how = "searched from those" if spec.get("optimise", True) else "those"
+    whose = f", {how} of {began}, counted apart (--method {began})" if began else ""
     error = "mean |error|" if fits.task_of(record["dataset"]) == "counts" else "test error"
     lines = [
         f"{record['dataset']} {record['protocol']} seed {record['seed']} fold {record['fold']} "
@@ -112,13 +114,11 @@ def summary(record: Mapping[str, Any], searched: bool = True) -> str:
     if record["log_evidence"] is not None:
         lines += [
             f"  log evidence      {record['log_evidence']:.6f}",
-            f"  hyperparameters   {record['hyperparameters']}",
+            f"  hyperparameters   {record['hyperparameters']}{whose}",
             f"  {error:17} {record['test_error']:.4f}",
             f"  NTLL              {record['ntll']:.6f} nats a point",
         ]
     counts = f"{status['evaluations']} evaluations, {status['sweeps']} sweeps"
-    if began:
-        lines.append(f"  began             where {began} ended, counted apart (--method {began})")
     lines += [
         f"  converged         {status['converged']} ({counts})",
         f"  message           {status['message']}",

@@ -16,7 +16,7 @@ from tilted.estimators import dense, sparse
 from tilted.estimators.base import LatentFunctions, generator, of_one_fit, parameters
 from tilted.estimators.given import order_of, require_present
 from tilted.estimators.models import Model, choice
-from tilted.estimators.rows import Scored, unless_alike, weighed
+from tilted.estimators.rows import Scored, parted, unless_alike, weighed
 from tilted.inference.options import Options
 from tilted.learning.dense import of_labels
 from tilted.learning.starts import start_kernel
@@ -77,8 +77,11 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
         classes, labels = self._encoded(targets, y)
         if len(classes) < 2:
             raise ValueError(f"a classifier needs at least 2 classes, got only one class, {classes[0]!s}")
-        inputs, labels, weights = self._merged(inputs, labels, weights)
-        weights = self._with_class_weights(classes, labels, weights)
+        inputs, labels, rows = self._merged(inputs, labels, weights)
+        weights = self._with_class_weights(classes, labels, rows)
+        if weights is not None:
+            rows = np.ones(len(labels)) if rows is None else rows
+            inputs, labels, weights = parted(inputs, labels, weights, np.maximum(rows, weights / rows))
         kernel = start_kernel(self.kernel, inputs, self.ard, weights=weights)
         rng = generator(self.random_state)
         models, names = self._models(inputs, classes, labels, kernel, rng, weights)

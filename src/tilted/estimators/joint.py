@@ -20,7 +20,7 @@ from tilted.learning import dense as hyperparameters
 from tilted.learning.dense import Problem
 from tilted.learning.starts import PART, ROUGHLY, around, best_of, noted, peaks
 from tilted.likelihoods.probit import Probit
-from tilted.numerics.chunks import in_chunks
+from tilted.numerics.chunks import among_sorted, in_chunks
 from tilted.numerics.largest import log_largest
 from tilted.posteriors.joint import Joint, JointState
 
@@ -198,7 +198,7 @@ def fit_joint(
     else:
         starts = [kernel]
         if settings.guessed:
-            rows = np.argsort(labels, kind="stable")[:: -(-len(labels) // PART)]
+            rows = among_sorted(labels, PART)
             roughly = replace(ROUGHLY, deadline=options.deadline)
             starts = peaks(JointProblem.of(X[rows], labels[rows], classes, EP, roughly), kernel)
         starts += around(kernel, settings.n_restarts, rng)

@@ -15,6 +15,7 @@ from tilted.kernels.compound import noise_of
 from tilted.kernels.restricted import ends_of
 from tilted.learning.dense import AT_LOWEST
 from tilted.learning.likelihood import LEAST_NOISE
+from tilted.numerics.chunks import some_rows
 
 if TYPE_CHECKING:
     from tilted.estimators.models import Model
@@ -86,8 +87,8 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
 
 
 def some_of(X: np.ndarray) -> np.ndarray:
-    """Of rows in batches, at most `SHOWN`, evenly spaced."""
-    return X[:: max(1, -(-len(X) // SHOWN))]
+    """Of rows in batches, at most `SHOWN`."""
+    return X[some_rows(len(X), SHOWN)]
 
 
 @unraised

@@ -110,10 +110,20 @@ def merged(
     if np.sum(new) < 2 or (weights is None and np.all(new)):
         return X, y, weights
     each = np.ones(len(y)) if weights is None else weights[order]
-    sums = np.add.reduceat(each, np.flatnonzero(new))
-    parts = np.ceil(sums / LARGEST_WEIGHT).astype(int) if np.max(each) <= LARGEST_WEIGHT else 1
-    inputs, targets, sums = (np.repeat(of, parts, axis=0) for of in (inputs[new], targets[new], sums / parts))
+    sums, given = (of.reduceat(each, np.flatnonzero(new)) for of in (np.add, np.maximum))
+    inputs, targets, sums = parted(inputs[new], targets[new], sums, given)
     return inputs, targets, unless_alike(sums)
+
+
+def parted(
+    X: np.ndarray, y: np.ndarray, weights: np.ndarray, given: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The data with rows too heavy for a model in several, but where the weight ``given`` [N] was."""
+    heavy = (weights > LARGEST_WEIGHT) & (given <= LARGEST_WEIGHT)
+    parts = np.where(heavy, np.ceil(weights / LARGEST_WEIGHT), 1).astype(int)
+    if not np.any(heavy):
+        return X, y, weights
+    return np.repeat(X, parts, axis=0), np.repeat(y, parts), np.repeat(weights / parts, parts)
 
 
 def unless_alike(weights: np.ndarray) -> np.ndarray | None:

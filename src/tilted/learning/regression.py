@@ -1,4 +1,4 @@
-"""Fit a regression, sparse or exact: maximise the evidence by L-BFGS-B [Bui et al. 2017, section 4].
+"""Fit a regression, sparse or exact: maximise the evidence by L-BFGS-B or BFGS [Bui et al. 2017, section 4].
 
 Of a sparse one it is the collapsed evidence of Power EP (``posteriors.collapsed``). Kernel parameters and
 noise are searched by their logarithms unless the search says otherwise, pseudo-inputs in given units. The

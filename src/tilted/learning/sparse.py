@@ -1,4 +1,4 @@
-"""Fit a sparse posterior under any likelihood: maximise Power EP's energy by L-BFGS-B.
+"""Fit a sparse posterior under any likelihood: maximise Power EP's energy by L-BFGS-B or BFGS.
 
 Kernel parameters are searched by their logarithms, pseudo-inputs in given units. The gradient holds the sites
 fixed, which is right at their fixed point only: where they do not converge the evaluation has failed, a wall.

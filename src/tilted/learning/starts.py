@@ -32,6 +32,7 @@ from tilted.learning.mean import even
 from tilted.learning.search import Search
 from tilted.likelihoods.contract import has_additive_noise
 from tilted.likelihoods.exponential_link import Counts
+from tilted.numerics.chunks import among_sorted, some_rows
 from tilted.numerics.optimise import in_words
 
 if TYPE_CHECKING:
@@ -85,11 +86,9 @@ def require_moderate(name: str, values: np.ndarray, least: float = 0.0) -> None:
 def typical_distance(X: np.ndarray, weights: np.ndarray | None = None) -> float:
     """The median distance between two rows of ``X`` [N, D] that differ, with ``weights`` [N]; 1 if none do.
 
-    Of at most `ROWS` rows, by chance: evenly spaced ones may be alike where rows have a period, as of days.
+    Of at most `ROWS` rows (`some_rows`).
     """
-    rows = np.arange(len(X))
-    if len(rows) > ROWS:
-        rows = np.sort(np.random.default_rng(0).choice(rows, ROWS, replace=False))
+    rows = some_rows(len(X), ROWS)
     distances = pdist(X[rows])
     apart = distances > SCALES[0]
     if not np.any(apart):
@@ -202,10 +201,10 @@ def promising(
     """Kernels of a grid about ``kernel`` at which EP's evidence is higher than beside them.
 
     The highest first, of those looked at before the ``deadline`` of ``time.monotonic()``. Evaluated roughly
-    on at most `PART` rows, evenly spaced among sorted targets; ``kernel`` itself where no point has an
+    on at most `PART` rows (`among_sorted`); ``kernel`` itself where no point has an
     evidence.
     """
-    rows = np.argsort(y, kind="stable")[:: -(-len(y) // PART)]
+    rows = among_sorted(y, PART)
     weights = None if weights is None else weights[rows] * min(1.0, LARGEST_WEIGHT / np.max(weights[rows]))
     roughly = replace(ROUGHLY, deadline=deadline)
     problem = Problem(X[rows], y[rows], likelihood, weighted(EP, weights), mean, roughly)
@@ -252,7 +251,7 @@ def places(
     A grid may show one peak as two, and on few rows a search costs little. The kernels themselves where one
     leads beyond the grid, as on flat ridges, or nowhere, and where the rows are over a third of all.
     """
-    rows = np.argsort(y, kind="stable")[:: -(-len(y) // PART)]
+    rows = among_sorted(y, PART)
     found: list[Kernel] = []
     if len(kernels) < 2 or 3 * len(rows) > len(y):
         return list(kernels)

@@ -1,4 +1,4 @@
-"""Rows in chunks, so that what is as wide as the training data stays small however many are predicted."""
+"""Rows in chunks, so that what is as wide as the training data stays small, and some rows for all."""
 
 import numpy as np
 
@@ -8,3 +8,17 @@ CHUNK = 4096
 def in_chunks(rows: np.ndarray) -> list[np.ndarray]:
     """Parts [n, ...] of an array [N, ...], n at most `CHUNK`; one part at least."""
     return np.array_split(rows, max(1, -(-len(rows) // CHUNK)))
+
+
+def some_rows(n: int, most: int) -> np.ndarray:
+    """Numbers, ascending, of at most ``most`` of ``n`` rows, by one chance.
+
+    Evenly spaced ones may be all alike where rows have a period, as of days.
+    """
+    return np.arange(n) if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+
+
+def among_sorted(y: np.ndarray, most: int) -> np.ndarray:
+    """Numbers of at most ``most`` rows, evenly spaced among sorted targets [N], equal ones by one chance."""
+    order = np.random.default_rng(0).permutation(len(y))
+    return order[np.argsort(y[order], kind="stable")][:: -(-len(y) // most)]

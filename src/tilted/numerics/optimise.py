@@ -53,7 +53,8 @@ class Outcome:
     message: str
 
 
-WORDS = {  # what L-BFGS-B says
+WORDS = {  # what L-BFGS-B and BFGS say
+    r"(no better point, )?expected gain (\S+) below": r"converged: \1expected gain \2 below",
     r" \(L-BFGS-B: ABNORMAL\)": "",
     r"CONVERGENCE: NORM.OF.PROJECTED.GRADIENT.<=.PGTOL": "converged: the gradient is within its tolerance",
     r"CONVERGENCE: (REL_|RELATIVE )REDUCTION.OF.F.<=.FACTR\*EPSMCH": "converged: the last step gained little",
@@ -63,7 +64,7 @@ WORDS = {  # what L-BFGS-B says
 
 
 def in_words(message: str) -> str:
-    """A message with L-BFGS-B's own texts put as sentences."""
+    """A message with the optimisers' own texts put as sentences."""
     for text, words in WORDS.items():
         message = re.sub(text, words, message, flags=re.IGNORECASE)
     return message

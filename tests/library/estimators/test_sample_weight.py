@@ -105,6 +105,12 @@ def test_rows_that_come_a_million_times_are_several_heavy_ones():
         assert np.sum(weights[here]) == np.sum((X[:, 0] == x) & (y == label))
     kept = rows.merged(X[:2], y[:2], np.array([1e9, 1.0]))[2]
     assert np.max(kept) == 1e9, "what a user gives is refused where it is used, not split"
+    balanced = GPClassifier(class_weight="balanced", optimise=None).fit(X, y)  # a fifth as many of one class
+    np.testing.assert_allclose(balanced.models_[0].fit.problem.rule.weights.sum(), len(X))
+    one_heavy = rows.merged(
+        np.r_[X[:, 0], 7.0, 8.0][:, None], np.r_[y, 0, 1], np.r_[np.ones(len(y)), 1e9, 1.0]
+    )
+    assert np.sum(one_heavy[2] > LARGEST_WEIGHT) == 1
     line = np.linspace(0.0, 1.0, N)[:, None]  # its closed form takes them, so the grid of starts has to
     assert np.isfinite(SparseGPRegressor(n_pseudo=6).fit(line, REALS, np.full(N, 1e7)).log_evidence_)
 

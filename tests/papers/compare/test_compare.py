@@ -300,10 +300,11 @@ def test_a_pipe_is_refused_at_once(mine, capsys):
     os.close(writing)
 
 
-def test_a_folder_is_no_table(tmp_path, capsys):
-    (tmp_path / "mine.csv").mkdir()
-    assert main(["compare", "--data", str(tmp_path / "mine.csv"), "--target", "y"]) == 2
-    assert "mine.csv is a folder\n" in capsys.readouterr().err
+@pytest.mark.parametrize("name", ["mine.csv", "mine.yaml"])
+def test_a_folder_is_no_table(name, tmp_path, capsys):
+    (tmp_path / name).mkdir()
+    assert main(["compare", "--data", str(tmp_path / name), "--target", "y"]) == 2
+    assert f"{name} is a folder\n" in capsys.readouterr().err
 
 
 def test_a_column_that_is_there_twice_is_remarked(tmp_path, capsys):
@@ -312,8 +313,10 @@ def test_a_column_that_is_there_twice_is_remarked(tmp_path, capsys):
     read = table.read(tmp_path / "mine.csv", "y")
     idle = "the same in every row, says nothing: one, uno"
     assert read.remarks == (idle, "one column more than once, so it weighs more: a = again")
+    read = replace(read, remarks=(idle, "\x1b[2J of a name"))
     command.compared(read, command.How(methods=["ep"], iterations=0))
-    assert f"\n  {idle}\n" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert f"\n  {idle}\n" in err and "\x1b" not in err and "[2J of a name" in err
 
 
 def test_equal_rows_are_in_one_fold_and_every_row_is_tested_once():

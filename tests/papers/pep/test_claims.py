@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from papers.evidence import comparisons
@@ -295,7 +296,7 @@ class TestCoverage:
 
     @pytest.mark.parametrize("splits", [9, 10])
     def test_an_m_of_a_set_counts_from_its_tenth_split_on(self, fits, splits):
-        """A grid that comes in by parts is looked at once: where VFE wins, at M = 100 of one set."""
+        """A grid that comes in by parts is not looked at before: where VFE wins, at M = 100 of one set."""
         sizes = (5, 10, 20, 50, 100)
         powers = ("0", "0.5", "0.8", "1")
         frame = fits(
@@ -308,8 +309,11 @@ class TestCoverage:
         counted = splits * (splits == 10)
         assert contests.won(frame, pairs, "PEP5")[0].lines[0].n_folds == 240 + counted
         assert contests.ranked(frame)[0].lines[0].n_folds == 240 + counted
-        lacking = frame[(frame["m"] < 100) | (frame["alpha"] != "0.8")]  # a power that is still to come
+        lacking = frame[(frame["m"] < 100) | (frame["alpha"] != "0.5")]  # a power that is still to come
         assert contests.won(lacking, pairs, "PEP5")[0].lines[0].n_folds == 240
+        ninth = frame[(frame["dataset"] == "yacht") & (frame["alpha"] == "1")].assign(alpha="0.3")
+        more = pd.concat([frame, ninth])  # of one set: all others count as before
+        assert contests.won(more, pairs, "PEP5")[0].lines[0].n_folds == 240 + counted
 
     @pytest.mark.parametrize("kept", [("boston", 0), ("yacht", 9)])
     def test_every_m_on_one_split_is_not_every_m_on_all(self, fits, kept):
