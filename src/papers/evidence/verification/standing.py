@@ -203,7 +203,7 @@ def summary(groups: Sequence[Group]) -> str:
     if not sampled:
         return f"{text}; none made again."
     again = _span(when.split(",")[0] for group in groups for when in group.checked)
-    text += f"; {sampled} made again {again} ({scratch} from scratch)"
+    text += f"; {sampled} made again {again} ({scratch} gave the record from scratch)"
     return f"{text}, of which {chaotic} chaotic ones ended elsewhere." if chaotic else f"{text}."
 
 
