@@ -99,7 +99,8 @@ def test_a_sample_of_every_group_is_made_again_some_from_scratch_too(study, fold
     ]
     assert standing.loud(groups) == []
     text = " ".join(standing.note(groups))
-    assert "163 lines made 2026-11-22; 123 made again" in text and "(10 gave the record from scratch)" in text
+    assert "163 lines made 2026-11-22; 123 made again" in text
+    assert "of which 123 gave the record (10 from scratch too)." in text
 
 
 def test_the_draw_is_seeded_and_methods_share_it(study, folder):

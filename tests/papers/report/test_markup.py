@@ -21,7 +21,7 @@ Not all of these records were verified: see Provenance below.
 
 ## Second
 
-12 lines made 2026-11-21; 3 made again 2026-11-22 (1 gave the record from scratch).
+12 lines made 2026-11-21; 3 made again 2026-11-22, of which 2 gave the record (1 from scratch too).
 **NOT REPRODUCED: a.csv: one of
 two (1 of 3 differ).**
 **SAMPLED TOO LITTLE: a.csv: another (3 of 12).**

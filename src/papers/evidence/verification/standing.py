@@ -195,16 +195,17 @@ def summary(groups: Sequence[Group]) -> str:
     """One sentence about all groups."""
     if not groups:
         return ""
-    fits, sampled, scratch, chaotic = (
-        sum(getattr(group, name) for group in groups) for name in ("fits", "sampled", "scratch", "chaotic")
+    fits, sampled, good, scratch, chaotic = (
+        sum(getattr(group, name) for group in groups)
+        for name in ("fits", "sampled", "good", "scratch", "chaotic")
     )
     made = _span(day for group in groups for day in group.made if day)
     text = f"{counted(fits, 'line')} made {made or 'on days not recorded'}"
     if not sampled:
         return f"{text}; none made again."
     again = _span(when.split(",")[0] for group in groups for when in group.checked)
-    text += f"; {sampled} made again {again} ({scratch} gave the record from scratch)"
-    return f"{text}, of which {chaotic} chaotic ones ended elsewhere." if chaotic else f"{text}."
+    text += f"; {sampled} made again {again}, of which {good} gave the record ({scratch} from scratch too)"
+    return f"{text} and {chaotic} chaotic ones ended elsewhere." if chaotic else f"{text}."
 
 
 def _span(days: Iterable[str]) -> str:
