@@ -147,10 +147,8 @@ def compared(read: Table, how: How) -> Comparison:
     names = [method.name for method in methods.of(read.task, how.methods)]
     parts = list(folds.folds(read, how.seed, how.ard))
     _tell(f"{read.name}: {len(read.y)} rows, {read.X.shape[1]} features, {read.task}")
-    for remark in read.remarks:
-        _tell(
-            f"  {remark if remark.isprintable() else ascii(remark)}"
-        )  # a terminal prints it, and does not obey
+    for remark in read.remarks:  # of names in a file: a terminal prints them, and does not obey
+        _tell(f"  {remark if remark.isprintable() else ascii(remark)}")
     _tell(f"{len(names) * len(parts)} fits to make: {', '.join(names)}, each on {len(parts)} folds")
     if not how.methods:
         _tell(f"without {', '.join(methods.SLOW)}, which takes the longest: --methods {' '.join(names)} rep")
