@@ -3,7 +3,9 @@
 The inverse Hessian is updated as in [Nocedal & Wright 2006, section 6.1], and before that made larger where
 the function turned out flatter than expected, by max(1, s^T B s / s^T y) [Al-Baali 1998, Comput. Optim. Appl.
 9, self-scaling]: pseudo-inputs are flat in most directions, so that a first guess from the steepest one is
-far too small in all others.
+far too small in all others. It is made smaller by that ratio only where the function turned out more than
+1 / `OVERSHOT` times as steep: a model so wrong in one direction is as wrong in others, and would send step after
+step far away (where a noise of zero or a lengthscale without end costs nothing).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ DENSE = 3000  # parameters up to which the inverse Hessian is a matrix; above th
 PAIRS = 200
 LEARNT = 30  # updates since a restart before which no expectation is believed; fewer parameters need fewer
 HOLD = 3  # iterations in a row that have to expect too little
+OVERSHOT = 1e-3  # s^T B s / s^T y below which the model is scaled down
 CURVED = 1e-12  # cosine of step and gradient difference below which a pair says nothing
 
 
@@ -112,7 +115,8 @@ class Matrix:
         else:
             Hg = self._times(g)
             Hy = Hg + step  # the step is minus H times the gradient before
-            factor = max(1.0, -length * float(s @ at.gradient) / curvature)  # s^T B s / s^T y
+            flatter = -length * float(s @ at.gradient) / curvature  # s^T B s / s^T y
+            factor = flatter if flatter > 1.0 or 0.0 < flatter < OVERSHOT else 1.0
             self.scale *= factor
             Hg, Hy = factor * Hg, factor * Hy
         v = (0.5 * (1.0 + float(y @ Hy) / curvature) * s - Hy) / curvature

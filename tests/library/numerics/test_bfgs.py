@@ -127,13 +127,14 @@ def test_flat_directions_are_learnt_in_half_the_evaluations_of_ten_pairs(seed):
 
 
 def _dense(pairs):
-    """BFGS's H of some (s, y) by the formula, inflated before each update but the first."""
+    """BFGS's H of some (s, y) by the formula, scaled before each update but the first."""
     H = None
     for s, y in pairs:
         if H is None:
             H = s @ y / (y @ y) * np.eye(len(s))
         else:
-            H = H * max(1.0, s @ np.linalg.solve(H, s) / (s @ y))  # [Al-Baali 1998]
+            flatter = s @ np.linalg.solve(H, s) / (s @ y)
+            H = H * (flatter if flatter > 1.0 or flatter < module.OVERSHOT else 1.0)  # [Al-Baali 1998]
         V = np.eye(len(s)) - np.outer(y, s) / (s @ y)
         H = V.T @ H @ V + np.outer(s, s) / (s @ y)  # [Nocedal & Wright 2006, eq. 6.17]
     return H
@@ -156,14 +157,36 @@ def _walk(n, number, seed=3):
         at = end
 
 
-def test_the_matrix_is_that_of_the_formula(monkeypatch):
+@pytest.mark.parametrize("overshot", [module.OVERSHOT, 0.5])
+def test_the_matrix_is_that_of_the_formula(monkeypatch, overshot):
     monkeypatch.setattr(module, "DENSE", 10)
+    monkeypatch.setattr(module, "OVERSHOT", overshot)
     norms = []
     for pairs, g, step in _walk(8, 12):
         H = _dense(pairs)
         np.testing.assert_allclose(step, -H @ g, rtol=1e-8)
         norms.append(np.linalg.norm(H))
     assert np.max(np.diff(norms)) > 0.01 * norms[0]  # it was inflated
+    assert overshot < 0.5 or np.min(np.diff(norms)) < -0.1 * norms[0]  # and deflated
+
+
+def test_a_model_that_is_wrong_by_far_is_not_held_on_to():
+    """Flat where it begins, a hundred million times as steep later: no line goes astray for that."""
+
+    def bent(x):
+        steep = np.where(x > 1.0, 1e8, 1.0)
+        return float(np.sum(0.5 * steep * (x - 1.0) ** 2 - 1e-3 * x)), steep * (x - 1.0) - 1e-3
+
+    end = bfgs(bent, np.linspace(-3.0, 0.0, 60), 2000, GAIN)
+    assert end.success and end.evaluations < 600, end
+
+
+def test_a_function_that_rounding_makes_rough_is_no_endless_search(model):
+    """A value no lower than before is no progress: it went on to the limit with steps that gained nothing."""
+    objective, _ = bowl(40, 1e4)
+    end = bfgs(lambda x: (np.round(objective(x)[0], 2), objective(x)[1]), np.zeros(40), 5000, GAIN)
+    assert not end.success and end.message == "line search found no better point"
+    assert end.evaluations < 1000 and end.value < 0.1
 
 
 def test_pairs_are_the_formula_from_the_latest_scale_and_forget(monkeypatch):
@@ -232,6 +255,9 @@ def test_a_line_search_gives_the_lowest_it_tried_at_its_limit():
     assert len(seen) == 4 and end.value == min(seen) == -length
     stuck, length = line_search(lambda x: (1.0, -np.ones(1)), at, np.ones(1), 0.5, 100)
     assert length == 0.0 and stuck is at
+    level = Point(np.zeros(1), 1e6, -np.ones(1))  # no higher than rounding makes it, and no lower
+    stuck, length = line_search(lambda x: (1e6 + 1e-9, -np.ones(1)), level, np.ones(1), 0.5, 100)
+    assert length == 0.0 and stuck is level
 
 
 def test_little_has_to_be_expected_in_a_row(monkeypatch):
