@@ -197,6 +197,7 @@ def _sequential(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
     """One sequential sweep; None when no step, however small, is acceptable, or the time is up."""
     while run.step >= run.options.min_damping and not run.late:
         sites = _one_by_one(run, point)
+        run.lost = sites is None
         following = None if sites is None else run.visit(sites)
         # without a rule that ascends, the evidence may be infinite on the way
         if following is not None and not (run.rule.ascends and not _acceptable(run, point, following)):
@@ -238,9 +239,8 @@ def _one_by_one(run: Run[StateT], point: Point[StateT]) -> Sites | None:
 
 def _acceptable(run: Run[StateT], old: Point[StateT], new: Point[StateT]) -> bool:
     """Finite, and not worse where the rule promises to ascend (up to rounding)."""
-    if not (np.isfinite(new.evidence) and np.isfinite(new.update.sites.tau).all()):
-        return False
-    return not run.rule.ascends or new.evidence >= old.evidence - old.slack
+    run.lost = not (np.isfinite(new.evidence) and np.isfinite(new.update.sites.tau).all())
+    return not run.lost and (not run.rule.ascends or new.evidence >= old.evidence - old.slack)
 
 
 def _adapt(run: Run[StateT], previous: float) -> None:
@@ -283,7 +283,8 @@ def _message(run: Run[StateT], point: Point[StateT], converged: bool) -> str:
     if point.update.skipped:
         return f"{cause}, {point.update.skipped} sites with an improper cavity or projection"
     if run.step < run.options.min_damping:
-        return f"{cause}; no step of at least {run.options.min_damping:g} is acceptable here"
+        why = ": the numbers are lost to rounding or overflow" if run.lost else ""
+        return f"{cause}; no step of at least {run.options.min_damping:g} is acceptable here{why}"
     if not (np.isfinite(point.evidence) and np.isfinite(run.residual)):
         return f"{cause}, evidence {point.evidence:g}; the numbers are lost to rounding or overflow"
     if run.floored:

@@ -91,6 +91,8 @@ class Run(Generic[StateT]):
         Of the last point.
     lowest : float
         The smallest residual so far, or close to it; it was ``reached`` after so many sweeps.
+    lost : bool
+        Whether the last step failed for numbers that are none, or for nothing but rounding.
     """
 
     posterior: Posterior[StateT]
@@ -108,6 +110,7 @@ class Run(Generic[StateT]):
     residual: float = np.inf
     lowest: float = np.inf
     reached: int = 0
+    lost: bool = False
     fallback: bool = False
 
     def __post_init__(self) -> None:
@@ -136,6 +139,7 @@ class Run(Generic[StateT]):
         try:
             return self.first(self.clip(sites))
         except NotPositiveDefinite:
+            self.lost = bool(np.all(sites.tau >= 0.0))  # such sites make no prior improper
             return None
 
     def answer(self, state: StateT) -> Point[StateT]:

@@ -4,8 +4,8 @@ The inverse Hessian is updated as in [Nocedal & Wright 2006, section 6.1], and b
 the function turned out flatter than expected, by max(1, s^T B s / s^T y) [Al-Baali 1998, Comput. Optim. Appl.
 9, self-scaling]: pseudo-inputs are flat in most directions, so that a first guess from the steepest one is
 far too small in all others. It is made smaller by that ratio only where the function turned out more than
-1 / `OVERSHOT` times as steep: a model so wrong in one direction is as wrong in others, and would send step after
-step far away (where a noise of zero or a lengthscale without end costs nothing).
+1 / `OVERSHOT` times as steep: a model so wrong in one direction is as wrong in others, and would send step
+after step far away (to a noise of zero, or a lengthscale without end).
 """
 
 from __future__ import annotations

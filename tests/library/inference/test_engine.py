@@ -12,8 +12,10 @@ from tilted.inference import RULES, rule_of
 from tilted.inference.engine import infer
 from tilted.inference.ep import tilted_rule
 from tilted.inference.options import Options
+from tilted.inference.pep import power_rule
 from tilted.inference.rule import Rule, Update
 from tilted.kernels import SquaredExponential
+from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.student_t import StudentT
@@ -337,6 +339,14 @@ def test_a_bound_is_not_lowered_even_by_little(schedule, toy):
     assert 1e-9 < loss < 1e-5
     assert after.log_evidence >= at.log_evidence - 1e-10 * (1 + abs(at.log_evidence))
     assert after.status.retries > 0
+
+
+def test_a_step_that_rounding_forbids_is_not_blamed_on_damping():
+    """Targets of 1e45 with noise 1: K + I is K, and no site of positive precision makes it improper."""
+    X, y = np.arange(8.0)[:, None], 1e45 * np.cos(np.arange(8.0))
+    K = SquaredExponential(1e91, 80.0).matrix(X)
+    found = infer(Dense.build(K), GaussianNoise(1.0), y, power_rule(0.5), Options(fallback=False))
+    assert not found.status.converged and "lost to rounding or overflow" in found.status.message
 
 
 @pytest.mark.parametrize("evidence", [np.nan, np.inf])
