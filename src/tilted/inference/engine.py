@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from tilted.posteriors.contract import Posterior
 
 ROUGH = 0.01  # tolerance where only a start is needed
+ROUNDED = "the numbers are lost to rounding or overflow"
 NEARER = 0.9  # a Newton step has to bring the residual below this multiple
+LOST = 1e15  # standard deviations off 0 at which a mean has no digit left that counts
 
 
 def infer(
@@ -239,8 +241,15 @@ def _one_by_one(run: Run[StateT], point: Point[StateT]) -> Sites | None:
 
 def _acceptable(run: Run[StateT], old: Point[StateT], new: Point[StateT]) -> bool:
     """Finite, and not worse where the rule promises to ascend (up to rounding)."""
-    run.lost = not (np.isfinite(new.evidence) and np.isfinite(new.update.sites.tau).all())
-    return not run.lost and (not run.rule.ascends or new.evidence >= old.evidence - old.slack)
+    finite = bool(np.isfinite(new.evidence) and np.isfinite(new.update.sites.tau).all())
+    run.lost = not finite or _away(new) > LOST
+    return finite and (not run.rule.ascends or new.evidence >= old.evidence - old.slack)
+
+
+def _away(point: Point[StateT]) -> float:
+    """How many of its standard deviations the farthest marginal is off 0."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return float(np.max(np.abs(point.state.marginals.mean) / np.sqrt(point.state.marginals.variance)))
 
 
 def _adapt(run: Run[StateT], previous: float) -> None:
@@ -283,10 +292,12 @@ def _message(run: Run[StateT], point: Point[StateT], converged: bool) -> str:
     if point.update.skipped:
         return f"{cause}, {point.update.skipped} sites with an improper cavity or projection"
     if run.step < run.options.min_damping:
-        why = ": the numbers are lost to rounding or overflow" if run.lost else ""
+        why = f": {ROUNDED}" if run.lost else ""
         return f"{cause}; no step of at least {run.options.min_damping:g} is acceptable here{why}"
     if not (np.isfinite(point.evidence) and np.isfinite(run.residual)):
-        return f"{cause}, evidence {point.evidence:g}; the numbers are lost to rounding or overflow"
+        return f"{cause}, evidence {point.evidence:g}; {ROUNDED}"
     if run.floored:
         return f"{cause}, and hardly lower for {PATIENCE}: what rounding leaves of it; raise tolerance"
+    if _away(point) > LOST:
+        return f"{cause}, means {_away(point):.0e} standard deviations off 0; {ROUNDED}"
     return f"{cause}; raise max_sweeps or lower damping"

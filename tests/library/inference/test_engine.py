@@ -349,6 +349,15 @@ def test_a_step_that_rounding_forbids_is_not_blamed_on_damping():
     assert not found.status.converged and "lost to rounding or overflow" in found.status.message
 
 
+def test_a_residual_that_rounding_leaves_is_not_blamed_on_the_number_of_sweeps():
+    """Targets of 1e45 with noise 1: a mean that is right to 16 digits is 1e29 standard deviations off."""
+    X, y = np.arange(8.0)[:, None], 1e45 * np.cos(np.arange(8.0))
+    posterior = Dense.build(SquaredExponential(1.0, 3.0).matrix(X))
+    found = infer(posterior, GaussianNoise(1.0), y, power_rule(0.5))
+    assert not found.status.converged and "lost to rounding or overflow" in found.status.message
+    assert "max_sweeps" not in found.status.message and "standard deviations" in found.status.message
+
+
 @pytest.mark.parametrize("evidence", [np.nan, np.inf])
 def test_sites_that_settle_without_an_evidence_have_not_converged(evidence, toy):
     X, y = toy
