@@ -163,10 +163,16 @@ def _newton(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
     """A Newton step; None where there is none, or where it leads no nearer to the fixed point.
 
     Nearer is a residual clearly below the present one; after the k-th refusal in a row the next 2^k - 1
-    sweeps do not try again. For a rule that ascends a higher evidence is enough, but as it may be higher by
-    next to nothing for ever such a step counts as a refusal, after which half as many sweeps do not.
+    sweeps do not try again, nor after the k-th time that the residual is back where an accepted step was taken
+    (these steps and the others may lead round in a circle). For a rule that ascends a higher evidence is
+    enough, but as it may be higher by next to nothing for ever such a step counts as a refusal, after which
+    half as many sweeps do not.
     """
     if not (run.likelihood.log_concave and point.update.skipped == 0):
+        return None
+    if run.residual >= run.taken_at:
+        run.relapses += 1
+        run.taken_at, run.pause = np.inf, run.sweeps + 2**run.relapses
         return None
     rule, sites = run.rule, point.state.sites
     rule_of_two, y = rule.twice(), np.concatenate([run.y, run.y])
@@ -183,7 +189,7 @@ def _newton(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
     following, climbs = run.visit(ahead), False
     if following is not None and _acceptable(run, point, following):
         if following.residual < NEARER * run.residual:
-            run.refused = 0
+            run.refused, run.taken_at = 0, run.residual
             return following
         climbs = rule.ascends and following.evidence - point.evidence > point.slack
     run.refused += 1

@@ -87,6 +87,8 @@ class Run(Generic[StateT]):
         The damping now, and the smallest that was used.
     refused : int
         Newton steps refused in a row; ``pause`` is the sweep before which none is tried.
+    taken_at : float
+        Residual at which the last one was accepted; it was back there ``relapses`` times.
     residual : float
         Of the last point.
     lowest : float
@@ -107,6 +109,8 @@ class Run(Generic[StateT]):
     retries: int = 0
     refused: int = 0
     pause: int = 0
+    taken_at: float = np.inf
+    relapses: int = 0
     residual: float = np.inf
     lowest: float = np.inf
     reached: int = 0

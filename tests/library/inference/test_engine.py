@@ -16,6 +16,7 @@ from tilted.inference.pep import power_rule
 from tilted.inference.rule import Rule, Update
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.likelihoods.logit import Logit
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.student_t import StudentT
@@ -188,6 +189,19 @@ def test_an_adapted_step_settles_where_a_fixed_one_circles(counts):
     assert found.status.converged and found.status.damping < 1.0
     assert found.log_evidence == pytest.approx(one_by_one.log_evidence, abs=1e-9)
     assert found.log_evidence == pytest.approx(small.log_evidence, abs=1e-9)
+
+
+@pytest.mark.parametrize("likelihood", [Probit(), Logit()])
+def test_newton_and_other_steps_do_not_lead_round_in_a_circle(likelihood):
+    """Pairs of rows, some with unlike labels, under a variance of 1e8: residuals came round in threes, for ever."""
+    y = np.array([1, -1, 1, -1, -1, -1, -1, -1, 1, -1, 1, -1, -1, -1, 1, 1, 1, 1, -1.0])
+    K = 1e8 * np.kron(np.eye(10), np.ones((2, 2)))[:19, :19]
+    found, one_by_one = (
+        infer(Dense.build(K), likelihood, y, RULES["ep"], options)
+        for options in (Options(), Options(schedule="sequential"))
+    )
+    assert found.status.converged and found.status.sweeps < 100, found.status
+    assert found.log_evidence == pytest.approx(one_by_one.log_evidence, abs=1e-6)
 
 
 @pytest.mark.parametrize("schedule", ["parallel", "sequential"])
