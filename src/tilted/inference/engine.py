@@ -163,7 +163,7 @@ def _newton(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
     """A Newton step; None where there is none, or where it leads no nearer to the fixed point.
 
     Nearer is a residual clearly below the present one; after the k-th refusal in a row the next 2^k - 1
-    sweeps do not try again, nor after the k-th time that the residual is back where an accepted step was taken
+    sweeps do not try again, nor after the k-th time that the residual is back where a step was accepted
     (these steps and the others may lead round in a circle). For a rule that ascends a higher evidence is
     enough, but as it may be higher by next to nothing for ever such a step counts as a refusal, after which
     half as many sweeps do not.

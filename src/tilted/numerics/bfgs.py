@@ -20,6 +20,8 @@ DENSE = 3000  # parameters up to which the inverse Hessian is a matrix; above th
 PAIRS = 200
 LEARNT = 30  # updates since a restart before which no expectation is believed; fewer parameters need fewer
 HOLD = 3  # iterations in a row that have to expect too little
+BARREN = 3  # line searches in a row that gain nothing, after which the model is given up, or the search
+HARDLY = 0.01  # share of a little gain that was expected below which rounding hides what is left
 OVERSHOT = 1e-3  # s^T B s / s^T y below which the model is scaled down
 CURVED = 1e-12  # cosine of step and gradient difference below which a pair says nothing
 
@@ -57,7 +59,7 @@ def bfgs(objective: Objective, x0: np.ndarray, limit: int, gain: float) -> Outco
     at = Point(x0, *counted(x0))
     inverse = inverse_hessian(len(x0))
     step = inverse.restart(at.gradient)
-    held, message, converged = 0, "", False
+    held, barren, message, converged = 0, 0, "", False
     while not message:
         expected = 0.5 * abs(float(at.gradient @ step))
         little = expected < gain and inverse.updates >= min(LEARNT, len(x0))
@@ -71,10 +73,13 @@ def bfgs(objective: Objective, x0: np.ndarray, limit: int, gain: float) -> Outco
         else:
             first = 1.0 if inverse.updates else min(1.0, 1.0 / float(np.linalg.norm(step)))
             end, length = line_search(counted, at, step, first, limit - evaluations)
-            if length > 0.0:
-                step, at = inverse.update(at, end, step, length), end
-            elif little:
+            gained = at.value - end.value
+            barren = 0 if gained > 0.0 else barren + 1
+            if little and not gained > HARDLY * expected:
                 message, converged = f"no better point, expected gain {expected:.1e} below {gain:g}", True
+                at = end if gained > 0.0 else at
+            elif length > 0.0 and barren < BARREN:
+                step, at = inverse.update(at, end, step, length), end
             elif inverse.updates:
                 step = inverse.restart(at.gradient)
             elif evaluations < limit:

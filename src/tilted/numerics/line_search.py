@@ -83,7 +83,7 @@ def line_search(
             break
         else:
             length = between(low, high)
-    return (low.point, low.length) if low.value < at.value else (at, 0.0)
+    return low.point, low.length
 
 
 def between(low: Trial, high: Trial) -> float:

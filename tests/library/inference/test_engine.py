@@ -193,7 +193,7 @@ def test_an_adapted_step_settles_where_a_fixed_one_circles(counts):
 
 @pytest.mark.parametrize("likelihood", [Probit(), Logit()])
 def test_newton_and_other_steps_do_not_lead_round_in_a_circle(likelihood):
-    """Pairs of rows, some with unlike labels, under a variance of 1e8: residuals came round in threes, for ever."""
+    """Pairs of rows, some of unlike labels, at a variance of 1e8: residuals came round in threes for ever."""
     y = np.array([1, -1, 1, -1, -1, -1, -1, -1, 1, -1, 1, -1, -1, -1, 1, 1, 1, 1, -1.0])
     K = 1e8 * np.kron(np.eye(10), np.ones((2, 2)))[:19, :19]
     found, one_by_one = (
