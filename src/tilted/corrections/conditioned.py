@@ -47,6 +47,10 @@ MEMORY = 12e6  # bytes of the matrices of a batch, unless one pair needs more
 MATRICES = 6  # [N, N] a pair, at most
 RESIDUAL, STEPS = 5e-3, 12  # of the moments, in sd and relative; of Newton's method
 VECTORS = 12  # of its linear solver
+COMPLETE, RIDGE = (
+    1e-12,
+    1e-14,
+)  # of a new vector, what rounding leaves; of the squares it solves by, what is added
 LARGEST, RISE = 2.0, 5.0  # fall of log tau, and rise of tau in units of tau (or of 1 / v if more), in a step
 WEAK = 1e-5  # of its variance that a site takes, below which the variance comes from K
 
@@ -130,7 +134,8 @@ def _settle(batch: _Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     size = len(batch.mean)
     log_z, correction, settled = np.full(size, np.nan), np.full(size, np.nan), np.zeros(size, dtype=bool)
     rows, best, from_there = np.arange(size), np.full(size, np.inf), batch.part(np.arange(size)).sites
-    steps = STEPS if batch.base.likelihood.log_concave and np.all(batch.sites.tau > 0) else 0
+    by_newton = batch.base.likelihood.log_concave and np.all(batch.sites.tau > 0) and np.any(batch.free)
+    steps = STEPS if by_newton else 0
     for _ in range(steps):
         part = batch if len(rows) == size else batch.part(rows)
         part.condition()
@@ -304,10 +309,14 @@ def _times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def solve(system: Callable[[np.ndarray], np.ndarray], b: np.ndarray, vectors: int) -> np.ndarray:
-    """x [B, M] with system(x) = b nearly, B linear systems side by side [Saad & Schultz 1986]."""
+    """x [B, M] with system(x) = b nearly, B linear systems side by side [Saad & Schultz 1986].
+
+    A basis that holds a solution is complete: what is left is rounding, and no further vector.
+    """
     size = np.linalg.norm(b, axis=1)
     size = np.where(size > 0, size, 1.0)
     basis = [b / size[:, None]]
+    vectors = min(vectors, b.shape[1])
     H = np.zeros((len(b), vectors + 1, vectors))
     for k in range(vectors):
         w, known = system(basis[k]), np.stack(basis, axis=1)
@@ -315,9 +324,13 @@ def solve(system: Callable[[np.ndarray], np.ndarray], b: np.ndarray, vectors: in
             part = _times(known, w)
             w = w - np.einsum("bk,bkm->bm", part, known)
             H[:, : k + 1, k] += part
-        H[:, k + 1, k] = np.linalg.norm(w, axis=1)
-        basis.append(w / np.maximum(H[:, k + 1, k], 1e-30)[:, None])
+        left = np.linalg.norm(w, axis=1)
+        left = np.where(left > COMPLETE * np.linalg.norm(H[:, :, k], axis=1), left, 0.0)
+        H[:, k + 1, k] = left
+        basis.append(np.where(left > 0, 1.0 / np.where(left > 0, left, 1.0), 0.0)[:, None] * w)
     normal = H.transpose(0, 2, 1) @ H
-    np.einsum("bii->bi", normal)[...] += 1e-14
+    diagonal = np.einsum("bii->bi", normal)
+    trace = np.sum(diagonal, axis=1, keepdims=True)
+    diagonal += RIDGE * np.where(trace > 0, trace, 1.0)
     y = np.linalg.solve(normal, (H[:, 0, :] * size[:, None])[..., None])
     return np.einsum("bk,bkm->bm", y[..., 0], np.stack(basis[:-1], axis=1))

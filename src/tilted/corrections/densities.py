@@ -55,6 +55,11 @@ class Own(NamedTuple):
             total[rows] += likelihood.log_likelihood(y, at) + 0.5 * tau * at**2 - nu * at
         return total
 
+    def breaks(self) -> np.ndarray:
+        """f [Q, 2 J] at which the data's latents are 0 or y, where a likelihood may have a step or a kink."""
+        slope = np.where(self.there.astype(bool) & (self.slope != 0.0), self.slope, np.inf)
+        return np.concatenate([-self.offset / slope, (self.y - self.offset) / slope], axis=1)
+
 
 @dataclass(frozen=True)
 class Spline:
@@ -163,9 +168,11 @@ class Densities:
 
     @cached_property
     def edges(self) -> np.ndarray:
-        """Ends f [Q, P + 1] of panels, in order: knots, and `BREAKS` between them."""
+        """Ends f [Q, P + 1] of panels, in order: knots, and `BREAKS` and those of own data between them."""
         edges = self.spline.knots * self.sd[:, None] + self.mean[:, None]
-        breaks = np.clip(np.broadcast_to(BREAKS, (len(edges), len(BREAKS))), edges[:, :1], edges[:, -1:])
+        breaks = np.broadcast_to(BREAKS, (len(edges), len(BREAKS)))
+        breaks = np.concatenate([breaks, self.own.breaks()], axis=1)
+        breaks = np.clip(breaks, edges[:, :1], edges[:, -1:])
         return np.sort(np.concatenate([edges, breaks], axis=1), axis=1)
 
     @cached_property

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Shape
 
 HIGHER = range(5, 9)
-LARGEST_HIGHER, LARGEST_THIRD = 0.25, 2.0  # of the second-order terms
+LARGEST_HIGHER = 0.25  # of the second-order terms
+LARGEST_THIRD = {True: 2.0, False: 0.5}  # of log-concave likelihoods and of others
 NEGLIGIBLE = 1e-6  # nats
 CORRELATED = 0.05  # from where a distribution with two lobes concerns another datum
 GAUSSIAN = 0.01  # skewness and kurtosis of a tilted distribution that has no higher cumulants to speak of
@@ -94,8 +95,8 @@ def correct_evidence(base: Expansion) -> Evidence:
     -------
     Evidence
         ``value`` is EP's, and ``trusted`` false, if EP did not converge, if the posterior has a second lobe
-        at -f, if a tilted distribution with two lobes is correlated with other data, or if the next terms
-        are not small.
+        at -f or where other data count (`Expansion.rival_odds`), if a tilted distribution with two lobes is
+        correlated with other data, or if the next terms are not small.
     """
     ep = base.inference.log_evidence
     if base.concern:
@@ -118,7 +119,7 @@ def correct_evidence(base: Expansion) -> Evidence:
         concern = f"{lobes} tilted distributions have two lobes"
     elif not np.isfinite(size) or abs(higher) > LARGEST_HIGHER * size:
         concern = f"terms of higher cumulants are {abs(higher) / size:.2g} of the correction"
-    elif abs(beyond) > LARGEST_THIRD * size:
+    elif abs(beyond) > LARGEST_THIRD[base.likelihood.log_concave] * size:
         concern = f"terms of third order are {abs(beyond) / size:.2g} of the correction"
     message = f"not corrected: {concern}" if concern else f"corrected by {third + fourth:+.3g}"
     value = ep if concern else ep + third + fourth

@@ -26,7 +26,7 @@ from tilted.gaussian import Sites, cavity, log_site_integral
 from tilted.inference.engine import infer
 from tilted.inference.ep import EP
 from tilted.inference.options import Options
-from tilted.likelihoods.contract import Shape
+from tilted.likelihoods.contract import Reals, Shape
 from tilted.likelihoods.shape import shape_of
 from tilted.numerics import linalg
 from tilted.numerics.linalg import NotPositiveDefinite
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-8  # of EP's residual: terms of first and second order in what is left are neglected
 MEMORY = 64e6  # bytes of a block of correlations, where they are made in blocks
-MIRRORED = -5.0  # log odds of -f that corrections of f may neglect
+MIRRORED = -5.0  # log odds of another lobe, such as -f, that corrections may neglect
+REJECTED = 0.1  # of the largest precision of a site, below which it hardly counts
 LOBES = 0.6  # (skewness^2 + 1) / (kurtosis + 3): 5/9 for a uniform or exponential density, 1 for two points
 
 
@@ -152,6 +153,29 @@ class Expansion:
         mirrored = Sites(state.sites.tau, -state.sites.nu)
         return self.prior.condition(mirrored).log_normaliser - state.log_normaliser
 
+    @cached_property
+    def rival_odds(self) -> float:
+        """log of the evidence at another fixed point against that here; -inf if none is found.
+
+        Of reals, where a likelihood that is not log-concave may reject some data: EP is started as if only
+        these counted. Rejected data that agree with each other are another lobe of the posterior, which no
+        tilted distribution of a single one of them shows.
+        """
+        sites, state = self.inference.sites, self.inference.state
+        rejected = sites.tau < REJECTED * np.max(sites.tau)
+        if self.likelihood.log_concave or not isinstance(self.likelihood, Reals) or not np.any(rejected):
+            return -np.inf
+        tau = np.where(rejected, np.max(sites.tau), 0.0)
+        posterior: Any = self.prior
+        try:
+            other = infer(posterior, self.likelihood, self.y, EP, self.options, Sites(tau, tau * self.y))
+        except NotPositiveDefinite:
+            return -np.inf
+        moved = np.abs(other.state.marginals.mean - state.marginals.mean) / np.sqrt(state.marginals.variance)
+        if not other.status.converged or np.max(moved) < 1.0:
+            return -np.inf
+        return other.log_evidence - self.inference.log_evidence
+
     @property
     def concern(self) -> str:
         """Why nothing can be corrected from here, or nothing."""
@@ -159,6 +183,9 @@ class Expansion:
             return f"EP did not converge ({self.inference.status.message})"
         if self.mirror_odds > MIRRORED:
             return f"the posterior has a second lobe at -f (exp({self.mirror_odds:.2g}) of the mass)"
+        if self.rival_odds > MIRRORED:
+            odds = f"exp({self.rival_odds:.2g}) of the mass"
+            return f"the posterior has another lobe, where data count that this one rejects ({odds})"
         return ""
 
     @property

@@ -17,6 +17,7 @@ from tilted.likelihoods.logit import Logit
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
+from tilted.likelihoods.student_t import StudentT
 from tilted.posteriors.dense import Dense
 
 SIGNS = np.array([1.0, -1.0, -1.0, 1.0, 1.0, -1.0, 1.0, 1.0])
@@ -95,6 +96,40 @@ def test_tilted_distributions_with_two_lobes_are_refused():
     base = Chain(np.array([0.0, 0.1]), np.array([9.0, 9.0]), PoissonSquare(), 1.0).base()
     assert np.all(base.lobes)
     assert not correct_evidence(base).trusted
+
+
+@pytest.mark.parametrize(("reach", "variance"), [(1.0, 0.64), (0.6, 0.64)])
+def test_third_order_larger_than_the_correction_of_a_step_is_refused(reach, variance):
+    """It was taken up to twice the correction, which left an error larger than the correction made."""
+    x, y = np.linspace(0.0, reach, 3), np.array([-1.0, 1.0, -1.0])
+    K = SquaredExponential(variance, 3.0).matrix(x[:, None])
+    base = expand(Dense.build(K, 1.0), NoisyStep(0.1), y)
+    found = correct_evidence(base)
+    exact = 0.0
+    for sign in np.array(np.meshgrid(*[[1.0, -1.0]] * 3)).reshape(3, -1).T:
+        mass = multivariate_normal(np.zeros(3), K * np.outer(sign, sign), allow_singular=True).cdf(sign)
+        exact += mass * np.prod(np.where(sign == y, 0.9, 0.1))
+    assert abs(np.log(exact) - found.ep - found.correction) > abs(found.correction)
+    assert not found.trusted and "third order" in found.message and found.value == found.ep
+
+
+@pytest.mark.parametrize(("gap", "seen"), [(30.0, True), (400.0, False)])
+def test_data_that_agree_and_are_rejected_are_another_lobe(gap, seen):
+    """Half of the rows say 0, half ``gap``: by quadrature over the only latent, of mass e^-1.1 at 30."""
+    rng = np.random.default_rng(0)
+    y = np.concatenate([rng.normal(0.0, 0.2, 6), rng.normal(gap, 0.2, 5)])
+    likelihood, prior = StudentT(4.0, 0.5), Dense.build(np.full((11, 11), 400.0) + 1e-9 * np.eye(11))
+    base = expand(prior, likelihood, y)
+    f = np.linspace(-100.0, gap + 100.0, 2_000_001)
+    log_p = -(f**2) / 800.0 + sum(likelihood.log_likelihood(np.full(1, one), f) for one in y)
+    p = np.exp(log_p - np.max(log_p))
+    odds = np.log(np.sum(p[f > gap / 2])) - np.log(np.sum(p[f < gap / 2]))
+    assert (odds > -5.0) == seen
+    if seen:
+        assert base.rival_odds == pytest.approx(odds, abs=0.1)
+        assert "another lobe" in base.concern and not correct_evidence(base).trusted
+    else:
+        assert base.concern == ""
 
 
 def test_an_inference_that_did_not_converge_is_refused():

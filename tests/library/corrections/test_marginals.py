@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 from chain import Chain
+from scipy.stats import norm
 from test_evidence import COUNTS, EXAMPLES, chain_of
 
 import tilted
+from tilted import likelihoods
 from tilted.corrections import correct_marginals
+from tilted.corrections.conditioned import solve
 from tilted.corrections.marginals import CHEAP, NEARLY_EXACT, change
 from tilted.inference.options import Options
+from tilted.kernels import Linear
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare
 
@@ -144,6 +148,59 @@ def test_parts_do_not_matter_and_are_reported(grade, monkeypatch):
     np.testing.assert_allclose(parts.mean, whole.mean, rtol=1e-6)
     np.testing.assert_allclose(parts.variance, whole.variance, rtol=1e-6)
     assert done == sorted(done) and done[-1] == 5 and len(done) > 1
+
+
+@pytest.mark.parametrize("likelihood", ["poisson-exp", "negative-binomial", "laplace", "probit"])
+def test_a_latent_that_determines_all_others(likelihood):
+    """On a line through the origin there is one unknown: nothing is left to condition, and all is exact."""
+    y = np.array([1.0, -1.0, 1.0, -1.0]) if likelihood == "probit" else np.array([1.0, 0.0, 2.0, 3.0])
+    X = np.array([[1.0], [2.0], [3.0], [-1.0]])
+    likelihood = likelihoods.get(likelihood)
+    fit = tilted.fit(X, y, likelihood=likelihood, kernel=Linear(1.0), mean=1.0, optimise=False)
+    w = np.linspace(-12.0, 12.0, 400_001)
+    log_p = -0.5 * w**2
+    for x, target in zip(X[:, 0], y, strict=True):
+        log_p = log_p + likelihood.log_likelihood(np.full(1, target), 1.0 + x * w)
+    p = np.exp(log_p - np.max(log_p))
+    mean = np.sum(p * w) / np.sum(p)
+    spread = np.sqrt(np.sum(p * (w - mean) ** 2) / np.sum(p))
+    for grade in GRADES:
+        one = fit.corrected([[1.5]], grade)
+        assert one.trusted[0]
+        assert one.mean[0] == pytest.approx(1.0 + 1.5 * mean, abs=1e-6)
+        assert np.sqrt(one.variance[0]) == pytest.approx(1.5 * spread, rel=1e-6)
+
+
+@pytest.mark.parametrize("grade", GRADES)
+def test_steps_of_determined_data_that_are_not_at_zero(grade):
+    """f = 1 + w x: the four answers are of one w, whose density is a Gaussian times steps at -1 / x."""
+    x, y = np.array([1.0, -0.5, 2.0, 0.3, 1.5, -1.2]), np.array([1.0, 1.0, -1.0, 1.0, 1.0, -1.0])
+    fit = tilted.fit(x[:, None], y, likelihood="noisy-step", kernel=Linear(100.0), mean=1.0, optimise=False)
+    Q = np.array([[1.0], [0.01], [-3.0], [0.1]])
+    found = fit.corrected(Q, grade)
+    ends = np.sort(np.concatenate([[-np.inf, np.inf], -1.0 / x]))
+    between = np.concatenate([[ends[1] - 1.0], 0.5 * (ends[1:-2] + ends[2:-1]), [ends[-2] + 1.0]])
+    weights = np.prod(np.where((1.0 + between[:, None] * x) * y > 0, 0.9, 0.1), axis=1)
+    below, above = ends[:-1] / 10.0, ends[1:] / 10.0
+    mass = weights * (norm.cdf(above) - norm.cdf(below))
+    first = weights * (norm.pdf(below) - norm.pdf(above))
+    edge = [np.where(np.isfinite(z), z, 0.0) * norm.pdf(z) for z in (below, above)]
+    second = mass + weights * (edge[0] - edge[1])
+    mean = 10.0 * np.sum(first) / np.sum(mass)
+    spread = np.sqrt(100.0 * np.sum(second) / np.sum(mass) - mean**2)
+    np.testing.assert_allclose((found.mean - 1.0) / Q[:, 0], mean, rtol=1e-6)
+    np.testing.assert_allclose(np.sqrt(found.variance) / np.abs(Q[:, 0]), spread, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e9])
+def test_linear_systems_of_fewer_unknowns_than_vectors(scale):
+    """A basis was filled up with rounding then, and the squares were singular."""
+    rng = np.random.default_rng(2)
+    A, x = scale * (np.eye(4) + 0.3 * rng.standard_normal((3, 4, 4))), rng.standard_normal((3, 4))
+    A[2] = scale * np.eye(4)  # complete after one vector
+    b = np.einsum("bij,bj->bi", A, x)
+    found = solve(lambda u: np.einsum("bij,bj->bi", A, u), b, 12)
+    np.testing.assert_allclose(found, x, atol=1e-5)
 
 
 def test_unknown_grades_are_refused():
