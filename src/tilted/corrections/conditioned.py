@@ -47,10 +47,8 @@ MEMORY = 12e6  # bytes of the matrices of a batch, unless one pair needs more
 MATRICES = 6  # [N, N] a pair, at most
 RESIDUAL, STEPS = 5e-3, 12  # of the moments, in sd and relative; of Newton's method
 VECTORS = 12  # of its linear solver
-COMPLETE, RIDGE = (
-    1e-12,
-    1e-14,
-)  # of a new vector, what rounding leaves; of the squares it solves by, what is added
+COMPLETE = 1e-12  # share of a new vector of its basis that rounding leaves
+RIDGE = 1e-14  # of their trace, added to the squares that it solves by
 LARGEST, RISE = 2.0, 5.0  # fall of log tau, and rise of tau in units of tau (or of 1 / v if more), in a step
 WEAK = 1e-5  # of its variance that a site takes, below which the variance comes from K
 

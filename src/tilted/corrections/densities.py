@@ -55,10 +55,12 @@ class Own(NamedTuple):
             total[rows] += likelihood.log_likelihood(y, at) + 0.5 * tau * at**2 - nu * at
         return total
 
-    def breaks(self) -> np.ndarray:
-        """f [Q, 2 J] at which the data's latents are 0 or y, where a likelihood may have a step or a kink."""
+    def breaks(self, likelihood: Likelihood) -> np.ndarray:
+        """f [Q, J] at which the data's likelihoods have a step or a kink; [Q, 0] if they have none."""
+        if not hasattr(likelihood, "kinks"):
+            return np.zeros((len(self.there), 0))
         slope = np.where(self.there.astype(bool) & (self.slope != 0.0), self.slope, np.inf)
-        return np.concatenate([-self.offset / slope, (self.y - self.offset) / slope], axis=1)
+        return np.asarray((likelihood.kinks(self.y) - self.offset) / slope)
 
 
 @dataclass(frozen=True)
@@ -168,10 +170,10 @@ class Densities:
 
     @cached_property
     def edges(self) -> np.ndarray:
-        """Ends f [Q, P + 1] of panels, in order: knots, and `BREAKS` and those of own data between them."""
+        """Ends f [Q, P + 1] of panels, in order: knots, and `BREAKS` and steps of own data between."""
         edges = self.spline.knots * self.sd[:, None] + self.mean[:, None]
         breaks = np.broadcast_to(BREAKS, (len(edges), len(BREAKS)))
-        breaks = np.concatenate([breaks, self.own.breaks()], axis=1)
+        breaks = np.concatenate([breaks, self.own.breaks(self.likelihood)], axis=1)
         breaks = np.clip(breaks, edges[:, :1], edges[:, -1:])
         return np.sort(np.concatenate([edges, breaks], axis=1), axis=1)
 

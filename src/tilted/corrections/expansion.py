@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-8  # of EP's residual: terms of first and second order in what is left are neglected
 MEMORY = 64e6  # bytes of a block of correlations, where they are made in blocks
-MIRRORED = -5.0  # log odds of another lobe, such as -f, that corrections may neglect
+OTHER_LOBE = -5.0  # log odds of another lobe, such as -f, that corrections may neglect
+RIVAL_SWEEPS = 100  # for EP to get from its other start to a fixed point there
 REJECTED = 0.1  # of the largest precision of a site, below which it hardly counts
 LOBES = 0.6  # (skewness^2 + 1) / (kurtosis + 3): 5/9 for a uniform or exponential density, 1 for two points
 
@@ -159,33 +160,39 @@ class Expansion:
 
         Of reals, where a likelihood that is not log-concave may reject some data: EP is started as if only
         these counted. Rejected data that agree with each other are another lobe of the posterior, which no
-        tilted distribution of a single one of them shows.
+        tilted distribution of a single one of them shows. Where EP does not converge none is found.
         """
-        sites, state = self.inference.sites, self.inference.state
-        rejected = sites.tau < REJECTED * np.max(sites.tau)
-        if self.likelihood.log_concave or not isinstance(self.likelihood, Reals) or not np.any(rejected):
+        sites, marginals = self.inference.sites, self.inference.state.marginals
+        most = float(np.max(sites.tau))
+        rejected = sites.tau < REJECTED * most
+        asked = isinstance(self.likelihood, Reals) and not self.likelihood.log_concave and most > 0
+        if not (asked and np.any(rejected)):
             return -np.inf
-        tau = np.where(rejected, np.max(sites.tau), 0.0)
+        tau, options = (
+            np.where(rejected, most, 0.0),
+            replace(self.options, max_sweeps=RIVAL_SWEEPS, fallback=False),
+        )
         posterior: Any = self.prior
         try:
-            other = infer(posterior, self.likelihood, self.y, EP, self.options, Sites(tau, tau * self.y))
+            other = infer(posterior, self.likelihood, self.y, EP, options, Sites(tau, tau * self.y))
         except NotPositiveDefinite:
             return -np.inf
-        moved = np.abs(other.state.marginals.mean - state.marginals.mean) / np.sqrt(state.marginals.variance)
-        if not other.status.converged or np.max(moved) < 1.0:
-            return -np.inf
-        return other.log_evidence - self.inference.log_evidence
+        change = np.abs(other.state.marginals.mean - marginals.mean)
+        apart = np.any(change > np.sqrt(marginals.variance + self.prior.extra))
+        return (
+            other.log_evidence - self.inference.log_evidence if other.status.converged and apart else -np.inf
+        )
 
     @property
     def concern(self) -> str:
         """Why nothing can be corrected from here, or nothing."""
         if not self.inference.status.converged:
             return f"EP did not converge ({self.inference.status.message})"
-        if self.mirror_odds > MIRRORED:
-            return f"the posterior has a second lobe at -f (exp({self.mirror_odds:.2g}) of the mass)"
-        if self.rival_odds > MIRRORED:
-            odds = f"exp({self.rival_odds:.2g}) of the mass"
-            return f"the posterior has another lobe, where data count that this one rejects ({odds})"
+        if self.mirror_odds > OTHER_LOBE:
+            return f"the posterior has a second lobe at -f (exp({self.mirror_odds:.2g}) times the mass)"
+        if self.rival_odds > OTHER_LOBE:
+            mass = f"exp({self.rival_odds:.2g}) times the mass of this one"
+            return f"the posterior has another lobe, where data count that this one rejects, of {mass}"
         return ""
 
     @property

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 ROUGH = 0.01  # tolerance where only a start is needed
 ROUNDED = "the numbers are lost to rounding or overflow"
 NEARER = 0.9  # a Newton step has to bring the residual below this multiple
+MOST_RELAPSES = 5  # that lengthen the pause of Newton's steps, to 32 sweeps
 LOST = 1e15  # standard deviations off 0 at which a mean has no digit left that counts
 
 
@@ -170,8 +171,8 @@ def _newton(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
     """
     if not (run.likelihood.log_concave and point.update.skipped == 0):
         return None
-    if run.residual >= run.taken_at:
-        run.relapses += 1
+    if run.residual >= run.taken_at and not run.rule.ascends:
+        run.relapses = min(run.relapses + 1, MOST_RELAPSES)
         run.taken_at, run.pause = np.inf, run.sweeps + 2**run.relapses
         return None
     rule, sites = run.rule, point.state.sites
@@ -254,8 +255,9 @@ def _acceptable(run: Run[StateT], old: Point[StateT], new: Point[StateT]) -> boo
 
 def _away(point: Point[StateT]) -> float:
     """How many of its standard deviations the farthest marginal is off 0."""
+    marginals = point.state.marginals
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return float(np.max(np.abs(point.state.marginals.mean) / np.sqrt(point.state.marginals.variance)))
+        return float(np.max(np.abs(marginals.mean) / np.sqrt(marginals.variance + marginals.extra)))
 
 
 def _adapt(run: Run[StateT], previous: float) -> None:

@@ -47,6 +47,10 @@ class LaplaceNoise(Reals, OneParameter, FromTilted):
         if not 0 < self.scale < np.inf:
             raise ValueError(f"the scale must be finite and positive, got {self.scale}")
 
+    def kinks(self, y: np.ndarray) -> np.ndarray:
+        """Where p(y|f) has a kink as a function of f, in the shape of ``y``."""
+        return y
+
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) p(y|f)^power, arrays [N].
 

@@ -45,6 +45,10 @@ class NoisyStep(Labels, FromTilted):
         if not 0.0 < self.flips < 0.5:
             raise ValueError(f"the probability of a flip must lie between 0 and 1/2, got {self.flips}")
 
+    def kinks(self, y: np.ndarray) -> np.ndarray:
+        """Where p(y|f) jumps as a function of f, in the shape of ``y``."""
+        return np.zeros_like(y)
+
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) p(y|f)^power, arrays [N]; ``power`` is a float or an array [N], in (0, 1].
 

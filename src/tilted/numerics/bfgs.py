@@ -75,7 +75,8 @@ def bfgs(objective: Objective, x0: np.ndarray, limit: int, gain: float) -> Outco
             end, length = line_search(counted, at, step, first, limit - evaluations)
             gained = at.value - end.value
             barren = 0 if gained > 0.0 else barren + 1
-            if little and not gained > HARDLY * expected:
+            sure = little or barren >= BARREN and inverse.updates > 0 and expected < gain
+            if sure and not gained > HARDLY * expected:
                 message, converged = f"no better point, expected gain {expected:.1e} below {gain:g}", True
                 at = end if gained > 0.0 else at
             elif length > 0.0 and barren < BARREN:

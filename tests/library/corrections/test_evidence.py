@@ -19,6 +19,7 @@ from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
 from tilted.likelihoods.student_t import StudentT
 from tilted.posteriors.dense import Dense
+from tilted.posteriors.sparse import Sparse
 
 SIGNS = np.array([1.0, -1.0, -1.0, 1.0, 1.0, -1.0, 1.0, 1.0])
 COUNTS = np.array([2.0, 6.0, 4.0, 9.0, 3.0, 5.0, 7.0, 4.0])
@@ -130,6 +131,16 @@ def test_data_that_agree_and_are_rejected_are_another_lobe(gap, seen):
         assert "another lobe" in base.concern and not correct_evidence(base).trusted
     else:
         assert base.concern == ""
+
+
+def test_rows_out_of_sight_of_the_pseudo_inputs_are_no_other_lobe():
+    """Of variance 0 there, and neither moved nor not: an outlier elsewhere was refused for it."""
+    X = np.concatenate([np.linspace(0.0, 1.0, 8), [60.0]])[:, None]
+    y = np.sin(X[:, 0])
+    y[3] += 5.0
+    prior = Sparse.build(SquaredExponential(1.0, 1.0), X, np.linspace(0.0, 1.0, 3)[:, None])
+    base = expand(prior, StudentT(4.0, 0.1), y)
+    assert base.inference.status.converged and base.concern == ""
 
 
 def test_an_inference_that_did_not_converge_is_refused():

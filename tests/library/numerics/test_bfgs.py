@@ -181,6 +181,23 @@ def test_a_model_that_is_wrong_by_far_is_not_held_on_to():
     assert end.success and end.evaluations < 600, end
 
 
+@pytest.mark.parametrize("away", [1e-5, 1e-6, 1e-8])
+@pytest.mark.parametrize("condition", [1.0, 1e2, 1e4])
+def test_a_search_that_starts_at_its_end_has_converged(away, condition):
+    """As one that goes on from an earlier one does; there rounding hides all gain before much was learnt."""
+    objective, top = bowl(40, condition)
+    end = bfgs(lambda x: (1e3 + objective(x)[0], objective(x)[1]), top + away, 2000, GAIN)
+    assert end.success and end.value - 1e3 < GAIN and end.evaluations < 500, end
+
+
+def test_a_search_that_comes_to_its_end_in_a_few_steps_has_converged():
+    def round_(x):
+        return float(np.sum(np.sqrt(1.0 + x**2))) + 500.0, x / np.sqrt(1.0 + x**2)
+
+    end = bfgs(round_, np.full(40, 5.0), 2000, GAIN)
+    assert end.success and end.value == pytest.approx(540.0, abs=1e-9), end
+
+
 def test_what_rounding_hides_is_no_more_to_gain():
     """Where next to nothing comes of the little that is expected, it ends, before the model is spoilt."""
     objective, _ = bowl(40, 1e5)
