@@ -442,7 +442,7 @@ def test_conventions_of_scikit_learn_where_others_learn_too(estimator, check):
 @pytest.mark.parametrize("of", [SparseGPClassifier, SparseGPRegressor])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_conventions_of_scikit_learn_by_power_ep_and_whole_searches(of):
-    # Fifteen rows in thirty dimensions without noise: rounding decides in which optimum a search ends (below).
+    # Fifteen rows in thirty dimensions without noise: rounding decides in which optimum a search ends.
     # Short searches and given kernels pass above.
     rounding = dict.fromkeys(CHANCE, "rounding decides where a search ends")
     expected = CHANCE if of is SparseGPClassifier else rounding
