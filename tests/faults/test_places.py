@@ -154,11 +154,10 @@ def test_fits_that_do_not_converge_or_fail_are_records(fresh):
     """The run ends well, every table says how many fits gave numbers, and the log why the others did not."""
     module = fresh.folder / "src/papers/qp/fits.py"
     code = module.read_text(encoding="utf-8")
-    fails = 'if cell.spec["rule"] == "qp":\n            raise ArithmeticError("made to fail")\n        '
-    assert "        fitted = _fit(" in code
-    module.write_text(
-        code.replace("        fitted = _fit(", f"        {fails}fitted = _fit("), encoding="utf-8"
-    )
+    before = "        if replayed := "
+    fails = '        if cell.spec["rule"] == "qp":\n            raise ArithmeticError("made to fail")\n'
+    assert code.count(before) == 1
+    module.write_text(code.replace(before, fails + before), encoding="utf-8")
     fresh()
     records = [r for path in sorted((fresh.folder / COAL).glob("qp-*")) for r in store.read_records(path)]
     assert [r["status"]["message"] for r in records] == ["failed: made to fail"] * 2
