@@ -153,13 +153,14 @@ NAMED = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{8}")
 
 
 def numbers(path):
-    """A product without the times in it: what two runs on one machine must have in common."""
+    """A product without times and the parameters of jobs (their blocks): what runs have in common."""
     content = path.read_bytes()
     if path.name == "SHA256SUMS":
         return [line.split()[1] for line in content.decode().splitlines()]
     if path.name.endswith(".jsonl.gz"):
         lines = store.read_records(path)
-        return [json.dumps({**line, "seconds": 0, "run": {**line["run"], "date": ""}}) for line in lines]
+        own = {"date": "", "parameters": ""}
+        return [json.dumps({**line, "seconds": 0, "run": {**line["run"], **own}}) for line in lines]
     if path.name.endswith((".csv.gz", "runs.csv")):
         text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
         lines = list(csv.reader(NAMED.sub("run", text).splitlines()))
