@@ -168,20 +168,17 @@ class Expansion:
         asked = isinstance(self.likelihood, Reals) and not self.likelihood.log_concave and most > 0
         if not (asked and np.any(rejected)):
             return -np.inf
-        tau, options = (
-            np.where(rejected, most, 0.0),
-            replace(self.options, max_sweeps=RIVAL_SWEEPS, fallback=False),
-        )
+        tau = np.where(rejected, most, 0.0)
+        options = replace(self.options, max_sweeps=RIVAL_SWEEPS, fallback=False)
         posterior: Any = self.prior
         try:
             other = infer(posterior, self.likelihood, self.y, EP, options, Sites(tau, tau * self.y))
         except NotPositiveDefinite:
             return -np.inf
         change = np.abs(other.state.marginals.mean - marginals.mean)
-        apart = np.any(change > np.sqrt(marginals.variance + self.prior.extra))
-        return (
-            other.log_evidence - self.inference.log_evidence if other.status.converged and apart else -np.inf
-        )
+        if not (other.status.converged and np.any(change > np.sqrt(marginals.variance + self.prior.extra))):
+            return -np.inf
+        return other.log_evidence - self.inference.log_evidence
 
     @property
     def concern(self) -> str:

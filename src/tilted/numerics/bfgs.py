@@ -31,8 +31,9 @@ def bfgs(objective: Objective, x0: np.ndarray, limit: int, gain: float) -> Outco
 
     It has converged when the next step is expected to gain less than ``gain``, by the quadratic model that
     all steps have taught: g^T H g / 2, the gradient's size in the units of the function itself. That is a
-    local test, which a saddle point passes too. Memory is n^2 numbers up to `DENSE` parameters (72 MB there)
-    and 2 n `PAIRS` above (L-BFGS).
+    local test, which a saddle point passes too. So it has where that little is expected and a line search, or
+    `BARREN` in a row before much was learnt, find next to nothing of it. Memory is n^2 numbers up to `DENSE`
+    parameters (72 MB there) and 2 n `PAIRS` above (L-BFGS).
 
     Parameters
     ----------
