@@ -170,7 +170,7 @@ def _rows(findings: Iterable[Finding]) -> Iterable[tuple[object, ...]]:
 
 def markdown(chapters: Sequence[Chapter]) -> str:
     """The audit to read: a summary of one screen for each paper, then every claim with its rows."""
-    lines = []
+    lines = ["# Which claims hold", ""]
     for chapter in chapters:
         lines += [f"# {chapter.heading}", "", *_overview(chapter), "", *chapter.legend.splitlines(), ""]
     lines += [*LEGEND.splitlines(), "", *_contents(chapters), ""]

@@ -319,4 +319,5 @@ def legends(folders: Folders) -> list[str]:
     _, parts = markup.sections(folders.text("tables/audit.md").split("\n## ")[0], 1)
     blocks = [markup.paragraphs(part.body) for part in parts]
     left_out = ("|", f"- {CONTENTS}")  # the site has its own
-    return ["\n\n".join(text for text in texts if not text.startswith(left_out)) for texts in blocks]
+    notes = ["\n\n".join(text for text in texts if not text.startswith(left_out)) for texts in blocks]
+    return [note for note in notes if note]  # there is none below the title
