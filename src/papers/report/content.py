@@ -316,8 +316,7 @@ def explained(shown: str) -> str:
 
 def legends(folders: Folders) -> list[str]:
     """What stands below each paper's summary of the audit (Markdown)."""
-    _, parts = markup.sections(folders.text("tables/audit.md").split("\n## ")[0], 1)
+    _, (_title, *parts) = markup.sections(folders.text("tables/audit.md").split("\n## ")[0], 1)
     blocks = [markup.paragraphs(part.body) for part in parts]
     left_out = ("|", f"- {CONTENTS}")  # the site has its own
-    notes = ["\n\n".join(text for text in texts if not text.startswith(left_out)) for texts in blocks]
-    return [note for note in notes if note]  # there is none below the title
+    return ["\n\n".join(text for text in texts if not text.startswith(left_out)) for texts in blocks]
