@@ -171,6 +171,12 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
             each = np.sum(rows) / (len(classes) * np.bincount(labels, rows))
         else:
             each = compute_class_weight(self.class_weight, classes=classes, y=classes[labels])
+            for kind, weight in zip(classes, each, strict=True):
+                if not weight > 0:
+                    raise ValueError(
+                        f"class_weight must be positive, got {weight:g} of class {kind!s}: a class that is "
+                        "not to count is left out by its rows, of X and y"
+                    )
         return unless_alike(rows * each[labels])
 
     def _likelihood(self) -> Likelihood:

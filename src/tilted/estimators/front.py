@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tilted.inference import rule_of
 from tilted.inference.pep import power_rule
 from tilted.inference.rule import Rule
 from tilted.learning.starts import noted, require_moderate, start_kernel, start_variance
+from tilted.likelihoods.ordinal import Ordinal
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -67,7 +68,8 @@ def fit(
         gaussian has variance 1; for another pass ``likelihoods.gaussian.GaussianNoise(variance)``, which the
         search moves with ``learn_likelihood`` alone.
     likelihood : str or Likelihood
-        A name from ``tilted.likelihoods.names()`` or a likelihood object.
+        A name from ``tilted.likelihoods.names()`` or a likelihood object. "ordinal" has thresholds for the
+        levels of y, at which f of the prior has their shares.
     inference : str or Rule
         "ep", "qp", "vb" or "power-ep" (of ``power``), or a rule such as
         ``tilted.inference.pep.power_rule(0.5)``.
@@ -139,12 +141,18 @@ def fit(
     if learned:
         choice("mean", mean, (LEARNED,))
     at = 0.0 if isinstance(mean, str) else mean
+    by_levels = isinstance(likelihood, str) and likelihood == "ordinal"
+    likelihood = Ordinal.of_levels(cast("np.ndarray", y)) if by_levels else likelihoods.get(likelihood)
     problem = api.make_problem(X, y, likelihood, rule, at, options)  # checks what is given
     require_moderate("mean", np.array([at]))
     if start is not None:
         api.require_sites(start, len(problem.y))
+    variance = start_variance(likelihood, problem.y, float(at))
+    first = start_kernel(kernel, problem.X, ard, variance)
+    if by_levels:
+        likelihood = Ordinal.of_levels(problem.y, float(np.mean(first.diagonal(problem.X))))
     settings = DenseSettings(
-        likelihood=likelihoods.get(likelihood),
+        likelihood=likelihood,
         inference=rule,
         mean=float(at),
         learn_mean=learned,
@@ -163,8 +171,6 @@ def fit(
         start=start,
         learn_likelihood=learn_likelihood,
     )
-    variance = start_variance(settings.likelihood, problem.y, float(at))
-    first = start_kernel(kernel, problem.X, ard, variance)
     rng = generator(random_state)
     model = fit_dense(problem.X, problem.y, first, settings, rng, stratified=False)
     notes = shortcomings(model, problem.X) if optimise else []

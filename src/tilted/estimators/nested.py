@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import sklearn.gaussian_process.kernels
+from sklearn.base import clone
+
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
 
@@ -27,6 +30,8 @@ def with_field(kernel: Kernel | None, path: Sequence[str], value: object) -> Any
     ValueError
         If there is no such field, or the kernel refuses the value.
     """
+    if isinstance(kernel, sklearn.gaussian_process.kernels.Kernel):
+        return clone(kernel).set_params(**{"__".join(path): value})
     known = dict(fields_of(kernel))
     name, *rest = path
     if name not in known or not is_dataclass(kernel):

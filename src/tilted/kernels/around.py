@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from tilted.kernels.compound import add, add_to, is_stationary, multiply, multiply_by, noise_of
+from tilted.kernels.compound import (
+    add,
+    add_to,
+    hyperparameters_of,
+    is_stationary,
+    multiply,
+    multiply_by,
+    noise_of,
+)
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
@@ -40,6 +48,10 @@ class Around:
     def parameters(self) -> np.ndarray:
         """Those of the kernel."""
         return self.kernel.parameters()
+
+    def hyperparameters(self) -> tuple[np.ndarray, np.ndarray]:
+        """Those of the kernel [P], and their derivatives in :meth:`parameters` [P]."""
+        return hyperparameters_of(self.kernel)
 
     def with_parameters(self, values: np.ndarray) -> Self:
         """The same kernel with other parameter values, ordered as in :meth:`parameters`."""

@@ -42,6 +42,18 @@ def is_stationary(kernel: Kernel) -> bool:
     return getattr(kernel, "stationary", True)
 
 
+def hyperparameters_of(kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
+    """What a search varies, as it stands in the kernel, [P], and its derivatives in ``parameters()`` [P].
+
+    The parameters themselves and 1, but of kernels that show a search others (``restricted``).
+    """
+    own = getattr(kernel, "hyperparameters", None)
+    if own is not None:
+        return own()
+    values = kernel.parameters()
+    return values, np.ones(len(values))
+
+
 def variance_of(kernel: Kernel) -> float:
     """k(x, x) of a kernel for which it is the same at every x."""
     return float(kernel.diagonal(ONE_POINT)[0])
@@ -131,6 +143,12 @@ class Pair:
     def parameters(self) -> np.ndarray:
         """Those of both parts as a vector."""
         return np.concatenate([self.first.parameters(), self.second.parameters()])
+
+    def hyperparameters(self) -> tuple[np.ndarray, np.ndarray]:
+        """Those of both parts [P], and their derivatives in :meth:`parameters` [P]."""
+        parts = zip(hyperparameters_of(self.first), hyperparameters_of(self.second), strict=True)
+        values, slopes = (np.concatenate(pair) for pair in parts)
+        return values, slopes
 
     def with_parameters(self, values: np.ndarray) -> Self:
         """The same kernel with other parameter values, ordered as in :meth:`parameters`."""

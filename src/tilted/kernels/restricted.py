@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tilted.kernels.around import Around
-from tilted.kernels.compound import is_kernel
+from tilted.kernels.compound import hyperparameters_of, is_kernel
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
@@ -81,6 +81,11 @@ class Restricted(Around):
         share = np.clip(share, EPSILON, 1.0 - EPSILON)
         values[bounded] = share / (1.0 - share)
         return values
+
+    def hyperparameters(self) -> tuple[np.ndarray, np.ndarray]:
+        """Those of the kernel that are free [P], and their derivatives in :meth:`parameters` [P]."""
+        values, slopes = hyperparameters_of(self.kernel)
+        return values[self._spans()[0]], self._pulled_back(slopes)
 
     def at_bounds(self) -> list[tuple[str, str, float]]:
         """Parameters within `NEAR` of a bound, of the logarithmic distance between the two.

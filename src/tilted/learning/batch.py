@@ -58,6 +58,10 @@ class Sums:
 
     def part_of_the_way(self, old: Sums, share: float) -> Sums:
         """The sums, linear in the sites, where these go that share of their way from those of ``old``."""
+        if share == 1.0:
+            return self
+        if share == 0.0:  # whatever numbers these are
+            return replace(self, precision=old.precision, shift=old.shift)
         precision = old.precision + share * (self.precision - old.precision)
         return replace(self, precision=precision, shift=old.shift + share * (self.shift - old.shift))
 

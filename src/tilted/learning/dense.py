@@ -166,7 +166,7 @@ def with_prior(
     """Evidence and gradient [P] in the kernel's parameters, those of a prior's log density added."""
     if prior is None:
         return evidence, gradient
-    value, slope = prior.log(kernel.parameters())
+    value, slope = prior.of(kernel)
     return evidence + value, gradient + slope
 
 

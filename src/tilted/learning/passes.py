@@ -9,29 +9,35 @@ fixed point is that of sweeps over all rows at once [Bui et al. 2017, section 3]
 O(N + M^2 + batch M). Every `GROUPS`-th batch is updated at one posterior, then the next ones at what follows:
 batches of a group need not know of each other, and joblib hands them to processes, or machines, of whatever
 backend is in force. Rows that came earlier can be there as their sums.
+
+By a rule that ascends a group moves the posterior far only where that raises the bound of its own rows, the
+others being there as their sites:
+
+    L(q) = sum_n E_q[log p(y_n|f_n)] - KL(q || the prior times the other rows' sites).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property, reduce
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from tilted.inference.result import Status
 from tilted.learning.batch import Model, Sums, factorised, updated
+from tilted.learning.starts import first_sites
 from tilted.numerics import linalg
-
-if TYPE_CHECKING:
-    from tilted.gaussian import Sites
 
 TOLERANCE = 1e-3  # of what a pass moves of z: the mean in sd, root mean square, and log det a dimension
 GROUPS = 8  # of batches, one after the other
-HALVINGS = 30  # of the move of a group's sites that leaves no proper posterior
+HALVINGS = 30  # of the move of a group's sites that leaves no proper posterior, or lowers its bound
+FAR = 0.1  # distance that a group moves the posterior, from which on its bound is looked at
+ROUNDING = 1e-8  # relative difference of two bounds that is taken for rounding
 AT_ONCE = 32  # batches that are handed out before their sums are added up
 MOST = 50  # passes
 
@@ -67,6 +73,18 @@ class Posterior:
         """One that rows left elsewhere; its sums are not known, and 0 here."""
         M = len(projected)
         return cls(Sums(np.zeros((M, M)), np.zeros(M)), factor, projected, -linalg.log_determinant(factor))
+
+    @property
+    def finite(self) -> bool:
+        """Whether it is numbers."""
+        return bool(np.isfinite(self.log_det) and np.all(np.isfinite(self.projected)))
+
+    def bound(self, others: Sums, of_group: Sums) -> float:
+        """L(q) of a group up to a constant; ``of_group`` has its local part at q, and the sites of that."""
+        z, S = self.factor.T @ self.projected, self.factor.T @ self.factor
+        own = others.precision + np.eye(len(z))
+        fit = of_group.local - 0.5 * float(np.sum(of_group.precision * S))  # the expected log likelihood
+        return fit - 0.5 * float(np.sum(own * S) + z @ own @ z + self.log_det) + float(others.shift @ z)
 
     def distance(self, other: Posterior) -> float:
         """From another: of the means in sd, root mean square, or of log det a dimension; the larger."""
@@ -134,62 +152,42 @@ def passes(
     NotPositiveDefinite
         If Kuu comes so near to singular that K - Q loses its sign: allow jitter.
     """
-    M = len(model.pseudo.Z)
-    none = Sums(np.zeros((M, M)), np.zeros(M))
-    before = earlier or none
+    rows = _Rows(model, X, y, weights, batch)
+    before = earlier or rows.none
     now = start or Posterior.of(before)
-    edges = list(range(0, len(y), batch)) + [len(y)]
-    parts = [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
-    groups = [parts[first::GROUPS] for first in range(min(GROUPS, len(parts)))]
-    had = [none for _ in groups]
-    tau, nu = np.zeros((2, len(y)))
+    had = [rows.none for _ in rows.groups]
+    together = [list(range(len(had)))]
+    one_by_one = [[place] for place in range(len(had))]
     step, smallest, retries, distance, energy, done = 1.0, 1.0, 0, np.inf, np.nan, 0
-    with Parallel(n_jobs=n_jobs) as parallel:
-
-        def update(at: Posterior, group: list[slice], step: float) -> Iterator[tuple[slice, Sums, Sites]]:
-            """Each batch of a group, what it adds up to, and its sites."""
-            for first in range(0, len(group), AT_ONCE):
-                some = group[first : first + AT_ONCE]
-                found = parallel(
-                    delayed(updated)(
-                        model,
-                        at.factor,
-                        at.projected,
-                        *(column[rows] for column in (X, y, tau, nu)),
-                        None if weights is None else weights[rows],
-                        step,
-                    )
-                    for rows in some
-                )
-                for rows, (sums, sites) in zip(some, found, strict=True):
-                    yield rows, sums, sites
-
-        while done < most and distance > tolerance and (not done or time.monotonic() < deadline):
+    with Parallel(n_jobs=n_jobs) as rows.parallel:
+        guess = first_sites(model.likelihood, y, model.mean, weights)
+        if guess is not None:
+            rows.tau, rows.nu = guess.tau, guess.nu
+            had = rows.updated(now, rows.groups, 0.0)
+            now = Posterior.of(reduce(Sums.plus, had, before))
+        while done < most and not distance <= tolerance and (not done or time.monotonic() < deadline):
             began, shortest = now, 1.0
-            for place, group in enumerate(groups):
-                total, was = none, [(rows, tau[rows].copy(), nu[rows].copy()) for rows in group]
-                for rows, sums, sites in update(now, group, step):
-                    total, tau[rows], nu[rows] = total.plus(sums), sites.tau, sites.nu
-                others = reduce(Sums.plus, had[:place] + had[place + 1 :], before)
-                found_now, had[place], share = _proper(others, total, had[place])
-                if share < 1.0:
-                    retries, shortest = retries + 1, min(shortest, share)
-                    for rows, a, b in was:
-                        tau[rows], nu[rows] = a + share * (tau[rows] - a), b + share * (nu[rows] - b)
-                if done or place == len(groups) - 1:  # at first, until all rows have sites, at the start
-                    now = found_now
+            # flat sites go all at once: a posterior without some of them is no better than the start
+            for places in together if not done and guess is None else one_by_one:
+                others = reduce(Sums.plus, (sums for p, sums in enumerate(had) if p not in places), before)
+                moving = [rows.groups[place] for place in places]
+                now, moved_on, share = rows.moved(now, others, moving, [had[place] for place in places], step)
+                for place, sums in zip(places, moved_on, strict=True):
+                    had[place] = sums
+                retries, shortest = retries + (share < 1.0), min(shortest, share)
             # sites that were held back have not settled
             moved, done = now.distance(began) / (shortest * step) if shortest else np.inf, done + 1
             if moved > distance and step > 0.1:  # no contraction
                 step, retries = 0.5 * step, retries + 1
-            elif moved < 0.5 * distance:
+            elif moved < (1.0 if model.rule.ascends else 0.5) * distance:
                 step = min(1.0, 2.0 * step)
             distance, smallest = moved, min(smallest, step, shortest)
             if watch is not None:
                 watch(done, distance)
         if earlier is None:  # where posterior and sites ended: once more, and nothing is moved
-            local = sum(sums.local for _, sums, _ in update(now, parts, 0.0))
-            z = now.factor.T @ now.projected  # by the integrand of prior and sites at its maximum
+            # by the integrand of prior and sites at its maximum
+            local = sum(sums.local for sums in rows.updated(now, rows.groups, 0.0))
+            z = now.factor.T @ now.projected
             energy = local - 0.5 * float(z @ z + now.log_det)
     stays, left_out = bool(distance <= tolerance), now.sums.skipped - before.skipped
     converged = stays and not left_out and (earlier is not None or bool(np.isfinite(energy)))
@@ -207,19 +205,95 @@ def passes(
     return Passed(now, energy, status)
 
 
-def _proper(others: Sums, new: Sums, old: Sums) -> tuple[Posterior, Sums, float]:
-    """A proper posterior of all sums, those of a group, and how far its sites went: all the way if they can.
+@dataclass
+class _Rows:
+    """All rows in groups of batches, and their sites, flat at first."""
 
-    With the ``old`` ones it is proper: where the new ones lead to none, half of the way is tried.
-    """
-    for halvings in range(HALVINGS):
-        share = 0.5**halvings
-        part = new if share == 1.0 else new.part_of_the_way(old, share)
-        try:
-            return Posterior.of(others.plus(part)), part, share
-        except linalg.NotPositiveDefinite:
-            pass
-    return Posterior.of(others.plus(old)), old, 0.0
+    model: Model
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+    batch: int
+    tau: np.ndarray = field(init=False)
+    nu: np.ndarray = field(init=False)
+    parallel: Parallel = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tau, self.nu = np.zeros((2, len(self.y)))
+
+    @property
+    def none(self) -> Sums:
+        """Of no rows."""
+        M = len(self.model.pseudo.Z)
+        return Sums(np.zeros((M, M)), np.zeros(M))
+
+    @cached_property
+    def groups(self) -> list[list[slice]]:
+        """The batches of each."""
+        edges = [*range(0, len(self.y), self.batch), len(self.y)]
+        parts = [slice(a, b) for a, b in pairwise(edges)]
+        return [parts[first::GROUPS] for first in range(min(GROUPS, len(parts)))]
+
+    def updated(self, at: Posterior, groups: list[list[slice]], step: float) -> list[Sums]:
+        """What each group adds up to, once its sites went so much of their way to the rule's."""
+        return [self._updated(at, group, step) for group in groups]
+
+    def _updated(self, at: Posterior, group: list[slice], step: float) -> Sums:
+        total = self.none
+        for first in range(0, len(group), AT_ONCE):
+            some = group[first : first + AT_ONCE]
+            found = self.parallel(
+                delayed(updated)(
+                    self.model,
+                    at.factor,
+                    at.projected,
+                    *(column[rows] for column in (self.X, self.y, self.tau, self.nu)),
+                    None if self.weights is None else self.weights[rows],
+                    step,
+                )
+                for rows in some
+            )
+            for rows, (sums, sites) in zip(some, found, strict=True):
+                total, self.tau[rows], self.nu[rows] = total.plus(sums), sites.tau, sites.nu
+        return total
+
+    def moved(
+        self, at: Posterior, others: Sums, groups: list[list[slice]], old: list[Sums], step: float
+    ) -> tuple[Posterior, list[Sums], float]:
+        """The posterior after groups were updated at one, their sums, and how far their sites went.
+
+        All the way to where ``step`` leads if they can, else half of it, and so on. With the ``old`` sums,
+        which ``at`` need not have, the posterior of all is proper.
+        """
+        was = [(rows, self.tau[rows].copy(), self.nu[rows].copy()) for group in groups for rows in group]
+        new = self.updated(at, groups, step)
+        least = None
+        for share in (*(0.5**halvings for halvings in range(HALVINGS)), 0.0):
+            sums = [one.part_of_the_way(other, share) for one, other in zip(new, old, strict=True)]
+            try:
+                found = Posterior.of(reduce(Sums.plus, sums, others))
+            except linalg.NotPositiveDefinite:
+                continue
+            if not share or (found.finite and not self._may_descend(found, at)):
+                break
+            if least is None:
+                least = self._bound(Posterior.of(reduce(Sums.plus, old, others)), others, groups)
+                least -= ROUNDING * abs(least)
+            height = self._bound(found, others, groups) if found.finite else -np.inf
+            if np.isfinite(height) and not height < least:
+                break
+        for rows, tau, nu in was if share < 1.0 else ():
+            self.tau[rows] = tau + share * (self.tau[rows] - tau)
+            self.nu[rows] = nu + share * (self.nu[rows] - nu)
+        return found, sums, share
+
+    def _may_descend(self, found: Posterior, at: Posterior) -> bool:
+        """Whether a rule that ascends goes so far that it may go too far."""
+        return self.model.rule.ascends and not found.distance(at) <= FAR
+
+    def _bound(self, at: Posterior, others: Sums, groups: list[list[slice]]) -> float:
+        """That of groups at a posterior."""
+        return at.bound(others, reduce(Sums.plus, self.updated(at, groups, 0.0)))
 
 
 def _message(

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from tilted.kernels.compound import hyperparameters_of
+
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
 
@@ -25,7 +27,8 @@ class LogNormal:
     Parameters
     ----------
     medians : sequence [P]
-        In the order of ``kernel.parameters()``.
+        Of the parameters that are not fixed, as they stand in the kernel, bounds or none; in the order of
+        ``kernel.parameters()``.
     sds : sequence [P]
         Standard deviations of the logarithms; infinite is flat.
 
@@ -44,12 +47,20 @@ class LogNormal:
             raise ValueError(f"a prior has a median and an sd for each parameter, got {self!r}")
         if not (np.all(medians > 0) and np.all(np.isfinite(medians)) and np.all(sds > 0)):
             raise ValueError(f"medians and sds of a prior are positive, got {self!r}")
+        object.__setattr__(self, "medians", tuple(medians.tolist()))  # of arrays too
+        object.__setattr__(self, "sds", tuple(sds.tolist()))
 
     @classmethod
     def weak(cls, kernel: Kernel) -> Self:
         """About a guessed kernel of one variance, the first parameter, and lengthscales."""
         medians = kernel.parameters()
         return cls(tuple(medians), (SD_VARIANCE,) + (SD_LENGTHSCALE,) * (len(medians) - 1))
+
+    def of(self, kernel: Kernel) -> tuple[float, np.ndarray]:
+        """Log density at the parameters of ``kernel``, and its gradient in what a search sees of them [P]."""
+        values, slopes = hyperparameters_of(kernel)
+        value, by_values = self.log(values)
+        return value, by_values * slopes
 
     def log(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
         """Log density at positive ``parameters`` [P], 0 at the medians, and its gradient in them [P]."""

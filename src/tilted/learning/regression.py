@@ -92,7 +92,7 @@ def maximise(
         def value(found: Fitted | None) -> float:
             state = None if found is None else found.state
             at = (state.kernel, state.Z, state.noise) if isinstance(state, Collapsed) else start
-            added = 0.0 if prior is None else prior.log(at[0].parameters())[0]
+            added = 0.0 if prior is None else prior.of(at[0])[0]
             return whole.evaluate(*at)[0].log_evidence + added
 
         first, note = begun(

@@ -203,7 +203,7 @@ def maximise(
         at = first_sites(here.likelihood, here.y, here.mean, here.weights)
         inference, _ = Attempts().converged(lambda sites: here.infer(kernel, Z, sites)[::-1], [at])
         known[found is None] = inference.sites
-        return inference.log_evidence + (0.0 if prior is None else prior.log(kernel.parameters())[0])
+        return inference.log_evidence + (0.0 if prior is None else prior.of(kernel)[0])
 
     def find(rows: np.ndarray, how: Search, until: float) -> Fitted:
         some = whole.of_rows(rows)

@@ -317,7 +317,7 @@ def best_of(
             failures.append(error)
             continue
         found += 1
-        height = model.standing + (0.0 if prior is None else prior.log(model.kernel.parameters())[0])
+        height = model.standing + (0.0 if prior is None else prior.of(model.kernel)[0])
         if best is None or height > best[0]:  # the others are not kept: there may be thousands
             best = height, model
     if best is None:

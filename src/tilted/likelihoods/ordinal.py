@@ -27,6 +27,7 @@ NODES, BLOCK = 48, 4096  # of one interval; intervals integrated at once
 MANY = 20  # levels, of which nobody asks for more than are there
 NEAR = 5.0  # half widths of levels with one set of panels
 STEEP, NARROW = 100.0, 0.5  # distance of an interval and its width beyond which closed forms lose digits
+ONE_LEVEL = "ordinal needs at least two levels in the training targets, got only one"
 DROP = 50.0  # the density is integrated down to exp(-DROP) of its highest value in the interval
 
 
@@ -74,13 +75,15 @@ class Ordinal(ByPanels):
     def of_levels(cls, y: np.ndarray, variance: float = 1.0, weights: np.ndarray | None = None) -> Self:
         """Thresholds at which f ~ N(0, variance) gives the shares of the levels ``y`` [N], with weights [N].
 
-        Half a count is added to every level. ValueError unless they are whole numbers from 0; from `MANY`
-        levels on half of them have to occur: years, say, have to be numbered first.
+        Half a count is added to every level. ValueError unless they are whole numbers from 0, two of them at
+        least; from `MANY` levels on half of them have to occur: years, say, have to be numbered first.
         """
-        y = as_floats(y, "levels")
+        y = require_finite(as_floats(y, "levels"))
         if not (y.size and np.all((y >= 0) & (y == np.floor(y)))):
             raise ValueError("levels are whole numbers from 0")
         there = np.unique(y)
+        if len(there) < 2:
+            raise ValueError(ONE_LEVEL)
         if there[-1] >= max(2 * len(there), MANY):
             raise ValueError(
                 f"most of the levels 0 to {there[-1]:.0f} have no row; number those there are from 0 "
@@ -96,14 +99,16 @@ class Ordinal(ByPanels):
         wrong = (y < 0) | (y > highest) | (y != np.floor(y))
         if np.any(wrong):
             row = int(np.flatnonzero(wrong)[0])
-            raise ValueError(f"levels must be whole numbers from 0 to {highest}, got {y[row]:g} at row {row}")
+            more = "; Ordinal.of_levels(y) has thresholds for more" if np.all(y[wrong] > highest) else ""
+            said = f"levels must be whole numbers from 0 to {highest}"
+            raise ValueError(f"{said}, got {y[row]:g} at row {row}{more}")
         return y
 
     def check(self, y: np.typing.ArrayLike) -> np.ndarray:
         """The same [N]; ValueError also if only one level is present."""
         y = self.domain(y)
         if len(np.unique(y)) < 2:
-            raise ValueError("ordinal needs at least two levels in the training targets, got only one")
+            raise ValueError(ONE_LEVEL)
         return y
 
     def coordinates(self) -> np.ndarray:

@@ -53,8 +53,10 @@ class Outcome:
     message: str
 
 
-WORDS = {  # what L-BFGS-B and BFGS say
-    r"(no better point, )?expected gain (\S+) below": r"converged: \1expected gain \2 below",
+WORDS = {  # what L-BFGS-B and BFGS say; what is in words stays as it is
+    r"(?<!converged: )(?<!point, )(no better point, )?expected gain (\S+) below": (
+        r"converged: \1expected gain \2 below"
+    ),
     r" \(L-BFGS-B: ABNORMAL\)": "",
     r"CONVERGENCE: NORM.OF.PROJECTED.GRADIENT.<=.PGTOL": "converged: the gradient is within its tolerance",
     r"CONVERGENCE: (REL_|RELATIVE )REDUCTION.OF.F.<=.FACTR\*EPSMCH": "converged: the last step gained little",

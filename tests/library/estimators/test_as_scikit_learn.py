@@ -11,9 +11,12 @@ from importlib.util import find_spec, module_from_spec
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import CompoundKernel
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF, CompoundKernel, ConstantKernel
+from sklearn.model_selection import GridSearchCV
 
 from tilted import GPClassifier
+from tilted.kernels import SquaredExponential
 from tilted.kernels.compound import Pair
 from tilted.kernels.converted import as_kernel
 from tilted.kernels.restricted import FIXED, Restricted
@@ -143,3 +146,22 @@ def documented(request):
 
 def test_differences_are_of_tests_there_are():
     assert {case.split("[")[0] for _, cases in DIFFERENCES.values() for case in cases} <= set(TESTS)
+
+
+def test_parameters_of_a_kernel_of_scikit_learn_can_be_set():
+    """They were listed, and refused."""
+    kernel = ConstantKernel(2.0) * RBF(1.0)
+    model = GPClassifier(kernel=kernel, optimise=None)
+    listed = {name: value for name, value in model.get_params().items() if name.startswith("kernel__")}
+    assert clone(model).set_params(**listed).kernel == kernel
+    other = clone(model).set_params(kernel__k2__length_scale=3.0)
+    assert other.kernel == ConstantKernel(2.0) * RBF(3.0) and model.kernel is kernel
+    both = clone(model).set_params(kernel__k1__constant_value=7.0, kernel__k1=ConstantKernel(5.0))
+    assert both.kernel == ConstantKernel(7.0) * RBF(1.0) and kernel == ConstantKernel(2.0) * RBF(1.0)
+    with pytest.raises(ValueError, match="Invalid parameter .?nope"):
+        model.set_params(kernel__k2__nope=1.0)
+    X = np.linspace(0.0, 5.0, 30)[:, None]
+    y = np.sin(3.0 * X[:, 0]) > 0
+    search = GridSearchCV(model, {"kernel__k2__length_scale": [0.3, 30.0]}).fit(X, y)
+    assert search.best_params_ == {"kernel__k2__length_scale": 0.3}
+    assert search.best_estimator_.kernel_ == SquaredExponential(2.0, 0.3)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tracemalloc
 import warnings
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -308,13 +309,13 @@ def test_any_backend_of_joblib_will_do(backend):
 
 
 def test_sites_that_are_held_back_have_not_settled(monkeypatch):
-    def held_back(others, new, old):
-        return passes.Posterior.of(others.plus(old)), old, 0.0
+    def held_back(rows, at, others, groups, old, step):
+        return passes.Posterior.of(reduce(passes.Sums.plus, old, others)), old, 0.0
 
     y = np.where(LABELS == "yes", 1.0, -1.0)
     problem = sparse.Problem(X, y, Probit(), 1.0, 0.0, 1e-6)
     model = passes.Model(problem.infer(KERNEL, Z)[0].pseudo, Probit(), problem.rule, 0.0)
-    monkeypatch.setattr(passes, "_proper", held_back)
+    monkeypatch.setattr(passes._Rows, "moved", held_back)
     status = passes.passes(model, X, y, 300, most=3).status
     assert not status.converged and status.sweeps == 3 and status.retries and status.damping == 0.0
 

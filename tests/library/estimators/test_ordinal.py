@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import get_scorer
 
 import tilted
-from tilted import GPClassifier, GPOrdinalClassifier, api
+from tilted import GPClassifier, GPOrdinalClassifier, api, likelihoods
 from tilted.inference import RULES
 from tilted.learning.dense import flat_ridge, infer_at
 from tilted.likelihoods.ordinal import Ordinal
@@ -145,3 +145,34 @@ def test_levels_that_overlap_have_no_ridge(fitted):
     wide, thresholds = tilted.SquaredExponential(200.0, 1.0), (-1.0, 0.0, 1.2)
     problem = api.make_problem(X[TRAIN], LEVELS[TRAIN], Ordinal(thresholds), RULES["ep"])
     assert flat_ridge(problem, wide, infer_at(problem, wide)) == ""
+
+
+@pytest.mark.parametrize("levels", [2, 3, 5])
+def test_the_front_door_takes_the_levels_that_there_are(levels):
+    """It had thresholds -1 and 1 whatever y was: of two levels a model with a third, of five an error."""
+    X = np.linspace(0, 5, 40)[:, None]
+    y = np.minimum(X[:, 0] * levels / 5, levels - 1).astype(int)
+    kernel = tilted.SquaredExponential(4.0, 1.5)
+    found = tilted.fit(X, y, "ordinal", kernel=kernel, optimise=False)
+    assert found.problem.likelihood == Ordinal.of_levels(y, 4.0)
+    model = GPOrdinalClassifier(kernel=kernel, optimise=None).fit(X, y)
+    assert found.log_evidence == pytest.approx(model.log_evidence_, abs=1e-6)
+    given = likelihoods.get("ordinal", thresholds=tuple(np.linspace(-1.0, 1.0, levels - 1)))
+    assert tilted.fit(X, y, given, kernel=kernel, optimise=False).problem.likelihood == given
+
+
+def test_levels_that_the_front_door_refuses():
+    X = np.linspace(0, 5, 40)[:, None]
+    for y, said in (
+        (np.zeros(40), "at least two levels"),
+        (np.ones(40), "at least two levels"),
+        (np.full(40, 0.5), "whole numbers from 0"),
+        (np.full(40, np.nan), "missing or infinite"),
+        (np.zeros((40, 2)), "one-dimensional"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            tilted.fit(X, y, "ordinal")
+    with pytest.raises(ValueError, match=r"from 0 to 2, got 3 at row 3; Ordinal.of_levels\(y\)"):
+        tilted.fit(X, np.arange(40) % 5, Ordinal())
+    with pytest.raises(ValueError, match=r"got -1 at row 0$"):
+        tilted.fit(X, np.arange(40) % 5 - 1, Ordinal())

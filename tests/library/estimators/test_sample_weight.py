@@ -214,3 +214,12 @@ def test_weights_that_cannot_be_are_refused(model, weights, message):
 
 def test_fits_without_weights_have_rules_without():
     assert tilted.fit(X, np.where(LABELS == "yes", 1.0, -1.0), optimise=False).problem.rule.weights is None
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, np.nan])
+def test_a_class_without_a_weight_is_named(weight):
+    """It was an error about rows."""
+    X, y = np.linspace(0, 1, 12)[:, None], np.array(["a", "b", "c"] * 4)
+    for model in (GPClassifier, SparseGPClassifier):
+        with pytest.raises(ValueError, match="class_weight must be positive, got .* of class b: "):
+            model(class_weight={"a": 1.0, "b": weight, "c": 2.0}).fit(X, y)

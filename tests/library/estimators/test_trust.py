@@ -152,6 +152,7 @@ def test_the_gradient_of_a_prior():
     numeric = differences(lambda x: prior.log(x)[0], at, 1e-6)
     np.testing.assert_allclose(prior.log(at)[1], numeric, rtol=1e-7)
     assert prior.log(np.array([2.0, 0.3]))[0] == 0.0
+    assert LogNormal(np.array([2.0, 0.3]), [1, 2]) == prior
 
 
 FAR = [300.0, 1e5, 1e6]

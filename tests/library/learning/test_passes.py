@@ -7,10 +7,12 @@ import pytest
 
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
+from tilted.inference.vb import VB
 from tilted.kernels import Linear, SquaredExponential
 from tilted.learning import minibatch, passes
 from tilted.learning.batch import Model
 from tilted.learning.sparse import Problem
+from tilted.learning.starts import first_sites
 from tilted.likelihoods import get
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.logit import Logit
@@ -110,3 +112,78 @@ def test_rows_whose_f_is_known(name, alpha):
     assert some.log_evidence == pytest.approx(rest.log_evidence + known, abs=1e-6)
     assert alone == pytest.approx(known, abs=1e-9)
     np.testing.assert_allclose(some.posterior.projected, rest.posterior.projected, atol=1e-6)
+
+
+def counts_with_an_outlier():
+    """Counts about e, one of 3,000 among them, and a model of the exponential rate by VB."""
+    y = np.random.default_rng(3).poisson(np.exp(1.0 + 0.3 * np.sin(X[:, 0]))).astype(float)
+    y[31] = 3000.0
+    problem = Problem(X, y, get("poisson-exp"), 0.0, 1.0, 1e-8, options=Options(tolerance=1e-11))
+    return y, problem
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("batch", [3, 20, 40])
+@pytest.mark.parametrize("weight", [1.0, 30.0, 1000.0])
+def test_whole_steps_that_lead_too_far(weight, batch):
+    """VB's from the prior to a large count, or with large weights, end where sweeps end; once in NaN."""
+    y, problem = counts_with_an_outlier()
+    weights = np.full(len(y), weight)
+    posterior, swept = replace(problem, weights=weights).infer(SquaredExponential(1.0, 0.8), Z)
+    assert swept.status.converged
+    model = Model(posterior.pseudo, problem.likelihood, problem.rule, problem.mean)
+    found = passes.passes(model, X, y, batch, weights=weights, tolerance=1e-7)
+    assert found.status.converged and found.status.retries and found.status.damping < 1.0
+    assert found.log_evidence == pytest.approx(swept.log_evidence, rel=1e-9, abs=1e-5)
+    predicted = posterior.pseudo.predict(found.posterior.factor, found.posterior.projected, MORE)
+    np.testing.assert_allclose(predicted, posterior.predict(swept.state, MORE), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_large_count_among_later_rows():
+    """After 30 rows without one: as sweeps over the later rows, at what the earlier ones left."""
+    y, problem = counts_with_an_outlier()
+    pseudo = PseudoPoints.build(SquaredExponential(1.0, 0.8), Z, 1e-8)
+    model = Model(pseudo, problem.likelihood, problem.rule, problem.mean)
+    first = passes.passes(model, X[:30], y[:30], 10, tolerance=1e-9)
+    later = passes.passes(model, X[30:], y[30:], 4, first.posterior, first.posterior.sums, tolerance=1e-9)
+    assert later.status.converged and later.status.retries
+    # their sites are those that the rule has for them there
+    at, flat = later.posterior, np.zeros((2, 10))
+    again, _ = passes.updated(model, at.factor, at.projected, X[30:], y[30:], *flat, None, 1.0)
+    assert passes.Posterior.of(first.posterior.sums.plus(again)).distance(at) < 1e-6
+    means, _ = pseudo.predict(at.factor, at.projected, X[[5, 31]])
+    assert np.all(np.abs(means + problem.mean - np.log([3.0, 3000.0])) < [1.0, 3.0])
+
+
+def test_numbers_that_are_none(monkeypatch):
+    """Sums that are no numbers are not taken for a posterior, whatever the rule."""
+    y = np.where(X[:, 0] > 2.0, 1.0, -1.0)
+    model = Model(PseudoPoints.build(KERNEL, Z, 1e-6), get("probit"), power_rule(0.5), 0.0)
+    first = passes.updated
+
+    def lost(*arguments):
+        sums, sites = first(*arguments)
+        return replace(sums, shift=np.full(10, np.nan)), sites
+
+    monkeypatch.setattr(passes, "updated", lost)
+    found = passes.passes(model, X, y, 8, most=3)
+    assert found.posterior.finite and not found.status.converged and "max_time" not in found.status.message
+
+
+@pytest.mark.parametrize("batch", [3, 20, 40])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_the_lobe_of_a_squared_rate(alpha, batch):
+    """Is the prior mean's whatever the batches, as of sweeps; it was another, by thousands of nats."""
+    y = np.random.default_rng(3).poisson(np.exp(1.0 + 0.3 * np.sin(X[:, 0]))).astype(float)
+    weights, mean = np.full(len(y), 100.0), 1.6
+    problem = Problem(X, y, get("poisson-square"), alpha, mean, 1e-8, weights=weights)
+    start = first_sites(problem.likelihood, y, mean, weights)
+    posterior, swept = problem.infer(SquaredExponential(1.0, 0.8), Z, start)
+    assert swept.status.converged
+    model = Model(posterior.pseudo, problem.likelihood, power_rule(alpha) if alpha else VB, mean)
+    few = Problem(X[:4], y[:4], problem.likelihood, alpha, mean, 1e-8).infer(SquaredExponential(1.0, 0.8), Z)
+    begin = passes.Posterior.known(few[1].state.factor, few[1].state.projected)
+    found = passes.passes(model, X, y, batch, begin, weights=weights, tolerance=1e-8)
+    assert found.status.converged
+    assert found.log_evidence == pytest.approx(swept.log_evidence, abs=1e-3)
