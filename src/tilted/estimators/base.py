@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import given
 from tilted.estimators.models import Call, Made, Model
-from tilted.estimators.nested import fields_of, with_field
+from tilted.estimators.nested import fields_of, with_fields
 from tilted.estimators.reach import shortcomings, some_of
 from tilted.estimators.rows import merged
 from tilted.gaussian import gaussians, require_positive
@@ -111,8 +111,9 @@ class LatentFunctions(BaseEstimator):
         """
         of_kernel = {name: value for name, value in params.items() if name.startswith("kernel__")}
         kernel = params.get("kernel", self.kernel)
-        for name in sorted(of_kernel, key=lambda name: name.count("__")):  # parts before what is theirs
-            kernel = with_field(kernel, name.split("__")[1:], of_kernel[name])
+        if of_kernel:
+            changes = {tuple(name.split("__")[1:]): value for name, value in of_kernel.items()}
+            kernel = with_fields(kernel, changes)
         others = {name: value for name, value in params.items() if name not in of_kernel}
         super().set_params(**others | ({"kernel": kernel} if of_kernel else {}))
         return self
@@ -148,6 +149,7 @@ class LatentFunctions(BaseEstimator):
         self._thread = get_ident()
         given.require_flags(self)
         checked = self._rows(X, y, ensure_min_samples=2, **how)
+        given.warn_of_many(self, len(checked[0]))
         if self._batched:
             return checked
         X, y = (np.array(each) for each in checked)  # the caller may fill theirs anew
@@ -232,7 +234,8 @@ class LatentFunctions(BaseEstimator):
             raise ValueError("return_std and return_cov exclude each other")
         if return_cov and self._corrected:
             raise ValueError(
-                "corrections are of single latents: there is no corrected covariance (return_cov)"
+                "corrections are of single latents: there is no corrected covariance (return_cov), and no "
+                "corrected draws of latents"
             )
         if not (return_std or return_cov):
             each = [model.means(X) for model in self.models_]

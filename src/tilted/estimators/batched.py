@@ -13,6 +13,7 @@ from tilted.inference.result import Status
 from tilted.inference.vb import VB
 from tilted.learning import passes
 from tilted.learning.batch import Model
+from tilted.learning.moves import Posterior
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from tilted.estimators.collapsed import CollapsedModel
     from tilted.estimators.sparse import SparseModel
     from tilted.learning.batch import Sums
-    from tilted.learning.passes import Posterior
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.pseudo import PseudoPoints
 
@@ -35,7 +35,7 @@ class BatchedModel(ThroughPoints):
     Attributes
     ----------
     model : Model
-    posterior : passes.Posterior
+    posterior : Posterior
     fitted_mean : array
         Posterior mean at the rows that the kernel was learned from.
     theta : array
@@ -163,7 +163,7 @@ def fit_batched(
     rule = VB if settings.alpha == 0.0 else power_rule(settings.alpha)
     model = Model(learned.pseudo, learned.likelihood, rule, learned.mean)
     factor, projected, _ = learned.latent
-    start = passes.Posterior.known(factor, projected)
+    start = Posterior.known(factor, projected)
     found = how.passes(model, X, y, start, None, settings.weights, settings.timed().deadline)
     first = learned.status
     message = f"{found.status.message}; kernel of {len(seen):,} rows: {first.message}"

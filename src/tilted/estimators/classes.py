@@ -72,7 +72,7 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
             codes = "y.cat.codes (of no Series y.codes), in their order,"
             advice = "y.astype(int) or y.astype(str)" if order_of(y) is None else codes
             raise ValueError(f"Unknown label type: objects; {advice} tells labels apart")
-        check_classification_targets(targets)
+        self._require_classes(targets)
         inputs, targets, weights = weighed(inputs, targets, sample_weight)
         classes, labels = self._encoded(targets, y)
         if len(classes) < 2:
@@ -87,6 +87,10 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
         models, names = self._models(inputs, classes, labels, kernel, rng, weights)
         self._keep(models, names, inputs, **self._named(classes))
         return self
+
+    def _require_classes(self, targets: np.ndarray) -> None:
+        """ValueError for targets that are no classes to scikit-learn."""
+        check_classification_targets(targets)
 
     @staticmethod
     def _named(classes: np.ndarray) -> dict[str, np.ndarray]:

@@ -25,7 +25,8 @@ from tilted.learning import mean as means
 from tilted.learning.dense import Problem
 from tilted.learning.likelihood import coordinates_of
 from tilted.learning.search import Search
-from tilted.learning.starts import best_of, first_sites, noted, places
+from tilted.learning.site_starts import first_sites
+from tilted.learning.starts import best_of, noted, places
 from tilted.numerics.chunks import in_chunks
 
 if TYPE_CHECKING:

@@ -69,7 +69,7 @@ def fit(
         search moves with ``learn_likelihood`` alone.
     likelihood : str or Likelihood
         A name from ``tilted.likelihoods.names()`` or a likelihood object. "ordinal" has thresholds for the
-        levels of y, at which f of the prior has their shares.
+        levels of y, 0 to the highest, at which f of the prior has their shares.
     inference : str or Rule
         "ep", "qp", "vb" or "power-ep" (of ``power``), or a rule such as
         ``tilted.inference.pep.power_rule(0.5)``.
@@ -142,7 +142,7 @@ def fit(
         choice("mean", mean, (LEARNED,))
     at = 0.0 if isinstance(mean, str) else mean
     by_levels = isinstance(likelihood, str) and likelihood == "ordinal"
-    likelihood = Ordinal.of_levels(cast("np.ndarray", y)) if by_levels else likelihoods.get(likelihood)
+    likelihood = Ordinal.of_all_levels(cast("np.ndarray", y)) if by_levels else likelihoods.get(likelihood)
     problem = api.make_problem(X, y, likelihood, rule, at, options)  # checks what is given
     require_moderate("mean", np.array([at]))
     if start is not None:
@@ -150,7 +150,7 @@ def fit(
     variance = start_variance(likelihood, problem.y, float(at))
     first = start_kernel(kernel, problem.X, ard, variance)
     if by_levels:
-        likelihood = Ordinal.of_levels(problem.y, float(np.mean(first.diagonal(problem.X))))
+        likelihood = Ordinal.of_all_levels(problem.y, float(np.mean(first.diagonal(problem.X))), float(at))
     settings = DenseSettings(
         likelihood=likelihood,
         inference=rule,

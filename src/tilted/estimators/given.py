@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields
 from typing import Any
@@ -13,8 +14,9 @@ from tilted.likelihoods.contract import alike_as_floats, names_of, require_unmas
 
 USED_BY = {"power": "power-ep", "penalty": "rep"}
 """Parameters that one inference only has a use for."""
-WITHOUT_FOLDS = {"priors", "n_restarts"}
-"""Parameters that cross-validation has no use for."""
+OF_SEARCHES = {"priors", "n_restarts"}
+"""Parameters that only a search of an evidence has a use for."""
+MANY_ROWS = 10_000
 TIMES = ("m", "M")
 """Kinds of NumPy's types that would be read as so many nanoseconds, or microseconds, or days."""
 
@@ -69,10 +71,23 @@ def idle(estimator: Any) -> Iterator[str]:
         value, of = getattr(estimator, one.name), USED_BY.get(one.name, inference)
         if of != inference and value != one.default:
             yield f"{one.name}={value!r} has no effect: it is for inference={of!r}, not {inference!r}"
-        if one.name in WITHOUT_FOLDS and optimise == "cv" and value not in (None, 0):
+        if one.name not in OF_SEARCHES or value in (None, 0):
+            continue
+        if optimise == "cv":
             yield f"{one.name}={value!r} has no effect: optimise='cv' compares ten kernels by folds"
-    if estimator.priors == "weak" and estimator.kernel is not None and optimise != "cv":
+        if optimise is None or optimise is False:
+            yield f"{one.name}={value!r} has no effect: optimise={optimise} keeps the kernel as it is"
+    if estimator.priors == "weak" and estimator.kernel is not None and optimise not in ("cv", None, False):
         yield "priors='weak' has no effect: they are about a guess, and a kernel is given"
+
+
+def warn_of_many(estimator: Any, rows: int) -> None:
+    """UserWarning, three calls up, of a dense model of more rows than its time limit can be kept for."""
+    if rows > MANY_ROWS and not hasattr(estimator, "n_pseudo"):
+        note = (
+            f"{rows:,} rows: a step of a dense model takes O(N^3), and max_time is looked at between steps; "
+        )
+        warnings.warn(f"{note}the sparse estimators are for so many", UserWarning, stacklevel=4)
 
 
 def require_array(values: object, what: str) -> None:

@@ -125,7 +125,10 @@ class Settings:
             _not_a_kernel(self.inference)
             choice("inference", self.inference, self.inferences)
         if not (self.priors is None or isinstance(self.priors, LogNormal)):
-            choice("priors", self.priors, (WEAK, None))
+            try:
+                choice("priors", self.priors, (WEAK, None))
+            except ValueError as error:
+                raise ValueError(f"{error}, or a tilted.learning.priors.LogNormal") from None
         if isinstance(self.max_time, bool) or not (isinstance(self.max_time, Real) and self.max_time > 0):
             raise ValueError(f"max_time must be a positive number of seconds, got {self.max_time!r}")
         choice("optimise", self.optimise, self.choices)
@@ -147,7 +150,9 @@ class Settings:
         if learned:
             choice("mean", estimator.mean, (LEARNED,))
         resolved["learn_mean"], resolved["guessed"] = learned, estimator.kernel is None
-        resolved["optimise"] = None if estimator.optimise is False else estimator.optimise
+        flags = {False: None, True: "evidence"}
+        optimise = estimator.optimise
+        resolved["optimise"] = flags[optimise] if isinstance(optimise, bool) else optimise
         given = estimator.mean
         resolved["mean"] = start if learned or given is None else _plain(given)
         names = [field.name for field in fields(cls)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,20 +22,37 @@ def fields_of(kernel: Kernel | None) -> Iterator[tuple[str, Any]]:
             yield from ((f"{field.name}__{name}", inner) for name, inner in fields_of(value))
 
 
-def with_field(kernel: Kernel | None, path: Sequence[str], value: object) -> Any:
-    """The same kernel with another value of one field, of a part where ``path`` has several names.
+def with_fields(kernel: Any, changes: Mapping[tuple[str, ...], object]) -> Any:
+    """The same kernel with other values of fields, all at once; of a part's where a path has several names.
 
     Raises
     ------
     ValueError
-        If there is no such field, or the kernel refuses the value.
+        If there is no such field, or the kernel refuses the values.
     """
     if isinstance(kernel, sklearn.gaussian_process.kernels.Kernel):
-        return clone(kernel).set_params(**{"__".join(path): value})
+        return _of_scikit_learn(kernel, changes)
     known = dict(fields_of(kernel))
-    name, *rest = path
-    if name not in known or not is_dataclass(kernel):
-        have = f"it has {', '.join(known)}" if known else "it has none"
-        have = "give one first, as kernel=SquaredExponential()" if kernel is None else have
-        raise ValueError(f"no parameter {'__'.join(path)!r} of kernel {kernel!r}: {have}")
-    return replace(kernel, **{name: with_field(known[name], rest, value) if rest else value})
+    for path in changes:
+        if path[0] not in known or not is_dataclass(kernel):
+            have = f"it has {', '.join(known)}" if known else "it has none"
+            have = "give one first, as kernel=SquaredExponential()" if kernel is None else have
+            raise ValueError(f"no parameter {'__'.join(path)!r} of kernel {kernel!r}: {have}")
+    values: dict[str, Any] = {}
+    for name in {path[0] for path in changes}:
+        inner = {path[1:]: value for path, value in changes.items() if path[0] == name and len(path) > 1}
+        value = changes.get((name,), known[name])
+        values[name] = with_fields(value, inner) if inner else value
+    return replace(kernel, **values)
+
+
+def _of_scikit_learn(kernel: Any, changes: Mapping[tuple[str, ...], object]) -> Any:
+    """The same for a kernel of scikit-learn, whose ``set_params`` changes what it is given."""
+    kernel = clone(kernel)
+    for path in sorted(changes, key=len):  # parts before what is theirs
+        name, value = "__".join(path), changes[path]
+        try:
+            kernel.set_params(**{name: clone(value, safe=False)})
+        except AttributeError:  # of what is no kernel
+            raise ValueError(f"no parameter {name!r} of kernel {kernel!r}") from None
+    return kernel

@@ -75,6 +75,15 @@ class GPOrdinalClassifier(Classifier):
     likelihood: Any = field(default=None, init=False)
     mean: Any = field(default=None, init=False)
 
+    def _require_classes(self, targets: np.ndarray) -> None:
+        try:
+            super()._require_classes(targets)
+        except ValueError as error:
+            if targets.dtype.kind != "f":
+                raise
+            number = "grades between whole numbers have to be numbered, np.unique(y, return_inverse=True)[1]"
+            raise ValueError(f"{error} Here {number}: scikit-learn's scores take no others.") from None
+
     def _encoded(self, targets: np.ndarray, given: object) -> tuple[np.ndarray, np.ndarray]:
         """Classes in their order, and where each of the targets [N] is among them."""
         classes, labels = super()._encoded(targets, given)

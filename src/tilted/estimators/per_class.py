@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from tilted.kernels.compound import hyperparameters_of
+from tilted.kernels.compound import free_parameters_of
 from tilted.learning.priors import LogNormal
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ class PerClass:
         """Those of all classes [C P]."""
         return np.concatenate([kernel.parameters() for kernel in self.each])
 
-    def hyperparameters(self) -> tuple[np.ndarray, np.ndarray]:
+    def free_parameters(self) -> tuple[np.ndarray, np.ndarray]:
         """Those of all classes [C P], and their derivatives in :meth:`parameters` [C P]."""
-        values, slopes = zip(*(hyperparameters_of(kernel) for kernel in self.each), strict=True)
+        values, slopes = zip(*(free_parameters_of(kernel) for kernel in self.each), strict=True)
         return np.concatenate(values), np.concatenate(slopes)
 
     def with_parameters(self, values: np.ndarray) -> Self:

@@ -19,7 +19,8 @@ from tilted.inference.result import Status
 from tilted.learning import sparse as sparse_search
 from tilted.learning.dense import of_labels, ridge
 from tilted.learning.search import Search
-from tilted.learning.starts import best_of, first_sites, noted, units_of
+from tilted.learning.site_starts import first_sites
+from tilted.learning.starts import best_of, noted, units_of
 from tilted.likelihoods.contract import as_floats
 from tilted.numerics.chunks import in_chunks
 from tilted.numerics.linalg import NotPositiveDefinite

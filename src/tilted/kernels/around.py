@@ -10,7 +10,7 @@ import numpy as np
 from tilted.kernels.compound import (
     add,
     add_to,
-    hyperparameters_of,
+    free_parameters_of,
     is_stationary,
     multiply,
     multiply_by,
@@ -49,9 +49,9 @@ class Around:
         """Those of the kernel."""
         return self.kernel.parameters()
 
-    def hyperparameters(self) -> tuple[np.ndarray, np.ndarray]:
+    def free_parameters(self) -> tuple[np.ndarray, np.ndarray]:
         """Those of the kernel [P], and their derivatives in :meth:`parameters` [P]."""
-        return hyperparameters_of(self.kernel)
+        return free_parameters_of(self.kernel)
 
     def with_parameters(self, values: np.ndarray) -> Self:
         """The same kernel with other parameter values, ordered as in :meth:`parameters`."""

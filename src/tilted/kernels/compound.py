@@ -42,12 +42,12 @@ def is_stationary(kernel: Kernel) -> bool:
     return getattr(kernel, "stationary", True)
 
 
-def hyperparameters_of(kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
+def free_parameters_of(kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
     """What a search varies, as it stands in the kernel, [P], and its derivatives in ``parameters()`` [P].
 
     The parameters themselves and 1, but of kernels that show a search others (``restricted``).
     """
-    own = getattr(kernel, "hyperparameters", None)
+    own = getattr(kernel, "free_parameters", None)
     if own is not None:
         return own()
     values = kernel.parameters()
@@ -144,9 +144,9 @@ class Pair:
         """Those of both parts as a vector."""
         return np.concatenate([self.first.parameters(), self.second.parameters()])
 
-    def hyperparameters(self) -> tuple[np.ndarray, np.ndarray]:
+    def free_parameters(self) -> tuple[np.ndarray, np.ndarray]:
         """Those of both parts [P], and their derivatives in :meth:`parameters` [P]."""
-        parts = zip(hyperparameters_of(self.first), hyperparameters_of(self.second), strict=True)
+        parts = zip(free_parameters_of(self.first), free_parameters_of(self.second), strict=True)
         values, slopes = (np.concatenate(pair) for pair in parts)
         return values, slopes
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tilted.kernels.around import Around
-from tilted.kernels.compound import hyperparameters_of, is_kernel
+from tilted.kernels.compound import free_parameters_of, is_kernel
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
@@ -82,9 +82,9 @@ class Restricted(Around):
         values[bounded] = share / (1.0 - share)
         return values
 
-    def hyperparameters(self) -> tuple[np.ndarray, np.ndarray]:
+    def free_parameters(self) -> tuple[np.ndarray, np.ndarray]:
         """Those of the kernel that are free [P], and their derivatives in :meth:`parameters` [P]."""
-        values, slopes = hyperparameters_of(self.kernel)
+        values, slopes = free_parameters_of(self.kernel)
         return values[self._spans()[0]], self._pulled_back(slopes)
 
     def at_bounds(self) -> list[tuple[str, str, float]]:

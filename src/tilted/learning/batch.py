@@ -103,7 +103,7 @@ def updated(
     ----------
     model : Model
     factor, projected : arrays [M, M], [M]
-        Of the posterior (`passes.Posterior`).
+        Of the posterior (`moves.Posterior`).
     X, y, tau, nu : arrays [n, D], [n], [n], [n]
         Rows and their sites.
     weights : array [n], optional
@@ -143,7 +143,7 @@ def factorised(precision: np.ndarray) -> tuple[np.ndarray, float]:
 def marginals_of(
     factor: np.ndarray, projected: np.ndarray, mean: float, V: np.ndarray, extra: np.ndarray
 ) -> Marginals:
-    """Of rows n with v [M, n] and ``extra`` [n] at a posterior through pseudo-points (`passes.Posterior`)."""
+    """Of rows n with v [M, n] and ``extra`` [n] at a posterior through pseudo-points (`moves.Posterior`)."""
     W = factor @ V
     return Marginals(mean + projected @ W, np.einsum("mn,mn->n", W, W), extra)
 
@@ -166,8 +166,8 @@ def _piece(
     marginals = marginals_of(factor, projected, model.mean, V, extra)
     update = _update(model, marginals, old, y, weights)
     usable = np.isfinite(update.sites.tau) & np.isfinite(update.sites.nu)
-    tau = np.where(usable, old.tau + step * (update.sites.tau - old.tau), old.tau)
-    nu = np.where(usable, old.nu + step * (update.sites.nu - old.nu), old.nu)
+    tau = old.tau + step * np.where(usable, update.sites.tau - old.tau, 0.0)
+    nu = old.nu + step * np.where(usable, update.sites.nu - old.nu, 0.0)
     c = anchors(marginals.mean, old.tau)
     local = float(np.sum(update.log_terms + log_sites(marginals.mean, old, c)))
     counts = len(y), update.skipped + int(np.sum(~usable)), int(np.sum(tau < 0)), floored

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from tilted.kernels.compound import hyperparameters_of
+from tilted.kernels.compound import free_parameters_of
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
@@ -58,13 +58,16 @@ class LogNormal:
 
     def of(self, kernel: Kernel) -> tuple[float, np.ndarray]:
         """Log density at the parameters of ``kernel``, and its gradient in what a search sees of them [P]."""
-        values, slopes = hyperparameters_of(kernel)
+        values, slopes = free_parameters_of(kernel)
         value, by_values = self.log(values)
         return value, by_values * slopes
 
     def log(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
         """Log density at positive ``parameters`` [P], 0 at the medians, and its gradient in them [P]."""
         if len(parameters) != len(self.medians):
-            raise ValueError(f"a prior on {len(self.medians)} of {len(parameters)} parameters")
+            raise ValueError(
+                f"a prior on {len(self.medians)} of {len(parameters)} parameters: it has a median and an sd "
+                "for each that is not fixed, so with ARD for every lengthscale"
+            )
         scaled = np.log(parameters / np.asarray(self.medians)) / self.sds
         return -0.5 * float(scaled @ scaled), -scaled / (np.asarray(self.sds) * parameters)

@@ -270,6 +270,8 @@ def climb(
         sound = path.top.at.sound
         ended = outcome.success and sound and _alike(value, -outcome.value, same)
         ending = outcome.message if ended or not outcome.success else AWAY if sound else UNSOUND
+        if ending == UNSOUND and time.monotonic() >= deadline:
+            ending = f"{UNSOUND}: the time was up"
         if before is not None and _alike(before.at.value, value, GAIN):
             break
     return Climb(path.top, ended, evaluations, ending, path.failures)

@@ -4,7 +4,7 @@ Kernel parameters are searched by their logarithms, pseudo-inputs in given units
 fixed, which is right at their fixed point only: where they do not converge the evaluation has failed, a wall.
 Sites of a log-concave likelihood start at the last converged ones of the same search, and flat where that
 leads nowhere. Those of another, which may have several fixed points, always start flat, so that the energy is
-a function of the parameters; those of counts of rate f^2 start on the side of the prior mean (`first_sites`).
+a function of the parameters; those of counts start at `first_sites`.
 Parameters of the likelihood (noise, dispersion) can be searched too, as in `learning.likelihood`.
 """
 
@@ -26,8 +26,8 @@ from tilted.learning.dense import with_prior
 from tilted.learning.likelihood import coordinates_of, local_derivative
 from tilted.learning.mean import EVEN, Level, even
 from tilted.learning.search import Evaluation, Search, climb
+from tilted.learning.site_starts import first_sites
 from tilted.learning.stages import begun
-from tilted.learning.starts import first_sites
 from tilted.learning.warmstarts import Attempts
 from tilted.numerics.optimise import TRANSFORMS
 from tilted.posteriors.collapsed import check_data

@@ -30,6 +30,7 @@ from tilted.learning import averages
 from tilted.learning.dense import Problem, infer_at, maximise, of_labels
 from tilted.learning.mean import even
 from tilted.learning.search import Search
+from tilted.learning.site_starts import first_sites
 from tilted.likelihoods.contract import has_additive_noise
 from tilted.likelihoods.exponential_link import Counts
 from tilted.numerics.chunks import among_sorted, some_rows
@@ -174,19 +175,6 @@ def start_variance(
     require_moderate("y", y, SMALLEST)
     square = averages.mean((y - mean) ** 2, weights)
     return square if square > SCALES[0] else 1.0
-
-
-def first_sites(
-    likelihood: Likelihood, y: np.ndarray, mean: float, weights: np.ndarray | None = None
-) -> Sites | None:
-    """Sites [N] near the fixed point, where flat ones are far from it; else None.
-
-    Of counts with rate f^2: log p(y | f) to second order at its maximum on the side of ``mean``.
-    """
-    if mean == 0.0 or not even(likelihood, y):
-        return None
-    tau = np.where(y > 0, 4.0, 2.0) * (1.0 if weights is None else weights)
-    return Sites(tau, np.sign(mean) * tau * np.sqrt(y))
 
 
 def promising(

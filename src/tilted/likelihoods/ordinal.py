@@ -93,6 +93,18 @@ class Ordinal(ByPanels):
         below = np.cumsum(counts)[:-1] / np.sum(counts)
         return cls(tuple(np.sqrt(1.0 + variance) * ndtri(below)))
 
+    @classmethod
+    def of_all_levels(cls, y: np.ndarray, variance: float = 1.0, mean: float = 0.0) -> Self:
+        """The same by f ~ N(mean, variance); ValueError also for a level below the highest without a row."""
+        found = cls.of_levels(y, variance)
+        missing = np.setdiff1d(np.arange(len(found.thresholds) + 1), y)
+        if len(missing):
+            raise ValueError(
+                f"no row has level {missing[0]}: number those there are from 0 "
+                "(np.unique(y, return_inverse=True)[1]), or give thresholds"
+            )
+        return cls(tuple(mean + b for b in found.thresholds))
+
     def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
         """Levels [N] as floats; ValueError if one is none of 0 to C - 1."""
         y, highest = require_finite(y), len(self.thresholds)

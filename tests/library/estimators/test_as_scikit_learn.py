@@ -160,6 +160,8 @@ def test_parameters_of_a_kernel_of_scikit_learn_can_be_set():
     assert both.kernel == ConstantKernel(7.0) * RBF(1.0) and kernel == ConstantKernel(2.0) * RBF(1.0)
     with pytest.raises(ValueError, match="Invalid parameter .?nope"):
         model.set_params(kernel__k2__nope=1.0)
+    with pytest.raises(ValueError, match="no parameter .k2__length_scale__x. of kernel"):
+        model.set_params(kernel__k2__length_scale__x=1.0)
     X = np.linspace(0.0, 5.0, 30)[:, None]
     y = np.sin(3.0 * X[:, 0]) > 0
     search = GridSearchCV(model, {"kernel__k2__length_scale": [0.3, 30.0]}).fit(X, y)

@@ -20,7 +20,8 @@ import tilted
 from tilted import SparseGPClassifier, SparseGPPoissonRegressor, SparseGPRegressor
 from tilted.estimators import load, save
 from tilted.kernels import Linear
-from tilted.learning import passes, sparse
+from tilted.learning import moves, passes, sparse
+from tilted.learning.batch import Model, Sums
 from tilted.learning.search import Search
 from tilted.likelihoods.logit import Logit
 from tilted.likelihoods.probit import Probit
@@ -51,7 +52,7 @@ def test_passes_end_where_sweeps_end(alpha, likelihood, monkeypatch):
     problem = sparse.Problem(X, y, likelihood, alpha, 0.3, 1e-6)
     posterior, inference = problem.infer(KERNEL, Z)
     assert inference.status.converged
-    model = passes.Model(posterior.pseudo, likelihood, problem.rule, 0.3)
+    model = Model(posterior.pseudo, likelihood, problem.rule, 0.3)
     heard = []
     found = passes.passes(model, X, y, 110, tolerance=1e-9, watch=lambda *told: heard.append(told))
     assert found.status.converged and found.status.sweeps == len(heard)
@@ -62,7 +63,7 @@ def test_passes_end_where_sweeps_end(alpha, likelihood, monkeypatch):
     np.testing.assert_allclose(mean, expected[0], atol=1e-6)
     np.testing.assert_allclose(variance, expected[1], rtol=1e-6)
     assert found.posterior.sums.rows == N
-    known = passes.Posterior.known(found.posterior.factor, found.posterior.projected)
+    known = moves.Posterior.known(found.posterior.factor, found.posterior.projected)
     assert known.distance(found.posterior) < 1e-9
 
 
@@ -261,9 +262,9 @@ def test_rows_in_the_order_of_their_labels_are_seen_by_chance():
 
 
 def test_distances_are_of_means_and_of_determinants():
-    one = passes.Posterior.of(passes.Sums(np.zeros((2, 2)), np.zeros(2)))
-    wider = passes.Posterior.of(passes.Sums(3.0 * np.eye(2), np.zeros(2)))
-    moved = passes.Posterior.of(passes.Sums(np.zeros((2, 2)), np.array([0.3, 0.0])))
+    one = moves.Posterior.of(Sums(np.zeros((2, 2)), np.zeros(2)))
+    wider = moves.Posterior.of(Sums(3.0 * np.eye(2), np.zeros(2)))
+    moved = moves.Posterior.of(Sums(np.zeros((2, 2)), np.array([0.3, 0.0])))
     assert wider.distance(one) == pytest.approx(np.log(4.0))
     assert moved.distance(one) == pytest.approx(0.3 / np.sqrt(2.0))
 
@@ -273,7 +274,7 @@ def test_distances_are_in_sd_whatever_the_correlations():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(6, 40)) * np.array([0.3, 1.0, 3.0, 10.0, 100.0, 300.0])[:, None]
     shift = rows @ rng.normal(size=40)
-    one, other = (passes.Posterior.of(passes.Sums(rows @ rows.T, shift + move)) for move in (0.0, 0.01))
+    one, other = (moves.Posterior.of(Sums(rows @ rows.T, shift + move)) for move in (0.0, 0.01))
     precision = np.eye(6) + rows @ rows.T
     apart = np.linalg.solve(precision, np.full(6, 0.01))
     assert one.distance(other) == pytest.approx(np.sqrt(apart @ precision @ apart / 6), rel=1e-6)
@@ -309,13 +310,13 @@ def test_any_backend_of_joblib_will_do(backend):
 
 
 def test_sites_that_are_held_back_have_not_settled(monkeypatch):
-    def held_back(rows, at, others, groups, old, step):
-        return passes.Posterior.of(reduce(passes.Sums.plus, old, others)), old, 0.0
+    def held_back(rows, at, others, groups, old, step, first):
+        return moves.Posterior.of(reduce(Sums.plus, old, others)), old, 0.0
 
     y = np.where(LABELS == "yes", 1.0, -1.0)
     problem = sparse.Problem(X, y, Probit(), 1.0, 0.0, 1e-6)
-    model = passes.Model(problem.infer(KERNEL, Z)[0].pseudo, Probit(), problem.rule, 0.0)
-    monkeypatch.setattr(passes._Rows, "moved", held_back)
+    model = Model(problem.infer(KERNEL, Z)[0].pseudo, Probit(), problem.rule, 0.0)
+    monkeypatch.setattr(moves.Rows, "moved", held_back)
     status = passes.passes(model, X, y, 300, most=3).status
     assert not status.converged and status.sweeps == 3 and status.retries and status.damping == 0.0
 
@@ -351,7 +352,7 @@ def test_a_correction_asked_for_afterwards_is_refused():
 def test_rows_beside_earlier_ones_have_no_evidence():
     y = np.where(LABELS == "yes", 1.0, -1.0)
     problem = sparse.Problem(X, y, Probit(), 1.0, 0.0, 1e-6)
-    model = passes.Model(problem.infer(KERNEL, Z)[0].pseudo, Probit(), problem.rule, 0.0)
+    model = Model(problem.infer(KERNEL, Z)[0].pseudo, Probit(), problem.rule, 0.0)
     first = passes.passes(model, X[:600], y[:600], 200)
     second = passes.passes(model, X[600:], y[600:], 200, first.posterior, first.posterior.sums)
     assert np.isfinite(first.log_evidence) and np.isnan(second.log_evidence)
@@ -374,7 +375,7 @@ def test_passes_that_end_early_are_said():
 def test_more_time_is_asked_for_only_where_time_ran_out():
     y = np.where(LABELS == "yes", 1.0, -1.0)
     problem = sparse.Problem(X, y, Probit(), 1.0, 0.0, 1e-6)
-    model = passes.Model(problem.infer(KERNEL, Z)[0].pseudo, Probit(), problem.rule, 0.0)
+    model = Model(problem.infer(KERNEL, Z)[0].pseudo, Probit(), problem.rule, 0.0)
     assert "max_time" not in passes.passes(model, X, y, 100, most=1).status.message
     assert "max_time" in passes.passes(model, X, y, 100, deadline=0.0).status.message
 
@@ -467,14 +468,14 @@ def test_steps_are_shortened_where_passes_lead_away(monkeypatch):
     """And a short step goes that far only, so that a posterior that it hardly moves may not have settled."""
     y = np.where(LABELS == "yes", 1.0, -1.0)
     problem = sparse.Problem(X, y, Probit(), 1.0, 0.0, 1e-6)
-    model = passes.Model(problem.infer(KERNEL, Z)[0].pseudo, Probit(), problem.rule, 0.0)
-    start = passes.Posterior.of(passes.Sums(np.zeros((20, 20)), np.zeros(20)))
+    model = Model(problem.infer(KERNEL, Z)[0].pseudo, Probit(), problem.rule, 0.0)
+    start = moves.Posterior.of(Sums(np.zeros((20, 20)), np.zeros(20)))
     at = model, start.factor, start.projected, X, y, np.full(N, 0.2), np.full(N, 0.1), None
-    whole, half = (passes.updated(*at, step)[1] for step in (1.0, 0.5))
+    whole, half = (moves.updated(*at, step)[1] for step in (1.0, 0.5))
     np.testing.assert_allclose(half.tau, 0.5 * (0.2 + whole.tau))
     np.testing.assert_allclose(half.nu, 0.5 * (0.1 + whole.nu))
     apart = iter([1.0, 2.0, 3.0, 0.8 * passes.TOLERANCE, 1e-9])
-    monkeypatch.setattr(passes.Posterior, "distance", lambda *_: next(apart))
+    monkeypatch.setattr(moves.Posterior, "distance", lambda *_: next(apart))
     status = passes.passes(model, X, y, 200).status
     assert (status.sweeps, status.damping, status.retries) == (5, 0.25, 2) and status.converged
 

@@ -46,7 +46,7 @@ from tilted.inference import RULES, rep
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
 from tilted.inference.relaxations import Relaxation
-from tilted.kernels import Constant, Linear, Matern, SquaredExponential, White
+from tilted.kernels import Constant, Linear, Matern, Restricted, SquaredExponential, White
 from tilted.learning import mean as means
 from tilted.learning.dense import Problem
 from tilted.learning.priors import LogNormal
@@ -944,6 +944,12 @@ def test_parameters_of_a_kernel_have_names():
     both = {"kernel__second__variance": 7.0, "kernel__second": White(2.0)}
     assert model.set_params(**both).kernel.second == White(7.0)
     assert model.set_params(kernel__variance=9.0, kernel=KERNEL).kernel == SquaredExponential(9.0, 1.3)
+    between = GPClassifier(kernel=Restricted(KERNEL, {"lengthscale": (0.1, 2.0)}))
+    moved = {
+        "kernel__kernel__lengthscale": 5.0,
+        "kernel__bounds": {"lengthscale": (1.0, 9.0)},
+    }  # sound together
+    assert between.set_params(**moved).kernel.kernel.lengthscale == 5.0
     with pytest.raises(ValueError, match="no parameter 'nope'"):
         model.set_params(cv=7, kernel__lengthscale=9.0, kernel__nope=1.0)
     assert model.kernel == SquaredExponential(9.0, 1.3) and model.cv == 3  # all or nothing

@@ -161,6 +161,21 @@ def test_the_front_door_takes_the_levels_that_there_are(levels):
     assert tilted.fit(X, y, given, kernel=kernel, optimise=False).problem.likelihood == given
 
 
+def test_thresholds_go_with_the_prior_mean():
+    X, y = np.linspace(0, 5, 40)[:, None], np.arange(40) % 3
+    kernel = tilted.SquaredExponential(2.0, 1.0)
+    at_0, at_1 = (tilted.fit(X, y, "ordinal", kernel=kernel, mean=m, optimise=False) for m in (0.0, 1.0))
+    moved = np.subtract(at_1.problem.likelihood.thresholds, at_0.problem.likelihood.thresholds)
+    np.testing.assert_allclose(moved, 1.0)
+    assert at_1.log_evidence == pytest.approx(at_0.log_evidence, abs=1e-8)
+
+
+def test_grades_between_whole_numbers_are_to_be_numbered():
+    X, y = np.linspace(0, 5, 40)[:, None], np.repeat([1.0, 1.5, 2.0, 2.5], 10)
+    with pytest.raises(ValueError, match="Unknown label type.*return_inverse"):
+        GPOrdinalClassifier().fit(X, y)
+
+
 def test_levels_that_the_front_door_refuses():
     X = np.linspace(0, 5, 40)[:, None]
     for y, said in (
@@ -169,6 +184,8 @@ def test_levels_that_the_front_door_refuses():
         (np.full(40, 0.5), "whole numbers from 0"),
         (np.full(40, np.nan), "missing or infinite"),
         (np.zeros((40, 2)), "one-dimensional"),
+        (np.arange(40) % 3 + 1, "no row has level 0: number"),
+        (np.arange(40) % 2 * 2, "no row has level 1: number"),
     ):
         with pytest.raises(ValueError, match=said):
             tilted.fit(X, y, "ordinal")

@@ -6,8 +6,9 @@ from sklearn.base import clone
 
 import tilted
 from tilted import GPPoissonRegressor, SparseGPPoissonRegressor
-from tilted.learning import passes, sparse
-from tilted.learning.starts import first_sites
+from tilted.learning import moves, passes, sparse
+from tilted.learning.batch import Model
+from tilted.learning.site_starts import first_sites
 from tilted.likelihoods.exponential_link import NegativeBinomial, PoissonExponential
 from tilted.likelihoods.real_counts import RealCounts
 from tilted.numerics.linalg import NotPositiveDefinite
@@ -138,8 +139,8 @@ def test_passes_end_where_sweeps_end(likelihood, alpha):
 
     _, _, some = swept(100)
     rule, posterior, every = swept(MANY)
-    start = passes.Posterior.known(some.state.factor, some.state.projected)
-    model = passes.Model(posterior.pseudo, likelihood, rule, mean)
+    start = moves.Posterior.known(some.state.factor, some.state.projected)
+    model = Model(posterior.pseudo, likelihood, rule, mean)
     found = passes.passes(model, ROWS, MANY_COUNTS, 90, start, tolerance=1e-9)
     assert found.status.converged
     assert found.log_evidence == pytest.approx(every.log_evidence, abs=1e-5)
@@ -149,7 +150,7 @@ def test_passes_end_where_sweeps_end(likelihood, alpha):
 
 def test_sites_that_leave_no_proper_posterior_go_part_of_the_way(monkeypatch):
     """Of VB and the rate f^2 about 0, where f may have either sign: once an error."""
-    refused, of = [], passes.Posterior.of
+    refused, of = [], moves.Posterior.of
 
     def noted(sums):
         try:
@@ -158,10 +159,10 @@ def test_sites_that_leave_no_proper_posterior_go_part_of_the_way(monkeypatch):
             refused.append(sums)
             raise
 
-    monkeypatch.setattr(passes.Posterior, "of", noted)
+    monkeypatch.setattr(moves.Posterior, "of", noted)
     problem = sparse.Problem(ROWS, MANY_COUNTS, RealCounts(), 0.0, 0.0, 1e-6)
     pseudo = PseudoPoints.build(tilted.SquaredExponential(4.0, 1.5), ROWS[:20], 1e-6)
-    model = passes.Model(pseudo, RealCounts(), problem.rule, 0.0)
+    model = Model(pseudo, RealCounts(), problem.rule, 0.0)
     found = passes.passes(model, ROWS, MANY_COUNTS, 90, most=8)
     assert refused and found.status.retries > 0 and found.posterior.finite
     assert not found.status.converged and found.status.damping < 1.0

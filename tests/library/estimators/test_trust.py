@@ -22,6 +22,7 @@ from tilted import (
     api,
     likelihoods,
 )
+from tilted.estimators import given
 from tilted.estimators.targets import wild
 from tilted.inference.pep import power_rule
 from tilted.kernels import Linear, Matern, SquaredExponential
@@ -141,9 +142,9 @@ def test_priors_end_flat_ridges():
     tight = LogNormal(tuple(weak.kernel.parameters()), (1e-3, 1e-3))
     kept = GPClassifier(priors=tight).fit(X, y)
     np.testing.assert_allclose(kept.kernel_.parameters(), weak.kernel.parameters(), rtol=1e-2)
-    with pytest.raises(ValueError, match="unknown priors 'strong'"):
+    with pytest.raises(ValueError, match="unknown priors 'strong'; .*or a tilted.learning.priors.LogNormal"):
         GPClassifier(priors="strong").fit(X, y)
-    with pytest.raises(ValueError, match="a prior on 2 of 3 parameters"):
+    with pytest.raises(ValueError, match="a prior on 2 of 3 parameters: .* every lengthscale"):
         GPClassifier(kernel=SquaredExponential(1.0, (1.0, 1.0)), priors=tight).fit(np.hstack([X, X]), y)
 
 
@@ -468,3 +469,39 @@ def test_targets_too_far_from_zero_are_said(toy):
     X, _ = toy
     with pytest.warns(ConvergenceWarning, match="targets lie .e[+]08 of their spreads from 0, .* subtract"):
         GPRegressor().fit(X, 1e8 + 0.3 * np.sin(X[:, 0]) + 0.1 * X[:, 1] ** 2)
+
+
+@pytest.mark.parametrize("settings", [{"priors": LogNormal((1.0, 1.0), (1.0, 1.0))}, {"n_restarts": 2}])
+@pytest.mark.parametrize("optimise", [None, False])
+def test_what_only_a_search_has_a_use_for(settings, optimise):
+    X, y = np.linspace(-2, 2, 16)[:, None], np.tile([-1.0, 1.0], 8)
+    (name,) = settings
+    with pytest.warns(UserWarning, match=f"{name}=.* has no effect: optimise={optimise} keeps"):
+        GPClassifier(optimise=optimise, **settings).fit(X, y)
+
+
+@pytest.mark.parametrize("model", [GPClassifier, SparseGPClassifier, GPRegressor, SparseGPRegressor])
+def test_true_is_the_search_of_the_evidence(model):
+    X = np.linspace(-2, 2, 20)[:, None]
+    y = np.where(np.sin(4.0 * X[:, 0]) > 0, 1.0, -1.0)
+    found, plain = model(optimise=True).fit(X, y), model().fit(X, y)
+    assert found.log_evidence_ == plain.log_evidence_ and found.kernel_ == plain.kernel_
+
+
+def test_more_rows_than_a_time_limit_can_be_kept_for_are_said(monkeypatch):
+    monkeypatch.setattr(given, "MANY_ROWS", 19)
+    X = np.linspace(-2, 2, 20)[:, None]
+    for model in (GPRegressor, GPClassifier, GPPoissonRegressor):
+        with pytest.warns(UserWarning, match="20 rows: a step of a dense model takes O.N.3."):
+            model().fit(X, np.arange(20) % 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SparseGPRegressor(n_pseudo=5).fit(X, np.sin(X[:, 0]) + 0.1 * np.cos(40.0 * X[:, 0]))
+        GPRegressor().fit(X[:19], np.sin(X[:19, 0]) + 0.1 * np.cos(40.0 * X[:19, 0]))
+
+
+def test_a_search_that_ran_out_of_time_says_so():
+    X = np.linspace(-2, 2, 300)[:, None]
+    with pytest.warns(ConvergenceWarning, match="the time was up"):
+        model = GPClassifier(max_time=1e-3).fit(X, np.sin(3.0 * X[:, 0]) > 0)
+    assert "the time was up" in model.status_.message

@@ -9,10 +9,10 @@ from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
 from tilted.inference.vb import VB
 from tilted.kernels import Linear, SquaredExponential
-from tilted.learning import minibatch, passes
+from tilted.learning import minibatch, moves, passes
 from tilted.learning.batch import Model
+from tilted.learning.site_starts import first_sites
 from tilted.learning.sparse import Problem
-from tilted.learning.starts import first_sites
 from tilted.likelihoods import get
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.logit import Logit
@@ -79,13 +79,13 @@ def test_what_keeps_passes_from_having_converged(monkeypatch):
     earlier = replace(whole.posterior.sums, skipped=2)
     later = passes.passes(model, X, y, 8, earlier=earlier).status
     assert later.converged and later.skipped == 2 and later.message.startswith("converged in")
-    first = passes.updated
+    first = moves.updated
 
     def infinite(*arguments):
         sums, sites = first(*arguments)
         return replace(sums, local=-np.inf), sites
 
-    monkeypatch.setattr(passes, "updated", infinite)
+    monkeypatch.setattr(moves, "updated", infinite)
     status = passes.passes(model, X, y, 8).status
     assert not status.converged and not status.skipped and status.message.endswith("; no finite evidence")
 
@@ -114,6 +114,12 @@ def test_rows_whose_f_is_known(name, alpha):
     np.testing.assert_allclose(some.posterior.projected, rest.posterior.projected, atol=1e-6)
 
 
+@pytest.fixture
+def flat(monkeypatch):
+    """Sites are flat at first, of counts too."""
+    monkeypatch.setattr(passes, "first_sites", lambda *_: None)
+
+
 def counts_with_an_outlier():
     """Counts about e, one of 3,000 among them, and a model of the exponential rate by VB."""
     y = np.random.default_rng(3).poisson(np.exp(1.0 + 0.3 * np.sin(X[:, 0]))).astype(float)
@@ -125,7 +131,7 @@ def counts_with_an_outlier():
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("batch", [3, 20, 40])
 @pytest.mark.parametrize("weight", [1.0, 30.0, 1000.0])
-def test_whole_steps_that_lead_too_far(weight, batch):
+def test_whole_steps_that_lead_too_far(weight, batch, flat):
     """VB's from the prior to a large count, or with large weights, end where sweeps end; once in NaN."""
     y, problem = counts_with_an_outlier()
     weights = np.full(len(y), weight)
@@ -150,23 +156,102 @@ def test_a_large_count_among_later_rows():
     assert later.status.converged and later.status.retries
     # their sites are those that the rule has for them there
     at, flat = later.posterior, np.zeros((2, 10))
-    again, _ = passes.updated(model, at.factor, at.projected, X[30:], y[30:], *flat, None, 1.0)
-    assert passes.Posterior.of(first.posterior.sums.plus(again)).distance(at) < 1e-6
+    again, _ = moves.updated(model, at.factor, at.projected, X[30:], y[30:], *flat, None, 1.0)
+    assert moves.Posterior.of(first.posterior.sums.plus(again)).distance(at) < 1e-6
     means, _ = pseudo.predict(at.factor, at.projected, X[[5, 31]])
     assert np.all(np.abs(means + problem.mean - np.log([3.0, 3000.0])) < [1.0, 3.0])
+
+
+def far_count(count, weight):
+    """Counts about 1, one of them large, and a wide prior at 8 points: rows, counts, weights, model."""
+    rng = np.random.default_rng(603)
+    rows = rng.uniform(0.0, 5.0, (90, 1))
+    y = rng.poisson(np.exp(1.5 * np.sin(2.0 * rows[:, 0]))).astype(float)
+    y[11] = count
+    pseudo = PseudoPoints.build(SquaredExponential(4.0, 1.5), np.linspace(0.0, 5.0, 8)[:, None], 1e-6)
+    return rows, y, np.full(90, weight), Model(pseudo, get("poisson-exp"), VB, 0.0)
+
+
+def test_a_pass_does_not_lower_the_bound_of_all_rows(flat):
+    """A group saw its own rows: the bound fell to a third of what it had been, and elsewhere to -1e94."""
+    rows, y, weights, model = far_count(1e5, 10.0)
+    bounds = [passes.passes(model, rows, y, 7, weights=weights, most=n).log_evidence for n in range(1, 15)]
+    assert np.all(np.diff(bounds) > -1e-3) and bounds[-1] > bounds[0] + 1e6
+    whole = passes.passes(model, rows, y, 90, weights=weights)
+    assert whole.status.converged
+    assert passes.passes(model, rows, y, 7, weights=weights).log_evidence == pytest.approx(
+        whole.log_evidence, rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("count, weight", [(1e8, 1.0), (1e9, 1.0), (1e5, 1e4)])
+def test_counts_that_are_too_far(count, weight, flat):
+    """They do not get there, but no lower than the prior, without an error, and say so."""
+    rows, y, weights, model = far_count(count, weight)
+    found = passes.passes(model, rows, y, 7, weights=weights)
+    expected = model.likelihood.expected_log(y, np.zeros(90), np.full(90, 4.0))[0]
+    assert found.log_evidence > np.sum(weights * expected) and found.posterior.finite
+    assert not found.status.converged and "still moves" in found.status.message
+
+
+def test_the_time_is_looked_at_within_a_pass(monkeypatch, flat):
+    """A group that does not get anywhere tries no shorter moves when the time is up."""
+    rows, y, weights, model = far_count(1e5, 1.0)
+    asked, first = [], moves.updated
+
+    def counted(*arguments):
+        asked.append(len(arguments[4]))
+        return first(*arguments)
+
+    monkeypatch.setattr(moves, "updated", counted)
+    for deadline, most in ((0.0, 4), (np.inf, 40)):
+        asked.clear()
+        assert passes.passes(model, rows, y, 7, most=1, deadline=deadline).status.sweeps == 1
+        assert sum(asked) <= most * 90
+    assert sum(asked) > 10 * 90
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("count, weight", [(3.0, 1.0), (1e5, 1.0), (1e5, 30.0), (1e9, 1.0), (3000.0, 1e4)])
+def test_large_counts_by_sweeps(count, weight, alpha):
+    """VB did not leave the prior from flat sites where a count was 1e5; a start that is near hurts nobody."""
+    rows, y, weights, model = far_count(count, weight)
+    problem = Problem(rows, y, model.likelihood, alpha, 0.0, 1e-6, weights=weights)
+    kernel, Z = SquaredExponential(4.0, 1.5), model.pseudo.Z
+    _, near = problem.infer(kernel, Z, first_sites(model.likelihood, y, 0.0, weights))
+    _, flat = problem.infer(kernel, Z)
+    assert near.status.converged and near.log_evidence > flat.log_evidence - 1e-6 * abs(flat.log_evidence)
+    if flat.status.converged:
+        assert near.log_evidence == pytest.approx(flat.log_evidence, rel=1e-7)
+    assert flat.status.converged or (alpha == 0.0 and count > 1e4)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_later_rows_of_a_squared_rate_follow_the_earlier_ones(alpha):
+    """Where these have left the side of the prior mean."""
+    rng = np.random.default_rng(1)
+    rows = np.sort(rng.uniform(0.0, 5.0, 400))[:, None]
+    y = rng.poisson((2.0 * (2.5 - rows[:, 0])) ** 2).astype(float)
+    pseudo = PseudoPoints.build(SquaredExponential(9.0, 2.0), np.linspace(0.0, 5.0, 12)[:, None], 1e-6)
+    model = Model(pseudo, get("poisson-square"), power_rule(alpha) if alpha else VB, 1.0)
+    first = passes.passes(model, rows[:200], y[:200], 50)
+    later = passes.passes(model, rows[200:], y[200:], 50, first.posterior, first.posterior.sums)
+    mean, _ = pseudo.predict(later.posterior.factor, later.posterior.projected, np.array([[1.0], [4.0]]))
+    assert later.status.converged
+    np.testing.assert_allclose(mean + 1.0, [3.0, -3.0], atol=0.5)
 
 
 def test_numbers_that_are_none(monkeypatch):
     """Sums that are no numbers are not taken for a posterior, whatever the rule."""
     y = np.where(X[:, 0] > 2.0, 1.0, -1.0)
     model = Model(PseudoPoints.build(KERNEL, Z, 1e-6), get("probit"), power_rule(0.5), 0.0)
-    first = passes.updated
+    first = moves.updated
 
     def lost(*arguments):
         sums, sites = first(*arguments)
         return replace(sums, shift=np.full(10, np.nan)), sites
 
-    monkeypatch.setattr(passes, "updated", lost)
+    monkeypatch.setattr(moves, "updated", lost)
     found = passes.passes(model, X, y, 8, most=3)
     assert found.posterior.finite and not found.status.converged and "max_time" not in found.status.message
 
@@ -183,7 +268,7 @@ def test_the_lobe_of_a_squared_rate(alpha, batch):
     assert swept.status.converged
     model = Model(posterior.pseudo, problem.likelihood, power_rule(alpha) if alpha else VB, mean)
     few = Problem(X[:4], y[:4], problem.likelihood, alpha, mean, 1e-8).infer(SquaredExponential(1.0, 0.8), Z)
-    begin = passes.Posterior.known(few[1].state.factor, few[1].state.projected)
+    begin = moves.Posterior.known(few[1].state.factor, few[1].state.projected)
     found = passes.passes(model, X, y, batch, begin, weights=weights, tolerance=1e-8)
     assert found.status.converged
     assert found.log_evidence == pytest.approx(swept.log_evidence, abs=1e-3)

@@ -1,0 +1,229 @@
+"""How the posterior of rows in batches moves: groups of batches one after the other (`passes`).
+
+By a rule that ascends a group moves the posterior far only where that raises the bound of its own rows, the
+others being there as their sites,
+
+    L(q) = sum_n E_q[log p(y_n|f_n)] - KL(q || the prior times the other rows' sites).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from tilted.learning.batch import Sums, factorised, updated
+from tilted.numerics import linalg
+
+if TYPE_CHECKING:
+    from tilted.learning.batch import Model
+
+GROUPS = 8  # of batches, one after the other
+HALVINGS = 30  # of the move of a group's sites that leaves no proper posterior, or lowers its bound
+FAR = 0.1  # distance that the posterior is moved, from which on the bound is looked at
+ROUNDING = 1e-10  # relative difference of two bounds that is taken for rounding
+AT_ONCE = 32  # batches that are handed out before their sums are added up
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """N(mu, S) of z.
+
+    Attributes
+    ----------
+    sums : Sums
+    factor : array [M, M]
+        L^-1 with L L^T = S^-1.
+    projected : array [M]
+        L^-1 of the second sum.
+    log_det : float
+        log det S^-1.
+    """
+
+    sums: Sums = field(repr=False)
+    factor: np.ndarray = field(repr=False)
+    projected: np.ndarray = field(repr=False)
+    log_det: float
+
+    @classmethod
+    def of(cls, sums: Sums) -> Posterior:
+        """NotPositiveDefinite if it is no proper Gaussian."""
+        factor, log_det = factorised(sums.precision)
+        return cls(sums, factor, factor @ sums.shift, log_det)
+
+    @classmethod
+    def known(cls, factor: np.ndarray, projected: np.ndarray) -> Posterior:
+        """One that rows left elsewhere; its sums are not known, and 0 here."""
+        M = len(projected)
+        return cls(Sums(np.zeros((M, M)), np.zeros(M)), factor, projected, -linalg.log_determinant(factor))
+
+    @property
+    def finite(self) -> bool:
+        """Whether it is numbers."""
+        return bool(np.isfinite(self.log_det) and np.all(np.isfinite(self.projected)))
+
+    def bound(self, others: Sums, of_group: Sums) -> float:
+        """L(q) of a group up to a constant; ``of_group`` has its local part at q, and the sites of that.
+
+        -inf where it is no number.
+        """
+        z, S = self.factor.T @ self.projected, self.factor.T @ self.factor
+        own = others.precision + np.eye(len(z))
+        fit = of_group.local - 0.5 * float(np.sum(of_group.precision * S))  # the expected log likelihood
+        bound = fit - 0.5 * float(np.sum(own * S) + z @ own @ z + self.log_det) + float(others.shift @ z)
+        return bound if np.isfinite(bound) else -np.inf
+
+    def distance(self, other: Posterior) -> float:
+        """From another: of the means in sd, root mean square, or of log det a dimension; the larger."""
+        apart = self.factor.T @ self.projected - other.factor.T @ other.projected
+        M = len(apart)
+        whitened = np.linalg.solve(self.factor.T, apart)  # S is factor^T factor
+        return float(max(np.linalg.norm(whitened) / np.sqrt(M), abs(self.log_det - other.log_det) / M))
+
+
+@dataclass
+class Rows:
+    """All rows in groups of batches, and their sites."""
+
+    model: Model
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+    batch: int
+    deadline: float
+    tau: np.ndarray = field(init=False)
+    nu: np.ndarray = field(init=False)
+    parallel: Parallel = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tau, self.nu = np.zeros((2, len(self.y)))
+
+    @property
+    def none(self) -> Sums:
+        """Of no rows."""
+        M = len(self.model.pseudo.Z)
+        return Sums(np.zeros((M, M)), np.zeros(M))
+
+    @cached_property
+    def groups(self) -> list[list[slice]]:
+        """The batches of each."""
+        edges = [*range(0, len(self.y), self.batch), len(self.y)]
+        parts = [slice(a, b) for a, b in pairwise(edges)]
+        return [parts[first::GROUPS] for first in range(min(GROUPS, len(parts)))]
+
+    def updated(self, at: Posterior, groups: list[list[slice]], step: float) -> list[Sums]:
+        """What each group adds up to, once its sites went so much of their way to the rule's."""
+        return [self._updated(at, group, step) for group in groups]
+
+    def _updated(self, at: Posterior, group: list[slice], step: float) -> Sums:
+        total = self.none
+        for first in range(0, len(group), AT_ONCE):
+            some = group[first : first + AT_ONCE]
+            found = self.parallel(
+                delayed(updated)(
+                    self.model,
+                    at.factor,
+                    at.projected,
+                    *(column[rows] for column in (self.X, self.y, self.tau, self.nu)),
+                    None if self.weights is None else self.weights[rows],
+                    step,
+                )
+                for rows in some
+            )
+            for rows, (sums, sites) in zip(some, found, strict=True):
+                total, self.tau[rows], self.nu[rows] = total.plus(sums), sites.tau, sites.nu
+        return total
+
+    def bound(self, at: Posterior, others: Sums, groups: list[list[slice]]) -> float:
+        """`Posterior.bound` of groups."""
+        return at.bound(others, reduce(Sums.plus, self.updated(at, groups, 0.0)))
+
+    def passed(
+        self, now: Posterior, had: list[Sums], before: Sums, step: float, first: bool
+    ) -> tuple[Posterior, list[Sums], list[float]]:
+        """The posterior after a pass, the sums of groups, and how far the sites of each move went.
+
+        A group after the other; the flat sites of a ``first`` pass all at once, as a posterior without some
+        of them is no better than the start. Sites of before are left as they were, in arrays of their own.
+        """
+        self.tau, self.nu, had, shares = self.tau.copy(), self.nu.copy(), list(had), []
+        everyone = list(range(len(had)))
+        for places in [everyone] if first else [[place] for place in everyone]:
+            others = reduce(Sums.plus, (sums for p, sums in enumerate(had) if p not in places), before)
+            groups, old = [self.groups[place] for place in places], [had[place] for place in places]
+            now, new, share = self.moved(now, others, groups, old, step, first)
+            shares.append(share)
+            for place, sums in zip(places, new, strict=True):
+                had[place] = sums
+        return now, had, shares
+
+    def moved(
+        self,
+        at: Posterior,
+        others: Sums,
+        groups: list[list[slice]],
+        old: list[Sums],
+        step: float,
+        first: bool,
+    ) -> tuple[Posterior, list[Sums], float]:
+        """The posterior after groups were updated at one, their sums, and how far their sites went.
+
+        All the way to where ``step`` leads if they can, else half of it, and so on, until the time is up. The
+        ``old`` sums are those of ``at``, but of a ``first`` pass.
+        """
+        was = [(rows, self.tau[rows].copy(), self.nu[rows].copy()) for group in groups for rows in group]
+        new, least = self.updated(at, groups, step), None
+        for share in (*(0.5**halvings for halvings in range(HALVINGS)), 0.0):
+            if 0.0 < share < 1.0 and time.monotonic() >= self.deadline:
+                continue
+            sums = [one.part_of_the_way(other, share) for one, other in zip(new, old, strict=True)]
+            found = _proper(reduce(Sums.plus, sums, others))
+            if found is None:
+                continue
+            if not (share and self.model.rule.ascends) or found.distance(at) <= FAR:
+                break
+            if least is None:
+                least = self._bound_of_old(at, others, groups, old, new, first)
+            if rises(self.bound(found, others, groups), least):
+                break
+        else:  # that of the old sums was proper but for rounding
+            found = replace(at, sums=reduce(Sums.plus, sums, others))
+        for rows, tau, nu in was if share < 1.0 else ():
+            self.tau[rows] = tau + share * (self.tau[rows] - tau)
+            self.nu[rows] = nu + share * (self.nu[rows] - nu)
+        return found, sums, share
+
+    def _bound_of_old(
+        self,
+        at: Posterior,
+        others: Sums,
+        groups: list[list[slice]],
+        old: list[Sums],
+        new: list[Sums],
+        first: bool,
+    ) -> float:
+        """That of groups before they moved, which the update at ``at`` knows unless it is of a first pass."""
+        if first:
+            start = _proper(reduce(Sums.plus, old, others))
+            return -np.inf if start is None else self.bound(start, others, groups)
+        local = sum(sums.local for sums in new)
+        return at.bound(others, replace(reduce(Sums.plus, old), local=local))
+
+
+def _proper(sums: Sums) -> Posterior | None:
+    """The posterior, or None where it is none or no numbers."""
+    try:
+        found = Posterior.of(sums)
+    except linalg.NotPositiveDefinite:
+        return None
+    return found if found.finite else None
+
+
+def rises(height: float, least: float) -> bool:
+    """Whether a bound is a number, and not lower than another but for rounding."""
+    return height > -np.inf and height >= least - ROUNDING * abs(least)
