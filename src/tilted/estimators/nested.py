@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import sklearn.gaussian_process.kernels
 from sklearn.base import clone
+
+from tilted.kernels.converted import of_scikit_learn
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
@@ -30,8 +31,8 @@ def with_fields(kernel: Any, changes: Mapping[tuple[str, ...], object]) -> Any:
     ValueError
         If there is no such field, or the kernel refuses the values.
     """
-    if isinstance(kernel, sklearn.gaussian_process.kernels.Kernel):
-        return _of_scikit_learn(kernel, changes)
+    if of_scikit_learn(kernel):
+        return _changed(kernel, changes)
     known = dict(fields_of(kernel))
     for path in changes:
         if path[0] not in known or not is_dataclass(kernel):
@@ -46,7 +47,7 @@ def with_fields(kernel: Any, changes: Mapping[tuple[str, ...], object]) -> Any:
     return replace(kernel, **values)
 
 
-def _of_scikit_learn(kernel: Any, changes: Mapping[tuple[str, ...], object]) -> Any:
+def _changed(kernel: Any, changes: Mapping[tuple[str, ...], object]) -> Any:
     """The same for a kernel of scikit-learn, whose ``set_params`` changes what it is given."""
     kernel = clone(kernel)
     for path in sorted(changes, key=len):  # parts before what is theirs

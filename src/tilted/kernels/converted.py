@@ -48,12 +48,13 @@ def as_kernel(kernel: Any, dimension: int) -> Kernel:
     """
     if is_kernel(kernel):
         return kernel
-    if not _of_scikit_learn(kernel):
+    if not of_scikit_learn(kernel):
         raise ValueError(f"{EXPECTED}, got {kernel!r}")
     return _converted(kernel, dimension)
 
 
-def _of_scikit_learn(kernel: Any) -> bool:
+def of_scikit_learn(kernel: Any) -> bool:
+    """Whether it is one of scikit-learn's own kernels, whose module is not imported for it."""
     return type(kernel).__module__ == "sklearn.gaussian_process.kernels"
 
 

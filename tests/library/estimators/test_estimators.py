@@ -386,7 +386,7 @@ ERRORS = [
     ({"inference": RBF()}, "a kernel goes by its name, kernel=RBF"),
     ({"likelihood": "cloglog"}, "unknown likelihood 'cloglog'; known: 'probit', 'logit', 'noisy-step'"),
     ({"likelihood": PoissonSquare()}, "labels -1 and \\+1"),
-    ({"optimise": True}, "unknown optimise True; known: 'evidence', 'ep-evidence', .*, 'cv', None"),
+    ({"optimise": 1}, "unknown optimise 1; known: 'evidence', 'ep-evidence', .*, 'cv', None"),
     ({"kernel": 1.0}, "kernel must be a kernel"),
     ({"search": "softplus"}, "search must be a tilted.learning.search.Search"),
     ({"options": 3}, "options must be a tilted.inference.options.Options"),
@@ -911,9 +911,10 @@ def test_what_has_no_effect_warns_once(setting, wine, toy):
     [
         ({"optimise": "cv", "n_restarts": 3}, "n_restarts=3 has no effect: optimise='cv' compares"),
         ({"optimise": "cv", "priors": "weak"}, "priors='weak' has no effect: optimise='cv' compares"),
+        ({"kernel": KERNEL, "priors": "weak"}, "they are about a guess, and a kernel is given"),
         (
             {"optimise": None, "kernel": KERNEL, "priors": "weak"},
-            "they are about a guess, and a kernel is given",
+            "priors='weak' has no effect: optimise=None keeps",
         ),
     ],
     ids=str,
