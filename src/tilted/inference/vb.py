@@ -35,10 +35,10 @@ def variational_update(
     """
     m, v_h = marginals.mean, marginals.variance
     expected = likelihood.expected_log(y, m, v_h + marginals.extra)
-    value, d_mean, d_variance = (weights * part for part in expected)
-    tau = -2.0 * d_variance
     expected_site = log_sites(m, sites, anchors(m, sites.tau)) - 0.5 * sites.tau * v_h
-    with np.errstate(over="ignore"):  # of rates e^m beyond floats: no residual is
+    with np.errstate(over="ignore", invalid="ignore"):  # of rates e^m beyond floats: no residual is
+        value, d_mean, d_variance = (weights * part for part in expected)
+        tau = -2.0 * d_variance
         nu = d_mean + tau * m
     return Update(Sites(tau, nu), value - expected_site, d_variance)
 

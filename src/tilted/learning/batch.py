@@ -128,6 +128,17 @@ def updated(
     return sums, Sites(np.concatenate(taus), np.concatenate(nus))
 
 
+def summed(model: Model, X: np.ndarray, tau: np.ndarray, nu: np.ndarray) -> Sums:
+    """What rows ``X`` [n, D] with sites ``tau`` and ``nu`` [n] add up to; the rule is not asked."""
+    M = len(model.pseudo.Z)
+    total = Sums(np.zeros((M, M)), np.zeros(M), rows=len(tau))
+    for some in in_chunks(np.arange(len(tau))):
+        V = model.pseudo.root @ model.pseudo.cross(np.ascontiguousarray(X[some], dtype=float))
+        shift = V @ (nu[some] - tau[some] * model.mean)
+        total = total.plus(Sums((V * tau[some]) @ V.T, shift))
+    return total
+
+
 def factorised(precision: np.ndarray) -> tuple[np.ndarray, float]:
     """L^-1 [M, M] with L L^T = I + ``precision`` [M, M], and log det of that.
 

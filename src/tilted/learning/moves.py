@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from tilted.learning.batch import Sums, factorised, updated
+from tilted.learning.batch import Sums, factorised, summed, updated
 from tilted.numerics import linalg
 
 if TYPE_CHECKING:
+    from tilted.gaussian import Sites
     from tilted.learning.batch import Model
 
 GROUPS = 8  # of batches, one after the other
@@ -115,6 +116,20 @@ class Rows:
         edges = [*range(0, len(self.y), self.batch), len(self.y)]
         parts = [slice(a, b) for a, b in pairwise(edges)]
         return [parts[first::GROUPS] for first in range(min(GROUPS, len(parts)))]
+
+    def start_at(self, sites: Sites, before: Sums) -> tuple[Posterior, list[Sums]] | None:
+        """Take these sites: the posterior, and the sums of groups; None, and flat sites, if it is none."""
+        had = []
+        for group in self.groups:
+            each = self.parallel(
+                delayed(summed)(self.model, self.X[rows], sites.tau[rows], sites.nu[rows]) for rows in group
+            )
+            had.append(reduce(Sums.plus, each, self.none))
+        found = _proper(reduce(Sums.plus, had, before))
+        if found is None:
+            return None
+        self.tau, self.nu = sites.tau, sites.nu
+        return found, had
 
     def updated(self, at: Posterior, groups: list[list[slice]], step: float) -> list[Sums]:
         """What each group adds up to, once its sites went so much of their way to the rule's."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -82,7 +81,7 @@ def passes(
     n_jobs : int, optional
         Of joblib.
     watch : callable, optional
-        Hears, after each pass, its number and the distance.
+        Hears, after each pass, its number and the distance; of one that is taken back the last one's.
 
     Raises
     ------
@@ -96,12 +95,11 @@ def passes(
     step, smallest, retries, distance, energy, done = 1.0, 1.0, 0, np.inf, np.nan, 0
     with Parallel(n_jobs=n_jobs) as rows.parallel:
         guess = first_sites(model.likelihood, y, model.mean, weights) if earlier is None else None
-        if guess is not None:
-            rows.tau, rows.nu = guess.tau, guess.nu
-            had = rows.updated(now, rows.groups, 0.0)
-            now = Posterior.of(reduce(Sums.plus, had, before))
+        begun = None if guess is None else rows.start_at(guess, before)
+        if begun is not None:
+            now, had = begun
         while done < most and not distance <= tolerance and (not done or time.monotonic() < deadline):
-            began, kept, first = now, (rows.tau, rows.nu, had), guess is None and not done
+            began, kept, first = now, (rows.tau, rows.nu, had), begun is None and not done
             now, had, shares = rows.passed(now, had, before, step, first)
             moved, shortest, done = now.distance(began), min(shares), done + 1
             retries += sum(share < 1.0 for share in shares)
@@ -112,8 +110,12 @@ def passes(
                     now, (rows.tau, rows.nu, had) = began, kept
                     step, retries = 0.5 * step, retries + 1
                     smallest = min(smallest, step)
+                    if watch is not None:
+                        watch(done, distance)
                     continue
                 least = height
+            else:
+                least = None
             # sites that were held back have not settled
             moved = moved / (shortest * step) if shortest else np.inf
             if moved > distance and step > 0.1:  # no contraction

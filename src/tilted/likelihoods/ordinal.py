@@ -96,6 +96,7 @@ class Ordinal(ByPanels):
     @classmethod
     def of_all_levels(cls, y: np.ndarray, variance: float = 1.0, mean: float = 0.0) -> Self:
         """The same by f ~ N(mean, variance); ValueError also for a level below the highest without a row."""
+        y = require_finite(as_floats(y, "levels"))
         found = cls.of_levels(y, variance)
         missing = np.setdiff1d(np.arange(len(found.thresholds) + 1), y)
         if len(missing):

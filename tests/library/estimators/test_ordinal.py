@@ -157,6 +157,8 @@ def test_the_front_door_takes_the_levels_that_there_are(levels):
     assert found.problem.likelihood == Ordinal.of_levels(y, 4.0)
     model = GPOrdinalClassifier(kernel=kernel, optimise=None).fit(X, y)
     assert found.log_evidence == pytest.approx(model.log_evidence_, abs=1e-6)
+    as_text = tilted.fit(X, y.astype(str), "ordinal", kernel=kernel, optimise=False)
+    assert as_text.log_evidence == found.log_evidence
     given = likelihoods.get("ordinal", thresholds=tuple(np.linspace(-1.0, 1.0, levels - 1)))
     assert tilted.fit(X, y, given, kernel=kernel, optimise=False).problem.likelihood == given
 

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from tilted import SparseGPPoissonRegressor
+from tilted.gaussian import Sites
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
 from tilted.inference.vb import VB
@@ -225,6 +227,40 @@ def test_large_counts_by_sweeps(count, weight, alpha):
     if flat.status.converged:
         assert near.log_evidence == pytest.approx(flat.log_evidence, rel=1e-7)
     assert flat.status.converged or (alpha == 0.0 and count > 1e4)
+
+
+def test_sites_to_start_from_that_would_be_too_strong():
+    """Counts by weights of 1e16 left no digits of the variances, and an error."""
+    rows, y, _, model = far_count(30.0, 1.0)
+    assert first_sites(model.likelihood, 1e10 * y, 0.0, np.full(90, 1e6)) is None
+    assert first_sites(model.likelihood, y, 800.0) is None
+    none = first_sites(model.likelihood, np.zeros(3), 1.0, np.full(3, 2.0))
+    np.testing.assert_allclose(none.tau, 2.0 * np.e)
+    np.testing.assert_allclose(none.nu, 0.0, atol=1e-14)  # tau f + the slope, -2 e, at f = 1
+    some = first_sites(model.likelihood, np.array([0.5, 4.0]), 0.0, np.array([6.0, 1.0]))
+    np.testing.assert_allclose(some.tau, [3.0, 4.0])
+    np.testing.assert_allclose(some.nu / some.tau, np.log([0.5, 4.0]))
+    settings = {"kernel": SquaredExponential(25.0, 2.0), "optimise": None, "n_pseudo": 15, "batch_size": 20}
+    strong = SparseGPPoissonRegressor("vb", likelihood="poisson-exp", max_time=2.0, **settings)
+    with pytest.warns(ConvergenceWarning):
+        strong.fit(rows[:30], np.round(1e10 * (1.0 + y[:30])), sample_weight=np.full(30, 1e6))
+    assert np.isfinite(strong.log_evidence_)
+
+
+def test_a_start_without_a_proper_posterior_is_a_flat_one(monkeypatch):
+    rows, y, _, model = far_count(30.0, 1.0)
+    near = passes.passes(model, rows, y, 30, tolerance=1e-8)
+    monkeypatch.setattr(passes, "first_sites", lambda *_: Sites(np.full(90, -9.0), np.zeros(90)))
+    flat = passes.passes(model, rows, y, 30, tolerance=1e-8)
+    assert near.status.converged and flat.status.converged
+    assert flat.log_evidence == pytest.approx(near.log_evidence, abs=1e-6)
+
+
+def test_passes_that_are_taken_back_are_heard_of(flat):
+    rows, y, weights, model = far_count(1e5, 10.0)
+    heard = []
+    found = passes.passes(model, rows, y, 7, weights=weights, watch=lambda done, _: heard.append(done))
+    assert heard == list(range(1, found.status.sweeps + 1)) and found.status.damping < 1.0
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
