@@ -17,6 +17,7 @@ USED_BY = {"power": "power-ep", "penalty": "rep"}
 OF_SEARCHES = {"priors", "n_restarts"}
 """Parameters that only a search of an evidence has a use for."""
 MANY_ROWS = 10_000
+"""From which on a step of a dense model takes minutes, and some GB."""
 TIMES = ("m", "M")
 """Kinds of NumPy's types that would be read as so many nanoseconds, or microseconds, or days."""
 

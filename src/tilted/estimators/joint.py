@@ -152,7 +152,7 @@ def require_joint(settings: DenseSettings) -> None:
         "optimise='evidence' or None": settings.optimise in ("evidence", None),
         "mean=0": settings.mean == 0 and not settings.learn_mean,
         "correction=None": settings.correction is None,
-        "whole weights, and class_weight=None": settings.weights is None,
+        "whole weights, of rows and classes": settings.weights is None,
     }
     for needed, found in sound.items():
         if not found:

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
@@ -21,6 +21,8 @@ from tilted.learning.batch import Sums, factorised, summed, updated
 from tilted.numerics import linalg
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from tilted.gaussian import Sites
     from tilted.learning.batch import Model
 
@@ -119,12 +121,14 @@ class Rows:
 
     def start_at(self, sites: Sites, before: Sums) -> tuple[Posterior, list[Sums]] | None:
         """Take these sites: the posterior, and the sums of groups; None, and flat sites, if it is none."""
-        had = []
-        for group in self.groups:
-            each = self.parallel(
-                delayed(summed)(self.model, self.X[rows], sites.tau[rows], sites.nu[rows]) for rows in group
-            )
-            had.append(reduce(Sums.plus, each, self.none))
+
+        def task(rows: slice) -> object:
+            return delayed(summed)(self.model, self.X[rows], sites.tau[rows], sites.nu[rows])
+
+        had = [
+            reduce(Sums.plus, (sums for _, sums in self._each(group, task)), self.none)
+            for group in self.groups
+        ]
         found = _proper(reduce(Sums.plus, had, before))
         if found is None:
             return None
@@ -136,23 +140,26 @@ class Rows:
         return [self._updated(at, group, step) for group in groups]
 
     def _updated(self, at: Posterior, group: list[slice], step: float) -> Sums:
+        def task(rows: slice) -> object:
+            return delayed(updated)(
+                self.model,
+                at.factor,
+                at.projected,
+                *(column[rows] for column in (self.X, self.y, self.tau, self.nu)),
+                None if self.weights is None else self.weights[rows],
+                step,
+            )
+
         total = self.none
+        for rows, (sums, sites) in self._each(group, task):
+            total, self.tau[rows], self.nu[rows] = total.plus(sums), sites.tau, sites.nu
+        return total
+
+    def _each(self, group: list[slice], task: Callable[[slice], object]) -> Iterator[tuple[slice, Any]]:
+        """The batches of a group and what joblib made of their tasks, `AT_ONCE` of them in memory."""
         for first in range(0, len(group), AT_ONCE):
             some = group[first : first + AT_ONCE]
-            found = self.parallel(
-                delayed(updated)(
-                    self.model,
-                    at.factor,
-                    at.projected,
-                    *(column[rows] for column in (self.X, self.y, self.tau, self.nu)),
-                    None if self.weights is None else self.weights[rows],
-                    step,
-                )
-                for rows in some
-            )
-            for rows, (sums, sites) in zip(some, found, strict=True):
-                total, self.tau[rows], self.nu[rows] = total.plus(sums), sites.tau, sites.nu
-        return total
+            yield from zip(some, self.parallel(task(rows) for rows in some), strict=True)
 
     def bound(self, at: Posterior, others: Sums, groups: list[list[slice]]) -> float:
         """`Posterior.bound` of groups."""

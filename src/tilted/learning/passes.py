@@ -71,7 +71,7 @@ def passes(
         Rows a task.
     start : Posterior, optional
         At which the first pass updates flat sites, such as that of some of the rows; by default that of
-        ``earlier``. Not of counts where nothing came earlier: their sites start at `first_sites`.
+        ``earlier``. Where nothing came earlier and `first_sites` has some, sites start at these.
     earlier : Sums, optional
         Of rows seen before, whose sites stay as they are.
     weights : array [N], optional

@@ -4,7 +4,7 @@ Kernel parameters are searched by their logarithms, pseudo-inputs in given units
 fixed, which is right at their fixed point only: where they do not converge the evaluation has failed, a wall.
 Sites of a log-concave likelihood start at the last converged ones of the same search, and flat where that
 leads nowhere. Those of another, which may have several fixed points, always start flat, so that the energy is
-a function of the parameters; those of counts start at `first_sites`.
+a function of the parameters. Where `first_sites` has some, these take the place of flat ones.
 Parameters of the likelihood (noise, dispersion) can be searched too, as in `learning.likelihood`.
 """
 

@@ -256,6 +256,23 @@ def test_a_start_without_a_proper_posterior_is_a_flat_one(monkeypatch):
     assert flat.log_evidence == pytest.approx(near.log_evidence, abs=1e-6)
 
 
+def test_sums_of_few_batches_are_in_memory_at_once(monkeypatch):
+    """Those of the sites to start from too."""
+    rows, y, _, model = far_count(30.0, 1.0)
+    handed, plain = [], moves.Parallel.__call__
+
+    def counted(parallel, tasks):
+        tasks = list(tasks)
+        handed.append(len(tasks))
+        return plain(parallel, tasks)
+
+    whole = passes.passes(model, rows, y, 1, tolerance=1e-8)
+    monkeypatch.setattr(moves, "AT_ONCE", 3)
+    monkeypatch.setattr(moves.Parallel, "__call__", counted)
+    assert passes.passes(model, rows, y, 1, tolerance=1e-8).log_evidence == whole.log_evidence
+    assert max(handed) == 3
+
+
 def test_passes_that_are_taken_back_are_heard_of(flat):
     rows, y, weights, model = far_count(1e5, 10.0)
     heard = []
