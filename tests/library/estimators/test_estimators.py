@@ -948,7 +948,7 @@ def test_parameters_of_a_kernel_have_names():
     between = GPClassifier(kernel=Restricted(KERNEL, {"lengthscale": (0.1, 2.0)}))
     moved = {
         "kernel__kernel__lengthscale": 5.0,
-        "kernel__bounds": {"lengthscale": (1.0, 9.0)},
+        "kernel__bounds": {"lengthscale": (3.0, 9.0)},
     }  # sound together
     assert between.set_params(**moved).kernel.kernel.lengthscale == 5.0
     with pytest.raises(ValueError, match="no parameter 'nope'"):

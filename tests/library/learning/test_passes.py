@@ -237,9 +237,9 @@ def test_sites_to_start_from_that_would_be_too_strong():
     none = first_sites(model.likelihood, np.zeros(3), 1.0, np.full(3, 2.0))
     np.testing.assert_allclose(none.tau, 2.0 * np.e)
     np.testing.assert_allclose(none.nu, 0.0, atol=1e-14)  # tau f + the slope, -2 e, at f = 1
-    some = first_sites(model.likelihood, np.array([0.5, 4.0]), 0.0, np.array([6.0, 1.0]))
-    np.testing.assert_allclose(some.tau, [3.0, 4.0])
-    np.testing.assert_allclose(some.nu / some.tau, np.log([0.5, 4.0]))
+    some = first_sites(model.likelihood, np.array([0.5, 4.0, 0.5]), 0.0, np.array([6.0, 1.0, 1.0]))
+    np.testing.assert_allclose(some.tau, [3.0, 4.0, 1.0])  # the last, of half a count, at the mean
+    np.testing.assert_allclose(some.nu / some.tau, [*np.log([0.5, 4.0]), -0.5])
     settings = {"kernel": SquaredExponential(25.0, 2.0), "optimise": None, "n_pseudo": 15, "batch_size": 20}
     strong = SparseGPPoissonRegressor("vb", likelihood="poisson-exp", max_time=2.0, **settings)
     with pytest.warns(ConvergenceWarning):
