@@ -62,8 +62,8 @@ class Known:
         """What fits of a study cost, from those of a protocol or, without such, from all."""
         if (study, protocol) not in self._regressions:
             frame = self.frame(study)
-            alike = frame[frame["protocol"] == protocol]
-            self._regressions[study, protocol] = Costs(alike if len(alike) else frame)
+            own = frame["protocol"] == protocol
+            self._regressions[study, protocol] = Costs(frame[own], frame[~own]) if own.any() else Costs(frame)
         return self._regressions[study, protocol]
 
     def frame(self, study: Study) -> pd.DataFrame:

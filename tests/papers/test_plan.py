@@ -111,6 +111,19 @@ def test_a_power_between_costs_what_the_nearest_between_took(measured):
     assert known.seconds("boston", 455, "full", 0) == pytest.approx(20 * cost(455, 0))
 
 
+def test_a_power_between_costs_more_than_the_nearest_by_what_it_costs_more_elsewhere(measured):
+    """At 0.5 the quadrature of a probit is cheap: by it the other powers were planned too cheap."""
+    lines = [x | {"alpha": "0.5", "seconds": 9.0} for x in measured]
+    planted = {"0.5": 4.0, "0.8": 6.0}
+    theirs = [x | {"alpha": alpha, "seconds": s} for alpha, s in planted.items() for x in measured]
+    known = Costs(pd.DataFrame([*measured, *lines]), pd.DataFrame(theirs))
+    assert known.seconds("boston", 455, "0.8", 32) == pytest.approx(9.0 * 6.0 / 4.0)
+    assert known.seconds("boston", 455, "0.2", 32) == 9.0, "the others do not have it"
+    assert known.seconds("boston", 455, "0.5", 32) == 9.0
+    idle = Costs(pd.DataFrame([*measured, *lines]), pd.DataFrame(theirs).assign(seconds=0.0))
+    assert idle.seconds("boston", 455, "0.8", 32) == 9.0, "too short for the clock"
+
+
 def test_a_fit_too_short_for_the_clock_is_no_hindrance(measured):
     measured[0]["seconds"] = 0.0
     seconds = Costs(pd.DataFrame(measured)).seconds("power", 9000, "0", 64)
@@ -155,6 +168,18 @@ def test_jobs_of_a_protocol_cost_its_own_fits_or_else_those_of_the_other(measure
     saved(tmp_path / "both", REGRESSION, [*measured, *faster])
     described, converged = (job.seconds for job in costs(config, tmp_path / "both").values())
     np.testing.assert_allclose(converged, described / 3, rtol=1e-2)
+    config["pep"]["small"]["alphas"] = [0.8]
+    powers = {"as-described": {"0.5": 4.0, "0.8": 6.0}, "converged": {"0.5": 8.0}}
+    lines = [
+        line | {"protocol": protocol, "alpha": alpha, "seconds": seconds}
+        for protocol, of in powers.items()
+        for alpha, seconds in of.items()
+        for line in measured
+        if line["alpha"] == "0"
+    ]
+    saved(tmp_path / "powers", REGRESSION, lines)
+    described, converged = (job.seconds for job in costs(config, tmp_path / "powers").values())
+    assert (described, converged) == pytest.approx((4 * 6.0, 4 * 12.0))
 
 
 def test_jobs_of_classifications_cost_their_own_fits(tmp_path):

@@ -25,11 +25,13 @@ class Costs:
 
     Where no record has the same data set, power and M, a power between 0 and 1 costs what the nearest of
     these took on the same data set with as many pseudo-points (at the ends a classification needs less
-    quadrature, or none, and takes a third of the time). Where there is none either, a fit takes its
+    quadrature, or none, and takes a third of the time). If ``others``, records of other protocols, have both
+    powers, it costs so many times more as it does there. Where there is none either, a fit takes its
     `Searches.evaluations` times `Searches.each`.
     """
 
     frame: pd.DataFrame
+    others: pd.DataFrame | None = None
     _told: dict[tuple[str, int, str, int], float | None] = field(default_factory=dict)
 
     def seconds(self, dataset: str, n: int, alpha: str, m: int) -> float | None:
@@ -46,7 +48,9 @@ class Costs:
         if alpha != FULL and 0 < float(alpha) < 1:
             inner = {a: s for (d, a, k), s in self._means.items() if (d, k) == (dataset, m) and _is_inner(a)}
             if inner:
-                return inner[_nearest(inner, alpha)]
+                nearest = _nearest(inner, alpha)
+                both = [self._theirs.get((dataset, a, m), 0.0) for a in (alpha, nearest)]
+                return inner[nearest] * (both[0] / both[1] if min(both) > 0 else 1.0)
         searches = self._exact if alpha == FULL else self._sparse
         if not len(searches.frame):
             return None
@@ -54,7 +58,11 @@ class Costs:
 
     @cached_property
     def _means(self) -> dict[tuple[str, str, int], float]:
-        return self.frame.groupby(CELL)["seconds"].mean().to_dict()
+        return _means(self.frame)
+
+    @cached_property
+    def _theirs(self) -> dict[tuple[str, str, int], float]:
+        return {} if self.others is None else _means(self.others)
 
     @cached_property
     def _exact(self) -> Searches:
@@ -125,6 +133,11 @@ class Searches:
         seconds = np.maximum(self.frame["seconds"] / self._used, 1e-6).to_numpy()  # the clock may not see it
         terms = _terms(self.frame["n_train"].to_numpy(), self.frame["m"].to_numpy())
         return nnls(terms / seconds[:, None], np.ones(len(seconds)))[0]
+
+
+def _means(frame: pd.DataFrame) -> dict[tuple[str, str, int], float]:
+    """Mean seconds of each of `CELL`."""
+    return frame.groupby(CELL)["seconds"].mean().to_dict()
 
 
 def _terms(n: np.ndarray, m: np.ndarray) -> np.ndarray:
