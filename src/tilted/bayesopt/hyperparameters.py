@@ -67,6 +67,8 @@ LEAST = 3
 """Places of the others from which that can be said; more than half are theirs."""
 REACH = 3.0
 """Ranges of the others beyond them to where such an observation is moved."""
+ROUNDING = 1e-14
+"""Standard deviation of observations, as a part of their size, that rounding alone may make."""
 TINY = 1e-100
 """Size of observations below which squares of their differences may be lost."""
 APART = 0.05
@@ -82,7 +84,7 @@ def scaled(X: np.ndarray, y: np.ndarray, minimised: bool = False) -> Scaled:
     size = float(np.max(np.abs(near)))
     unit = size if 0.0 < size < TINY else 1.0
     spread = unit * float(np.std(near / unit))
-    alike = spread <= 1e-12 * size
+    alike = spread <= ROUNDING * size
     scale = (size or 1.0) if alike else spread
     return Scaled(scale, float(np.mean(near)) / scale, near / scale, int(np.sum(near != y)), alike)
 

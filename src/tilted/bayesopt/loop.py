@@ -165,8 +165,10 @@ def header(
     initial = 2 * len(low) + 1 if initial is None else initial
     require_whole("initial", initial, 2, MOST_INITIAL)
     require_whole("seed", seed, 0)
-    if rule not in RULES:
-        raise ValueError(f"no rule '{rule}'; known: {', '.join(RULES)}")
+    if rule not in list(RULES):  # which need not be a text
+        raise ValueError(f"no rule {rule!r}; known: {', '.join(RULES)}")
+    if settings.decoupled and rule != "pesc":
+        raise ValueError(f"only by the rule 'pesc' is one function observed at a time, not by {rule!r}")
     return {
         "bounds": np.transpose([low, high]).tolist(),
         "seed": int(seed),
@@ -267,8 +269,8 @@ def _observe(functions: Sequence[Function], x: np.ndarray, proposal: Proposal) -
 def number(value: object, name: str, x: np.ndarray) -> float:
     """What a function returned, if that is one finite number, whose powers do not overflow."""
     try:
-        if np.asarray(value).dtype == bool:
-            raise TypeError  # of a constraint False would be 0, which holds
+        if np.asarray(value).dtype.kind in "bcmM":
+            raise TypeError  # complex, times, true, false (of a constraint it would be 0, which holds)
         found = np.nan if np.ma.is_masked(value) else np.asarray(value, dtype=float).item()
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} is {value!r} at {x.tolist()}, which is not a number") from None

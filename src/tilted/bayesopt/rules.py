@@ -40,7 +40,8 @@ class Settings:
     candidates : int
         Random places compared, before the best are refined.
     decoupled : bool
-        Whether to observe the one function that promises most.
+        Whether to observe the one function that promises most, by `pesc` alone. Then most places have no
+        value of some function, and the best evaluation is one of the few that have all.
     confidence : float
         Probability that each constraint has to hold with, by itself, where the minimum is recommended.
 

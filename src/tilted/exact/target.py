@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilted.gaussian import Sites
+from tilted.kernels.compound import noise_of
 from tilted.numerics import linalg
 from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.posteriors.dense import Dense
@@ -33,12 +34,13 @@ CONDITION = 1e-4  # smallest to largest pivot for which a precision matrix keeps
 class Target:
     """A latent posterior at fixed hyperparameters. Rows of X that are equal share one latent.
 
-    Latents are in order of appearance: without equal rows, latent i belongs to row i.
+    Not where the kernel has independent noise, of which every row has its own. Latents are in order of
+    appearance: without equal rows, latent i belongs to row i.
 
     Attributes
     ----------
     prior : Dense
-        Over the U distinct inputs.
+        Over the inputs of the U latents.
     likelihood : Likelihood
     y : array [N]
         Observations, ordered by their latent.
@@ -65,9 +67,11 @@ class Target:
     ) -> Target:
         """From inputs ``X`` [N, D] and labels ``y`` [N], fit for ``likelihood`` (ValueError if not)."""
         y = likelihood.check(y)
-        inputs, first, latent = np.unique(X, axis=0, return_index=True, return_inverse=True)
-        appearance = np.argsort(first)  # latents in the order of the rows, not of the values
-        inputs, latent = inputs[appearance], np.argsort(appearance)[latent.ravel()]
+        inputs, latent = X, np.arange(len(X))
+        if not noise_of(kernel):
+            inputs, first, latent = np.unique(X, axis=0, return_index=True, return_inverse=True)
+            appearance = np.argsort(first)  # latents in the order of the rows, not of the values
+            inputs, latent = inputs[appearance], np.argsort(appearance)[latent.ravel()]
         order = np.argsort(latent, kind="stable")
         starts = np.searchsorted(latent[order], np.arange(len(inputs)))
         prior = Dense.build(kernel.matrix(inputs), mean)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp, ndtri
+from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
-BELOW, ABOVE, STEP = 9.8, 7.0, 0.7  # of the grid about the largest mean, in units of the common noise
-POINTS = 512  # a power of two
+POINTS, SEED = 512, 0  # a power of two; of the scrambling
 BLOCK = 2_000_000  # numbers at once
+FAR = 30.0  # bounds beyond which the mean of a truncated normal is a + 1 / a, to 1e-6
 
 
 def log_largest(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Log probabilities [N, C] that each of C variables is the largest, of N Gaussians.
 
-    The covariance of the differences is lambda I and a rest of rank C - 2. Given the rest, variables are
-    independent, and the integral over the largest is by the trapezoidal rule; the rest is averaged over
-    `POINTS` Sobol points, the same for all. Exact for C = 2 (to 1e-9), else to 2e-3 (posteriors of six
-    and of ten classes; root mean square 3e-4); the C sum to 1. Below 1e-20 they may come out too small.
+    That variable c is: all C - 1 differences from the others are positive. They are drawn one after the
+    other, each beyond its bound given those before, and the mean of the products of the probabilities of
+    being there is the answer [Genz 1992]; the least likely comes first [Gibson, Glasbey & Elston 1994]. The
+    draws are `POINTS` scrambled Sobol points, the same ones for all. The C are made to sum to 1. Exact for
+    C = 2; logs are right to some 1e-3 for five, to 0.02 for ten to forty (probabilities to 1e-3).
 
     Parameters
     ----------
@@ -29,26 +30,67 @@ def log_largest(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     ArithmeticError
         If the variance of a difference is lost to rounding.
     """
-    from scipy.stats import qmc  # takes longer than all else here
-
     n, C = mean.shape
-    centring = np.eye(C) - 1.0 / C  # a common term changes no difference
-    values, vectors = np.linalg.eigh(centring @ covariance @ centring)  # the first is that of the common term
-    common = values[:, 1]
-    if not np.all(common > 0):
-        raise ArithmeticError("the variance of a difference is lost to rounding")
-    root = vectors[:, :, 2:] * np.sqrt(values[:, None, 2:] - values[:, 1, None, None])
-    unit = np.sqrt(common)
-    uniform = qmc.Sobol(C - 2, scramble=False).random(POINTS) + 0.5 / POINTS if C > 2 else np.zeros((1, 0))
-    z = ndtri(uniform)
-    t = np.arange(-BELOW, ABOVE + STEP, STEP)
-    rows = max(1, BLOCK // (len(z) * len(t) * C))
+    differences = np.eye(C)[:, None, :] - np.eye(C)[None, :, :]  # [c, other, C]
+    D = np.stack([np.delete(differences[c], c, axis=0) for c in range(C)])  # [C, C - 1, C]
+    log_uniform = _log_sobol(C - 2)
+    rows = max(1, BLOCK // (len(log_uniform) * C * (C - 1)))
     out = np.empty((n, C))
     for first in range(0, n, rows):
         part = slice(first, first + rows)
-        at = (mean[part, None, :] + z @ np.swapaxes(root[part], 1, 2)) / unit[part, None, None]
-        apart = np.max(at, axis=2)[:, :, None, None] + t[:, None] - at[:, :, None, :]  # [n, points, nodes, C]
-        below = log_ndtr(apart)
-        log_density = -0.5 * apart**2 - below + np.sum(below, axis=3, keepdims=True)
-        out[part] = logsumexp(log_density, axis=(1, 2))
+        bounds = -np.einsum("cdk,nk->ncd", D, mean[part]).reshape(-1, C - 1)
+        S = np.einsum("cdk,nkl,cel->ncde", D, covariance[part], D, optimize=True).reshape(-1, C - 1, C - 1)
+        out[part] = _log_beyond(*_factor(bounds, S), log_uniform).reshape(-1, C)
     return out - logsumexp(out, axis=1, keepdims=True)
+
+
+def _log_sobol(dimensions: int) -> np.ndarray:
+    """Logarithms of points of the unit cube [`POINTS`, dimensions]; of one point without dimensions."""
+    from scipy.stats import qmc  # takes longer than all else here
+
+    if dimensions < 1:
+        return np.zeros((1, 0))
+    return np.log(qmc.Sobol(dimensions, rng=np.random.default_rng(SEED)).random(POINTS))
+
+
+def _factor(bounds: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds [B, d] and Cholesky factors [B, d, d] of B covariances S, the least likely variable first.
+
+    Given those before, which are taken at their means beyond their bounds.
+    """
+    B, d = bounds.shape
+    each = np.arange(B)
+    L, mean, left = np.zeros((B, d, d)), np.zeros((B, d)), np.einsum("bii->bi", S).copy()
+    order, rest = np.empty((B, d), dtype=int), np.ones((B, d), dtype=bool)
+    for k in range(d):
+        if not np.all(left[rest] > 0):
+            raise ArithmeticError("the variance of a difference is lost to rounding")
+        a = np.where(rest, bounds - mean, -np.inf) / np.sqrt(np.where(rest, left, 1.0))
+        order[:, k] = p = np.argmax(a, axis=1)
+        rest[each, p] = False
+        column = S[each, :, p] - np.einsum("bik,bk->bi", L[:, :, :k], L[each, p, :k])
+        L[:, :, k] = np.where(rest, column, 0.0) / np.sqrt(left[each, p])[:, None]
+        L[each, p, k] = np.sqrt(left[each, p])
+        left = left - L[:, :, k] ** 2
+        mean = mean + L[:, :, k] * _mean_beyond(a[each, p])[:, None]
+    return np.take_along_axis(bounds, order, 1), np.take_along_axis(L, order[:, :, None], 1)
+
+
+def _mean_beyond(a: np.ndarray) -> np.ndarray:
+    """Of a standard normal variable, beyond ``a``."""
+    near = np.minimum(a, FAR)
+    mean = np.exp(-0.5 * near**2 - log_ndtr(-near)) / np.sqrt(2.0 * np.pi)
+    return np.where(a > FAR, a + 1.0 / np.maximum(a, 1.0), mean)
+
+
+def _log_beyond(bounds: np.ndarray, L: np.ndarray, log_uniform: np.ndarray) -> np.ndarray:
+    """Log probabilities [B] that N(0, L L^T) is beyond the bounds in every variable."""
+    (B, d), points = bounds.shape, len(log_uniform)
+    z, total = np.empty((B, points, d - 1)), np.zeros((B, points))
+    for k in range(d):
+        before = (z[:, :, :k] @ L[:, k, :k, None])[:, :, 0]
+        beyond = log_ndtr((before - bounds[:, k, None]) / L[:, k, k, None])
+        total += beyond
+        if k < d - 1:
+            z[:, :, k] = -ndtri_exp(beyond + log_uniform[:, k])
+    return logsumexp(total, axis=1) - np.log(points)

@@ -213,7 +213,12 @@ def test_bad_bounds_are_refused(bounds, what):
 
 @pytest.mark.parametrize(
     "changed, what",
-    [({"n_iter": 0}, "n_iter"), ({"seed": -1}, "seed"), ({"rule": "best"}, "no rule 'best'; known: pesc")],
+    [
+        ({"n_iter": 0}, "n_iter"),
+        ({"seed": -1}, "seed"),
+        ({"rule": "best"}, "no rule 'best'; known: pesc"),
+        ({"rule": "improvement", "settings": Settings(decoupled=True)}, "only by the rule 'pesc'"),
+    ],
 )
 def test_bad_arguments_are_refused(changed, what):
     arguments = {"n_iter": 3, "seed": 0} | changed

@@ -106,6 +106,14 @@ def test_an_objective_of_tiny_values_keeps_its_shape():
     assert found.recommended == pytest.approx([0.3], abs=2e-3) and "same" not in found.message
 
 
+def test_an_objective_of_a_high_level_keeps_the_digits_it_has():
+    search = Optimizer([(0.0, 1.0)], rule="improvement", initial=2)
+    for x in np.linspace(0.0, 1.0, 12):
+        search.tell([x], 1e12 + (x - 0.3) ** 2)  # differences have three digits
+    found = search.found()
+    assert found.recommended == pytest.approx([0.3], abs=0.02) and "same" not in found.message
+
+
 def test_a_recommendation_without_confidence_is_said():
     search = Optimizer([(0.0, 1.0)], constraints=1, rule="improvement", initial=2)
     for x in np.linspace(0.0, 1.0, 6):
@@ -120,7 +128,8 @@ def test_a_recommendation_without_confidence_is_said():
     [
         (lambda: Optimizer([(1.0, 0.0)]), "low below high"),
         (lambda: Optimizer(BOUNDS, -1), "constraints"),
-        (lambda: Optimizer(BOUNDS, rule="best"), "no rule"),
+        (lambda: Optimizer(BOUNDS, rule="best"), "no rule 'best'"),
+        (lambda: Optimizer(BOUNDS, rule=["pesc"]), "no rule .'pesc'.;"),
         (lambda: Optimizer(BOUNDS, settings=Settings(decoupled=True)), "decoupled"),
         (lambda: Optimizer(BOUNDS).found(), "nothing was told"),
         (lambda: Optimizer(BOUNDS).tell([3.0, 0.0], 1.0), "within"),
@@ -130,6 +139,8 @@ def test_a_recommendation_without_confidence_is_said():
         (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], None), "the objective is"),
         (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], 1e300), "objective is 1e.300 .* beyond 1e.50"),
         (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], 10**400), "which is not a number"),
+        (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], np.complex128(1.0)), "which is not a number"),
+        (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], np.timedelta64(5, "s")), "which is not a number"),
         (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], np.ma.masked), "must be finite"),
         (lambda: Optimizer(BOUNDS).tell(np.ma.masked_equal([1.0, 0.0], 0.0), 1.0), "masked"),
         (lambda: Optimizer(BOUNDS, settings={}), "tilted.bayesopt.rules.Settings"),

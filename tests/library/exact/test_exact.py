@@ -14,7 +14,7 @@ from tilted.exact.target import Conditional, Reference, Target
 from tilted.gaussian import Sites
 from tilted.inference import RULES
 from tilted.inference.ep import EP
-from tilted.kernels import SquaredExponential
+from tilted.kernels import SquaredExponential, White
 from tilted.learning.dense import Problem, infer_at
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.poisson import PoissonSquare
@@ -291,6 +291,23 @@ def test_equal_inputs_share_one_latent():
     )
     assert_within(joint.mean, np.hypot(joint.se_mean, single.se_mean), single.mean)
     assert_within(joint.variance, np.hypot(joint.se_variance, single.se_variance), single.variance)
+
+
+def test_equal_inputs_have_noise_of_their_own():
+    """Merged into one latent, the evidence was 80 standard errors off."""
+    kernel, X, y = SquaredExponential(4.0, 1.0) + White(10.0), np.zeros((3, 1)), np.array([1.0, 1.0, -1.0])
+    target = Target.build(kernel, X, y, Probit())
+    assert len(target) == 3
+    reference = Reference.build(target, infer_at(Problem(X, y, Probit(), EP), kernel).sites)
+    covariance = np.outer(y, y) * (kernel.matrix(X) + np.eye(3))
+    exact = np.log(multivariate_normal.cdf(np.zeros(3), np.zeros(3), covariance, rng=0))
+    rng = np.random.default_rng(0)
+    found = anneal(reference, rng, schedule(reference, rng), 1000)
+    assert found.log_evidence == pytest.approx(exact, abs=4 * found.standard_error)
+    assert found.standard_error < 0.02
+    drawn = sample(reference, rng, SHORT).latents
+    assert_within(drawn.mean[:2], drawn.se_mean[:2] * np.sqrt(2.0), drawn.mean[1::-1])
+    assert np.all(drawn.mean * y > 0)
 
 
 def test_conditional_prediction_equals_plain_algebra():
