@@ -1,5 +1,7 @@
 """The plan: what jobs cost, from planted costs."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from papers.qp.records import FITS
 from papers.rep.records import CHOICES, POINTS
 from papers.rep.records import FITS as SPLITS
 
+COMMITTED = Path(__file__).resolve().parents[2] / "results"
 SIZES = {"boston": 455, "concrete": 927, "wine_red": 1439}
 NOTHING = resources.Seen({}, {}, {})
 FOLDERS = {"name": "x", "results": "r", "tables": "t", "figures": "f"}
@@ -122,6 +125,18 @@ def test_a_power_between_costs_more_than_the_nearest_by_what_it_costs_more_elsew
     assert known.seconds("boston", 455, "0.5", 32) == 9.0
     idle = Costs(pd.DataFrame([*measured, *lines]), pd.DataFrame(theirs).assign(seconds=0.0))
     assert idle.seconds("boston", 455, "0.8", 32) == 9.0, "too short for the clock"
+
+
+@pytest.mark.parametrize("study", [REGRESSION, CLASSIFICATION])
+def test_powers_left_out_of_the_committed_records_are_planned_within_a_third(study):
+    """Without its factor from the other protocol: 0.70 of what they took, of classifications corrected."""
+    frame = records.load(study, COMMITTED)
+    inner = frame["alpha"].isin(["0.05", "0.2", "0.4", "0.6", "0.8"])
+    for protocol in frame["protocol"].unique():
+        own = frame["protocol"] == protocol
+        known, left_out = Costs(frame[own & ~inner], frame[~own]), frame[own & inner]
+        told = [known.seconds(x.dataset, x.n_train, x.alpha, x.m) for x in left_out.itertuples()]
+        assert sum(told) == pytest.approx(left_out["seconds"].sum(), rel=1 / 3), protocol
 
 
 def test_a_fit_too_short_for_the_clock_is_no_hindrance(measured):
