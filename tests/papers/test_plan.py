@@ -128,15 +128,15 @@ def test_a_power_between_costs_more_than_the_nearest_by_what_it_costs_more_elsew
 
 
 @pytest.mark.parametrize("study", [REGRESSION, CLASSIFICATION])
-def test_powers_left_out_of_the_committed_records_are_planned_within_a_third(study):
-    """Without its factor from the other protocol: 0.70 of what they took, of classifications corrected."""
+def test_powers_left_out_of_the_committed_records_are_planned_within_a_fifth(study):
+    """Without the factor from the other protocol 0.76 and 0.70 of what classifications took."""
     frame = records.load(study, COMMITTED)
     inner = frame["alpha"].isin(["0.05", "0.2", "0.4", "0.6", "0.8"])
     for protocol in frame["protocol"].unique():
         own = frame["protocol"] == protocol
         known, left_out = Costs(frame[own & ~inner], frame[~own]), frame[own & inner]
         told = [known.seconds(x.dataset, x.n_train, x.alpha, x.m) for x in left_out.itertuples()]
-        assert sum(told) == pytest.approx(left_out["seconds"].sum(), rel=1 / 3), protocol
+        assert sum(told) == pytest.approx(left_out["seconds"].sum(), rel=0.2), protocol
 
 
 def test_a_fit_too_short_for_the_clock_is_no_hindrance(measured):

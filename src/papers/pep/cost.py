@@ -26,8 +26,8 @@ class Costs:
     Where no record has the same data set, power and M, a power between 0 and 1 costs what the nearest of
     these took on the same data set with as many pseudo-points (at the ends a classification needs less
     quadrature, or none, and takes a third of the time). If ``others``, records of other protocols, have both
-    powers, it costs so many times more as it does there. Where there is none either, a fit takes its
-    `Searches.evaluations` times `Searches.each`.
+    powers (one protocol, or several alike), it costs so many times more as it does there. Without records of
+    such a power a fit takes its `Searches.evaluations` times `Searches.each`.
     """
 
     frame: pd.DataFrame

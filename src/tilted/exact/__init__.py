@@ -3,7 +3,8 @@
 The rooms, in reading order:
 
 ``target``
-    the posterior over distinct inputs, and a **reference** Gaussian times a residual that equals it;
+    the posterior over distinct inputs (over all where they have white noise), and a **reference** Gaussian
+    times a residual that equals it;
 ``moves``
     Markov moves that leave reference x exp(power x residual) invariant: elliptical slice sampling of
     all latents at once, and of one latent at a time;

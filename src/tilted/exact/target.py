@@ -1,4 +1,4 @@
-"""The exact posterior over distinct inputs, and the reference Gaussians it is sampled from.
+"""The exact posterior over latents, one a distinct input, and the reference Gaussians it is sampled from.
 
 Elliptical slice sampling [Murray, Adams & MacKay 2010] needs a posterior of the form Gaussian times
 likelihood. Any Gaussian will do [Nishihara, Murray & Adams 2014; Fagan, Bhandari & Cunningham 2016]: with

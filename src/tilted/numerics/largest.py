@@ -7,7 +7,8 @@ from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
 POINTS, SEED = 512, 0  # a power of two; of the scrambling
 BLOCK = 2_000_000  # numbers at once
-FAR = 30.0  # bounds beyond which the mean of a truncated normal is a + 1 / a, to 1e-6
+FAR = 30.0  # bounds beyond which the mean of a truncated normal is a + 1 / a, to 1e-4
+ROUNDING = 1e-15  # part of a variance that conditioning leaves by rounding alone
 
 
 def log_largest(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
@@ -17,11 +18,14 @@ def log_largest(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     other, each beyond its bound given those before, and the mean of the products of the probabilities of
     being there is the answer [Genz 1992]; the least likely comes first [Gibson, Glasbey & Elston 1994]. The
     draws are `POINTS` scrambled Sobol points, the same ones for all. The C are made to sum to 1. Exact for
-    C = 2; logs are right to some 1e-3 for five, to 0.02 for ten to forty (probabilities to 1e-3).
+    C = 2. Of independent variables logs are right to 1e-3 for three, 0.01 for six and 0.03 for ten to forty,
+    of posteriors of five and six classes to 1e-3; of variables that share nearly all of a wide variance they
+    may be off by 0.04 at a probability of 1e-4, and by 1 below 1e-10.
 
     Parameters
     ----------
     mean : array [N, C]
+        C >= 2.
     covariance : array [N, C, C]
         Positive definite.
 
@@ -60,10 +64,11 @@ def _factor(bounds: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     B, d = bounds.shape
     each = np.arange(B)
-    L, mean, left = np.zeros((B, d, d)), np.zeros((B, d)), np.einsum("bii->bi", S).copy()
+    whole = np.einsum("bii->bi", S)
+    L, mean, left = np.zeros((B, d, d)), np.zeros((B, d)), whole
     order, rest = np.empty((B, d), dtype=int), np.ones((B, d), dtype=bool)
     for k in range(d):
-        if not np.all(left[rest] > 0):
+        if not np.all(left[rest] > ROUNDING * whole[rest]):
             raise ArithmeticError("the variance of a difference is lost to rounding")
         a = np.where(rest, bounds - mean, -np.inf) / np.sqrt(np.where(rest, left, 1.0))
         order[:, k] = p = np.argmax(a, axis=1)

@@ -308,6 +308,9 @@ def test_equal_inputs_have_noise_of_their_own():
     drawn = sample(reference, rng, SHORT).latents
     assert_within(drawn.mean[:2], drawn.se_mean[:2] * np.sqrt(2.0), drawn.mean[1::-1])
     assert np.all(drawn.mean * y > 0)
+    again, smooth = Conditional.build(target, X[:1]), SquaredExponential(4.0, 1.0).matrix(X[:1], X)
+    left = kernel.diagonal(X[:1])[0] - (smooth @ np.linalg.solve(kernel.matrix(X), smooth.T))[0, 0]
+    assert again.variance[0] == pytest.approx(left) and left > 10.0, "a noise of its own there too"
 
 
 def test_conditional_prediction_equals_plain_algebra():

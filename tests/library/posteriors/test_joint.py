@@ -228,6 +228,21 @@ def test_a_class_far_behind_one_that_is_little_known():
     assert -np.inf < far[2] < -1e16
 
 
+def test_wide_variables_that_move_together_keep_their_probabilities():
+    A = np.random.default_rng(11).normal(size=(6, 2))
+    covariance, mean = 10.0 * A @ A.T / 2.0 + np.eye(6), np.linspace(0.0, -4.0, 6)
+    drawn = np.random.default_rng(0).multivariate_normal(mean, covariance, size=400_000).argmax(axis=1)
+    share = np.bincount(drawn, minlength=6) / len(drawn)
+    p = np.exp(log_largest(mean[None], covariance[None]))[0]
+    np.testing.assert_allclose(p, share, rtol=0.02, atol=5 * np.sqrt(0.25 / len(drawn)))
+
+
+@pytest.mark.parametrize("variance", [1e16, 1e17, 1e19])
+def test_variances_beside_which_the_noise_is_lost_are_refused(variance):
+    with pytest.raises(ArithmeticError, match="lost to rounding"):
+        log_largest(np.array([[0.0, 0.0, 3.0]]), np.diag([variance + 1.0, 1.0, 1.0])[None])
+
+
 def test_differences_without_a_variance_are_refused():
     with pytest.raises(ArithmeticError, match="lost to rounding"):
         log_largest(np.zeros((1, 3)), np.diag([1.0, 1.0, -2.0])[None])
