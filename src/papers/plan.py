@@ -4,11 +4,11 @@ A job costs what its seeds, splits, sets or steps cost in the records of fits li
 classification of the Power-EP paper, costs what the records of the same data set, power and number of
 pseudo-points took, or, without such records, what those of a near power or a model of all say (`Costs`). A
 training on the digits costs its steps, each what it took with as many pseudo-points and, if there are such
-trainings, the same power; its measurements are not counted. Splits of the relaxed-EP paper cost the same whatever the share
-of flipped labels, if need be. Records of PESC, of ground truth and of REP's pictures hold no times: jobs of
-config/paper.yaml were measured (`resources`), and more problems or evaluations cost in proportion. Memory is
-the highest peak, and disk the mean size, of the measured jobs nearest in the folders. Of what was never
-measured the cost is unknown, and said to be.
+trainings, the same power; its measurements are not counted. Splits of the relaxed-EP paper cost the same
+whatever the share of flipped labels, if need be. Records of PESC, of ground truth and of REP's pictures hold
+no times: jobs of config/paper.yaml were measured (`resources`), and more problems or evaluations cost in
+proportion. Memory is the highest peak, and disk the mean size, of the measured jobs nearest in the folders.
+Of what was never measured the cost is unknown, and said to be.
 """
 
 from __future__ import annotations
