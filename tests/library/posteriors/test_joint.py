@@ -213,7 +213,7 @@ def log_largest_of_independent(mean, sd):
     [(3, 0, 2, 1e-3), (6, 0, 4, 0.01), (10, 0, 8, 0.02), (10, -3, 0, 0.01), (40, -3, 0, 0.03)],
 )
 def test_classes_of_unlike_variance_have_their_rare_wins(C, low, high, atol):
-    """Classes that win in the tails of wide others had a thousandth to a millionth of their probability."""
+    """Classes that win in the tails of wide others had next to none of their probability."""
     mean, sd = -np.linspace(0.0, 6.0, C), np.sqrt(1.0 + np.logspace(low, high, C))
     log_p = log_largest(mean[None], np.diag(sd**2)[None])[0]
     np.testing.assert_allclose(log_p, list(log_largest_of_independent(mean, sd)), atol=atol)
