@@ -186,10 +186,15 @@ def _plan(arguments: argparse.Namespace) -> int:
     seen = resources.read("benchmarks/resources.csv")
     folders = dict.fromkeys([config["results"], "results"])
     every = plan.costs(asked.jobs.values(), folders, seen)
-    left = [asked.left(path) for path in asked.jobs if path not in asked.reused]
-    narrower = plan.costs([job for job in left if job is not asked.jobs[job.path]], folders, seen)
-    to_do = {cost.path: cost for cost in [*every, *narrower] if cost.path not in asked.reused}
-    print("\n".join(plan.lines(every, to_do)))
+
+    def left(asked: configuration.Asked) -> dict[str, plan.Cost]:
+        jobs = [asked.left(path) for path in asked.jobs if path not in asked.reused]
+        narrower = plan.costs([job for job in jobs if job is not asked.jobs[job.path]], folders, seen)
+        return {cost.path: cost for cost in [*every, *narrower] if cost.path not in asked.reused}
+
+    print("\n".join(plan.lines(every, left(asked))))
+    if config.get("keep_records") and not config.get("reuse"):
+        print(plan.rest(left(configuration.asked({**config, "reuse": True})).values()))
     return 0
 
 

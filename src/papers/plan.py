@@ -220,6 +220,14 @@ def lines(jobs: list[Cost], left: Mapping[str, Cost] | None = None) -> list[str]
     return shown
 
 
+def rest(left: Iterable[Cost]) -> str:
+    """What the records lack, in a line: jobs whose lines they have run again unless records are reused."""
+    lacking = list(left)
+    fits, hours = sum(job.fits for job in lacking), _sum([job.seconds for job in lacking], 3600)
+    left_over = f"{fits} fits, {hours} core-hours would be left"
+    return f"With `reuse: true` what the records have counts as done: {left_over}."
+
+
 def _row(name: str, jobs: list[Cost], left: Mapping[str, Cost]) -> tuple[str, ...]:
     todo = [left[job.path] for job in jobs if job.path in left and not Path(job.path).is_file()]
     return (

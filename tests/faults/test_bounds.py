@@ -137,6 +137,8 @@ def test_a_name_that_is_nearly_right_is_answered_with_the_right_one():
         tilted.fit(X, labels, inference="EP")
     with pytest.raises(ValueError, match="did you mean 'power-ep'"):
         tilted.fit(X, labels, inference="power_ep")
+    with pytest.raises(ValueError, match="did you mean 'power-ep'"):
+        tilted.fit(X, labels, inference="pep")
     with pytest.raises(ValueError, match="unknown optimise .*did you mean 'evidence'"):
         tilted.fit(X, labels, optimise="evidnce")
     with pytest.raises(ValueError, match="did you mean 'probit'"):

@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
 
 from papers.__main__ import RUN, main
 from papers.arguments import STUDIES, VERBS
@@ -296,6 +298,22 @@ def test_the_plan_is_that_of_a_configuration(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("| Part") and lines[2].startswith("| QP as-released")
     assert [cell.strip() for cell in lines[2].split("|")][2] == "16"
+
+
+def test_the_plan_says_what_the_records_lack(tmp_path, capsys):
+    config = yaml.safe_load(Path("config/pep-converged.yaml").read_text(encoding="utf-8"))
+    grid = {**config["pep"]["small"], "rows": {"yacht": {"splits": 2, "block": 1}}, "m": [5]}
+    config = {key: value for key, value in config.items() if not key.startswith("pep")} | {
+        "pep": {"small": grid}
+    }
+    for more, line in (([], "counts as done: 0 fits, 0.00 core"), ([0.3], "counts as done: 2 fits")):
+        grid["alphas"] += more
+        (tmp_path / "mine.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+        assert main(["plan", "--config", str(tmp_path / "mine.yaml")]) == 0
+        assert f"With `reuse: true` what the records have {line}" in capsys.readouterr().out
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({**config, "reuse": True}), encoding="utf-8")
+    assert main(["plan", "--config", str(tmp_path / "mine.yaml")]) == 0
+    assert "With `reuse" not in capsys.readouterr().out
 
 
 ASK = """\

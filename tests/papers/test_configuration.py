@@ -492,9 +492,17 @@ WRONG = {
     ],
     PEP: [
         ("[0.5, full]", "[1.5]", "pep.one.alphas.0: 1.5 is greater than the maximum of 1"),
+        ("[0.5, full]", "[half]", "': a number from 0 to 1, or full"),
         ("[0.5, full]", "[half]", "pep.one.alphas.0: 'half' does not match '^full"),
         ("m: [4]", "m: [501]", "pep.one: 501 pseudo-points for the 500 training points of synthetic"),
         ("synthetic: {splits: 3", "iris: {splits: 3", "unknown regression set 'iris'; known: boston"),
+        (
+            "synthetic: {splits: 3",
+            "yatch: {splits: 3",
+            "neither 'synthetic', the made-up sets, nor a real one: ",
+        ),
+        ("synthetic: {splits: 3", "yatch: {splits: 3", "yacht; did you mean 'yacht'?"),
+        ("synthetic: {splits: 3", "iono: {splits: 3", "yacht; it is among the classification sets"),
         ("synthetic: {splits: 3", "yacht: {splits: 21", "pep.one: yacht has 20 splits, not 21"),
         ("k-means]", "there]", "pep.two.starts.1: 'there' is not one of ['data', 'data-2'"),
         ("  one:", "  One:", "pep: 'One' does not match"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from papers.data import sets
 from papers.evidence import strict
 from papers.evidence.files import MissingData
+from tilted.numerics.words import nearest
 
 if TYPE_CHECKING:
     Entry = dict[str, Any]
@@ -131,7 +132,9 @@ def entry(kind: str, name: str, home: str | Path | None = None) -> Entry:
     known = load_registry(home)[kind]
     if name not in known:
         noun = "data" if kind == DATASETS else kind
-        raise DataError(f"unknown {noun} set '{name}'; known: {', '.join(known)}")
+        kinds = [other for other, sets in load_registry(home).items() if other in PAPERS and name in sets]
+        near = f"; it is among the {kinds[0]} sets" if kinds else nearest(name, known)
+        raise DataError(f"unknown {noun} set '{name}'; known: {', '.join(known)}{near}")
     return known[name]
 
 

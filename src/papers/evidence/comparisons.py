@@ -235,7 +235,8 @@ def _line(draft: Draft, sample: Inference, general: Inference) -> Line:
 class Group:
     """Lines that say the same at other M or powers, of which one is shown.
 
-    ``every``: all have to hold and the worst is shown; else the largest effect is.
+    ``every``: all have to hold and the worst is shown, of lines that all hold the one with the largest p;
+    else the largest effect is.
     """
 
     lines: list[Line] = field(default_factory=list)
@@ -245,13 +246,20 @@ class Group:
         """The line that decides, with a note of how many there are; the generalising status is of all."""
         chosen = min(self.lines, key=self._place)
         general = chosen.general
+        notes = [chosen.note]
+        if len(self.lines) > 1:
+            notes.append(f"{'worst' if self.every else 'largest'} of {len(self.lines)}")
         if self.every:
             worst = min((line.general.status for line in self.lines), key=STRONGEST.index)
+            if worst != general.status:
+                notes.append(f"generalising, another of them is: {worst}")
             general = replace(general, status=worst)
-        count = f"{'worst' if self.every else 'largest'} of {len(self.lines)}"
-        note = "; ".join(filter(None, [chosen.note, count if len(self.lines) > 1 else ""]))
-        return replace(chosen, general=general, note=note)
+        return replace(chosen, general=general, note="; ".join(filter(None, notes)))
 
     def _place(self, line: Line) -> tuple[float, ...]:
         effect = -math.inf if math.isnan(line.effect) else line.effect
-        return (STRONGEST.index(line.sample.status), effect) if self.every else (-effect,)
+        if not self.every:
+            return (-effect,)
+        p = line.sample.p_equivalent if line.says == similar.__name__ else line.sample.p_holm
+        weakness = p if line.sample.status == YES and not math.isnan(p) else 0.0
+        return (STRONGEST.index(line.sample.status), -weakness, effect)

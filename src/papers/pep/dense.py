@@ -24,6 +24,7 @@ from papers.evidence.study import Context, MadeAgain, Study
 from papers.evidence.verdicts import Block
 from papers.evidence.verification.again import matched
 from papers.pep import classification
+from papers.pep.figures import looks
 from papers.pep.limits import line_of, not_made
 from tilted.inference.engine import infer
 from tilted.inference.ep import EP
@@ -175,6 +176,11 @@ def draw(frame: pd.DataFrame, folder: Path) -> None:
             axes.set(xscale="log", xlabel="lengthscale")
         n = int(frame["n"].iloc[0])
         figure.suptitle(f"Ionosphere, M = N = {n}: dense EP (lines) and sparse EP (dots)", fontsize=9.0)
+        both = frame[frame["quantity"] == ENERGY]
+        ended = f"{int((~both['converged']).sum())} of {len(both)} pairs of hyperparameters did not converge"
+        looks.below(
+            figure, f"one split, N* = {frame['n_test'].iloc[0]}, jitter {frame['jitter'].iloc[0]:g}; {ended}"
+        )
 
 
 def _curves(axes: Axes, pairs: pd.DataFrame) -> None:

@@ -96,7 +96,11 @@ def sizes(dataset: str) -> tuple[int, int]:
     """Training points and splits of a data set."""
     if dataset == SYNTHETIC:
         return POINTS // 2, DRAWN
-    return regression.n_train(regression.entry_of(dataset)["shape"][0]), regression.SPLITS
+    try:
+        entry = regression.entry_of(dataset)
+    except regression.DataError as error:
+        raise type(error)(f"neither '{SYNTHETIC}', the made-up sets, nor a real one: {error}") from error
+    return regression.n_train(entry["shape"][0]), regression.SPLITS
 
 
 def cells(grid: dict[str, Any]) -> list[tuple[float | str, int, str]]:

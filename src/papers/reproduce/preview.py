@@ -58,8 +58,12 @@ def _of_study(paper: str, study: Study, results: Path) -> Iterator[str]:
     same, close = (sum(value <= most for value in known) for most in (TOLERANCE, CLOSE))
     text = f"{paper:4} {study.file}: {len(mine)} made, {same} of {len(known)} as committed to {TOLERANCE:.0e}"
     if same < len(known):
-        text += f", {close} to {CLOSE:.0%}"
+        text += f", {close - same} more to {CLOSE:.0%}"
     yield text
+    for line, value in zip(mine.to_dict("records"), found, strict=True):
+        if value is not None and not value <= CLOSE:
+            name = " ".join(f"{column}={line[column]}" for column in study.key)
+            yield f"{paper:4} differs by more (searches may end elsewhere): {name}"
 
 
 def compared(study: Study, line: dict[str, object], committed: pd.DataFrame) -> float | None:

@@ -451,9 +451,12 @@ def test_conventions_of_scikit_learn_by_power_ep_and_whole_searches(of):
     check_estimator(of(batch_size=100, n_pseudo=20), expected_failed_checks=expected, on_skip=None)
 
 
-@pytest.mark.parametrize(("seed", "least"), [(42, 98.0), (45, 73.5)])
+@pytest.mark.parametrize(("seed", "least"), [(42, 97.9), (45, 73.5)])
 def test_searches_of_few_rows_without_noise_converge(seed, least):
-    """BFGS took its limit of evaluations, many of them at lengthscales without end, up to 8 nats low."""
+    """BFGS took its limit of evaluations, many of them at lengthscales without end, up to 8 nats low.
+
+    By rounding, such as that of two threads, searches of the first rows end at 98.11, 98.004 or 97.9999.
+    """
     rng = np.random.RandomState(seed)
     X, y, counts = rng.rand(15, 30), rng.randint(0, 3, 15), rng.randint(0, 5, 15)
     model = SparseGPRegressor(batch_size=100, n_pseudo=20)

@@ -1,6 +1,7 @@
 """Verdicts on records made to hold, to fail and to be silent."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -581,5 +582,13 @@ class TestInference:
         lines = comparisons.tested([self.draft(higher, m) for m in (0.5, -0.2, 0.3)])
         worst = Group(lines).line()
         assert worst.effect == pytest.approx(-0.2) and worst.note == "worst of 3"
+        noisy = replace(self.draft(higher, 0.6), sample=0.6 + 0.3 * np.array([-1.0, 0.0, 1.0, 0.0]))
+        weakest = Group(comparisons.tested([self.draft(higher, 0.5), noisy])).line()
+        assert weakest.effect == pytest.approx(0.6) and 0.01 < weakest.sample.p_holm < 0.05
+        one, other = replace(noisy, general=noisy.general + 0.1), replace(noisy, sample=noisy.general)
+        other = replace(other, general=noisy.sample - 0.6)
+        mixed = Group(comparisons.tested([one, other])).line()
+        assert mixed.effect == pytest.approx(0.6) and mixed.general.p_holm < 0.05
+        assert mixed.general.status == "undecided" and mixed.note.endswith("another of them is: undecided")
         largest = Group(lines, every=False).line()
         assert largest.effect == pytest.approx(0.5) and largest.sample.status == "yes"

@@ -376,7 +376,9 @@ def test_a_preview_says_what_it_is_and_how_its_lines_compare(tmp_path):
     lines[0]["observed_gap"] += 0.5
     records.put(tmp_path, {REGRET: lines})
     shown = preview.lines(tmp_path, tmp_path, [REGRET.file])
-    assert shown[0].startswith("A preview") and "4 of 5 as committed to 1e-06, 4 to 1%" in shown[1]
+    assert shown[0].startswith("A preview") and "4 of 5 as committed to 1e-06, 0 more to 1%" in shown[1]
+    (apart,) = [line for line in shown if "differs by more" in line]
+    assert all(f"{column}={lines[0][column]}" in apart for column in REGRET.key)
 
 
 @pytest.mark.parametrize(
