@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.data import Dataset, regression
+from papers.data import DataError, Dataset, regression
 from papers.evidence import metrics
 from papers.pep.made_up import DRAWN, POINTS, SYNTHETIC, draw
 from tilted.kernels.squared_exponential import SquaredExponential
@@ -98,8 +98,8 @@ def sizes(dataset: str) -> tuple[int, int]:
         return POINTS // 2, DRAWN
     try:
         entry = regression.entry_of(dataset)
-    except regression.DataError as error:
-        raise type(error)(f"neither '{SYNTHETIC}', the made-up sets, nor a real one: {error}") from error
+    except DataError as error:
+        raise DataError(f"neither '{SYNTHETIC}', the made-up sets, nor a real one: {error}") from error
     return regression.n_train(entry["shape"][0]), regression.SPLITS
 
 
