@@ -170,7 +170,8 @@ def draw(frame: pd.DataFrame, folder: Path) -> None:
             _curves(axes, frame[frame["quantity"] == quantity])
             axes.set_title("energy (nats)" if quantity == ENERGY else "test NLL (nats)")
         _differences(panels[2], frame)
-        panels[0].legend(title="variance", fontsize=6.5, title_fontsize=6.5)
+        small = {"fontsize": 6.5, "title_fontsize": 6.5, "labelspacing": 0.2}
+        panels[1].legend(title="variance", loc="lower right", **small)
         panels[2].legend(fontsize=6.5, loc="lower right")
         for axes in panels:
             axes.set(xscale="log", xlabel="lengthscale")
