@@ -192,7 +192,7 @@ def _plan(arguments: argparse.Namespace) -> int:
         narrower = plan.costs([job for job in jobs if job is not asked.jobs[job.path]], folders, seen)
         return {cost.path: cost for cost in [*every, *narrower] if cost.path not in asked.reused}
 
-    print("\n".join(plan.lines(every, left(asked))))
+    print("\n".join(plan.lines(every, left(asked))), flush=True)
     if config.get("keep_records") and not config.get("reuse"):
         print(plan.rest(left(configuration.asked({**config, "reuse": True})).values()))
     return 0

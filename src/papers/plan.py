@@ -222,10 +222,9 @@ def lines(jobs: list[Cost], left: Mapping[str, Cost] | None = None) -> list[str]
 
 def rest(left: Iterable[Cost]) -> str:
     """What the records lack, in a line: jobs whose lines they have run again unless records are reused."""
-    lacking = list(left)
+    lacking = [job for job in left if not Path(job.path).is_file()]
     fits, hours = sum(job.fits for job in lacking), _sum([job.seconds for job in lacking], 3600)
-    left_over = f"{fits} fits, {hours} core-hours would be left"
-    return f"With `reuse: true` what the records have counts as done: {left_over}."
+    return f"With `reuse: true` to do: {fits} fits, {hours} core-hours; the records have the others."
 
 
 def _row(name: str, jobs: list[Cost], left: Mapping[str, Cost]) -> tuple[str, ...]:

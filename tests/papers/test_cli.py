@@ -306,11 +306,11 @@ def test_the_plan_says_what_the_records_lack(tmp_path, capsys):
     config = {key: value for key, value in config.items() if not key.startswith("pep")} | {
         "pep": {"small": grid}
     }
-    for more, line in (([], "counts as done: 0 fits, 0.00 core"), ([0.3], "counts as done: 2 fits")):
+    for more, line in (([], "0 fits, 0.00 core-hours"), ([0.3], "2 fits")):
         grid["alphas"] += more
         (tmp_path / "mine.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
         assert main(["plan", "--config", str(tmp_path / "mine.yaml")]) == 0
-        assert f"With `reuse: true` what the records have {line}" in capsys.readouterr().out
+        assert f"With `reuse: true` to do: {line}" in capsys.readouterr().out
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump({**config, "reuse": True}), encoding="utf-8")
     assert main(["plan", "--config", str(tmp_path / "mine.yaml")]) == 0
     assert "With `reuse" not in capsys.readouterr().out

@@ -132,8 +132,9 @@ def entry(kind: str, name: str, home: str | Path | None = None) -> Entry:
     known = load_registry(home)[kind]
     if name not in known:
         noun = "data" if kind == DATASETS else kind
-        kinds = [other for other, sets in load_registry(home).items() if other in PAPERS and name in sets]
-        near = f"; it is among the {kinds[0]} sets" if kinds else nearest(name, known)
+        others = [other for other in PAPERS if name in load_registry(home)[other]]
+        others.sort(key=lambda other: PAPERS[other] != PAPERS.get(kind))
+        near = f"; it is among the {NOUNS.get(others[0], others[0])} sets" if others else nearest(name, known)
         raise DataError(f"unknown {noun} set '{name}'; known: {', '.join(known)}{near}")
     return known[name]
 
@@ -197,6 +198,9 @@ TASKS: dict[str, tuple[str, str]] = {
     "relaxed": ("classification (relaxed EP)", "relaxed"),
 }
 """Kind -> what its sets are for, unless each says so, and the variant whose size is listed."""
+
+NOUNS = {DATASETS: "first paper's", "relaxed": "relaxed-EP"}
+"""Kind -> what messages call its sets, unless its name."""
 
 PAPERS: dict[str, str] = {DATASETS: "qp", "regression": "pep", "classification": "pep", "relaxed": "rep"}
 """Kind -> paper, with which a name is unique: ``pep:pima`` is another set than ``rep:pima``."""

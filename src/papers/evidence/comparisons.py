@@ -260,6 +260,6 @@ class Group:
         effect = -math.inf if math.isnan(line.effect) else line.effect
         if not self.every:
             return (-effect,)
-        p = line.sample.p_equivalent if line.says == similar.__name__ else line.sample.p_holm
+        p = line.sample.p_holm  # none where an interval decides
         weakness = p if line.sample.status == YES and not math.isnan(p) else 0.0
         return (STRONGEST.index(line.sample.status), -weakness, effect)

@@ -96,10 +96,12 @@ def sizes(dataset: str) -> tuple[int, int]:
     """Training points and splits of a data set."""
     if dataset == SYNTHETIC:
         return POINTS // 2, DRAWN
-    try:
-        entry = regression.entry_of(dataset)
-    except DataError as error:
-        raise DataError(f"neither '{SYNTHETIC}', the made-up sets, nor a real one: {error}") from error
+    if dataset not in regression.names():
+        try:
+            regression.entry_of(dataset)
+        except DataError as error:
+            raise DataError(f"neither '{SYNTHETIC}', the made-up sets, nor a real one: {error}") from error
+    entry = regression.entry_of(dataset)
     return regression.n_train(entry["shape"][0]), regression.SPLITS
 
 

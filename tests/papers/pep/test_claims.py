@@ -582,6 +582,8 @@ class TestInference:
         lines = comparisons.tested([self.draft(higher, m) for m in (0.5, -0.2, 0.3)])
         worst = Group(lines).line()
         assert worst.effect == pytest.approx(-0.2) and worst.note == "worst of 3"
+        intervals = Group(comparisons.tested([self.draft(not_lower, m) for m in (0.3, 0.1, 0.2)])).line()
+        assert intervals.effect == pytest.approx(0.1) and intervals.sample.status == "yes"
         noisy = replace(self.draft(higher, 0.6), sample=0.6 + 0.3 * np.array([-1.0, 0.0, 1.0, 0.0]))
         weakest = Group(comparisons.tested([self.draft(higher, 0.5), noisy])).line()
         assert weakest.effect == pytest.approx(0.6) and 0.01 < weakest.sample.p_holm < 0.05
