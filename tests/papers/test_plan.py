@@ -315,6 +315,7 @@ def test_the_text_counts_what_is_made_and_what_is_unknown(tmp_path):
     assert cells[3] == ["together", "3", "2", "35", "25", "3.0+?", "1.0+?", "60 min", "200 MB", "4.0+? MB"]
     assert note.startswith("Of 1 jobs no fit was measured yet") and meaning.startswith("Memory:")
     assert len({len(line) for line in (head, a, b, both)}) == 1
+    assert plan.rest(jobs).startswith("With `reuse: true` to do: 25 fits, 1.0+? core-hours")
     assert len(plan.lines(jobs[:2])) == 6
     assert "0.02" in plan.lines([jobs[0]._replace(seconds=72.0)])[2]
     left = jobs[1]._replace(fits=1, seconds=36.0)  # of a job whose other fits are recorded
