@@ -59,8 +59,6 @@ rule fits:
 
 
 onstart:
-    compile_by_content()
-    write_down()
     sweep()
     clear()
 

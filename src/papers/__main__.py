@@ -17,7 +17,6 @@ tilted completion bash
 from __future__ import annotations
 
 import argparse
-import errno
 import io
 import json
 import os
@@ -35,16 +34,12 @@ from yaml import YAMLError
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 from papers.arguments import PAPERS, parser
-from papers.evidence import place
 
 if TYPE_CHECKING:
     from papers.evidence.study import Study
 
 USER_ERRORS = (ValueError, OSError, MemoryError, BrokenExecutor, YAMLError)
-"""Bad input; limits of the machine, as when it killed a worker for its memory; a file merged by halves."""
-SHARED = "/dev/shm"
-READ_TABLES = ("reproduce", "site")
-"""Verbs that read the tables as they are, where others make them again."""
+"""Bad input, or limits of the machine, as when it killed a worker for its memory."""
 QUOTING = (
     "audit-method corrections differences fidelity pep rescience results table1 trust vb-column which-method"
 )
@@ -59,11 +54,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")  # a terminal may have no ±
     try:
         arguments = parser().parse_args(argv)  # which loads the library
-        if reason := (place.foreign(Path.cwd()) if Path("src/papers").is_dir() else "") or place.unfinished(
-            arguments.verb not in READ_TABLES
-        ):
-            raise ValueError(reason)
-        _end_by(signal.SIGTERM, signal.SIGHUP)
+        _end_by(signal.SIGTERM)
         ended = RUN[arguments.verb](arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -71,26 +62,22 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:  # who read the first lines, such as `head`, wants no more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
-    except USER_ERRORS as error:  # which may quote a file that is none of text: a terminal would obey it
+    except USER_ERRORS as error:
         named = "not enough memory" if isinstance(error, MemoryError) else type(error).__name__
         said = str(error) or named
         if isinstance(error, FileNotFoundError) and error.filename:
             said = f"there is no {error.filename}"
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT) and not error.filename:
-            said += f": on the disk that was written to, or in {SHARED}, which several workers need"
-        text = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in said)
-        print(f"tilted: {text}", file=sys.stderr)
+        print(f"tilted: {said}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("tilted: interrupted; every file is whole", file=sys.stderr)
         return 130
 
 
-def _end_by(*signals: signal.Signals) -> None:
-    """Let signals end this process as ctrl-C does, its workers with it, where they would end it alone."""
-    for each in signals:
-        if signal.getsignal(each) == signal.SIG_DFL and threading.current_thread() is threading.main_thread():
-            signal.signal(each, signal.default_int_handler)
+def _end_by(number: signal.Signals) -> None:
+    """Let a signal end this process as ctrl-C does, its workers with it."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(number, signal.default_int_handler)
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
@@ -171,14 +158,12 @@ def _datasets(arguments: argparse.Namespace) -> int:
 
 def _plan(arguments: argparse.Namespace) -> int:
     from papers import configuration, plan
-    from papers.evidence import resources
+    from papers.evidence import files, resources
 
-    if Path(arguments.config).is_dir():
-        raise ValueError(f"{arguments.config} is a folder, no configuration")
     if not Path(arguments.config).is_file():
         where = "go to a checkout of the repository, or name a configuration (--config)"
         raise ValueError(f"no file {arguments.config} here: {where}")
-    config = configuration.read(arguments.config)
+    config = files.read_yaml(arguments.config)
     try:
         asked = configuration.asked(config)
     except ValueError as error:
@@ -217,7 +202,7 @@ def _records(arguments: argparse.Namespace) -> int:
 
 def _tables(arguments: argparse.Namespace) -> int:
     from papers import configuration, make
-    from papers.evidence import excerpt, records
+    from papers.evidence import excerpt
     from papers.qp import differences
     from papers.report import index
 
@@ -226,7 +211,6 @@ def _tables(arguments: argparse.Namespace) -> int:
         raise ValueError(
             f"--documents: README.md and docs/ are of the committed records, not of {arguments.records}"
         )
-    before = records.sums(arguments.records)
     loud = make.write_all(arguments.records, arguments.tables, arguments.figures, arguments.published)
     if arguments.documents:
         table = Path(arguments.tables, "differences.csv")
@@ -234,8 +218,6 @@ def _tables(arguments: argparse.Namespace) -> int:
         for document in DOCUMENTS:
             excerpt.refresh(document, arguments.tables, arguments.records, NUMBERS)
     index.write(Path(arguments.tables), Path(arguments.figures))
-    if records.sums(arguments.records) != before:
-        raise ValueError(f"{arguments.records} changed meanwhile: tables of both moments; run again")
     for line in loud:
         print(f"tilted: {line}", file=sys.stderr)
     print(f"Tables: {arguments.tables}, figures: {arguments.figures}")

@@ -14,6 +14,7 @@ import yaml
 
 from papers import configuration, data
 from papers.data import regression
+from papers.evidence import files
 from papers.pep import regression as pep
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,7 +125,7 @@ def test_a_data_set_needs_no_python(followed):
     assert calls.counts and len(data.split(calls, "thinned-events", 0).y_train) == 60
     dataset = regression.load("springs", home)
     assert dataset.X.shape == (60, 2) and regression.parts(dataset, 19)[0].shape == (54, 2)
-    config = configuration.read(followed / "config/mine.yaml")
+    config = files.read_yaml(followed / "config/mine.yaml")
     configuration.check(config)
     grid = {**config["pep"]["small"], "protocol": "as-described"}
     (record,) = pep.run_block("springs", [0], {**grid, "alphas": [1], "m": [5]}, dataset)

@@ -1,7 +1,6 @@
 """A workflow of seconds, ways to disturb it, and what must hold afterwards."""
 
 import csv
-import ctypes
 import gzip
 import json
 import os
@@ -49,21 +48,11 @@ def held(lines):
 
 store.write_records = lambda path, lines, *place: write(path, held(lines), *place)
 """
-DROPPED = 1, 2  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: root without them obeys the modes of files
-PR_CAPBSET_DROP = 24
 
 
 def interruptible():
     """To be called in a child: signals end it, also where these tests run in the background."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
-def obey_modes():
-    """To be called in a child: from its next program on, root is refused what modes refuse."""
-    libc = ctypes.CDLL(None)
-    for capability in DROPPED if os.getuid() == 0 else ():
-        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
 class Run:
@@ -223,8 +212,8 @@ def done(tmp_path, undisturbed):
 
 @pytest.fixture(scope="session")
 def tools():
-    """`finished`, `kill_all`, `assert_same`, `products`, `obey_modes`: this file cannot be imported."""
-    names = (finished, kill_all, assert_same, products, numbers, obey_modes)
+    """`finished`, `kill_all`, `assert_same`, `products`, `numbers`: this file cannot be imported."""
+    names = (finished, kill_all, assert_same, products, numbers)
     return type("Tools", (), {f.__name__: staticmethod(f) for f in names})
 
 

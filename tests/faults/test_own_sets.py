@@ -8,8 +8,7 @@ import yaml
 
 from papers import configuration, data
 from papers.data import regression
-from papers.data.own import described
-from papers.evidence import jobs, records, store
+from papers.evidence import jobs, records
 from papers.evidence.verification import standing
 from papers.pep.records import REGRESSION
 from papers.qp.records import FITS
@@ -92,22 +91,3 @@ def test_fits_of_data_that_changed_are_made_again_though_recorded_ones_are_reuse
         assert [group.stale for group in standing.groups(study, "results/mine")] in ([0], [0, 0])
     register(CALLS)
     assert not asked().reused
-
-
-def test_what_a_job_kept_of_other_data_is_not_given_again(register):
-    """Without `reuse` and records: a job that is asked for more goes on with what it kept."""
-    register(CALLS)
-    path = "data/fits/pep/small/springs/00-00.jsonl.gz"
-    run(asked())
-    (before,) = store.read_records(path)
-    register(CALLS.replace(b"3,1\n", b"3,9\n"))
-    run(asked())
-    (after,) = store.read_records(path)
-    assert after["smse"] != before["smse"]
-
-
-def test_sets_of_the_papers_are_recorded_as_before():
-    """What a run notes of them is what the committed ones noted."""
-    found = configuration.asked(configuration.read("config/paper.yaml"))
-    assert not any("data" in job.choices for job in found.jobs.values())
-    assert described("coal") == {} == described("wine_red")

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from papers import configuration
+from papers.evidence import files
 from papers.evidence.provenance import closure
 from papers.evidence.slices import Slice
 from papers.pep import regression
@@ -79,7 +80,7 @@ def asked(text):
 
 
 def of_file(name):
-    return configuration.asked(configuration.read(ROOT / f"config/{name}.yaml"))
+    return configuration.asked(files.read_yaml(ROOT / f"config/{name}.yaml"))
 
 
 def counts(found):
@@ -203,8 +204,8 @@ def test_recorded_powers_are_not_made_again_when_reuse_is_asked_for():
 )
 def test_what_a_job_makes_says_how_much_of_it(asked, more):
     """Jobs of longer searches, finer grids, other splits are not those that the records have."""
-    paper = configuration.read(ROOT / "config" / "paper.yaml")
-    lookup = configuration.read(ROOT / "config" / "lookup.yaml")
+    paper = files.read_yaml(ROOT / "config" / "paper.yaml")
+    lookup = files.read_yaml(ROOT / "config" / "lookup.yaml")
     ((section, part),) = asked.items()
     base = {**paper, "lookup": lookup["lookup"]}[section]
     ((name, changed),) = part.items()
@@ -236,7 +237,7 @@ def test_a_block_is_whole_if_all_that_its_job_writes_is_there_of_every_unit():
     for seeds, whole in [(range(1), True), (range(2), False)]:
         assert Slice(object(), {"method": ["vb", "vb-released"], "seed": seeds}).is_whole(frame, 2) is whole
     assert not Slice(object(), {"split": ["1"]}).is_whole(pd.DataFrame({"split": ["0"]}), 0)
-    jobs = configuration.asked(configuration.read(ROOT / "config" / "paper.yaml")).jobs.values()
+    jobs = configuration.asked(files.read_yaml(ROOT / "config" / "paper.yaml")).jobs.values()
     lines = {job.path: made for job, made in configuration.made(jobs, {})}
     path = "data/fits/qp/{}/wine12/{}.jsonl.gz"
     assert lines[path.format("as-released", "vb-joint-000-049")].where["method"] == [
@@ -452,10 +453,6 @@ def test_an_edit_of_a_grid_touches_its_jobs_alone():
 
 # --- what is refused
 
-# 10^9 values, and a tenth as many mappings
-BOMB = "\na0: &a0 {x: [1, 2, 3, 4, 5, 6, 7, 8, 9]}" + "".join(
-    f"\na{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 9)
-)
 ONE = "differences:\n  block: 1\n  names: "
 WRONG = {
     QP: [
@@ -466,15 +463,8 @@ WRONG = {
         ("[ep, qp]", "[ep, laplace]", "qp.as-released.methods.1: 'laplace' is not one of ['ep', 'qp'"),
         ("[ep, qp]", "[qp-own]", "protocol 'as-released' has no method 'qp-own' for classification; known:"),
         ("as-released:", "as-dreamt:", "as-dreamt' is not one of ['as-released'"),
-        ("[ep, qp]", f"[{'x' * 999}]", f"qp.as-released.methods.0: '{'x' * 296}..."),
         ("tables: tables/preview\n", "", "top level: 'tables' is a required property"),
-        ("tables/preview", "README.md", "tables: README.md is a file, no folder"),
-        ("results/preview", "README.md/x", "results: README.md is a file, no folder"),
         ("results: results/preview\n", "", "top level: 'results' is a required property"),
-        ("tables/preview", "figures/preview", "tables and figures need folders of their own"),
-        ("tables/preview", "results/preview/./qp/", "results and tables need folders of their own"),
-        ("tables/preview", "Results/Preview", "results and tables need folders of their own"),
-        ("name: small", f"name: small{BOMB}", "more than 100000 values and characters, aliases written out"),
         (
             "name: small",
             "name: small\nkeep_records: perhaps",
@@ -552,7 +542,7 @@ def test_a_wrong_configuration_is_refused_with_the_place_and_what_is_known(text,
 def test_a_file_that_is_no_yaml_is_named(tmp_path):
     (tmp_path / "wrong.yaml").write_text("qp: [\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r'(?s)wrong.yaml is no YAML.*in ".*wrong.yaml", line 2'):
-        configuration.read(tmp_path / "wrong.yaml")
+        files.read_yaml(tmp_path / "wrong.yaml")
 
 
 def test_numbers_in_an_override_are_numbers_and_other_text_stays():

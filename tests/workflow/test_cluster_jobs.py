@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from papers import configuration, plan
-from papers.evidence import resources
+from papers.evidence import files, resources
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.workflow
@@ -56,7 +56,7 @@ def test_no_group_asks_for_more_than_eight_hours(chains):
 
 @pytest.mark.slow
 def test_cluster_jobs_take_ten_to_sixty_minutes(chains):
-    asked = configuration.asked(configuration.read(ROOT / "config/paper.yaml"))
+    asked = configuration.asked(files.read_yaml(ROOT / "config/paper.yaml"))
     seen = resources.read(ROOT / "benchmarks/resources.csv")
     costs = plan.costs(asked.jobs.values(), [ROOT / "results"], seen)
     seconds = {cost.path: cost.seconds for cost in costs}

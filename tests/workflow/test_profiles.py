@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from papers import configuration
+from papers.evidence import files
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ("slurm", "generic")
@@ -23,7 +24,7 @@ def profile(name):
 
 def kinds():
     """Rules of the jobs of all configurations, and of raw and standard files."""
-    found = [configuration.asked(configuration.read(ROOT / f"config/{name}.yaml")) for name in CONFIGS]
+    found = [configuration.asked(files.read_yaml(ROOT / f"config/{name}.yaml")) for name in CONFIGS]
     return {job.kind for asked in found for job in asked.jobs.values()} | {"download", "standardise"}
 
 

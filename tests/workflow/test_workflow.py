@@ -415,28 +415,6 @@ def test_a_wrong_configuration_is_refused_before_any_job(run, snakemake):
     )
 
 
-def test_raw_data_are_not_deleted_as_outputs(run, snakemake):
-    """The only copy of a set of one's own went."""
-    folder, _ = run
-    mine = folder / "data/raw/mine.csv"
-    mine.parent.mkdir(exist_ok=True)
-    mine.write_text("1,2\n", encoding="utf-8")
-    said = snakemake(folder, "--delete-all-out", code=1)
-    mine.unlink()
-    assert "--delete-all-output would delete raw data too (data/raw): `make clean`" in said
-
-
-def test_a_clock_that_is_behind_is_told_before_any_job(run, snakemake):
-    folder, _ = run
-    (folder / "results/behind").mkdir(parents=True)
-    (folder / "results/behind/runs.csv").write_text("date\n9999-01-01\n", encoding="utf-8")
-    folders = SMALL.partition("qp:")[0].replace("preview", "behind")
-    (folder / "config/behind.yaml").write_text(f"{folders}keep_records: true\n{QP}", encoding="utf-8")
-    said = snakemake(folder, "--dry-run", config="config/behind.yaml", code=1)
-    shutil.rmtree(folder / "results/behind")
-    assert "the clock says 2" in said and "has a run of 9999-01-01" in said
-
-
 def test_a_set_of_ones_own_is_read_again_when_its_entry_changes(run, snakemake):
     """Its fits were made again, of the old file, and noted as of the new entry."""
     folder, _ = run
@@ -512,50 +490,6 @@ def test_raw_files_become_standard_files_of_every_family(run, snakemake, mirror)
         assert (made.name, made.X.shape) == (name.rpartition("/")[2], shape)
     made = standard.read_standard(folder / "data/standard/relaxed/heart.h5")
     assert (made.X == relaxed.load("heart", folder / "data").X).all()
-
-
-def test_fits_of_other_code_are_refused_whatever_snakemake_takes_them_for(run, snakemake):
-    folder, _ = run
-    path = folder / "src/papers/qp/fits.py"
-    before = path.read_text(encoding="utf-8")
-    path.write_text(f"{before}ADDED = 1\n", encoding="utf-8")
-    said = snakemake(folder, "--dry-run", "--rerun-triggers", "mtime", code=1)
-    path.write_text(before, encoding="utf-8")
-    named = said.partition("Made by other code")[2].partition("run again:")[2].split()
-    fits = [str(path.relative_to(folder)) for path in (folder / "data/fits/qp").rglob("[!.]*.gz")]
-    assert fits and set(fits) <= set(named) and "data/fits/pep-toy/00-00.jsonl.gz" not in named
-
-
-def test_fits_by_other_parameters_are_refused_whatever_snakemake_takes_them_for(run, snakemake):
-    """Ones that no path says, as the length of chains."""
-    folder, _ = run
-    longer = ("--config", "truth={wine13: {chains: 8, iterations: 41, runs: 16, share: 0.9}}")
-    said = snakemake(folder, "--dry-run", "--rerun-triggers", "mtime", *longer, code=1)
-    assert "Made by other parameters" in said
-    assert said.partition("run again:")[2].split()[0] == "data/truth/wine13.json.gz"
-
-
-def test_a_job_that_reads_another_configuration_than_the_run_began_with_makes_nothing(run, snakemake):
-    """One that waits in a cluster's queue while the file is edited."""
-    folder, _ = run
-    (begun,) = (folder / "logs/configurations").glob("small-*")
-    before = begun.read_bytes()
-    job = ("--mode", "subprocess", "--dry-run")
-    assert "configuration changed" not in snakemake(folder, *job)
-    begun.write_text("of another", encoding="utf-8")
-    said = snakemake(folder, *job, code=1)
-    begun.write_bytes(before)
-    assert "The configuration changed while the run went on: run again" in said
-    assert "has another name now: run again" in snakemake(folder, *job, "--config", "name=edited", code=1)
-
-
-def test_a_run_of_another_configuration_does_not_stop_the_jobs_that_wait(run, snakemake):
-    """Of a cluster's run, whose products the other does not touch: Snakemake's lock lets both work."""
-    folder, _ = run
-    other = ("--config", "name=another", "tables=tables/another", "pesc={accuracy: {problems: 2}}")
-    snakemake(folder, "data/fits/pesc/accuracy/2/1d-1c.jsonl.gz", *other)
-    assert len(list((folder / "logs/configurations").iterdir())) == 2
-    assert "configuration changed" not in snakemake(folder, "--mode", "subprocess", "--dry-run")
 
 
 def test_configurations_of_one_name_with_other_folders_share_no_chapters(run, snakemake):

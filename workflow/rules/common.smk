@@ -1,57 +1,27 @@
 # What the configuration asks for, checked before any job starts, and what the rules have in common.
 
-import getpass
 import os
 import re
-import signal
 import sys
-from functools import cache
 
-from snakemake.io import IOFile
-
-os.environ.pop("TILTED_DATA", None)  # as the user set it; packages read a registry as they are imported
-try:
-    from papers import data
-    from papers.configuration import APART, AUDIT, PRINTED, TARGETS, are_committed, asked, read, retype
-    from papers.data import classification, own, regression, relaxed
-    from papers.data.registry import load_registry
-    from papers.evidence import claims, files, jobs, place, store
-    from papers.evidence.provenance import closure_hash, compile_by_content
-    from papers.evidence.runs import content_hash
-    from papers.qp import protocols
-    from papers.report import index
-except ImportError as error:
-    sys.exit(
-        f"tilted is not installed in this environment, or hidden by a folder of PYTHONPATH ({error}); run "
-        "`make setup`, or unset PYTHONPATH"
-    )
-
-if reason := place.unfit(Path(str(workflow.current_basedir)).parents[1], Path.cwd(), sys.executable):
-    sys.exit(reason)
-
-# Raw files are outputs of a rule also where somebody put them there, and there may be no other copy.
-DELETES = "--delete-all-output"
-if any(word.startswith("--delete-a") and DELETES.startswith(word) for word in sys.argv):
-    if any(path.is_file() for path in Path("data/raw").rglob("*")):
-        sys.exit(f"{DELETES} would delete raw data too (data/raw): `make clean` removes all but these")
+from papers import data
+from papers.configuration import APART, AUDIT, PRINTED, TARGETS, are_committed, asked, retype
+from papers.data import classification, own, regression, relaxed
+from papers.data.registry import load_registry
+from papers.evidence import claims, files, jobs
+from papers.evidence.provenance import closure_hash
+from papers.evidence.runs import content_hash
+from papers.qp import protocols
+from papers.report import index
 
 # A job has as many BLAS threads as `threads` of its rule: one, since two make these fits three times slower.
 # glibc gives arrays of this size back and faults their pages in again: a fifth of a fit's time at N = 300.
 os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(2**25))
 os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(2**28))
-# A terminal that is lost ends a run as `kill` does: half-written files and the lock are removed.
-if workflow.is_main_process and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as `nohup` sets it
-    signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
-try:
-    getpass.getuser()
-except (KeyError, OSError):  # a container's user without a name, for which Snakemake asks
-    os.environ.update(LOGNAME=str(os.getuid()))
 # Jobs and rules read one registry.
 os.environ.update(TILTED_DATA=str(Path("data").resolve()))
 
 try:
-    for path in workflow.configfiles:
-        read(path)  # Snakemake takes the last of two values of one key
     retype(config, workflow.config_settings.config)  # and numbers inside of what --config says for text
     ASKED = asked(config)
 except ValueError as error:
@@ -62,16 +32,6 @@ STANDARD = "data/standard/"
 RESULTS, TABLES, FIGURES = config["results"], config["tables"], config["figures"]
 KEPT = config.get("keep_records", False)
 OWN = f"{config['name']}-{content_hash([RESULTS, TABLES, FIGURES])}"  # of this name and these folders
-BEGUN_WITH = Path("logs/configurations", OWN)
-BEGINS = workflow.modifier.is_main_snakefile()  # else this is a module of another, and no onstart is called
-if BEGINS and not workflow.is_main_process and not BEGUN_WITH.is_file():
-    sys.exit(
-        f"{BEGUN_WITH}, what the run began with, is gone, or the configuration has another name now: run again"
-    )
-if BEGINS and not workflow.is_main_process and BEGUN_WITH.read_text() != content_hash(config):
-    sys.exit("The configuration changed while the run went on: run again")
-if KEPT and (reason := place.behind(Path(RESULTS))):
-    sys.exit(reason)
 CAPTION = Path(str(workflow.current_basedir)).parent / "report" / "artifact.rst"
 CHAPTERS = f"data/chapters/{OWN}"
 
@@ -159,11 +119,6 @@ def sweep():
         print(f"Removed {len(removed)} half-written files of jobs that were killed", file=sys.stderr)
 
 
-def write_down():
-    """The configuration that a run begins with: jobs that start later, as on a cluster, read theirs anew."""
-    store.write_text(BEGUN_WITH, content_hash(config))
-
-
 def clear():
     """Where failed jobs keep what they made, remove what is to be made again: Snakemake writes down of a failed group
     that all its files are new, also those that it did not come to."""
@@ -214,40 +169,8 @@ def raw_paths(wildcards):
     return [f"data/raw/{file['path']}" for file in entries.raw_files(wildcards.dataset, "data")]
 
 
-@cache
-def refuse_stale():
-    """Refuse files that other code made, or the same code by other parameters, and that Snakemake would take for new:
-    its notes of them are lost, say today's, as after `--touch`, or are not asked (`--rerun-triggers mtime`).
-    """
-    keys = {path: job.key for path, job in ASKED.jobs.items()}
-    for path in {given for job in ASKED.jobs.values() for given in job.files.values()}:
-        if isinstance(path, str) and path.startswith(STANDARD):
-            keys[path] = standard_key(str(Path(path).parent).removeprefix(STANDARD), Path(path).stem)
-    asks = "params" in map(str, workflow.rerun_triggers)
-    noted = {path: workflow.persistence.params(IOFile(path)) for path in keys if asks}
-
-    def taken(path, value):
-        return not noted.get(path) or repr(value) in noted[path]
-
-    stale, other = [], []
-    for path, key in sorted(keys.items()):
-        job = ASKED.jobs.get(path)
-        stamp = jobs.stamp_in(path) if job else {"source": data.standard.made_by(path)}
-        if stamp.get("source") not in (None, key) and taken(path, key):
-            stale.append(path)
-        elif "parameters" in stamp and taken(path, job.parameters):
-            other += [path] if stamp["parameters"] != content_hash(job.parameters) else []
-    others = "code, or of other data", "parameters (the configuration was another)"
-    for what, paths in zip(others, (stale, other)):
-        if paths:
-            said = f"Made by other {what}, which Snakemake does not know or was told not to mind; delete and run again:"
-            sys.exit("\n".join([said, *paths]))
-
-
 def job_of(wildcards):
     """The job that makes a file."""
-    if workflow.is_main_process:
-        refuse_stale()
     return ASKED.left(f"data/{wildcards.path}")
 
 

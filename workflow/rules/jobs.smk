@@ -20,8 +20,6 @@ for kind in dict.fromkeys(job.kind for job in ASKED.jobs.values()):
         threads: 1
         params:
             key=lambda wildcards: job_of(wildcards).key,
-            # of a function of the threads Snakemake keeps no note: fits of before it was said stay
-            code=lambda wildcards, threads: job_of(wildcards).code,
             function=lambda wildcards: job_of(wildcards).function,
             parameters=lambda wildcards: job_of(wildcards).parameters,
             choices=lambda wildcards: job_of(wildcards).choices,

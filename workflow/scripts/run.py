@@ -8,6 +8,6 @@ from papers.evidence import jobs
 job = snakemake  # noqa: F821
 p, inputs = job.params, dict(job.input.items())
 try:
-    jobs.make(job.output[0], p.function, p.parameters, inputs, job.log[0], p.choices, p.key, p.code)
-except (DataError, jobs.CodeChanged) as error:
+    jobs.make(job.output[0], p.function, p.parameters, inputs, job.log[0], p.choices, p.key)
+except DataError as error:
     sys.exit(f"tilted: {error}")

@@ -13,7 +13,7 @@ import numpy as np
 
 from papers.data import described, registry
 from papers.data.registry import DataError, RegistryError
-from papers.evidence import strict
+from papers.evidence import files
 from tilted.learning.starts import SMALLEST, require_moderate
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def read(
 
 
 def _block(path: Path) -> dict[str, Any]:
-    block = strict.read(path)
+    block = files.read_yaml(path)
     unknown = set(block) - set(FIELDS) if isinstance(block, dict) else {"no mapping"}
     if unknown or "file" not in block:
         raise ValueError(

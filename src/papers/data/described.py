@@ -24,7 +24,6 @@ import numpy as np
 
 from papers.data.readers import Raw, Row
 from papers.data.registry import DataError, RegistryError
-from papers.evidence.strict import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -220,7 +219,7 @@ def _places(name: str, header: tuple[str, ...], entry: Entry) -> dict[str, list[
             place = _place(header, column)
             if place is None:
                 often = "more than once" if column in header else "not"
-                known = f"{shortened(', '.join(header))}{_divided(header)}"
+                known = f"{', '.join(header)}{_divided(header)}"
                 raise RegistryError(f"{where} is {often} in the file, which has: {known}")
             if isinstance(column, int) and _place(header, str(column)) not in (None, place):
                 raise RegistryError(

@@ -1,23 +1,19 @@
 """Raw files: a local copy, a mirror, or the sources, always with checksums.
 
 A file appears under its name only when its checksum is right: downloads go to a uniquely named temporary
-file in the target folder, which is synced and renamed, or removed on any failure. A place has a time limit
-altogether and may send no more bytes than the registry expects, so that no server can hold a run.
+file in the target folder, which is synced and renamed, or removed on any failure.
 """
 
 from __future__ import annotations
 
-import functools
 import gzip
 import hashlib
 import os
 import re
 import shutil
 import sys
-import threading
 import uuid
 import zlib
-from concurrent.futures import Future, wait
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,16 +22,12 @@ from papers.data.registry import DataError, data_home
 from papers.evidence.files import replacing, writing_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import BinaryIO
-
-    import requests
+    from collections.abc import Iterator
 
     from papers.data.registry import Entry
 
 MIRROR_VARIABLE = "TILTED_DATA_MIRROR"
 TIMEOUT = 30.0
-DEADLINE = 300.0
 RETRIES = 2
 
 
@@ -55,7 +47,6 @@ def fetch(
     mirror: str | None = None,
     timeout: float = TIMEOUT,
     progress: bool | None = None,
-    deadline: float = DEADLINE,
 ) -> Path:
     """The local path of a raw file, downloaded if it is not there yet.
 
@@ -72,8 +63,6 @@ def fetch(
         Seconds without an answer after which a try counts as failed.
     progress : bool, optional
         Whether to show a progress bar; by default only where stderr is a terminal.
-    deadline : float
-        Seconds that one URL may take altogether, its retries included.
 
     Raises
     ------
@@ -93,10 +82,10 @@ def fetch(
     mirror = mirror or os.environ.get(MIRROR_VARIABLE) or ""
     for place, how in _places(file, mirror):
         with writing_in(target.parent):
-            reason = _try(place, how, file, target, timeout, deadline, progress)
+            reason = _try(place, how, file, target, timeout, progress)
         if reason is None:
             return target
-        tried.append(f"  {_shown(place)}: {reason}")
+        tried.append(f"  {without_password(place)}: {reason}")
     listing = "\n".join(tried) or "  no mirror given and no URL known"
     raise DownloadError(
         f"could not get '{file['path']}'; tried:\n{listing}\n"
@@ -142,107 +131,41 @@ def _places(file: Entry, mirror: str) -> Iterator[tuple[str, str]]:
 
 
 def _how(mirror: str) -> str:
-    """How a mirror is asked, by its address.
-
-    Raises
-    ------
-    DownloadError
-        It is of a kind that is not asked.
-    """
-    kind, separator, address = mirror.partition("://")
-    if not separator:
-        if not _is_folder(mirror):
-            secret = set(mirror) & set("@?#")  # of an address without https://, perhaps
-            said = "the mirror" if secret else f"mirror {_shown(mirror)}"
-            raise DownloadError(f"{said} is no folder, and no address (https://...)")
+    """Return how a mirror is asked, "folder" or "url"; DownloadError if it is neither."""
+    if mirror.lower().startswith(("http://", "https://")):
+        return "url"
+    if Path(mirror).expanduser().is_dir():
         return "folder"
-    if set(address) & set("?#"):  # which may be a secret
-        raise DownloadError("a mirror is a folder, or an address to which names are added: it has no ? or #")
-    if kind.lower() not in ("http", "https"):
-        raise DownloadError(f"mirror {_brief(mirror)}: a folder, https:// or http://, not {_brief(kind)}://")
-    return "url"
+    raise DownloadError(f"mirror {mirror} is no folder, and no address (https://...)")
 
 
-def _is_folder(mirror: str) -> bool:
-    try:
-        return Path(mirror).expanduser().is_dir()
-    except (OSError, RuntimeError):  # a name that is too long, a folder that may not be entered, no such user
-        return False
-
-
-def _try(
-    place: str, how: str, file: Entry, target: Path, timeout: float, deadline: float, progress: bool
-) -> str | None:
+def _try(place: str, how: str, file: Entry, target: Path, timeout: float, progress: bool) -> str | None:
     """Bring one place's bytes to ``target``; the reason if that failed, else None."""
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         if how == "folder" and not Path(place).is_file():
             return "no such file"
-        with partial.open("wb") as stream:
-            sink = _Capped(stream, max(file["bytes"], file.get("plain_bytes", 0)))
-            if how == "folder":
-                with Path(place).open("rb") as source:
-                    shutil.copyfileobj(source, sink)
-            else:
-                _within(deadline, _download, place, sink, timeout, progress)
+        if how == "folder":
+            shutil.copyfile(place, partial)
+        else:
+            _download(place, partial, timeout, progress)
         return _accept(partial, file, target)
-    # connection, time-out, HTTP status, too many bytes, disk; addresses and headers that cannot be read
+    # connection, time-out, HTTP status, disk; addresses and headers that cannot be read
     except (OSError, ValueError, HTTPException) as error:
         return f"{type(error).__name__}: {_reason(error)}"
     finally:
         partial.unlink(missing_ok=True)
 
 
-class _Capped:
-    """A file opened for writing that takes ``limit`` bytes and no more."""
-
-    def __init__(self, stream: BinaryIO, limit: int):
-        self.stream, self.limit, self.flush = stream, limit, stream.flush
-
-    def write(self, chunk: bytes) -> int:
-        if self.stream.tell() + len(chunk) > self.limit:
-            raise OSError(f"wrong content: more than the {self.limit} bytes expected")
-        return self.stream.write(chunk)
-
-    def restart(self) -> None:
-        """Forget what was written."""
-        self.stream.seek(0)
-        self.stream.truncate()
-
-
-def _within(seconds: float, work: Callable[..., None], *arguments: object) -> None:
-    """Call ``work`` in a thread; TimeoutError if it is not done in time.
-
-    A read's own time-out bounds the wait for the next byte only. A late thread is left behind: it does not
-    keep the interpreter alive, and it ends at its next write, since its file is closed by then.
-    """
-    outcome: Future[None] = Future()
-
-    def run() -> None:
-        try:
-            work(*arguments)
-            outcome.set_result(None)
-        except BaseException as error:  # raised again where the result is asked for
-            outcome.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    if not wait([outcome], seconds).done:
-        raise TimeoutError(f"not complete after {seconds:g} s")
-    outcome.result()
-
-
-def _download(url: str, sink: _Capped, timeout: float, progress: bool) -> None:
+def _download(url: str, path: Path, timeout: float, progress: bool) -> None:
     """Download with pooch, with a progress bar if wanted and a few retries of passing faults."""
     import pooch
     import requests
 
-    downloader = pooch.HTTPDownloader(
-        progressbar=progress, timeout=timeout, hooks={"response": functools.partial(_refuse_downgrade, url)}
-    )
+    downloader = pooch.HTTPDownloader(progressbar=progress, timeout=timeout)
     for attempt in range(RETRIES + 1):
-        sink.restart()
         try:
-            downloader(url, sink, None)
+            downloader(url, str(path), None)
             return
         except requests.HTTPError as error:
             if error.response is None or error.response.status_code < 500 or attempt == RETRIES:
@@ -250,15 +173,6 @@ def _download(url: str, sink: _Capped, timeout: float, progress: bool) -> None:
         except requests.RequestException:
             if attempt == RETRIES:
                 raise
-
-
-def _refuse_downgrade(url: str, response: requests.Response, **_: object) -> None:
-    """ConnectionError where a server asked by https sends us on to a place without encryption."""
-    import requests
-
-    on = response.headers.get("Location", "") if response.is_redirect else ""
-    if url.lower().startswith("https://") and on.lower().startswith("http://"):
-        raise requests.ConnectionError(f"redirected from https to {on}")
 
 
 def _accept(partial: Path, file: Entry, target: Path) -> str | None:
@@ -296,16 +210,9 @@ def _reason(error: Exception) -> str:
 
 
 def _brief(text: str) -> str:
-    """A line of at most 200 characters that a terminal prints and does not obey, without passwords."""
-    text = without_password(text)
-    text = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+    """A line of at most 200 characters, without passwords."""
+    text = " ".join(without_password(text).split())
     return text if len(text) <= 200 else text[:197] + "..."
-
-
-def _shown(place: str) -> str:
-    """A place as it was given, but for its password and what a terminal would obey."""
-    said = without_password(place)
-    return said if said.isprintable() else ascii(said)
 
 
 def without_password(text: str) -> str:

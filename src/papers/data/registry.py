@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from papers.data import sets
-from papers.evidence import strict
+from papers.evidence import files
 from papers.evidence.files import MissingData
 from tilted.numerics.words import nearest
 
@@ -79,7 +79,7 @@ def load_registry(home: str | Path | None = None) -> Entry:
 @lru_cache(maxsize=4)
 def _load(path: Path, _stamp: int) -> Entry:
     try:
-        registry: Entry = strict.read(path)
+        registry: Entry = files.read_yaml(path)
     except ValueError as error:
         raise RegistryError(f"{path} is not valid YAML: {error}") from None
     validate(registry, schema(), path)

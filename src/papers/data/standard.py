@@ -2,7 +2,7 @@
 
 A standard file starts with a user block of 512 bytes that holds the sha256 of everything after it,
 checked before the HDF5 library sees a byte: on a damaged file the library may crash the process.
-It says of which set, kind and variant it is, and is believed in its own place only (`place_of`).
+It says of which set, kind and variant it is.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from papers.evidence.files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import h5py
 
     from papers.data.readers import Raw
 
@@ -138,12 +136,6 @@ def load_with(
     return Dataset(name, variant, raw.X, raw.y, raw.features, provenance, kind)
 
 
-def place_of(name: str, variant: str, kind: str = DATASETS) -> str:
-    """Path of a standard file below the data folder."""
-    folders = {DATASETS: (variant,), "classification": (kind, variant)}.get(kind, (kind,))
-    return "/".join(("standard", *folders, f"{name}.h5"))
-
-
 def content_hash(X: np.ndarray, y: np.ndarray) -> str:
     """sha256 of the numbers, in C order and little endian."""
     digest = hashlib.sha256()
@@ -178,7 +170,7 @@ def read_standard(path: str | Path, name: str | None = None, variant: str | None
     Parameters
     ----------
     path : path
-        In its place (`place_of`) below some folder.
+        A file of `write_standard`.
     name, variant : str, optional
         What the caller asks for.
 
@@ -186,14 +178,14 @@ def read_standard(path: str | Path, name: str | None = None, variant: str | None
     ------
     DataError
         If it cannot be read, its bytes or numbers do not have the recorded hash, or it is of another set or
-        variant than its path and the caller say; names the file.
+        variant than the caller says; names the file.
     """
     import h5py
 
     content = _intact_bytes(path)
     try:
         with h5py.File(io.BytesIO(content), "r") as file:
-            X, y = (_numbers(file, key, dimensions, len(content)) for key, dimensions in (("X", 2), ("y", 1)))
+            X, y = (np.asarray(file[key][()]) for key in ("X", "y"))
             attributes = dict(file.attrs)
         intact = attributes["content"] == content_hash(X, y)
         features, provenance = (json.loads(attributes[key]) for key in ("features", "provenance"))
@@ -204,44 +196,10 @@ def read_standard(path: str | Path, name: str | None = None, variant: str | None
         raise DataError(f"{path} is corrupted ({error}); delete it and run again") from None
     if not intact:
         raise DataError(f"{path} is corrupted (content hash differs); delete it and run again")
-    _require_place(Path(path), *identity)
     for key, asked, given in (("set", name, identity[0]), ("variant", variant, identity[1])):
         if asked not in (None, given):
             raise DataError(f"{path} is of {key} '{given}', not '{asked}'")
     return Dataset(identity[0], identity[1], X, y, tuple(features), provenance, identity[2])
-
-
-def _numbers(file: h5py.File, key: str, dimensions: int, most: int) -> np.ndarray:
-    """Doubles that lie in this file as they are, at most so many bytes of them; ValueError for all else.
-
-    A link may lead to another file, another file may hold the numbers, and a few bytes may stand for any
-    number of them: nothing is opened or allocated before that is known.
-    """
-    import h5py
-
-    found = file[key] if isinstance(file.get(key, getlink=True), h5py.HardLink) else None
-    if (
-        not isinstance(found, h5py.Dataset)
-        or (found.external or found.is_virtual or found.chunks)
-        or (found.dtype != "<f8" or found.ndim != dimensions or found.nbytes > most)
-    ):
-        raise ValueError(f"{key} is no plain array of numbers with {dimensions} dimensions")
-    return np.asarray(found[()])
-
-
-def made_by(path: str | Path) -> str | None:
-    """Hash of the code that a standard file says it was made by; None if it cannot be read."""
-    try:
-        return str(read_standard(path).provenance.get("source"))
-    except DataError:
-        return None
-
-
-def _require_place(path: Path, name: str, variant: str, kind: str) -> None:
-    place = place_of(name, variant, kind)
-    if not f"/{path.as_posix()}".endswith(f"/{place}"):
-        what = f"{'' if kind == DATASETS else f'{kind} '}set '{name}', variant {variant}"
-        raise DataError(f"{path} is the file of {what}, whose place is {place}; delete it and run again")
 
 
 def _intact_bytes(path: str | Path) -> bytes:

@@ -9,6 +9,6 @@
     scores, paired comparisons of them, and verdicts by the rules of ``claims.yaml``;
 ``grid``, ``spans``, ``excerpt``, ``style``, ``figure_data``, ``parts``
     numbers as pages and figures;
-``jobs``, ``provenance``, ``resources``, ``place``, ``files``, ``strict``
+``jobs``, ``provenance``, ``resources``, ``files``
     what the workflow asks for and needs.
 """

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from papers.evidence import strict
+from papers.evidence import files
 
 FILE = Path(__file__).parents[1] / "claims.yaml"
 
@@ -79,7 +79,7 @@ def load() -> dict[str, Claim]:
     TypeError
         A claim lacks a field, or has one that is not known.
     """
-    content = strict.read(FILE)
+    content = files.read_yaml(FILE)
     return {name: Claim(**fields) for name, fields in content.items()}
 
 

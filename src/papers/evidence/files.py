@@ -9,7 +9,7 @@ of a folder are replaced as one by `replace_all`: what it will put in place is w
 from __future__ import annotations
 
 import contextlib
-import errno
+import fcntl
 import json
 import os
 import re
@@ -18,12 +18,7 @@ import sys
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
-
-try:
-    import fcntl
-except ImportError:  # not a POSIX system: nothing is locked there, and nothing swept
-    fcntl = None  # type: ignore[assignment] # an absent module
+from typing import Any, BinaryIO
 
 PARTIAL = re.compile(r"\..+\.[0-9a-f]{32}(\.gz)?\.tmp")
 """Names of files being filled, here and by `papers.data.fetch`."""
@@ -70,13 +65,20 @@ JOURNAL = ".replacing"
 
 
 def ensured(folder: str | Path) -> Path:
-    """A folder, which is made if missing; FileNotFoundError names a link to one that is gone."""
-    folder = Path(folder)
-    for place in (folder, *folder.parents):
-        if place.is_symlink() and not place.exists():
-            raise FileNotFoundError(f"{place} is a link to {os.readlink(place)}, which is gone")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    """A folder, which is made if missing."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return Path(folder)
+
+
+def read_yaml(path: str | Path) -> Any:
+    """Return the content of a YAML file; ValueError names the file if it is no YAML."""
+    import yaml
+
+    with open(path, encoding="utf-8") as file:
+        try:
+            return yaml.safe_load(file)
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} is no YAML: {error}") from None
 
 
 @contextlib.contextmanager
@@ -88,7 +90,7 @@ def alone(folder: str | Path, wait: bool = True) -> Iterator[None]:
     """
     folder = ensured(folder)
     with open(folder / ".lock", "ab") as file:
-        if fcntl is not None and _is_another(file.fileno()):
+        if _is_another(file.fileno()):
             if not wait:
                 raise ValueError(f"another process is at work in {folder}")
             print(f"waiting for another process that writes in {folder}", file=sys.stderr, flush=True)
@@ -140,24 +142,12 @@ def _finish(folder: Path) -> None:
     for number, name in enumerate(placed):
         if (journal / str(number)).exists():  # else it is in place already
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            _place(journal / str(number), folder / name)
+            os.replace(journal / str(number), folder / name)
             _flush((folder / name).parent)
     for name in removed:
         (folder / name).unlink(missing_ok=True)
     listed.unlink(missing_ok=True)
     journal.rmdir()
-
-
-def _place(made: Path, target: Path) -> None:
-    """Rename a file over another, which may be on another disk."""
-    try:
-        os.replace(made, target)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        with replacing(target) as file:
-            file.write(made.read_bytes())
-        made.unlink()
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -191,7 +181,7 @@ def sweep(*folders: str | Path) -> list[Path]:
     """Remove what killed writers left in folders and below.
 
     A folder that a living writer holds is passed over, and so is one that cannot be locked. Links to folders
-    are followed.
+    are followed, as where the fits are on another disk.
 
     Parameters
     ----------
@@ -203,13 +193,8 @@ def sweep(*folders: str | Path) -> list[Path]:
     removed : list of Path
     """
     removed: list[Path] = []
-    seen: set[str] = set()
     for top in folders:
-        for folder, below, names in os.walk(top, followlinks=True):
-            if (there := os.path.realpath(folder)) in seen:
-                below.clear()  # links may lead in a circle
-                continue
-            seen.add(there)
+        for folder, _, names in os.walk(top, followlinks=True):
             left = [Path(folder, name) for name in names if PARTIAL.fullmatch(name)]
             if left:
                 removed += _swept(Path(folder), left)
@@ -230,9 +215,6 @@ def _swept(folder: Path, left: list[Path]) -> list[Path]:
 @contextlib.contextmanager
 def _locked(folder: Path, *flags: str) -> Iterator[bool]:
     """Hold a lock on a folder; whether it was had."""
-    if fcntl is None:
-        yield False
-        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         yield _lock(handle, *flags)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
 from inspect import signature
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.evidence import kept, records, runs, store
-from papers.evidence.provenance import closure_hash, read_anew
+from papers.evidence.provenance import closure_hash
 from papers.evidence.study import RUN
 
 if TYPE_CHECKING:
@@ -237,64 +237,21 @@ def make(
     log: str | Path,
     choices: Mapping[str, Any],
     key: str,
-    code: Sequence[str] = (),
 ) -> None:
     """Make the file of a job (see `Job`).
 
-    Records get a stamp as ``run``: `runs.stamp`, as ``source`` the job's key, so that what other code made is
-    found by reading it, and a hash of the ``parameters`` but of grids, which grow. The committed records have
-    no such hash.
-
-    Raises
-    ------
-    CodeChanged
-        When the job begins or ends, the ``code`` (`Job.code`) is not that of its key: a branch may be
-        switched, and back, while a run goes on.
+    Records get a stamp as ``run``: `runs.stamp`, and as ``source`` the job's key.
     """
     call, stamp = named(function), {**runs.stamp(choices), "source": key, **store.COUNTED}
-    _require_code(key, code)
     if "kept" in signature(call).parameters:  # records of a file may be of jobs that asked for less
         made = call(**parameters, **inputs, log=log, kept=kept.before(path, stamp))
-        store.write_records(path, _checked(kept.noted(path, made, stamp), key, code), place_of(path))
+        store.write_records(path, kept.noted(path, made, stamp))
         return
-    stamp["parameters"] = runs.content_hash(parameters)
     made = call(**parameters, **inputs, log=log)
     if isinstance(made, bytes):
-        _require_code(key, code)
         store.write_bytes(path, made)
     else:
-        stamped = ({**record, RUN: stamp} for record in made)
-        store.write_records(path, _checked(stamped, key, code), place_of(path))
-
-
-class CodeChanged(RuntimeError):
-    """The code of a job is not what it was when the run began."""
-
-
-def _require_code(key: str, code: Sequence[str]) -> None:
-    """Refuse (`CodeChanged`) code on the disk that is not that of a key."""
-    if code and read_anew(*code) != key:
-        raise CodeChanged(f"the code of {', '.join(code)} changed while the run went on: run again")
-
-
-def _checked(records: Iterable[dict[str, Any]], key: str, code: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The records, and `_require_code` when all are made."""
-    yield from records
-    _require_code(key, code)
-
-
-def place_of(path: str | Path) -> str:
-    """Where a job's file belongs below the folder of all fits, or its name: elsewhere it is not believed."""
-    _, found, below = PurePath(path).as_posix().rpartition("/fits/")
-    return below if found else PurePath(path).name
-
-
-def stamp_in(path: str) -> Mapping[str, str]:
-    """The stamp (`make`) that a file of records says it has; empty if it cannot be read."""
-    try:
-        return dict(store.first_record(path)[RUN])
-    except (store.RecordError, KeyError, TypeError, ValueError):
-        return {}
+        store.write_records(path, ({**record, RUN: stamp} for record in made))
 
 
 def blocks(number: int, size: int) -> list[tuple[int, int]]:

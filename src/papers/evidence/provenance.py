@@ -10,11 +10,8 @@ name at run time: a closure holds only those that are named to it, and no `REGIS
 from __future__ import annotations
 
 import ast
-import py_compile
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import lru_cache
-from importlib.util import cache_from_source
 from pathlib import Path
 
 from papers.evidence.runs import content_hash
@@ -73,13 +70,6 @@ def closure_hash(*names: str, fits: bool = False) -> str:
     modules = closure(*(name for name in names if ":" not in name), fits=fits)
     functions = {name: _function(name) for name in names if ":" in name}
     return content_hash({**{name: _code(_source(name)) for name in modules}, **functions})
-
-
-def read_anew(*names: str) -> str:
-    """`closure_hash` for fits of what the files hold now, whatever they held when it was last asked for."""
-    for cached in (closure_hash, _code, _imports):
-        cached.cache_clear()
-    return closure_hash(*names, fits=True)
 
 
 def _function(name: str) -> dict[str, object]:
@@ -176,20 +166,3 @@ def _imports(name: str) -> frozenset[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return frozenset(other for other in imported if _path(other) is not None)
-
-
-def compile_by_content() -> None:
-    """Have Python tell by a source's content whether a compiled module of ours is of it [PEP 552].
-
-    By date and size, as it does by itself, an unpacked or synchronised source passes for the one before it,
-    and what ran would not be what the closure's hash says. Modules that are not compiled yet are left alone,
-    and so is what cannot be written.
-    """
-    for source in (path for root in ROOTS for path in (SOURCES / root).rglob("*.py")):
-        compiled = Path(cache_from_source(str(source)))
-        with suppress(OSError, py_compile.PyCompileError):
-            with compiled.open("rb") as file:
-                by_date = file.read(8)[4:] == bytes(4)
-            if by_date:
-                how = py_compile.PycInvalidationMode.CHECKED_HASH
-                py_compile.compile(str(source), str(compiled), doraise=True, invalidation_mode=how)

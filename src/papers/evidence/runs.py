@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import platform
 import re
 import subprocess
@@ -94,7 +93,7 @@ def stamp(choices: Mapping[str, Any] | None = None) -> dict[str, str]:
     from tilted import __version__
 
     return {
-        "commit": still(commit()),
+        "commit": commit(),
         "version": __version__,
         "protocol": content_hash(choices) if choices else "",
         "environment": environment(),
@@ -171,60 +170,24 @@ def content_hash(value: object) -> str:
 
 @lru_cache(maxsize=1)
 def commit() -> str:
-    """Commit of this checkout, `DIRTY` behind it if its sources differ; empty without git or outside one.
-
-    A copy without a history that lies in another repository has none: that one's commit says nothing of it.
-    """
+    """Commit of this checkout, `DIRTY` behind it if its sources differ; empty without git or outside one."""
     try:
-        if Path(_git("rev-parse", "--show-toplevel")).resolve() != CHECKOUT:
-            return ""
-        return still(_git("rev-parse", "--short=12", "HEAD"))
+        name = _git("rev-parse", "--short=12", "HEAD")
+        return name + (DIRTY if _git("status", "--porcelain", "--", *SOURCES) else "")
     except (OSError, subprocess.CalledProcessError):
         return ""
 
 
-def still(name: str) -> str:
-    """A commit, `DIRTY` behind it if the sources are not its own, or nobody knows whether."""
-    if not re.fullmatch(COMMIT, name):
-        return name
-    try:
-        changed = (
-            _git("diff", "--name-only", name, "--", *SOURCES)
-            or _git("ls-files", "-o", "--exclude-standard", "--", *SOURCES)
-            or _unseen()
-        )
-    except (OSError, subprocess.CalledProcessError):  # as of an index that lost its bytes
-        changed = name
-    return name + (DIRTY if changed else "")
-
-
 SOURCES = ("src", "workflow", "Snakefile", "data/coal_counts.csv")
-READ = (".py", ".smk", ".yaml", ".json")
-"""Endings of files that are run or read; a folder's own litter is none of these."""
-
-
-def _unseen() -> bool:
-    """Whether git was told not to look at some sources, or the user ignores new ones that can run."""
-    new = _git("ls-files", "-oz", "--exclude-per-directory=.gitignore", "--", *SOURCES).split("\0")
-    return any(name.endswith(READ) for name in new) or bool(_unlooked_at(*SOURCES))
-
-
-def _unlooked_at(*places: str) -> list[str]:
-    """Files that are there and that git was told not to look at."""
-    listed = _git("ls-files", "-vz", "--", *places).split("\0")
-    return [line[2:] for line in listed if line[:1] not in "H" and (CHECKOUT / line[2:]).exists()]
 
 
 def uncommitted(*places: str) -> list[str] | None:
     """Files below some places that this checkout's commit has otherwise; None where that is unknown.
 
-    Those that git was told not to look at may be, and count; new ones do not.
+    New files do not count.
     """
-    if not commit():
-        return None
     try:
-        changed = _git("diff", "--name-only", "-z", "HEAD", "--", *places).split("\0")
-        return [name for name in dict.fromkeys([*changed, *_unlooked_at(*places)]) if name]
+        return _git("diff", "--name-only", "--relative", "HEAD", "--", *places).splitlines()
     except (OSError, subprocess.CalledProcessError):
         return None
 
@@ -247,36 +210,10 @@ def are_commits(one: str, other: str) -> bool:
     return one != other and all(re.fullmatch(COMMIT, name) for name in (one, other))
 
 
-MADE = (":!tables", ":!figures")
-"""What is made again from the rest, so that a merge of it is finished by that."""
-
-
-def unmerged(but: Iterable[str] = MADE) -> list[str]:
-    """Files of this checkout that a merge left with the lines of both sides, but for some."""
-    try:
-        return _git("diff", "--name-only", "--diff-filter=U", "--relative", "--", ".", *but).splitlines()
-    except (OSError, subprocess.CalledProcessError):
-        return []
-
-
 def _git(*arguments: str) -> str:
-    """What git says of this checkout, whatever repository a hook or the user names (such as ``GIT_DIR``).
-
-    Also where the checkout is another user's, as in a container: whose code runs is trusted.
-    """
-    kept = {k: v for k, v in os.environ.items() if k[:4] != "GIT_" or k[:8] in ("GIT_CONF", "GIT_TEST")}
-    # a user's order may be gone, and without a look at the files their dates alone are changes
-    settings = f"safe.directory={CHECKOUT}", "diff.orderFile=/dev/null", "diff.autoRefreshIndex=true"
-    command = [
-        "git",
-        "--no-optional-locks",
-        "-C",
-        str(CHECKOUT),
-        *(word for one in settings for word in ("-c", one)),
-        *arguments,
-    ]
-    done = subprocess.run(command, check=True, capture_output=True, env=kept)
-    return done.stdout.decode("utf-8", "backslashreplace").strip()  # names of files are bytes
+    """Run git in this checkout; what it prints."""
+    command = ["git", "-C", str(CHECKOUT), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 @lru_cache(maxsize=1)

@@ -3,8 +3,7 @@
 The bytes depend on the records alone (no time stamp, no file name in the gzip header), floats
 round-trip exactly (``json`` writes the shortest text that reads back as the same double), and
 NaN and infinity are refused both ways: a number a fit could not produce is ``null``. A file of fits ends with
-a line that says how many records come before it, and may say where it belongs: one from which lines were cut
-is not taken for whole, nor one for another.
+a line that says how many records come before it: one from which lines were cut is not taken for whole.
 """
 
 from __future__ import annotations
@@ -25,10 +24,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-LARGEST = 2**27
-"""Bytes that a file of records may inflate to; the largest has a twentieth."""
-NUMBER, PLACE = "records", "place"
-"""Keys of a file's last line."""
+NUMBER = "records"
+"""Key of a file's last line."""
 COUNTED = {"counted": "yes"}
 """Part of the stamp (``run``) of records whose file has such a line; those of earlier versions have none."""
 
@@ -54,7 +51,7 @@ def write_csv(path: str | Path, table: pd.DataFrame, form: str = "%.6g") -> Path
     return write_text(path, table.to_csv(index=False, lineterminator="\n", float_format=form))
 
 
-def write_records(path: str | Path, records: Iterable[dict[str, Any]], place: str = "") -> Path:
+def write_records(path: str | Path, records: Iterable[dict[str, Any]]) -> Path:
     """Write records as gzipped JSON lines, atomically and byte for byte reproducibly.
 
     Parameters
@@ -64,8 +61,6 @@ def write_records(path: str | Path, records: Iterable[dict[str, Any]], place: st
     records : iterable of dict
         JSON values only (no arrays; ``list(array)`` or ``array.tolist()``), keys in the order
         they should have in the file.
-    place : str, optional
-        End of the paths at which the file is believed; at any if empty.
 
     Returns
     -------
@@ -78,16 +73,16 @@ def write_records(path: str | Path, records: Iterable[dict[str, Any]], place: st
         `path`, if any, stays as it was.
     """
     with replacing(path) as file:
-        _pack(file, _numbered(records, place), path)
+        _pack(file, _numbered(records), path)
     return Path(path)
 
 
-def _numbered(records: Iterable[dict[str, Any]], place: str) -> Iterator[dict[str, Any]]:
-    """The records, and a last one with their number and the file's place."""
+def _numbered(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The records, and a last one with their number."""
     number = 0
     for number, record in enumerate(records, start=1):  # noqa: B007 # the last one is what is asked for
         yield record
-    yield {NUMBER: number, **({PLACE: place} if place else {})}
+    yield {NUMBER: number}
 
 
 def encoded(records: Iterable[dict[str, Any]], where: object) -> bytes:
@@ -121,7 +116,7 @@ def read_records(path: str | Path) -> list[dict[str, Any]]:
     RecordError
         The file is empty, truncated or corrupt, a line is no JSON object, or holds NaN or an
         infinity; the message names the file and, if the file is whole, the line. Or there are fewer or
-        more records than its last line, or their stamps (`COUNTED`), say; or it belongs elsewhere.
+        more records than its last line, or their stamps (`COUNTED`), say.
     FileNotFoundError
         There is no such file.
     """
@@ -130,11 +125,8 @@ def read_records(path: str | Path) -> list[dict[str, Any]]:
 
 def _whole(records: list[dict[str, Any]], where: Path) -> list[dict[str, Any]]:
     """Records without the line that ends them, which must be there if they say so and give their number."""
-    if records and {NUMBER} <= records[-1].keys() <= {NUMBER, PLACE}:
-        end = records.pop()
-        said = end[NUMBER]
-        if PLACE in end and not where.match(str(end[PLACE]) or "?"):
-            raise RecordError(f"{where}: the file of '{end[PLACE]}'; delete it and run again")
+    if records and records[-1].keys() <= {NUMBER, "place"}:  # the place in files of earlier versions
+        said = records.pop()[NUMBER]
     elif any(isinstance(run := r.get("run"), dict) and run.items() >= COUNTED.items() for r in records):
         said = "more"
     else:  # of an earlier version
@@ -151,7 +143,7 @@ def decoded(packed: bytes, where: object) -> list[dict[str, Any]]:
     if not packed:
         raise RecordError(f"{where}, line 1: the file is empty, not even a gzip header")
     try:
-        text = inflated(packed)  # all of it, with its check sum, before any line is believed
+        text = gzip.decompress(packed)  # all of it, with its check sum, before any line is believed
     except (EOFError, OSError, zlib.error) as error:
         raise RecordError(
             f"{where}: truncated or corrupt gzip data ({error}); delete the file and run again"
@@ -167,26 +159,11 @@ def gzipped(content: bytes, level: int) -> bytes:
     return buffer.getvalue()
 
 
-def inflated(packed: bytes) -> bytes:
-    """What gzip packed.
-
-    Raises
-    ------
-    EOFError, OSError, zlib.error
-        It is damaged, or more than `LARGEST` bytes.
-    """
-    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
-        text = file.read(LARGEST + 1)
-    if len(text) > LARGEST:
-        raise OSError(f"more than {LARGEST} bytes when inflated")
-    return text
-
-
 def first_record(path: str | Path) -> dict[str, Any]:
     """The first record of a file alone, whose check sum is not looked at (errors as `read_records`)."""
     try:
         with gzip.open(path) as file:
-            return _decode(file.readline(LARGEST), f"{path}, line 1")
+            return _decode(file.readline(), f"{path}, line 1")
     except (EOFError, OSError, zlib.error) as error:
         raise RecordError(f"{path}: {error}") from error
 
@@ -204,7 +181,7 @@ def _encode(record: dict[str, Any], where: str) -> bytes:
 def _decode(line: bytes, where: str) -> dict[str, Any]:
     try:
         record = json.loads(line, parse_constant=_refuse, parse_float=_finite)
-    except (ValueError, RecursionError) as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
+    except ValueError as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
         raise RecordError(f"{where}: {error}") from error
     if not isinstance(record, dict):
         raise RecordError(f"{where}: a record is an object, not {type(record).__name__}")

@@ -8,6 +8,7 @@ Numbers that do not exist are empty in the file and NaN (``<NA>``) in the frame.
 
 from __future__ import annotations
 
+import gzip
 import io
 import re
 import zlib
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence.store import RecordError, gzipped, inflated
+from papers.evidence.store import RecordError, gzipped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -160,7 +161,7 @@ class Study:
 
         header = [*self.columns, RUN]
         try:
-            text = inflated(content) if self.file.endswith(".gz") else content
+            text = gzip.decompress(content) if self.file.endswith(".gz") else content
             found = text[: text.index(b"\n")].decode().split(",")
             if found not in (header, [name for name in header if name not in self.later]):
                 raise ValueError(f"columns {found} are not {header}")

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import strict
+from papers.evidence import files
 
 if TYPE_CHECKING:
     from typing import Any
@@ -26,7 +26,7 @@ PLUS = "+"
 
 @lru_cache(maxsize=2)
 def _load(file: str) -> dict[str, Any]:
-    return dict(strict.read(Path(__file__).with_name(file)))
+    return dict(files.read_yaml(Path(__file__).with_name(file)))
 
 
 def _all() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from papers.evidence import claims as printed
-from papers.evidence import strict
+from papers.evidence import files
 from papers.evidence.audit import CONTENTS, UNITS, interval, number
 from papers.evidence.verdicts import NO, UNDECIDED, YES
 from papers.report import markup
@@ -131,7 +131,7 @@ class Method(NamedTuple):
 @lru_cache(maxsize=1)
 def methods() -> dict[str, Method]:
     """The methods that have a page."""
-    content = strict.read(Path(__file__).with_name("methods.yaml"))
+    content = files.read_yaml(Path(__file__).with_name("methods.yaml"))
     return {name: Method(**fields) for name, fields in content.items()}
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from papers import configuration, plan
-from papers.evidence import claims, records, resources, slices
+from papers.evidence import claims, files, records, resources, slices
 from papers.evidence.runs import CHECKOUT
 from papers.report.papers import READS
 from papers.reproduce.names import Target
@@ -98,7 +98,7 @@ def config() -> dict[str, Any]:
     """All committed configurations in one; where two say something of one name, the paper's counts."""
     merged: dict[str, Any] = {"keep_records": True}
     for name in CONFIGURATIONS:
-        for section, content in configuration.read(CHECKOUT / "config" / f"{name}.yaml").items():
+        for section, content in files.read_yaml(CHECKOUT / "config" / f"{name}.yaml").items():
             both = isinstance(content, dict) and section in merged
             merged[section] = {**content, **merged[section]} if both else merged.get(section, content)
     return merged

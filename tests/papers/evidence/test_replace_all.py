@@ -1,6 +1,5 @@
 """Several files of a folder replaced as one, whatever call fails or wherever the process is killed."""
 
-import errno
 import itertools
 import os
 import subprocess
@@ -30,21 +29,6 @@ def there(folder):
 
 def test_all_files_are_replaced(tmp_path):
     put(tmp_path, OLD)
-    put(tmp_path, NEW)
-    assert there(tmp_path) == LEFT
-
-
-def test_a_folder_of_another_disk(tmp_path, monkeypatch):
-    """Whose files cannot be renamed into: they are copied beside the old ones, and these replaced."""
-    rename = os.replace
-
-    def within_one_disk(made, target):
-        if (os.path.basename(os.path.dirname(target)) == "deep") != ("/deep/" in str(made)):
-            raise OSError(errno.EXDEV, "Invalid cross-device link")
-        rename(made, target)
-
-    put(tmp_path, OLD)
-    monkeypatch.setattr(os, "replace", within_one_disk)
     put(tmp_path, NEW)
     assert there(tmp_path) == LEFT
 

@@ -196,14 +196,6 @@ def test_a_commit_made_meanwhile_is_not_that_of_the_code_that_ran(study, folder,
     assert head == ["another"] and {check.commit for check in found.checks} == {"one"}
 
 
-def test_sources_edited_meanwhile_are_marked(study, folder, monkeypatch):
-    """Modules are imported when they are needed: what ran after an edit may be of either code."""
-    monkeypatch.setattr(verify.runs, "commit", lambda: "one")
-    monkeypatch.setattr(verify.runs, "still", lambda name: f"{name}+")
-    _, found = of(study, folder, good)
-    assert {check.commit for check in found.checks} == {"one+"}
-
-
 def test_workers_name_the_commit_that_the_run_began_with(study, folder, monkeypatch):
     """Each asks git by itself, when its first fit has ended."""
     monkeypatch.setattr(verify.runs, "commit", lambda: "one")

@@ -385,7 +385,7 @@ def test_figures_named_by_a_claim(where, places):
 
 
 def test_times_are_of_rules_that_exist():
-    asked = configuration.asked(configuration.read(ROOT / "config" / "paper.yaml"))
+    asked = configuration.asked(files.read_yaml(ROOT / "config" / "paper.yaml"))
     rules = {job.kind for job in asked.jobs.values()}
     times = rule_times.read(ROOT / "results")
     assert {line.paper for line in times} == {"QP", "PEP", "REP"}

@@ -157,8 +157,7 @@ def execute(
     every = Result([], [], [])
     run = Parallel(n_jobs=resources.workers(jobs, len(pieces)), return_as="generator_unordered")
     for name, result in run(delayed(_make)(*piece) for piece in pieces):
-        now = runs.still(commit)
-        checks = [check._replace(commit=now) for check in result.checks]  # a worker asked later
+        checks = [check._replace(commit=commit) for check in result.checks]  # a worker asked later
         if checks:
             verified.append(folder, checks)
         every.checks.extend(checks)

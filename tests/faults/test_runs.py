@@ -1,7 +1,6 @@
 """Snakemake, or a job of it, killed midway; two runs at once."""
 
 import os
-import shutil
 import signal
 
 import pytest
@@ -84,9 +83,9 @@ def test_two_runs_at_once(done, undisturbed, tools):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_from_the_keyboard(done, undisturbed, tools, number):
-    """Ctrl-C, `kill`, or a terminal that is lost: nothing half written and no lock is left."""
+    """Ctrl-C or `kill`: nothing half written and no lock is left."""
     done.forget(*SEED_1)
     done.hold(1)
     process = done.start()
@@ -122,88 +121,3 @@ def test_ten_moments(done, undisturbed, tools):
     assert {*codes[::2]} <= {0, 1, -signal.SIGINT}
     done()
     tools.assert_same(done, undisturbed)
-
-
-def lose_notes(run):
-    """Cut every note of Snakemake in half, as a full disk or a crash may; their number."""
-    notes = [path for path in (run.folder / ".snakemake/metadata").rglob("*") if path.is_file()]
-    for path in notes:
-        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    return len(notes)
-
-
-STALE = (
-    "Made by other code, or of other data, which Snakemake does not know or was told not to mind; "
-    "delete and run again:"
-)
-
-
-def edit(run):
-    """Change the code of fits in a way that changes no number."""
-    with (run.folder / "src/papers/qp/fits.py").open("a", encoding="utf-8") as file:
-        file.write("ADDED = 1\n")
-
-
-@pytest.mark.slow
-def test_fits_of_other_code_are_found_without_snakemakes_notes(done, tools):
-    """Else Snakemake, which keeps what it does not know, would say that there is nothing to be done."""
-    assert lose_notes(done) > 4
-    edit(done)
-    before = tools.products(done.folder)
-    said = done("--dry-run", code=1).partition(STALE)[2].split()
-    assert said == sorted(path for path in before if path.startswith("data/fits"))
-    assert tools.products(done.folder) == before
-
-
-@pytest.mark.slow
-def test_fits_of_other_code_are_found_where_snakemake_looks_at_dates_alone(done, tools):
-    """By habit (`--rerun-triggers mtime`) an edit changes nothing, and old fits would be shown as today's."""
-    edit(done)
-    said = done("--dry-run", "--rerun-triggers", "mtime", code=1).partition(STALE)[2].split()
-    assert said == sorted(path for path in tools.products(done.folder) if path.startswith("data/fits"))
-
-
-@pytest.mark.slow
-def test_fits_of_other_code_are_found_after_they_were_touched(done, tools):
-    """`--touch` writes down that they are of today's code; they say themselves that they are not."""
-    assert "Nothing to be done" in done("--dry-run")
-    edit(done)
-    done("--touch")
-    said = done("--dry-run", code=1).partition(STALE)[2].split()
-    assert said == sorted(path for path in tools.products(done.folder) if path.startswith("data/fits"))
-
-
-@pytest.mark.slow
-def test_lost_notes_alone_and_what_is_deleted_as_told(done, undisturbed, tools):
-    """The same code: nothing is to be done. Other code: what is deleted as told is made again."""
-    shutil.rmtree(done.folder / ".snakemake")
-    assert "Nothing to be done" in done()
-    edit(done)
-    with (done.folder / "src/papers/data/standard.py").open("a", encoding="utf-8") as file:
-        file.write("ADDED = 1\n")
-    said = done(code=1).partition(STALE)[2].split()
-    assert "data/standard/as-released/coal.h5" in said and len(said) == 5
-    for name in said:
-        (done.folder / name).unlink()
-    assert done().count("rule fit:") == 4
-    made, wanted = tools.products(done.folder), tools.products(undisturbed.folder)
-    assert {name for name in wanted if made[name] != wanted[name]} <= {said[-1], *said}
-
-
-@pytest.mark.slow
-def test_a_branch_that_is_switched_and_back_while_a_run_goes_on(done, tools):
-    """Fits of the other code would name that from which the run began, and be kept as made by it."""
-    wanted, source = tools.products(done.folder), done.folder / "src/papers/qp/fits.py"
-    done.forget(*SEED_1)
-    done.hold(1)
-    process, before = done.start(cores=1), source.read_text(encoding="utf-8")
-    done.held()
-    edit(done)
-    done.release()
-    out = tools.finished(process, 1)
-    assert "the code of" in out and "changed while the run went on: run again" in out
-    assert not [path for pattern in SEED_1 for path in done.folder.glob(pattern)]
-    source.write_text(before, encoding="utf-8")
-    done()
-    made = tools.products(done.folder)
-    assert {name for name in wanted if made[name] != wanted[name]} <= {"results/tiny/runs.csv"}

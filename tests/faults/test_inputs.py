@@ -1,0 +1,248 @@
+"""Wrong input: missing cells, texts, masks, other columns, wrong files."""
+
+import gzip
+
+import hypothesis
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+
+import tilted
+from papers import data
+from papers.__main__ import main
+from papers.data import readers
+from tilted import (
+    GPClassifier,
+    GPOrdinalClassifier,
+    GPPoissonRegressor,
+    GPRegressor,
+    SparseGPClassifier,
+    SparseGPPoissonRegressor,
+    SparseGPRegressor,
+)
+from tilted.estimators import collapsed, dense, sparse
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+y = (X[:, 0] > 0).astype(int)
+DAYS = pd.Series(pd.date_range("2020-01-01", periods=30))
+CLASSIFIERS = [GPClassifier, GPOrdinalClassifier, SparseGPClassifier]
+REGRESSORS = [GPRegressor, GPPoissonRegressor, SparseGPRegressor, SparseGPPoissonRegressor]
+KINDS = [*CLASSIFIERS, *REGRESSORS]
+ROOM = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_times_are_no_numbers(kind):
+    """They would be so many nanoseconds or microseconds, by the version of pandas."""
+    model, frame = kind(optimise=None), pd.DataFrame(X, columns=["load", "day"])
+    for dated in (frame.assign(day=DAYS), pd.DataFrame({"day": DAYS, "due": DAYS}), DAYS.to_numpy()[:, None]):
+        with pytest.raises(ValueError, match="X.* has times .datetime64.*give numbers"):
+            model.fit(dated, y)
+    with pytest.raises(ValueError, match="X, column 'day', has times .timedelta64"):
+        model.fit(frame, y).predict(frame.assign(day=DAYS - DAYS[0]))
+    with pytest.raises(ValueError, match="sample_weight has times"):
+        model.fit(X, y, sample_weight=DAYS)
+    if kind in REGRESSORS:
+        with pytest.raises(ValueError, match="y has times"):
+            model.fit(X, DAYS)
+
+
+@pytest.mark.parametrize("missing", [None, pd.NA, np.nan, pd.NaT])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_missing_target_is_named_by_its_row(kind, missing):
+    words = np.where(y > 0, "few", "many") if kind in CLASSIFIERS else y
+    for given in (pd.Series(words, dtype=object), pd.Series(words, dtype=object).to_numpy()):
+        lacking = given.copy()
+        lacking[7] = missing
+        with pytest.raises(ValueError, match="y has a missing value at row 7"):
+            kind(optimise=None).fit(X, lacking)
+
+
+def test_labels_that_are_objects_are_told_from_classes():
+    """As of a column of a table that had words in others."""
+    with pytest.raises(ValueError, match=r"label type: objects.*y\.astype\(int\)"):
+        GPClassifier(optimise=None).fit(X, y.astype(object))
+
+
+def test_columns_in_another_order_are_refused_by_a_fit_too():
+    """As by estimators; arrays have no names, and are taken as they are."""
+    frame = pd.DataFrame(X, columns=["load", "age"])
+    labels = 2 * y - 1
+    fitted = tilted.fit(frame, labels, optimise=False)
+    for predict in (fitted.predict_latent, lambda frame: fitted.log_predictive(frame, labels)):
+        predict(frame)
+        with pytest.raises(ValueError, match="X has columns age, load; in training it had load, age"):
+            predict(frame[["age", "load"]])
+        with pytest.raises(ValueError, match="X has columns load, weight"):
+            predict(frame.rename(columns={"age": "weight"}))
+    means, _ = fitted.predict_latent(frame)
+    np.testing.assert_array_equal(fitted.predict_latent(X)[0], means)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_has_no_rows_or_has_records_is_named(kind):
+    """NumPy's words for these were of types of its own."""
+    X, y = np.arange(8.0)[:, None], np.array([0, 1] * 4)
+    records, model = np.rec.fromarrays([X[:, 0], y], names="a,b"), kind(optimise=None)
+    for rows in ({"a": X[:, 0]}, set(X[:, 0]), (row for row in X)):
+        with pytest.raises(ValueError, match=f"X is a {type(rows).__name__}: give an array"):
+            model.fit(rows, y)
+    with pytest.raises(ValueError, match="X has records"):
+        model.fit(records, y)
+    with pytest.raises(ValueError, match="y has records"):
+        model.fit(X, records)
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        model.fit(X, np.array(1.0))
+    with pytest.raises(ValueError, match="sample_weight is a dict"):
+        model.fit(X, y, {"a": 1})
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+@pytest.mark.parametrize("type_", ["boolean", "Int64", "UInt8", "category", "bool"])
+def test_classes_are_of_the_kind_that_was_given(kind, type_):
+    """scikit-learn takes pandas' nullable labels for floats."""
+    given = pd.Series(y == 1) if type_ in ("boolean", "bool", "category") else pd.Series(y)
+    labels = given.astype(type_)
+    plain = {"Int64": np.int64, "UInt8": np.uint8}.get(type_, np.bool_)
+    for targets in (labels, labels.array, labels.to_frame()):
+        model = kind(optimise=None).fit(X, targets)
+        assert model.classes_.dtype == model.predict(X).dtype == plain
+        assert model.score(X, labels) > 0.9
+
+
+def test_two_columns_of_one_name_are_refused():
+    frame = pd.DataFrame(X, columns=["a", "a"])
+    with pytest.raises(ValueError, match="X has two columns of the name 'a'"):
+        GPRegressor(optimise=None).fit(frame, y)
+    with pytest.raises(ValueError, match="X has two columns of the name 'a'"):
+        tilted.fit(frame, 2.0 * y - 1.0, optimise=False)
+
+
+def test_a_name_that_is_nearly_right_is_answered_with_the_right_one():
+    labels = 2.0 * y - 1.0
+    with pytest.raises(ValueError, match="'power-ep'; did you mean 'ep'"):
+        tilted.fit(X, labels, inference="EP")
+    with pytest.raises(ValueError, match="did you mean 'power-ep'"):
+        tilted.fit(X, labels, inference="power_ep")
+    with pytest.raises(ValueError, match="did you mean 'power-ep'"):
+        tilted.fit(X, labels, inference="pep")
+    with pytest.raises(ValueError, match="unknown optimise .*did you mean 'evidence'"):
+        tilted.fit(X, labels, optimise="evidnce")
+    with pytest.raises(ValueError, match="did you mean 'probit'"):
+        tilted.fit(X, labels, "Probit")
+    with pytest.raises(ValueError, match="did you mean 'ep'"):
+        GPClassifier("EP").fit(X, y)
+
+
+def test_masked_cells_are_no_numbers():
+    """As readers of netCDF give them: what lies below a mask is a filling and no number."""
+    filled = np.ma.masked_equal(np.where(np.arange(30)[:, None] == 3, -9999.0, X), -9999.0)
+    for kind in KINDS:
+        fitted = kind(optimise=None).fit(np.ma.masked_array(X), y)  # nothing is masked
+        with pytest.raises(ValueError, match="X has masked values"):
+            fitted.predict(filled)
+        with pytest.raises(ValueError, match="y has masked values"):
+            fitted.fit(X, np.ma.masked_array(y, mask=np.arange(30) == 3))
+
+
+FITS = {dense: "fit_dense", sparse: "fit_sparse", collapsed: "fit_collapsed"}
+
+
+@pytest.mark.parametrize("error", [ArithmeticError, KeyboardInterrupt])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refit_that_fails_or_is_interrupted_leaves_no_mixture(kind, error, counts, monkeypatch):
+    """Not fitted, rather than the features and classes of one fit with the models of another."""
+    X, y = counts
+    y = np.where(y > 1, "many", "few") if "Classifier" in kind.__name__ else y
+    model = kind(optimise=None).fit(X, y)
+
+    def fails(*arguments, **keywords):
+        raise error
+
+    for module, name in FITS.items():
+        monkeypatch.setattr(module, name, fails)
+    wider = np.column_stack([X, X])
+    with pytest.raises(error):
+        model.fit(wider, y)
+    for inputs in (X, wider):
+        with pytest.raises(NotFittedError):
+            model.predict(inputs)
+    assert [name for name in vars(model) if name.endswith("_")] == ["n_features_in_"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fit_is_not_changed_with_the_arrays_it_was_given(kind, counts):
+    """A buffer that is filled with the next rows."""
+    X, y = (np.array(each, dtype=float) for each in counts)
+    y = np.where(y > 1, 1.0, 0.0) if "Classifier" in kind.__name__ else y
+    rows = X.copy()
+    model = kind(optimise=None).fit(X, y)
+    before = [*model.predict_latent(rows, return_std=True), model.log_marginal_likelihood(model.theta_)]
+    X[:], y[:] = 0.0, 0.0
+    after = [*model.predict_latent(rows, return_std=True), model.log_marginal_likelihood(model.theta_)]
+    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+
+
+CELLS = st.text("0123456789.,-+eNA?gbRM \n", max_size=300)
+
+
+@ROOM
+@hypothesis.given(
+    name=st.sampled_from(sorted(set(readers.READERS) - {"wine12", "wine13", "wine23", "coal"})),
+    content=st.one_of(st.binary(max_size=80), CELLS.map(str.encode)),
+)
+def test_raw_files_with_anything_in_them(tmp_path_factory, name, content):
+    path = tmp_path_factory.mktemp("raw") / "x.data"
+    path.write_bytes(content)
+    try:
+        raw = readers.read(name, "as-released", [path] * 3, path.parent)
+    except data.DataError as error:
+        assert "x.data" in str(error)
+        return
+    assert np.all(np.isfinite(raw.X)) and set(raw.y) <= {-1.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "verify --fits -1",
+        "verify --fits 0",
+        "verify --from-scratch -2",
+        "verify --jobs 0",
+        "reproduce PEP5 --sample -1",
+        "reproduce PEP5 --cores 0",
+        "compare --data x --rows 0",
+        "compare --data x --seed -1",
+    ],
+)
+def test_a_number_below_what_counts_is_refused(arguments, capsys):
+    """Python would count from the end, or take every core."""
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments.split())
+    assert f"{arguments.split()[-1]} is below" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("cut.csv.gz", "ended before"),
+        ("bad.csv.gz", "is not a text file"),
+        ("plain.csv.gz", "Not a gzipped file"),
+        ("mine.csv.zip", "is not a text file"),
+        ("mine.csv.xz", "is not a text file"),
+        ("mine.csv.zst", "is not a text file"),
+    ],
+)
+def test_a_table_that_was_packed_or_copied_by_halves_is_named(name, said, tmp_path, capsys):
+    text = "a,y\n" + "".join(f"{a},{b}\n" for a, b in np.random.default_rng(0).normal(size=(200, 2)))
+    packed = bytearray(gzip.compress(text.encode()))
+    middle = len(packed) // 2
+    damaged = packed[:middle] + bytes([packed[middle] ^ 255]) + packed[middle + 1 :]
+    of = {"cut": packed[:middle], "bad": damaged, "plain": text.encode(), "mine": b"\xff\xfe no table"}
+    (tmp_path / name).write_bytes(of[name.partition(".")[0]])
+    assert main(["compare", "--data", str(tmp_path / name), "--target", "y"]) == 2
+    said_all = capsys.readouterr().err
+    assert said in said_all and name in said_all

@@ -1,0 +1,67 @@
+"""A set-up that is interrupted, and what an environment's modules set."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import papers
+
+HERE = Path(papers.__file__).parents[2]
+PYTHON = """#!/bin/sh
+echo "$*" >> commands
+case "$*" in
+  "-m venv"*) mkdir -p env/bin && cp python env/bin/python ;;
+  *"-r requirements.lock"*) test ! -e interrupted ;;
+esac
+"""
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Function of arguments: make in a folder whose Python only notes its commands; the process."""
+    (tmp_path / "src/papers").mkdir(parents=True)
+    for name in ("Makefile", "requirements.lock", "pyproject.toml", "src/papers/pyproject.toml"):
+        shutil.copy(HERE / name, tmp_path / name)
+    (tmp_path / "python").write_text(PYTHON, encoding="utf-8")
+    (tmp_path / "python").chmod(0o755)
+
+    def run(*arguments, **environment):
+        command = ["make", "VENV=env", "PYTHON=./python", *arguments]
+        outer = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")  # the tests may themselves be run by make
+        own = {name: value for name, value in os.environ.items() if name not in outer}
+        return subprocess.run(
+            command, cwd=tmp_path, env={**own, **environment}, capture_output=True, text=True
+        )
+
+    return run
+
+
+def test_an_interrupted_setup_starts_anew(make, tmp_path):
+    """Packages that pip left in part would count as installed."""
+    (tmp_path / "interrupted").touch()
+    assert make("setup").returncode == 2
+    (tmp_path / "env/half").touch()
+    (tmp_path / "interrupted").unlink()
+    done = make("setup")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Setting up env (about a minute) ...\n", "")
+    assert not (tmp_path / "env/half").exists()
+    noted = (tmp_path / "commands").read_text(encoding="utf-8")
+    assert noted.count("-e . -e src/papers") == 1  # the first ended before it
+    make("setup")
+    assert (tmp_path / "commands").read_text(encoding="utf-8") == noted
+
+
+def test_a_python_that_is_too_old_is_named(make, tmp_path):
+    (tmp_path / "python").write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    done = make("setup")
+    assert done.returncode == 2 and "tilted needs Python >= 3.11" in done.stdout
+    assert not (tmp_path / "env").exists()
+
+
+def test_packages_of_pythonpath_do_not_hide_those_of_the_environment(make):
+    """As a cluster's modules set it."""
+    done = make("--eval", "probe:; @echo $${PYTHONPATH-none}", "probe", PYTHONPATH="/mine")
+    assert (done.returncode, done.stdout) == (0, "none\n"), done
