@@ -206,6 +206,6 @@ def shown_records(paper):
     names = [name for name in ASKED.records if name not in APART]
     ours = [name for name in names if any(file.startswith(f"{paper}/") for file in ASKED.files(name))]
     made = {Path(RESULTS, file) for file in ASKED.files(*(ours if KEPT else ASKED.records))}
-    there = [*Path(RESULTS, paper).rglob("[!.]*.csv"), *Path(RESULTS, paper).rglob("[!.]*.csv.gz")]
+    there = [*Path(RESULTS, paper).rglob("*.csv"), *Path(RESULTS, paper).rglob("*.csv.gz")]
     there += Path(RESULTS).glob("verified.csv")
     return [*made_records(ours), *sorted(str(path) for path in there if path not in made)]

@@ -32,7 +32,7 @@ def place(path: str | Path) -> Path:
 
 def before(path: str | Path, stamp: Mapping[str, str]) -> list[dict[str, Any]]:
     """Records that are kept in the folder of a job's file, made by the code and choices of a stamp."""
-    files = sorted(place(path).parent.glob(f"[!.]*{OWN}"))
+    files = sorted(place(path).parent.glob(f"*{OWN}"))
     return [record for file in files for record in _lines(file, stamp).values()]
 
 

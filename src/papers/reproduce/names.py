@@ -113,7 +113,7 @@ def _figures() -> Iterable[Target]:
     """Committed figures: those of one name that several protocols have are one."""
     files: dict[tuple[str, str], list[str]] = {}
     folder = CHECKOUT / "figures"
-    for path in sorted(p for ending in (PLAIN, PACKED) for p in folder.rglob(f"[!.]*.{ending}")):
+    for path in sorted(p for ending in (PLAIN, PACKED) for p in folder.rglob(f"*.{ending}")):
         below = path.relative_to(folder)
         paper = below.parts[0].upper() if below.parts[0].upper() in READS else "QP"
         if "preview" not in below.parts:

@@ -102,14 +102,6 @@ def test_a_file_in_the_wrong_place_is_named(folded, tmp_path):
         truth_records.read(results)
 
 
-def test_what_a_mac_leaves_beside_a_record_is_none(folded, tmp_path):
-    results = tmp_path / "results"
-    folded()
-    whole = truth_records.read(results)
-    Path(results, WINE).with_name(f"._{Path(WINE).name}").write_bytes(b"\0\5\26\7")
-    assert truth_records.read(results) == whole
-
-
 def test_damage_is_named(folded, tmp_path):
     results = tmp_path / "results"
     folded()

@@ -421,13 +421,3 @@ def test_a_preview_does_not_count_what_an_earlier_configuration_left(tmp_path):
     (tmp_path / preview.FIDELITY).write_text("check,verdict\ncell,pass\n")
     assert len(preview.lines(tmp_path, tmp_path, [ACCURACY.file])) == 1
     assert len(preview.lines(tmp_path, tmp_path, [REGRET.file, preview.FIDELITY])) == 3
-
-
-def test_what_a_mac_leaves_beside_every_file_is_no_figure(tmp_path, monkeypatch):
-    """`._name` beside every name, as tar and USB sticks bring them, ended every reproduction."""
-    known = names.known()
-    shutil.copytree(names.CHECKOUT / "figures", tmp_path / "figures")
-    for path in [one for one in (tmp_path / "figures").rglob("*.*") if one.is_file()]:
-        path.with_name(f"._{path.name}").write_bytes(b"\0\5\26\7")
-    monkeypatch.setattr(names, "CHECKOUT", tmp_path)
-    assert names.known.__wrapped__() == known

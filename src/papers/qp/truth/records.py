@@ -48,7 +48,7 @@ def read(folder: str | Path) -> list[dict[str, Any]]:
     files.finished(folder)
     known = records.read_runs(folder)
     names = [f"{FOLDER}/{truth_file(name, split)}" for name in ROWS for split in range(FOLDS)]
-    present = {f"{FOLDER}/{path.name}" for path in Path(folder, FOLDER).glob(f"[!.]*{SUFFIX}")}
+    present = {f"{FOLDER}/{path.name}" for path in Path(folder, FOLDER).glob(f"*{SUFFIX}")}
     listed = records.sums(folder)
     present |= {name for name in listed if name.startswith(f"{FOLDER}/")}
     strange = sorted(present.difference(names))
