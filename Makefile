@@ -49,7 +49,7 @@ $(AUDIT): requirements-audit.lock
 	$(PYTHON) -m venv $@ && $@/bin/python -m pip install --quiet --require-hashes -r $< && touch $@
 
 preview: setup ## four rows of Table 1, without network
-	$(SNAKEMAKE)
+	@$(SNAKEMAKE) --quiet all
 paper: setup ## all rows, all protocols (many core-hours, restartable)
 	$(SNAKEMAKE) --configfile config/paper.yaml
 plan: setup ## what `make paper` would run: jobs, core-hours, memory and disk, from measured fits

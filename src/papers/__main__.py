@@ -36,7 +36,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL
 from papers.arguments import PAPERS, parser
 
 if TYPE_CHECKING:
-    from papers.evidence.study import Study
+    from papers.core.study import Study
 
 USER_ERRORS = (ValueError, OSError, MemoryError, BrokenExecutor, YAMLError)
 """Bad input, or limits of the machine, as when it killed a worker for its memory."""

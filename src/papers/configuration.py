@@ -13,10 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.core.study import RUN
 from papers.evidence.files import read_yaml
 from papers.evidence.jobs import Job, Record
 from papers.evidence.runs import CHECKOUT, content_hash
-from papers.evidence.study import RUN
 from papers.pep import jobs as pep
 from papers.pesc import jobs as pesc
 from papers.qp import jobs as qp
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from jsonschema import ValidationError
 
+    from papers.core.study import Study
     from papers.evidence.runs import Run
     from papers.evidence.slices import Slice
-    from papers.evidence.study import Study
 
     Config = Mapping[str, Any]
 

@@ -32,7 +32,7 @@ from papers.rep import records as rep
 if TYPE_CHECKING:
     import pandas as pd
 
-    from papers.evidence.study import Study
+    from papers.core.study import Study
 
 COLUMNS = ("Part", "Jobs", "to do", "Fits", "to do", "Core-hours", "to do", "Longest job", "Memory", "Disk")
 APART = ("lookup",)

@@ -20,16 +20,13 @@ import numpy as np
 import pytest
 
 from papers import data
+from papers.core.study import Float, Integer, Study, Text, seconds
 from papers.data import standard
 from papers.evidence import files, jobs, kept, records, runs, store
-from papers.evidence.study import Study
 
 CALLS = ("open", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir")
-COLUMNS = ("dataset", "seed", "score", "seconds")
-ONE, TWO = (
-    Study(f"toy/{name}", COLUMNS, ("dataset", "seed"), {"score": 6, "seconds": 3}, ("dataset",))
-    for name in ("one.csv.gz", "two.csv")
-)
+COLUMNS = {"dataset": Text(), "seed": Integer(), "score": Float(6), "seconds": seconds()}
+ONE, TWO = (Study(f"toy/{name}", COLUMNS, key=("dataset", "seed")) for name in ("one.csv.gz", "two.csv"))
 NOISE = np.random.default_rng(0).bytes(5000)
 ENTRY = {"path": "sub/x.bin", "sha256": hashlib.sha256(NOISE).hexdigest(), "bytes": len(NOISE), "urls": []}
 PACKED = {"path": "x.bin.gz", "sha256": "0" * 64, "bytes": 1, "urls": []}

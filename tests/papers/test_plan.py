@@ -252,7 +252,7 @@ def test_jobs_of_table_1_cost_their_seeds_with_every_tuning(tmp_path):
     lines = [{**about, **fold, "method": "ep", "seconds": 2.0} for fold in folds]
     lines += [{**about, **fold, "method": "ep-tune", "seconds": 3.0} for fold in folds]
     study = FITS["as-released"]
-    saved(tmp_path, study, [{**line, **dict.fromkeys(study.gaps, None), **NO_PAIR} for line in lines])
+    saved(tmp_path, study, [{**line, **NO_PAIR} for line in lines])
     part = {"methods": ["ep", "vb"], "rows": {"wine12": {"seeds": 5, "block": 5}}}
     known, unknown = costs({"qp": {"as-released": part}}, tmp_path).values()
     assert (known.part, known.fits) == ("QP as-released", 50)

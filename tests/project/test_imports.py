@@ -121,7 +121,7 @@ AGAINST = [
     ("tilted.learning.dense", "from tilted.exact import chains", "tilted.exact"),
     ("tilted.api", "def f():\n    import papers.data", "papers.data"),
     ("papers.qp.fits", "from papers.rep import fits", "papers.rep"),
-    ("papers.evidence.study", "from papers import data", "papers.data"),
+    ("papers.core.study", "from papers import data", "papers.data"),
 ]
 ALONG = ["from tilted import kernels, __version__", "from tilted.kernels.white import White", "import os"]
 
@@ -130,7 +130,7 @@ def test_the_check_of_imports_can_fail():
     for module, source, room in AGAINST:
         assert violations(module, source) == {(".".join(room_of(module)), room)}
     for source in ALONG:
-        assert violations("tilted.api", source) == set() == violations("papers.evidence.study", source)
+        assert violations("tilted.api", source) == set() == violations("papers.core.study", source)
 
 
 def cycle(graph):

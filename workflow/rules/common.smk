@@ -130,21 +130,15 @@ def clear():
 
 
 def show_results():
-    """The table in the terminal, and where everything is; nothing when only other targets were asked for."""
-    for path in (Path(RESULTS, file) for file in ASKED.files(*ASKED.records)):
-        if path.is_file():
-            print(f"Records: {path.resolve()}")
-    shown = Path(TABLES, "qp_table1.md")
-    if shown.name in ASKED.tables and shown.is_file():
-        text = shown.read_text(encoding="utf-8").split("\n## QP's NTLL")[0]
-        encoding = sys.stdout.encoding or "utf-8"
-        print(text.encode(encoding, "replace").decode(encoding))
-        print(f"Tables:  {Path(TABLES).resolve()}")
-        print(f"Figures: {Path(FIGURES).resolve()}")
-    if Path(RESULTS) != Path("results"):
-        from papers.reproduce import preview  # every job reads this file, one writes these lines
+    """Print where the results are; of a preview, Table 1 and how its rows agree with the committed ones."""
+    if are_committed(RESULTS):
+        print(f"Tables: {TABLES}   Figures: {FIGURES}   Fits: {RESULTS}")
+        return
+    from papers.reproduce import preview  # every job reads this file, one prints these lines
 
-        print("\n".join(preview.lines(RESULTS, TABLES, {*ASKED.files(*ASKED.records), *ASKED.tables})))
+    papers = [paper.upper() for paper in ASKED.artifacts]
+    files = {*ASKED.files(*ASKED.records), *ASKED.tables}
+    print("", *preview.lines(papers, Path(RESULTS), Path(TABLES), Path(FIGURES), files), sep="\n")
 
 
 def reader(variant):

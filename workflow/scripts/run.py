@@ -1,13 +1,18 @@
 """Any job: its function is called with its inputs and parameters, and what it gives is written."""
 
 import sys
+import time
+from pathlib import Path
 
 from papers.data.registry import DataError
 from papers.evidence import jobs
 
 job = snakemake  # noqa: F821
+began = time.monotonic()
 p, inputs = job.params, dict(job.input.items())
 try:
     jobs.make(job.output[0], p.function, p.parameters, inputs, job.log[0], p.choices, p.key)
 except DataError as error:
     sys.exit(f"tilted: {error}")
+path = Path(job.output[0]).relative_to("data")
+print(f"{path}: {time.monotonic() - began:.0f} s", flush=True)

@@ -15,9 +15,9 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.core.study import RUN
 from papers.evidence import kept, records, runs, store
 from papers.evidence.provenance import closure_hash
-from papers.evidence.study import RUN
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.core.study import RUN
 from papers.evidence import store
-from papers.evidence.study import RUN
 
 if TYPE_CHECKING:
     from typing import Any

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from papers.core.study import RUN, Study
 from papers.evidence import runs, store
 from papers.evidence.runs import Run
 from papers.evidence.store import RecordError
-from papers.evidence.study import RUN, Study
 
 if TYPE_CHECKING:
     from typing import Any
@@ -175,11 +175,11 @@ def _unchanged(
 
 
 def _shorter(study: Study, had: pd.DataFrame, units: Iterable[Unit], new: Mapping[Unit, Made]) -> set[Unit]:
-    """Units that are runs (`Study.along`) of which the record has more."""
-    if not study.along:
+    """Units that are runs (`Study.progress`) of which the record has more."""
+    if not study.progress:
         return set()
-    ends = {unit: max(line[study.along] for line in made.lines) for unit, made in new.items()}
-    recorded = zip(units, had[study.along].tolist(), strict=True)
+    ends = {unit: max(line[study.progress] for line in made.lines) for unit, made in new.items()}
+    recorded = zip(units, had[study.progress].tolist(), strict=True)
     return {unit for unit, at in recorded if unit in ends and at > ends[unit]}
 
 
@@ -191,7 +191,7 @@ def _by_unit(study: Study, frame: pd.DataFrame) -> dict[Unit, list[Unit]]:
     """Lines as text, unit by unit, in the order of the record."""
     by_unit: dict[Unit, list[Unit]] = {}
     frame = study.sorted(frame)
-    shown = study.shown(frame).drop(columns=RUN).astype(str).itertuples(index=False)
+    shown = study.printed(frame).drop(columns=RUN).astype(str).itertuples(index=False)
     for unit, line in zip(_units(study, frame), shown, strict=True):
         by_unit.setdefault(unit, []).append(tuple(line))
     return by_unit

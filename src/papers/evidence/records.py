@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.core.study import RUN, Study
 from papers.evidence import files, runs
 from papers.evidence.merge import Change as Change
 from papers.evidence.merge import LinesOf, Made, Unit, collected, grouped, merge
 from papers.evidence.runs import Run
 from papers.evidence.store import RecordError
-from papers.evidence.study import RUN, Study
 
 if TYPE_CHECKING:
     from typing import Any

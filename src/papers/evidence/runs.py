@@ -21,9 +21,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from papers.core.study import RUN
 from papers.evidence import listed
 from papers.evidence.store import RecordError
-from papers.evidence.study import RUN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

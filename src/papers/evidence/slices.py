@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.study import Study
+    from papers.core.study import Study
 
 
 class Slice(NamedTuple):

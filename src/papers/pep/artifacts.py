@@ -24,7 +24,7 @@ from papers.pep.regression import SEARCHES
 if TYPE_CHECKING:
     import pandas as pd
 
-    from papers.evidence.study import Study
+    from papers.core.study import Study
     from papers.evidence.verdicts import Finding
 
     Frames = Mapping[Study, pd.DataFrame | None]

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from papers.core.study import Context, Flag, Float, Integer, MadeAgain, Study, Text
 from papers.evidence import claims, records, style
 from papers.evidence.comparisons import Draft, higher, missing, not_lower, similar, tested
 from papers.evidence.merge import Change
-from papers.evidence.study import Context, MadeAgain, Study
 from papers.evidence.verdicts import Block
 from papers.evidence.verification.again import matched
 from papers.pep import classification, scores
@@ -149,10 +149,21 @@ def map_again(lines: pd.DataFrame, context: Context) -> MadeAgain:
 
 BANANA = Study(
     "pep/banana.csv",
-    tuple("seed alpha m n pseudo data ratio outside energy error evaluations converged".split()),
-    ("alpha", "seed"),
-    dict.fromkeys(("alpha", "pseudo", "data", "ratio", "energy", "error"), 6),
-    flags=("converged",),
+    {
+        "seed": Integer(),
+        "alpha": Float(6),
+        "m": Integer(),
+        "n": Integer(),
+        **dict.fromkeys(("pseudo", "data", "ratio"), Float(6)),
+        "outside": Integer(),
+        "energy": Float(6, tolerance=0.01),
+        "error": Float(6, tolerance=0.01, share=True),
+        "evaluations": Integer(compared=False),
+        "converged": Flag(),
+    },
+    key=("alpha", "seed"),
+    kind="optimum",
+    objective="-energy",
     group=("alpha",),
     again=again,
 )
@@ -161,10 +172,15 @@ data's rectangle; ``error``: share of wrong training labels."""
 
 MAP = Study(
     "pep/banana_map.csv",
-    ("alpha", "kind", "line", "x", "y", "label"),
-    ("alpha", "kind", "line", "x", "y"),
-    dict.fromkeys(("alpha", "x", "y"), 6),
-    ("kind",),
+    {
+        "alpha": Float(6),
+        "kind": Text(),
+        "line": Integer(),
+        "x": Float(6),
+        "y": Float(6),
+        "label": Integer(signed=True),
+    },
+    key=("alpha", "kind", "line", "x", "y"),
     unit=("alpha",),
     group=("alpha",),
     again=map_again,

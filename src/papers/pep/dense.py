@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from papers.core.study import Context, Flag, Float, Integer, MadeAgain, Study, Text
 from papers.data import Dataset, regression
 from papers.data import classification as data
 from papers.evidence import claims, metrics, records, style
 from papers.evidence.merge import Change
-from papers.evidence.study import Context, MadeAgain, Study
 from papers.evidence.verdicts import Block
 from papers.evidence.verification.again import matched
 from papers.pep import classification
@@ -111,11 +111,15 @@ def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
 
 DENSE = Study(
     "pep/dense.csv",
-    tuple("data n n_test jitter lengthscale variance quantity dense sparse difference converged".split()),
-    ("data", "lengthscale", "variance", "quantity"),
-    dict.fromkeys(("jitter", "lengthscale", "variance", "dense", "sparse", "difference"), 6),
-    ("data", "quantity"),
-    flags=("converged",),
+    {
+        "data": Text(),
+        **dict.fromkeys(("n", "n_test"), Integer()),
+        **dict.fromkeys(("jitter", "lengthscale", "variance"), Float(6)),
+        "quantity": Text(),
+        **dict.fromkeys(("dense", "sparse", "difference"), Float(6)),
+        "converged": Flag(),
+    },
+    key=("data", "lengthscale", "variance", "quantity"),
     unit=("data",),
     group=("data",),
     again=again,

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core.study import Context, Float, Integer, MadeAgain, Study, Text
 from papers.evidence import claims, records
 from papers.evidence.merge import Change
-from papers.evidence.study import Context, MadeAgain, Study
 from papers.evidence.verdicts import NO, YES, Block, Inference, Line
 from papers.evidence.verification.again import matched
 from tilted.inference.engine import infer
@@ -130,10 +130,16 @@ def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
 
 LIMITS = Study(
     "pep/limits.csv",
-    ("problem", "n", "m", "alpha", "limit", "quantity", "difference"),
-    ("problem", "alpha", "limit", "quantity"),
-    {"alpha": 6, "difference": 6},
-    ("problem", "limit", "quantity"),
+    {
+        "problem": Text(),
+        "n": Integer(),
+        "m": Integer(),
+        "alpha": Float(6),
+        "limit": Text(),
+        "quantity": Text(),
+        "difference": Float(6),
+    },
+    key=("problem", "alpha", "limit", "quantity"),
     unit=("problem",),
     group=("problem",),
     again=again,

@@ -18,9 +18,9 @@ from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, LIMITS, MA
 if TYPE_CHECKING:
     import pandas as pd
 
+    from papers.core.study import Study
     from papers.evidence.jobs import Job
     from papers.evidence.records import Change
-    from papers.evidence.study import Study
 
 UCI = tuple(name for name in regression.datasets() if name != SYNTHETIC)
 PLAIN = {"start": (regression.DEFAULT,)}

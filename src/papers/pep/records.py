@@ -26,17 +26,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core.study import (
+    Context,
+    Float,
+    Integer,
+    MadeAgain,
+    Study,
+    Text,
+    one_test_point,
+    ordered_text,
+    seconds,
+)
 from papers.data import classification as class_data
 from papers.data import mnist
 from papers.data import regression as regression_data
-from papers.evidence.study import Context, MadeAgain, Study, places
 from papers.evidence.verification.again import TOLERANCE, differences, matched
 from papers.evidence.verification.outcome import PASSED, SCRATCH, Outcome, outcome_of, reported
 from papers.pep import classification, made_up, regression, toy
@@ -64,8 +73,7 @@ __all__ = [
 
 def line_of(record: Line) -> Line:
     """Line of `REGRESSION` or `CLASSIFICATION` from a fit record (``run_cell`` of the experiment)."""
-    before = {"protocol": regression.DESCRIBED}  # files of fits had none at first
-    return {**before, **record, "alpha": power(record["alpha"]), **regression.ended(record)}
+    return {**record, "alpha": power(record["alpha"]), **regression.ended(record)}
 
 
 def power(alpha: float | str) -> str:
@@ -146,7 +154,7 @@ def beside(study: Study, line: Line, today: Line) -> Outcome:
     """
     if line["outcome"] == FAILED == today["outcome"]:
         return Outcome(SCRATCH, PASSED, math.nan, note="fails again")
-    numbers = {name: today[name] for name in study.digits}
+    numbers = {name: today[name] for name in study.floats}
     beyond = differences(study, line, numbers)
     beyond["nlml"] *= max(1.0, abs(line["nlml"]))
     gain = math.nan if today["nlml"] is None else line["nlml"] - today["nlml"]
@@ -165,12 +173,13 @@ def _fits(
     experiment: ModuleType,
     repeat: Callable[[Line, str | None], Line],
     variants: dict[str, tuple[str, ...]],
-    scores: dict[str, int],
+    scores: dict[str, Float],
     todays: Callable[[Mapping[str, Any]], str] | None = None,
+    unnamed: Mapping[str, str] | None = None,
 ) -> Study:
     """A study of fits: what differs is the columns that say under which conditions, and the scores."""
 
-    def rules(frame: pd.DataFrame) -> Wrong:
+    def checks(frame: pd.DataFrame) -> Wrong:
         failed, full = frame["outcome"] == FAILED, frame["alpha"] == FULL
         return (
             (~frame["dataset"].isin(experiment.datasets()), "unknown data set"),
@@ -182,39 +191,51 @@ def _fits(
             (frame[list(scores)].notna().any(axis=1) & failed, "a failed fit with scores"),
         )
 
-    listed = {"dataset": experiment.datasets(), **variants}
-    identity = ("dataset", "split", "alpha", "m", *variants, "n_train", "n_test")
     return Study(
         file,
-        (*identity, *scores, "evaluations", "outcome", "message", "seconds"),
-        ("dataset", "alpha", "m", *variants, "split"),
-        {**scores, "seconds": 3},
-        ("dataset", "alpha", *variants, "outcome", "message"),
+        {
+            "dataset": ordered_text(experiment.datasets()),
+            "split": Integer(),
+            "alpha": Text(rank=_powers),
+            "m": Integer(),
+            **{name: ordered_text(names) for name, names in variants.items()},
+            "n_train": Integer(),
+            "n_test": Integer(),
+            **scores,
+            "evaluations": Integer(compared=False),
+            "outcome": Text(compared=False),
+            "message": Text(compared=False),
+            "seconds": seconds(),
+        },
+        key=("dataset", "alpha", "m", *variants, "split"),
         order=("dataset", *variants, "m", "alpha", "split"),
-        ranks={"alpha": _powers} | {name: places(known) for name, known in listed.items()},
         group=("protocol", "dataset", "alpha"),
-        rules=rules,
+        unnamed=unnamed or {},
+        checks=checks,
+        kind=lambda row: "chaotic" if row["outcome"] == STOPPED else "optimum",
+        objective="-nlml",
         protocol=todays,
         again=partial(again, repeat),
     )
 
 
-REGRESSION = replace(
-    _fits(
-        "pep/regression.csv.gz",
-        regression,
-        _regression_again,
-        {"start": tuple(regression.STARTS), "protocol": tuple(regression.SEARCHES)},
-        {"nlml": 12, "smse": 10, "smll": 10},
-    ),
-    later={"protocol": regression.DESCRIBED},
+NLML, SCORE = Float(12, tolerance=0.01), Float(10, tolerance=1e-3)
+"""A hundredth of a nat of evidence tells no two models apart; scores are printed with two digits."""
+
+REGRESSION = _fits(
+    "pep/regression.csv.gz",
+    regression,
+    _regression_again,
+    {"start": tuple(regression.STARTS), "protocol": tuple(regression.SEARCHES)},
+    {"nlml": NLML, "smse": SCORE, "smll": SCORE},
+    unnamed={"protocol": regression.DESCRIBED},
 )
 CLASSIFICATION = _fits(
     "pep/classification.csv.gz",
     classification,
     _classification_again,
     {"protocol": class_data.PROTOCOLS},
-    {"nlml": 12, "error": 10, "nll": 10},
+    {"nlml": NLML, "error": Float(10, tolerance=one_test_point, share=True), "nll": SCORE},
     classification.todays,
 )
 
@@ -237,17 +258,22 @@ def _toy_rules(frame: pd.DataFrame) -> Wrong:
 
 TOY = Study(
     "pep/toy.csv",
-    (
-        *("dataset", "split", "n_train", "n_test", "hyperparameters", *toy.SCORES),
-        *("variance", "lengthscales", "noise", "evaluations", "outcome", "message", "seconds"),
-    ),
-    ("dataset", "split", "n_train", "hyperparameters"),
-    {**dict.fromkeys((*toy.SCORES, "variance", "noise"), 12), "seconds": 3},
-    ("dataset", "hyperparameters", "lengthscales", "outcome", "message"),
+    {
+        "dataset": Text(),
+        **dict.fromkeys(("split", "n_train", "n_test"), Integer()),
+        "hyperparameters": ordered_text((toy.TRUE, toy.LEARNED)),
+        **dict.fromkeys(toy.SCORES, Float(12)),
+        "variance": Float(12),
+        "lengthscales": Text(),
+        "noise": Float(12),
+        "evaluations": Integer(compared=False),
+        **dict.fromkeys(("outcome", "message"), Text(compared=False)),
+        "seconds": seconds(),
+    },
+    key=("dataset", "split", "n_train", "hyperparameters"),
     order=("split", "n_train", "hyperparameters"),
-    ranks={"hyperparameters": places((toy.TRUE, toy.LEARNED))},
     group=("dataset", "n_train", "hyperparameters"),
-    rules=_toy_rules,
+    checks=_toy_rules,
     again=partial(again, _toy_again),
 )
 
@@ -288,23 +314,23 @@ def _digits_rules(frame: pd.DataFrame) -> Wrong:
 
 DIGITS = Study(
     "pep/mnist.csv",
-    (
-        *(*digits.RUN, "steps", "step", "seconds", *digits.SCORES),
-        *(*digits.KERNEL, *digits.COUNTS, "outcome", "message"),
-    ),
-    (*digits.RUN, "step"),
     {
-        **dict.fromkeys(("alpha", "error", *digits.KERNEL), 6),
-        **dict.fromkeys(("log_likelihood", "energy"), 7),
-        "seconds": 5,
+        "dataset": Text(),
+        "alpha": Float(6),
+        **dict.fromkeys(("m", "seed", "steps", "step"), Integer()),
+        "seconds": seconds(5),
+        "error": Float(6, share=True),
+        **dict.fromkeys(("log_likelihood", "energy"), Float(7)),
+        **dict.fromkeys(digits.KERNEL, Float(6)),
+        **dict.fromkeys(digits.COUNTS, Integer(nullable=True)),
+        **dict.fromkeys(("outcome", "message"), Text(compared=False)),
     },
-    ("dataset", "outcome", "message"),
-    gaps=digits.COUNTS,
+    key=(*digits.RUN, "step"),
     order=("m", "alpha", "seed", "step"),
     unit=digits.RUN,
-    along="step",
+    progress="step",
     group=("dataset", "m", "alpha"),
-    rules=_digits_rules,
+    checks=_digits_rules,
     again=_digits_again,
 )
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.study import Context
+    from papers.core.study import Context
     from papers.evidence.verification.outcome import Outcome
 
 STATUS = ("converged", "iterations", "halvings", "negative_sites")
@@ -83,7 +83,7 @@ def line_of(dimension: int, K: int, k: int, seed: int = 0) -> dict[str, Any]:
 
 
 def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any], Sequence[Outcome]]]:
-    """Problems drawn, sampled and approximated anew (`papers.evidence.study.Again`).
+    """Problems drawn, sampled and approximated anew (`papers.core.study.Again`).
 
     But for the number of negative sites: some precisions are nothing but rounding, of either sign.
     """

@@ -16,7 +16,7 @@ from papers.pesc.tables import PROBLEMS, RULES, regret
 if TYPE_CHECKING:
     import pandas as pd
 
-    from papers.evidence.study import Study
+    from papers.core.study import Study
 
 FLOOR = 1e-5
 """Gaps below this are drawn here: the model's optimum is no better known."""

@@ -1,4 +1,4 @@
-"""The committed records of the PESC paper (`papers.evidence.study`).
+"""The committed records of the PESC paper (`papers.core.study`).
 
 `ACCURACY`: one random problem (`papers.pesc.accuracy`); `REGRET`: one look at one search
 (`papers.pesc.regret`).
@@ -6,32 +6,45 @@
 
 from __future__ import annotations
 
-from papers.evidence.study import Study, places
+from papers.core.study import Column, Flag, Float, Integer, Study, Text, ordered_text
 from papers.pesc import accuracy, regret
+
+
+def _accuracy_column(name: str) -> Column:
+    if name in ("family", "worst_function"):
+        return Text()
+    if name == "converged":
+        return Flag()
+    if name in accuracy.NUMBERS:  # far below the sampling error of the truth, 0.007 standard deviations
+        return Float(6, tolerance=1e-3, share=name == "within")
+    return Integer(compared=name != "negative_sites")  # the sign of a precision near zero is rounding
+
 
 ACCURACY = Study(
     "pesc/accuracy.csv",
-    accuracy.COLUMNS,
-    ("family", "problem"),
-    dict.fromkeys(accuracy.NUMBERS, 6),
-    ("family", "worst_function"),
-    flags=("converged",),
+    {name: _accuracy_column(name) for name in accuracy.COLUMNS},
+    key=("family", "problem"),
     order=("family", "problem"),
     group=("family",),
     again=accuracy.again,
 )
 REGRET = Study(
     "pesc/regret.csv",
-    regret.COLUMNS,
-    ("problem", "repeat", "rule", "evaluations"),
-    {"observed_gap": 6, "recommended_gap": 6},
-    ("problem", "rule"),
-    flags=("confident",),
+    {
+        "problem": ordered_text(tuple(regret.PROBLEMS)),
+        "repeat": Integer(),
+        "rule": ordered_text(regret.RULES),
+        "evaluations": Integer(),
+        "observed_gap": Float(6, tolerance=1e-3),  # gaps are read on a logarithmic scale from 1e-5 to 1
+        "recommended_gap": Float(6, tolerance=1e-3),
+        "confident": Flag(),
+    },
+    key=("problem", "repeat", "rule", "evaluations"),
     order=("problem", "repeat", "rule", "evaluations"),
-    ranks={"problem": places(tuple(regret.PROBLEMS)), "rule": places(regret.RULES)},
     unit=("problem", "repeat", "rule"),
-    along="evaluations",
+    progress="evaluations",
     group=("problem", "rule"),
+    kind=lambda row: "chaotic" if row["rule"] == regret.CHAOTIC else "exact",
     again=regret.again,
 )
 STUDIES = (ACCURACY, REGRET)

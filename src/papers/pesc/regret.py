@@ -23,7 +23,7 @@ from tilted.kernels.squared_exponential import SquaredExponential
 if TYPE_CHECKING:
     import pandas as pd
 
-    from papers.evidence.study import Context
+    from papers.core.study import Context
     from papers.evidence.verification.outcome import Outcome
 
 COLUMNS = ("problem", "repeat", "rule", "evaluations", "observed_gap", "recommended_gap", "confident")

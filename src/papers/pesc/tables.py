@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.study import Study
+    from papers.core.study import Study
 
     Cells = tuple[list[str], str, list[list[str]]]
     """Header, alignment and rows."""

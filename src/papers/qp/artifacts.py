@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.study import Study
+    from papers.core.study import Study
     from papers.evidence.verdicts import Finding
     from papers.qp.table1.rows import Summary
 

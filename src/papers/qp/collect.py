@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core.study import RUN
 from papers.evidence import files, records
 from papers.evidence.merge import Change, Made, Unit, collected, merge
 from papers.evidence.store import RecordError
-from papers.evidence.study import RUN
 from papers.qp import pairs
 from papers.qp.lines import FOLD, NO_PAIR, SEED, line_of
 from papers.qp.published import is_counts
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from papers.core.study import Study
     from papers.evidence.runs import Run
-    from papers.evidence.study import Study
 
     Units = dict[Unit, Made]
 

@@ -1,4 +1,4 @@
-"""The committed records of the QP paper (`papers.evidence.study`).
+"""The committed records of the QP paper (`papers.core.study`).
 
 `FITS`, a file a protocol, and `DIFFERENCES`, of the protocols derived from them: one fit a line
 (`papers.qp.lines`). `VARIANCES`: a line a test point whose variances a figure draws. `TIMING`: one inference.
@@ -15,10 +15,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core.study import (
+    EXACT,
+    Flag,
+    Float,
+    Integer,
+    Study,
+    Text,
+    one_test_point,
+    ordered_text,
+    places,
+    seconds,
+)
 from papers.evidence import records
-from papers.evidence.study import EXACT, Study, places
 from papers.qp import protocols, rerun, timing
-from papers.qp.lines import COLUMNS, FAILED, FOLD, KEY, NUMBERS, OUTCOMES, PAIR, SEED, n_folds
+from papers.qp.lines import FAILED, FOLD, KEY, NUMBERS, OUTCOMES, PAIR, SEED, STATUS, n_folds
 from papers.qp.lookup import effect as lookup_effect
 from papers.qp.lookup import errors as lookup
 from papers.qp.nearer import experiment as nearer
@@ -28,11 +39,8 @@ from papers.qp.truth import records as truth_records
 if TYPE_CHECKING:
     import pandas as pd
 
-TEXT = ("dataset", "method", "outcome", "reason", "lengthscale", "pair")
-DIGITS = {
-    **{"variance": 12, "log_evidence": 12, "test_error": 10, "ntll": 10, "seconds": 3},
-    **dict.fromkeys(("ratio_min", "ratio_median", "ratio_max"), 8),
-}
+    from papers.core.study import Kind, Row
+
 PAIRS = ("", "ep-tune", "ep")
 REFERENCES = MAIN, MOVED = ("main", "moved")
 """A variance of EP is of its record at QP's hyperparameters, or as reported where its second tuning moved."""
@@ -73,23 +81,44 @@ def _protocols(column: pd.Series) -> pd.Series:
     return places([*protocols.names(), *protocols.derived()])(column)
 
 
-RANKS = {"protocol": _protocols, "dataset": _rows, "method": _methods}
+PROTOCOL, DATASET = Text(rank=_protocols), Text(rank=_rows)
+COLUMNS = {
+    "dataset": DATASET,
+    "method": Text(rank=_methods),
+    **dict.fromkeys(("seed", "fold", "n_train", "n_test"), Integer()),
+    **dict.fromkeys(("outcome", "reason"), Text(compared=False)),
+    **dict.fromkeys(STATUS, Integer(compared=False)),
+    # where the evidence is flat, hyperparameters may be anything: they are compared through it
+    "variance": Float(12, compared=False),
+    "lengthscale": Text(compared=False),
+    "log_evidence": Float(12, tolerance=0.01),  # far below what tells two models apart
+    "test_error": Float(10, tolerance=one_test_point),
+    "ntll": Float(10, tolerance=1e-3),  # the table prints thousandths of a nat
+    "seconds": seconds(),
+    "pair": Text(compared=False),
+    "n_above": Integer(nullable=True, compared=False),
+    **dict.fromkeys(("ratio_min", "ratio_median", "ratio_max"), Float(8, compared=False)),
+}
+SEARCHED_JOINTLY = "vb-joint"
+"""Methods whose search follows a path that rounding decides begin with this name."""
+
+
+def _kind(row: Row) -> Kind:
+    return "chaotic" if row["method"].startswith((SEARCHED_JOINTLY, "exact")) else "optimum"
 
 
 def _fits(protocol: str) -> Study:
     return Study(
         f"qp/{protocol}.csv.gz",
         COLUMNS,
-        ("protocol", *KEY),
-        DIGITS,
-        TEXT,
-        gaps=("n_above",),
+        key=("protocol", *KEY),
         order=KEY,
-        ranks=RANKS,
         unit=SEED,
         group=SEED[:3],
-        fixed={"protocol": protocol},
-        rules=_rules,
+        constants={"protocol": protocol},
+        checks=_rules,
+        kind=_kind,
+        objective="log_evidence",
         protocol=rerun.todays,
         again=rerun.again,
     )
@@ -100,19 +129,17 @@ FITS = {name: _fits(name) for name in protocols.names()}
 
 DIFFERENCES = Study(
     "qp/differences.csv.gz",
-    ("protocol", *COLUMNS),
-    ("protocol", *KEY),
-    DIGITS,
-    ("protocol", *TEXT),
-    gaps=("n_above",),
+    {"protocol": PROTOCOL, **COLUMNS},
+    key=("protocol", *KEY),
     order=("protocol", *KEY),
-    ranks=RANKS,
     unit=SEED,
     group=SEED[:3],
-    rules=lambda frame: (
+    checks=lambda frame: (
         (~frame["protocol"].isin(protocols.derived()), "not a derived protocol"),
         *_rules(frame),
     ),
+    kind=_kind,
+    objective="log_evidence",
     protocol=rerun.todays,
     again=rerun.again,
 )
@@ -128,85 +155,108 @@ def _variance_rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
 
 VARIANCES = Study(
     "qp/variances.csv.gz",
-    (*FOLD, "reference", "v_ep", "v_qp"),
-    (),
-    {"v_ep": 7, "v_qp": 7},
-    ("protocol", "dataset", "reference"),
+    {
+        "protocol": PROTOCOL,
+        "dataset": DATASET,
+        **dict.fromkeys(("seed", "fold"), Integer()),
+        "reference": Text(),
+        **dict.fromkeys(("v_ep", "v_qp"), Float(7)),
+    },
+    key=(),
     order=(*FOLD, "reference"),
-    ranks=RANKS,
     unit=(*FOLD, "reference"),
-    rules=_variance_rules,
+    checks=_variance_rules,
 )
 
 TIMING = Study(
     "qp/timing.csv",
-    timing.COLUMNS,
-    (*FOLD, "method"),
-    {"seconds": 6},
-    ("dataset", "protocol", "method"),
-    gaps=("sweeps",),
+    {
+        **dict.fromkeys(("dataset", "protocol"), Text()),
+        **dict.fromkeys(("seed", "fold"), Integer()),
+        "method": Text(),
+        "sweeps": Integer(nullable=True),
+        "seconds": seconds(6),
+        "N": Integer(),
+    },
+    key=(*FOLD, "method"),
     unit=("dataset", "protocol"),  # one machine's times stay together
-    along="seed",
+    progress="seed",
     group=("protocol", "dataset"),
     again=timing.again,
 )
 LOOKUP_ERRORS = Study(
     "qp/lookup.csv",
-    lookup.COLUMNS,
-    ("projection", "likelihood", "y", "region"),
-    dict.fromkeys(("error_max", "error_median", "above_gap", "build_seconds", "microseconds"), 6),
-    ("projection", "likelihood", "region"),
+    {
+        **dict.fromkeys(("projection", "likelihood"), Text()),
+        "y": Integer(signed=True),
+        "region": Text(),
+        "points": Integer(),
+        **dict.fromkeys(("error_max", "error_median", "above_gap"), Float(6)),
+        "bytes": Integer(),
+        **dict.fromkeys(("build_seconds", "microseconds"), seconds(6)),
+    },
+    key=("projection", "likelihood", "y", "region"),
     group=("likelihood",),
     again=lookup.again,
 )
 LOOKUP_EFFECT = Study(
     "qp/lookup_effect.csv",
-    lookup_effect.COLUMNS,
-    (*FOLD, "projection"),
-    {"ntll": 12, "outside_box": 12},
-    ("dataset", "protocol", "projection"),
-    flags=("converged",),
+    {
+        "dataset": ordered_text(list(ROWS)),
+        "protocol": Text(),
+        **dict.fromkeys(("seed", "fold"), Integer()),
+        "projection": Text(),
+        "converged": Flag(),
+        **dict.fromkeys(("ntll", "outside_box"), Float(12)),
+    },
+    key=(*FOLD, "projection"),
     order=("protocol", "dataset", "seed", "fold"),
-    ranks={"dataset": places(list(ROWS))},
     group=("protocol", "dataset"),
     again=lookup_effect.again_from(FITS),
 )
 TRUTH = Study(
     truth_records.FOLDER,
-    ("dataset", "split", "method"),
-    ("dataset", "split", "method"),
-    text=("dataset", "split", "method"),
+    dict.fromkeys(("dataset", "split", "method"), Text()),
+    key=("dataset", "split", "method"),
     group=("dataset",),
-    later={"split": "0"},
+    unnamed={"split": "0"},
     again=truth_records.again,
     reader=truth_records.lines,
 )
 
+NEARER_KEY = {
+    "dataset": DATASET,
+    **dict.fromkeys(("seed", "fold"), Integer()),
+    "method": ordered_text(nearer.METHODS),
+}
 NEARER_FITS = Study(
     "qp/nearer.csv",
-    nearer.FIT_COLUMNS,
-    nearer.KEY,
-    {"variance": EXACT, "lengthscale": EXACT, "log_evidence": 10, "seconds": 3, "latent_seconds": 3},
-    ("dataset", "method"),
-    flags=("trusted",),
+    {
+        **NEARER_KEY,
+        **dict.fromkeys(("variance", "lengthscale"), Float(EXACT)),
+        "log_evidence": Float(10),
+        "trusted": Flag(),
+        **dict.fromkeys(("seconds", "latent_seconds"), seconds()),
+    },
+    key=nearer.KEY,
     order=nearer.KEY,
-    ranks={"dataset": _rows, "method": places(nearer.METHODS)},
     unit=nearer.KEY[:3],
     group=("dataset", "method"),
-    rules=lambda frame: ((~frame["method"].isin(nearer.METHODS), "unknown method"),),
+    checks=lambda frame: ((~frame["method"].isin(nearer.METHODS), "unknown method"),),
     again=nearer.again,
 )
 NEARER_LATENTS = Study(
     "qp/nearer_latents.csv.gz",
-    nearer.LATENT_COLUMNS,
-    (*nearer.KEY, "point"),
-    {"mean": 7, "variance": 7, "log_density": 7},
-    ("dataset", "method"),
-    flags=("trusted",),
+    {
+        **NEARER_KEY,
+        "point": Integer(),
+        **dict.fromkeys(("mean", "variance", "log_density"), Float(7)),
+        "trusted": Flag(),
+    },
+    key=(*nearer.KEY, "point"),
     order=(*nearer.KEY, "point"),
-    ranks={"dataset": _rows, "method": places(nearer.METHODS)},
     unit=nearer.KEY[:3],
-    rules=lambda frame: ((~(frame["variance"] > 0), "a variance is not positive"),),
+    checks=lambda frame: ((~(frame["variance"] > 0), "a variance is not positive"),),
 )
 
 STUDIES = (

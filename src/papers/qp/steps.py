@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -143,7 +142,7 @@ def fold_lookup(
 def narrate(
     records: Iterable[dict[str, Any]], log_path: str | Path | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Pass records through and print a line for each finished seed, to stderr and to a log file."""
+    """Pass records through and write a line for each finished seed to a log file."""
     with open(log_path or os.devnull, "w", encoding="utf-8") as log:
         for _, group in itertools.groupby(records, key=lambda r: r["seed"]):
             held = []
@@ -151,7 +150,6 @@ def narrate(
                 held.append(record)
                 yield record
             line = _seed_line(held)
-            print(line, file=sys.stderr, flush=True)
             print(line, file=log, flush=True)
             for record in held:
                 if not record["status"]["converged"]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.study import Study
+    from papers.core.study import Study
     from papers.evidence.verdicts import Finding
 
 FIGURES = "rep"

@@ -1,4 +1,4 @@
-"""The committed records of the relaxed-EP paper (`papers.evidence.study`), and how fits are folded into them.
+"""The committed records of the relaxed-EP paper (`papers.core.study`), and how fits are folded into them.
 
 `FITS`: one method on one split: score of the test part, outcome, and ``chosen_on``, the split whose training
 part chose the parameters. `CURVES`: change of the weights sweep by sweep, of fits on the made-up set.
@@ -13,26 +13,26 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import records, study
+from papers.core.study import EXACT as EXACTLY
+from papers.core.study import Float, Integer, Study, Text, one_test_point, seconds
+from papers.evidence import records
 from papers.evidence.merge import Change, collected
-from papers.evidence.study import Study
-from papers.rep import boundary, exact, points, rerun
+from papers.rep import exact, rerun
 from papers.rep.fits import BLOBS, FAILED
-from tilted.inference.textbook import OUTCOMES
+from tilted.inference.textbook import DIVERGED, OUTCOMES, UNSETTLED
 
 if TYPE_CHECKING:
     from typing import Any
 
     import pandas as pd
 
+    from papers.core.study import Kind, Row
+
 FIT = ("dataset", "flips", "chosen_on", "split", "method")
 TRIED = ("dataset", "flips", "split", "method", "value", "lengthscale")
-FITTED = tuple(
-    "value lengthscale epsilon n_train n_test outcome sweeps negative_sites error nll seconds reason".split()
-)
-SCORES = {"value": 6, "lengthscale": 8, "error": 8, "nll": 8, "seconds": 3}
 COUNTS = tuple(f"n_{outcome}" for outcome in (*OUTCOMES, FAILED))
-EXACTLY = study.EXACT
+ERROR, NLL = Float(8, tolerance=one_test_point, share=True), Float(8, tolerance=1e-3)
+"""Scores of a fit are compared to one test point and a thousandth of a nat."""
 
 
 def _fit_rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
@@ -47,23 +47,43 @@ def _point_rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
     return ((~frame["outcome"].isin(OUTCOMES), "unknown outcome"),)
 
 
+def _end(row: Row) -> Kind:
+    """Return the kind of a row: iterates that do not come to rest are not the same on every processor."""
+    return "chaotic" if row["outcome"] in (DIVERGED, UNSETTLED) else "exact"
+
+
 FITS = Study(
     "rep/fits.csv.gz",
-    (*FIT, *FITTED),
-    FIT,
-    {"flips": EXACTLY, "epsilon": EXACTLY, **SCORES},
-    ("dataset", "method", "outcome", "reason"),
+    {
+        "dataset": Text(),
+        "flips": Float(EXACTLY),
+        "chosen_on": Integer(),
+        "split": Integer(),
+        "method": Text(),
+        "value": Float(6),
+        "lengthscale": Float(8),
+        "epsilon": Float(EXACTLY),
+        "n_train": Integer(),
+        "n_test": Integer(),
+        "outcome": Text(),
+        "sweeps": Integer(),
+        "negative_sites": Integer(),
+        "error": ERROR,
+        "nll": NLL,
+        "seconds": seconds(),
+        "reason": Text(),
+    },
+    key=FIT,
     order=FIT,
     group=("dataset", "flips", "method"),
-    rules=_fit_rules,
+    checks=_fit_rules,
+    kind=_end,
     again=rerun.again_fits,
 )
 CURVES = Study(
     "rep/curves.csv.gz",
-    (*FIT, "sweep", "change"),
-    (*FIT, "sweep"),
-    {"flips": EXACTLY, "change": 4},
-    ("dataset", "method"),
+    {**{name: FITS.columns[name] for name in FIT}, "sweep": Integer(), "change": Float(4)},
+    key=(*FIT, "sweep"),
     order=(*FIT, "sweep"),
     unit=FIT,
     group=("dataset", "flips", "method"),
@@ -71,54 +91,88 @@ CURVES = Study(
 )
 CHOICES = Study(
     "rep/choices.csv.gz",
-    (*TRIED, "error", "nll", *COUNTS, "seconds"),
-    TRIED,
-    {"flips": EXACTLY, **SCORES},
-    ("dataset", "method"),
+    {
+        **{name: FITS.columns[name] for name in TRIED},
+        "error": Float(
+            8, tolerance=1e-2, share=True
+        ),  # means over validation folds, which only rank parameters
+        "nll": Float(8, tolerance=1e-2),
+        **dict.fromkeys(COUNTS, Integer()),
+        "seconds": seconds(),
+    },
+    key=TRIED,
     order=TRIED,
     group=("dataset", "flips", "method"),
     again=rerun.again_choices,
 )
 POINTS = Study(
     "rep/points.csv.gz",
-    points.COLUMNS,
-    ("set", "method", "value"),
-    {"value": EXACTLY, "mean_error": 6, "covariance_error": 6, "mean_0": 6, "mean_1": 6, "seconds": 3},
-    ("method", "outcome"),
+    {
+        "set": Integer(signed=True),
+        "method": Text(),
+        "value": Float(EXACTLY),
+        "outcome": Text(),
+        "sweeps": Integer(),
+        **dict.fromkeys(("mean_error", "covariance_error", "mean_0", "mean_1"), Float(6, tolerance=1e-3)),
+        "seconds": seconds(),
+    },
+    key=("set", "method", "value"),
     order=("set", "method", "value"),
     group=("method",),
-    rules=_point_rules,
+    checks=_point_rules,
+    kind=_end,
     again=rerun.again_points,
 )
 EPSILONS = Study(
     "rep/epsilons.csv.gz",
-    ("epsilon", *POINTS.columns),
-    ("epsilon", *POINTS.key),
-    {"epsilon": EXACTLY, **POINTS.digits},
-    POINTS.text,
+    {"epsilon": Float(EXACTLY), **POINTS.columns},
+    key=("epsilon", *POINTS.key),
     order=("epsilon", *POINTS.order),
     group=("epsilon",),
-    rules=_point_rules,
+    checks=_point_rules,
+    kind=_end,
     again=rerun.again_points,
 )
 EXACT = Study(
     "rep/exact.csv.gz",
-    exact.COLUMNS,
-    ("flips", "split", "method"),
-    {"flips": EXACTLY, "value": EXACTLY, **dict.fromkeys(exact.MEASURED, 5)},
-    ("method", "outcome"),
+    {
+        "flips": Float(EXACTLY),
+        "split": Integer(),
+        "lengthscale": Float(5),
+        "n_train": Integer(),
+        "method": Text(),
+        "value": Float(EXACTLY),
+        "outcome": Text(),
+        **dict.fromkeys(exact.ERRORS, Float(5)),
+        "chains": Integer(),
+        "iterations": Integer(),
+        **dict.fromkeys(("r_hat_max", "bulk_size_min", "monte_carlo_error"), Float(5)),
+        "seconds": seconds(5),
+    },
+    key=("flips", "split", "method"),
     order=("flips", "split", "method"),
     group=("flips",),
+    kind="chaotic",  # the truth is sampled by Markov chains
     again=rerun.again_exact,
 )
 BOUNDARY = Study(
     "rep/boundary.csv.gz",
-    boundary.COLUMNS,
-    ("flips", "split", "method", "x", "y"),
-    {**dict.fromkeys(("flips", "value", "x", "y", "probability"), EXACTLY), "lengthscale": 8},
-    ("method", "outcome"),
+    {
+        "flips": Float(EXACTLY),
+        "split": Integer(),
+        "method": Text(),
+        "value": Float(EXACTLY),
+        "lengthscale": Float(8),
+        "outcome": Text(),
+        "sweeps": Integer(),
+        "x": Float(EXACTLY),
+        "y": Float(EXACTLY),
+        "probability": Float(EXACTLY, tolerance=1e-3, share=True),
+    },
+    key=("flips", "split", "method", "x", "y"),
     order=("flips", "split", "method", "x", "y"),
     group=("flips", "method"),
+    kind=_end,
     again=rerun.again_boundary,
 )
 STUDIES = (FITS, CURVES, CHOICES, POINTS, EPSILONS, EXACT, BOUNDARY)

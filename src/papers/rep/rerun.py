@@ -1,4 +1,4 @@
-"""Lines of the relaxed-EP paper's records made again (`papers.evidence.study.Again`).
+"""Lines of the relaxed-EP paper's records made again (`papers.core.study.Again`).
 
 Fits, curves, choices, five points and boundaries are repeated at the recorded lengthscale and value; fits
 from scratch too, with both chosen anew. The exact posterior is always sampled anew.
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from papers.core.study import Again, Context, Study
     from papers.data import Dataset
-    from papers.evidence.study import Again, Context, Study
     from papers.evidence.verification.outcome import Outcome
 
     Line = dict[str, Any]

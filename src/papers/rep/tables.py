@@ -22,7 +22,7 @@ from tilted.inference.textbook import CONVERGED, DIVERGED, UNSETTLED
 if TYPE_CHECKING:
     import pandas as pd
 
-    from papers.evidence.study import Study
+    from papers.core.study import Study
 
 TITLE = "Relaxed EP for Gaussian-process classification"
 INTRODUCTION = """\

@@ -24,9 +24,9 @@ from papers.reproduce.names import Target
 if TYPE_CHECKING:
     import pandas as pd
 
+    from papers.core.study import Study
     from papers.evidence.jobs import Job
     from papers.evidence.slices import Slice
-    from papers.evidence.study import Study
     from papers.plan import Cost
 
     Frames = Mapping[Study, pd.DataFrame]

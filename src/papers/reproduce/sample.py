@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.study import Study
+    from papers.core.study import Study
     from papers.evidence.verification.verified import Check
 
 LINES = 8

@@ -2,20 +2,27 @@
 
 import pytest
 
+from papers.core.study import Float, Integer, Study, Text, ordered_text, seconds
 from papers.evidence import store
-from papers.evidence.study import Study, places
 
 STUDY = Study(
     "toy/fits.csv.gz",
-    ("dataset", "method", "seed", "sweeps", "score", "outcome", "message", "seconds"),
-    ("dataset", "method", "seed"),
-    {"score": 6, "seconds": 3},
-    ("dataset", "method", "outcome", "message"),
-    gaps=("sweeps",),
+    {
+        "dataset": ordered_text(("wine", "iono")),
+        "method": Text(),
+        "seed": Integer(),
+        "sweeps": Integer(nullable=True),
+        "score": Float(6),
+        "outcome": Text(),
+        "message": Text(),
+        "seconds": seconds(),
+    },
+    key=("dataset", "method", "seed"),
     order=("dataset", "method", "seed"),
-    ranks={"dataset": places(("wine", "iono"))},
     group=("dataset", "method"),
-    rules=lambda frame: (((frame["outcome"] == "failed") != frame["score"].isna(), "score against outcome"),),
+    checks=lambda frame: (
+        ((frame["outcome"] == "failed") != frame["score"].isna(), "score against outcome"),
+    ),
 )
 STAMP = {
     "commit": "abc",

@@ -6,10 +6,10 @@ import hashlib
 import numpy as np
 import pytest
 
+from papers.core.study import Context
 from papers.evidence import jobs as folding
 from papers.evidence import records, runs, store
 from papers.evidence.store import RecordError
-from papers.evidence.study import Context
 from papers.evidence.verification import verified
 from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED
 from papers.pep import jobs, regression

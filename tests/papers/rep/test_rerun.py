@@ -2,7 +2,7 @@
 
 import pytest
 
-from papers.evidence.study import Context
+from papers.core.study import Context
 from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED, SCRATCH
 from papers.rep import choice, exact, points, rerun
 from papers.rep.records import CURVES, EXACT, FITS, POINTS

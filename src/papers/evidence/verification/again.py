@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from papers.evidence.study import EXACT
+from papers.core.study import EXACT
 from papers.evidence.verification.outcome import DIFFERS, SCRATCH, Outcome, outcome_of
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.study import Context, MadeAgain, Study
+    from papers.core.study import Context, MadeAgain, Study
 
 TOLERANCE = 1e-6
 SECONDS = "seconds"
@@ -58,7 +58,7 @@ def _difference(study: Study, name: str, had: Any, made: Any) -> float:
     if any(missing):
         return 0.0 if all(missing) else math.inf
     difference = abs(float(made) - float(had))
-    digits = study.digits.get(name, EXACT)
+    digits = study.floats[name].digits if name in study.floats else EXACT
     if digits != EXACT and had != 0:
         difference -= 0.5 * 10.0 ** (math.floor(math.log10(abs(had))) - digits + 1)
     return max(0.0, difference) / max(1.0, abs(float(had)))

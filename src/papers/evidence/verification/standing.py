@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from papers.core.study import RUN, Study
 from papers.evidence import records
 from papers.evidence.grid import WIDTH, counted
-from papers.evidence.study import RUN, Study
 from papers.evidence.verification import verified
 from papers.evidence.verification.outcome import BY_SEARCH, DIFFERS, PASSED, REPORTED, SCRATCH
 from papers.evidence.verification.verified import Check

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from papers.core.study import RUN, Study, number
 from papers.evidence import files, listed, records
 from papers.evidence.store import RecordError
-from papers.evidence.study import RUN, Study, number
 from papers.evidence.verification.outcome import HOWS, VERDICTS
 
 if TYPE_CHECKING:
@@ -66,14 +66,12 @@ def fit_of(study: Study, line: Mapping[str, Any]) -> str:
 
 
 def _telling(study: Study, line: Mapping[str, Any], names: Iterable[str]) -> list[str]:
-    """Columns without those of `Study.later` that say what their absence meant: names stay as they were."""
-    return [name for name in names if name not in study.later or line[name] != study.later[name]]
+    """Return the columns without those that have their usual value (`Study.unnamed`)."""
+    return [name for name in names if name not in study.unnamed or line[name] != study.unnamed[name]]
 
 
 def _shown(study: Study, name: str, value: Any) -> str:
-    if name not in study.digits:
-        return str(value)
-    return number(float(value), study.digits[name])
+    return number(float(value), study.floats[name].digits) if name in study.floats else str(value)
 
 
 def append(folder: str | Path, checks: Iterable[Check]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from papers.core.study import Study
 from papers.data.classification import RELEASED
 from papers.evidence.audit import Chapter
-from papers.evidence.study import Study
 from papers.evidence.verdicts import Block, Finding, finding
 from papers.pep import banana, dense, limits
 from papers.pep.claims import contests, synthetic

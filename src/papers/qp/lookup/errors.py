@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.study import Context
+    from papers.core.study import Context
     from papers.qp.rerun import Made
     from tilted.likelihoods.contract import Likelihood
     from tilted.projections.moments import Projection
@@ -150,7 +150,7 @@ def _errors(result: Projection, exact: Projection, ep: Projection) -> dict[str, 
 
 
 def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Errors of lines again; times and sizes are not compared (`papers.evidence.study.Again`)."""
+    """Errors of lines again; times and sizes are not compared (`papers.core.study.Again`)."""
     for line in lines.to_dict("records"):
         name, points = line["likelihood"], line["points"]
         arguments, exact, gap = _exact(name, line["y"], line["region"], points)

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.core.study import RUN
 from papers.evidence import records
 from papers.evidence.spans import spans
-from papers.evidence.study import RUN
 from papers.evidence.verification import standing
 from papers.qp import published
 from papers.qp.lines import FAILED, OK, clause_of, n_folds, reason_class

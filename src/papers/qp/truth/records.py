@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core.study import RUN
 from papers.evidence import files, records, runs, store
 from papers.evidence.merge import stamp_of
 from papers.evidence.runs import Run
 from papers.evidence.store import RecordError
-from papers.evidence.study import RUN
 from papers.evidence.verification.outcome import FIXED, outcome_of
 from papers.qp import fits
 from papers.qp.published import FOLDS, ROWS, truth_file
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.study import Context
+    from papers.core.study import Context
     from papers.qp.rerun import Made
 
 FOLDER, SUFFIX = "qp/truth", ".json.gz"
@@ -132,7 +132,7 @@ def _run(name: str, stamp: Mapping[str, str], record: Mapping[str, Any]) -> Run:
 
 
 def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Approximations of lines of one data set again (`papers.evidence.study.Again`)."""
+    """Approximations of lines of one data set again (`papers.core.study.Again`)."""
     recorded = {(record["dataset"], str(split_of(record))): record for record in read(context.folder)}
     today: dict[tuple[str, str], dict[str, Any]] = {}
     for line in lines.to_dict("records"):

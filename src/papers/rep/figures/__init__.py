@@ -12,7 +12,7 @@ from papers.rep.records import BOUNDARY, CURVES, EXACT, FITS, POINTS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from papers.evidence.study import Study
+    from papers.core.study import Study
 
 _SCORED = "Runs that did not converge are scored at their last proper posterior and never left out; "
 

@@ -1,0 +1,188 @@
+"""Compare repeated rows with recorded ones, by the tolerances and the kind of their study.
+
+A processor with another rounding repeats an inference to many digits, a search to its tolerance or in another
+optimum, and a chaotic iteration not at all. `compare` says which of these happened to a row, `compare_means`
+whether the means of many chaotic rows agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from papers.core.study import EXACT, Float
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+    from papers.core.study import Row, Study
+
+SAME, BETTER, WORSE, DIFFERENT, CHAOTIC = (
+    "same",
+    "better optimum",
+    "worse optimum",
+    "different",
+    "chaotic",
+)
+
+
+class Comparison(NamedTuple):
+    """The result for one row.
+
+    Attributes
+    ----------
+    status : str
+        `SAME`: all compared columns agree. `BETTER`, `WORSE`: the search ended in an optimum with a higher or
+        lower objective. `DIFFERENT`: a column differs although the objective, if there is one, agrees.
+        `CHAOTIC`: a column differs in a row of kind ``chaotic``, from which nothing follows.
+    column : str
+        The first column that differs, empty if none.
+    difference : float
+        How far that column is from the record; NaN for text and where one of the two is missing.
+    """
+
+    status: str
+    column: str = ""
+    difference: float = math.nan
+
+
+def compare(study: Study, record: Row, repeated: Row) -> Comparison:
+    """Compare a repeated row with the recorded one.
+
+    Parameters
+    ----------
+    study : Study
+        Says which columns count and by how much they may differ.
+    record, repeated : mapping
+        Values by column. Columns of the key are not compared, nor those that the repeated row lacks.
+
+    Returns
+    -------
+    Comparison
+    """
+    kind = study.kind_of(record)
+    differing = _first_difference(study, record, repeated)
+    if differing is None:
+        return Comparison(SAME)
+    if kind == "chaotic":
+        return Comparison(CHAOTIC, *differing)
+    if kind == "optimum":
+        objective = study.objective.removeprefix("-")
+        gain = float(repeated[objective]) - float(record[objective])
+        if not _agrees(study, objective, record, repeated) and math.isfinite(gain):
+            higher = (gain > 0) != study.objective.startswith("-")
+            return Comparison(BETTER if higher else WORSE, objective, gain)
+    return Comparison(DIFFERENT, *differing)
+
+
+class Means(NamedTuple):
+    """The mean difference of a column over repeated rows, and its standard error."""
+
+    column: str
+    difference: float
+    error: float
+    agree: bool
+
+
+def compare_means(study: Study, records: pd.DataFrame, repeated: pd.DataFrame) -> list[Means]:
+    """Compare the means of many rows, column by column, for columns with a tolerance of their own.
+
+    Means agree if they differ by no more than the tolerance plus two standard errors of the paired
+    differences.
+
+    Parameters
+    ----------
+    study : Study
+    records, repeated : pandas.DataFrame
+        The same rows in the same order.
+    """
+    rows = records.to_dict("records")
+    means = []
+    for name in _compared(study):
+        column = study.columns[name]
+        if not isinstance(column, Float) or column.tolerance is None:
+            continue
+        differences = repeated[name].to_numpy(dtype=float) - records[name].to_numpy(dtype=float)
+        differences = differences[np.isfinite(differences)]
+        if len(differences) > 1:
+            mean = float(np.mean(differences))
+            error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
+            tolerance = float(np.mean([_tolerance(column, row, name) for row in rows]))
+            means.append(Means(name, mean, error, abs(mean) <= tolerance + 2 * error))
+    return means
+
+
+class Agreement(NamedTuple):
+    """The result for a table of rows: of each row, and of the means of its chaotic rows."""
+
+    rows: list[Comparison]
+    means: list[Means]
+    differences: list[str]
+
+
+def compare_frames(study: Study, records: pd.DataFrame, repeated: pd.DataFrame) -> Agreement:
+    """Compare a table of repeated rows with the recorded ones, which are the same rows in the same order.
+
+    Returns
+    -------
+    Agreement
+        ``differences`` has a sentence for each row that is `DIFFERENT` and for each mean that does not agree.
+    """
+    pairs = list(zip(records.to_dict("records"), repeated.to_dict("records"), strict=True))
+    rows = [compare(study, record, row) for record, row in pairs]
+    chaotic = np.array([study.kind_of(record) == "chaotic" for record, _ in pairs], dtype=bool)
+    means = compare_means(study, records[chaotic], repeated[chaotic])
+    differences = [
+        f"{study.name_of(record)}: {result.column} by {result.difference:.2g}"
+        for (record, _), result in zip(pairs, rows, strict=True)
+        if result.status == DIFFERENT
+    ]
+    differences += [f"mean {m.column} by {m.difference:.2g}" for m in means if not m.agree]
+    return Agreement(rows, means, differences)
+
+
+def _compared(study: Study) -> list[str]:
+    """Return the columns that are compared."""
+    return [name for name, column in study.columns.items() if column.compared and name not in study.key]
+
+
+def _first_difference(study: Study, record: Row, repeated: Row) -> tuple[str, float] | None:
+    for name in _compared(study):
+        if name in repeated and not _agrees(study, name, record, repeated):
+            return name, _distance(record[name], repeated[name])
+    return None
+
+
+def _agrees(study: Study, name: str, record: Row, repeated: Row) -> bool:
+    column, before, after = study.columns[name], record[name], repeated[name]
+    if _is_missing(before) or _is_missing(after):
+        return _is_missing(before) and _is_missing(after)
+    if not isinstance(column, Float):
+        return bool(before == after)
+    allowed = _tolerance(column, record, name)
+    if column.digits != EXACT and before != 0:  # what the digits of the file round away
+        allowed += 0.5 * 10.0 ** (math.floor(math.log10(abs(before))) - column.digits + 1)
+    return abs(float(after) - float(before)) <= allowed
+
+
+def _tolerance(column: Float, record: Mapping[str, Any], name: str) -> float:
+    if callable(column.tolerance):
+        return column.tolerance(record)
+    return 1e-6 * max(1.0, abs(float(record[name]))) if column.tolerance is None else column.tolerance
+
+
+def _distance(before: Any, after: Any) -> float:
+    if isinstance(before, str) or _is_missing(before) or _is_missing(after):
+        return math.nan
+    return float(after) - float(before)
+
+
+def _is_missing(value: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.isna(value))
