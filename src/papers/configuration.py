@@ -40,17 +40,6 @@ PAPERS = (qp, pep, rep, pesc)
 COMMITTED = Path("results")
 """Folder of the committed records."""
 
-TARGETS = {
-    "qp": ("compact", "truth_record", "nearer_record"),
-    "pep": ("regression_records", "toy_record", "classification_records"),
-    "digits": ("mnist_record",),
-    "rep": tuple(
-        f"relaxed_{name}_record" for name in ("fits", "choices", "points", "epsilons", "exact", "boundary")
-    ),
-    "pesc": ("pesc_accuracy_record", "pesc_searches_record"),
-}
-"""Target -> records of a part of a configuration that may be asked for alone."""
-
 AUDIT = ("audit.csv", "audit_rows.csv", "audit.md", "bayesian.csv", "bayesian.md")
 """Tables that are made of what all papers hand over."""
 
@@ -61,9 +50,6 @@ PRINTED = {
     "pesc": (),
 }
 """Paper -> files of its printed numbers, in ``data/published``."""
-
-APART = ("differences", "lookup_study")
-"""Records that no artifact waits for."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +101,10 @@ class Asked:
         """A job, with ``reuse`` without what the records have as far as it can be left out."""
         job = self.jobs[path]
         return self._recorded.left(job) if self.config.get("reuse") else job
+
+    def records_of(self, paper: str) -> list[str]:
+        """Names of the records of a paper."""
+        return [name for name in self.records if self.files(name)[0].startswith(f"{paper}/")]
 
     def paths(self, *names: str) -> list[str]:
         """Paths of the jobs that are to be folded into some records."""
@@ -173,7 +163,7 @@ def made(jobs: Iterable[Job], config: Config) -> Iterator[tuple[Job, Slice]]:
 
 
 class Recorded:
-    """What the records of a configuration have of its jobs' lines; they are read when first asked for.
+    """What the committed records have of the lines of a configuration's jobs; read when first asked for.
 
     Of a set of one's own (`papers.data.own.described`) those of its data as they are now. Methods raise
     RecordError for a damaged record.
@@ -187,7 +177,7 @@ class Recorded:
     def _runs(self) -> dict[str, Run]:
         from papers.evidence import records
 
-        return records.read_runs(self.config["results"])
+        return records.read_runs(COMMITTED)
 
     def whole(self, jobs: Iterable[Job]) -> frozenset[str]:
         """Paths of those of some jobs all of whose lines are there."""
@@ -208,7 +198,7 @@ class Recorded:
         from papers.evidence import records
 
         if lines.study not in self._frames:
-            self._frames[lines.study] = records.load(lines.study, self.config["results"])
+            self._frames[lines.study] = records.load(lines.study, COMMITTED)
         frame = self._frames[lines.study]
         if "data" not in job.choices:
             return frame
@@ -253,12 +243,12 @@ def check(config: Config) -> None:
     if error is not None:
         place = ".".join(map(str, error.absolute_path)) or "top level"
         raise ValueError(f"{place}: {_what(error)}")
-    if are_committed(config["results"]) and not config.get("keep_records") and "begin_anew" not in config:
+    if are_committed(config["results"]):
         raise ValueError(
-            f"results: {COMMITTED} has the committed records, and this run would replace them; "
-            f"another folder, keep_records: true, or begin_anew: {COMMITTED}"
+            f"results: {COMMITTED} has the committed records, which only `tilted records` changes"
         )
-    require_apart(config["results"], tables=config["tables"], figures=config["figures"])
+    if not config.get("keep_records"):
+        require_apart(config["results"], tables=config["tables"], figures=config["figures"])
     if config.get("reuse") and not config.get("keep_records"):
         raise ValueError("reuse: the records that it counts on are kept with keep_records: true alone")
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from papers.core.study import Study
 
 COLUMNS = ("Part", "Jobs", "to do", "Fits", "to do", "Core-hours", "to do", "Longest job", "Memory", "Disk")
-APART = ("lookup",)
+APART = ("qp_lookup_table",)
 """Kinds of jobs that no plan is about."""
 
 
@@ -91,7 +91,7 @@ def _fit(job: Job, known: Known) -> float | None:
 
 def _grid(job: Job, known: Known) -> float | None:
     p = job.parameters
-    study = pep.REGRESSION if job.kind == "regressions" else pep.CLASSIFICATION
+    study = pep.REGRESSION if job.kind == "pep_regression" else pep.CLASSIFICATION
     experiment, cost = import_module(p["experiment"]), known.regressions(study, p["grid"]["protocol"])
     n = experiment.sizes(p["dataset"])[0]
     each = [cost.seconds(p["dataset"], n, pep.power(a), m) for a, m, *_ in experiment.cells(p["grid"])]
@@ -114,7 +114,7 @@ def _digits(job: Job, known: Known) -> float | None:
 
 def _relaxed(job: Job, known: Known) -> float | None:
     """Of splits, all methods together; of the data set's other shares of flipped labels if need be."""
-    chosen = job.kind == "relaxed_choices"
+    chosen = job.kind == "rep_choice"
     p, frame = job.parameters, known.frame(rep.CHOICES if chosen else rep.FITS)
     alike = frame[frame["dataset"] == p["dataset"]]
     same = alike[alike["flips"] == p["flips"]]
@@ -155,15 +155,15 @@ def _together(each: list[float | None]) -> float | None:
 
 
 COSTS: dict[str, Callable[[Job, Known], float | None]] = {
-    "fit": _fit,
-    "regressions": _grid,
-    "classifications": _grid,
-    "toy_regressions": _toy,
-    "mnist": _digits,
-    "relaxed_fits": _relaxed,
-    "relaxed_own": _relaxed,
-    "relaxed_choices": _relaxed,
-    "relaxed_points": _points,
+    "qp_fit": _fit,
+    "pep_regression": _grid,
+    "pep_classification": _grid,
+    "pep_exact": _toy,
+    "pep_digits": _digits,
+    "rep_fit": _relaxed,
+    "rep_own": _relaxed,
+    "rep_choice": _relaxed,
+    "rep_points": _points,
     "pesc_accuracy": _family,
     "pesc_searches": _search,
 }

@@ -1,75 +1,104 @@
-# Records to tables and figures, a rule a paper (`make tables` does this alone); what the papers hand over to the
-# audit; to the effect of each difference.
-
-for paper in ASKED.artifacts if ASKED.tables else ():
-
-    rule:
-        name:
-            f"{paper}_artifacts"
-        input:
-            records=lambda wildcards, paper=paper: shown_records(paper),
-            published=[f"data/published/{name}" for name in PRINTED[paper]],
-        output:
-            shown=artifact_paths(paper),
-            chapter=f"{CHAPTERS}/{paper}.json",
-        log:
-            f"logs/{config['name']}/{paper}_artifacts.log",
-        conda:
-            "../envs/tilted.yaml"
-        threads: 1
-        params:
-            source=closure_hash(f"papers.{paper}.artifacts", "papers.make"),
-            claims=content_hash({name: list(claim) for name, claim in claims.of_paper(paper.upper()).items()}),
-            definitions=[
-                protocols.block(name, task)
-                for name in (protocols.names() if paper == "qp" else ())
-                for task in protocols.TASKS
-            ],
-            sources=content_hash(load_registry()) if paper == "pep" else None,  # its table of data sets
-            folders=lambda wildcards: [RESULTS, TABLES, FIGURES, "data/published"],
-            paper=paper,
-        script:
-            "../scripts/artifacts.py"
+# Tables and figures of the papers, with their captions in Snakemake's report, and the audit of all claims.
 
 
-if "qp" in ASKED.artifacts:
-
-    rule audit:
-        input:
-            expand(f"{CHAPTERS}/{{paper}}.json", paper=ASKED.artifacts),
-        output:
-            [shown(f"{TABLES}/{name}", "Audit", "Tables") for name in AUDIT],
-        log:
-            f"logs/{config['name']}/audit.log",
-        conda:
-            "../envs/tilted.yaml"
-        threads: 1
-        params:
-            source=closure_hash("papers.make"),
-            tables=lambda wildcards: TABLES,
-        script:
-            "../scripts/audit.py"
+CAPTION = Path(str(workflow.current_basedir)).parent / "report" / "artifact.rst"
 
 
-if "differences" in ASKED.records:
+def paths(paper):
+    """Return the paths of the tables and figures of a paper; one without a suffix is a folder of figures."""
+    tables, figures = ASKED.artifacts.get(paper, ([], []))
+    return [*(f"{TABLES}/{name}" for name in tables), *(f"{FIGURES}/{name}" for name in figures)]
 
-    rule effects:
-        input:
-            lambda wildcards: compared_records(),
-        output:
-            # the document is of the committed records
-            [
-                f"{TABLES}/differences.csv",
-                *([update("docs/differences.md")] if are_committed(RESULTS) else []),
-            ],
-        log:
-            f"logs/{config['name']}/effects.log",
-        conda:
-            "../envs/tilted.yaml"
-        threads: 1
-        params:
-            source=closure_hash("papers.qp.differences"),
-            definitions=protocols.differences(),
-            records=lambda wildcards: RESULTS,
-        script:
-            "../scripts/effects.py"
+
+def artifacts(paper):
+    """Return the tables and figures of a paper, each with its caption and its place in Snakemake's report."""
+    return [in_report(path, f"Paper {paper.upper()}") for path in paths(paper)]
+
+
+def in_report(path, category):
+    """Return a file, or a folder of figures, with its caption and its place in Snakemake's report."""
+    folder, subcategory = (TABLES, "Tables") if path.startswith(f"{TABLES}/") else (FIGURES, "Figures")
+    about = {"category": category, "subcategory": subcategory, "caption": caption(path, category)}
+    if not Path(path).suffix:
+        labels = {"name": "{name}", "format": "png"}
+        return report(directory(path), patterns=["{name}.png"], labels=labels, **about)
+    below = Path(path).relative_to(folder)
+    return report(path, labels={"name": str(below.with_suffix("")), "format": below.suffix[1:]}, **about)
+
+
+def caption(path, category):
+    """Return the path of a file with the caption of a table or figure: Snakemake reads captions from files."""
+    file = Path(".snakemake", "captions", NAME, "-".join(Path(f"{path}.rst").parts))
+    if workflow.is_main_process:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = f"{index.caption(path, category)}\n\n{CAPTION.read_text(encoding='utf-8')}"
+        file.write_text(text, encoding="utf-8")
+    return str(file.resolve())
+
+
+def committed(paper):
+    """Return the committed rows that the tables of a paper need beside those of this configuration."""
+    if not config.get("keep_records"):
+        return []
+    below = [path for path in (COMMITTED / paper).rglob("*") if path.is_file()]
+    files = {path.relative_to(COMMITTED).as_posix(): path.as_posix() for path in below}
+    files["verified.csv"] = f"{COMMITTED}/verified.csv"
+    return [path for file, path in sorted(files.items()) if f"{ROWS}/{file}" not in rows(paper)]
+
+
+def published(paper):
+    """Return the files of printed numbers that a paper's tables stand beside."""
+    return [f"data/published/{name}" for name in PRINTED[paper]]
+
+
+def artifact_settings(paper):
+    """Return the parameters of the rule that makes the tables and figures of a paper."""
+    return {
+        "paper": paper,
+        "folders": lambda wildcards: [ROWS, TABLES, FIGURES, "data/published"],
+        "claims": content_hash({name: list(claim) for name, claim in claims.of_paper(paper.upper()).items()}),
+        "source": closure_hash(f"papers.{paper}.artifacts", "papers.make"),
+    }
+
+
+def all_artifacts():
+    """Return every table and figure that the configuration asks for."""
+    wanted = [path for paper in ASKED.artifacts for path in paths(paper)]
+    wanted += [f"{TABLES}/{name}" for name in AUDIT if "qp" in ASKED.artifacts]
+    return [*wanted, *([f"{TABLES}/differences.csv"] if "differences" in ASKED.records else [])]
+
+
+rule audit:
+    """Judge the claims of all four papers."""
+    input:
+        expand(f"{CHAPTERS}/{{paper}}.json", paper=ASKED.artifacts),
+    output:
+        [in_report(f"{TABLES}/{name}", "Audit") for name in AUDIT],
+    log:
+        f"logs/{NAME}/audit.log",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        source=closure_hash("papers.make"),
+        tables=lambda wildcards: TABLES,
+    script:
+        "../scripts/audit.py"
+
+
+rule differences:
+    """Compare each difference between the paper's text and its code with the protocol that it changes."""
+    input:
+        rows=rows("qp"),
+        committed=[f"{COMMITTED}/{file}" for file in ASKED.bases if f"{ROWS}/{file}" not in rows("qp")],
+    output:
+        f"{TABLES}/differences.csv",
+    log:
+        f"logs/{NAME}/differences.log",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        source=closure_hash("papers.qp.differences"),
+        definitions=protocols.differences(),
+        folder=lambda wildcards: ROWS,
+    script:
+        "../scripts/differences.py"

@@ -1,205 +1,91 @@
-# What the configuration asks for, checked before any job starts, and what the rules have in common.
+# The configuration, checked before any job starts, and what the rules have in common.
 
 import os
-import re
 import sys
 
+from snakemake.exceptions import WorkflowError
+
 from papers import data
-from papers.configuration import APART, AUDIT, PRINTED, TARGETS, are_committed, asked, retype
+from papers.configuration import AUDIT, COMMITTED, PRINTED, asked, retype
 from papers.data import classification, own, regression, relaxed
 from papers.data.registry import load_registry
-from papers.evidence import claims, files, jobs
+from papers.evidence import claims, files
 from papers.evidence.provenance import closure_hash
 from papers.evidence.runs import content_hash
 from papers.qp import protocols
 from papers.report import index
 
-# A job has as many BLAS threads as `threads` of its rule: one, since two make these fits three times slower.
 # glibc gives arrays of this size back and faults their pages in again: a fifth of a fit's time at N = 300.
 os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(2**25))
 os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(2**28))
-# Jobs and rules read one registry.
-os.environ.update(TILTED_DATA=str(Path("data").resolve()))
+os.environ.update(TILTED_DATA=str(Path("data").resolve()))  # jobs and rules read one registry
 
 try:
-    retype(config, workflow.config_settings.config)  # and numbers inside of what --config says for text
+    retype(config, workflow.config_settings.config)  # Snakemake gives values of --config as text
     ASKED = asked(config)
 except ValueError as error:
     named = f" ({', '.join(map(os.path.relpath, workflow.configfiles))})" if workflow.configfiles else ""
     sys.exit(f"In the configuration{named}: {error}")
 
-STANDARD = "data/standard/"
-RESULTS, TABLES, FIGURES = config["results"], config["tables"], config["figures"]
-KEPT = config.get("keep_records", False)
-OWN = f"{config['name']}-{content_hash([RESULTS, TABLES, FIGURES])}"  # of this name and these folders
-CAPTION = Path(str(workflow.current_basedir)).parent / "report" / "artifact.rst"
-CHAPTERS = f"data/chapters/{OWN}"
+PAPERS = ("qp", "pep", "rep", "pesc")
+NAME, ROWS, TABLES, FIGURES = (config[name] for name in ("name", "results", "tables", "figures"))
+CHAPTERS = f"data/chapters/{NAME}-{content_hash([ROWS, TABLES, FIGURES])}"
 
 
-def made_of(names):
-    """Jobs and records, once it is known what is reused. Jobs are named beside what is made of them: beside a
-    committed record missing ones would look done."""
-    return [*ASKED.paths(*names), *made_records(names)]
+wildcard_constraints:
+    block=r"\d+-\d+",
+    dataset=r"[a-z0-9_]+",
 
 
-def made_records(names):
-    """Files of some records; where lines of other runs are kept, the notes that something was folded into them, and
-    records into which nothing is."""
-    folding = [name for name in names if KEPT and ASKED.paths(name)]
-    files = ASKED.files(*(name for name in names if name not in folding))
-    return [*(note_of(name) for name in folding), *(f"{RESULTS}/{file}" for file in files)]
+def job(pattern, wildcards):
+    """Return the job that makes a file."""
+    path = pattern.format(**dict(wildcards.items()))
+    if path not in ASKED.jobs:
+        raise WorkflowError(f"the configuration {NAME} does not ask for {path}")
+    return ASKED.left(path)
 
 
-def note_of(name):
-    """What a job writes that folds into records of other runs too. Of such files as its outputs Snakemake would put old
-    ones back where it fails, beside new sums, and take it for done."""
-    return f"data/folded/{OWN}/{name}.txt"
+def inputs(pattern):
+    """Return the input function of the rule that makes files of a pattern."""
+    return lambda wildcards: job(pattern, wildcards).files
 
 
-def state_of(name):
-    """What such a job found and left. It is no output: the job's own process reads it after these are removed."""
-    return f"data/folded/{OWN}/{name}.state"
+def settings(pattern):
+    """Return the parameters of the rule that makes files of a pattern; a file is made again if they change."""
+    return {
+        "function": lambda wildcards: job(pattern, wildcards).function,
+        "parameters": lambda wildcards: job(pattern, wildcards).parameters,
+        "choices": lambda wildcards: job(pattern, wildcards).choices,
+        "key": lambda wildcards: job(pattern, wildcards).key,  # of the code that runs
+    }
 
 
-def all_artifacts():
-    """Tables and figures that the configuration asks for."""
-    wanted = [str(path) for paper in ASKED.artifacts for path in artifact_paths(paper)]
-    wanted += [f"{TABLES}/{name}" for name in AUDIT if "qp" in ASKED.artifacts]
-    return [*wanted, *([f"{TABLES}/differences.csv"] if "differences" in ASKED.records else [])]
+def fits(paper):
+    """Return the input function of the rule that joins the fits of a paper: paths by record."""
+    return lambda wildcards: {name: ASKED.paths(name) for name in ASKED.records_of(paper)}
 
 
-def artifact_paths(paper):
-    """Tables and figures of a paper, each with its place in Snakemake's report."""
-    tables, figures = ASKED.artifacts[paper]
-    return [
-        *(shown(f"{TABLES}/{name}", f"Paper {paper.upper()}", "Tables") for name in tables),
-        *(shown(f"{FIGURES}/{name}", f"Paper {paper.upper()}", "Figures") for name in figures),
-    ]
+def rows(paper):
+    """Return the files of rows of a paper."""
+    return [f"{ROWS}/{file}" for file in ASKED.files(*ASKED.records_of(paper))]
 
 
-def shown(path, category, kind):
-    """A file, or, without a suffix, a folder of figures, in Snakemake's report."""
-    where = {"category": category, "subcategory": kind, "caption": caption(path, category)}
-    if not Path(path).suffix:
-        where |= {"patterns": ["{name}.png"], "labels": {"name": "{name}", "format": "png"}}
-        return report(directory(path), **where)
-    below = Path(path).relative_to({"Tables": TABLES, "Figures": FIGURES}[kind])
-    where["labels"] = {"name": str(below.with_suffix("")), "format": below.suffix[1:]}
-    return report(path, **where)
-
-
-def caption(path, category):
-    """A file with what a table or figure shows: Snakemake takes captions from files, one for all of a folder's."""
-    paper = next((paper for paper in index.PAPERS if category.endswith(f" {paper.key}")), None)
-    name = Path(path).stem
-    if Path(path).suffix in (".png", ".pdf"):
-        said = plain(paper.captions[name])
-    elif Path(path).suffix:
-        said = plain(index.about_table(Path(path).name))
-    else:
-        of = "snakemake.wildcards.name.split('/')[-1]"
-        known = paper.captions.items()
-        said = "".join(f"{{% if {of} == '{name}' %}}{plain(text)}{{% endif %}}" for name, text in known)
-    kept = Path(".snakemake", "captions", config["name"], "-".join(Path(f"{path}.rst").parts))
-    if workflow.is_main_process:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(f"{said}\n\n{CAPTION.read_text(encoding='utf-8')}", encoding="utf-8")
-    return str(kept.resolve())
-
-
-def plain(text):
-    """Text as reStructuredText, in which some characters mean more."""
-    return re.sub(r"([\\*_`|])", r"\\\1", text)
-
-
-def sweep():
-    """Remove what killed writers left half written, unless another run writes beside it."""
-    removed = files.sweep("data", "docs", "logs", RESULTS, TABLES, FIGURES)
-    if removed:
-        print(f"Removed {len(removed)} half-written files of jobs that were killed", file=sys.stderr)
+def joining(paper):
+    """Return the parameters of the rule that joins the fits of a paper."""
+    records = [ASKED.records[name] for name in ASKED.records_of(paper)]
+    return {
+        "folder": lambda wildcards: ROWS,
+        "files": ASKED.files(*ASKED.records_of(paper)),
+        "committed": COMMITTED.as_posix() if config.get("keep_records") else "",
+        "records": {record.name: [record.function, dict(record.parameters)] for record in records},
+        "source": content_hash([closure_hash(record.function, *record.modules) for record in records]),
+    }
 
 
 def clear():
-    """Where failed jobs keep what they made, remove what is to be made again: Snakemake writes down of a failed group
-    that all its files are new, also those that it did not come to."""
-    if workflow.touch or not workflow.execution_settings.keep_incomplete:
-        return
-    for path in (path for job in workflow.dag.needrun_jobs() for path in job.output):
-        if "update" not in path.flags and not Path(path).is_dir():  # figures: of a job in no group
-            Path(path).unlink(missing_ok=True)
-
-
-def show_results():
-    """Print where the results are; of a preview, Table 1 and how its rows agree with the committed ones."""
-    if are_committed(RESULTS):
-        print(f"Tables: {TABLES}   Figures: {FIGURES}   Fits: {RESULTS}")
-        return
-    from papers.reproduce import preview  # every job reads this file, one prints these lines
-
-    papers = [paper.upper() for paper in ASKED.artifacts]
-    files = {*ASKED.files(*ASKED.records), *ASKED.tables}
-    print("", *preview.lines(papers, Path(RESULTS), Path(TABLES), Path(FIGURES), files), sep="\n")
-
-
-def reader(variant):
-    """Module that reads a variant of data sets, and what it wants to know beside a set's name."""
-    family, _, protocol = variant.partition("/")
-    modules = {"regression": regression, "relaxed": relaxed, "classification": classification}
-    if family in modules:
-        return modules[family], [protocol] if protocol else []
-    return data.standard, [variant]
-
-
-def standard_key(variant, dataset):
-    """What decides a standard file: the code that reads it and, of a set of one's own, its entry and sums."""
-    code, about = closure_hash(reader(variant)[0].__name__), own.described(dataset, "data")
-    return content_hash([code, about]) if about else code
-
-
-def raw_paths(wildcards):
-    """Raw files of a data set."""
-    readers, _ = reader(wildcards.variant)
-    entries = data if readers is data.standard else readers
-    return [f"data/raw/{file['path']}" for file in entries.raw_files(wildcards.dataset, "data")]
-
-
-def job_of(wildcards):
-    """The job that makes a file."""
-    return ASKED.left(f"data/{wildcards.path}")
-
-
-def found(name):
-    """What a record was before its jobs were folded into it, or is, where it was changed since then."""
-    return jobs.found(state_of(name), RESULTS, ASKED.files(name))
-
-
-def changed_records(name):
-    """Files of a record that is not as its last folding left it, where dates alone tell what is to be done."""
-    asks = "params" in map(str, workflow.rerun_triggers)
-    if not KEPT or asks or jobs.is_as_left(state_of(name), RESULTS, ASKED.files(name)):
-        return []
-    gone = [file for file in ASKED.files(name) if not Path(RESULTS, file).is_file()]
-    if gone and Path(note_of(name)).is_file():
-        sys.exit(
-            f"Folded into {RESULTS} before, and gone: {', '.join(gone)}. Dates alone do not tell Snakemake: put back what "
-            f"was there, or delete {note_of(name)}"
-        )
-    return [f"{RESULTS}/{file}" for file in ASKED.files(name) if file not in gone]
-
-
-def compared_records():
-    """Records of differences, and of what they are differences to, whether or not it is asked for."""
-    asked = [name for name in ASKED.records if {*ASKED.bases} & {*ASKED.files(name)}]
-    beside = {*ASKED.bases}.difference(ASKED.files(*asked))
-    return [*made_records([*asked, "differences"]), *(f"{RESULTS}/{file}" for file in sorted(beside))]
-
-
-def shown_records(paper):
-    """Records that tables and figures of a paper are made of: those asked for, and, as they are, what others
-    made of this paper's (studies of the command line, other configurations)."""
-    names = [name for name in ASKED.records if name not in APART]
-    ours = [name for name in names if any(file.startswith(f"{paper}/") for file in ASKED.files(name))]
-    made = {Path(RESULTS, file) for file in ASKED.files(*(ours if KEPT else ASKED.records))}
-    there = [*Path(RESULTS, paper).rglob("*.csv"), *Path(RESULTS, paper).rglob("*.csv.gz")]
-    there += Path(RESULTS).glob("verified.csv")
-    return [*made_records(ours), *sorted(str(path) for path in there if path not in made)]
+    """Remove the files that a run is to make again, where failed jobs keep theirs: Snakemake takes all files of a failed
+    group for new, also those that it did not come to."""
+    if workflow.execution_settings.keep_incomplete and not workflow.touch:
+        for path in (path for job in workflow.dag.needrun_jobs() for path in job.output):
+            if "update" not in path.flags and not Path(path).is_dir():
+                Path(path).unlink(missing_ok=True)

@@ -6,7 +6,24 @@ localrules:
     download,
 
 
+def reader(variant):
+    """Return the module that reads a variant of data sets, and its arguments beside a set's name."""
+    family, _, protocol = variant.partition("/")
+    modules = {"regression": regression, "relaxed": relaxed, "classification": classification}
+    if family in modules:
+        return modules[family], [protocol] if protocol else []
+    return data.standard, [variant]
+
+
+def raw_paths(wildcards):
+    """Return the raw files of a data set."""
+    readers, _ = reader(wildcards.variant)
+    entries = data if readers is data.standard else readers
+    return [f"data/raw/{file['path']}" for file in entries.raw_files(wildcards.dataset, "data")]
+
+
 rule download:
+    """Download one raw file and compare it with its checksum."""
     output:
         update("data/raw/{path}"),  # what is there is looked at, and never removed for being out of date
     log:
@@ -15,7 +32,6 @@ rule download:
         path=r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*",
     conda:
         "../envs/tilted.yaml"
-    threads: 1
     params:
         noted=None,
         # of a function of the threads Snakemake keeps no note: whence a file came does not matter
@@ -25,6 +41,7 @@ rule download:
 
 
 rule standardise:
+    """Read the raw files of a data set into one standard file."""
     input:
         raw=raw_paths,
     output:
@@ -33,12 +50,11 @@ rule standardise:
         "logs/standardise/{variant}-{dataset}.log",
     wildcard_constraints:
         variant="as-released|as-described|corrected|regression|relaxed|classification/(as-released|corrected)",
-        dataset="[a-z0-9_]+",
     conda:
         "../envs/tilted.yaml"
-    threads: 1
     params:
-        source=lambda wildcards: standard_key(wildcards.variant, wildcards.dataset),
+        source=lambda wildcards: closure_hash(reader(wildcards.variant)[0].__name__),
+        entry=lambda wildcards: own.described(wildcards.dataset, "data"),  # of a set of one's own
         module=lambda wildcards: reader(wildcards.variant)[0].__name__,
         names=lambda wildcards: [wildcards.dataset, *reader(wildcards.variant)[1]],
     script:

@@ -1,12 +1,16 @@
-"""Records to the tables and figures of one paper, and what it hands to the audit."""
+"""Make the tables and figures of one paper from its rows, and what it hands to the audit."""
 
 from pathlib import Path
 
 from papers import make
-from papers.evidence import parts, store
+from papers.configuration import COMMITTED
+from papers.evidence import parts, records, store
 
 job = snakemake  # noqa: F821
+folder, *_ = job.params.folders
+names = [str(Path(path).relative_to(COMMITTED)) for path in job.input.committed]
+records.begin(folder, names, COMMITTED)
 written = make.write_paper(job.params.paper, *map(Path, job.params.folders))
-loud = [*written.loud, *make.fill(job.output.shown)]
-store.write_text(job.log[0], "".join(f"{line}\n" for line in loud))
+lines = [*written.loud, *make.fill(job.output.artifacts)]
+store.write_text(job.log[0], "".join(f"{line}\n" for line in lines))
 parts.write_chapters(written.audit, job.output.chapter)

@@ -1,4 +1,4 @@
-"""What the papers hand over to the audit."""
+"""Judge the claims of all papers, from what each handed over."""
 
 from pathlib import Path
 
@@ -6,6 +6,5 @@ from papers import make
 from papers.evidence import parts
 
 job = snakemake  # noqa: F821
-make.write_audit(
-    [chapter for path in job.input for chapter in parts.read_chapters(path)], Path(job.params.tables)
-)
+chapters = [chapter for path in job.input for chapter in parts.read_chapters(path)]
+make.write_audit(chapters, Path(job.params.tables))

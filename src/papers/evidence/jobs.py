@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -141,86 +140,6 @@ def fold(
     """`records.fold_in`, with the study and the function named as in `of_study`; what changed, by file."""
     into, made = named(study), named(line_of) if line_of else dict
     return {into.file: records.fold_in(into, paths, folder, lambda record: [made(record)])}
-
-
-def fold_in(
-    function: str,
-    parameters: Mapping[str, Any],
-    paths: Sequence[str],
-    folder: str | Path,
-    files: Iterable[str],
-    keep: bool,
-) -> list[str]:
-    """Fold the jobs' files into a record; a sentence for each file that changed.
-
-    Parameters
-    ----------
-    function, parameters : str, mapping
-        See `Record`.
-    paths : sequence of str
-        Of the jobs' files.
-    folder : path
-        Of all records.
-    files : iterable of str
-        Of the record, below the folder.
-    keep : bool
-        Whether other lines of these files stay; if not, they begin anew (`records.forget`).
-
-    Raises
-    ------
-    RecordError
-        A damaged file or record.
-    """
-    if not keep:
-        records.forget(folder, files)
-    changes = named(function)(paths, folder, **parameters)
-    return [f"{file}: {change}" for file, change in changes.items()]
-
-
-def found(state: str | Path, folder: str | Path, files: Iterable[str]) -> str:
-    """What stands for a record before the jobs' files were folded into it.
-
-    Parameters
-    ----------
-    state : path
-        What `write_state` wrote when they last were.
-    folder : path
-        Of all records.
-    files : iterable of str
-        Of the record, below the folder.
-
-    Returns
-    -------
-    str
-        As noted there, if the record is as the folding left it; else another, and it is to be done again.
-    """
-    known, left = _noted(state)
-    now = _content(folder, files)
-    return known if left == now else runs.content_hash([left, now])
-
-
-def is_as_left(state: str | Path, folder: str | Path, files: Iterable[str]) -> bool:
-    """Whether a record is as its last folding left it (see `found`)."""
-    return _noted(state)[1] == _content(folder, files)
-
-
-def write_state(state: str | Path, found: str, folder: str | Path, files: Iterable[str]) -> None:
-    """Note that jobs' files were folded into a record: what stood for it before (`found`), and what it is."""
-    store.write_text(state, f"{found}\n{_content(folder, files)}\n")
-
-
-def _noted(state: str | Path) -> tuple[str, str]:
-    if not Path(state).is_file():
-        return "", ""
-    lines = Path(state).read_text(encoding="utf-8", errors="replace").splitlines()
-    return (lines[0], lines[1]) if len(lines) == 2 else ("", "")
-
-
-def _content(folder: str | Path, files: Iterable[str]) -> str:
-    """A hash of what files below a folder have, or that they are not there."""
-    paths = (Path(folder, file) for file in files)
-    there = [sha256(path.read_bytes()).hexdigest() if path.is_file() else "" for path in paths]
-    return runs.content_hash(there)
 
 
 def named(name: str) -> Any:

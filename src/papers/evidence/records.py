@@ -190,13 +190,34 @@ def _write(folder: str | Path, listed: Mapping[str, str], contents: Mapping[str,
     files.replace_all(folder, {**contents, SUMS: lines.encode("utf-8")})
 
 
-def forget(folder: str | Path, names: Iterable[str]) -> None:
-    """Remove files below a folder, their sums and their runs, so that they begin anew; none need exist."""
-    gone = set(names)
+def begin(folder: str | Path, names: Iterable[str], committed: str | Path = "") -> None:
+    """Make files of a folder what they are in another one, or remove them if none is given.
+
+    Parameters
+    ----------
+    folder : path
+        Of records; its other files stay.
+    names : iterable of str
+        Files below the folder. Those that the other folder lacks are removed.
+    committed : path, optional
+        The other folder of records.
+
+    Raises
+    ------
+    RecordError
+        A file of the other folder is damaged.
+    """
+    begun = set(names)
+    contents: dict[str, bytes | None] = dict.fromkeys(begun)
+    known: list[Run] = []
+    if committed:
+        listed = sums(committed)
+        contents = {name: content_if_any(committed, name, listed) for name in begun}
+        known = [run for run in read_runs(committed).values() if run.study in begun]
     with files.alone(folder):
-        known = [run for run in read_runs(folder).values() if run.study not in gone]
-        listed = {name: digest for name, digest in sums(folder).items() if name not in gone}
-        _write(folder, listed, {runs.FILE: runs.encode(known), **dict.fromkeys(gone)})
+        known = [*(run for run in read_runs(folder).values() if run.study not in begun), *known]
+        listed = {name: digest for name, digest in sums(folder).items() if name not in begun}
+        _write(folder, listed, {**contents, runs.FILE: runs.encode(known)})
 
 
 def _account(listed: dict[str, Run], known: Mapping[str, Run], study: Study, frame: pd.DataFrame) -> None:

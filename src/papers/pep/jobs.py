@@ -55,7 +55,7 @@ def _regressions(config: Config) -> Iterator[Job]:
                 drawn = dataset == experiment.SYNTHETIC
                 yield _grid_job(
                     f"data/fits/pep/{name}/{under}{dataset}/{first:02d}-{last:02d}.jsonl.gz",
-                    "regressions",
+                    "pep_regression",
                     REGRESSION,
                     {"dataset": dataset, "first": first, "last": last, "grid": chosen},
                     {} if drawn else {"data": f"data/standard/regression/{dataset}.h5"},
@@ -75,7 +75,7 @@ def _classifications(config: Config) -> Iterator[Job]:
                 path = f"{name}/{protocol}/{dataset}/{first:02d}-{last:02d}.jsonl.gz"
                 yield _grid_job(
                     f"data/fits/pep-classification/{path}",
-                    "classifications",
+                    "pep_classification",
                     CLASSIFICATION,
                     {"dataset": dataset, "first": first, "last": last, "grid": chosen},
                     {} if drawn else {"data": f"data/standard/classification/{protocol}/{dataset}.h5"},
@@ -168,7 +168,7 @@ def _toy(config: Config) -> Iterator[Job]:
     for first, last in blocks(config["toy"]["splits"], config["toy"]["block"]):
         yield Job(
             f"data/fits/pep-toy/{first:02d}-{last:02d}.jsonl.gz",
-            "toy_regressions",
+            "pep_exact",
             f"{__name__}:exact",
             {"first": first, "last": last, "sizes": sizes},
             (TOY,),
@@ -195,7 +195,7 @@ def _digits(config: Config) -> Iterator[Job]:
 def _training(alpha: float, m: int, seed: int, steps: int) -> Job:
     return Job(
         f"data/fits/mnist/{steps}/alpha{alpha:g}-m{m}-seed{seed}.jsonl.gz",
-        "mnist",
+        "pep_digits",
         f"{__name__}:training",
         {"alpha": alpha, "m": m, "seed": seed, "steps": steps},
         (DIGITS, VB),

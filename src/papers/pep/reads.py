@@ -59,16 +59,16 @@ def figure(name: str) -> tuple[Slice, ...]:
 def made_by(job: Job) -> Slice:
     """What a job makes."""
     p = job.parameters
-    if job.kind == "mnist":
+    if job.kind == "pep_digits":
         return Slice(DIGITS, {name: [p[name]] for name in ("alpha", "m", "seed", "steps")})
     splits = range(p["first"], p["last"] + 1)
-    if job.kind == "toy_regressions":
+    if job.kind == "pep_exact":
         return Slice(TOY, {"split": splits, "n_train": p["sizes"]})
     grid = p["grid"]
     powers, m, *starts = zip(*import_module(p["experiment"]).cells(grid), strict=True)
     where = {"dataset": [p["dataset"]], "split": splits, "protocol": [grid["protocol"]]}
     where |= {"alpha": sorted(set(map(power, powers))), "m": sorted(set(m))}
-    if job.kind == "classifications":
+    if job.kind == "pep_classification":
         return Slice(CLASSIFICATION, where)
     return Slice(REGRESSION, {**where, "start": sorted(set(starts[0]))})
 
@@ -83,12 +83,12 @@ def lacking(job: Job, frame: pd.DataFrame) -> Job:
     frame : pandas.DataFrame
         Lines of what `made_by` says.
     """
-    if job.kind not in ("regressions", "classifications"):
+    if job.kind not in ("pep_regression", "pep_classification"):
         return job
     p, experiment = job.parameters, import_module(job.parameters["experiment"])
     splits = range(p["first"], p["last"] + 1)
     there = frame[made_by(job).mask(frame)]
-    names = ["alpha", "m", *(["start"] if job.kind == "regressions" else [])]
+    names = ["alpha", "m", *(["start"] if job.kind == "pep_regression" else [])]
     counted = there.groupby(names)["split"].nunique()
     missing = [
         cell

@@ -87,7 +87,7 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, record
         modules.append(LOOKUP)
     return Job(
         path=f"data/fits/qp/{protocol}/{dataset}/{method}-{first:03d}-{last:03d}.jsonl.gz",
-        kind="fit",
+        kind="qp_fit",
         function=f"{STEPS}:fit",
         parameters={
             "protocol": protocol,
@@ -115,7 +115,7 @@ def _standard(variant: str, dataset: str) -> str:
 
 
 def _certified_table() -> Job:
-    return Job(TABLE, "lookup", f"{STEPS}:table", {}, (LOOKUP,), part="lookup table")
+    return Job(TABLE, "qp_lookup_table", f"{STEPS}:table", {}, (LOOKUP,), part="lookup table")
 
 
 def _differences(config: Config) -> list[Job]:
@@ -144,7 +144,8 @@ def bases(config: Config) -> list[str]:
         return []
     names = import_module(DIFFERENCES).bases(config["differences"].get("names", ()))
     for name in names:
-        path = Path(config["results"], f"qp/{name}.csv.gz")
+        folder = "results" if config.get("keep_records") else config["results"]
+        path = Path(folder, f"qp/{name}.csv.gz")
         if name not in config.get("qp", {}) and not path.is_file():
             raise ValueError(
                 f"differences: there is no {path} to compare with; run '{name}' first, or set names"
@@ -160,7 +161,7 @@ def _truth(config: Config) -> Iterator[Job]:
         for split in range(effort.get("splits", 1)):
             exact = Job(
                 path=f"data/truth/{truth_file(dataset, split)}",
-                kind="truth",
+                kind="qp_truth",
                 function=f"{STEPS}:truth",
                 parameters={"split": split, "effort": each},
                 modules=(TRUTH, *rules, _module("likelihoods", choices["likelihood"])),
@@ -172,7 +173,7 @@ def _truth(config: Config) -> Iterator[Job]:
             yield exact
             yield Job(
                 path=f"data/nearer/{truth_file(dataset, split).replace('.json', '.jsonl')}",
-                kind="nearer",
+                kind="qp_nearer",
                 function=f"{STEPS}:nearer",
                 parameters={},
                 modules=tuple(dict.fromkeys((NEARER, *exact.modules))),
@@ -192,7 +193,7 @@ def _effects(config: Config) -> Iterator[Job]:
             ep, qp = (_fit(protocol, dataset, name, 0, study["seeds"] - 1, "") for name in ("ep", "qp"))
             yield Job(
                 path=f"data/lookup/effect/{protocol}/{dataset}.jsonl.gz",
-                kind="lookup_effect",
+                kind="qp_lookup_effect",
                 function=f"{STEPS}:effects",
                 parameters={"protocol": protocol},
                 modules=tuple(dict.fromkeys((EFFECTS, *ep.modules, *qp.modules))),

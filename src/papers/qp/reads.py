@@ -80,20 +80,20 @@ def figure(name: str) -> tuple[Slice, ...]:
 def made_by(job: Job) -> Slice | None:
     """What a job makes; None of one whose file is folded into no record."""
     p = job.parameters
-    if job.kind == "fit":
+    if job.kind == "qp_fit":
         spec = protocols.method(p["protocol"], registry.task_of(p["dataset"]), p["method"])
         methods = [p["method"], *protocols.further_records(p["method"], spec)]
         seeds = range(p["first"], p["last"] + 1)
         where = {"protocol": [p["protocol"]], "dataset": [p["dataset"]], "method": methods, "seed": seeds}
         return Slice(study_of(p["protocol"]), where)
     dataset = Path(job.path).name.partition(".")[0]
-    if job.kind == "truth":
+    if job.kind == "qp_truth":
         return Slice(TRUTH, {"dataset": [dataset.partition("-")[0]], "split": [str(p["split"])]})
-    if job.kind == "nearer":
+    if job.kind == "qp_nearer":
         name, _, split = dataset.partition("-")
         seed, fold = (int(split or 0), 0) if name == "coal" else (0, int(split or 0))
         return Slice(NEARER_FITS, {"dataset": [name], "seed": [seed], "fold": [fold]})
-    if job.kind == "lookup_effect":
+    if job.kind == "qp_lookup_effect":
         tuned = cast("Job", job.inputs["records"]).parameters
         seeds = range(tuned["first"], tuned["last"] + 1)
         return Slice(LOOKUP_EFFECT, {"protocol": [p["protocol"]], "dataset": [dataset], "seed": seeds})

@@ -74,7 +74,7 @@ def _fits(
     first, last = splits
     return Job(
         f"{FOLDER}/{folder}/{name}-{flips:g}/{block}.jsonl.gz",
-        f"relaxed_{folder}",
+        "rep_own" if folder == "own" else "rep_fit",
         f"{__name__}:fits",
         {"dataset": name, "flips": flips, "first": first, "last": last},
         (FITS, CHOICE),
@@ -124,7 +124,7 @@ def _chosen(path: str, dataset: str, flips: float) -> tuple[dict[str, tuple[floa
 def _choices(name: str, flips: float, split: int, data: dict[str, str]) -> Job:
     return Job(
         f"{FOLDER}/choices/{name}-{flips:g}/{split:03d}.jsonl.gz",
-        "relaxed_choices",
+        "rep_choice",
         f"{__name__}:choices",
         {"dataset": name, "flips": flips, "split": split},
         (CHOICE,),
@@ -150,7 +150,7 @@ def _points(asked: Config) -> Iterator[Job]:
     for first, last in blocks(wanted["sets"], wanted["block"]):
         yield Job(
             f"{FOLDER}/points/{first:03d}-{last:03d}.jsonl.gz",
-            "relaxed_points",
+            "rep_points",
             f"{__name__}:points",
             {"first": first, "last": last},
             (POINTS,),
@@ -161,7 +161,7 @@ def _points(asked: Config) -> Iterator[Job]:
     for epsilon in wanted.get("epsilons", []):
         yield Job(
             f"{FOLDER}/epsilons/{epsilon:g}.jsonl.gz",
-            "relaxed_points",
+            "rep_points",
             f"{__name__}:epsilons",
             {"epsilon": float(epsilon)},
             (POINTS,),
@@ -183,7 +183,7 @@ def epsilons(epsilon: float, log: str) -> Iterator[dict[str, Any]]:
 def _picture(kind: str, flips: float, effort: Config) -> Job:
     return Job(
         f"{FOLDER}/{kind}/{flips:g}.jsonl.gz",
-        "relaxed_picture",
+        "rep_picture",
         f"{__name__}:picture",
         {"kind": kind, "flips": flips, "effort": effort},
         (PICTURES[kind], CHOICE),

@@ -38,17 +38,17 @@ def figure(name: str) -> tuple[Slice, ...]:
 def made_by(job: Job) -> Slice | None:
     """What a job makes; curves come with the fits."""
     p = job.parameters
-    if job.kind == "relaxed_points":
+    if job.kind == "rep_points":
         if "epsilon" in p:
             return Slice(EPSILONS, {"epsilon": [p["epsilon"]]})
         return Slice(POINTS, {"set": range(p["first"] if p["first"] else -1, p["last"] + 1)})
-    if job.kind == "relaxed_picture":
+    if job.kind == "rep_picture":
         effort, where = p["effort"], {"flips": [p["flips"]], "split": [p["effort"]["split"]]}
         if p["kind"] == "boundary":
             return Slice(BOUNDARY, {**where, "x": [written(x) for x in axis(effort["steps"])]})
         return Slice(EXACT, {**where, **{name: [effort[name]] for name in ("chains", "iterations")}})
     where = {"dataset": [p["dataset"]], "flips": [p["flips"]]}
-    if job.kind == "relaxed_choices":
+    if job.kind == "rep_choice":
         return Slice(CHOICES, {**where, "split": [p["split"]]})
-    chosen_on = p["first"] if job.kind == "relaxed_own" else 0
+    chosen_on = p["first"] if job.kind == "rep_own" else 0
     return Slice(FITS, {**where, "split": range(p["first"], p["last"] + 1), "chosen_on": [chosen_on]})

@@ -5,6 +5,7 @@ The same words are the captions of Snakemake's report.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from papers.evidence.grid import items
@@ -106,3 +107,21 @@ def _figures(paper: Paper, folder: Path) -> list[str]:
         f"{', '.join(of_one)}: {paper.captions[stem]} `tilted reproduce {reproduced(paper.key, stem)}`"
         for stem, of_one in links.items()
     ]
+
+
+def caption(path: str, category: str) -> str:
+    """Return the caption of a table or figure as reStructuredText; of a folder, one for each of its figures."""
+    paper = next((paper for paper in PAPERS if category.endswith(f" {paper.key}")), None)
+    name, suffix = Path(path).stem, Path(path).suffix
+    if paper and suffix in (".png", ".pdf"):
+        return _escaped(paper.captions[name])
+    if suffix or not paper:
+        return _escaped(about_table(Path(path).name))
+    figure = "snakemake.wildcards.name.split('/')[-1]"
+    texts = paper.captions.items()
+    return "".join(f"{{% if {figure} == '{name}' %}}{_escaped(text)}{{% endif %}}" for name, text in texts)
+
+
+def _escaped(text: str) -> str:
+    """Return text with the characters escaped that mean something in reStructuredText."""
+    return re.sub(r"([\\*_`|])", r"\\\1", text)

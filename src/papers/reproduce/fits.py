@@ -74,7 +74,7 @@ def copied(source: Path, folder: Path, without: Iterable[str] = ()) -> Path:
         shutil.copyfile(source / name, target / name)
     gone = [name for name in records.sums(target) if any(_is_of(name, file) for file in without)]
     if gone:
-        records.forget(target, gone)
+        records.begin(target, gone)
     return target
 
 
@@ -189,7 +189,7 @@ def fold(jobs: Sequence[Job], place: Path, results: Path) -> None:
     for record in configuration.records(config()):
         ours = [str(place / job.path) for job in jobs if job.record == record.name]
         if ours:
-            evidence.fold_in(record.function, record.parameters, ours, results, (), keep=True)
+            evidence.named(record.function)(ours, results, **record.parameters)
 
 
 def study(files: Iterable[str], results: Path, mirror: str | None) -> None:

@@ -14,6 +14,7 @@ from papers.evidence.runs import CHECKOUT
 if TYPE_CHECKING:
     import pandas as pd
 
+    from papers.configuration import Asked
     from papers.core.study import Study
 
 TABLE1 = "qp_table1.md"
@@ -23,25 +24,21 @@ Next: .venv/bin/tilted reproduce QP2   repeat a sample of the fits behind a clai
       README.md                        what was found"""
 
 
-def lines(
-    papers: Collection[str], results: Path, tables: Path, figures: Path, files: Collection[str]
-) -> list[str]:
-    """Return the lines that end a preview.
+def lines(asked: Asked) -> list[str]:
+    """Return the lines that end a run: where its results are, and what agrees with the committed rows.
 
-    Parameters
-    ----------
-    papers : collection of str
-        Their names, as in `papers.evidence.claims`.
-    results, tables, figures : Path
-        Folders of the preview.
-    files : collection of str
-        Results and tables that its configuration asks for: the folders may hold those of another.
+    Nothing is compared where the configuration keeps the committed rows.
     """
-    text = _table1(tables / TABLE1) if TABLE1 in files else []
-    for paper in papers:
-        studies = [s for s in named(f"papers.{paper.lower()}.records:STUDIES") if s.file in files and s.key]
-        text += _agreement(paper, studies, results)
-    return [*text, "", f"Tables: {tables}   Figures: {figures}   Fits: {results}", NEXT]
+    results, tables, figures = (Path(asked.config[name]) for name in ("results", "tables", "figures"))
+    text = []
+    if (tables / TABLE1).is_file() and TABLE1 in asked.tables:
+        text += _table1(tables / TABLE1)
+    if not asked.config.get("keep_records"):
+        files = {file for file in asked.files(*asked.records) if (results / file).is_file()}
+        for paper in asked.artifacts:
+            studies = [s for s in named(f"papers.{paper}.records:STUDIES") if s.file in files and s.key]
+            text += _agreement(paper.upper(), studies, results)
+    return [*text, "", f"Tables: {tables}   Figures: {figures}   Rows: {results}", NEXT]
 
 
 def _table1(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Any job: its function is called with its inputs and parameters, and what it gives is written."""
+"""Make the file of a job: call its function with inputs and parameters, and write the records that it yields."""
 
 import sys
 import time

@@ -1,0 +1,133 @@
+# The quantile-propagation paper: lookup table -> fits -> rows -> Table 1 and figures.
+# One file by hand: snakemake data/fits/qp/as-released/wine12/ep-000-001.jsonl.gz
+
+QP_TABLE = "data/lookup/probit.table"
+QP_FIT = "data/fits/qp/{protocol}/{dataset}/{method}-{block}.jsonl.gz"
+QP_TRUTH = "data/truth/{split}.json.gz"
+QP_NEARER = "data/nearer/{split}.jsonl.gz"
+QP_EFFECT = "data/lookup/effect/{protocol}/{dataset}.jsonl.gz"
+
+
+rule qp_lookup_table:
+    """Tabulate the Wasserstein projections of the probit likelihood, with a bound on their error."""
+    output:
+        QP_TABLE,
+    log:
+        "logs/qp/lookup_table.log",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        **settings(QP_TABLE),
+    script:
+        "../scripts/fit.py"
+
+
+rule qp_fit:
+    """Fit one method on every fold of a block of seeds.
+
+    QP starts at EP's hyperparameters, so its input is EP's file of the same block."""
+    input:
+        unpack(inputs(QP_FIT)),
+    output:
+        QP_FIT,
+    log:
+        "logs/qp/{protocol}/{dataset}/{method}-{block}.log",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        **settings(QP_FIT),
+    script:
+        "../scripts/fit.py"
+
+
+rule qp_truth:
+    """Sample the exact posterior of one split at EP's hyperparameters, and infer by EP, QP and VB there."""
+    input:
+        unpack(inputs(QP_TRUTH)),
+    output:
+        QP_TRUTH,
+    log:
+        "logs/qp/truth/{split}.log",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        **settings(QP_TRUTH),
+    script:
+        "../scripts/fit.py"
+
+
+rule qp_nearer:
+    """Approximate the posterior of one split, whose truth was sampled, by seven methods."""
+    input:
+        unpack(inputs(QP_NEARER)),
+    output:
+        QP_NEARER,
+    log:
+        "logs/qp/nearer/{split}.log",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        **settings(QP_NEARER),
+    script:
+        "../scripts/fit.py"
+
+
+rule qp_lookup_effect:
+    """Predict by QP with and without lookup tables, at EP's hyperparameters."""
+    input:
+        unpack(inputs(QP_EFFECT)),
+    output:
+        QP_EFFECT,
+    log:
+        "logs/qp/lookup_effect/{protocol}/{dataset}.log",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        **settings(QP_EFFECT),
+    script:
+        "../scripts/fit.py"
+
+
+rule qp_rows:
+    """Join the fits of this configuration to one table of rows a study."""
+    input:
+        unpack(fits("qp")),
+    output:
+        rows("qp"),
+    log:
+        f"logs/{NAME}/qp_rows.log",
+    conda:
+        "../envs/tilted.yaml"
+    resources:
+        joining=1,
+    params:
+        **joining("qp"),
+    script:
+        "../scripts/rows.py"
+
+
+rule qp_artifacts:
+    """Make Table 1, the figures and the verdicts on the paper's claims."""
+    input:
+        rows=rows("qp"),
+        committed=committed("qp"),
+        published=published("qp"),
+    output:
+        artifacts=artifacts("qp"),
+        chapter=f"{CHAPTERS}/qp.json",
+    log:
+        f"logs/{NAME}/qp_artifacts.log",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        **artifact_settings("qp"),
+        protocols=[protocols.block(name, task) for name in protocols.names() for task in protocols.TASKS],
+    script:
+        "../scripts/artifacts.py"
+
+
+rule qp:
+    """This paper alone, from a configuration that has others too."""
+    input:
+        rows("qp"),
+        paths("qp"),

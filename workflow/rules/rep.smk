@@ -1,0 +1,136 @@
+# The relaxed-EP paper: cross-validated parameters -> fits -> rows -> tables, figures and verdicts.
+# One file by hand: snakemake data/fits/rep/points/000-000.jsonl.gz
+
+REP_CHOICE = "data/fits/rep/choices/{dataset}-{flips}/{split}.jsonl.gz"
+REP_FIT = "data/fits/rep/fits/{dataset}-{flips}/{block}.jsonl.gz"
+REP_OWN = "data/fits/rep/own/{dataset}-{flips}/{split}.jsonl.gz"
+REP_PICTURE = "data/fits/rep/{picture}/{flips}.jsonl.gz"
+REP_POINTS = "data/fits/rep/{points}/{name}.jsonl.gz"
+
+
+rule rep_choice:
+    """Score every lengthscale and penalty by cross-validation on the training part of one split."""
+    input:
+        unpack(inputs(REP_CHOICE)),
+    output:
+        REP_CHOICE,
+    log:
+        "logs/rep/choices/{dataset}-{flips}/{split}.log",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        **settings(REP_CHOICE),
+    script:
+        "../scripts/fit.py"
+
+
+rule rep_fit:
+    """Fit every method on a block of splits, with the parameters chosen on split 0."""
+    input:
+        unpack(inputs(REP_FIT)),
+    output:
+        REP_FIT,
+    log:
+        "logs/rep/fits/{dataset}-{flips}/{block}.log",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        **settings(REP_FIT),
+    script:
+        "../scripts/fit.py"
+
+
+rule rep_own:
+    """Fit every method on one split, with the parameters chosen on its own training part."""
+    input:
+        unpack(inputs(REP_OWN)),
+    output:
+        REP_OWN,
+    log:
+        "logs/rep/own/{dataset}-{flips}/{split}.log",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        **settings(REP_OWN),
+    script:
+        "../scripts/fit.py"
+
+
+rule rep_picture:
+    """Compare every method with the exact posterior of a made-up set, or draw its decision boundary."""
+    input:
+        unpack(inputs(REP_PICTURE)),
+    output:
+        REP_PICTURE,
+    log:
+        "logs/rep/{picture}/{flips}.log",
+    wildcard_constraints:
+        picture="exact|boundary",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        **settings(REP_PICTURE),
+    script:
+        "../scripts/fit.py"
+
+
+rule rep_points:
+    """Fit every method on sets of five points, or at other error rates of the likelihood."""
+    input:
+        unpack(inputs(REP_POINTS)),
+    output:
+        REP_POINTS,
+    log:
+        "logs/rep/{points}/{name}.log",
+    wildcard_constraints:
+        points="points|epsilons",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        **settings(REP_POINTS),
+    script:
+        "../scripts/fit.py"
+
+
+rule rep_rows:
+    """Join the fits of this configuration to one table of rows a study."""
+    input:
+        unpack(fits("rep")),
+    output:
+        rows("rep"),
+    log:
+        f"logs/{NAME}/rep_rows.log",
+    conda:
+        "../envs/tilted.yaml"
+    resources:
+        joining=1,
+    params:
+        **joining("rep"),
+    script:
+        "../scripts/rows.py"
+
+
+rule rep_artifacts:
+    """Make the paper's tables and figures, and the verdicts on its claims."""
+    input:
+        rows=rows("rep"),
+        committed=committed("rep"),
+        published=published("rep"),
+    output:
+        artifacts=artifacts("rep"),
+        chapter=f"{CHAPTERS}/rep.json",
+    log:
+        f"logs/{NAME}/rep_artifacts.log",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        **artifact_settings("rep"),
+    script:
+        "../scripts/artifacts.py"
+
+
+rule rep:
+    """This paper alone, from a configuration that has others too."""
+    input:
+        rows("rep"),
+        paths("rep"),

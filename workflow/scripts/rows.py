@@ -1,0 +1,11 @@
+"""Join the files of fits to one table of rows a study; a configuration may keep the committed rows beside them."""
+
+from papers.evidence import jobs, records, store
+
+job = snakemake  # noqa: F821
+p = job.params
+records.begin(p.folder, p.files, p.committed)
+changes = {}
+for name, (function, parameters) in p.records.items():
+    changes |= jobs.named(function)(list(job.input.get(name, [])), p.folder, **parameters)
+store.write_text(job.log[0], "".join(f"{file}: {change}\n" for file, change in changes.items()))
