@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from papers import configuration
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
@@ -112,7 +110,7 @@ def _snakemake(arguments):
         assert (ROOT / config).is_file() or str(config) in WRITTEN, f"no {config}"
     files = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
     rules = {n for f in files for n in re.findall(r"^\s*rule (\w+):", f.read_text(encoding="utf-8"), re.M)}
-    rules |= set(configuration.TARGETS)
+    rules |= {"qp", "pep", "rep", "pesc"}
     assert set(asked.targets) <= rules, f"no rule {set(asked.targets) - rules}"
 
 

@@ -113,7 +113,7 @@ OPERATIONS = {
     ),
     "two records": Operation(lambda f: put(f, 1.0), lambda f: put(f, 2.0), recorded),
     "begin anew": Operation(
-        lambda f: put(f, 1.0), lambda f: records.forget(f, [ONE.file, TWO.file]), recorded
+        lambda f: put(f, 1.0), lambda f: records.begin(f, [ONE.file, TWO.file]), recorded
     ),
     "download": Operation(mirror, lambda f: fetch(f, ENTRY), lambda f: fetched(f, ENTRY)),
     "compressed here": Operation(mirror, lambda f: fetch(f, PACKED), lambda f: fetched(f, PACKED)),

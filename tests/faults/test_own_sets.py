@@ -17,7 +17,7 @@ CALLS = b"".join(b"%d,%d\n" % (n, n * 7 % 5) for n in range(30))
 ABOUT = {"title": "Made up", "licence": "CC0", "citation": "made up", "delimiter": ",", "target": -1}
 CONFIG = {
     "name": "mine",
-    "results": "results/mine",
+    "results": "rows",
     "tables": "tables/mine",
     "figures": "figures/mine",
     "keep_records": True,
@@ -67,10 +67,9 @@ def run(found):
             jobs.make(path, job.function, job.parameters, inputs, "log", job.choices, job.key)
     for name, record in found.records.items():
         if paths := found.paths(name):
-            files = record.files(paths)
-            jobs.fold_in(record.function, record.parameters, paths, "results/mine", files, True)
-    evidences = records.load(FITS["as-released"], "results/mine")["log_evidence"]
-    errors = records.load(REGRESSION, "results/mine")["smse"]
+            jobs.named(record.function)(paths, "results", **record.parameters)
+    evidences = records.load(FITS["as-released"], "results")["log_evidence"]
+    errors = records.load(REGRESSION, "results")["smse"]
     return list(evidences), list(errors)
 
 
@@ -88,6 +87,6 @@ def test_fits_of_data_that_changed_are_made_again_though_recorded_ones_are_reuse
     assert all(old != new for old, new in zip(before, today, strict=True))
     assert asked().reused == set(asked().jobs)
     for study in (FITS["as-released"], REGRESSION):
-        assert [group.stale for group in standing.groups(study, "results/mine")] in ([0], [0, 0])
+        assert [group.stale for group in standing.groups(study, "results")] in ([0], [0, 0])
     register(CALLS)
     assert not asked().reused

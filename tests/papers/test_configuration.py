@@ -127,7 +127,7 @@ def test_a_method_brings_the_one_it_starts_from_which_is_not_recorded():
 def test_recorded_jobs_are_reused_when_asked_and_only_whole_ones():
     kept = {
         "name": "small",
-        "results": "results",
+        "results": "data/rows/small",
         "tables": "tables",
         "figures": "figures",
         "keep_records": True,
@@ -139,7 +139,7 @@ def test_recorded_jobs_are_reused_when_asked_and_only_whole_ones():
     assert "data/fits/qp/as-released/coal/ep-000-099.jsonl.gz" in asked.jobs
     assert len(configuration.asked({**config, "reuse": False}).paths("compact")) == 3
     with pytest.raises(ValueError, match="reuse: .*keep_records"):
-        configuration.asked({**config, "keep_records": False, "begin_anew": "results"})
+        configuration.asked({**config, "keep_records": False})
 
 
 def job_of_grid(**grid):
@@ -184,7 +184,7 @@ def test_a_job_recorded_in_part_makes_the_powers_and_sizes_that_lack_a_split():
 
 def test_recorded_powers_are_not_made_again_when_reuse_is_asked_for():
     """Of committed records: ten splits of Boston have 0 and 0.5, none has 0.55."""
-    kept = {"name": "small", "results": "results", "tables": "tables", "figures": "figures"}
+    kept = {"name": "small", "results": "data/rows/small", "tables": "tables", "figures": "figures"}
     grid = {"alphas": [0, 0.5, 0.55], "m": [5, 10], "rows": {"boston": {"splits": 2, "block": 2}}}
     config = {**kept, "keep_records": True, "pep": {"some": grid}}
     path = "data/fits/pep/some/boston/00-01.jsonl.gz"
@@ -209,13 +209,13 @@ def test_what_a_job_makes_says_how_much_of_it(asked, more):
     ((section, part),) = asked.items()
     base = {**paper, "lookup": lookup["lookup"]}[section]
     ((name, changed),) = part.items()
-    kept = {"name": "x", "results": "results", "tables": "t", "figures": "f", "keep_records": True}
+    kept = {"name": "x", "results": "data/rows/x", "tables": "t", "figures": "f", "keep_records": True}
 
     def reused(values):
         config = {**kept, "reuse": True, section: {**base, name: {**base.get(name, {}), **values}}}
         made = configuration.asked(config)
-        kinds = {"searches": "pesc_searches", "study": "lookup_effect"}
-        of = [j.path for j in made.jobs.values() if j.kind == kinds.get(name, "relaxed_picture")]
+        kinds = {"searches": "pesc_searches", "study": "qp_lookup_effect"}
+        of = [j.path for j in made.jobs.values() if j.kind == kinds.get(name, "rep_picture")]
         of = [path for path in of if name not in ("exact", "boundary") or f"/{name}/" in path]
         assert of
         return [path in made.reused for path in of]
@@ -285,8 +285,8 @@ def test_grids_of_power_ep():
     assert classes[5].files == {"data": "data/standard/classification/corrected/crabs.h5"}
     assert classes[5].parameters["grid"]["protocol"] == "corrected"
     assert classes[0].choices == {} and set(classes[5].choices) == {"search"} and two.choices == {}
-    targets = configuration.TARGETS["pep"]
-    assert found.files(*targets) == ["pep/regression.csv.gz", "pep/toy.csv", "pep/classification.csv.gz"]
+    files = ["pep/regression.csv.gz", "pep/classification.csv.gz", "pep/toy.csv"]
+    assert found.files(*found.records_of("pep")) == files and found.records_of("qp") == []
     assert found.tables == [f"pep{name}" for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")] + [
         f"pep_classification{protocol}{name}"
         for protocol in ("", "_corrected")
@@ -313,11 +313,11 @@ def test_the_committed_tables_of_power_ep_are_asked_for():
 def test_relaxed_ep_chooses_before_it_fits():
     found = asked(FOLDERS + REP)
     assert counts(found) == {
-        "relaxed_choices": 2 + 3 + 1,  # once a set and share of flips, and on two more splits of heart
-        "relaxed_fits": 4 + 2 + 1,
-        "relaxed_own": 2,
-        "relaxed_points": 2,
-        "relaxed_picture": 2,
+        "rep_choice": 2 + 3 + 1,  # once a set and share of flips, and on two more splits of heart
+        "rep_fit": 4 + 2 + 1,
+        "rep_own": 2,
+        "rep_points": 2,
+        "rep_picture": 2,
     }
     chosen_on = {path: job.files["choices"] for path, job in found.jobs.items() if "choices" in job.inputs}
     folder = "data/fits/rep"
@@ -357,20 +357,20 @@ def test_every_job_has_a_place_in_the_lists(everything):
         assert not job.record or path in everything.paths(job.record)
     for name in everything.records:
         assert {everything.jobs[path].record for path in everything.paths(name)} == {name}
-    names = {name for names in configuration.TARGETS.values() for name in names}
-    assert names <= {record.name for record in configuration.records({})}
+    papers = ("qp", "pep", "rep", "pesc")
+    assert [n for paper in papers for n in everything.records_of(paper)] == list(everything.records)
 
 
 COUNTS = {
-    "preview": "fit 16, lookup 1, regressions 1, classifications 1, relaxed_points 1, pesc_accuracy 4, "
-    "pesc_searches 2",
-    "paper": "fit 536, lookup 1, truth 100, nearer 100, regressions 635, classifications 188, "
-    "toy_regressions 3, mnist 30, relaxed_choices 17, relaxed_fits 71, relaxed_own 8, relaxed_points 42, "
-    "relaxed_picture 4, pesc_accuracy 4, pesc_searches 20",
-    "pep-middle": "regressions 48, classifications 52, toy_regressions 3, mnist 12",
-    "pep-converged": "regressions 220, classifications 120",
-    "lookup": "fit 12, lookup 1, lookup_effect 12",
-    "differences": "fit 530, lookup 1",
+    "preview": "qp_fit 16, qp_lookup_table 1, pep_regression 1, pep_classification 1, rep_points 1, "
+    "pesc_accuracy 4, pesc_searches 2",
+    "paper": "qp_fit 536, qp_lookup_table 1, qp_truth 100, qp_nearer 100, pep_regression 635, "
+    "pep_classification 188, pep_exact 3, pep_digits 30, rep_choice 17, rep_fit 71, rep_own 8, rep_points 42, "
+    "rep_picture 4, pesc_accuracy 4, pesc_searches 20",
+    "pep-middle": "pep_regression 48, pep_classification 52, pep_exact 3, pep_digits 12",
+    "pep-converged": "pep_regression 220, pep_classification 120",
+    "lookup": "qp_fit 12, qp_lookup_table 1, qp_lookup_effect 12",
+    "differences": "qp_fit 530, qp_lookup_table 1",
 }
 
 
@@ -399,14 +399,14 @@ def touched(found, module):
 
 
 USES = {
-    "papers.data.relaxed": "relaxed_choices relaxed_fits relaxed_own relaxed_picture",
-    "papers.qp.fits": "fit truth nearer lookup_effect",
-    "papers.qp.lookup.paper_table": "lookup_effect",
+    "papers.data.relaxed": "rep_choice rep_fit rep_own rep_picture",
+    "papers.qp.fits": "qp_fit qp_truth qp_nearer qp_lookup_effect",
+    "papers.qp.lookup.paper_table": "qp_lookup_effect",
     "tilted.bayesopt.loop": "pesc_searches",
     "tilted.bayesopt.nfcpd": "pesc_accuracy pesc_searches",
-    "tilted.inference.qp": "fit truth nearer lookup_effect",
-    "tilted.learning.minibatch": "mnist",
-    "tilted.learning.sparse": "classifications mnist",
+    "tilted.inference.qp": "qp_fit qp_truth qp_nearer qp_lookup_effect",
+    "tilted.learning.minibatch": "pep_digits",
+    "tilted.learning.sparse": "pep_classification pep_digits",
     "papers.evidence.merge": "",
     "papers.evidence.style": "",
 }
@@ -440,7 +440,7 @@ def test_edits_of_a_rule_or_likelihood_touch_its_fits_alone():
         fits = [
             job.parameters
             for job in found.jobs.values()
-            if job.kind == "fit" and module in closure(*job.modules, fits=True)
+            if job.kind == "qp_fit" and module in closure(*job.modules, fits=True)
         ]
         assert {fit["method"] for fit in fits} == methods and {fit["dataset"] for fit in fits} == rows, module
 

@@ -37,7 +37,7 @@ def folded(tmp_path, found, name, *paths):
     """Fold files into a record; the folder of records."""
     record, folder = found.records[name], tmp_path / "results"
     given = [str(tmp_path / path) for path in paths]
-    jobs.fold_in(record.function, record.parameters, given, folder, record.files(list(paths)), True)
+    jobs.named(record.function)(given, folder, **record.parameters)
     assert records.wrong(folder) == []
     return folder
 

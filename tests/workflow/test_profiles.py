@@ -12,7 +12,7 @@ from papers.evidence import files
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ("slurm", "generic")
 CONFIGS = ("preview", "paper", "differences", "lookup", "pep-middle", "pep-converged")
-ALONE = {"lookup", "lookup_effect"}  # no group: few or long
+ALONE = {"qp_lookup_table", "qp_lookup_effect"}  # no group: few or long
 DIFFER = {"executor", "cores"}
 MINUTES, MEGABYTES = 10, 1000
 """What jobs have that no profile names."""
@@ -39,10 +39,10 @@ def rules():
     return [(name, text) for name, text in found if "script:" in text]
 
 
-def test_every_job_has_a_log_and_one_thread():
-    assert len(rules()) == 7
+def test_every_rule_has_a_log_an_environment_and_one_thread():
+    assert {name.split()[1] for name, _ in rules()} > kinds()
     for name, text in rules():
-        assert "log:" in text and "threads: 1" in text and "conda:" in text, name
+        assert "log:" in text and "threads" not in text and "conda:" in text, name
         assert "mem_mb" not in text and "runtime" not in text, "profiles say what jobs need"
 
 
@@ -62,14 +62,12 @@ def test_every_kind_of_many_jobs_is_in_a_group():
     assert set(profile("slurm")["groups"]) == kinds() - ALONE - {"download"}
 
 
-def test_records_are_folded_in_one_at_a_time():
-    (text,) = [text for name, text in rules() if "record.py" in text]
-    assert "folding=1" in text
+def test_rows_are_joined_one_paper_at_a_time():
+    joining = [text for _, text in rules() if "rows.py" in text]
+    assert len(joining) == 4 and all("joining=1" in text for text in joining)
     for name in PROFILES:
-        assert (
-            profile(name)["resources"]["folding"] == 1
-            and "folding" not in profile(name)["set-resource-scopes"]
-        )
+        assert profile(name)["resources"]["joining"] == 1
+        assert "joining" not in profile(name)["set-resource-scopes"]
 
 
 def test_the_profiles_differ_in_the_cluster_alone():

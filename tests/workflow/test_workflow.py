@@ -114,8 +114,7 @@ def test_every_kind_of_job_becomes_records(run):
         assert run_of.version and run_of.date and run_of.lines > 0
     (stamp,) = {tuple(r["run"]) for r in store.read_records(folder / "data/fits/pep-toy/00-00.jsonl.gz")}
     assert "source" in stamp and "commit" in stamp
-    assert f"Records: {results / 'pesc/accuracy.csv'}" in out
-    assert "A preview: a part of each paper" in out and "REP  rep/points.csv.gz" in out
+    assert "REP    " in out and "rows repeated" in out and "different" not in out
 
 
 def test_artifacts_and_terminal_table(run):
@@ -125,7 +124,7 @@ def test_artifacts_and_terminal_table(run):
     for name in ("as-released/figure1a", "as-released/figure1b", "as-released/published", "qp_truth"):
         for kind in ("pdf", "png"):
             assert (folder / "figures" / "preview" / f"{name}.{kind}").stat().st_size > 1000
-    assert "wine13 as-released ep seed 0: 20/20 fits converged" in out  # progress
+    assert "fits/qp/as-released/wine13/ep-000-000.jsonl.gz: " in out  # progress
     assert "| Wine2" in out and "Tables:" in out
     with (folder / "tables" / "preview" / "qp_table1.csv").open(newline="") as stream:
         assert stream.readline().strip().split(",") == COLUMNS
@@ -156,13 +155,10 @@ def test_edits_make_again_what_they_touch(run, snakemake):
     planned = jobs_of(snakemake(folder, "--dry-run"))
     for path, text in before.items():
         path.write_text(text, encoding="utf-8")
-    changed = {"fit": 2, "truth": 1, "nearer": 1, "pesc_accuracy_record": 1}
-    changed |= {"relaxed_points": 1, "relaxed_points_record": 1}
+    changed = {"qp_fit": 2, "qp_truth": 1, "qp_nearer": 1, "rep_points": 1}
     assert planned == {
         **changed,
-        "compact": 1,
-        "truth_record": 1,
-        "nearer_record": 1,
+        **dict.fromkeys(("qp_rows", "rep_rows", "pesc_rows"), 1),
         **dict.fromkeys(("qp_artifacts", "pep_artifacts", "rep_artifacts", "pesc_artifacts"), 1),
         "audit": 1,
     }
@@ -175,35 +171,6 @@ def test_a_lost_figure_makes_its_paper_again_and_no_other(run, snakemake):
     planned = jobs_of(snakemake(folder, "--dry-run"))
     (folder / "kept.png").rename(figure)
     assert planned == {"qp_artifacts": 1, "audit": 1}
-
-
-def test_a_record_of_a_study_makes_its_paper_again_and_no_other(run, snakemake):
-    """Tables and figures read it, and no rule makes it."""
-    folder, _ = run
-    record = folder / "results/preview/pep/limits.csv"
-    record.write_text("", encoding="utf-8")
-    planned = jobs_of(snakemake(folder, "--dry-run"))
-    record.unlink()
-    assert planned == {"pep_artifacts": 1, "audit": 1}
-
-
-def test_the_document_of_differences_is_of_the_committed_records(run, snakemake):
-    folder, _ = run
-    own = SMALL.replace("preview", "mine").replace("name: small", "name: mine")
-    asked = "differences: {block: 1, seeds: 1, names: [ard]}\n"
-    (folder / "config/mine.yaml").write_text(own + asked, encoding="utf-8")
-    committed = own.replace("/mine", "").replace("name: mine", "name: ours\nkeep_records: true") + asked
-    (folder / "config/ours.yaml").write_text(committed, encoding="utf-8")
-    outputs = [
-        re.search(
-            r"rule effects:\n.*\n +output: (.*)", snakemake(folder, "--dry-run", config=f"config/{name}.yaml")
-        )
-        for name in ("mine", "ours")
-    ]
-    assert [found[1] for found in outputs] == [
-        "tables/mine/differences.csv",
-        "tables/differences.csv, docs/differences.md (update)",
-    ]
 
 
 def test_a_printed_number_that_is_corrected_makes_its_paper_again_and_no_other(run, snakemake):
@@ -231,16 +198,18 @@ def test_snakemakes_report_has_tables_and_figures_by_paper_each_with_what_it_sho
 @pytest.mark.slow
 def test_numbers_inside_an_override_are_numbers(run, snakemake):
     more = "qp={as-released: {rows: {coal: {seeds: 4, block: 2}}}}"
-    planned = jobs_of(snakemake(run[0], "--dry-run", "compact", "--config", more))
-    assert planned == {"fit": 2, "compact": 1}
+    planned = jobs_of(
+        snakemake(run[0], "--dry-run", "results/preview/qp/as-released.csv.gz", "--config", more)
+    )
+    assert planned == {"qp_fit": 2, "qp_rows": 1}
 
 
 def test_fits_alone_are_those_of_every_paper(run, snakemake, monkeypatch):
     """They were the first paper's: on a configuration of another, nothing was done and said to be."""
     monkeypatch.setenv("TILTED_DATA", "/nowhere/data")  # of the user's shell: a run has a registry of its own
     planned = jobs_of(snakemake(run[0], "--dry-run", "--forceall", "fits"))
-    assert {"fit", "regressions", "classifications", "relaxed_points"} < set(planned), planned
-    assert not {name for name in planned if name.endswith("_artifacts")} and "compact" not in planned
+    assert {"qp_fit", "pep_regression", "pep_classification", "rep_points"} < set(planned), planned
+    assert not {name for name in planned if name.endswith("_artifacts")} and "qp_rows" not in planned
 
 
 def test_another_snakefile_may_use_the_workflow(run, snakemake, tmp_path):
@@ -267,10 +236,10 @@ def test_what_was_lost_is_computed_again_to_the_same_numbers(run, snakemake):
         (folder / "data/fits" / name).unlink()
     made = jobs_of(snakemake(folder))
     assert made == {
-        "fit": 2,
-        "compact": 1,
-        "toy_regressions": 1,
-        "toy_record": 1,
+        "qp_fit": 2,
+        "qp_rows": 1,
+        "pep_exact": 1,
+        "pep_rows": 1,
         "qp_artifacts": 1,
         "pep_artifacts": 1,
         "audit": 1,
@@ -306,41 +275,45 @@ def lines_of(path):
     return {tuple(row[name] for name in key): {**row, "run": ""} for row in rows}
 
 
-@pytest.mark.slow
-def test_records_of_other_machines_are_kept(run, snakemake, tmp_path, monkeypatch):
-    """With `keep_records`, a run in a fresh clone replaces its own seeds only."""
+@pytest.fixture
+def kept(run, tmp_path, monkeypatch):
+    """A copy of the repository whose fits are committed, and a configuration that keeps them: its text."""
     folder, _ = run
     monkeypatch.chdir(tmp_path)  # of this process, whose code is not the copy's
-    assert (
-        main(["records", "--fits", str(folder / "data/fits"), "--records", str(folder / "results/kept")]) == 0
-    )
-    folders = SMALL.partition("qp:")[0].replace("preview", "kept").replace("small", "kept")
-    rows = QP.replace("      wine13: {seeds: 1, block: 1}\n", "").replace(
-        "seeds: 2, block: 2", "seeds: 1, block: 1"
-    )
-    config = f"{folders}keep_records: true\n{rows}"
-    (folder / "config" / "kept.yaml").write_text(config, encoding="utf-8")
-    before = lines_of(folder / "results/kept/qp/as-released.csv.gz")
+    options = ["--fits", str(folder / "data/fits"), "--records", str(folder / "results")]
+    assert main(["records", *options]) == 0
+    folders = SMALL.partition("qp:")[0].replace("results/preview", "data/rows/kept")
+    rows = QP.replace("      wine13: {seeds: 1, block: 1}\n", "").replace("seeds: 2", "seeds: 1")
+    yield folder, f"{folders.replace('preview', 'kept').replace('small', 'kept')}keep_records: true\n{rows}"
+    for path in (folder / "results").iterdir():
+        if path.name != "preview":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@pytest.mark.slow
+def test_committed_rows_are_kept_beside_new_ones(kept, snakemake):
+    """With `keep_records` the tables are of both, and the committed files stay as they are."""
+    folder, config = kept
+    (folder / "config/kept.yaml").write_text(config, encoding="utf-8")
+    committed = (folder / "results/qp/as-released.csv.gz").read_bytes()
     snakemake(folder, config="config/kept.yaml")
-    after = lines_of(folder / "results/kept/qp/as-released.csv.gz")
-    log = (folder / "logs" / "kept" / "compact.log").read_text(encoding="utf-8")
-    # a fit that took as many milliseconds as before is the same record: what changed is counted in the files
+    assert (folder / "results/qp/as-released.csv.gz").read_bytes() == committed
+    rows = folder / "data/rows/kept"
+    before, after = (lines_of(place / "qp/as-released.csv.gz") for place in (folder / "results", rows))
     assert after.keys() == before.keys()
     changed = {line[:3] for line in after if after[line] != before[line]}
     assert changed <= {("coal", method, "0") for method in ("ep-tune", "ep", "qp")}
-    said = f"qp/as-released.csv.gz: 0 added, {len(changed)} replaced, {9 - len(changed)} kept"
-    assert log.splitlines()[0] == said
-    with (folder / "tables" / "kept" / "qp_table1.csv").open(newline="") as stream:
-        rows = {(r["row"], r["method"]): r["n_seeds"] for r in csv.DictReader(stream)}
-    assert rows["Wine2", "qp"] == "1" and rows["Mining", "ep"] == "2"
-    assert records.wrong(folder / "results/kept") == []
+    with (folder / "tables/kept/qp_table1.csv").open(newline="") as stream:
+        seeds = {(r["row"], r["method"]): r["n_seeds"] for r in csv.DictReader(stream)}
+    assert seeds["Wine2", "qp"] == "1" and seeds["Mining", "ep"] == "2"
+    assert records.wrong(rows) == []
     assert "Nothing to be done" in snakemake(folder, config="config/kept.yaml")
     # asked for more, recorded fits reused: nothing but the third seed, although none of the files is there
-    more = config.replace("seeds: 1, block: 1", "seeds: 3, block: 1")
-    (folder / "config" / "kept.yaml").write_text(f"{more}reuse: true\n", encoding="utf-8")
-    (folder / "data" / "fits").rename(folder / "data" / "fits-before")
+    more = config.replace("seeds: 1, block: 2", "seeds: 3, block: 1")
+    (folder / "config/kept.yaml").write_text(f"{more}reuse: true\n", encoding="utf-8")
+    (folder / "data/fits").rename(folder / "data/fits-before")
     planned = snakemake(folder, "--dry-run", config="config/kept.yaml")
-    (folder / "data" / "fits-before").rename(folder / "data" / "fits")
+    (folder / "data/fits-before").rename(folder / "data/fits")
     made = set(re.findall(r"output: data/fits/(\S+)", planned))
     assert made == {f"qp/as-released/coal/{method}-002-002.jsonl.gz" for method in ("ep", "qp")}
 
@@ -350,57 +323,21 @@ KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 
 
 @pytest.mark.slow
-def test_folding_that_fails_or_is_killed_is_done_again(run, snakemake):
-    """Where records are kept: Snakemake put old ones back, beside new sums, and took the job for done."""
-    folder, _ = run
-    config, script = folder / "config/folded.yaml", folder / "workflow/scripts/record.py"
-    results, code = folder / "results/folded", script.read_text(encoding="utf-8")
-    folders = SMALL.partition("qp:")[0].replace("preview", "folded").replace("small", "folded")
-    rows = QP.replace("      wine13: {seeds: 1, block: 1}\n", "")
-
-    def seeds():
-        return {seed for _, _, seed, _ in lines_of(results / "qp/as-released.csv.gz")}
-
-    def ask(number):
-        asked = rows.replace("seeds: 2, block: 2", f"seeds: {number}, block: 1")
-        config.write_text(f"{folders}keep_records: true\n{asked}", encoding="utf-8")
-
-    ask(1)
-    snakemake(folder, config="config/folded.yaml")
-    shutil.copytree(results, folder / "results/earlier")
-    # before a record is replaced, and when all are
-    for seed, ends, place in (("1", FAILS, "changes = "), ("2", KILLED, "if p.found ")):
-        assert code.count(place) == 1
-        ask(int(seed) + 1)
-        script.write_text(code.replace(place, f"{ends}\n{place}"), encoding="utf-8")
-        snakemake(folder, config="config/folded.yaml", code=1)
-        assert (seed in seeds()) == (ends == KILLED) and records.wrong(results) == []
-        script.write_text(code, encoding="utf-8")
-        snakemake(folder, config="config/folded.yaml")
-        assert seed in seeds() and records.wrong(results) == []
-        assert "Nothing to be done" in snakemake(folder, config="config/folded.yaml")
-    ask(4)  # and without a fault: nothing is left to do, though the records are others than before
-    snakemake(folder, config="config/folded.yaml")
-    assert "3" in seeds() and "Nothing to be done" in snakemake(folder, config="config/folded.yaml")
-    # records of before, as of another branch, also where dates alone are asked
-    shutil.rmtree(results)
-    assert jobs_of(snakemake(folder, "--dry-run", config="config/folded.yaml"))["compact"] == 1
-    dates = "--dry-run", "--rerun-triggers", "mtime"
-    for left in ((), ("qp/as-released.csv.gz",)):
-        for file in left:
-            (results / file).parent.mkdir(parents=True)
-            shutil.copy(folder / "results/earlier" / file, results / file)
-        said = snakemake(folder, *dates, config="config/folded.yaml", code=1)
-        assert "and gone: " in said and ("qp/as-released.csv.gz" in said) == (not left)
-    shutil.rmtree(results)
-    (folder / "results/earlier").rename(results)
-    for path in results.rglob("*.csv*"):
-        path.touch()
-    for options in (dates, ("--dry-run",)):
-        assert jobs_of(snakemake(folder, *options, config="config/folded.yaml"))["compact"] == 1
-    snakemake(folder, config="config/folded.yaml")
-    assert seeds() == {"0", "1", "2", "3"}
-    assert "Nothing to be done" in snakemake(folder, config="config/folded.yaml")
+@pytest.mark.parametrize("ends", [FAILS, KILLED])
+@pytest.mark.parametrize("place", ["changes = {}", "store.write_text(job.log"])
+def test_joining_that_fails_or_is_killed_is_done_again(kept, snakemake, ends, place):
+    """Before any row is joined, and when all are."""
+    folder, config = kept
+    (folder / "config/kept.yaml").write_text(config, encoding="utf-8")
+    script, rows = folder / "workflow/scripts/rows.py", folder / "data/rows/kept"
+    shutil.rmtree(rows, ignore_errors=True)
+    code = script.read_text(encoding="utf-8")
+    assert code.count(place) == 1
+    script.write_text(code.replace(place, f"{ends}\n{place}"), encoding="utf-8")
+    snakemake(folder, "qp_rows", config="config/kept.yaml", code=1)
+    script.write_text(code, encoding="utf-8")
+    snakemake(folder, "qp_rows", config="config/kept.yaml")
+    assert records.wrong(rows) == [] and ("coal", "ep", "0", "0") in lines_of(rows / "qp/as-released.csv.gz")
 
 
 def test_a_wrong_configuration_is_refused_before_any_job(run, snakemake):
@@ -443,14 +380,8 @@ def test_a_set_of_ones_own_is_read_again_when_its_entry_changes(run, snakemake):
     assert read().X[:, 0].tolist() == [n * n for n in range(8)]
     register(lines.replace(b"49", b"50"), drop=[0])
     assert read().X[7, 0] == 50
-    # and where Snakemake is told not to ask
-    register(lines, drop=[0])
-    mine = "pep: {one: {alphas: [0.5], m: [2], rows: {mine: {splits: 1, block: 1}}}}\n"
-    (folder / "config/mine.yaml").write_text(SMALL.partition("qp:")[0] + mine, encoding="utf-8")
-    said = snakemake(folder, "--dry-run", "--rerun-triggers", "mtime", config="config/mine.yaml", code=1)
     registry.write_text(before, encoding="utf-8")
     raw.unlink()
-    assert "or of other data" in said and "data/standard/regression/mine.h5" in said
 
 
 def test_no_network_and_no_mirror(run, snakemake):
@@ -515,16 +446,6 @@ def test_where_failed_jobs_keep_what_they_made_nothing_else_is_lost(run, snakema
     assert all(path.exists() for path in made)
 
 
-def test_committed_records_do_not_make_a_run_look_done(run, snakemake):
-    """In a fresh clone the records are there and what they were made of is not."""
-    folder, _ = run
-    (folder / "data/truth/wine13.json.gz").unlink()
-    shutil.rmtree(folder / "data/fits/pep")
-    shutil.rmtree(folder / ".snakemake")
-    planned = jobs_of(snakemake(folder, "--dry-run"))
-    assert planned["truth"] == 1 and planned["regressions"] == 2
-
-
 ELSEWHERE = """\
 name: elsewhere
 results: results/elsewhere
@@ -555,4 +476,4 @@ def test_an_environment_of_another_folder_runs_the_workflow(copy_of_repository, 
 @pytest.mark.slow
 def test_the_default_configuration_is_the_preview(run, snakemake):
     out = snakemake(run[0], "--dry-run", "--quiet", "rules", config=None)
-    assert re.search(r"^fit +16$", out, re.M) and re.search(r"^pesc_searches +2$", out, re.M)
+    assert re.search(r"^qp_fit +16$", out, re.M) and re.search(r"^pesc_searches +2$", out, re.M)

@@ -328,14 +328,16 @@ class Study:
                 for value in values.unique():
                     if not re.fullmatch(NAMES, value, re.ASCII):
                         raise RecordError(f"{where}: {name} {value!r} is no name")
-            if isinstance(column, Float):
-                self._refuse(frame, np.isinf(values), f"{name} is infinite", where)
-                if column.share:
-                    self._refuse(frame, values.notna() & ~values.between(0, 1), f"{name} is no share", where)
-            if (isinstance(column, Integer) and not column.signed) or name == "seconds":
-                self._refuse(frame, values.lt(0).fillna(False), f"{name} is negative", where)
+            if isinstance(column, Float) and column.share:
+                self._refuse(frame, values.notna() & ~values.between(0, 1), f"{name} is no share", where)
         for wrong, what in self.checks(frame):
             self._refuse(frame, wrong, what, where)
+        for name, column in self.columns.items():
+            values = frame[name]
+            if isinstance(column, Float):
+                self._refuse(frame, np.isinf(values), f"{name} is infinite", where)
+            if (isinstance(column, Integer) and not column.signed) or name == "seconds":
+                self._refuse(frame, values.lt(0).fillna(False), f"{name} is negative", where)
         if self.key:
             self._refuse(frame, frame.duplicated(list(self.key)), "two lines of one name", where)
 

@@ -110,7 +110,7 @@ def _figures(paper: Paper, folder: Path) -> list[str]:
 
 
 def caption(path: str, category: str) -> str:
-    """Return the caption of a table or figure as reStructuredText; of a folder, one for each of its figures."""
+    """Return the caption of a table or figure as reStructuredText; of a folder, one for each figure."""
     paper = next((paper for paper in PAPERS if category.endswith(f" {paper.key}")), None)
     name, suffix = Path(path).stem, Path(path).suffix
     if paper and suffix in (".png", ".pdf"):

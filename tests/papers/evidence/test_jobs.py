@@ -151,8 +151,11 @@ def test_blocks(number, size, expected):
 
 
 def fold(paths, folder, keep):
-    function, parameters = "papers.evidence.jobs:fold", {"study": "papers.pesc.records:REGRET", "line_of": ""}
-    return jobs.fold_in(function, parameters, paths, folder, ["pesc/regret.csv"], keep)
+    """Fold files into the record of searches, which begins anew unless it is kept."""
+    if not keep:
+        records.begin(folder, ["pesc/regret.csv"])
+    changes = jobs.fold(paths, folder, "papers.pesc.records:REGRET")
+    return [f"{file}: {change}" for file, change in changes.items()]
 
 
 @pytest.fixture
@@ -209,22 +212,21 @@ def test_shorter_runs_do_not_replace_longer_ones(tmp_path):
     assert "1 added" in said and len(records.load(REGRET, folder)) == 1
 
 
-@pytest.mark.parametrize("found, left", [("as it was", [0, 1]), (None, [1])])
-def test_the_workflows_script_keeps_other_lines_as_its_rule_says(searches, tmp_path, found, left):
+@pytest.mark.parametrize("committed, left", [("committed", [0, 1]), ("", [1])])
+def test_rows_are_the_committed_ones_and_the_new_ones_as_the_rule_says(searches, tmp_path, committed, left):
     from papers.pesc.records import REGRET
 
-    script, folder = Path(__file__).parents[3] / "workflow/scripts/record.py", tmp_path / "results"
-    parameters = {"study": "papers.pesc.records:REGRET", "line_of": ""}
-    asked = {"function": "papers.evidence.jobs:fold", "parameters": parameters, "folder": folder}
-    params = SimpleNamespace(**asked, files=[REGRET.file], found=found, state=tmp_path / "state")
-    note = tmp_path / "note"
-    for repeat in (0, 1):
-        given = SimpleNamespace(fits=searches(repeat))
-        job = SimpleNamespace(params=params, input=given, output=[note], log=[tmp_path / "log"])
+    script, folder = Path(__file__).parents[3] / "workflow/scripts/rows.py", tmp_path / "rows"
+    fold(searches(0), tmp_path / "committed", True)
+    before = (tmp_path / "committed" / REGRET.file).read_bytes()
+    where = str(tmp_path / committed) if committed else ""
+    fitted = {"searches": ["papers.evidence.jobs:fold", {"study": "papers.pesc.records:REGRET"}]}
+    params = SimpleNamespace(folder=folder, files=[REGRET.file], committed=where, records=fitted)
+    job = SimpleNamespace(params=params, input={"searches": searches(1)}, log=[tmp_path / "log"])
+    for _ in range(2):  # a second time gives the same
         runpy.run_path(str(script), {"snakemake": job})
-    assert records.load(REGRET, folder)["repeat"].tolist() == left
-    assert note.is_file() == (found is not None)
-    assert not found or jobs.found(tmp_path / "state", folder, [REGRET.file]) == found
+        assert records.load(REGRET, folder)["repeat"].tolist() == left and records.wrong(folder) == []
+    assert (tmp_path / "committed" / REGRET.file).read_bytes() == before
 
 
 def test_what_begins_anew_may_be_damaged_or_missing(searches, tmp_path):
@@ -244,7 +246,7 @@ def test_what_begins_anew_may_be_damaged_or_missing(searches, tmp_path):
 def test_other_records_stay_when_one_begins_anew(searches, tmp_path):
     folder = tmp_path / "results"
     fold(searches(0), folder, True)
-    records.forget(folder, ["pesc/accuracy.csv"])
+    records.begin(folder, ["pesc/accuracy.csv"])
     assert records.wrong(folder) == [] and (folder / "pesc/regret.csv").is_file()
 
 
@@ -266,26 +268,3 @@ def test_a_file_without_records_is_named(searches, tmp_path):
     store.write_records(path, [])
     with pytest.raises(store.RecordError, match="0.jsonl.gz: no record in it"):
         fold([path], tmp_path / "results", True)
-
-
-def test_a_record_that_is_not_what_its_folding_left_is_folded_again(tmp_path):
-    """By what stands for it among the parameters of the job, which is noted as it was before."""
-    record, state = tmp_path / "a.csv", tmp_path / "a.state"
-
-    def found():
-        return jobs.found(state, tmp_path, ["a.csv", "b.csv"])
-
-    began = found()
-    record.write_text("folded")
-    jobs.write_state(state, began, tmp_path, ["a.csv", "b.csv"])
-    assert found() == began
-    for others in ("other lines", ""):  # the last as before it was there, or nearly
-        record.write_text(others)
-        assert found() != began
-    record.unlink()
-    assert found() != began
-    record.write_text("folded")
-    assert found() == began
-    for damaged in (b"", b"\xff\n\xfe\n", b"\n\n\n"):
-        state.write_bytes(damaged)
-        assert found() != began

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from papers.core.study import Integer, Text
 from papers.evidence import records
 from papers.evidence.store import RecordError
 from papers.evidence.verification import verify
@@ -43,9 +44,9 @@ def test_a_record_is_read_and_written_byte_for_byte(study):
 @every_study
 def test_key_group_and_unit_are_columns(study):
     columns = set(study.types)
-    assert {*study.key, *study.group, *study.unit, *study.order, *study.digits, *study.text} <= columns
+    assert {*study.key, *study.group, *study.unit, *study.order} <= columns
     assert set(study.group) <= {*study.key, "protocol"}, "a group is named by a line's key"
-    assert not {*study.digits} & {*study.text, *study.gaps, *study.flags}
+    assert study.objective.removeprefix("-") in {"", *study.floats}
     assert not any(name in columns for name in ("source", "date", "environment"))
 
 
@@ -94,7 +95,7 @@ def test_other_columns_are_refused(study, texts):
 def test_a_cell_of_another_type_is_refused(study, texts):
     lines = texts[study.file].splitlines(keepends=True)
     table = pd.read_csv(io.StringIO("".join(lines[:3])), dtype=str, keep_default_na=False)
-    numbers = [name for name in study.columns if name not in study.text]
+    numbers = [name for name, column in study.columns.items() if not isinstance(column, Text)]
     for name in numbers:
         with pytest.raises(RecordError, match="there/file"):
             parsed(study, table.assign(**{name: "x"}).to_csv(index=False))
@@ -135,11 +136,11 @@ def test_an_error_that_is_no_share_is_refused(study, texts, value):
 def test_numbers_that_cannot_be_are_refused(study, texts):
     """Negative times and counts, what is infinite, shares beyond 1."""
     lines = parsed(study, texts[study.file]).head(1)
-    kinds = {name: kind for name, kind in study.types.items() if name not in study.signed}
-    wrong = {name: -1 for name, kind in kinds.items() if kind.lower() == "int64"}
-    wrong |= {name: np.inf for name, kind in kinds.items() if kind == "float64"}
-    wrong |= dict.fromkeys(kinds.keys() & {"seconds"}, -0.5)
-    wrong |= dict.fromkeys(kinds.keys() & {*study.shares}, 1.5)
+    columns = study.columns
+    wrong = {name: -1 for name, c in columns.items() if isinstance(c, Integer) and not c.signed}
+    wrong |= dict.fromkeys(study.floats, np.inf)
+    wrong |= dict.fromkeys(columns.keys() & {"seconds"}, -0.5)
+    wrong |= {name: 1.5 for name, column in study.floats.items() if column.share}
     assert len(wrong) > 3
     for name, value in wrong.items():
         with pytest.raises(RecordError, match="somewhere: .*: "):  # by a rule of its own, or of all

@@ -65,7 +65,7 @@ def test_runs_are_folded_in_whole_and_the_later_day_wins(fold, tmp_path):
     assert table["m"].tolist() == sorted(table["m"])
     change, _ = fold({"alpha": 0.0, "seed": 1, "steps": (1, 20), "errors": (0.2, 0.1)}, date="2026-01-03")
     assert change.startswith("0 added, 0 replaced, 5 kept; 1 passed over, runs of which")
-    records.forget(tmp_path, [DIGITS.file])  # to begin anew: longer and later ones do not count
+    records.begin(tmp_path, [DIGITS.file])  # to begin anew: longer and later ones do not count
     change, table = fold(*GRID)
     assert change == "4 added, 0 replaced, 0 kept"
     assert table.drop(columns="run").equals(first.drop(columns="run"))

@@ -325,7 +325,7 @@ def test_the_order_of_machines_does_not_matter(fold, results):
 
 def test_of_records_that_begin_anew_only_the_fits_at_hand_remain(fold, results):
     fold(["ep"], [0, 1], 0.1)
-    records.forget(results, [RELEASED.file, VARIANCES.file])
+    records.begin(results, [RELEASED.file, VARIANCES.file])
     change = fold(["ep"], [2], 0.2)
     assert ntlls(results) == {("ep", 2): [0.2] * 2}
     assert (change.added, change.kept) == (1, 0)

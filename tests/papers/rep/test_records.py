@@ -91,7 +91,7 @@ def fold(tmp_path):
         store.write_records(path, [{"run": STAMP, **line} for line in lines])
         if study is FITS:
             if not keep:
-                records.forget(tmp_path / "results", [FITS.file, CURVES.file])
+                records.begin(tmp_path / "results", [FITS.file, CURVES.file])
             return fold_fits([path], tmp_path / "results")
         return {study.file: records.fold_in(study, [path], tmp_path / "results")}
 
