@@ -81,10 +81,8 @@ def _end_by(number: signal.Signals) -> None:
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
-    from papers.data import registry
     from papers.reproduce import command
 
-    registry.require_own()
     return command.run(arguments)
 
 
@@ -239,11 +237,9 @@ def _studies(papers: Iterable[str] = PAPERS) -> list[Study]:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from papers.data import registry
     from papers.evidence.verification import verify
     from papers.evidence.verification.outcome import DIFFERS
 
-    registry.require_own()
     columns = {"protocol": arguments.protocols, "dataset": arguments.datasets, "method": arguments.methods}
     selection = verify.Selection(
         wanted={column: values for column, values in columns.items() if values},

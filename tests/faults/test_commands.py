@@ -145,6 +145,7 @@ def everything(folder):
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["tables", "records"])
 def test_two_commands_at_once(done, tools, what):
     """Each ends well, and together they leave what one alone leaves."""

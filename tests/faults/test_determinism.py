@@ -145,32 +145,3 @@ def test_the_numbers_of_another_python_and_machine(what, numbers):
     """`NUMBERS` are those of Python 3.11 with the locked packages, one thread, on an x86-64 of AMD."""
     theirs = json.loads(NUMBERS.read_text(encoding="utf-8"))[what]
     assert [x for x in differences(theirs, numbers(1)[what]) if not x[1] <= BOUNDS[what]] == []
-
-
-POOLS = """
-import json
-import numpy, scipy.linalg  # whose pools of threads are asked about
-from threadpoolctl import threadpool_info
-
-pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-open(snakemake.output[0], "w").write(json.dumps(pools))
-"""
-RULE = """
-include: "Snakefile"
-
-rule pools:
-    output: "pools.json"
-    threads: 1
-    script: "pools.py"
-"""
-
-
-@pytest.mark.slow
-def test_a_job_has_one_blas_thread(fresh):
-    """Whatever the environment says; that every rule says one is in tests/workflow/test_profiles.py."""
-    (fresh.folder / "pools.py").write_text(POOLS, encoding="utf-8")
-    (fresh.folder / "pools.smk").write_text(RULE, encoding="utf-8")
-    four = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "4")
-    fresh("--snakefile", "pools.smk", "pools", **four)
-    pools = json.loads((fresh.folder / "pools.json").read_text(encoding="utf-8"))
-    assert pools and {*pools} == {1}

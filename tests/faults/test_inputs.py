@@ -61,12 +61,6 @@ def test_a_missing_target_is_named_by_its_row(kind, missing):
             kind(optimise=None).fit(X, lacking)
 
 
-def test_labels_that_are_objects_are_told_from_classes():
-    """As of a column of a table that had words in others."""
-    with pytest.raises(ValueError, match=r"label type: objects.*y\.astype\(int\)"):
-        GPClassifier(optimise=None).fit(X, y.astype(object))
-
-
 def test_columns_in_another_order_are_refused_by_a_fit_too():
     """As by estimators; arrays have no names, and are taken as they are."""
     frame = pd.DataFrame(X, columns=["load", "age"])
@@ -98,19 +92,6 @@ def test_what_has_no_rows_or_has_records_is_named(kind):
         model.fit(X, np.array(1.0))
     with pytest.raises(ValueError, match="sample_weight is a dict"):
         model.fit(X, y, {"a": 1})
-
-
-@pytest.mark.parametrize("kind", CLASSIFIERS)
-@pytest.mark.parametrize("type_", ["boolean", "Int64", "UInt8", "category", "bool"])
-def test_classes_are_of_the_kind_that_was_given(kind, type_):
-    """scikit-learn takes pandas' nullable labels for floats."""
-    given = pd.Series(y == 1) if type_ in ("boolean", "bool", "category") else pd.Series(y)
-    labels = given.astype(type_)
-    plain = {"Int64": np.int64, "UInt8": np.uint8}.get(type_, np.bool_)
-    for targets in (labels, labels.array, labels.to_frame()):
-        model = kind(optimise=None).fit(X, targets)
-        assert model.classes_.dtype == model.predict(X).dtype == plain
-        assert model.score(X, labels) > 0.9
 
 
 def test_two_columns_of_one_name_are_refused():
@@ -171,19 +152,6 @@ def test_a_refit_that_fails_or_is_interrupted_leaves_no_mixture(kind, error, cou
         with pytest.raises(NotFittedError):
             model.predict(inputs)
     assert [name for name in vars(model) if name.endswith("_")] == ["n_features_in_"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_fit_is_not_changed_with_the_arrays_it_was_given(kind, counts):
-    """A buffer that is filled with the next rows."""
-    X, y = (np.array(each, dtype=float) for each in counts)
-    y = np.where(y > 1, 1.0, 0.0) if "Classifier" in kind.__name__ else y
-    rows = X.copy()
-    model = kind(optimise=None).fit(X, y)
-    before = [*model.predict_latent(rows, return_std=True), model.log_marginal_likelihood(model.theta_)]
-    X[:], y[:] = 0.0, 0.0
-    after = [*model.predict_latent(rows, return_std=True), model.log_marginal_likelihood(model.theta_)]
-    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
 
 
 CELLS = st.text("0123456789.,-+eNA?gbRM \n", max_size=300)

@@ -173,18 +173,11 @@ def test_a_job_asks_for_the_data_and_the_start_of_its_protocol():
     assert len(variants) > 1
 
 
-def placed(tmp_path, name, variant="as-released", place=None):
-    """A standard file in its place, or in that of another."""
-    target = tmp_path / f"data/standard/{place or f'{variant}/{name}'}.h5"
+def placed(tmp_path, name):
+    """Write the standard file of a data set."""
+    target = tmp_path / f"data/standard/as-released/{name}.h5"
     target.parent.mkdir(parents=True, exist_ok=True)
-    standard.write_standard(data.load(name, variant), target)
-
-
-@pytest.mark.parametrize("name, variant", [("coal", "corrected"), ("wine13", "as-released")])
-def test_a_standard_file_of_another_set_or_variant_is_refused(tmp_path, name, variant):
-    placed(tmp_path, name, variant, "as-released/coal")
-    with pytest.raises(data.DataError, match=f"coal.h5 is the file of set .{name}., variant {variant}"):
-        made(tmp_path, COAL, "data/fits/qp/as-released/coal/ep-000-000.jsonl.gz")
+    standard.write_standard(data.load(name), target)
 
 
 def test_records_of_another_set_to_start_from_are_refused(tmp_path):

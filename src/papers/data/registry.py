@@ -54,16 +54,6 @@ def data_home(explicit: str | Path | None = None) -> Path:
     return home
 
 
-def require_own() -> None:
-    """Refuse (DataError) another registry than this checkout's: what is said of records is of its data."""
-    home = data_home()
-    if (home / "sources.yaml").read_bytes() != (OWN / "sources.yaml").read_bytes():
-        raise DataError(
-            f"{VARIABLE} names {home}, whose sources.yaml is another than this checkout's, and what is said "
-            "of records is of the data of this checkout; unset it"
-        )
-
-
 def load_registry(home: str | Path | None = None) -> Entry:
     """The validated registry, entries of ``sets`` also where sets of their task are (`papers.data.sets`).
 

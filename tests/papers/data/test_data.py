@@ -5,7 +5,6 @@ import pytest
 from sklearn.datasets import load_wine
 
 from papers import data
-from papers.__main__ import main
 from papers.data import readers, registry
 from papers.data.standard import Dataset
 from tests.helpers import editing
@@ -104,18 +103,6 @@ def test_a_folder_that_is_gone_is_named_by_its_variable(monkeypatch):
         registry.load_registry()
     with pytest.raises(data.DataError, match="in /elsewhere; set TILTED_DATA"):
         registry.load_registry("/elsewhere")
-
-
-@pytest.mark.parametrize("said", ["verify --papers qp", "reproduce PEP5", "reproduce --list"])
-def test_what_is_said_of_records_is_of_the_data_of_this_checkout(said, monkeypatch, tmp_path, capsys):
-    """Another checkout's registry was read where the shell's variable names it, and no receipt said so."""
-    own = (registry.OWN / "sources.yaml").read_bytes()
-    (tmp_path / "sources.yaml").write_bytes(own)
-    monkeypatch.setenv("TILTED_DATA", str(tmp_path))
-    registry.require_own()
-    (tmp_path / "sources.yaml").write_bytes(own + b"# another\n")
-    assert main(said.split()) == 2
-    assert f"TILTED_DATA names {tmp_path}, whose sources.yaml is another" in capsys.readouterr().err
 
 
 def test_unknown_names_list_the_known():

@@ -102,7 +102,6 @@ def test_what_a_run_of_the_whole_leaves_out_is_said_to_be_gone(study, make, tmp_
 
 def test_of_two_files_of_one_day_the_later_wins(study, make, files, tmp_path):
     first, second = files([make(score=0.1)], [make(score=0.2)])
-    import os
 
     os.utime(first, ns=(2, 2))
     os.utime(second, ns=(1, 1))
@@ -205,15 +204,6 @@ def test_two_sums_of_one_file_are_refused(study, folder):
     sums.write_text(f"{'0' * 64}  {study.file}\n{sums.read_text()}")
     with pytest.raises(RecordError, match=r"line \d: .* a second sum of one"):
         records.load(study, folder)
-
-
-def test_a_pipe_in_the_place_of_a_record_is_refused(study, folder):
-    """Nobody waits for somebody to write into it."""
-    (folder / study.file).unlink()
-    os.mkfifo(folder / study.file)
-    with pytest.raises(RecordError, match="not a file"):
-        records.content(folder, study.file)
-    assert any("fits.csv.gz: not a file" in line for line in records.wrong(folder, [study]))
 
 
 def test_what_is_read_while_it_is_replaced_is_of_one_moment_or_refused(study, files, make, tmp_path):
