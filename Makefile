@@ -137,7 +137,7 @@ records: setup ## fold new fits (data/fits) into the committed records (results/
 	$(BIN)/python -m papers records
 
 tables: setup ## every table and figure from the committed records, in three minutes, without fitting
-	$(BIN)/python -m papers tables --documents
+	$(BIN)/python -m papers tables
 
 site: setup ## everything committed as pages that open offline: report/index.html (needs npm)
 	@command -v npm >/dev/null || { echo "The site needs Node.js's npm; on Debian or Ubuntu: apt-get install npm"; exit 1; }

@@ -187,25 +187,6 @@ def test_a_record_of_a_study_makes_its_paper_again_and_no_other(run, snakemake):
     assert planned == {"pep_artifacts": 1, "audit": 1}
 
 
-def test_the_document_of_differences_is_of_the_committed_records(run, snakemake):
-    folder, _ = run
-    own = SMALL.replace("preview", "mine").replace("name: small", "name: mine")
-    asked = "differences: {block: 1, seeds: 1, names: [ard]}\n"
-    (folder / "config/mine.yaml").write_text(own + asked, encoding="utf-8")
-    committed = own.replace("/mine", "").replace("name: mine", "name: ours\nkeep_records: true") + asked
-    (folder / "config/ours.yaml").write_text(committed, encoding="utf-8")
-    outputs = [
-        re.search(
-            r"rule effects:\n.*\n +output: (.*)", snakemake(folder, "--dry-run", config=f"config/{name}.yaml")
-        )
-        for name in ("mine", "ours")
-    ]
-    assert [found[1] for found in outputs] == [
-        "tables/mine/differences.csv",
-        "tables/differences.csv, docs/differences.md (update)",
-    ]
-
-
 def test_a_printed_number_that_is_corrected_makes_its_paper_again_and_no_other(run, snakemake):
     folder, _ = run
     path = folder / "data/published/pep_win_rates.csv"

@@ -57,11 +57,8 @@ if "differences" in ASKED.records:
         input:
             lambda wildcards: compared_records(),
         output:
-            # the document is of the committed records
-            [
-                f"{TABLES}/differences.csv",
-                *([update("docs/differences.md")] if are_committed(RESULTS) else []),
-            ],
+            f"{TABLES}/differences.csv",
+            f"{TABLES}/differences.md",
         log:
             f"logs/{config['name']}/effects.log",
         conda:

@@ -12,7 +12,7 @@ from snakemake.io import IOFile
 os.environ.pop("TILTED_DATA", None)  # as the user set it; packages read a registry as they are imported
 try:
     from papers import data
-    from papers.configuration import APART, AUDIT, PRINTED, TARGETS, are_committed, asked, read, retype
+    from papers.configuration import APART, AUDIT, PRINTED, TARGETS, asked, read, retype
     from papers.data import classification, own, regression, relaxed
     from papers.data.registry import load_registry
     from papers.evidence import claims, files, jobs, place, store

@@ -1,4 +1,4 @@
-"""Records to the effect of each difference, as a table and in the document."""
+"""Records to the effect of each difference, as CSV and as a page."""
 
 from papers.qp import differences
 
