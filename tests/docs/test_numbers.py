@@ -1,6 +1,6 @@
 """The numbers that matter in README and documents are those of the records and tables.
 
-A row names a page, a fragment of its text with a placeholder for each number, and how the numbers are computed.
+A row names a page, a fragment of its text with placeholders for numbers, and how the numbers are computed.
 """
 
 import functools
