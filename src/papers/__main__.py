@@ -45,9 +45,7 @@ USER_ERRORS = (ValueError, OSError, MemoryError, BrokenExecutor, YAMLError)
 SHARED = "/dev/shm"
 READ_TABLES = ("reproduce", "site")
 """Verbs that read the tables as they are, where others make them again."""
-QUOTING = (
-    "audit-method corrections differences fidelity pep rescience results table1 trust vb-column which-method"
-)
+QUOTING = "audit-method differences fidelity pep rescience results table1 trust vb-column which-method"
 DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING.split()))
 """They quote tables and numbers."""
 NUMBERS = "docs/numbers.ini"
