@@ -20,7 +20,10 @@ SOURCES = ROOT / "src"
 EXPLAINED = {"README.md", "LICENSE", "CITATION.cff", "CHANGELOG.md"}
 DOCUMENTS = {
     f"docs/{name}.md"
-    for name in "add-a-likelihood add-a-method estimators glossary kernels not-promised python theory".split()
+    for name in (
+        "add-a-likelihood add-a-method bayesian-optimisation classification corrections counts-and-ordinal "
+        "getting-started kernels limits many-rows regression theory"
+    ).split()
 } | {"docs/choosing-a-method.md"}
 PROJECT = {"pyproject.toml", "setup.py", "MANIFEST.in"}
 BUILD = "from setuptools import build_meta as b; print(b.build_{kind}('built'))"
