@@ -5,7 +5,7 @@
 Half of the raw, unscaled inputs is learned from and the other scored. "guess": one search from the summed
 variances, without priors, as the estimators did before; "starts": from the median distance and the most
 promising places about it, as by default; "starts, priors": with priors="weak". Prints the table of
-docs/classification.md.
+docs/estimators.md.
 """
 
 from __future__ import annotations

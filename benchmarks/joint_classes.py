@@ -2,7 +2,7 @@
 
     python benchmarks/joint_classes.py [glass.data]
 
-Prints the table of benchmarks/NOTES.md: means over random splits of the log loss, of its paired difference
+Prints the table of docs/estimators.md: means over random splits of the log loss, of its paired difference
 with two standard errors, of the error, of the calibration error (mean distance of the highest probability
 from how often it is right, in ten bins of equal counts) and of processor seconds of fit and prediction.
 Columns are scaled by the training half. ``glass.data`` is the UCI file (six classes).

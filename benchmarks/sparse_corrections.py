@@ -4,7 +4,7 @@
 
 Half of each set is learned from, inputs standardised, with EP's evidence and pseudo-inputs that stay; the
 first test points of the other half are judged. The exact posterior is one of M numbers: importance sampling
-from EP's Gaussian over them. Prints a table.
+from EP's Gaussian over them. Prints the table of docs/corrections.md.
 """
 
 from __future__ import annotations
