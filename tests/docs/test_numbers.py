@@ -175,13 +175,6 @@ def behind(row):
     return changed("ard", row, "qp - ep", "change_mean")
 
 
-def bayesian():
-    """Comparisons that the Bayesian test reads differently, and all."""
-    frame = table("bayesian.csv")
-    as_read = frame.audit.replace({"holds": "yes", "holds in part": "yes", "does not hold": "no"})
-    return (frame.bayesian != as_read).sum(), len(frame)
-
-
 def above():
     """Points at which QP's variance exceeds EP's after EP's second search moved, and all of these points."""
     frame = lines("qp/variances.csv.gz", "protocol == 'as-released' and reference == 'moved'")
@@ -289,7 +282,6 @@ QUOTED = [
         lambda: lines("pesc_accuracy.csv", "family == 'all'")[["converged", "problems"]].iloc[0],
     ),
     (FINDINGS, "Of the latest {:,} checks {:,} gave the record and {:,} differed", refits),
-    (FINDINGS, "reads {} of {} comparisons differently", lambda: bayesian()),
     (
         QP,
         "Cancer ({:.0f} %), Pima ({:.0f} %) and Wine3 ({:.0f} %) miss",
