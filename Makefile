@@ -64,7 +64,7 @@ check: setup ## compare the committed records with their check sums and runs, in
 verify: setup ## make a sample of the committed records again and compare (VERIFY="--papers pesc --fits 5")
 	$(TILTED) verify --jobs $(CORES) $(VERIFY)
 tables: setup ## every table and figure from the committed records, in three minutes, without fitting
-	$(TILTED) tables --documents
+	$(TILTED) tables
 site: setup ## everything committed as pages that open offline: report/index.html (needs npm)
 	npm ci --prefix site
 	$(TILTED) site

@@ -5,7 +5,7 @@
 Splits, standardisation, likelihoods, start and search of protocol `as-released`. Objectives: EP's log
 evidence, the same to second order (``optimise="corrected-evidence"``), VB's bound, QP's evidence, and the sum
 of leave-one-out log predictive densities, of EP's and of QP's cavities, by Nelder and Mead's simplex from
-EP's optimum. A line is "learned by: predicted by"; prints what docs/qp-objective.md says, with standard
+EP's optimum. A line is "learned by: predicted by"; prints what docs/paper-qp.md says, with standard
 errors of differences over folds. The corrected evidence on every fold: methods `corrected-evidence` and
 `corrected-evidence-exact` of the protocol.
 """

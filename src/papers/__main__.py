@@ -40,12 +40,6 @@ if TYPE_CHECKING:
 
 USER_ERRORS = (ValueError, OSError, MemoryError, BrokenExecutor, YAMLError)
 """Bad input, or limits of the machine, as when it killed a worker for its memory."""
-QUOTING = (
-    "audit-method corrections differences fidelity pep rescience results table1 trust vb-column which-method"
-)
-DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in QUOTING.split()))
-"""They quote tables and numbers."""
-NUMBERS = "docs/numbers.ini"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -200,21 +194,14 @@ def _records(arguments: argparse.Namespace) -> int:
 
 def _tables(arguments: argparse.Namespace) -> int:
     from papers import configuration, make
-    from papers.evidence import excerpt
     from papers.qp import differences
     from papers.report import index
 
     configuration.require_apart(arguments.records, tables=arguments.tables, figures=arguments.figures)
-    if arguments.documents and not configuration.are_committed(arguments.records):
-        raise ValueError(
-            f"--documents: README.md and docs/ are of the committed records, not of {arguments.records}"
-        )
     loud = make.write_all(arguments.records, arguments.tables, arguments.figures, arguments.published)
-    if arguments.documents:
-        table = Path(arguments.tables, "differences.csv")
-        differences.write_all(arguments.records, table, "docs/differences.md")
-        for document in DOCUMENTS:
-            excerpt.refresh(document, arguments.tables, arguments.records, NUMBERS)
+    if configuration.are_committed(arguments.records):
+        pages = [Path(arguments.tables, f"differences.{kind}") for kind in ("csv", "md")]
+        differences.write_all(arguments.records, *pages)
     index.write(Path(arguments.tables), Path(arguments.figures))
     for line in loud:
         print(f"tilted: {line}", file=sys.stderr)

@@ -192,7 +192,6 @@ def _add_tables(tables: argparse.ArgumentParser) -> None:
     tables.add_argument(
         "--published", default="data/published", help="folder of what was printed (%(default)s)"
     )
-    tables.add_argument("--documents", action="store_true", help="bring README.md and docs/ up to date too")
 
 
 def _add_verify(verify: argparse.ArgumentParser) -> None:
@@ -243,7 +242,7 @@ VERBS = {
         "datasets": Verb("list the data sets of all papers", "", _add_datasets),
     },
     "what was found": {
-        "tables": Verb("write every table and figure from the records", "--documents", _add_tables),
+        "tables": Verb("write every table and figure from the records", "", _add_tables),
         "site": Verb("write findings, claims, tables and figures as a folder of pages", "", _add_site),
     },
     "run the papers (with make or Snakemake) and keep what they make": {

@@ -177,6 +177,23 @@ def test_the_index_names_every_page():
     assert missing == ["README.md"]
 
 
+def test_files_that_the_architecture_names_exist():
+    """A name without a folder is in that of the path before it, or in that of a paper."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    library, reproduction = text.split("## The reproduction")
+    paths = 0
+    for section, base in ((library, "src/tilted"), (reproduction, ".")):
+        for row in re.findall(r"^\|.*\|(.*)\|$", section, re.M):
+            folder = ROOT / base
+            for name in re.findall(r"`([\w./]+)`", row):
+                places = [ROOT / base / name, folder / name, *(ROOT / "src/papers").glob(f"*/{name}")]
+                place = next((place for place in places if place.exists()), None)
+                assert place is not None, name
+                folder = place.parent
+                paths += 1
+    assert paths > 40
+
+
 def test_the_estimator_of_the_first_page_has_six_lines():
     first = next(
         b for b in blocks((ROOT / "README.md").read_text(encoding="utf-8")) if b.language == "python"

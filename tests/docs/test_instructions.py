@@ -14,7 +14,7 @@ import yaml
 
 from papers import configuration, data
 from papers.data import regression
-from papers.evidence import files
+from papers.evidence import claims, files
 from papers.pep import regression as pep
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -168,6 +168,18 @@ def test_the_pipeline_makes_a_row_of_every_set(followed):
     assert (followed / "results/mine/pep/regression.csv.gz").is_file()
     audit = (followed / "tables/mine/audit.md").read_text(encoding="utf-8")
     assert "pumps" not in audit and "springs" not in audit
+
+
+def test_the_configuration_of_the_page_is_valid():
+    (text,) = blocks("configuration.md", "yaml")
+    fits = "".join(configuration.asked(yaml.safe_load(text)).jobs)
+    assert "qp/as-released/coal/qp-000-019" in fits and "pep/small/synthetic" in fits
+
+
+def test_the_claim_of_the_page_has_the_fields_of_claims():
+    (text,) = blocks("add-a-claim.md", "yaml")
+    for fields in yaml.safe_load(text).values():
+        assert claims.Claim(**fields).title == fields["wording"]
 
 
 @pytest.mark.parametrize(

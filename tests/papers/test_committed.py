@@ -1,7 +1,7 @@
 """The committed artifacts are what `make tables` makes of the committed records, byte for byte.
 
-Of all of them that takes minutes: the quick tests make two of the four papers again and refresh what
-documents quote; claims and figures of the others are made again in tests/papers/reproduce.
+Of all of them that takes minutes: the quick tests make two of the four papers again; claims and figures of
+the others are made again in tests/papers/reproduce.
 """
 
 import shutil
@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from papers import configuration, make
-from papers.__main__ import DOCUMENTS, NUMBERS, main
-from papers.evidence import excerpt
+from papers.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = {"rep": "figure_exact", "pesc": "accuracy"}
@@ -31,18 +30,15 @@ def assert_committed(folder, names):
 
 @pytest.mark.slow
 def test_everything(tmp_path, monkeypatch):
-    """Of a copy of the committed records and documents alone, which the command takes for these."""
+    """Of a copy of the committed records alone, which the command takes for these."""
     shutil.copytree(ROOT / "results", tmp_path / "results", ignore=shutil.ignore_patterns("preview"))
     shutil.copytree(ROOT / "data" / "published", tmp_path / "data" / "published")
-    for name in (*DOCUMENTS, "docs/differences.md", NUMBERS):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(configuration, "are_committed", lambda results: results == "results")
-    assert main(["tables", "--documents"]) == 0
+    assert main(["tables"]) == 0
     made = files(tmp_path, "tables/**/*", "figures/**/*")
     assert made == files(ROOT, "tables/**/*", "figures/**/*")
-    assert_committed(tmp_path, [*made, *DOCUMENTS, "docs/differences.md"])
+    assert_committed(tmp_path, made)
 
 
 @pytest.mark.parametrize("paper", QUICK)
@@ -56,11 +52,3 @@ def test_what_a_paper_writes(paper, tmp_path, without_pictures):
     drawn = {name for name in pictures if Path(name).stem == QUICK[paper]}
     assert len(drawn) == 2
     assert_committed(tmp_path, made - pictures | drawn)
-
-
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_what_a_document_quotes(name, tmp_path):
-    (tmp_path / name).parent.mkdir(exist_ok=True)
-    shutil.copy(ROOT / name, tmp_path / name)
-    excerpt.refresh(tmp_path / name, ROOT / "tables", ROOT / "results", ROOT / NUMBERS)
-    assert_committed(tmp_path, [name])

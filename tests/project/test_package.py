@@ -20,8 +20,11 @@ SOURCES = ROOT / "src"
 EXPLAINED = {"README.md", "LICENSE", "CITATION.cff", "CHANGELOG.md"}
 DOCUMENTS = {
     f"docs/{name}.md"
-    for name in "add-a-likelihood add-a-method estimators glossary kernels not-promised python theory".split()
-} | {"docs/which-method.md"}
+    for name in (
+        "add-a-likelihood add-a-method bayesian-optimisation classification corrections counts-and-ordinal "
+        "getting-started kernels limits many-rows regression theory"
+    ).split()
+} | {"docs/choosing-a-method.md"}
 PROJECT = {"pyproject.toml", "setup.py", "MANIFEST.in"}
 BUILD = "from setuptools import build_meta as b; print(b.build_{kind}('built'))"
 LARGEST = 10e6  # bytes that an installation may add beside numpy, scipy and scikit-learn

@@ -65,7 +65,10 @@ def all_artifacts():
     """Return every table and figure that the configuration asks for."""
     wanted = [path for paper in ASKED.artifacts for path in paths(paper)]
     wanted += [f"{TABLES}/{name}" for name in AUDIT if "qp" in ASKED.artifacts]
-    return [*wanted, *([f"{TABLES}/differences.csv"] if "differences" in ASKED.records else [])]
+    return [
+        *wanted,
+        *(f"{TABLES}/differences.{kind}" for kind in ("csv", "md") if "differences" in ASKED.records),
+    ]
 
 
 rule audit:
@@ -92,6 +95,7 @@ rule differences:
         committed=[f"{COMMITTED}/{file}" for file in ASKED.bases if f"{ROWS}/{file}" not in rows("qp")],
     output:
         f"{TABLES}/differences.csv",
+        f"{TABLES}/differences.md",
     log:
         f"logs/{NAME}/differences.log",
     conda:

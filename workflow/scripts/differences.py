@@ -9,4 +9,4 @@ from papers.qp import differences
 job = snakemake  # noqa: F821
 names = [str(Path(path).relative_to(COMMITTED)) for path in job.input.committed]
 records.begin(job.params.folder, names, COMMITTED)
-differences.write_all(job.params.folder, job.output[0])
+differences.write_all(job.params.folder, *job.output)

@@ -7,7 +7,7 @@
     a sample of the lines made again, what became of each, and what may be believed by it;
 ``metrics``, ``statistics``, ``comparisons``, ``verdicts``, ``claims``, ``audit``, ``bayesian``
     scores, paired comparisons of them, and verdicts by the rules of ``claims.yaml``;
-``grid``, ``spans``, ``excerpt``, ``style``, ``figure_data``, ``parts``
+``grid``, ``spans``, ``style``, ``figure_data``, ``parts``
     numbers as pages and figures;
 ``jobs``, ``provenance``, ``resources``, ``files``
     what the workflow asks for and needs.

@@ -56,7 +56,7 @@ yes on every row. Holds in part: on more than half. Undecided: otherwise. The co
 The verdict is about this sample (the data sets as they are; chance is in the splits, seeds are
 independent); what a new data set of the same kind would be expected to show, the generalising estimate,
 stands beside it in the row tables and is much less certain. What a verdict does not say stands beside the
-claim's wording. Tests, margins and the rule are explained in `docs/audit-method.md`, every number is in
+claim's wording. Tests, margins and the rule are explained in `docs/claims.md`, every number is in
 `audit_rows.csv`."""
 
 

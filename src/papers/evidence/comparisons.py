@@ -1,6 +1,6 @@
 """Comparisons: lines of the audit from independent units, tested as one family, each with its status.
 
-A line brings its units itself: seeds, splits, data sets, whatever is independent (docs/audit-method.md). Its
+A line brings its units itself: seeds, splits, data sets, whatever is independent (docs/claims.md). Its
 status, from the estimate of its effect and the smallest effect m that matters, is judged by a rule:
 
 ``similar``    yes: two one-sided tests show that the effect is within ±m (Holm); no: the interval lies

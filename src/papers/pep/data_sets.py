@@ -32,7 +32,7 @@ Used: columns that a fit sees, with the target. Naval has two targets, of which 
 
 CLASSIFICATION = """\
 `as-released` has the printed counts, `corrected` every complete record, no id and no constant column, and
-Australian's label in place of its first column (docs/pep.md)."""
+Australian's label in place of its first column (docs/paper-power-ep.md)."""
 
 
 def write(folder: str | Path, published: str | Path) -> None:

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 CLAIMS = of_paper("PESC")
 
 PROTOCOL = "corrected"
-"""Six equations are (docs/pesc.md); as printed, variances are negative."""
+"""Six equations are (docs/paper-entropy-search.md); as printed, variances are negative."""
 
 ACCURATE, CONVERGED = (CLAIMS[name].margin["share"] for name in ("PESC1", "PESC2"))
 """Shares of the problems that the claims ask for."""
 
 HEADING = "Which claims of the PESC paper hold"
 LEGEND = f"""\
-`corrected`: six equations of the supplement are (docs/pesc.md); as they are printed, variances are negative.
+`corrected`: six equations of the supplement are (docs/paper-entropy-search.md); as they are printed,
+variances are negative.
 Rejection sampling draws from the exact posterior and keeps what the factors allow; the standard error of a
 mean is {WANTED**-0.5:.3f} standard deviations from {WANTED:,} draws, and {ENOUGH**-0.5:.2f} from the fewest
 behind a moment ({ENOUGH:,}). The problems are drawn from the prior. The tolerances are ours: the supplement

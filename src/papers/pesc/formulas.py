@@ -5,8 +5,8 @@ Random means and variances of f(x), f(x*) and K constraints before the last fact
     N(f(x), f(x*), c(x)) [1 - 1(f(x) < f(x*)) prod_k 1(c_k(x) > 0)] / Z,
 
 whose marginals are a Gaussian times what the other variables leave of the bracket, in closed form. Their
-means and variances by quadrature stand against (37) as `docs/pesc.md` corrects it, which is what
-`tilted.bayesopt.nfcpd.finish` computes.
+means and variances by quadrature stand against (37) as `docs/paper-entropy-search.md` corrects it, which is
+what `tilted.bayesopt.nfcpd.finish` computes.
 """
 
 from __future__ import annotations

@@ -6,12 +6,11 @@ effect is the mean over seeds of change minus base, in the printed units of Tabl
 times 1000), with its standard error over seeds. Besides single methods the gap ``qp - ep`` is compared, and
 of it the share of a seed's folds on which QP's NTLL is below EP's, which is what the paper counts.
 
-The effects stand in a document, in generated sections among hand-written prose.
+``differences.csv`` and ``differences.md`` of the tables have the effects.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +37,13 @@ if TYPE_CHECKING:
     Job = tuple[str, str, str, int, int]
 
 GAP, AHEAD = "qp - ep", "ahead"
+INTRODUCTION = """# Differences between the QP paper's text and its code
+
+Effects are change minus base on the same seeds, mean ± standard error: test error (TE) in percent, of Mining
+the mean absolute error; negative test log-likelihood (NTLL) in 0.001 nats. "QP ahead" is the change of the
+share of folds on which QP has the lower NTLL. What text and code say is in
+[docs/differences.md](../docs/differences.md).
+"""
 NOT_RUN = "No fits of changed protocols yet: the effects below compare two records of one protocol."
 NAMES = {
     "ep": "EP",
@@ -47,8 +53,6 @@ NAMES = {
     "vb-joint-released": "VB (as released)",
     GAP: "QP − EP",
 }
-SECTION = re.compile(r"(<!-- effects: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.S)
-MADE = re.compile(r"(<!-- made -->\n).*?(<!-- end -->)", re.S)
 EFFECT_COLUMNS = tuple(
     "difference base row method metric n_seeds base_mean change_mean effect se "
     "n_fits base_unconverged change_unconverged".split()
@@ -216,51 +220,31 @@ def _lines(
         yield *where, metric, n, *means, float(differences.mean()), se, n * folds, *unconverged
 
 
-def write_all(folder: str | Path, table_path: str | Path, document: str | Path | None = None) -> None:
-    """Write the table of effects and fill the document, if one is given, from a folder of records.
+def write_all(folder: str | Path, table_path: str | Path, page_path: str | Path) -> None:
+    """Write the table of effects as CSV and as a page to read, from a folder of records.
 
     Before the derived protocols were run, two records of a base can still be compared.
     """
-    fits = load_with_bases(folder)
-    table = effects(fits)
+    table = effects(load_with_bases(folder))
     write_rounded(table, table_path, 9)
-    if document is not None:
-        note = standing.note(standing.groups(DIFFERENCES, folder))
-        write_text(document, fill(Path(document).read_text(encoding="utf-8"), table, note))
+    write_text(page_path, page(table, standing.note(standing.groups(DIFFERENCES, folder))))
 
 
-def fill(text: str, table: pd.DataFrame, note: Sequence[str] = ()) -> str:
-    """A document with the effects in its generated sections.
+def page(table: pd.DataFrame, note: Sequence[str] = ()) -> str:
+    """Return the table of effects as a page: a section for each difference.
 
     Parameters
     ----------
-    text : str
-        With a section ``<!-- effects: NAME -->`` to ``<!-- end -->`` for every difference, and one
-        ``<!-- made -->`` for what of their fits was made again.
     table : pandas.DataFrame
         As `effects` returns it.
     note : sequence of str
-        Lines about that (`papers.evidence.verification.standing.note`); none without records of derived
-        protocols.
-
-    Raises
-    ------
-    ValueError
-        The sections are not those of the differences, each once, or there is not one for the provenance.
+        Lines on which fits were refitted (`papers.evidence.verification.standing.note`); none without records
+        of derived protocols.
     """
-    present, known = [match[2] for match in SECTION.finditer(text)], [d.name for d in load()]
-    if sorted(present) != sorted(known):
-        odd = sorted(set(known) ^ set(present)) or sorted({n for n in present if present.count(n) > 1})
-        raise ValueError(f"generated sections and differences do not agree: {', '.join(odd)}")
-    text, n = MADE.subn(lambda match: f"{match[1]}{_made(note)}\n{match[2]}", text)
-    if n != 1:
-        raise ValueError(f"{n} generated sections about provenance")
-    return SECTION.sub(lambda match: f"{match[1]}{_section(table, match[2])}\n{match[3]}", text)
-
-
-def _made(note: Sequence[str]) -> str:
-    """What of the fits of derived protocols was made again."""
-    return "\n".join(["", *(note or [NOT_RUN]), ""])
+    sections = [
+        f"## {each.name}\n\n{each.why} Base: `{each.base}`.\n{_section(table, each.name)}" for each in load()
+    ]
+    return "\n".join([INTRODUCTION, *(note or [NOT_RUN]), "", *sections])
 
 
 def _section(table: pd.DataFrame, name: str) -> str:

@@ -3,7 +3,7 @@
 A seed enters when every one of its folds has a number from both methods, whether or not the fits met
 their convergence test; other seeds are counted, not repaired. EP stands beside QP ``ep`` as
 reported or, as `EQUAL`, in the record at QP's own hyperparameters (column ``pair`` of the records). In a
-comparison the units are seeds; folds stand for the generalising estimand (docs/audit-method.md).
+comparison the units are seeds; folds stand for the generalising estimand (docs/claims.md).
 """
 
 from __future__ import annotations

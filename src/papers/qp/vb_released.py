@@ -1,4 +1,4 @@
-"""How the released code predicts under VB, and what it makes of that (docs/vb-column.md).
+"""How the released code predicts under VB, and what it makes of that (docs/paper-qp.md).
 
 Its variational inference hands m = K alpha, Sigma = B^-1 (I - A^-1) B^-1 and K to GPy's posterior object,
 which goes back through the inverse of K, from a plain Cholesky factor to which jitter is added only where

@@ -30,7 +30,8 @@ No code was released. `as-described` is REP as printed (eq. 36 and step (e), rel
 end); `corrected` the algorithm that its own derivation gives, relaxations held after ten sweeps, in three
 readings of the divergence, of which each row is judged by the one most favourable to the claim (REP3: that
 converges most often; REP4 to REP6: p-values are adjusted over all three). EP and Power EP are without
-rescue, as the paper has them, Power EP in REP3 to REP6 consistent under both protocols (docs/rep.md); runs
+rescue, as the paper has them, Power EP in REP3 to REP6 consistent under both protocols
+(docs/paper-relaxed-ep.md); runs
 that do not converge are scored at their last proper posterior. Every method has the lengthscale and the
 parameter that cross-validation on one training part chose for it: a difference of errors is one of these
 choices too, and its p-value does not know that they might have fallen otherwise. Where lengthscales differ

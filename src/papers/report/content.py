@@ -34,9 +34,6 @@ MARKS = {
 """Mark in a table or its heading -> what it means."""
 LACKS = "below what the rule asks for: "
 CONTEST = re.compile(r"(?P<first>[\w-]+) - (?P<second>[\w-]+), (?P<score>.+)")
-ASIDE = re.compile(r"\s*\((<a [^>]*>[^<]*</a>)\)")
-MORE = re.compile(r"\s*\((<a [^>]*>[\w-]+\.md</a>)\)")
-"""A link in brackets, to anything or to a document."""
 SHARE = re.compile(r"(?P<first>α = [\d.]+) over (?P<second>α = [\d.]+)")
 
 
@@ -56,14 +53,6 @@ class Folders(NamedTuple):
     def text(self, name: str) -> str:
         """What a file of the repository says."""
         return self.path(name).read_text(encoding="utf-8")
-
-
-class Finding(NamedTuple):
-    """A finding of the README: its first words, the rest (both HTML), and where it leads."""
-
-    lead: str
-    rest: str
-    href: str
 
 
 class Verdict(NamedTuple):
@@ -133,49 +122,6 @@ def methods() -> dict[str, Method]:
     """The methods that have a page."""
     content = files.read_yaml(Path(__file__).with_name("methods.yaml"))
     return {name: Method(**fields) for name, fields in content.items()}
-
-
-def findings(folders: Folders, links: Links, page: str) -> list[Finding]:
-    """The numbered findings of the README.
-
-    Raises
-    ------
-    ValueError
-        One does not begin with bold words, or leads nowhere.
-    """
-    _, parts = markup.sections(folders.text("README.md"), 2)
-    body = next(part.body for part in parts if part.heading == "What was found")
-    items = re.split(r"^\d+\. ", body.split("\n<img")[0], flags=re.M)[1:]
-    return [_finding(markup.html(" ".join(item.split()), links, page, "README.md")) for item in items]
-
-
-def answer(folders: Folders, links: Links, page: str) -> str:
-    """The README's table of what the papers say, what was found and what to take, as HTML.
-
-    ValueError if it has none.
-    """
-    text = folders.text("README.md")
-    table = re.search(r"^\| A paper says .*?(?=\n\n)", text, re.S | re.M)
-    if not table:
-        raise ValueError("README.md has no table of what the papers say")
-    return markup.html(table[0], links, page, "README.md")
-
-
-def _finding(shown: str) -> Finding:
-    """The bold words and what else belongs to their clause; the rest; then the links that stood as asides."""
-    begun = re.match(r"<p><strong>(.*?)</strong>(.*)</p>", shown, re.S)
-    href = re.search(r'<a href="([^"]+)"', shown)
-    if not begun or not href:
-        raise ValueError(f"a finding of README.md has no bold beginning or no link: {shown[:60]}")
-    lead, rest = begun.groups()
-    clause = re.match(r"(.*?)(?:[,:;.](?=\s|$)|$)" if lead[-1] != "." else rf"((?:{ASIDE.pattern})*)", rest)
-    assert clause is not None  # both match the empty text
-    lead, rest = lead.rstrip(".") + clause[1], rest[clause.end() :].strip()
-    asides = [*ASIDE.findall(lead), *MORE.findall(rest)]
-    lead, rest = re.sub(r"</?a[^>]*>", "", ASIDE.sub("", lead)), MORE.sub("", rest)
-    rest = re.sub(r"^(?:<[^>]+>)*\w", lambda begins: begins[0][:-1] + begins[0][-1].upper(), rest)
-    shown = " ".join([rest, *asides])
-    return Finding(lead, re.sub(r">[\w-]+\.md<", ">More<", shown), href[1])
 
 
 def claims(folders: Folders, links: Links, names: Sequence[str]) -> list[Claim]:

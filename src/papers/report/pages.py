@@ -97,7 +97,7 @@ def write(
     FileExistsError
         The folder has something else in it, beside a site too.
     ValueError
-        A library is damaged, the audit has no section for a claim, a finding of the README leads nowhere, or
+        A library is damaged, the audit has no section for a claim, or
         another process is writing this site.
     """
     final, folders = Path(folder).resolve(), folders or Folders()
@@ -301,8 +301,6 @@ def _front(site: Site, claims: Sequence[Claim], shown: Sequence[Shown]) -> None:
         TITLE,
         "Front page",
         "index.html.j2",
-        answer=content.answer(site.folders, site.links, "index.html"),
-        findings=content.findings(site.folders, site.links, "index.html"),
         claims=claims,
         ours=sum(claim.printed.ours for claim in claims),
         papers=PAPERS,

@@ -3,8 +3,8 @@
 [PESC supplement, sections 2 to 5.] Given a place x* of the minimum, q(f, c_1, ..., c_K) is the posterior
 given the data times g_k(c_k(x*)) and h_n(f(x_n) - f(x*), c(x_n)) at every point x_n.
 
-Corrected against the print, as ``docs/pesc.md`` lists: the signs of (34), the inverses of (18), (28), (30)
-and (37), the product of (38).
+Corrected against the print, as ``docs/paper-entropy-search.md`` lists: the signs of (34), the inverses of
+(18), (28), (30) and (37), the product of (38).
 """
 
 from __future__ import annotations

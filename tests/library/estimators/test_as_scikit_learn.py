@@ -1,9 +1,9 @@
 """scikit-learn's own tests of its classifier, from the file it installs, with ours behind its names.
 
 `GaussianProcessClassifier` is an adapter: it turns scikit-learn's kernels, theta and gradients into ours and
-back, and does nothing that `GPClassifier` does not do. `DIFFERENCES` has every case that fails, and why
-(docs/estimators.md). scikit-learn expects its tests of the gradient to fail: differences of a step of 1e-9
-are mostly rounding. Here they are of a longer step, and have to pass.
+back, and does nothing that `GPClassifier` does not do. `DIFFERENCES` has every case that fails, and why.
+scikit-learn expects its tests of the gradient to fail: differences of a step of 1e-9 are mostly rounding.
+Here they are of a longer step, and have to pass.
 """
 
 from dataclasses import fields
@@ -139,8 +139,8 @@ def documented(request):
     """A difference is expected, and has to be one."""
     for why, (error, cases) in DIFFERENCES.items():
         if {request.node.name, request.node.originalname} & set(cases):
-            # the estimator differs there on purpose, for the reason that DIFFERENCES gives and
-            # docs/estimators.md lists; strict, so that a difference that is gone fails
+            # the estimator differs there on purpose, for the reason that DIFFERENCES gives; strict, so that a
+            # difference that is gone fails
             request.applymarker(pytest.mark.xfail(raises=error, reason=why, strict=True))
 
 

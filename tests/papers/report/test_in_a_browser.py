@@ -22,7 +22,7 @@ SHOWN = (
     "data/rep-haberman.html",
     "methods/ep.html",
     "figures.html",
-    "docs/results.html",
+    "docs/findings.html",
     "tables/qp_table1.html",
 )
 LARGEST = 3_000_000

@@ -16,7 +16,6 @@ from papers.evidence import files
 from papers.evidence.verdicts import VERDICTS
 from papers.report import content, fits, pages, papers, rule_times, site
 from papers.report.content import Folders
-from papers.report.markup import Links
 from papers.report.papers import PAPERS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -95,47 +94,12 @@ def test_a_heading_begins_with_a_capital_unless_it_is_a_symbol(built):
     assert "</span> At the largest M" in words and "</span> α = 0.8" in symbol
 
 
-def test_the_front_page_has_the_answer_and_findings_that_each_lead_somewhere(built):
+def test_the_front_page_counts_the_claims_and_marks_their_verdicts(built):
     front = (built / "index.html").read_text(encoding="utf-8")
-    leads = re.findall(r'<li><h3><a href="([^"]+)">(.+?)</a></h3><p>(.+?)</p></li>', front)
-    assert len(leads) == 7 and leads[0][0] == "claims/QP10.html"
-    rows = re.findall(r"<tr>\n?<td>(.+?)</td>\n?<td>(.+?)</td>", front.split('<ol class="findings">')[0])
-    assert len(rows) == 11 and all(re.search(r'href="claims/[A-Z]+\d+.html"', says) for says, _ in rows)
-    for _, lead, rest in leads:
-        words = re.sub("<[^>]+>", "", rest)
-        assert words[0].isupper() or words[0].isdigit(), rest
-        assert "(more)" not in rest.lower() and not re.search(r"[,:;]$", lead)
     assert set(re.findall(r"OURS\d", front)) <= set(re.findall(r'href="claims/(OURS\d).html"', front))
     assert "30 of their claims and 3 of ours" in front
     marks = re.findall(f'class="mark ([a-z]+)">({"|".join(VERDICTS)})<', front)
     assert len({shape for shape, _ in marks}) == len({name for _, name in marks}) > 3
-
-
-@pytest.mark.parametrize(
-    ("written", "lead", "rest"),
-    [
-        ("**It is so.** The premise (QP1) *fails*.", "It is so", "The premise ({QP1}) <em>fails</em>."),
-        ("**It is so** ([a.md](a.md)): forty\n   cells.", "It is so", "Forty cells. {More}"),
-        ("**It is so** ([a.md](a.md)). That 0.5 is.", "It is so", "That 0.5 is. {More}"),
-        ("**It is so** (QP1): of 2 runs.", "It is so", "Of 2 runs. {QP1}"),
-        ("**It is so.** (QP1) Of 2 runs.", "It is so", "Of 2 runs. {QP1}"),
-        (
-            "**It is so** of many (QP1); **it is not** ([b](a.md)).",
-            "It is so of many",
-            "<strong>It is not</strong> ({b}). {QP1}",
-        ),
-        (
-            "**It is so, [mostly](a.md)**: of 0.5 runs ([a.md](a.md)), all.",
-            "It is so, mostly",
-            "Of 0.5 runs, all. {More}",
-        ),
-    ],
-)
-def test_a_finding_is_sentences_wherever_its_link_stands(written, lead, rest, folders, tmp_path):
-    (tmp_path / "README.md").write_text(f"## What was found\n\n1. {written}\n")
-    links = Links({"a.md": "a.html"}, ["QP1"])
-    (found,) = content.findings(folders._replace(root=tmp_path), links, "index.html")
-    assert (found.lead, re.sub(r"<a [^>]*>(.*?)</a>", r"{\1}", found.rest)) == (lead, rest)
 
 
 def test_a_claim_says_why_at_its_verdict_and_repeats_the_rule_it_names(built):
@@ -154,13 +118,6 @@ def test_marks_of_a_table_are_explained_below_it():
     table = "<table><td>1 *s</td></table></div>"
     shown = content.explained(f'*s</td><h2 id="a">A</h2>{table}x<h2 id="b">B</h2>{table.replace(" *s", "")}')
     assert shown.count("of seeds") == 1 and shown.index("of seeds") < shown.index("x<h2")
-
-
-def test_a_finding_without_a_link_is_refused(folders, tmp_path):
-    (tmp_path / "README.md").write_text("## What was found\n\n1. **It is so**, because.\n")
-    links = Links({}, [])
-    with pytest.raises(ValueError, match="no bold beginning or no link"):
-        content.findings(folders._replace(root=tmp_path), links, "index.html")
 
 
 def test_what_a_page_needs_before_anyone_scrolls_is_small(built):
@@ -190,7 +147,7 @@ def test_search_knows_pages_and_sections(built):
     assert len(urls) == len(set(urls))
     for url in ("claims/PEP5.html", "data/rep-haberman.html", "methods/ep.html", "docs/theory.html"):
         assert url in urls
-    assert any(url.startswith("docs/results.html#") for url in urls)
+    assert any(url.startswith("docs/findings.html#") for url in urls)
     for entry in known:
         text = entry["text"]
         assert not re.search(r"\b(?:id|class|href)=", text) and not text.startswith(entry["title"]), entry

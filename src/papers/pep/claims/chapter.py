@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PROTOCOL = DESCRIBED
-"""The text is all there is; what it leaves open is in docs/pep.md. The study of dense EP is `RELEASED`, and
-classifications where none were run."""
+"""The text is all there is; docs/paper-power-ep.md says what it leaves open. The study of dense EP is
+`RELEASED`, and classifications where none were run."""
 
 HEADING = "Which claims of the Power-EP paper hold"
 LEGEND = """\
 `as-described` is the text, searches ended at its limit of evaluations; under `converged` they go on. Of the
 released code no experiment was replayed: in classification `as-released` are the data sets as the paper's
 counts show them, searched for at most 1000 evaluations, `corrected` the sets as they are, searched until
-that converges (docs/pep.md). Effects on SMSE are differences of its
+that converges (docs/paper-power-ep.md). Effects on SMSE are differences of its
 logarithm; the smallest effects that matter are 10^-3 nats (SMLL, NLL, NLML a point), 0.1 % (SMSE), 0.1 of a
 rank and 5 percentage points of a share."""
 

@@ -93,8 +93,8 @@ TITLE = "Even against odd digits by minibatches"
 INTRODUCTION = """\
 Section 3.9 and appendix I.4 of the Power-EP paper: MNIST, 60,000 images to train and 10,000 to test, even
 digits against odd ones, probit likelihood. A minibatch updates its sites once, then kernel and
-pseudo-inputs take a step of Adam (docs/pep.md). The paper shows curves (figures 31 and 32) and prints no
-number, so there is nothing to put beside ours."""
+pseudo-inputs take a step of Adam (docs/paper-power-ep.md). The paper shows curves (figures 31 and 32) and
+prints no number, so there is nothing to put beside ours."""
 LEGEND = """\
 Seconds of a processor: of the training alone, measurements and the first clustering left out; median [least,
 most] over seeds. To 5 %, 3 %: until the first measurement with no more errors than this; measurements are a

@@ -3,7 +3,7 @@
 A training is a (alpha, M, seed): Power EP by minibatches (`tilted.learning.minibatch`), measured on the test
 set at steps that are about equally far apart in their logarithm [Bui et al. 2017, section 3.9 and appendix
 I.4]. The paper gives neither the batches nor the rates nor where it starts; what is done is in the constants
-below and in docs/pep.md.
+below and in docs/paper-power-ep.md.
 """
 
 from __future__ import annotations

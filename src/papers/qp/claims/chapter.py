@@ -2,7 +2,7 @@
 
 Judged here are the claims about scores, QP1 to QP4; those about variances, the premise QP10 among them, in
 `variances`, QP7 in `projection`, QP8 in `papers.qp.timing` and QP9 in `papers.qp.lookup.effect`. Each judge
-takes the records of one protocol and returns blocks, the deciding one first. ``docs/audit-method.md``
+takes the records of one protocol and returns blocks, the deciding one first. ``docs/claims.md``
 explains the choices.
 """
 

@@ -55,7 +55,7 @@ Tolerances were fixed before the runs: EP and QP within half a published standar
 search) within one, where that is 0.0 or 0.2 within 0.2 printed units; the gap EP - QP of each NTLL row
 within 0.15 printed units; the asterisk (QP's NTLL below EP's in more than 90 % of the experiments) as
 printed, whether an experiment is a fold or a seed. EP is the reported one (tuned twice), VB the one scored
-as the released code does where there is one (docs/vb-column.md). Sonar's test error under vb-joint, the
+as the released code does where there is one (docs/paper-qp.md). Sonar's test error under vb-joint, the
 stable scoring, would be excepted: its p are all 1/2. Seeds: ours, of the paper's."""
 VARIANCE_EDGES = (1e2, 1e4, 1e6)
 """Between the classes of prior variance."""

@@ -1,4 +1,4 @@
-"""The printed VB column, step by step (docs/vb-column.md): ``vb_column.{csv,md}`` and their figure.
+"""The printed VB column, step by step (docs/paper-qp.md): ``vb_column.{csv,md}`` and their figure.
 
 From what the released code does to what it set out to do, row by row:
 
