@@ -365,8 +365,8 @@ COUNTS = {
     "preview": "qp_fit 16, qp_lookup_table 1, pep_regression 1, pep_classification 1, rep_points 1, "
     "pesc_accuracy 4, pesc_searches 2",
     "paper": "qp_fit 536, qp_lookup_table 1, qp_truth 100, qp_nearer 100, pep_regression 635, "
-    "pep_classification 188, pep_exact 3, pep_digits 30, rep_choice 17, rep_fit 71, rep_own 8, rep_points 42, "
-    "rep_picture 4, pesc_accuracy 4, pesc_searches 20",
+    "pep_classification 188, pep_exact 3, pep_digits 30, rep_choice 17, rep_fit 71, rep_own 8, "
+    "rep_points 42, rep_picture 4, pesc_accuracy 4, pesc_searches 20",
     "pep-middle": "pep_regression 48, pep_classification 52, pep_exact 3, pep_digits 12",
     "pep-converged": "pep_regression 220, pep_classification 120",
     "lookup": "qp_fit 12, qp_lookup_table 1, qp_lookup_effect 12",

@@ -1,4 +1,4 @@
-"""Make the file of a job: call its function with inputs and parameters, and write the records that it yields."""
+"""Make the file of a job: call its function with inputs and parameters, and write what it yields."""
 
 import sys
 import time

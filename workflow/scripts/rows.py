@@ -1,4 +1,4 @@
-"""Join the files of fits to one table of rows a study; a configuration may keep the committed rows beside them."""
+"""Join the files of fits to one table of rows a study, beside the committed rows where these are kept."""
 
 from papers.evidence import jobs, records, store
 
