@@ -72,7 +72,7 @@ endif
 .DEFAULT_GOAL := preview
 # `make -j clean preview` would do both at once; what a target runs uses the cores itself.
 .NOTPARALLEL:
-.PHONY: setup preview paper unlock records tables site report verify check plan cluster test-cluster test test-workflow test-full bench sbom audit-dependencies lint format lock clean help
+.PHONY: setup preview paper unlock records tables docs site verify check plan cluster test-cluster test test-workflow test-full bench sbom audit-dependencies lint format lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -139,12 +139,11 @@ records: setup ## fold new fits (data/fits) into the committed records (results/
 tables: setup ## every table and figure from the committed records, in three minutes, without fitting
 	$(BIN)/python -m papers tables --documents
 
-site: setup ## everything committed as pages that open offline: report/index.html (needs npm)
-	@command -v npm >/dev/null || { echo "The site needs Node.js's npm; on Debian or Ubuntu: apt-get install npm"; exit 1; }
-	npm ci --prefix site
-	$(BIN)/python -m papers site
+docs: setup ## documents, API reference, claims and figures as pages that open offline: report/index.html
+	$(PIP) --require-hashes --no-deps -r requirements-docs.lock
+	$(BIN)/python -m sphinx -W --keep-going -n -q -j auto -d build/doctrees -c docs . report
 
-report: site ## the same
+site: docs ## the same
 
 check: setup ## compare the committed records with their check sums and runs, in seconds
 	$(BIN)/python -m papers check
@@ -208,4 +207,4 @@ lock: ## the locks and environment.yml from the pyproject.toml of both packages 
 
 clean: ## remove products and caches (not .venv, not raw data)
 	rm -rf .snakemake logs data/standard data/lookup data/fits data/truth data/nearer data/chapters data/folded results/preview tables/preview \
-	  figures/preview report reproduced .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist
+	  figures/preview report docs/generated reproduced .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist

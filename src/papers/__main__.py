@@ -6,7 +6,6 @@ tilted fit --dataset wine12 --protocol as-released --seed 0 --fold 3 --method ep
 tilted datasets
 tilted plan
 tilted tables
-tilted site
 tilted verify --datasets wine13
 tilted check
 tilted records
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 USER_ERRORS = (ValueError, OSError, MemoryError, BrokenExecutor, YAMLError)
 """Bad input; limits of the machine, as when it killed a worker for its memory; a file merged by halves."""
 SHARED = "/dev/shm"
-READ_TABLES = ("reproduce", "site")
+READ_TABLES = ("reproduce",)
 """Verbs that read the tables as they are, where others make them again."""
 QUOTING = (
     "audit-method corrections differences fidelity pep rescience results table1 trust vb-column which-method"
@@ -216,10 +215,9 @@ def _records(arguments: argparse.Namespace) -> int:
 
 
 def _tables(arguments: argparse.Namespace) -> int:
-    from papers import configuration, make
+    from papers import captions, configuration, make
     from papers.evidence import excerpt, records
     from papers.qp import differences
-    from papers.report import index
 
     configuration.require_apart(arguments.records, tables=arguments.tables, figures=arguments.figures)
     if arguments.documents and not configuration.are_committed(arguments.records):
@@ -233,19 +231,12 @@ def _tables(arguments: argparse.Namespace) -> int:
         differences.write_all(arguments.records, table, "docs/differences.md")
         for document in DOCUMENTS:
             excerpt.refresh(document, arguments.tables, arguments.records, NUMBERS)
-    index.write(Path(arguments.tables), Path(arguments.figures))
+    captions.write(Path(arguments.tables), Path(arguments.figures))
     if records.sums(arguments.records) != before:
         raise ValueError(f"{arguments.records} changed meanwhile: tables of both moments; run again")
     for line in loud:
         print(f"tilted: {line}", file=sys.stderr)
     print(f"Tables: {arguments.tables}, figures: {arguments.figures}")
-    return 0
-
-
-def _site(arguments: argparse.Namespace) -> int:
-    from papers.report import pages
-
-    print(f"Site: {pages.write(arguments.output, arguments.libraries).resolve()}")
     return 0
 
 
@@ -314,7 +305,6 @@ RUN: dict[str, Callable[[argparse.Namespace], int]] = {
     "fit": _fit,
     "datasets": _datasets,
     "tables": _tables,
-    "site": _site,
     "plan": _plan,
     "records": _records,
     "study": _study,

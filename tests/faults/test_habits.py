@@ -259,16 +259,15 @@ def test_a_table_that_was_packed_or_copied_by_halves_is_named(name, said, tmp_pa
 
 def test_tables_of_two_moments_are_not_said_to_be_of_one(tmp_path, monkeypatch, capsys):
     """`make records` while `make tables` is at work: some tables are of the records before."""
-    from papers import make
+    from papers import captions, make
     from papers.evidence import records
-    from papers.report import index
 
     def written(folder, *others):
         records.save(folder, {}, [], {"new": b"x"})
         return []
 
     monkeypatch.setattr(make, "write_all", written)
-    monkeypatch.setattr(index, "write", lambda *folders: None)
+    monkeypatch.setattr(captions, "write", lambda *folders: None)
     (tmp_path / "results").mkdir()
     places = [f"--{kind}={tmp_path}" for kind in ("tables", "figures")]
     assert main(["tables", "--records", str(tmp_path / "results"), *places]) == 2

@@ -1,4 +1,4 @@
-"""Markup in names and reasons: in Markdown and on the site (its scripts: test_in_a_browser.py)."""
+"""Markup in names and reasons, in Markdown and on the page of a comparison."""
 
 import gzip
 import io
@@ -6,13 +6,13 @@ import io
 import pandas as pd
 import pytest
 
+from papers.compare import page as comparison
 from papers.evidence.grid import grid, items
 from papers.evidence.store import RecordError
 from papers.pep.records import STUDIES as PEP
 from papers.pesc.records import STUDIES as PESC
 from papers.qp.records import STUDIES as QP
 from papers.rep.records import STUDIES as REP
-from papers.report import markup
 
 TABLES = [study for study in (*QP, *PEP, *REP, *PESC) if study.reader is None]
 NAMED = [(s, name) for s in TABLES for name in s.text if name in (*s.key, *s.unit) and name not in s.fixed]
@@ -39,11 +39,6 @@ def test_markup_in_a_reason_is_shown_and_not_obeyed():
     assert {len(line) for line in lines} == {len(lines[0])}
     for text in ("\n".join(lines), "\n".join(items([REASON]))):
         assert "<script" not in text and "<class" not in text and "<!--" not in text and "< b <= c" in text
-        page = markup.html(text, markup.Links({}, ()), "tables/a.html")
-        assert (
-            "<script" not in page and "&lt;class 'list'&gt; | &lt;script&gt;x&lt;/script&gt; &lt;!--" in page
-        )
-    assert (
-        page.count("<li>") == 1
-        and markup.html("\n".join(lines), markup.Links({}, ()), "a").count("<td>") == 4
-    )
+        page = comparison._html("a", text)
+        assert "<script" not in page
+        assert "&lt;class 'list'&gt; | &lt;script&gt;x&lt;/script&gt; &lt;!--" in page

@@ -26,7 +26,7 @@ ORDER = {
         {"qp", "pep", "rep", "pesc"},
         {"configuration"},
         {"plan", "make"},
-        {"report"},
+        {"captions"},
         {"reproduce", "compare"},
         {"arguments"},
         {"__main__"},

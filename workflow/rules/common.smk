@@ -11,7 +11,7 @@ from snakemake.io import IOFile
 
 os.environ.pop("TILTED_DATA", None)  # as the user set it; packages read a registry as they are imported
 try:
-    from papers import data
+    from papers import captions, data
     from papers.configuration import APART, AUDIT, PRINTED, TARGETS, are_committed, asked, read, retype
     from papers.data import classification, own, regression, relaxed
     from papers.data.registry import load_registry
@@ -19,7 +19,6 @@ try:
     from papers.evidence.provenance import closure_hash, compile_by_content
     from papers.evidence.runs import content_hash
     from papers.qp import protocols
-    from papers.report import index
 except ImportError as error:
     sys.exit(
         f"tilted is not installed in this environment, or hidden by a folder of PYTHONPATH ({error}); run "
@@ -130,12 +129,12 @@ def shown(path, category, kind):
 
 def caption(path, category):
     """A file with what a table or figure shows: Snakemake takes captions from files, one for all of a folder's."""
-    paper = next((paper for paper in index.PAPERS if category.endswith(f" {paper.key}")), None)
+    paper = next((paper for paper in captions.PAPERS if category.endswith(f" {paper.key}")), None)
     name = Path(path).stem
     if Path(path).suffix in (".png", ".pdf"):
         said = plain(paper.captions[name])
     elif Path(path).suffix:
-        said = plain(index.about_table(Path(path).name))
+        said = plain(captions.about_table(Path(path).name))
     else:
         of = "snakemake.wildcards.name.split('/')[-1]"
         known = paper.captions.items()

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from papers.captions import READS
 from papers.evidence import records
 from papers.evidence.jobs import named
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verification.again import TOLERANCE, differences
 from papers.qp.table1 import fidelity
-from papers.report.papers import READS
 
 CLOSE = 0.01
 """Relative difference of what ended near the committed line, if not at it."""
