@@ -40,6 +40,6 @@ html_theme = "furo"
 html_title = f"Tilted {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-templates_path = ["_templates"]
+templates_path = [str(Path(__file__).with_name("_templates"))]
 html_copy_source = False
 html_show_search_summary = False  # a page opened from a file may not read others
