@@ -23,7 +23,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := preview
 .NOTPARALLEL:
-.PHONY: setup preview paper unlock records tables site verify check plan cluster test-cluster test test-workflow test-full bench sbom audit-dependencies lint format lock clean help
+.PHONY: setup preview paper unlock records tables docs site verify check plan cluster test-cluster test test-workflow test-full bench sbom audit-dependencies lint format lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -65,9 +65,10 @@ verify: setup ## make a sample of the committed records again and compare (VERIF
 	$(TILTED) verify --jobs $(CORES) $(VERIFY)
 tables: setup ## every table and figure from the committed records, in three minutes, without fitting
 	$(TILTED) tables
-site: setup ## everything committed as pages that open offline: report/index.html (needs npm)
-	npm ci --prefix site
-	$(TILTED) site
+docs: setup ## documents, API reference, claims and figures as pages that open offline: report/index.html
+	@$(PIP) --require-hashes --no-deps -r requirements-docs.lock
+	$(BIN)/python -m sphinx -W --keep-going -n -q -j auto -d build/doctrees -c docs . report
+site: docs ## the same
 
 cluster: setup ## what running on a cluster needs beside (docs/cluster.md)
 	$(PIP) --require-hashes --no-deps -r requirements-cluster.lock
@@ -103,4 +104,4 @@ audit-dependencies: $(AUDIT) ## known vulnerabilities of what the locks name (as
 	@for lock in requirements*.lock; do $(AUDIT)/bin/pip-audit --disable-pip --require-hashes -r $$lock || exit 1; done
 clean: ## remove products and caches (not .venv, not raw data)
 	rm -rf .snakemake logs data/standard data/lookup data/fits data/truth data/nearer data/chapters data/folded results/preview tables/preview \
-	  figures/preview report reproduced .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist
+	  figures/preview report docs/generated reproduced .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist

@@ -3,9 +3,9 @@
     pip install -e '.[bench,bench-others]'  # in an environment of its own
     python benchmarks/side_by_side.py
 
-Prints the tables of docs/comparison.md: five classifications and five regressions, from scikit-learn or made up
-by seed, raw and with columns scaled. A random half (at most 150 rows) is learned from, and as many others are
-scored. Libraries that cannot be imported are left out, and named.
+Prints the tables of docs/comparison.md: five classifications and five regressions, from scikit-learn or made up by
+seed, raw and with columns scaled. A random half (at most 150 rows) is learned from, and as many others are scored.
+Libraries that cannot be imported are left out, and named.
 """
 
 from __future__ import annotations

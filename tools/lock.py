@@ -5,7 +5,8 @@
 
 A lock holds ``name==version ; markers`` and hashes, nothing else. requirements-cluster.lock holds what a
 cluster needs beside requirements.lock: every start of snakemake takes longer where its plugins are installed;
-requirements-bench.lock what `make bench` compares with. requirements-audit.lock is whole: what looks at the
+requirements-bench.lock what `make bench` compares with,
+requirements-docs.lock what `make docs` needs. requirements-audit.lock is whole: what looks at the
 other locks is installed apart from them.
 """
 
@@ -23,9 +24,9 @@ PROJECTS = ("pyproject.toml", "src/papers/pyproject.toml")
 OURS = "tilted"  # on which the second depends
 LOCK, ENVIRONMENT = ROOT / "requirements.lock", ROOT / "environment.yml"
 OF_RULES = ROOT / "workflow" / "envs" / "tilted.yaml"
-CLUSTER, BENCH, AUDIT = "cluster", "bench", "audit"
-CLUSTER_LOCK, BENCH_LOCK, AUDIT_LOCK = (
-    ROOT / f"requirements-{extra}.lock" for extra in (CLUSTER, BENCH, AUDIT)
+CLUSTER, BENCH, DOCS, AUDIT = "cluster", "bench", "docs", "audit"
+CLUSTER_LOCK, BENCH_LOCK, DOCS_LOCK, AUDIT_LOCK = (
+    ROOT / f"requirements-{extra}.lock" for extra in (CLUSTER, BENCH, DOCS, AUDIT)
 )
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # without a GUI toolkit
 NOT_LOCKED = (
@@ -35,6 +36,7 @@ NOT_LOCKED = (
     "bench-others",
     CLUSTER,
     BENCH,
+    DOCS,
     AUDIT,
 )  # extras that are installed on request only
 UV = (
@@ -122,8 +124,8 @@ def rest_of(resolved: str, lock: str) -> str:
 
 
 def make_other_locks() -> None:
-    """Write the locks of single extras, two of them at the versions that requirements.lock has."""
-    for extra, path in ((CLUSTER, CLUSTER_LOCK), (BENCH, BENCH_LOCK)):
+    """Write the locks of single extras, all but one at the versions that requirements.lock has."""
+    for extra, path in ((CLUSTER, CLUSTER_LOCK), (BENCH, BENCH_LOCK), (DOCS, DOCS_LOCK)):
         resolved = resolve([*locked_extras(), extra], "--constraint", str(LOCK))
         path.write_text(rest_of(resolved, LOCK.read_text(encoding="utf-8")), encoding="utf-8")
     AUDIT_LOCK.write_text(resolve([], alone="\n".join(extras()[AUDIT])), encoding="utf-8")

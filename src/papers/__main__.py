@@ -6,7 +6,6 @@ tilted fit --dataset wine12 --protocol as-released --seed 0 --fold 3 --method ep
 tilted datasets
 tilted plan
 tilted tables
-tilted site
 tilted verify --datasets wine13
 tilted check
 tilted records
@@ -193,26 +192,18 @@ def _records(arguments: argparse.Namespace) -> int:
 
 
 def _tables(arguments: argparse.Namespace) -> int:
-    from papers import configuration, make
+    from papers import captions, configuration, make
     from papers.qp import differences
-    from papers.report import index
 
     configuration.require_apart(arguments.records, tables=arguments.tables, figures=arguments.figures)
     loud = make.write_all(arguments.records, arguments.tables, arguments.figures, arguments.published)
     if configuration.are_committed(arguments.records):
         pages = [Path(arguments.tables, f"differences.{kind}") for kind in ("csv", "md")]
         differences.write_all(arguments.records, *pages)
-    index.write(Path(arguments.tables), Path(arguments.figures))
+    captions.write(Path(arguments.tables), Path(arguments.figures))
     for line in loud:
         print(f"tilted: {line}", file=sys.stderr)
     print(f"Tables: {arguments.tables}, figures: {arguments.figures}")
-    return 0
-
-
-def _site(arguments: argparse.Namespace) -> int:
-    from papers.report import pages
-
-    print(f"Site: {pages.write(arguments.output, arguments.libraries).resolve()}")
     return 0
 
 
@@ -279,7 +270,6 @@ RUN: dict[str, Callable[[argparse.Namespace], int]] = {
     "fit": _fit,
     "datasets": _datasets,
     "tables": _tables,
-    "site": _site,
     "plan": _plan,
     "records": _records,
     "study": _study,

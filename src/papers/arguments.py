@@ -125,11 +125,6 @@ def _add_datasets(datasets: argparse.ArgumentParser) -> None:
     datasets.add_argument("--json", action="store_true", help="print as JSON, licences and sources too")
 
 
-def _add_site(site: argparse.ArgumentParser) -> None:
-    site.add_argument("--output", default="report", help="folder, replaced if it is a site (%(default)s)")
-    site.add_argument("--libraries", default="site/node_modules", help="what npm installed (%(default)s)")
-
-
 def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument("--config", default="config/paper.yaml", help="(%(default)s)")
 
@@ -243,7 +238,6 @@ VERBS = {
     },
     "what was found": {
         "tables": Verb("write every table and figure from the records", "", _add_tables),
-        "site": Verb("write findings, claims, tables and figures as a folder of pages", "", _add_site),
     },
     "run the papers (with make or Snakemake) and keep what they make": {
         "plan": Verb("say what a configuration would cost", "--config config/preview.yaml", _add_plan),

@@ -64,6 +64,16 @@ class Fit:
     status : Status
     seconds : float
         Wall time of the fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tilted
+    >>> X = np.linspace(-2.0, 2.0, 9)[:, None]
+    >>> fit = tilted.fit(X, np.sign(X[:, 0] + 0.1), likelihood="probit", inference="ep")
+    >>> mean, variance = fit.predict_latent([[1.0]])
+    >>> bool(mean[0] > 0)
+    True
     """
 
     problem: Problem = field(repr=False)

@@ -1,13 +1,17 @@
 """Docstrings of the public names: they give shapes of arrays, name the errors raised, cite the source."""
 
 import ast
+import doctest
 import inspect
 import re
 import textwrap
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 import tilted
+from tilted import kernels, likelihoods
 
 PACKAGE = Path(tilted.__file__).parent
 ARRAYS = {"X", "y", "Xs", "Z", "m", "v", "theta"}
@@ -83,6 +87,25 @@ def faults(name: str, value) -> list[str]:
 def test_docstrings_say_shapes_and_errors():
     assert len(public()) > 200
     assert [fault for name, value in public() for fault in faults(name, value)] == []
+
+
+WITH_EXAMPLES = {
+    **{f"tilted.{n}": getattr(tilted, n) for n in tilted.__all__ if not inspect.ismodule(getattr(tilted, n))},
+    **{f"kernels.{n}": getattr(kernels, n) for n in kernels.__all__},
+    **{f"likelihoods.{n}": type(likelihoods.get(n)) for n in likelihoods.names() if n != "ordinal"},
+    "likelihoods.Ordinal": likelihoods.Ordinal,
+    "likelihoods.names": likelihoods.names,
+    "likelihoods.get": likelihoods.get,
+}
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_public_names_have_examples_that_run(name):
+    value = WITH_EXAMPLES[name]
+    (found,) = doctest.DocTestFinder(recurse=False).find(value, name, globs={})
+    assert found.examples, f"{name} has no example"
+    if not name.startswith("tilted.GP") and not name.startswith("tilted.Sparse"):  # run in test_estimators.py
+        assert doctest.DocTestRunner().run(found).failed == 0
 
 
 def test_modules_that_implement_a_formula_cite_it():

@@ -148,7 +148,7 @@ def test_the_reproduction_is_a_project_with_a_command_of_its_own(checkout):
     wheel = zipfile.ZipFile(build(checkout / "src" / "papers", "wheel"))
     names = set(wheel.namelist())
     told = {name for name in names if name.startswith(f"tilted_papers-{tilted.__version__}.dist-info/")}
-    assert names - told == files_of("papers", ".py", ".yaml", ".json", ".j2", ".css", ".js")
+    assert names - told == files_of("papers", ".py", ".yaml", ".json", ".j2")
     (scripts,) = (name for name in told if name.endswith("entry_points.txt"))
     assert wheel.read(scripts).decode().split() == [
         "[console_scripts]",

@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from papers import captions
 from papers.__main__ import main
 from papers.data import relaxed, standard
 from papers.evidence import records, store
 from papers.pep.records import CLASSIFICATION, REGRESSION, TOY
 from papers.pesc.records import ACCURACY
 from papers.rep.records import POINTS
-from papers.report import index
 
 pytestmark = pytest.mark.workflow
 COLUMNS = "row,metric,method,protocol,mean,sd,n_seeds,n_converged,n_attempted".split(",")
@@ -190,8 +190,8 @@ def test_snakemakes_report_has_tables_and_figures_by_paper_each_with_what_it_sho
     text = (folder / "report.html").read_text(encoding="utf-8")
     for expected in ("Paper QP", "Paper PEP", "Audit", "qp_table1.csv", "qp_truth.png", "qp_artifacts"):
         assert expected in text
-    tables = [index.about_table(name) for name in ("qp_table1.md", "pep_wins.csv", "audit.csv")]
-    for shown in (*tables, index.PAPERS[2].captions["figure1"]):
+    tables = [captions.about_table(name) for name in ("qp_table1.md", "pep_wins.csv", "audit.csv")]
+    for shown in (*tables, captions.PAPERS[2].captions["figure1"]):
         assert shown.split(",")[0] in text
 
 

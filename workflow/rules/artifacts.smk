@@ -31,7 +31,7 @@ def caption(path, category):
     file = Path(".snakemake", "captions", NAME, "-".join(Path(f"{path}.rst").parts))
     if workflow.is_main_process:
         file.parent.mkdir(parents=True, exist_ok=True)
-        text = f"{index.caption(path, category)}\n\n{CAPTION.read_text(encoding='utf-8')}"
+        text = f"{captions.caption(path, category)}\n\n{CAPTION.read_text(encoding='utf-8')}"
         file.write_text(text, encoding="utf-8")
     return str(file.resolve())
 

@@ -5,7 +5,7 @@ import sys
 
 from snakemake.exceptions import WorkflowError
 
-from papers import data
+from papers import captions, data
 from papers.configuration import AUDIT, COMMITTED, PRINTED, asked, retype
 from papers.data import classification, own, regression, relaxed
 from papers.data.registry import load_registry
@@ -13,7 +13,6 @@ from papers.evidence import claims, files
 from papers.evidence.provenance import closure_hash
 from papers.evidence.runs import content_hash
 from papers.qp import protocols
-from papers.report import index
 
 # glibc gives arrays of this size back and faults their pages in again: a fifth of a fit's time at N = 300.
 os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(2**25))

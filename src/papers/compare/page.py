@@ -17,7 +17,6 @@ from papers.compare.folds import BASELINE, FOLDS, R_HAT, Exact, Outcome
 from papers.compare.table import CLASSIFICATION, COUNTS, REGRESSION, Table
 from papers.evidence import runs, store, style
 from papers.evidence.grid import grid
-from papers.report import markup
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -208,8 +207,7 @@ def write(found: Comparison, folder: Path) -> list[Path]:
         _figure(found.differences, found.margins[0]).savefig(picture, format="png", dpi=style.DPI)
     text = found.markdown()
     encoded = base64.b64encode(picture.getvalue()).decode()
-    body = markup.html(text.replace("(comparison.png)", "(picture.png)"), _Shown({}, ()), "comparison.html")
-    body = body.replace('src=""', f'src="data:image/png;base64,{encoded}"')
+    body = text.replace("(comparison.png)", f"(data:image/png;base64,{encoded})")
     return [
         store.write_text(folder / NAMES[0], json.dumps(found.as_dict(), indent=1, allow_nan=False) + "\n"),
         store.write_text(folder / NAMES[1], text),
@@ -218,19 +216,16 @@ def write(found: Comparison, folder: Path) -> list[Path]:
     ]
 
 
-class _Shown(markup.Links):
-    """Links of a page that stands alone: none lead anywhere."""
-
-
-def _html(name: str, body: str) -> str:
+def _html(name: str, text: str) -> str:
     from jinja2 import Environment
+    from markdown_it import MarkdownIt
 
-    css = resources.files("papers.report").joinpath("site.css").read_text(encoding="utf-8")
     template = resources.files("papers.compare").joinpath("page.html.j2").read_text(encoding="utf-8")
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     return (
         Environment(autoescape=True)
         .from_string(template)
-        .render(title=f"Which method for {name}?", css=css, body=body)
+        .render(title=f"Which method for {name}?", body=body)
     )
 
 

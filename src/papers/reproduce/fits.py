@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 import yaml
 
 from papers import configuration
+from papers.captions import READS
 from papers.data.fetch import MIRROR_VARIABLE, without_password
 from papers.evidence import files, records, store
 from papers.evidence import jobs as evidence
 from papers.evidence.records import SUMS
 from papers.evidence.runs import CHECKOUT
-from papers.report.papers import READS
 from papers.reproduce.needs import config
 
 if TYPE_CHECKING:

@@ -12,6 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from papers import captions
+from papers.captions import READS
 from papers.evidence import claims
 from papers.evidence.figure_data import PACKED, PLAIN
 from papers.evidence.runs import CHECKOUT
@@ -21,8 +23,6 @@ from papers.qp import artifacts as qp_artifacts
 from papers.qp import reads as qp
 from papers.qp.published import ROWS
 from papers.rep import artifacts as rep_artifacts
-from papers.report import papers as report
-from papers.report.papers import READS
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -121,11 +121,11 @@ def _figures() -> Iterable[Target]:
     for (paper, stem), of_figure in files.items():
         belongs = _belongs(paper, stem)
         slices = READS[paper].figure(stem)
-        name = report.reproduced(paper, stem)
+        name = captions.reproduced(paper, stem)
         yield Target(name, FIGURE, paper, f"{stem} of {paper}", slices, belongs, tuple(of_figure))
 
 
 def _belongs(paper: str, stem: str) -> tuple[str, ...]:
     """Claims whose place in the paper names a figure."""
-    shown = {name: report.places(claim.where) for name, claim in claims.of_paper(paper).items()}
-    return report.claims_of(Path(stem), shown)
+    shown = {name: captions.places(claim.where) for name, claim in claims.of_paper(paper).items()}
+    return captions.claims_of(Path(stem), shown)

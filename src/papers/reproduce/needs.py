@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from papers import configuration, plan
+from papers.captions import READS
 from papers.evidence import claims, files, records, resources, slices
 from papers.evidence.runs import CHECKOUT
-from papers.report.papers import READS
 from papers.reproduce.names import Target
 
 if TYPE_CHECKING:

@@ -26,6 +26,15 @@ class Active(Around):
     ------
     ValueError
         For what is no kernel, for no columns and such that are no numbers of columns or stand twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.kernels import Active, Periodic, SquaredExponential
+    >>> kernel = Active(SquaredExponential(), 0) + Active(Periodic(period=12.0), 1)
+    >>> kernel.matrix(np.array([[0.0, 0.0], [1.0, 12.0]])).round(3)
+    array([[2.   , 1.607],
+           [1.607, 2.   ]])
     """
 
     columns: int | Sequence[int] = (0,)

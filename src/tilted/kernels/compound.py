@@ -209,6 +209,15 @@ class Sum(Pair):
     ------
     ValueError
         If one is not a kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.kernels import SquaredExponential, White
+    >>> kernel = SquaredExponential() + White(0.1)
+    >>> kernel.matrix(np.array([[0.0], [1.0]])).round(3)
+    array([[1.1  , 0.607],
+           [0.607, 1.1  ]])
     """
 
     @property
@@ -259,6 +268,15 @@ class Product(Pair):
     ------
     ValueError
         If one is not a kernel, and for independent noise times a kernel whose variance depends on the place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.kernels import Periodic, SquaredExponential
+    >>> kernel = SquaredExponential() * Periodic(period=2.0)
+    >>> kernel.matrix(np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.082],
+           [0.082, 1.   ]])
     """
 
     def __post_init__(self) -> None:

@@ -76,6 +76,15 @@ class Constant(OfVariance):
     ------
     ValueError
         If it is not finite and positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.kernels import Constant
+    >>> kernel = Constant(2.0)
+    >>> kernel.matrix(np.array([[0.0], [1.0]])).round(3)
+    array([[2., 2.],
+           [2., 2.]])
     """
 
     def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: None = None) -> np.ndarray:

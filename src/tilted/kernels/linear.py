@@ -27,6 +27,15 @@ class Linear:
     ------
     ValueError
         If a variance is not finite and positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.kernels import Linear
+    >>> kernel = Linear(2.0)
+    >>> kernel.matrix(np.array([[0.0], [1.0]])).round(3)
+    array([[0., 0.],
+           [0., 2.]])
     """
 
     variance: float | tuple[float, ...] = 1.0

@@ -37,6 +37,15 @@ class Matern(Radial):
     ------
     ValueError
         If a parameter is not finite and positive, or for another smoothness.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.kernels import Matern
+    >>> kernel = Matern(variance=2.0, smoothness=2.5)
+    >>> kernel.matrix(np.array([[0.0], [1.0]])).round(3)
+    array([[2.   , 1.048],
+           [1.048, 2.   ]])
     """
 
     smoothness: float = 1.5

@@ -33,6 +33,15 @@ class Periodic(Stationary):
     ------
     ValueError
         If a parameter is not finite and positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.kernels import Periodic
+    >>> kernel = Periodic(period=2.0)
+    >>> kernel.matrix(np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.135],
+           [0.135, 1.   ]])
     """
 
     period: float = 1.0

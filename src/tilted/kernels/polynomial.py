@@ -30,6 +30,15 @@ class Polynomial:
     ------
     ValueError
         If a parameter is not finite and positive, or the degree no whole number of at least 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.kernels import Polynomial
+    >>> kernel = Polynomial(degree=2)
+    >>> kernel.matrix(np.array([[0.0], [1.0]])).round(3)
+    array([[1., 1.],
+           [1., 4.]])
     """
 
     variance: float = 1.0

@@ -31,6 +31,15 @@ class RationalQuadratic(Radial):
     ------
     ValueError
         If a parameter is not finite and positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.kernels import RationalQuadratic
+    >>> kernel = RationalQuadratic(shape=0.5)
+    >>> kernel.matrix(np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.707],
+           [0.707, 1.   ]])
     """
 
     shape: float = 1.0

@@ -44,6 +44,13 @@ class Restricted(Around):
     ValueError
         For what is no such kernel, names it does not have, bounds that are not 0 < low < high, and values
         that do not lie between theirs.
+
+    Examples
+    --------
+    >>> from tilted.kernels import Restricted, SquaredExponential
+    >>> kernel = Restricted(SquaredExponential(), {"variance": "fixed"})
+    >>> kernel.parameters().shape
+    (1,)
     """
 
     bounds: Bounds | None = None

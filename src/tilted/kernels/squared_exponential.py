@@ -28,6 +28,15 @@ class SquaredExponential(Stationary):
     ------
     ValueError
         If a parameter is not finite and positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.kernels import SquaredExponential
+    >>> kernel = SquaredExponential(variance=2.0, lengthscale=1.0)
+    >>> kernel.matrix(np.array([[0.0], [1.0]])).round(3)
+    array([[2.   , 1.213],
+           [1.213, 2.   ]])
     """
 
     def matrix(

@@ -30,6 +30,15 @@ class White(OfVariance):
     ------
     ValueError
         If it is not finite and positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.kernels import White
+    >>> kernel = White(0.1)
+    >>> kernel.matrix(np.array([[0.0], [1.0]])).round(3)
+    array([[0.1, 0. ],
+           [0. , 0.1]])
     """
 
     @property

@@ -47,7 +47,14 @@ _BY_NAME: dict[str, Callable[..., Likelihood]] = {
 
 
 def names() -> list[str]:
-    """Names that :func:`get` accepts."""
+    """Names that :func:`get` accepts.
+
+    Examples
+    --------
+    >>> from tilted import likelihoods
+    >>> likelihoods.names()[:3]
+    ['gaussian', 'laplace', 'logit']
+    """
     return sorted(_BY_NAME)
 
 
@@ -58,6 +65,12 @@ def get(likelihood: str | Likelihood, **parameters: Any) -> Likelihood:
     ------
     ValueError
         For an unknown name; the message lists the known ones.
+
+    Examples
+    --------
+    >>> from tilted import likelihoods
+    >>> likelihoods.get("student-t", df=5.0)
+    StudentT(scale=1.0, df=5.0)
     """
     if not isinstance(likelihood, str):
         return likelihood

@@ -70,7 +70,16 @@ class Counts(ByPanels):
 
 @dataclass(frozen=True)
 class PoissonExponential(Counts):
-    """Counts with p(y | f) = Poisson(y; e^f)."""
+    """Counts with p(y | f) = Poisson(y; e^f).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.likelihoods import PoissonExponential
+    >>> likelihood = PoissonExponential()
+    >>> likelihood.log_predictive(np.array([2.0]), np.array([0.5]), np.array([1.0])).round(3)
+    array([-1.845])
+    """
 
     name: ClassVar[str] = "poisson-exp"
 
@@ -140,6 +149,14 @@ class NegativeBinomial(OneParameter, Counts):
     ------
     ValueError
         If it is not finite and positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.likelihoods import NegativeBinomial
+    >>> likelihood = NegativeBinomial(0.5)
+    >>> likelihood.log_predictive(np.array([2.0]), np.array([0.5]), np.array([1.0])).round(3)
+    array([-2.015])
     """
 
     dispersion: float = 1.0

@@ -24,6 +24,14 @@ class GaussianNoise(Reals, OneParameter):
     ------
     ValueError
         If the noise is not finite and positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.likelihoods import GaussianNoise
+    >>> likelihood = GaussianNoise()
+    >>> likelihood.log_predictive(np.array([1.0]), np.array([0.5]), np.array([1.0])).round(3)
+    array([-1.328])
     """
 
     noise: float = 1.0

@@ -36,6 +36,14 @@ class LaplaceNoise(Reals, OneParameter, FromTilted):
     ------
     ValueError
         If the scale is not finite and positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.likelihoods import LaplaceNoise
+    >>> likelihood = LaplaceNoise()
+    >>> likelihood.log_predictive(np.array([1.0]), np.array([0.5]), np.array([1.0])).round(3)
+    array([-1.406])
     """
 
     scale: float = 1.0

@@ -42,7 +42,16 @@ Nodes = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndar
 
 @dataclass(frozen=True)
 class Logit(Labels):
-    """Binary labels y in {-1, +1} with p(y | f) = 1 / (1 + exp(-y f))."""
+    """Binary labels y in {-1, +1} with p(y | f) = 1 / (1 + exp(-y f)).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.likelihoods import Logit
+    >>> likelihood = Logit()
+    >>> likelihood.log_predictive(np.array([1.0]), np.array([0.5]), np.array([1.0])).round(3)
+    array([-0.507])
+    """
 
     name: ClassVar[str] = "logit"
     log_concave: ClassVar[bool] = True

@@ -59,6 +59,14 @@ class Ordinal(ByPanels):
     ------
     ValueError
         If they are not finite and increasing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.likelihoods import Ordinal
+    >>> likelihood = Ordinal((-1.0, 1.0))
+    >>> likelihood.log_predictive(np.array([1.0]), np.array([0.5]), np.array([1.0])).round(3)
+    array([-0.706])
     """
 
     thresholds: tuple[float, ...] = (-1.0, 1.0)

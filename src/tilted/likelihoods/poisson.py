@@ -57,6 +57,14 @@ class PoissonSquare:
     predictive : "exact" or "negative-binomial"
         The exact integral of Poisson(y; f^2) over N(f; m, v), or the moment-matched Gamma mixture of
         [Zhang 2020, appendix H], which is an approximation (exact only at m = 0).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.likelihoods import PoissonSquare
+    >>> likelihood = PoissonSquare()
+    >>> likelihood.log_predictive(np.array([2.0]), np.array([0.5]), np.array([1.0])).round(3)
+    array([-2.268])
     """
 
     predictive: str = "exact"

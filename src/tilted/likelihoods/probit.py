@@ -41,7 +41,16 @@ REACH, HALVINGS = 60.0, 12  # the support is searched within REACH sd of the mod
 
 @dataclass(frozen=True)
 class Probit(Labels):
-    """Binary labels y in {-1, +1} with p(y | f) = Phi(y f)."""
+    """Binary labels y in {-1, +1} with p(y | f) = Phi(y f).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.likelihoods import Probit
+    >>> likelihood = Probit()
+    >>> likelihood.log_predictive(np.array([1.0]), np.array([0.5]), np.array([1.0])).round(3)
+    array([-0.449])
+    """
 
     name: ClassVar[str] = "probit"
     log_concave: ClassVar[bool] = True

@@ -35,6 +35,14 @@ class NoisyStep(Labels, FromTilted):
     ------
     ValueError
         For a probability that is not between 0 and 1/2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.likelihoods import NoisyStep
+    >>> likelihood = NoisyStep(0.1)
+    >>> likelihood.log_predictive(np.array([1.0]), np.array([0.5]), np.array([1.0])).round(3)
+    array([-0.426])
     """
 
     flips: float = 0.1

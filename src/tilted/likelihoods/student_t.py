@@ -36,6 +36,14 @@ class StudentT(Reals, OneParameter, ByPanels):
     ------
     ValueError
         If one is not finite and positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tilted.likelihoods import StudentT
+    >>> likelihood = StudentT(scale=1.0, df=4.0)
+    >>> likelihood.log_predictive(np.array([1.0]), np.array([0.5]), np.array([1.0])).round(3)
+    array([-1.405])
     """
 
     scale: float = 1.0

@@ -3,16 +3,16 @@
 import re
 from pathlib import Path
 
-from papers.report import index
+from papers import captions
 from papers.reproduce import names
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_every_table_and_figure_is_in_the_index_and_has_a_name(tmp_path):
     for path in (ROOT / "tables").glob("*.*"):
         (tmp_path / path.name).touch()
-    text = index.write(tmp_path, ROOT / "figures").read_text(encoding="utf-8")
+    text = captions.write(tmp_path, ROOT / "figures").read_text(encoding="utf-8")
     linked = {(ROOT / "tables" / target).resolve() for target in re.findall(r"\]\(([^)]+)\)", text)}
     tables = {path for path in (ROOT / "tables").glob("*.*") if path.name != "index.md"}
     figures = {path for path in (ROOT / "figures").rglob("*.png") if "preview" not in path.parts}
@@ -22,7 +22,7 @@ def test_every_table_and_figure_is_in_the_index_and_has_a_name(tmp_path):
 
 
 def test_the_words_are_those_under_the_figures():
-    assert index.about_table("pep_converged_wins.csv").startswith(
+    assert captions.about_table("pep_converged_wins.csv").startswith(
         "Power EP for sparse regression, by searches"
     )
-    assert index.PAPERS[0].captions["figure1b"].startswith("The same for Poisson")
+    assert captions.PAPERS[0].captions["figure1b"].startswith("The same for Poisson")
