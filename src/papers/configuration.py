@@ -58,7 +58,7 @@ TARGETS = {
 }
 """Target -> records of a part of a configuration that may be asked for alone."""
 
-AUDIT = ("audit.csv", "audit_rows.csv", "audit.md", "bayesian.csv", "bayesian.md")
+AUDIT = ("audit.csv", "audit_rows.csv", "audit.md")
 """Tables that are made of what all papers hand over."""
 
 PRINTED = {

@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-from papers import make
-from papers.evidence import parts
+from papers.evidence import audit, parts
 
 job = snakemake  # noqa: F821
-make.write_audit(
-    [chapter for path in job.input for chapter in parts.read_chapters(path)], Path(job.params.tables)
-)
+audit.write([chapter for path in job.input for chapter in parts.read_chapters(path)], Path(job.params.tables))

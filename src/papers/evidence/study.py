@@ -79,9 +79,8 @@ class Study:
         Columns that name a group of lines to verify a sample of.
     fixed : mapping
         Columns that the frame has and the file has not, since they say the same on every line.
-    later : mapping
-        Columns of text that files did not have at first -> what lines without them meant. Such a file is read
-        as if it said so, and has the columns once lines are folded into it; names of lines leave that out.
+    unnamed : mapping
+        Column -> its usual value, which the names of lines in ``verified.csv`` leave out.
     rules : callable
         Frame -> (mask of the lines that are wrong, how), each.
     protocol : callable, optional
@@ -107,7 +106,7 @@ class Study:
     along: str = ""
     group: tuple[str, ...] = ()
     fixed: Mapping[str, str] = field(default_factory=dict)
-    later: Mapping[str, str] = field(default_factory=dict)
+    unnamed: Mapping[str, str] = field(default_factory=dict)
     rules: Rules = _no_rules
     protocol: Callable[[Mapping[str, Any]], str | None] | None = None
     again: Again | None = None
@@ -162,18 +161,16 @@ class Study:
         try:
             text = inflated(content) if self.file.endswith(".gz") else content
             found = text[: text.index(b"\n")].decode().split(",")
-            if found not in (header, [name for name in header if name not in self.later]):
+            if found != header:
                 raise ValueError(f"columns {found} are not {header}")
-            types = {name: kind for name, kind in self.types.items() if name in found}
-            types |= dict.fromkeys(self.digits, "str")  # Python's own conversion is exact
+            types = self.types | dict.fromkeys(self.digits, "str")  # Python's own conversion is exact
             empty = {name: [""] for name in self.gaps}
             frame = pd.read_csv(io.BytesIO(text), dtype=types, keep_default_na=False, na_values=empty)
             for name in self.digits:
                 frame[name] = np.array([float(cell or "nan") for cell in frame[name]], dtype=float)
         except (EOFError, OSError, ValueError, zlib.error) as error:
             raise RecordError(f"{where}: {error}") from error
-        implied = {name: meant for name, meant in self.later.items() if name not in frame}
-        frame = frame.assign(**self.fixed, **implied).astype(dict.fromkeys(implied, "str"))[list(self.types)]
+        frame = frame.assign(**self.fixed)[list(self.types)]
         self.check(frame, where)
         return frame
 

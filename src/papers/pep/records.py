@@ -64,8 +64,7 @@ __all__ = [
 
 def line_of(record: Line) -> Line:
     """Line of `REGRESSION` or `CLASSIFICATION` from a fit record (``run_cell`` of the experiment)."""
-    before = {"protocol": regression.DESCRIBED}  # files of fits had none at first
-    return {**before, **record, "alpha": power(record["alpha"]), **regression.ended(record)}
+    return {**record, "alpha": power(record["alpha"]), **regression.ended(record)}
 
 
 def power(alpha: float | str) -> str:
@@ -207,7 +206,7 @@ REGRESSION = replace(
         {"start": tuple(regression.STARTS), "protocol": tuple(regression.SEARCHES)},
         {"nlml": 12, "smse": 10, "smll": 10},
     ),
-    later={"protocol": regression.DESCRIBED},
+    unnamed={"protocol": regression.DESCRIBED},
 )
 CLASSIFICATION = _fits(
     "pep/classification.csv.gz",

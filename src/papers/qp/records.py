@@ -177,7 +177,7 @@ TRUTH = Study(
     ("dataset", "split", "method"),
     text=("dataset", "split", "method"),
     group=("dataset",),
-    later={"split": "0"},
+    unnamed={"split": "0"},
     again=truth_records.again,
     reader=truth_records.lines,
 )

@@ -21,7 +21,7 @@ from papers.evidence import claims as printed
 from papers.evidence import files, records
 from papers.evidence.store import write_text
 from papers.evidence.verdicts import VERDICTS
-from papers.report import content, fits, markup, rule_times
+from papers.report import content, fits, markup
 from papers.report.content import Claim, Folders
 from papers.report.index import TABLES
 from papers.report.papers import PAPERS, Figure, figures
@@ -224,7 +224,6 @@ def _claims(site: Site, claims: Sequence[Claim], shown: Sequence[Shown]) -> None
 
 
 def _papers(site: Site, claims: Sequence[Claim], shown: Sequence[Shown]) -> None:
-    times = rule_times.read(site.folders.records)
     for paper in PAPERS:
         site.write(
             f"papers/{paper.key.lower()}.html",
@@ -236,8 +235,6 @@ def _papers(site: Site, claims: Sequence[Claim], shown: Sequence[Shown]) -> None
             claims=[claim for claim in claims if claim.printed.paper == paper.key],
             figures=[one for one in shown if one.paper == paper.key],
             documents=_titled(site, (f"tables/{name}.md" for name in (*TABLES[paper.key], *TABLES[""]))),
-            times=[line for line in times if line.paper == paper.key],
-            untimed=rule_times.UNTIMED,
         )
 
 

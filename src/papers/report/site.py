@@ -82,7 +82,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    functions = {"mark": markup.mark, "duration": _duration, "json": json.dumps}
+    functions = {"mark": markup.mark, "json": json.dumps}
     environment.globals |= {**functions, "classes": markup.CLASSES}
     return environment
 
@@ -121,10 +121,3 @@ def _words(shown: str) -> str:
     """The text of some HTML without what every page has of its kind, cut after a word."""
     text = UNSAID.sub(" ", shown)
     return textwrap.shorten(unescape(re.sub(r"<[^>]+>", " ", text)), FOUND, placeholder=" …")
-
-
-def _duration(seconds: float) -> str:
-    """Seconds as a person says them: 0.31 s, 12 s, 4.2 min, 3.1 h."""
-    if seconds < 120:
-        return f"{seconds:.3g} s"
-    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from papers.evidence import audit, claims, style
-from papers.pep import artifacts, compare, data_sets, jobs, published, scores, starts, tables, toy
+from papers.pep import artifacts, compare, data_sets, jobs, published, scores, tables, toy
 from papers.pep.claims import chapter as judged_by
 from papers.pep.digits import results
 from papers.pep.figures import curves, duels, looks
@@ -111,7 +111,7 @@ def test_every_protocol_of_regressions_is_judged_and_drawn(fits, put, tmp_path):
     assert wins == {"as-described": 1.0, "converged": 0.0}
     page = (tmp_path / "tables" / "pep_converged.md").read_text(encoding="utf-8")
     assert page.startswith("# Power EP for sparse Gaussian-process regression, converged\n")
-    assert "UCI: converged; 1 set" in page and "starts" not in " ".join(map(str, tmp_path.rglob("*.md")))
+    assert "UCI: converged; 1 set" in page
     assert (tmp_path / "figures" / "pep" / "converged" / "figure4.png").is_file()
 
 
@@ -127,8 +127,7 @@ def test_the_workflow_asks_for_the_tables_of_every_protocol():
     "config, names, drawn",
     [
         ({"pep_classification": {"a": {"protocols": ["as-released"]}}}, (data_sets.NAME,), True),
-        ({"pep": {"a": {"starts": ["data", "short"]}}}, (*starts.NAMES, data_sets.NAME), True),
-        ({"pep": {"a": {"starts": ["short"], "protocols": ["converged"]}}}, (data_sets.NAME,), True),
+        ({"pep": {"a": {"starts": ["data", "short"]}}}, (data_sets.NAME,), True),
         ({"mnist": {"a": {}}}, results.NAMES, True),
         ({"toy": {}}, (), False),
         ({}, (), False),

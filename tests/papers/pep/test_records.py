@@ -1,8 +1,5 @@
 """Records of regressions and classifications: lines of fits, what a file may hold, folding in, fits again."""
 
-import gzip
-import hashlib
-
 import numpy as np
 import pytest
 
@@ -154,42 +151,8 @@ def test_both_kinds_are_folded_into_one_folder(classification_fit, regression_fi
         assert frame["outcome"].tolist() == ["ok", "failed"] and frame["seconds"].tolist() == [1.5, 1.5]
 
 
-def before_protocols(folder):
-    """The record of a folder as it was when no line had a protocol."""
-    path = folder / REGRESSION.file
-    rows = [line.split(",") for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
-    column = rows[0].index("protocol")
-    text = "".join(f"{','.join(row[:column] + row[column + 1 :])}\n" for row in rows)
-    path.write_bytes(gzip.compress(text.encode()))
-    listed = {**records.sums(folder), REGRESSION.file: hashlib.sha256(path.read_bytes()).hexdigest()}
-    (folder / records.SUMS).write_text("".join(f"{digest}  {name}\n" for name, digest in listed.items()))
-    return text
-
-
-def test_lines_without_a_protocol_are_as_described_and_gain_it_with_the_next_ones(
-    regression_fit, put, tmp_path
-):
-    put(tmp_path, REGRESSION, [line_of(regression_fit()), line_of(regression_fit(split=1))])
-    assert "protocol" not in before_protocols(tmp_path) and records.wrong(tmp_path, [REGRESSION]) == []
-    old = records.load(REGRESSION, tmp_path)
-    assert old["protocol"].tolist() == ["as-described"] * 2 and list(old.columns) == list(REGRESSION.types)
-    fits = [
-        regression_fit(run=runs.stamp(), protocol=name, nlml=1.0) for name in ("converged", "as-described")
-    ]
-    store.write_records(tmp_path / "x.jsonl.gz", fits)
-    change = records.fold_in(REGRESSION, [tmp_path / "x.jsonl.gz"], tmp_path, lambda fit: [line_of(fit)])
-    assert (change.added, change.replaced, change.kept) == (1, 1, 1)
-    assert b",start,protocol,n_train," in gzip.decompress((tmp_path / REGRESSION.file).read_bytes())
-    frame = records.load(REGRESSION, tmp_path)
-    assert [(r.protocol, r.split, r.nlml == 1.0) for r in frame.itertuples()] == [
-        ("as-described", 0, True),
-        ("as-described", 1, False),
-        ("converged", 0, True),
-    ]
-
-
-def test_names_of_lines_as_described_stay_as_they_were(regression_fit):
-    """What was verified before lines had a protocol counts on."""
+def test_names_of_lines_leave_the_usual_protocol_out(regression_fit):
+    """Names in verified.csv leave the usual protocol out."""
     old, new = (line_of(regression_fit(protocol=name)) for name in ("as-described", "converged"))
     assert verified.group_of(REGRESSION, old) == "boston 0.5"
     assert verified.fit_of(REGRESSION, old) == "m=5 start=data split=0"

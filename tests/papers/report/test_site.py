@@ -10,11 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from papers import configuration
 from papers.evidence import claims as printed
 from papers.evidence import files
 from papers.evidence.verdicts import VERDICTS
-from papers.report import content, fits, pages, papers, rule_times, site
+from papers.report import content, fits, pages, papers, site
 from papers.report.content import Folders
 from papers.report.markup import Links
 from papers.report.papers import PAPERS
@@ -382,22 +381,3 @@ def test_every_figure_is_in_the_gallery_of_its_paper():
 )
 def test_figures_named_by_a_claim(where, places):
     assert papers.places(where) == places
-
-
-def test_times_are_of_rules_that_exist():
-    asked = configuration.asked(configuration.read(ROOT / "config" / "paper.yaml"))
-    rules = {job.kind for job in asked.jobs.values()}
-    times = rule_times.read(ROOT / "results")
-    assert {line.paper for line in times} == {"QP", "PEP", "REP"}
-    for line in times:
-        assert line.rule in rules
-        assert line.fits > 0 and 0 <= line.median <= line.longest <= line.total
-
-
-def test_seconds_that_are_counted_on_count_once(tmp_path):
-    (tmp_path / "pep").mkdir()
-    lines = ["alpha,m,seed,seconds", "0,100,0,1", "0,100,0,5", "0,100,1,7", "1,100,0,2"]
-    (tmp_path / "pep" / "mnist.csv").write_text("\n".join(lines))
-    first, second = rule_times.read(tmp_path)
-    assert (first.method, first.fits, first.median, first.total) == ("α = 0, M = 100", 2, 6.0, 12.0)
-    assert (second.method, second.fits, second.total) == ("α = 1, M = 100", 1, 2.0)

@@ -66,8 +66,8 @@ def fit_of(study: Study, line: Mapping[str, Any]) -> str:
 
 
 def _telling(study: Study, line: Mapping[str, Any], names: Iterable[str]) -> list[str]:
-    """Columns without those of `Study.later` that say what their absence meant: names stay as they were."""
-    return [name for name in names if name not in study.later or line[name] != study.later[name]]
+    """Return the columns without those that have their usual value (`Study.unnamed`)."""
+    return [name for name in names if name not in study.unnamed or line[name] != study.unnamed[name]]
 
 
 def _shown(study: Study, name: str, value: Any) -> str:
