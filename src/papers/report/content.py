@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from papers.evidence import claims as printed
 from papers.evidence import strict
-from papers.evidence.audit import CONTENTS, UNITS, interval, number
+from papers.evidence.audit import CONTENTS, UNITS, asked, interval, number
 from papers.evidence.verdicts import NO, UNDECIDED, YES
 from papers.report import markup
-from papers.report.markup import Links, Section
+from papers.report.markup import Links
 
 if TYPE_CHECKING:
     from typing import Any
@@ -67,7 +67,7 @@ class Finding(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A claim under a protocol: verdict, rows that are what, what it lacks, the whole reckoning (HTML).
+    """A claim under a protocol: verdict, counts of rows, what it lacks.
 
     ``rows`` are those with data that decide, those against the claim first.
     """
@@ -76,12 +76,11 @@ class Verdict(NamedTuple):
     verdict: str
     counts: dict[str, int]
     lacks: str
-    full: str
     rows: list[Row]
 
 
 class Claim(NamedTuple):
-    """What a paper says and where, what it means that it holds (HTML), verdicts, and the rows behind them."""
+    """A claim, its rule (HTML), verdicts, and the rows behind them."""
 
     name: str
     printed: printed.Claim
@@ -179,19 +178,12 @@ def _finding(shown: str) -> Finding:
 
 
 def claims(folders: Folders, links: Links, names: Sequence[str]) -> list[Claim]:
-    """Some claims with their verdicts.
-
-    Raises
-    ------
-    ValueError
-        The audit has no section for a claim.
-    """
+    """Return some claims with their verdicts."""
     import pandas as pd
 
-    audit = markup.sections(folders.text("tables/audit.md"), 2)[1]
     verdicts = pd.read_csv(folders.tables / "audit.csv", dtype=str, keep_default_na=False)
     every = rows(folders)
-    return [_claim(name, audit, verdicts, every, links) for name in names]
+    return [_claim(name, verdicts, every, links) for name in names]
 
 
 def rows(folders: Folders) -> list[Row]:
@@ -226,35 +218,20 @@ def _row(line: Any, decides: bool) -> Row:
     )
 
 
-def _claim(
-    name: str, sections: Sequence[Section], verdicts: pd.DataFrame, every: Sequence[Row], links: Links
-) -> Claim:
-    ours = [s for s in sections if s.heading.startswith(f"{name}: ")]
-    if len(ours) != 1:
-        raise ValueError(f"audit.md has no section '{name}'")
-    page = f"claims/{name}.html"
-    before, parts = markup.sections(ours[0].body, 3)
-    _, *meaning = markup.paragraphs(before)  # the first says where the paper says what
-    if other := re.match(r"The same as (\w+)", printed.load()[name].rule):
-        meaning.append(f"{other[1]}: {printed.load()[other[1]].rule}")
-    bodies = {part.heading.split(", ", 1)[1].rsplit(": ", 1)[0]: part.body for part in parts}
+def _claim(name: str, verdicts: pd.DataFrame, every: Sequence[Row], links: Links) -> Claim:
+    claim, page = printed.load()[name], f"claims/{name}.html"
+    meaning = markup.html(f"{claim.rule} {asked(claim)}", links, page, "tables/audit.md")
     mine, rows = verdicts[verdicts["id"] == name], [row for row in every if row.claim == name]
-    return Claim(
-        name,
-        printed.load()[name],
-        markup.html("\n\n".join(meaning), links, page, "tables/audit.md"),
-        [_verdict(line, bodies[line.protocol], links, page, rows) for line in mine.itertuples(index=False)],
-        rows,
-    )
+    judged = [_verdict(line, rows) for line in mine.itertuples(index=False)]
+    return Claim(name, claim, meaning, judged, rows)
 
 
-def _verdict(line: Any, body: str, links: Links, page: str, rows: Sequence[Row]) -> Verdict:
+def _verdict(line: Any, rows: Sequence[Row]) -> Verdict:
     lacks = [part.removeprefix(LACKS) for part in line.note.split("; ") if part.startswith(LACKS)]
     counts = {name.replace("_", " "): int(getattr(line, name)) for name in COUNTS}
-    full = markup.html(body, links, page, "tables/audit.md", 1)
     deciding = [r for r in rows if r.decides and r.protocol == line.protocol and r.status in AGAINST]
     deciding.sort(key=lambda row: AGAINST.index(row.status))
-    return Verdict(line.protocol, line.verdict, counts, ", ".join(lacks), full, deciding)
+    return Verdict(line.protocol, line.verdict, counts, ", ".join(lacks), deciding)
 
 
 OUTCOMES = ("won", "lost", "open")
@@ -316,7 +293,7 @@ def explained(shown: str) -> str:
 
 def legends(folders: Folders) -> list[str]:
     """What stands below each paper's summary of the audit (Markdown)."""
-    _, (_title, *parts) = markup.sections(folders.text("tables/audit.md").split("\n## ")[0], 1)
+    _, parts = markup.sections(folders.text("tables/audit.md").split("\n## ")[0], 1)
     blocks = [markup.paragraphs(part.body) for part in parts]
     left_out = ("|", f"- {CONTENTS}")  # the site has its own
     return ["\n\n".join(text for text in texts if not text.startswith(left_out)) for texts in blocks]

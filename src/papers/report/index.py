@@ -39,7 +39,7 @@ TABLES = {
         "pesc_regret": "Searches for a constrained minimum: a line a problem, rule and number of evaluations",
     },
     "": {
-        "audit": "Every claim of the four papers: rule, verdict under each protocol, the rows behind it",
+        "audit": "Every claim of the four papers: rule, verdict under each protocol, the rows that decide",
         "audit_rows": "Every row behind a verdict: effect, interval, p-values, status",
     },
 }

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NOT_RUN, UNDECIDED, UNTESTABLE
+from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, TOO_FEW, UNDECIDED, UNTESTABLE
 from papers.evidence.verification.standing import REASONS
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ CLASSES = {
     HOLDS: "yes",
     FAILS: "no",
     UNDECIDED: "open",
-    NOT_RUN: "few",
+    TOO_FEW: "few",
     UNTESTABLE: "none",
 }
 """Verdict -> class of its mark, longer names first."""
