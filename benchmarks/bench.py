@@ -25,7 +25,6 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402  # after the number of threads is set
 import peers  # noqa: E402
-from scipy.linalg.blas import dsyrk  # noqa: E402
 
 from papers import data  # noqa: E402
 from papers.data import split  # noqa: E402
@@ -39,7 +38,6 @@ from tilted.projections import table as lookup  # noqa: E402
 
 CASES = {"Wine1": "wine12", "IonoS": "ionosphere", "Cancer": "cancer", "Pima": "pima"}
 SIZES = (117, 200, 316, 659, 1000, 2000, 4000)
-SPARSE, SPARSE_QUICK = (10_000, 200), (2_000, 50)  # data and pseudo-points of a sparse regression
 EQUAL = 1e-6  # nats: evidences that differ by less are equal
 LONG = 1.0  # seconds above which a run is repeated three times only
 
@@ -56,7 +54,6 @@ def main(argv=None) -> None:
     record["cases"] = [row for case in CASES for row in measure_case(case, options)]
     sizes = SIZES[:4] if options.quick else SIZES
     record["scaling"] = [measure_size(n, record["dgemm_gflops"]) for n in sizes]
-    record["sparse"] = measure_sparse(*(SPARSE_QUICK if options.quick else SPARSE), options.repeats)
     folder = Path(options.output)
     (folder / "results.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     draw(record, folder)
@@ -215,49 +212,6 @@ def measure_size(n: int, rate: float) -> dict:
     }
 
 
-def measure_sparse(n: int, m: int, repeats: int) -> list[dict]:
-    """Energy and gradient of a sparse regression, all pseudo-inputs free, beside the time of its products."""
-    rng = np.random.default_rng(n)
-    X = rng.standard_normal((n, 8))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(n)
-    Z = X[:m].copy()
-    chosen = [*map(peers.OursSparse, (0.0, 0.5, 1.0)), *peers.installed_sparse()]
-    runs = {p.name: p.prepare(X, y, Z) for p in chosen}
-    timed = in_turns({"products": _products(n, m), **runs}, repeats)
-    unavoidable = timed.pop("products").seconds
-    return [
-        {
-            "n": n,
-            "m": m,
-            "library": name,
-            "seconds": one.seconds,
-            "over_products": one.seconds / unavoidable,
-            "log_evidence": one.found,
-            "peak_doubles_per_nm": one.peak / 8 / (n * m),
-        }
-        for name, one in timed.items()
-    ]
-
-
-def _products(n: int, m: int):
-    """What an evaluation cannot avoid, as a function without arguments.
-
-    Kuf; Luu^-1 Kuf; S S^T (half of it, by symmetry); and in the gradient B^-1 S, V dE/dD V^T, Luu^-T (...).
-    """
-    rng = np.random.default_rng(0)
-    root, V, X = rng.standard_normal((m, m)), rng.standard_normal((m, n)), rng.standard_normal((n, 8))
-    kernel, weights = SquaredExponential(1.0, (1.0,) * 8), rng.standard_normal((m, n))
-
-    def run():
-        kernel.matrix(X[:m], X)
-        for _ in range(3):
-            root @ V
-        dsyrk(1.0, V.T, trans=1, lower=1)
-        weights @ V.T
-
-    return run
-
-
 def report(record: dict) -> list[str]:
     """What was measured, for the terminal."""
     cpu, rate = record["environment"].rpartition(", ")[2], record["dgemm_gflops"]
@@ -279,13 +233,6 @@ def report(record: dict) -> list[str]:
         lines.append(
             f"{row['n']:6}{row['seconds']:9.3f}{row['sweeps']:8}{row['limit_ratio']:13.2f}"
             f"{row['peak_doubles_per_n2']:27.2f}{'' if row['converged'] else ' (not converged)'}"
-        )
-    lines += ["", f"{'N, M':>12} {'sparse regression':22}{'ms':>9}{'over products':>15}{'evidence':>14}"]
-    for row in record["sparse"]:
-        lines.append(
-            f"{row['n']:7}, {row['m']:3} {row['library']:22}{1e3 * row['seconds']:9.1f}"
-            f"{row['over_products']:15.2f}{row['log_evidence']:14.4f}"
-            f"  {row['peak_doubles_per_nm']:.1f} N M doubles"
         )
     return lines
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 import numpy as np
 
-SPARSE_NOISE = 0.1
 VARIANCE = 1.0  # where every fit starts, with a lengthscale of sqrt(D)
 
 
@@ -133,52 +131,3 @@ def installed() -> list:
     except ImportError:
         print("GPy is not installed (pip install --only-binary :all: -e '.[bench]'): its rows are left out")
     return found
-
-
-class OursSparse:
-    """Tilted's energy of Power EP and its gradient, with one power."""
-
-    def __init__(self, alpha: float):
-        self.alpha, self.name = alpha, f"tilted, alpha = {alpha:g}"
-
-    def prepare(self, X, y, Z):
-        """A function without arguments that evaluates energy and gradient, and returns the energy."""
-        from tilted.kernels import SquaredExponential
-        from tilted.posteriors.collapsed import Regression
-
-        kernel = SquaredExponential(VARIANCE, (float(np.sqrt(X.shape[1])),) * X.shape[1])
-        problem = Regression(X, y, self.alpha)
-        return lambda: problem.evaluate(kernel, Z, SPARSE_NOISE)[0].log_evidence
-
-
-class GpySparse:
-    """GPy's sparse regression: the variational bound, or FITC."""
-
-    def __init__(self, inference: str):
-        self.inference, self.name = inference, f"GPy {inference}"
-
-    def prepare(self, X, y, Z):
-        """The same; GPy computes all gradients with the energy."""
-        import GPy
-        from GPy.inference.latent_function_inference import FITC, VarDTC
-
-        scales = np.full(X.shape[1], np.sqrt(X.shape[1]))
-        model = GPy.core.SparseGP(
-            X,
-            y[:, None],
-            Z,
-            GPy.kern.RBF(X.shape[1], VARIANCE, scales, ARD=True),
-            GPy.likelihoods.Gaussian(variance=SPARSE_NOISE),
-            inference_method={"VFE": VarDTC, "FITC": FITC}[self.inference](),
-        )
-
-        def evaluate():
-            model.parameters_changed()
-            return float(np.squeeze(model.log_likelihood()))
-
-        return evaluate
-
-
-def installed_sparse() -> list:
-    """GPy's sparse regressions, if it is there."""
-    return [GpySparse(name) for name in ("VFE", "FITC")] if find_spec("GPy") else []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from watched import Task, Trace
+    from time_to_score import Task, Trace
 
 BATCH, GAMMA, NOISE = 1024, 0.1, 0.1
 RATES = (0.03, 0.1)  # of Adam

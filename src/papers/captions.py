@@ -105,7 +105,6 @@ TABLES = {
         "pep_classification": "Power EP for sparse classification, data as released",
         "pep_classification_corrected": "Power EP for sparse classification, sets as they are, converged",
         "pep_mnist": "Power EP by minibatches on even against odd digits: error against time",
-        "pep_starts": "Searches of Power EP from two starts: what is reached, and what it is worth",
         "pep_datasets": "Data sets of the Power-EP paper (its tables 1 and 2) beside those read here",
     },
     "REP": {
@@ -120,7 +119,6 @@ TABLES = {
     "": {
         "audit": "Every claim of the four papers: rule, verdict under each protocol, the rows behind it",
         "audit_rows": "Every row behind a verdict: effect, interval, p-values, status",
-        "bayesian": "The audit's comparisons read by a Bayesian signed-rank test across rows",
     },
 }
 """Paper, or "" for all papers -> name of a table's file without suffix -> caption."""

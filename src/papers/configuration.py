@@ -40,7 +40,7 @@ PAPERS = (qp, pep, rep, pesc)
 COMMITTED = Path("results")
 """Folder of the committed records."""
 
-AUDIT = ("audit.csv", "audit_rows.csv", "audit.md", "bayesian.csv", "bayesian.md")
+AUDIT = ("audit.csv", "audit_rows.csv", "audit.md")
 """Tables that are made of what all papers hand over."""
 
 PRINTED = {

@@ -9,16 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import audit, bayesian, style
+from papers.evidence import audit, style
 from papers.pep import artifacts as pep
 from papers.pesc import artifacts as pesc
 from papers.qp import artifacts as qp
 from papers.rep import artifacts as rep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from papers.evidence.audit import Chapter
     from papers.evidence.parts import Written
 
 NAMES = ("qp", "pep", "rep", "pesc")
@@ -52,7 +51,7 @@ def write_all(
     """
     folders = tuple(map(Path, (records, tables, figures, published)))
     papers = [write_paper(name, *folders) for name in NAMES]
-    write_audit([chapter for paper in papers for chapter in paper.audit], folders[1])
+    audit.write([chapter for paper in papers for chapter in paper.audit], folders[1])
     return [line for paper in papers for line in paper.loud]
 
 
@@ -61,12 +60,6 @@ def write_paper(name: str, records: Path, tables: Path, figures: Path, published
     if name in ("qp", "pep"):
         return {"qp": qp, "pep": pep}[name].write(records, tables, figures, published)
     return {"rep": rep, "pesc": pesc}[name].write(records, tables, figures)
-
-
-def write_audit(chapters: Sequence[Chapter], tables: Path) -> None:
-    """Write the audit of what papers handed over, and its Bayesian reading."""
-    audit.write(chapters, tables)
-    bayesian.write(chapters, tables)
 
 
 def fill(outputs: Iterable[str | Path]) -> list[str]:

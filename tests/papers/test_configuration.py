@@ -291,7 +291,7 @@ def test_grids_of_power_ep():
         f"pep_classification{protocol}{name}"
         for protocol in ("", "_corrected")
         for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")
-    ] + ["pep_starts.csv", "pep_starts.md", "pep_datasets.md"]
+    ] + ["pep_datasets.md"]
     assert found.figures == ["pep"]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from papers import make
-from papers.evidence import parts, store
+from papers.evidence import audit, parts, store
 from papers.evidence.audit import Chapter
 from papers.evidence.parts import Written
 from papers.evidence.verdicts import YES, Block, Finding, Inference, Line, finding
@@ -59,13 +59,13 @@ def test_a_chapter_goes_from_rule_to_rule_to_the_last_digit(tmp_path):
         "Glass", "EP - QP in NTLL", "nats", np.float64(0.1) / 3, sample=Inference(YES, -1e-300), n=np.int64(9)
     )
     blocks = Block("direct", "t", (line,), "é", {"sets": 2}, best=0.5), Block("beside", "t", (), best=-np.inf)
-    chapter = Chapter("Claims", [finding("QP10", "as-released", blocks)], "l", {"QP10": ["so"]}, "## More")
+    chapter = Chapter("Claims", [finding("QP10", "as-released", blocks)], "l", {"QP10": ["so"]})
     (read,) = parts.read_chapters(parts.write_chapters([chapter], tmp_path / "qp.json"))
     assert repr(read) == repr(chapter).replace(
         "np.float64(0.03333333333333333)", "0.03333333333333333"
     ).replace("np.int64(9)", "9")
     for name, of in (("there", chapter), ("here", read)):
-        make.write_audit([of], tmp_path / name)
+        audit.write([of], tmp_path / name)
     for path in (tmp_path / "here").iterdir():
         assert path.read_bytes() == (tmp_path / "there" / path.name).read_bytes()
 

@@ -82,7 +82,7 @@ rule audit:
     conda:
         "../envs/tilted.yaml"
     params:
-        source=closure_hash("papers.make"),
+        source=closure_hash("papers.evidence.audit"),
         tables=lambda wildcards: TABLES,
     script:
         "../scripts/audit.py"

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from papers import make
-from papers.evidence import parts
+from papers.evidence import audit, parts
 
 job = snakemake  # noqa: F821
 chapters = [chapter for path in job.input for chapter in parts.read_chapters(path)]
-make.write_audit(chapters, Path(job.params.tables))
+audit.write(chapters, Path(job.params.tables))

@@ -5,7 +5,7 @@
     of them a claim is made of;
 ``verification``
     a sample of the lines made again, what became of each, and what may be believed by it;
-``metrics``, ``statistics``, ``comparisons``, ``verdicts``, ``claims``, ``audit``, ``bayesian``
+``metrics``, ``statistics``, ``comparisons``, ``verdicts``, ``claims``, ``audit``
     scores, paired comparisons of them, and verdicts by the rules of ``claims.yaml``;
 ``grid``, ``spans``, ``style``, ``figure_data``, ``parts``
     numbers as pages and figures;

@@ -9,17 +9,13 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from papers.evidence import claims
-from papers.evidence.grid import WIDTH, grid
+from papers.evidence.grid import WIDTH, grid, items
 from papers.evidence.store import write_text
 from papers.evidence.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Line
-
-if TYPE_CHECKING:
-    from papers.evidence.verdicts import Inference
 
 COLUMNS = tuple("id paper protocol verdict yes no undecided no_data effect interval test n note".split())
 SAMPLE = ("low", "high", "p", "p_holm", "p_equivalent", "status")
@@ -27,6 +23,8 @@ FIRST, SIGNS, LAST = (
     names.split() for names in ("row quantity unit effect sd", "p_sign p_signed_rank", "n n_folds note")
 )
 GENERAL = tuple(f"general_{name}" for name in SAMPLE)
+DECIDING = ("Protocol", "Row", "Quantity", "Effect", "95 % interval", "n", "Status")
+"""Headings of the table below a claim."""
 ROW_COLUMNS = ("id", "protocol", "block", *FIRST, *SAMPLE, *SIGNS, *GENERAL, *LAST)
 
 UNITS = {
@@ -43,21 +41,17 @@ UNITS = {
 }
 """Unit of a line -> (factor, printed unit, format)."""
 
-CONTENTS = "Every claim with its rows,"
+CONTENTS = "Claims of"
 """Begins an item of the page's contents."""
 
-SCORED = ["sd", "On sample, 95 %", "p", "Equiv. p", "Generalising, 95 %", "p"]
-
 LEGEND = """\
-A verdict comes from rows, of which each is yes, no, undecided or without data, and is the first of these that
-is true. Not testable: no data could decide. Not enough run: below the least that may decide, which the claim
-names. Does not hold: no on at least half of the rows; on one if the claim says always, never or every. Holds:
-yes on every row. Holds in part: on more than half. Undecided: otherwise. The counts stand in brackets.
-The verdict is about this sample (the data sets as they are; chance is in the splits, seeds are
-independent); what a new data set of the same kind would be expected to show, the generalising estimate,
-stands beside it in the row tables and is much less certain. What a verdict does not say stands beside the
-claim's wording. Tests, margins and the rule are explained in `docs/claims.md`, every number is in
-`audit_rows.csv`."""
+Each row of a claim is yes, no, undecided or without data. The verdict is the first of these that applies:
+not testable (no data could decide), too few runs (less data than the claim needs), does not hold (no on at
+least half of the rows, or on one row of a claim that says always, never or every), holds (yes on every
+row), holds in part (yes on more than half), undecided. A verdict is about these data sets; `generalising`
+is the verdict for new data sets of the same kind. Below each claim stand the rows that keep it from holding
+or, where it holds, the row nearest to failing. `audit_rows.csv` has all rows; `docs/claims.md`
+explains tests, margins and verdicts."""
 
 
 @dataclass(frozen=True)
@@ -71,18 +65,15 @@ class Chapter:
     findings : sequence of Finding
         By claim, then by protocol.
     legend : str
-        What a reader of this paper's claims has to know besides `LEGEND`.
+        Protocols and margins of this paper's claims.
     notes : mapping
-        Claim -> lines beside it in ``audit.md``.
-    appendix : str
-        Markdown after its last claim.
+        Claim -> lines below it in ``audit.md``: when its records were made and verified.
     """
 
     heading: str
     findings: Sequence[Finding]
     legend: str = ""
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    appendix: str = ""
 
 
 def write(chapters: Sequence[Chapter], folder: Path) -> list[Path]:
@@ -169,13 +160,12 @@ def _rows(findings: Iterable[Finding]) -> Iterable[tuple[object, ...]]:
 
 
 def markdown(chapters: Sequence[Chapter]) -> str:
-    """The audit to read: a summary of one screen for each paper, then every claim with its rows."""
-    lines = ["# Which claims hold", ""]
+    """Return the page: a table of verdicts for each paper, then every claim with the rows that decide it."""
+    lines = ["# Which claims hold", "", *LEGEND.splitlines(), ""]
     for chapter in chapters:
         lines += [f"# {chapter.heading}", "", *_overview(chapter), "", *chapter.legend.splitlines(), ""]
-    lines += [*LEGEND.splitlines(), "", *_contents(chapters), ""]
-    text = "\n".join(lines)
-    return text + "\n" + "\n".join(_claims(chapter) + chapter.appendix for chapter in chapters)
+    lines += [*_contents(chapters), ""]
+    return "\n".join(lines) + "\n" + "\n".join(map(_claims, chapters))
 
 
 def _contents(chapters: Sequence[Chapter]) -> list[str]:
@@ -212,28 +202,59 @@ def _by_claim(chapter: Chapter) -> dict[str, list[Finding]]:
 
 
 def _claims(chapter: Chapter) -> str:
-    """Every claim of a paper with its rows."""
+    """Return every claim of a paper with its verdicts and the rows that decide them."""
     lines: list[str] = []
     for name, findings in _by_claim(chapter).items():
         claim = claims.load()[name]
-        lines += [f"## {_titled(name)}", ""]
-        lines += _wrapped(claim.said) + [""]
-        lines += _wrapped(f"{claim.rule} {_asked(claim)}") + [""]
-        lines += (
-            _wrapped(f"Changed after the numbers were seen: {claim.changed}") + [""] if claim.changed else []
-        )
+        lines += [f"## {_titled(name)}", "", *_wrapped(claim.statement), ""]
+        lines += [*_wrapped(f"{claim.rule} {asked(claim)}"), ""]
         lines += [*chapter.notes[name], ""] if chapter.notes.get(name) else []
-        for finding in findings:
-            lines += _section(finding)
+        lines += [*items(map(_judged, findings)), ""]
+        rows = [_deciding_row(finding, line) for finding in findings for line in deciding(finding.blocks[0])]
+        lines += [*grid(DECIDING, "lllrrrl", rows), ""] if rows else []
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _asked(claim: claims.Claim) -> str:
-    """Whether one row decides, and the least that may."""
+def deciding(block: Block) -> list[Line]:
+    """Return the worst line of each row that keeps a claim from holding; where it holds, the worst of all."""
+    by_row: dict[str, list[Line]] = {}
+    for line in block.lines:
+        by_row.setdefault(line.row, []).append(line)
+    worst = [replace(block, lines=tuple(lines)).decisive for lines in by_row.values()]
+    against = [line for line in worst if line is not None and line.sample.status in (NO, UNDECIDED)]
+    return against or ([] if block.decisive is None else [block.decisive])
+
+
+def _judged(finding: Finding) -> str:
+    """Return the verdict under a protocol, with remarks and the verdicts of the other blocks."""
+    block, *others = finding.blocks
+    parts = [f"**{finding.protocol}: {finding.verdict}** ({_escaped(block)})", *_why_not(block)]
+    parts += [block.remark] if block.remark else []
+    parts += [f"generalising: {block.general_verdict}"] if block.has_general else []
+    parts += [
+        f"{_escaped(other)}: {other.verdict}" for other in others if {*other.rows().values()} - {MISSING}
+    ]
+    return f"{'; '.join(parts)}."
+
+
+def _escaped(block: Block) -> str:
+    """Return a block's name in which x* does not begin emphasis."""
+    return block.name.replace("*", r"\*")
+
+
+def _deciding_row(finding: Finding, line: Line) -> tuple[str, ...]:
+    """Return the cells of a line, by `DECIDING`."""
+    effect = f"{number(line.effect, line.unit)} {UNITS[line.unit][1]}".rstrip()
+    span = interval(line.sample.low, line.sample.high, line.unit)
+    return (finding.protocol, line.row, line.quantity, effect, span, f"{line.n}", line.sample.status)
+
+
+def asked(claim: claims.Claim) -> str:
+    """Return whether one row decides, and the least data that may."""
     of_part = f" of '{claim.universal}'" if isinstance(claim.universal, str) else ""
     universal = f"One row{of_part} that is no decides." if claim.universal else ""
-    asked = [_least("", claim.coverage), *(_least(f"under {p}, ", c) for p, c in claim.coverage_of.items())]
-    least = "; ".join(filter(None, asked))
+    needed = [_least("", claim.coverage), *(_least(f"under {p}, ", c) for p, c in claim.coverage_of.items())]
+    least = "; ".join(filter(None, needed))
     return " ".join(filter(None, [universal, f"It takes at least {least}." if least else ""]))
 
 
@@ -251,77 +272,6 @@ def _short(finding: Finding) -> str:
     return f"{finding.verdict} ({counts} of {len(statuses)})"
 
 
-def _section(finding: Finding) -> list[str]:
-    lines = [f"### {finding.id}, {finding.protocol}: {finding.verdict}", ""]
-    for k, block in enumerate(finding.blocks):
-        tested = [line for line in block.lines if line.sample.status != MISSING]
-        if k and not tested:
-            continue
-        lines += _wrapped(_paragraph(block)) + [""]
-        for unit in dict.fromkeys(line.unit for line in tested):
-            lines += [*_table([line for line in tested if line.unit == unit], unit), ""]
-        for sentence in _absent(line for line in block.lines if line.sample.status == MISSING):
-            lines += [*_wrapped(sentence), ""]
-    return lines
-
-
-def _absent(lines: Iterable[Line]) -> Iterable[str]:
-    """What there is no data on, a sentence for each reason and set of rows."""
-    rows: dict[tuple[str, str], dict[str, None]] = {}
-    for line in lines:
-        rows.setdefault((line.quantity, line.note), {})[line.row] = None
-    quantities: dict[tuple[str, str], list[str]] = {}
-    for (quantity, note), names_of_rows in rows.items():
-        quantities.setdefault((note, ", ".join(names_of_rows)), []).append(quantity)
-    for (note, where), names in quantities.items():
-        yield f"No data on {' and '.join(names)}{f' ({note})' if note else ''}: {where}."
-
-
-def _paragraph(block: Block) -> str:
-    line = block.decisive
-    name = block.name.replace("*", r"\*")  # x* is no emphasis
-    judged = f"**{name}: {block.verdict}**, {_counts(block)}" if block.rows() else f"**{name}**, shown only"
-    parts = [judged, *_why_not(block)]
-    if line is not None:
-        numbers = f"{number(line.effect, line.unit)} {_interval(line.sample, line)} {UNITS[line.unit][1]}"
-        parts.append(f"worst off on {line.row}: {line.quantity}, {numbers.rstrip()}")
-    parts += [block.remark] if block.remark else []
-    parts += [f"generalising: {block.general_verdict}"] if block.has_general else []
-    return f"{'; '.join(parts)}. Test: {block.test}."
-
-
-def _table(lines: Sequence[Line], unit: str) -> list[str]:
-    """Rows of one unit; estimates of scores have a spread and a second estimand, others have not."""
-    several = len({line.quantity for line in lines}) > 1
-    scored = any(not math.isnan(line.sd) for line in lines)
-    header = ["Data", *(["Quantity"] if several else []), _heading(lines[0], several, unit)]
-    header += SCORED if scored else ["Interval"]
-    header += ["n", "Status", "Note"]
-    align = "l" * (1 + several) + "r" * (len(header) - 3 - several) + "ll"
-    return grid(header, align, [_table_row(line, several, scored) for line in lines])
-
-
-def _heading(line: Line, several: bool, unit: str) -> str:
-    name, printed = "Effect" if several else line.quantity, UNITS[unit][1]
-    return f"{name} ({printed})" if printed else name
-
-
-def _table_row(line: Line, several: bool, scored: bool) -> list[str]:
-    cells = [line.row, *([line.quantity] if several else []), number(line.effect, line.unit)]
-    if scored:
-        cells += [
-            number(line.sd, line.unit).lstrip("+"),
-            _interval(line.sample, line),
-            _p(line.sample.p_holm),
-            _p(line.sample.p_equivalent),
-            _interval(line.general, line),
-            _p(line.general.p_holm),
-        ]
-    else:
-        cells.append(_interval(line.sample, line))
-    return [*cells, f"{line.n}", line.sample.status, line.note]
-
-
 def number(value: float, unit: str) -> str:
     """An effect in the unit of `UNITS` that tables show; empty for NaN."""
     factor, _, form = UNITS[unit]
@@ -331,16 +281,6 @@ def number(value: float, unit: str) -> str:
 def interval(low: float, high: float, unit: str, form: str = "[{}, {}]") -> str:
     """Both ends as `number` shows them; empty for NaN."""
     return "" if math.isnan(low) else form.format(number(low, unit), number(high, unit))
-
-
-def _interval(inference: Inference, line: Line) -> str:
-    return interval(inference.low, inference.high, line.unit)
-
-
-def _p(value: float) -> str:
-    if math.isnan(value):
-        return ""
-    return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
 def _wrapped(text: str) -> list[str]:

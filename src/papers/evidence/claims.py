@@ -20,29 +20,25 @@ class Claim(NamedTuple):
     paper : str
         QP, PEP, REP or PESC.
     where, wording : str
-        Place in the paper; what it says there.
+        Place in the paper; the claim as it is made there, in our words.
     title : str
-        What the claim is called in tables.
+        Its name in tables.
     rule : str
-        What it means that it holds, in a sentence or some.
+        When it holds.
     margin : mapping
         Smallest effects that matter and other numbers of the rule.
     coverage : mapping
-        The least that may decide it: ``rows`` with data, ``units`` behind each (seeds, splits, problems),
-        and others that the paper's judges count, such as ``sets``.
+        The least data that may decide it: ``rows`` with data, ``units`` behind each (seeds, splits,
+        problems), and others that the paper's judges count, such as ``sets``.
     coverage_of : mapping
-        Protocol -> what of ``coverage`` is different there.
-    over_sets : bool
-        Its rows are data sets, one each.
+        Protocol -> entries of ``coverage`` that differ there.
     universal : bool or str
-        It says always, never or every: one row that is no decides. Where only part of it says so, what the
+        It says always, never or every: one row that is no decides. Where a part of it says so, text that the
         names of that part's rows contain.
-    changed : str
-        What of the rule was changed after the numbers were seen, and the verdicts before and after.
-    beside : str
-        What a verdict on it does not say, or has to be read with.
+    caveat : str
+        The limit of a verdict on it.
     ours : bool
-        No paper's: where we make it is ``where``.
+        We make it, at ``where``, and no paper does.
     """
 
     paper: str
@@ -53,26 +49,24 @@ class Claim(NamedTuple):
     margin: Mapping[str, float]
     coverage: Mapping[str, int]
     coverage_of: Mapping[str, Mapping[str, int]] = {}
-    over_sets: bool = False
     universal: bool | str = False
-    changed: str = ""
-    beside: str = ""
+    caveat: str = ""
     ours: bool = False
 
     @property
-    def said(self) -> str:
-        """Who claims it, where and what, a sentence; then what a verdict has to be read with."""
-        claimed = f"{'Ours' if self.ours else 'The paper'} ({self.where}): {self.wording}."
-        return f"{claimed} Beside the verdict: {self.beside}" if self.beside else claimed
+    def statement(self) -> str:
+        """Who claims it, where and in which words; then the caveat."""
+        claim = f"{'Ours' if self.ours else 'The paper'} ({self.where}): {self.wording}."
+        return f"{claim} {self.caveat}".rstrip()
 
     def needs(self, protocol: str) -> dict[str, int]:
-        """The least that may decide it under a protocol."""
+        """Return the least data that may decide it under a protocol."""
         return {**self.coverage, **self.coverage_of.get(protocol, {})}
 
 
 @lru_cache(maxsize=1)
 def load() -> dict[str, Claim]:
-    """Every claim by its name, paper by paper.
+    """Return every claim by its name, paper by paper.
 
     Raises
     ------
@@ -84,5 +78,5 @@ def load() -> dict[str, Claim]:
 
 
 def of_paper(paper: str) -> dict[str, Claim]:
-    """The claims of one paper."""
+    """Return the claims of one paper."""
     return {name: claim for name, claim in load().items() if claim.paper == paper}

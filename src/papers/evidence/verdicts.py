@@ -5,7 +5,7 @@ Each row of a claim is ``yes`` (the numbers show what the claim says), ``no`` (t
 
 ================ ======================================================================================
 not testable     no data could decide, and the block says why
-not enough run   below the least that may decide (``coverage`` of the claim), or no row has data
+too few runs     below the least that may decide (``coverage`` of the claim), or no row has data
 does not hold    a universal claim ("always", "never", "every") with one row no, where part of a claim is
                  one a row of that part; any other with no on at least half of its rows
 holds            every row is yes
@@ -26,8 +26,8 @@ from papers.evidence import claims
 
 YES, NO, UNDECIDED, MISSING, SHOWN = "yes", "no", "undecided", "no data", "shown only"
 HOLDS, IN_PART, FAILS = "holds", "holds in part", "does not hold"
-NOT_RUN, UNTESTABLE = "not enough run", "not testable"
-VERDICTS = (HOLDS, IN_PART, UNDECIDED, FAILS, NOT_RUN, UNTESTABLE)
+TOO_FEW, UNTESTABLE = "too few runs", "not testable"
+VERDICTS = (HOLDS, IN_PART, UNDECIDED, FAILS, TOO_FEW, UNTESTABLE)
 STRONGEST = (NO, MISSING, UNDECIDED, YES)
 
 
@@ -36,7 +36,7 @@ def verdict(statuses: Iterable[str], universal: bool = False) -> str:
     rows = list(statuses)
     yes, no = rows.count(YES), rows.count(NO)
     if rows.count(MISSING) == len(rows):
-        return NOT_RUN
+        return TOO_FEW
     if no and (universal or 2 * no >= len(rows)):
         return FAILS
     if yes == len(rows):
@@ -167,14 +167,14 @@ class Block:
 
     @property
     def general_verdict(self) -> str:
-        """Generalising; not enough run where no line has such an estimate."""
+        """Generalising; too few runs where no line has such an estimate."""
         return self._verdict(general=True)
 
     def _verdict(self, general: bool) -> str:
         if self.untestable:
             return UNTESTABLE
         rows = self.rows(general)
-        return NOT_RUN if self.lacking else verdict(rows.values(), self.is_universal(rows))
+        return TOO_FEW if self.lacking else verdict(rows.values(), self.is_universal(rows))
 
     def is_universal(self, rows: Mapping[str, str]) -> bool:
         """Whether one of these rows (name -> status) that is no decides."""

@@ -9,7 +9,7 @@
     the artifacts;
 ``claims``
     the verdicts, ``published`` the printed numbers;
-``limits``, ``dense``, ``banana``, ``starts``, ``digits.results``
+``limits``, ``dense``, ``banana``, ``digits.results``
     small studies, each with its record, verdict, table or figure;
 ``artifacts``
     records to all of them.

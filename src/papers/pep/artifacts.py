@@ -13,7 +13,7 @@ from papers.data.classification import PROTOCOLS
 from papers.evidence import records as evidence
 from papers.evidence.parts import Written
 from papers.evidence.verification import standing
-from papers.pep import banana, data_sets, dense, published, scores, starts, tables, toy
+from papers.pep import banana, data_sets, dense, published, scores, tables, toy
 from papers.pep.claims import chapter as claims
 from papers.pep.claims import contests
 from papers.pep.digits import results as digits_results
@@ -73,7 +73,6 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
         figures.write(fits, folder / ("" if protocol == kind.plain else protocol))
         section: list[str] = []
         if protocol == kind.plain and study is REGRESSION:
-            starts.write(lines, made, tables_folder)
             section = _toy(frames[TOY], notes[TOY], folder)
         elif protocol == kind.plain:
             _studied(frames, folder)

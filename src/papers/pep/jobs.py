@@ -234,7 +234,7 @@ def _record(name: str, folder: str, study: str, file: str, line_of: str = "") ->
     return evidence.of_study(name, folder, f"{RECORDS}:{study}", f"pep/{file}", lines)
 
 
-STARTS, DATA_SETS = ("pep_starts.csv", "pep_starts.md"), "pep_datasets.md"
+DATA_SETS = "pep_datasets.md"
 TRAININGS = ("pep_mnist.csv", "pep_mnist.md")
 
 
@@ -245,11 +245,6 @@ def tables(config: Config) -> list[str]:
         protocols = [p for grid in config.get(section, {}).values() for p in grid.get("protocols", [plain])]
         stems += [section + ("" if p == plain else f"_{p}") for p in dict.fromkeys(protocols)]
     listed = [f"{stem}{name}" for stem in stems for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")]
-    of_starts = [
-        grid for grid in config.get("pep", {}).values() if {*grid.get("starts", ())} - {experiment.DEFAULT}
-    ]
-    if any(experiment.DESCRIBED in grid.get("protocols", [experiment.DESCRIBED]) for grid in of_starts):
-        listed += STARTS
     return [*listed, *([DATA_SETS] if stems else []), *(TRAININGS if config.get("mnist") else [])]
 
 

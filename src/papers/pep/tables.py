@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from papers.data.classification import RELEASED
+from papers.evidence import render
 from papers.evidence.grid import grid, items
+from papers.evidence.render import Column, text
 from papers.evidence.store import write_csv, write_text
 from papers.pep import compare, scores
 from papers.pep.regression import DESCRIBED, FAILED, FULL, OK, STOPPED
@@ -95,10 +97,10 @@ def write(
     tables = compare.wins(fits), compare.ranks_of_powers(fits), compare.means(fits)
     for path, table in zip(files, tables, strict=True):
         write_csv(path, table)
-    text = markdown(fits, *tables, printed, about)
-    text += "\n".join(["", *more]) if more else ""
-    text += "\n".join(["", "## Provenance", "", *made, ""]) if made else ""
-    write_text(page, text)
+    content = markdown(fits, *tables, printed, about)
+    content += "\n".join(["", *more]) if more else ""
+    content += "\n".join(["", "## Provenance", "", *made, ""]) if made else ""
+    write_text(page, content)
 
 
 # The page
@@ -138,7 +140,8 @@ def markdown(
             lines += _section(f"## {score.name}: experiments won, row against column (%)", matrix(won, score))
         lines += _section("## By data set", by_dataset(won, printed))
     if len(ranked):
-        lines += _section("## Average ranks", average_ranks(ranked), RANK_LEGEND)
+        lines += ["## Average ranks", "", *RANK_LEGEND.splitlines(), ""]
+        lines += [*render.markdown(RANK_COLUMNS, ranked.itertuples()), ""]
     lines += ["## Means", "", *MEANS_LEGEND.splitlines(), *_about_full(fits), ""]
     for name, of_set in means.groupby("dataset", sort=False):
         for score in scores.scores_of(fits):
@@ -240,15 +243,15 @@ def _counted_share(line: Any) -> str:
     return f"{_percent(line.share)}{counts}".lstrip()
 
 
-def average_ranks(ranked: pd.DataFrame) -> Grid:
-    """Header, alignment and cells: a line a score and power."""
-    header = ("Score", "Power", "Rank", "± splits", "± sets", "Experiments", "Left out")
-    cells = []
-    for line in ranked.itertuples():
-        errors = ("-" if math.isnan(x) else f"{x:.2f}" for x in (line.se_splits, line.se_datasets))
-        counts = f"{line.n}", f"{line.n_left_out}"
-        cells.append((line.score, label(line.alpha), f"{line.rank:.2f}", *errors, *counts))
-    return header, "llrrrrr", cells
+RANK_COLUMNS = (
+    text("Score", "score"),
+    text("Power", lambda line: label(line.alpha)),
+    Column("Rank", "rank", ".2f"),
+    Column("± splits", "se_splits", ".2f"),
+    Column("± sets", "se_datasets", ".2f"),
+    Column("Experiments", "n"),
+    Column("Left out", "n_left_out"),
+)
 
 
 def mean_table(of_set: pd.DataFrame, score: Score) -> Grid:

@@ -81,17 +81,15 @@ def write(
     write_figures(summary, variances, Path(figures_folder))
     write_tables(summary, Path(tables_folder))
     _write_vb(summary, folder, Path(tables_folder), Path(figures_folder))
-    exact, appendix = _write_truth(folder, Path(tables_folder), Path(figures_folder), notes[TRUTH])
+    exact = _write_truth(folder, Path(tables_folder), Path(figures_folder), notes[TRUTH])
     if made[LOOKUP_ERRORS] is not None and made[LOOKUP_EFFECT] is not None:
         _write_lookup(made[LOOKUP_ERRORS], made[LOOKUP_EFFECT], notes, Path(tables_folder))
     near = _write_nearer(folder, summary.fits, Path(tables_folder), Path(figures_folder))
-    if near is not None:
-        appendix += nearer_pages.overview(near)
     evidence = claims.Evidence(
         _printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT], exact, near, variances
     )
     beside = {claim: notes[study] for claim, study in STUDIED.items()}
-    return Written([claims.chapter(evidence, beside, appendix)], [*standing.loud(summary.groups), *loud])
+    return Written([claims.chapter(evidence, beside)], [*standing.loud(summary.groups), *loud])
 
 
 def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
@@ -186,16 +184,16 @@ TRUTH_FIGURE, NEARER_FIGURE, CALIBRATION_FIGURE = "qp_truth", "qp_nearer", "qp_c
 
 def _write_truth(
     folder: str | Path, tables_folder: Path, figures_folder: Path, note: list[str]
-) -> tuple[pd.DataFrame | None, str]:
-    """Write ``qp_truth.{csv,md}`` and the figure, if there are records; summary and section of the audit."""
+) -> pd.DataFrame | None:
+    """Write ``qp_truth.{csv,md}`` and the figure, if there are records, and return the summary."""
     sampled = truth_records.read(folder)
     if not sampled:
-        return None, ""
+        return None
     table = truth_tables.summary(sampled)
     write_csv(tables_folder / "qp_truth.csv", table)
     truth_pages.write_markdown(sampled, table, tables_folder / "qp_truth.md", note)
     truth_figure.figure_truth(sampled, table, figures_folder / TRUTH_FIGURE)
-    return table, truth_pages.overview(sampled, note)
+    return table
 
 
 def _nearer(folder: str | Path) -> pd.DataFrame | None:

@@ -27,15 +27,11 @@ FIGURES = "rep"
 HEADING = "Which claims of the relaxed-EP paper hold"
 LEGEND = """\
 No code was released. `as-described` is REP as printed (eq. 36 and step (e), relaxations searched to the
-end); `corrected` the algorithm that its own derivation gives, relaxations held after ten sweeps, in three
-readings of the divergence, of which each row is judged by the one most favourable to the claim (REP3: that
-converges most often; REP4 to REP6: p-values are adjusted over all three). EP and Power EP are without
-rescue, as the paper has them, Power EP in REP3 to REP6 consistent under both protocols
-(docs/paper-relaxed-ep.md); runs
-that do not converge are scored at their last proper posterior. Every method has the lengthscale and the
-parameter that cross-validation on one training part chose for it: a difference of errors is one of these
-choices too, and its p-value does not know that they might have fallen otherwise. Where lengthscales differ
-they are named. The smallest differences that matter are 0.05 percentage points of an error rate, half a
+end). `corrected` is the algorithm that its own derivation gives, with relaxations fixed after ten sweeps, in
+three readings of the divergence; the reading that favours the claim most judges each row. EP and Power EP
+have no rescue, as in the paper (docs/paper-relaxed-ep.md). Runs that do not converge are scored at their
+last proper posterior. Cross-validation on one training part chose each method's lengthscale and parameter,
+which p-values ignore. The smallest differences that matter are 0.05 percentage points of an error rate, half a
 sweep, and 5 % of an error of the posterior."""
 
 

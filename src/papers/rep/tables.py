@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.evidence import render
 from papers.evidence.grid import grid, items
+from papers.evidence.render import Column, text
 from papers.evidence.store import write_csv, write_text
 from papers.rep.claims import EP, NAMES, SPAM, UCI, once
 from papers.rep.fits import BLOBS, FAILED
@@ -20,6 +22,8 @@ from papers.rep.records import CHOICES, EPSILONS, EXACT, FITS, POINTS
 from tilted.inference.textbook import CONVERGED, DIVERGED, UNSETTLED
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
     from papers.core.study import Study
@@ -34,7 +38,6 @@ FILES = ("rep_errors.csv", "rep.md")
 ORDER = (BLOBS, *UCI, SPAM)
 CELL = ["dataset", "flips", "method"]
 ENDS = (CONVERGED, DIVERGED, UNSETTLED, FAILED)
-HEADER = tuple("Data|Method|c or u|Length|Conv.|Div.|Uns.|Sweeps|Error, %|NLL|CPU, s".split("|"))
 LEGEND = """\
 Conv., Div., Uns.: runs that converged, diverged (an improper cavity, marginal or posterior), and did neither
 within 100 (made-up set) or 40 sweeps; the engine has 1000, which are cheaper. A run that failed counts under
@@ -112,33 +115,30 @@ def name(dataset: str, flips: float) -> str:
     return NAMES.get(dataset, "Made-up") + (f" {100 * flips:g} %" if flips else "")
 
 
-def cells(fits: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Rows under `HEADER`."""
-    rows: list[tuple[str, ...]] = []
-    for line in summary(fits).itertuples():
-        parameter = METHODS[line.method].name
-        rows.append(
-            (
-                name(line.dataset, line.flips),
-                line.method,
-                f"{parameter} = {line.value:g}" if parameter else "",
-                f"{line.lengthscale:.3g}",
-                f"{line.n_converged}",
-                f"{line.n_diverged}",
-                f"{line.n_unsettled + line.n_failed}",
-                "-" if np.isnan(line.sweeps) else f"{line.sweeps:g}",
-                f"{100 * line.error:.2f} ± {100 * line.error_sd:.2f}",
-                f"{line.nll:.4f}",
-                f"{line.seconds:.2f}",
-            )
-        )
-    return rows
+def _parameter(line: Any) -> str:
+    parameter = METHODS[line.method].name
+    return f"{parameter} = {line.value:g}" if parameter else ""
+
+
+ERRORS_COLUMNS = (
+    text("Data", lambda line: name(line.dataset, line.flips)),
+    text("Method", "method"),
+    Column("c or u", _parameter),
+    Column("Length", "lengthscale", ".3g"),
+    Column("Conv.", "n_converged"),
+    Column("Div.", "n_diverged"),
+    Column("Uns.", lambda line: line.n_unsettled + line.n_failed),
+    Column("Sweeps", "sweeps", "g"),
+    Column("Error, %", lambda line: f"{100 * line.error:.2f} ± {100 * line.error_sd:.2f}"),
+    Column("NLL", "nll", ".4f"),
+    Column("CPU, s", "seconds", ".2f"),
+)
 
 
 def markdown(frames: Mapping[Study, pd.DataFrame], provenance: list[str]) -> str:
     """Everything to read, legible as plain text."""
     about = [f"`{name}`: {method.about}" for name, method in METHODS.items()]
-    text = [f"# {TITLE}", "", *INTRODUCTION.splitlines(), "", *items(about), ""]
+    page = [f"# {TITLE}", "", *INTRODUCTION.splitlines(), "", *items(about), ""]
     fits = frames[FITS]
     for title, lines in (
         ("Test errors", _errors(fits)),
@@ -151,8 +151,8 @@ def markdown(frames: Mapping[Study, pd.DataFrame], provenance: list[str]) -> str
         ("Provenance", provenance),
     ):
         if lines:
-            text += [f"## {title}", "", *lines, ""]
-    return "\n".join(text).rstrip() + "\n"
+            page += [f"## {title}", "", *lines, ""]
+    return "\n".join(page).rstrip() + "\n"
 
 
 def _errors(fits: pd.DataFrame) -> list[str]:
@@ -164,7 +164,7 @@ def _errors(fits: pd.DataFrame) -> list[str]:
         "",
         *items(loud),
         *[""] * bool(loud),
-        *grid(HEADER, "llrrrrrrrrr", cells(fits)),
+        *render.markdown(ERRORS_COLUMNS, summary(fits).itertuples()),
     ]
 
 
@@ -245,24 +245,22 @@ def _rates(of_sets: pd.DataFrame, others: pd.DataFrame) -> list[str]:
     return [*RATES.splitlines(), "", *grid(RATES_HEADER, "llrrrrl", rows)]
 
 
+EXACT_COLUMNS = (
+    text("Flipped", lambda line: f"{100 * line.flips:g} %"),
+    text("Method", "method"),
+    text("Outcome", "outcome"),
+    Column("Mean", "mean_error", ".3f"),
+    Column("Variance", "variance_error", ".3f"),
+    Column("Sign, %", lambda line: 100 * line.wrong_sign, ".1f"),
+    Column("M. C.", "monte_carlo_error", ".3f"),
+    Column("R-hat", "r_hat_max", ".3f"),
+)
+
+
 def _exact(table: pd.DataFrame) -> list[str]:
     if table.empty:
         return []
-    rows = [
-        (
-            f"{100 * line.flips:g} %",
-            line.method,
-            line.outcome,
-            f"{line.mean_error:.3f}",
-            f"{line.variance_error:.3f}",
-            f"{100 * line.wrong_sign:.1f}",
-            f"{line.monte_carlo_error:.3f}",
-            f"{line.r_hat_max:.3f}",
-        )
-        for line in table.itertuples()
-    ]
-    header = ("Flipped", "Method", "Outcome", "Mean", "Variance", "Sign, %", "M. C.", "R-hat")
-    return [*BESIDE.splitlines(), "", *grid(header, "lllrrrrr", rows)]
+    return [*BESIDE.splitlines(), "", *render.markdown(EXACT_COLUMNS, table.itertuples())]
 
 
 def _wrapped(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from papers.evidence import claims, files, runs
 from papers.evidence.records import read_runs, sums
 from papers.evidence.runs import CHECKOUT
-from papers.evidence.verdicts import NOT_RUN
+from papers.evidence.verdicts import TOO_FEW
 from papers.reproduce import fits, names, needs, receipt, results, sample
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _lacking(targets: Sequence[Target], protocols: Sequence[str]) -> dict[str, l
             raise ValueError(f"--protocol {protocol}: these are judged under {', '.join(judged) or 'none'}")
     return {
         name: [
-            protocol for protocol, verdict in found.items() if verdict == NOT_RUN and protocol in protocols
+            protocol for protocol, verdict in found.items() if verdict == TOO_FEW and protocol in protocols
         ]
         for name, found in verdicts.items()
     }
@@ -141,7 +141,7 @@ def _asked(targets: Sequence[Target]) -> list[str]:
         for protocol, verdict in results.committed_verdicts([target.name])[target.name].items():
             asked = claims.load()[target.name].needs(protocol)
             text = ", ".join(f"{n} {name}" for name, n in asked.items()) or "nothing"
-            lack = f"; --protocol {protocol} runs what is missing" if verdict == NOT_RUN else ""
+            lack = f"; --protocol {protocol} runs what is missing" if verdict == TOO_FEW else ""
             lines.append(f"  {protocol}: {verdict}; its rule asks for at least {text}{lack}")
     return lines
 

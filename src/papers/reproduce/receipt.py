@@ -130,7 +130,7 @@ class Receipt:
         said = self.as_dict()
         lines = [f"# {self.target.name}: {self.target.title}", "", self.headline(), ""]
         for name in self.target.claims:
-            lines += [claims.load()[name].said, ""]
+            lines += [claims.load()[name].statement, ""]
         if self.sampled is not None:
             lines += [f"Fits: {self.sampled.sentence()}.", ""]
             lines += [f"- {text}" for text in self.differing()] + ([""] if self.differing() else [])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from papers.evidence.figure_data import PACKED, PLAIN
 from papers.evidence.runs import CHECKOUT
-from papers.evidence.verdicts import MISSING, NO, NOT_RUN, SHOWN, YES, verdict
+from papers.evidence.verdicts import MISSING, NO, SHOWN, TOO_FEW, YES, verdict
 from papers.qp.artifacts import PRINTED
 from papers.qp.table1 import fidelity
 from papers.qp.table1 import rows as table1
@@ -70,7 +70,7 @@ class Result(NamedTuple):
     def passed(self) -> bool:
         """Whether verdicts are the committed ones (but those that had not enough) and every number passes."""
         same = all(
-            self.mine[name].get(protocol) == was or was == NOT_RUN
+            self.mine[name].get(protocol) == was or was == TOO_FEW
             for name, verdicts in self.committed.items()
             for protocol, was in verdicts.items()
         )
@@ -144,7 +144,7 @@ def _rows(finding: Finding, rows: Rows, refitted: bool, was: Verdicts) -> Iterat
             continue
         what = f"{finding.protocol}, {line.row}: {line.quantity} ({line.unit})"
         if had is None or had["status"] == MISSING:
-            new = was.get(finding.protocol) == NOT_RUN
+            new = was.get(finding.protocol) == TOO_FEW
             yield Compared(
                 what, _number(line.effect), None, _printed(line), math.inf, new, f"{line.sample.status}; new"
             )

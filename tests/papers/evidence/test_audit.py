@@ -25,10 +25,10 @@ def written(tmp_path):
 
 def test_counts_stand_beside_the_verdict(written):
     (line,) = pd.read_csv(written / "audit.csv").to_dict("records")
-    assert line["verdict"] == "not enough run"
+    assert line["verdict"] == "too few runs"
     assert [line[name] for name in ("yes", "no", "undecided", "no_data")] == [4, 1, 2, 3]
     page = (written / "audit.md").read_text(encoding="utf-8")
-    assert "not enough run (4 yes, 1 no, 2 undecided, 3 no data of 10)" in page
+    assert "too few runs (4 yes, 1 no, 2 undecided, 3 no data of 10)" in page
 
 
 def test_the_page_says_what_is_asked_and_what_is_short(written):
@@ -39,6 +39,31 @@ def test_the_page_says_what_is_asked_and_what_is_short(written):
         "One row that is no decides. It takes at least 10 rows, 20 units; under as-described, 10 units."
         in page
     )
+
+
+def rows_of(page):
+    """Cells of the rows of the table below the only claim."""
+    lines = [line for line in page.split("\n## ")[1].splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_the_page_has_the_rows_that_decide(written):
+    """Rows against a claim; those that are yes, and those without data, are in audit_rows.csv alone."""
+    page = (written / "audit.md").read_text(encoding="utf-8")
+    assert [(row[1], row[-1]) for row in rows_of(page)] == [
+        ("row 4", "no"),
+        ("row 5", "undecided"),
+        ("row 6", "undecided"),
+    ]
+    assert rows_of(page)[0][3] == "+400.000 10^-3 nats"
+    assert len(pd.read_csv(written / "audit_rows.csv")) == len(STATUSES)
+
+
+def test_where_a_claim_holds_the_row_nearest_to_failing_is_shown(tmp_path):
+    lines = tuple(Line(f"row {k}", "q", "nats", 0.1 * k, sample=Inference(YES), n=30) for k in (3, 1, 2))
+    found = finding("PEP4", "converged", [Block("b", "t", lines), Block("other", "t", lines[:1])])
+    page = audit.markdown([audit.Chapter("Which claims hold", [found])])
+    assert [row[1] for row in rows_of(page)] == ["row 1"] and "; other: holds." in page
 
 
 @pytest.mark.parametrize("name, decides", [("PEP4", False), ("REP3", True), ("QP6", True)])
@@ -52,12 +77,18 @@ def test_a_row_against_a_claim_of_which_too_little_was_run_is_named_where_it_dec
         assert ("one row that is no decides" in audit._why_not(block)[0]) is named
 
 
-def test_what_stands_beside_a_verdict_is_said_with_the_claim_and_ours_is_no_papers():
+def test_a_statement_names_who_claims_it_and_ends_with_the_caveat():
     ours, theirs = claims.load()["OURS2"], claims.load()["QP2"]
-    assert ours.said.startswith("Ours (docs/corrections.md): ") and theirs.said.startswith("The paper (")
-    assert theirs.said.endswith(f"Table 1. Beside the verdict: {theirs.beside}")
-    assert theirs._replace(beside="").said.endswith("Table 1.")
+    assert ours.statement.startswith("Ours (docs/corrections.md): ")
+    assert theirs.statement.startswith("The paper (")
+    assert theirs.statement.endswith(f"Table 1. {theirs.caveat}")
+    assert theirs._replace(caveat="").statement.endswith("Table 1.")
     assert {name for name, claim in claims.load().items() if claim.ours} == {"OURS1", "OURS2", "OURS3"}
+
+
+def test_rules_and_caveats_are_short():
+    for name, claim in claims.load().items():
+        assert len(claim.rule.split()) <= 40 and len(claim.caveat.split()) <= 30, name
 
 
 def test_contents_lead_to_every_claim(written):

@@ -14,8 +14,8 @@ from papers.evidence.verdicts import (
     IN_PART,
     MISSING,
     NO,
-    NOT_RUN,
     SHOWN,
+    TOO_FEW,
     UNDECIDED,
     UNTESTABLE,
     YES,
@@ -49,8 +49,8 @@ ROOT = Path(__file__).resolve().parents[3]
         (4, 0, 5, 0, UNDECIDED, UNDECIDED),
         (0, 0, 6, 0, UNDECIDED, UNDECIDED),  # nothing contradicts
         (0, 0, 5, 1, UNDECIDED, UNDECIDED),
-        (0, 0, 0, 9, NOT_RUN, NOT_RUN),
-        (0, 0, 0, 0, NOT_RUN, NOT_RUN),
+        (0, 0, 0, 9, TOO_FEW, TOO_FEW),
+        (0, 0, 0, 0, TOO_FEW, TOO_FEW),
     ],
 )
 def test_rule(yes, no, undecided, missing, expected, universal):
@@ -97,7 +97,7 @@ def test_the_decisive_line_is_the_worst_off():
 def test_both_estimands_have_their_verdict():
     one = block(line("A", YES, general=UNDECIDED, low=-1.0))
     assert one.has_general and (one.verdict, one.general_verdict) == (HOLDS, UNDECIDED)
-    assert block(line("A", YES, low=-1.0)).general_verdict == NOT_RUN
+    assert block(line("A", YES, low=-1.0)).general_verdict == TOO_FEW
     assert not block(line("A", YES)).has_general
 
 
@@ -120,7 +120,7 @@ def test_below_the_least_that_may_decide_there_is_no_verdict(claim):
     few = Block("b", "t", rows, covered={"sets": 3})
     assert few.coverage == {"rows": 2, "units": 7, "sets": 3}
     ours = finding("Q", "p", [few, few])
-    assert (ours.verdict, ours.blocks[0].lacking) == (NOT_RUN, {"units": (7, 20)})
+    assert (ours.verdict, ours.blocks[0].lacking) == (TOO_FEW, {"units": (7, 20)})
     assert ours.blocks[1].verdict == IN_PART  # what stands beside decides nothing
     assert finding("Q", "few", [few]).verdict == IN_PART
     assert finding("Q", "few", [replace(few, covered={})]).blocks[0].lacking == {"sets": (0, 3)}

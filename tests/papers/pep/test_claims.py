@@ -69,7 +69,7 @@ class TestApproach:
     def test_nothing_without_a_full_gp(self, fits):
         frame = sets(fits, lambda a, m: (1.0 / m, 1.0 / m, 0.0), full=None)
         for block in synthetic.approaches_full(frame):
-            assert block.verdict == "not enough run" and block.lines[0].note == "no full GP"
+            assert block.verdict == "too few runs" and block.lines[0].note == "no full GP"
 
 
 def excess(peak, at_all):
@@ -101,7 +101,7 @@ class TestOverestimates:
 
     def test_without_all_data_as_pseudo_points(self, fits):
         block, _ = synthetic.overestimates(sets(fits, excess(0.3, 0.05), sizes=(5, 20)))
-        assert block.verdict == "not enough run"
+        assert block.verdict == "too few runs"
         assert [x.sample.status for x in block.lines] == ["shown only", "no data"] * 2
         block, _ = synthetic.overestimates(sets(fits, lambda a, m: (0, 0, -1 / m), sizes=(5, 20, 50)))
         assert block.lines[1].note == "M = N = 200 not run" and block.lines[0].sample.status == "shown only"
@@ -184,7 +184,7 @@ class TestIntermediate:
 
     def test_powers_in_the_range_are_needed(self, fits):
         frame = sets(fits, self.gap(0.5), alphas=("0", "0.2", "1"))
-        assert verdict(synthetic.intermediate_best(frame)) == "not enough run"
+        assert verdict(synthetic.intermediate_best(frame)) == "too few runs"
 
 
 def contest(wins):
@@ -212,11 +212,11 @@ class TestShares:
         frame = fits(contest(lambda m, split: split % 2), alphas=("0", "0.5", "1"), splits=10)
         assert set(contests.won(frame, PUBLISHED, "PEP4")[0].rows().values()) == {"undecided"}
         assert set(contests.won(frame, PUBLISHED, "PEP5")[0].rows().values()) == {"no"}
-        assert verdict(contests.won(fits(alphas=("0.2", "0.4")), PUBLISHED, "PEP4")) == "not enough run"
+        assert verdict(contests.won(fits(alphas=("0.2", "0.4")), PUBLISHED, "PEP4")) == "too few runs"
 
     def test_synthetic_sets_do_not_count(self, fits):
         frame = fits(contest(lambda m, split: True), alphas=("0", "0.5", "1"), datasets=("synthetic",))
-        assert verdict(contests.won(frame, PUBLISHED, "PEP4")) == "not enough run"
+        assert verdict(contests.won(frame, PUBLISHED, "PEP4")) == "too few runs"
 
     def test_one_split_says_nothing_and_intervals_of_shares_are_shares(self, fits):
         frame = fits(contest(lambda m, split: m > 5), alphas=("0", "0.5", "1"), splits=1)
@@ -269,7 +269,7 @@ class TestCoverage:
     def test_two_splits_of_one_set_say_nothing(self, fits):
         frame, published = self.won(fits, datasets=("boston",), splits=2)
         blocks = contests.won(frame, published, "PEP5")
-        assert judged("PEP5", blocks) == ("not enough run", {"rows", "units", "sets at every M"})
+        assert judged("PEP5", blocks) == ("too few runs", {"rows", "units", "sets at every M"})
         assert blocks[0].lines[0].sample.status == "undecided"
         assert "no interval from 2 splits" in blocks[0].lines[0].note
 
@@ -287,7 +287,7 @@ class TestCoverage:
         frame, _ = self.won(fits, **options)
         printed = [Printed("PEP5", "SMLL", a, b, 93.0) for a, b in (("1", "0"), ("0.5", "0"), ("1", "0.5"))]
         blocks = contests.won(frame, contests.Published(printed, []), "PEP5")
-        assert judged("PEP5", blocks) == ("not enough run" if lacking else "holds", lacking)
+        assert judged("PEP5", blocks) == ("too few runs" if lacking else "holds", lacking)
 
     def test_a_set_with_fewer_splits_is_not_counted(self, fits):
         frame, published = self.won(fits)
@@ -321,7 +321,7 @@ class TestCoverage:
         frame, published = self.won(fits)
         alone = (frame["dataset"] == kept[0]) & (frame["split"] == kept[1])
         blocks = contests.won(frame[(frame["m"] == 50) | alone], published, "PEP5")
-        assert judged("PEP5", blocks) == ("not enough run", {"rows", "sets at every M"})
+        assert judged("PEP5", blocks) == ("too few runs", {"rows", "sets at every M"})
         assert blocks[0].coverage == {"rows": 1, "units": 10, "sets at every M": 0}
         ranks = contests.ranked(frame[(frame["m"] == 50) | alone])[0]
         assert ranks.coverage["sets at every M"] == 0
@@ -349,7 +349,7 @@ class TestCoverage:
     @pytest.mark.parametrize(("splits", "lacking"), [(10, set()), (9, {"units"})])
     def test_synthetic_sets(self, fits, splits, lacking):
         powers = ("0", "0.2", "0.5", "0.8", "1")
-        verdict = "not enough run" if lacking else "holds"
+        verdict = "too few runs" if lacking else "holds"
         over = sets(fits, excess(0.3, 0.05), sizes=(5, 20, 200), splits=splits)
         assert judged("PEP2", synthetic.overestimates(over)) == (verdict, lacking)
         best = sets(fits, TestIntermediate().gap(0.5), splits=splits, alphas=powers)
@@ -375,7 +375,7 @@ class TestCoverage:
     )
     def test_the_approach_takes_ten_sets_at_every_m(self, fits, options, lacking):
         blocks = synthetic.approaches_full(self.approaching(fits, **options))
-        assert judged("PEP1", blocks) == ("not enough run" if lacking else "holds", lacking)
+        assert judged("PEP1", blocks) == ("too few runs" if lacking else "holds", lacking)
 
     @pytest.mark.parametrize("kept", [lambda x: x["split"] < 3, lambda x: x["alpha"] != "0", lambda x: False])
     def test_fewer_lines_at_m_equal_to_n_are_never_enough(self, fits, kept):
@@ -383,7 +383,7 @@ class TestCoverage:
         fewer = frame[(frame["m"] < 200) | frame.apply(kept, axis=1)]
         assert len(fewer) < len(frame)
         verdict, lacking = judged("PEP1", synthetic.approaches_full(fewer))
-        assert verdict == "not enough run" and "sets at every M" in lacking
+        assert verdict == "too few runs" and "sets at every M" in lacking
 
 
 class TestBeside:

@@ -116,12 +116,12 @@ class TestShares:
 
     def test_nothing_is_testable_without_records(self):
         block = no_winner(CLASSIFICATION.frame())["shares of experiments won"]
-        assert block.verdict == "not enough run" and len(block.rows()) == 6
+        assert block.verdict == "too few runs" and len(block.rows()) == 6
 
     def test_half_of_the_splits_are_needed(self):
         for splits, lacking in ((5, {"units", "sets at every M"}), (10, {"sets at every M"})):
             judged = finding("PEP7", "corrected", list(no_winner(frame_of(even, splits=splits)).values()))
-            assert judged.verdict == "not enough run" and set(judged.blocks[0].lacking) == lacking
+            assert judged.verdict == "too few runs" and set(judged.blocks[0].lacking) == lacking
 
     @pytest.mark.parametrize(
         ("order", "expected"), [((0, 1, 2, 3), "holds"), ((0, 2, 1, 3), "does not hold")]
@@ -211,7 +211,7 @@ class TestFiles:
         judged = [(f.id, f.protocol) for f in chapter.findings]
         assert [p for i, p in judged if i == "PEP7"] == ["as-released", "corrected"]
         verdicts = {f.id: f.verdict for f in chapter.findings}
-        assert verdicts["PEP9"] == verdicts["PEP1"] == "not enough run"
+        assert verdicts["PEP9"] == verdicts["PEP1"] == "too few runs"
         assert set(chapter.notes) == {"PEP8", "PEP9", "PEP10", "PEP11"}
 
     def test_a_record_of_the_made_up_set_alone_has_means_and_no_figures(self, put, tmp_path):
@@ -265,7 +265,7 @@ def grid(difference, converged=True):
 def test_equal_to_dense_ep(difference, converged, expected):
     (block,) = dense.equal(pd.DataFrame(grid(difference, converged)))
     assert block.verdict == expected and block.lines[0].note.startswith("2 pairs")
-    assert dense.equal(None)[0].verdict == "not enough run"
+    assert dense.equal(None)[0].verdict == "too few runs"
 
 
 def ratios(low, high):
@@ -303,4 +303,4 @@ def test_pseudo_points_go_from_the_boundary_to_the_data(low, high, expected, cov
     assert block.verdict == expected and f"{low:.2f} at α = 0" in block.remark
     assert block.rows()["α = 1 covers the data"] == covers
     assert "not converged: 0 of 6 at α = 0, 0 of 6 at α = 0.5, 1 of 6 at α = 1" in block.remark
-    assert banana.moved(None)[0].verdict == "not enough run"
+    assert banana.moved(None)[0].verdict == "too few runs"

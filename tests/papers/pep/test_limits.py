@@ -52,7 +52,7 @@ def test_each_part_can_fail(found, limit, alpha, quantity, row):
 
 def test_without_the_study_nothing_is_said():
     (block,) = limits.recovered(None)
-    assert block.verdict == "not enough run" and Path(LIMITS.file).name in block.remark
+    assert block.verdict == "too few runs" and Path(LIMITS.file).name in block.remark
 
 
 def test_dense_formulas_with_all_data_as_pseudo_points_are_exact_regression():

@@ -151,8 +151,8 @@ def test_both_kinds_are_folded_into_one_folder(classification_fit, regression_fi
         assert frame["outcome"].tolist() == ["ok", "failed"] and frame["seconds"].tolist() == [1.5, 1.5]
 
 
-def test_names_of_lines_as_described_stay_as_they_were(regression_fit):
-    """What was verified before lines had a protocol counts on."""
+def test_names_of_lines_leave_the_usual_protocol_out(regression_fit):
+    """Names in verified.csv leave the usual protocol out."""
     old, new = (line_of(regression_fit(protocol=name)) for name in ("as-described", "converged"))
     assert verified.group_of(REGRESSION, old) == "boston 0.5"
     assert verified.fit_of(REGRESSION, old) == "m=5 start=data split=0"

@@ -99,7 +99,7 @@ def test_families_that_are_undecided_contradict_nothing(bad, verdict):
 @pytest.mark.parametrize("problems, families", [(299, 4), (300, 3)])
 def test_too_few_problems_or_families_decide_nothing(problems, families):
     findings = findings_of(accuracy(0, problems, families))
-    assert findings["PESC1"].verdict == findings["PESC2"].verdict == "not enough run"
+    assert findings["PESC1"].verdict == findings["PESC2"].verdict == "too few runs"
 
 
 @pytest.mark.parametrize("bad", [0, 100])
@@ -137,7 +137,7 @@ def test_convergence_asks_for_99_percent_and_every_problem_stands_beside(lost, s
 def test_a_share_of_99_percent_takes_more_problems():
     """With 300 problems of which all converge the interval begins at 98.8 %."""
     findings = findings_of(accuracy(0, 300))
-    assert findings["PESC2"].verdict == "not enough run"
+    assert findings["PESC2"].verdict == "too few runs"
     assert [line.sample.status for line in findings["PESC2"].blocks[0].lines] == ["undecided"] * 4
     assert findings_of(accuracy(0, 400))["PESC2"].verdict == "holds"
 
@@ -163,7 +163,7 @@ def test_the_cause_is_the_step_that_alone_is_outside():
 
 def test_without_the_study_nothing_is_judged():
     for finding in claims.chapter(ACCURACY.frame()).findings:
-        assert finding.blocks[-1].verdict == "not enough run"
+        assert finding.blocks[-1].verdict == "too few runs"
         assert "needs accuracy.csv" in finding.blocks[-1].remark
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NOT_RUN, SHOWN, UNDECIDED
+from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, SHOWN, TOO_FEW, UNDECIDED
 from papers.qp.claims import chapter as scores
 from papers.qp.published import ROWS
 
@@ -242,7 +242,7 @@ def test_vb_is_the_converged_one_where_there_is_no_joint_search(fits):
 )
 def test_without_records_nothing_was_run(fits, claim):
     empty = fits().iloc[:0]
-    assert claim(empty, "corrected")[0].verdict == NOT_RUN
+    assert claim(empty, "corrected")[0].verdict == TOO_FEW
     assert claim(empty, "corrected")[0].decisive is None
 
 

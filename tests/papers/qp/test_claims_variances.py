@@ -9,8 +9,8 @@ from papers.evidence.verdicts import (
     IN_PART,
     MISSING,
     NO,
-    NOT_RUN,
     SHOWN,
+    TOO_FEW,
     UNDECIDED,
     YES,
     finding,
@@ -92,7 +92,7 @@ def test_folds_without_a_pair_are_counted(fits):
     crabs = next(line for line in block.lines if line.row == "Crabs")
     assert crabs.n == 720 and crabs.note.endswith("8 folds without a pair; 8 fits of QP not converged")
     frame.loc[frame["dataset"].isin(CLASSIFICATION), "pair"] = ""
-    assert variances.never_above(frame, "as-released")[0].verdict == NOT_RUN
+    assert variances.never_above(frame, "as-released")[0].verdict == TOO_FEW
 
 
 GOOD = {"ep": (5e-3, 1e-4), "vb-joint": (0.4, 0.01), "vb": (0.1, 0.01)}
@@ -148,7 +148,7 @@ def test_seeds_whose_hyperparameters_moved_are_told_apart(fits):
 
 def test_without_the_coal_series_nothing_was_run(fits):
     (joint, _) = variances.poisson(fits(rows=("crabs",)), "as-released")
-    assert (joint.verdict, joint.coverage["seeds"]) == (NOT_RUN, 0)
+    assert (joint.verdict, joint.coverage["seeds"]) == (TOO_FEW, 0)
 
 
 def test_seeds_are_those_with_pairs_of_the_row_that_has_fewest(fits):
@@ -216,7 +216,7 @@ def test_the_premise_takes_ten_splits_of_most_rows():
         rows = tuple(ROWS)
         return pd.concat([summary(0.1, 0.05, rows[n:], splits=9), summary(0.1, 0.05, rows[:n])])
 
-    for n, verdict in ((6, NOT_RUN), (7, HOLDS), (10, HOLDS)):
+    for n, verdict in ((6, TOO_FEW), (7, HOLDS), (10, HOLDS)):
         found = finding("QP10", "as-released", variances.premise(whole(n), "as-released"))
         assert found.verdict == verdict
         notes = {line.row: line.note for line in found.blocks[0].lines if line.quantity == variances.OVER}
@@ -232,4 +232,4 @@ def test_the_premise_counts_sides_and_is_of_the_protocol_of_the_ground_truth():
     assert list(block.rows().values()).count("no data") == 7 and block.decisive.row in ("Pima", "Glass")
     for given, protocol in ((None, "as-released"), (table, "corrected")):
         block = variances.premise(given, protocol)[0]
-        assert block.verdict == NOT_RUN and "under as-released alone" in block.remark
+        assert block.verdict == TOO_FEW and "under as-released alone" in block.remark

@@ -7,7 +7,7 @@ import pytest
 
 from papers import data
 from papers.evidence import records, runs, store
-from papers.evidence.verdicts import FAILS, HOLDS, MISSING, NO, NOT_RUN, SHOWN, UNDECIDED, YES, finding
+from papers.evidence.verdicts import FAILS, HOLDS, MISSING, NO, SHOWN, TOO_FEW, UNDECIDED, YES, finding
 from papers.evidence.verification.verify import Selection, verify
 from papers.qp import collect, protocols
 from papers.qp import fits as qp
@@ -168,7 +168,7 @@ def test_a_row_of_which_no_fold_can_tell_leaves_the_claim_not_run(studies):
     outside(effect, "sonar", range(40), 1.0)
     blocks = lookup_effect.unstable(effect, "as-described")
     judged = finding("QP9", "as-described", blocks)
-    assert (judged.verdict, judged.blocks[0].lacking) == (NOT_RUN, {"sets": (1, 2)})
+    assert (judged.verdict, judged.blocks[0].lacking) == (TOO_FEW, {"sets": (1, 2)})
     outside(effect, "sonar", [0], 0.0)
     judged = finding("QP9", "as-described", lookup_effect.unstable(effect, "as-described"))
     assert not judged.blocks[0].lacking
@@ -180,7 +180,7 @@ def test_the_share_is_compared_with_that_of_the_other_rows(studies):
     assert p == pytest.approx(math.comb(200, 6) / math.comb(900, 6))  # all six among the 200
     alone = effect[effect["dataset"].isin(lookup_effect.HIGH_DIMENSIONAL)]
     block = lookup_effect.unstable(alone, "as-described")[0]
-    assert (block.verdict, block.lines[0].sample.status) == (NOT_RUN, MISSING)
+    assert (block.verdict, block.lines[0].sample.status) == (TOO_FEW, MISSING)
 
 
 @pytest.mark.parametrize(
@@ -218,5 +218,5 @@ def test_moved_fits_are_told(studies):
 def test_the_effect_is_missing(studies):
     for effect in (None, studies["effect"]()):
         block = lookup_effect.unstable(effect, "corrected")[0]
-        assert block.verdict == NOT_RUN
+        assert block.verdict == TOO_FEW
         assert block.remark == "lookup_effect.csv has no fits with the as-described table under corrected"

@@ -13,7 +13,7 @@ import tilted
 from papers import data
 from papers.evidence.claims import load
 from papers.evidence.store import RecordError
-from papers.evidence.verdicts import FAILS, HOLDS, NOT_RUN
+from papers.evidence.verdicts import FAILS, HOLDS, TOO_FEW
 from papers.qp import fits
 from papers.qp.nearer import experiment as nearer
 from papers.qp.nearer import pages as nearer_pages
@@ -222,9 +222,9 @@ def test_our_claims(errors, verdicts):
         assert not judge(table, "corrected")[0].coverage["rows"]
         nine = judge(table.assign(splits=table["splits"].clip(upper=9)), "as-released")[0]
         assert nine.coverage["rows of ten splits"] == 0
-        assert replace(nine, needs=needs, universal=True).verdict == NOT_RUN
+        assert replace(nine, needs=needs, universal=True).verdict == TOO_FEW
         few = judge(table[table["dataset"] != "coal"], "as-released")[0]
-        assert replace(few, needs=needs, universal=True).verdict == NOT_RUN
+        assert replace(few, needs=needs, universal=True).verdict == TOO_FEW
 
 
 def test_a_number_behind_our_claims_is_of_latents_and_of_evidences_one_a_split():

@@ -7,7 +7,7 @@ import pytest
 from papers import data
 from papers.__main__ import main
 from papers.evidence import records
-from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NOT_RUN, UNDECIDED
+from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, TOO_FEW, UNDECIDED
 from papers.evidence.verification.verify import Selection, verify
 from papers.qp import fits as qp
 from papers.qp import timing
@@ -171,7 +171,7 @@ def test_seconds_by_quadrature_stand_beside(studies):
 def test_times_are_missing(studies):
     for times in (None, studies["timing"](protocol="corrected"), studies["timing"](methods=("ep", "qp"))):
         block = timing.same_time(times, "as-released")[0]
-        assert block.verdict == NOT_RUN and "timing.csv" in block.remark
+        assert block.verdict == TOO_FEW and "timing.csv" in block.remark
     times = studies["timing"]()
     times.loc[(times["dataset"] == "glass") & (times["method"] == "ep") & (times["seed"] > 0), "seconds"] = (
         None

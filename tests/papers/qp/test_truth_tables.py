@@ -163,9 +163,9 @@ def test_files_are_complete_and_reproducible(records, tmp_path):
     assert (tmp_path / "a" / "f" / "qp_truth.png").stat().st_size > 5000
 
 
-def test_the_overview_has_means_variances_densities_and_evidence(records):
-    text = truth_pages.overview(records)
-    assert "0.9000 | 0.8000 | 0.3000" in text  # variances
+def test_the_page_has_means_densities_and_evidence(records, tmp_path):
+    page = truth_pages.write_markdown(records, truth.summary(records), tmp_path / "qp_truth.md", [])
+    text = page.read_text(encoding="utf-8")
     assert "| Wine1  | 0.0707 | 0.0354 | 0.4243 | 0.0100 |" in text  # means
     assert "| Wine1  | 300.000 | 2.000 |    -50.000 |     +0.000 |   -150.000 |" in text  # densities
     assert "| Wine1  | -5.000 | 0.010 |     -0.200 |     -0.300 |     -4.000 |" in text  # evidence

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from papers.evidence import audit
-from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, NOT_RUN, UNDECIDED, finding
+from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, TOO_FEW, UNDECIDED, finding
 from papers.qp.claims.chapter import TE
 from papers.rep import claims, points_claims
 from papers.rep.claims import CORRECTED, DESCRIBED, OF_FITS, PROTOCOLS
@@ -72,16 +72,16 @@ def verdict(claim, frame, protocol=DESCRIBED):
 def test_a_lower_error_everywhere_holds_and_none_does_not(claim, protocol):
     assert verdict(claim, fits(CELLS[claim], lower_for_rep), protocol) == HOLDS
     assert verdict(claim, fits(CELLS[claim], lambda method: 0.0), protocol) == FAILS
-    assert verdict(claim, FITS.frame(), protocol) == NOT_RUN
+    assert verdict(claim, FITS.frame(), protocol) == TOO_FEW
 
 
 @pytest.mark.parametrize("claim, splits", [("REP4", 10), ("REP5", 20), ("REP6", 20)])
 def test_fewer_splits_or_sets_than_the_rule_asks_for_decide_nothing(claim, splits):
     frame = fits(CELLS[claim], lower_for_rep, splits)
     assert verdict(claim, frame) == HOLDS
-    assert verdict(claim, frame[frame["split"] < splits - 1]) == NOT_RUN
+    assert verdict(claim, frame[frame["split"] < splits - 1]) == TOO_FEW
     last = frame["dataset"].eq(CELLS[claim][-1][0]) & frame["flips"].eq(CELLS[claim][-1][1])
-    assert verdict(claim, frame[~last]) == NOT_RUN
+    assert verdict(claim, frame[~last]) == TOO_FEW
 
 
 def test_rows_that_show_neither_contradict_nothing():
@@ -211,11 +211,11 @@ def converging(rep="converged", ep="diverged", pep="diverged", rep_sweeps=10, sp
 
 def test_convergence_holds_where_rep_always_does_and_the_others_do_not():
     assert verdict("REP3", converging()) == HOLDS
-    assert verdict("REP3", converging().query("split < 9")) == NOT_RUN
-    assert verdict("REP3", converging().query("flips == 0.1 or split < 9")) == NOT_RUN
-    assert verdict("REP3", converging().query("flips == 0.1")) == NOT_RUN
+    assert verdict("REP3", converging().query("split < 9")) == TOO_FEW
+    assert verdict("REP3", converging().query("flips == 0.1 or split < 9")) == TOO_FEW
+    assert verdict("REP3", converging().query("flips == 0.1")) == TOO_FEW
     without = judged("REP3", converging().query("method != 'pep'"))
-    assert without.verdict == NOT_RUN
+    assert without.verdict == TOO_FEW
     assert without.blocks[0].rows()["Made-up, 10 % flipped: pep sometimes diverges"] == "no data"
 
 
@@ -234,7 +234,7 @@ def test_each_part_of_the_convergence_claim_can_fail(change, expected):
 
 def test_what_is_shown_only_has_no_verdict():
     text = audit.markdown([audit.Chapter("REP", [judged("REP3", converging())])])
-    assert "**damped EP, and the engine's EP and REP**, shown only" in text and "not enough run" not in text
+    assert "damped EP" not in text and "too few runs" not in text.split("\n## ")[1]
 
 
 def test_runs_cut_off_are_told_from_those_that_diverge():
@@ -305,13 +305,13 @@ def sets(rep=0.5, pep=2.0, wide=True, n=40):
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda p: p.name)
 def test_five_points(protocol):
     assert points_claims.closer(sets(), protocol)[0].verdict == HOLDS
-    assert verdict("REP1", sets(), protocol) == NOT_RUN  # forty sets
+    assert verdict("REP1", sets(), protocol) == TOO_FEW  # forty sets
     assert verdict("REP1", sets(n=100), protocol) == HOLDS
     assert points_claims.closer(sets(rep=1.0), protocol)[0].verdict != HOLDS
     assert points_claims.closer(sets(pep=0.9), protocol)[0].verdict != HOLDS
     narrow = points_claims.closer(sets(wide=False), protocol)[0]
     assert narrow.decisive.row == "a wide range of c"
-    assert verdict("REP1", POINTS.frame(), protocol) == NOT_RUN
+    assert verdict("REP1", POINTS.frame(), protocol) == TOO_FEW
 
 
 def test_the_base_set_stands_beside_and_decides_nothing():
@@ -376,7 +376,7 @@ def test_parameters_are_chosen_on_the_other_half():
 
 
 def test_equality_for_large_penalties():
-    assert verdict("REP2", POINTS.frame(), CORRECTED) == verdict("REP2", sets(), CORRECTED) == NOT_RUN
+    assert verdict("REP2", POINTS.frame(), CORRECTED) == verdict("REP2", sets(), CORRECTED) == TOO_FEW
     assert points_claims.equal_for_large(sets(), CORRECTED)[0].verdict == HOLDS
     table = sets()
     off = (table["method"] == "rep-printed") & (table["value"] == 100.0) & (table["set"] == 7)

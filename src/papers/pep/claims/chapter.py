@@ -25,12 +25,11 @@ PROTOCOL = DESCRIBED
 
 HEADING = "Which claims of the Power-EP paper hold"
 LEGEND = """\
-`as-described` is the text, searches ended at its limit of evaluations; under `converged` they go on. Of the
-released code no experiment was replayed: in classification `as-released` are the data sets as the paper's
-counts show them, searched for at most 1000 evaluations, `corrected` the sets as they are, searched until
-that converges (docs/paper-power-ep.md). Effects on SMSE are differences of its
-logarithm; the smallest effects that matter are 10^-3 nats (SMLL, NLL, NLML a point), 0.1 % (SMSE), 0.1 of a
-rank and 5 percentage points of a share."""
+`as-described` follows the text and ends searches at its limit of evaluations; `converged` continues them. No
+experiment of the released code was replayed. In classification `as-released` has the data sets by the
+paper's counts and at most 1000 evaluations, `corrected` the data sets as they are and searches that converge
+(docs/paper-power-ep.md). Effects on SMSE are differences of its logarithm. The smallest effects that matter
+are 10^-3 nats (SMLL, NLL, NLML a point), 0.1 % (SMSE), 0.1 of a rank and 5 percentage points of a share."""
 
 
 class Evidence(NamedTuple):

@@ -189,8 +189,8 @@ class Evidence(NamedTuple):
 
 HEADING = "Which claims of the QP paper hold"
 LEGEND = f"""\
-`as-released` replays the code that the paper released, quirks included, `as-described` follows its text,
-`corrected` mends leaks, repeated rows and searches that do not converge. The smallest effects that matter are
+`as-released` replays the code of the paper, quirks included. `as-described` follows its text. `corrected`
+removes leaks and repeated rows, and searches until convergence. The smallest effects that matter are
 10^-3 nats (NTLL) and 0.05 percentage points (test error; {100 * SIMILAR.margin:g} in QP1)."""
 
 Judge = Callable[["pd.DataFrame", Evidence, str], "list[Block]"]
@@ -228,6 +228,6 @@ def judge(evidence: Evidence, names: Collection[str] = tuple(CLAIMS)) -> list[Fi
     ]
 
 
-def chapter(evidence: Evidence, notes: Mapping[str, Sequence[str]], appendix: str = "") -> Chapter:
-    """The chapter, with notes beside claims and Markdown after the last one."""
-    return Chapter(HEADING, judge(evidence), LEGEND, notes, appendix)
+def chapter(evidence: Evidence, notes: Mapping[str, Sequence[str]]) -> Chapter:
+    """Return the chapter, with notes below claims."""
+    return Chapter(HEADING, judge(evidence), LEGEND, notes)

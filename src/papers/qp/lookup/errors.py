@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence.grid import grid
+from papers.evidence import render
+from papers.evidence.render import Column, text
 from papers.evidence.verification.outcome import SCRATCH, outcome_of
 from papers.qp.lookup import paper_table
 from papers.qp.rerun import certified_table
@@ -171,19 +172,26 @@ def _departures(line: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, f
     return {name: (made[name] - line[name]) / scale for name, scale in scales.items()}
 
 
-def section(errors: pd.DataFrame) -> str:
-    """The table of errors, sizes and times."""
-    header = "Projection", "Likelihood", "y", "Region", "Max error", "Median", "Above the gap"
-    cells = []
-    for line in errors.itertuples():
-        name = line.projection, line.likelihood, str(line.y), line.region
-        off = f"{line.error_max:.1e}", f"{line.error_median:.1e}", f"{line.above_gap:.1%}"
-        cost = _size(line.bytes), f"{line.build_seconds:.0f}", f"{line.microseconds:.1f}"
-        cells.append((*name, *off, *cost))
-    return "\n".join(grid((*header, "Size", "Build, s", "us a point"), "llrlrrrrrr", cells))
-
-
 def _size(n_bytes: int) -> str:
     if n_bytes == 0:
         return "none"
     return f"{n_bytes / 1e6:.0f} MB" if n_bytes > 1e6 else f"{n_bytes / 1e3:.0f} kB"
+
+
+TABLE = (
+    text("Projection", "projection"),
+    text("Likelihood", "likelihood"),
+    Column("y", "y"),
+    text("Region", "region"),
+    Column("Max error", "error_max", ".1e"),
+    Column("Median", "error_median", ".1e"),
+    Column("Above the gap", "above_gap", ".1%"),
+    Column("Size", lambda line: _size(line.bytes)),
+    Column("Build, s", "build_seconds", ".0f"),
+    Column("us a point", "microseconds", ".1f"),
+)
+
+
+def section(errors: pd.DataFrame) -> str:
+    """Return the table of errors, sizes and times."""
+    return "\n".join(render.markdown(TABLE, errors.itertuples()))

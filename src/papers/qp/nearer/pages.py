@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.evidence import style
-from papers.evidence.grid import WIDTH, grid, number
+from papers.evidence.grid import grid, number
 from papers.evidence.store import write_csv, write_text
 from papers.qp.nearer.experiment import METHODS
 from papers.qp.published import RELEASED_VB, row_of
@@ -140,17 +139,6 @@ def exact_column(fits: pd.DataFrame) -> list[str]:
         lines += [f"**{name}** (differences: mean ± standard error over seeds)", ""]
         lines += [*grid(header, "l" + "r" * (len(header) - 1), cells), ""]
     return lines
-
-
-def overview(table: pd.DataFrame) -> str:
-    """A section of the audit: variances and evidence of all methods."""
-    text = "Seven approximations beside the sampled exact posterior, at its hyperparameters; all of it, and "
-    text += "Table 1's exact column, in `qp_nearer.md`."
-    lines = ["## What is nearer to the exact posterior than EP", "", *textwrap.wrap(text, WIDTH)]
-    for title in list(ERRORS)[::3]:
-        column, noise, shown = ERRORS[title]
-        lines += ["", f"**{title}**", "", *_of_methods(table, column, shown, noise)]
-    return "\n".join(["", *lines, ""])
 
 
 # The figure

@@ -27,7 +27,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.evidence import render
 from papers.evidence.grid import grid
+from papers.evidence.render import Column, text
 from papers.evidence.store import write_text
 from papers.qp import published
 from papers.qp.lines import FAILED, FOLD
@@ -150,26 +152,34 @@ def markdown(fidelity: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-HEADER = tuple("Check Data Metric Method Ours Published Deviation Allowed Verdict Seeds".split())
+def _ours(line: Any) -> str:
+    if math.isnan(line.ours):
+        return "-"
+    return f"{100 * line.ours:.1f} %" if line.check in (FOLDS, SEEDS) else f"{line.ours:.2f}"
+
+
+def _published(line: Any) -> str:
+    if line.check in (FOLDS, SEEDS):
+        return "> 90 %" if line.published else "<= 90 %"
+    return f"{line.published:.1f}"
+
+
+TABLE = (
+    text("Check", "check"),
+    text("Data", "row"),
+    text("Metric", "metric"),
+    text("Method", "method"),
+    Column("Ours", _ours),
+    Column("Published", _published),
+    Column("Deviation", "deviation", "+z.2f", missing=""),
+    Column("Allowed", "tolerance", ".2f", missing=""),
+    text("Verdict", "verdict"),
+    Column("Seeds", lambda line: f"{line.n_seeds}/{published.n_seeds(line.row)}"),
+)
 
 
 def _table(lines: pd.DataFrame) -> list[str]:
-    cells = []
-    for line in lines.itertuples(index=False):
-        seeds = f"{line.n_seeds}/{published.n_seeds(line.row)}"
-        name = line.check, line.row, line.metric, line.method
-        cells.append((*name, *_shown(line), line.verdict, seeds))
-    return grid(HEADER, "llllrrrrlr", cells)
-
-
-def _shown(line: Any) -> tuple[str, str, str, str]:
-    """Ours, published, deviation and tolerance as text."""
-    if line.check in (FOLDS, SEEDS):
-        share = "-" if math.isnan(line.ours) else f"{100 * line.ours:.1f} %"
-        return share, "> 90 %" if line.published else "<= 90 %", "", ""
-    if math.isnan(line.ours):
-        return "-", f"{line.published:.1f}", "", f"{line.tolerance:.2f}"
-    return f"{line.ours:.2f}", f"{line.published:.1f}", f"{line.deviation:+z.2f}", f"{line.tolerance:.2f}"
+    return render.markdown(TABLE, lines.itertuples(index=False))
 
 
 def by_variance(fits: pd.DataFrame) -> pd.DataFrame:
@@ -205,9 +215,9 @@ def ridge_lines(classes: pd.DataFrame, summary: Summary) -> list[str]:
             cells.append((row, *shown, f"{printed_gap(summary, row):+z.1f}"))
     if not cells:
         return []
-    text = [
+    legend = [
         "Mean EP - QP of the NTLL in printed units (folds) by EP's prior variance; in the last column the",
         "published gap, a difference of two rounded numbers, known to 0.1.",
     ]
     header = ("Data", *VARIANCE_NAMES, "Published")
-    return ["## Gap by prior variance", "", *text, "", *grid(header, "lrrrrr", cells)]
+    return ["## Gap by prior variance", "", *legend, "", *grid(header, "lrrrrr", cells)]

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.evidence import render
 from papers.evidence.grid import deviation, grid, items, number, seeds_text
+from papers.evidence.render import Column, text
 from papers.evidence.store import write_text
 from papers.evidence.verification import standing
 from papers.qp import published
@@ -189,22 +191,19 @@ def share(count: int, n: int) -> str:
     return f"{count}/{n} {100 * count / n:5.1f} %" if n else "-"
 
 
+LONG_COLUMNS = (
+    text("Data", "name"),
+    text("Method", "method"),
+    Column("Ours", lambda line: number(line.mean, line.sd, line.n_seeds)),
+    Column("Published", lambda line: number(line.published_mean, line.published_sd)),
+    Column("Dev.", lambda line: deviation(line.deviation_sd)),
+    Column("Seeds", lambda line: f"{line.n_seeds}/{published.n_seeds(line.row) or '-'}"),
+    Column("Converged", lambda line: f"{line.n_converged}/{line.n_attempted}"),
+    text("Note", notes),
+)
+
+
 def _long_table(table: pd.DataFrame) -> list[str]:
-    """A line a (row, method); a data set is named on its first line only."""
-    header = ("Data", "Method", "Ours", "Published", "Dev.", "Seeds", "Converged", "Note")
-    cells, previous = [], None
-    for line in table.itertuples(index=False):
-        cells.append(
-            (
-                "" if line.row == previous else line.row,
-                line.method,
-                number(line.mean, line.sd, line.n_seeds),
-                number(line.published_mean, line.published_sd),
-                deviation(line.deviation_sd),
-                f"{line.n_seeds}/{published.n_seeds(line.row) or '-'}",
-                f"{line.n_converged}/{line.n_attempted}",
-                notes(line),
-            )
-        )
-        previous = line.row
-    return grid(header, "llrrrrrl", cells)
+    """Return a row for each data set and method; a data set is named on its first row."""
+    named = table.assign(name=table["row"].where(table["row"] != table["row"].shift(), ""))
+    return render.markdown(LONG_COLUMNS, named.itertuples(index=False))

@@ -18,12 +18,13 @@ is, whether predictive variances were clipped, and how far the scores moved.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import style
+from papers.evidence import render, style
 from papers.evidence.grid import grid, number
+from papers.evidence.render import Column, text
 from papers.evidence.store import write_text
 from papers.qp import published
 from papers.qp.lines import FAILED, FOLD
@@ -200,7 +201,7 @@ def markdown(table: pd.DataFrame, folds: pd.DataFrame, printed: Printed) -> str:
             "",
             *FOLD_LEGEND.splitlines(),
             "",
-            *_fold_grid(folds),
+            *render.markdown(FOLD_TABLE, folds.itertuples(index=False)),
             "",
             "## Shares of clipped folds",
             "",
@@ -244,17 +245,21 @@ def _against(line: Any) -> tuple[str, str]:
     return f"{line.deviation_sd:+z.2f}", spread
 
 
-def _fold_grid(folds: pd.DataFrame) -> list[str]:
-    header = (
-        *("Data", "Folds", "Jitter", "Clipped", "Moved"),
-        *("TE, clipped", "NTLL, clipped", "TE, others", "NTLL, others"),
-    )
-    cells = []
-    for line in folds.itertuples(index=False):
-        shares = [f"{100 * n / line.n_folds:.1f} %" for n in (line.jitter, line.clipped, line.moved)]
-        shifts = [_shift(value) for value in (line.te_clipped, line.ntll_clipped, line.te, line.ntll)]
-        cells.append((line.row, str(line.n_folds), *shares, *shifts))
-    return grid(header, "lrrrrrrrr", cells)
+def _share_of_folds(name: str) -> Callable[[Any], str]:
+    return lambda line: f"{100 * getattr(line, name) / line.n_folds:.1f} %"
+
+
+FOLD_TABLE = (
+    text("Data", "row"),
+    Column("Folds", "n_folds"),
+    Column("Jitter", _share_of_folds("jitter")),
+    Column("Clipped", _share_of_folds("clipped")),
+    Column("Moved", _share_of_folds("moved")),
+    Column("TE, clipped", "te_clipped", "+z.1f"),
+    Column("NTLL, clipped", "ntll_clipped", "+z.1f"),
+    Column("TE, others", "te", "+z.1f"),
+    Column("NTLL, others", "ntll", "+z.1f"),
+)
 
 
 def _share_grid(folds: pd.DataFrame, printed: Printed) -> list[str]:
@@ -264,10 +269,6 @@ def _share_grid(folds: pd.DataFrame, printed: Printed) -> list[str]:
         shares = (line.clipped / line.n_folds, *(needed(line, *item) for item in means.items()))
         cells.append((line.row, *(f"{100 * share:.1f} %" for share in shares)))
     return grid(("Data", "Ours", "For the printed TE", "For the printed NTLL"), "lrrr", cells)
-
-
-def _shift(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:+z.1f}"
 
 
 def figure(table: pd.DataFrame, path_stem: str | Path, title: str) -> None:

@@ -1,4 +1,4 @@
-"""Ground truth to read: the page beside the summary, and a section of the audit.
+"""The page of ground truth.
 
 A table is a heading and what stands under it, given a row's lines of the summary by method.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from papers.evidence.grid import WIDTH, grid
 from papers.evidence.store import write_text
 from papers.qp.published import ROWS
-from papers.qp.truth.tables import DECIDED, PARTS, by_dataset, summary
+from papers.qp.truth.tables import DECIDED, PARTS, by_dataset
 
 if TYPE_CHECKING:
     from typing import Any
@@ -49,17 +49,7 @@ SAMPLER_LEGEND = (
     "of the log evidence is itself uncertain."
 )
 
-OVERVIEW_LEGEND = (
-    "The folds of seed 0 of a data set, EP, QP, VB and the exact posterior (elliptical slice sampling, or "
-    "weighted draws) at the same hyperparameters. Variance over exact variance, geometric mean over the "
-    "latents, and the rms of the log ratio; the verdict compares EP and QP by the latter. NTLL is the mean "
-    "over the test points; one below the exact posterior's does better on these points but is no nearer to "
-    "what the model says. ± and noise: Monte-Carlo standard errors of the exact numbers, upper bounds for "
-    "means over points. The sampler's diagnostics are in `qp_truth.md`."
-)
-
 LABELS = {"ep": "EP", "qp": "QP", "vb": "VB"}
-VERDICTS = ("QP closer", "EP closer", "undecided")
 
 
 def verdict(qp: Any) -> str:
@@ -88,7 +78,6 @@ RATIOS = _each("{}", lambda line: f"{np.exp(line.log_variance_bias):.4f}")
 
 ERRORS = _each("rms {}", lambda line: f"{line.log_variance_rms:.4f}")
 VERDICT: Columns = {"Verdict": lambda lines: verdict(lines["qp"])}
-OVERVIEW = {**RATIOS, **ERRORS, **VERDICT}
 VARIANCES = {
     "Splits": lambda lines: str(lines["qp"].splits),
     "n": lambda lines: str(lines["qp"].n),
@@ -194,25 +183,6 @@ def write_markdown(
     lines += [*_grid(samplers, SAMPLER), ""]
     lines += [line for splits in by_dataset(records).values() for line in _mirror(splits)]
     return write_text(path, "\n".join(lines).rstrip() + "\n")
-
-
-def overview(records: Sequence[dict[str, Any]], note: Sequence[str] = ()) -> str:
-    """What the ground truth says: variances, means, test log densities, evidence; a section of the audit."""
-    table = summary(records)
-    lines = ["## Ground truth: are QP's smaller variances closer to the exact ones, or merely smaller?", ""]
-    lines += [*textwrap.wrap(OVERVIEW_LEGEND, WIDTH), *(["", *note] if note else [])]
-    for half, name in (("test", "test"), ("train", "training")):
-        rows = _rows(table, half)
-        verdicts = [verdict(by_method["qp"]) for _, by_method in rows]
-        counted = ", ".join(f"{v} on {verdicts.count(v)}" for v in VERDICTS)
-        lines += ["", f"**Variances at {name} inputs**: {counted} of {len(verdicts)} rows.", ""]
-        lines += _grid(rows, OVERVIEW)
-    lines += ["", "**Means at test inputs**: rms error, in exact posterior standard deviations.", ""]
-    lines += _grid(_rows(table, "test"), MEANS)
-    for title, (half, columns) in SCORES.items():
-        lines += ["", f"**{title}**: of the exact posterior, then each method's minus it.", ""]
-        lines += _grid(_rows(table, half), columns)
-    return "\n".join(["", *lines, ""])
 
 
 def _mirror(splits: Sequence[Record]) -> list[str]:
