@@ -54,7 +54,6 @@ def fit(
     max_time: float = 600.0,
     random_state: int | np.random.Generator = 0,
     learn_likelihood: bool = False,
-    method: str | Rule | None = None,
 ) -> api.Fit:
     """Fit a Gaussian-process model.
 
@@ -102,8 +101,6 @@ def fit(
     learn_likelihood : bool
         Whether the search moves the parameters of the likelihood too (noise, scale, dispersion), to
         ``problem.likelihood``.
-    method
-        Former name of ``inference``.
 
     Returns
     -------
@@ -128,9 +125,6 @@ def fit(
     >>> result.status.converged
     True
     """
-    if method is not None:
-        warnings.warn("method is called inference, as in the estimators", DeprecationWarning, stacklevel=2)
-        inference = method
     if not isinstance(optimise, bool | np.bool_):
         choice("optimise", optimise, (True, False, None, *EVIDENCES))
     if not isinstance(inference, Rule):

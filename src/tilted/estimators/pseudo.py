@@ -107,7 +107,7 @@ class PseudoInputs(LatentFunctions):
         if not all(isinstance(model, BatchedModel) for model in self.models_):
             raise ValueError(NOT_BATCHED)
         given.require_flags(self)
-        then, now = getattr(self, "asked_", {}), self._asked()  # none in files of earlier versions
+        then, now = self.asked_, self._asked()
         if changed := [name for name in then if not given.alike(then[name], now[name])]:
             said = ", ".join(f"{name}={now[name]!r}, was {then[name]!r}" for name in changed)
             raise ValueError(f"partial_fit goes on as fitted, fit anew for other parameters: {said}")

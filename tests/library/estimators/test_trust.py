@@ -338,10 +338,6 @@ def test_fit_and_the_estimators_have_the_same_words_and_starts(toy):
         fit, model = tilted.fit(X, y, **how), GPClassifier(**how).fit(X, y)
         assert fit.kernel == model.kernel_ and fit.status == model.status_
         assert fit.log_evidence == model.log_evidence_
-    with pytest.warns(DeprecationWarning, match="method is called inference"):
-        assert tilted.fit(X, y, method="vb", optimise=False).log_evidence == (
-            tilted.fit(X, y, inference="vb", optimise=None).log_evidence
-        )
 
 
 def waves(n, seed):
