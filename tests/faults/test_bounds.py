@@ -1,6 +1,5 @@
 """Bounds that are kept, and targets, names and numbers of kinds that a person's table has."""
 
-import json
 import time
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 import tilted
 from tilted import GPClassifier, GPPoissonRegressor, GPRegressor, SparseGPClassifier, SparseGPRegressor
-from tilted.estimators import GPOrdinalClassifier, load, save
+from tilted.estimators import GPOrdinalClassifier
 from tilted.gaussian import Marginals, Sites
 from tilted.inference import rep
 from tilted.inference.options import Options
@@ -173,19 +172,3 @@ def test_a_text_is_neither_yes_nor_no_of_a_prediction():
 def test_weights_that_no_float_holds_are_refused():
     with pytest.raises(ValueError, match="sample_weight has a number that is too large"):
         GPRegressor(optimise=None).fit(X, y, sample_weight=[10**400] * 30)
-
-
-@pytest.mark.parametrize("change", [{"classes_": None}, {"classes_": "ab"}, {"models_": {"list": []}}])
-def test_a_saved_estimator_that_was_edited_is_no_fitted_one(change, tmp_path):
-    """It was loaded, and failed at its first prediction."""
-    save(GPClassifier(optimise=None).fit(X, y), tmp_path / "model.npz")
-    with np.load(tmp_path / "model.npz") as file:
-        arrays = dict(file)
-    described = json.loads(str(arrays["description"]))
-    for name, value in change.items():
-        described["model"]["fields"].pop(name)
-        described["model"]["fields"] |= {} if value is None else {name: value}
-    arrays["description"] = np.array(json.dumps(described))
-    np.savez(tmp_path / "model.npz", **arrays)
-    with pytest.raises(ValueError, match=f"holds no fitted estimator: {next(iter(change))}"):
-        load(tmp_path / "model.npz")

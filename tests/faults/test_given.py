@@ -1,9 +1,6 @@
 """What a person gives to an estimator by mistake: cells that are no numbers, texts for yes and no, lists."""
 
-import os
 import re
-import subprocess
-import sys
 import time
 import warnings
 
@@ -23,7 +20,6 @@ from tilted import (
     SparseGPRegressor,
     api,
 )
-from tilted.estimators import load, save
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.gaussian import GaussianNoise
 
@@ -89,7 +85,7 @@ def test_labels_that_are_objects_are_told_from_classes():
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_labels_of_numpys_variable_strings_are_labels(kind, tmp_path):
+def test_labels_of_numpys_variable_strings_are_labels(kind):
     """scikit-learn takes their type for none of NumPy's."""
     words = np.where(y > 0, "few", "many").astype(np.dtypes.StringDType())
     model = kind(optimise=None).fit(X, words)
@@ -98,8 +94,6 @@ def test_labels_of_numpys_variable_strings_are_labels(kind, tmp_path):
     lacking[7] = None
     with pytest.raises(ValueError, match="y has a missing value at row 7"):
         kind(optimise=None).fit(X, lacking)
-    save(model, tmp_path / "model.npz")
-    np.testing.assert_array_equal(load(tmp_path / "model.npz").predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -149,61 +143,6 @@ def test_counts_of_next_to_no_weight_are_predicted_as_the_others(kind):
         assert np.all(model.predict(X) < 10.0)
 
 
-def test_what_stands_in_the_way_of_a_file_is_named(tmp_path, monkeypatch):
-    """By the name that was given, and it stays as it was."""
-    monkeypatch.chdir(tmp_path)
-    model = GPClassifier(optimise=None).fit(X, y)
-    (tmp_path / "folder").mkdir()
-    for path, error in [("missing/m.npz", FileNotFoundError), ("folder", IsADirectoryError)]:
-        with pytest.raises(error, match=f"'{re.escape(path)}'$"):
-            save(model, path)
-    assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
-
-
-def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path, monkeypatch):
-    """Root may write every one: here it is told otherwise."""
-    path = tmp_path / "m.npz"
-    path.write_bytes(b"old")
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(PermissionError, match=f"'{path}'$"):
-        save(GPClassifier(optimise=None).fit(X, y), path)
-    assert path.read_bytes() == b"old"
-
-
-def test_saving_replaces_no_pipe_and_no_device(tmp_path):
-    """As root `/dev/null` would be a file from then on."""
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="not a file, which saving would replace: .*pipe"):
-        save(GPClassifier(optimise=None).fit(X, y), tmp_path / "pipe")
-    assert (tmp_path / "pipe").is_fifo() and len(list(tmp_path.iterdir())) == 1
-
-
-def test_saving_through_a_link_keeps_the_link(tmp_path):
-    model = GPClassifier(optimise=None).fit(X, y)
-    (tmp_path / "link.npz").symlink_to("latest.npz")
-    save(model, tmp_path / "link.npz")
-    assert (tmp_path / "link.npz").is_symlink() and not (tmp_path / "latest.npz").is_symlink()
-    np.testing.assert_array_equal(load(tmp_path / "latest.npz").predict(X), model.predict(X))
-    save(model, tmp_path / f"{'n' * 250}.npz")  # the longest name that there may be
-
-
-def test_a_disk_that_is_full_while_saving(tmp_path):
-    """Here a limit on files; what was there stays."""
-    code = (
-        "import resource, signal, sys, numpy as np\n"
-        "from tilted.estimators import GPClassifier, save\n"
-        "model = GPClassifier(optimise=None).fit(np.arange(600.0)[:, None], np.arange(600) % 7 > 2)\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
-        "save(model, sys.argv[1])\n"
-    )
-    path = tmp_path / "m.npz"
-    path.write_bytes(b"old")
-    ended = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
-    assert ended.returncode == 1 and f"File too large: '{path}'" in ended.stderr.splitlines()[-1]
-    assert path.read_bytes() == b"old" and [one.name for one in tmp_path.iterdir()] == ["m.npz"]
-
-
 def test_columns_in_another_order_are_refused_by_a_fit_too():
     """As by estimators; arrays have no names, and are taken as they are."""
     frame = pd.DataFrame(X, columns=["load", "age"])
@@ -244,15 +183,6 @@ def test_cross_validation_ends_when_the_time_is_up(monkeypatch):
         model.fit(X, y)
     assert len(tried) <= 2 * model.cv + 1
     assert re.search(r"one of [12] kernels tried, .* \(the time was up for \d+ more\)", model.status_.message)
-
-
-@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"\x80\x04\x95pickle", b""])
-def test_another_file_is_no_saved_estimator(tmp_path, content):
-    """NumPy would advise to load what is no file of its own unsafely."""
-    (tmp_path / "m.npz").write_bytes(content)
-    with pytest.raises(ValueError, match="m.npz is damaged or no saved estimator: `save` of") as told:
-        load(tmp_path / "m.npz")
-    assert "pickle" not in str(told.value)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -241,7 +241,6 @@ ALLOWED = {
     "src/papers/data/fetch.py": {"_try", "_accept"},  # temporary, renamed
     "src/papers/evidence/style.py": {"save"},  # in memory
     "src/tilted/bayesopt/log.py": {"append"},  # a log, line by line
-    "src/tilted/estimators/saved.py": {"save"},  # temporary, renamed
     "src/papers/qp/steps.py": {"narrate"},  # logs of jobs
     "src/papers/pep/regression.py": {"narrate"},
     "src/papers/evidence/kept.py": {"noted"},  # line by line; a torn one is none

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tilted.estimators.dense_regressor import GPRegressor
     from tilted.estimators.ordinal import GPOrdinalClassifier
     from tilted.estimators.regressors import SparseGPRegressor
-    from tilted.estimators.saved import load, save
 
 _ROOMS = {
     "GPClassifier": "classifiers",
@@ -25,8 +24,6 @@ _ROOMS = {
     "SparseGPClassifier": "classifiers",
     "SparseGPPoissonRegressor": "counts",
     "SparseGPRegressor": "regressors",
-    "load": "saved",
-    "save": "saved",
 }
 
 __all__ = [
@@ -37,8 +34,6 @@ __all__ = [
     "SparseGPClassifier",
     "SparseGPPoissonRegressor",
     "SparseGPRegressor",
-    "load",
-    "save",
 ]
 
 
