@@ -1,8 +1,7 @@
-"""Factorisations that say what they did.
+"""Factorisations, triangular inverses and linear solves, with errors that name the matrix.
 
 Only lower triangles in Fortran order are factorised: OpenBLAS is 1.5 to 2 times faster there than on
-upper triangles, and ``np.linalg.cholesky`` copies besides. Where `tilted.numerics.mkl` finds MKL, that
-factorises.
+upper triangles, and ``np.linalg.cholesky`` copies besides.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import lapack
 from scipy.linalg.blas import dtrmm, dtrsm
-
-from tilted.numerics import mkl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,13 +53,7 @@ def cholesky(A: np.ndarray, name: str, overwrite: bool = False) -> np.ndarray:
     NotPositiveDefinite
         With the name of the matrix and the failing pivot.
     """
-    if mkl.library() is None:
-        L, info = lapack.dpotrf(A, lower=1, clean=1, overwrite_a=overwrite)
-    else:
-        ready = overwrite and A.flags.f_contiguous and A.dtype == np.float64
-        L = A if ready else np.array(A, dtype=float, order="F")
-        info = mkl.factorise(L)
-        clear_upper(L)
+    L, info = lapack.dpotrf(A, lower=1, clean=1, overwrite_a=overwrite)
     if info != 0 or not np.isfinite(L.diagonal()).all():
         raise NotPositiveDefinite(name, abs(info), len(A))
     return L
@@ -82,17 +73,14 @@ def inverse_lower(L: np.ndarray, overwrite: bool = False) -> np.ndarray:
         Whether the inverse replaces ``L``.
     """
     inverse = L if overwrite else L.copy("F")
-    if len(L) > SPLIT or mkl.library() is not None:
+    if len(L) > SPLIT:
         return _inverse_directly(inverse)
     _invert_halves(inverse)
     return inverse
 
 
 def _inverse_directly(L: np.ndarray) -> np.ndarray:
-    if mkl.library() is None:
-        inverse, info = lapack.dtrtri(L, lower=1, overwrite_c=1)
-    else:
-        inverse, info = L, mkl.invert(L)
+    inverse, info = lapack.dtrtri(L, lower=1, overwrite_c=1)
     if info != 0:
         raise NotPositiveDefinite("triangular factor", info, len(L))
     return inverse
@@ -120,15 +108,6 @@ def gram_lower(L: np.ndarray, overwrite: bool = False) -> np.ndarray:
     """
     lauum = lapack.slauum if L.dtype == np.float32 else lapack.dlauum  # a look-up costs as much as a small L
     return lauum(L, lower=1, overwrite_c=int(overwrite))[0]
-
-
-def clear_upper(A: np.ndarray) -> None:
-    """Set what is above the diagonal of ``A`` [N, N] to 0, in place, block by block."""
-    n = len(A)
-    for first in range(0, n, BLOCK):
-        rows = slice(first, min(first + BLOCK, n))
-        A[rows, rows] = np.tril(A[rows, rows])
-        A[rows, rows.stop :] = 0.0
 
 
 def mirror_lower(A: np.ndarray) -> np.ndarray:
@@ -160,7 +139,10 @@ def solve_lower(L: np.ndarray, B: np.ndarray, transpose: bool = False) -> np.nda
 def gmres(
     product: Callable[[np.ndarray], np.ndarray], b: np.ndarray, tolerance: float, vectors: int
 ) -> np.ndarray:
-    """An x [N] with |A x - b| <= tolerance |b|, or the best of so many Krylov vectors [Saad & Schultz 1986].
+    """Solve A x = b until |A x - b| <= tolerance |b|, or ``vectors`` products are used [Saad & Schultz 1986].
+
+    `scipy.sparse.linalg.gmres` takes about twice as long per solve at N = 117 to 659, which makes a fit of
+    ``GPClassifier`` up to 14 % slower (0.204 instead of 0.182 s of processor time at N = 117, one thread).
 
     Parameters
     ----------
