@@ -13,7 +13,7 @@ from typing import Any
 __version__ = "0.2.0"
 
 _PUBLIC = {
-    "fit": "tilted.estimators.front",
+    "fit": "tilted.estimators.fit",
     "Fit": "tilted.api",
     "SquaredExponential": "tilted.kernels",
     **dict.fromkeys(

@@ -1,4 +1,4 @@
-"""Dense fits from a stated start; the front door, ``tilted.fit``, is in ``estimators.front``.
+"""Dense fits from a stated start; ``tilted.fit``, which guesses a start, is in ``estimators.fit``.
 
 Nothing is guessed from the data here, which is what protocols of experiments need. Input is checked first:
 every bad value gets a ``ValueError`` that names it, never a silent NaN.
@@ -282,7 +282,7 @@ def fit(
 ) -> Fit:
     """Fit a Gaussian-process model from the start that is given, by the search that is given.
 
-    Parameters are those of ``tilted.fit`` (``estimators.front``), without what that guesses: the kernel is
+    Parameters are those of ``tilted.fit`` (``estimators.fit``), without what that guesses: the kernel is
     by default one of variance and lengthscale 1, the search over softplus coordinates, with no limit of time
     and without a prior.
 

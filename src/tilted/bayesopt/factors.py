@@ -20,7 +20,7 @@ from tilted.likelihoods.normal import LOG_SQRT_2PI, hazard, remaining_curvature
 
 @dataclass(frozen=True)
 class Tilt:
-    """What a factor does to one of its variables, whatever its scale.
+    """The effect of a factor on one of its variables, without its scale.
 
     Attributes
     ----------

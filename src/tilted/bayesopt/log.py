@@ -82,7 +82,7 @@ def read(path: str | Path) -> list[dict[str, Any]]:
 
 
 def _is_whole(line: bytes) -> bool:
-    """Whether a line without its end, as editors strip it, is whole: no part of an object is JSON."""
+    """Return whether a line without its end is a complete JSON object."""
     try:
         return isinstance(json.loads(line), dict)
     except ValueError:

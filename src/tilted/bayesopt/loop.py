@@ -55,7 +55,7 @@ class Evaluation:
 
     @property
     def feasible(self) -> bool | None:
-        """Whether all constraints hold here; None where one is not known."""
+        """Return whether all constraints hold here; None where one is unknown."""
         constraints = self.values[1:]
         if any(c is not None and c < 0 for c in constraints):
             return False
@@ -64,7 +64,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """The result of a search.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ def header(
     initial: int | None,
     settings: Settings,
 ) -> dict[str, Any]:
-    """What a search is, as the first line of its log; ValueError for bad bounds, numbers or rule."""
+    """Return a search's settings, the first line of its log; ValueError for bad bounds, numbers or rule."""
     low, high = check_bounds(bounds)
     initial = 2 * len(low) + 1 if initial is None else initial
     require_whole("initial", initial, 2, MOST_INITIAL)
@@ -229,7 +229,7 @@ def _resume(log: str | Path | None, header: dict[str, Any]) -> list[Evaluation]:
 
 
 def _unsound(found: Evaluation, bounds: Sequence[Sequence[float]]) -> str:
-    """What of an evaluation in a log no search has written; empty if nothing."""
+    """Return the reason why no search can have written this evaluation of a log; empty if there is none."""
     for x, (low, high) in zip(found.x, bounds, strict=True):
         if type(x) not in (int, float) or not low <= x <= high:
             return f"{x!r} as a place"
@@ -267,7 +267,7 @@ def _observe(functions: Sequence[Function], x: np.ndarray, proposal: Proposal) -
 
 
 def number(value: object, name: str, x: np.ndarray) -> float:
-    """What a function returned, if that is one finite number, whose powers do not overflow."""
+    """Return a function's value, if it is one finite number whose powers do not overflow."""
     try:
         if np.asarray(value).dtype.kind in "bcmM":
             raise TypeError  # complex, times, true, false (of a constraint it would be 0, which holds)
@@ -319,7 +319,7 @@ def in_unit_cube(done: Sequence[Evaluation], bounds: Sequence[Sequence[float]]) 
 def recommendation(
     done: Sequence[Evaluation], bounds: Sequence[Sequence[float]], settings: Settings, seed: int
 ) -> tuple[np.ndarray, bool]:
-    """Where the minimum seems to be after these evaluations, and whether with the settings' confidence."""
+    """Return the estimated minimum after these evaluations, and whether it has the settings' confidence."""
     low, high = np.transpose(bounds)
     rng = np.random.default_rng([seed, len(done), 1])
     place, confident = recommend(model(done, bounds)[0], rng, settings)

@@ -38,7 +38,7 @@ ROUNDING = 1e-12  # of the variance of f(x): that of f(x) - f(x*) below this mea
 
 @dataclass(frozen=True)
 class Options:
-    """When EP stops.
+    """Options of the end of EP.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Status:
-    """How EP ended for every x*, arrays [S].
+    """Status of EP for every x*, arrays [S].
 
     Attributes
     ----------
@@ -273,7 +273,7 @@ def predict(nfcpd: Nfcpd, Xs: np.ndarray) -> Predicted:
 
 
 def before_last_factor(nfcpd: Nfcpd, Xs: np.ndarray) -> tuple[Predicted, np.ndarray, np.ndarray, np.ndarray]:
-    """What (34) says: moments of f(x) and c(x) under q, and mean, variance [S, n] of u = f(x) - f(x*) and the
+    """Return (34): moments of f(x) and c(x) under q, and mean, variance [S, n] of u = f(x) - f(x*) and the
     covariance of f(x) with u."""
     Xs = np.atleast_2d(np.asarray(Xs, dtype=float))
     means, variances = [], []

@@ -1,4 +1,4 @@
-"""Where the constrained minimum may be: functions drawn from the posterior, and minimised.
+"""Samples of the constrained minimum: functions are drawn from the posterior, and minimised.
 
 A squared exponential is the mean of cos(w^T (x - x')) over Gaussian frequencies w, so that random features
 [Rahimi & Recht 2007] give functions g from the prior; they become draws from the posterior by the correction

@@ -43,7 +43,7 @@ class Before:
 
 @dataclass(frozen=True)
 class Kept:
-    """What the draws that were kept say.
+    """Moments of the accepted draws.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ def _variance(values: np.ndarray) -> np.ndarray:
 
 
 def _possible(values: list[np.ndarray]) -> np.ndarray:
-    """Which draws have all g and h at 1."""
+    """Return which draws have all g and h at 1."""
     f, constraints = values[0], values[1:]
     better = f[:, :-1] < f[:, -1:]
     for c in constraints:

@@ -1,4 +1,4 @@
-"""What to evaluate next: PESC, expected improvement where it is likely feasible, chance.
+"""Rules for the next evaluation: PESC, expected improvement where it is likely feasible, chance.
 
 A rule sees the surrogates in the unit cube and proposes a place, and whether one function alone is to be
 observed there.
@@ -31,7 +31,7 @@ INSIDE = 1e-6  # of a log probability: how far within the confident region a rec
 
 @dataclass(frozen=True)
 class Settings:
-    """How much work a proposal is.
+    """Settings of the work that a proposal takes.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Proposal:
 
 
 def pesc(functions: Sequence[Surrogate], rng: np.random.Generator, settings: Settings) -> Proposal:
-    """Where the expected reduction of entropy is largest; where no x* was found, where all likely hold."""
+    """Maximise the expected reduction of entropy; without any x*, the probability of feasibility."""
     box = np.tile([0.0, 1.0], (functions[0].points.shape[1], 1))
     places = optima.sample(functions[0], functions[1:], box, settings.optima, rng, settings.candidates)
     counts: dict[str, float] = {
@@ -211,7 +211,7 @@ def _with_slope(
 def recommend(
     functions: Sequence[Surrogate], rng: np.random.Generator, settings: Settings
 ) -> tuple[np.ndarray, bool]:
-    """Where the posterior mean of f is lowest among places that hold with the settings' confidence.
+    """Minimise the posterior mean of f over the places that are feasible with the settings' confidence.
 
     Returns
     -------

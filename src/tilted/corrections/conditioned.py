@@ -69,7 +69,7 @@ class Conditioned(NamedTuple):
 
 
 def queries_at_once(n: int) -> int:
-    """How many queries fit a batch of N data."""
+    """Return the number of queries that fit a batch of N data."""
     return max(1, int(MEMORY / (8.0 * MATRICES * n * n)))
 
 
@@ -164,7 +164,7 @@ def _settle(batch: _Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _by_engine(batch: _Batch, b: int) -> tuple[float, float, bool]:
-    """The same for one pair by the general engine, from EP's sites."""
+    """Condition one pair by the general engine, from EP's sites."""
     base, free = batch.base, batch.free[b]
     prior, sites = Dense.build(batch.K[b][np.ix_(free, free)], batch.mean[b, free]), base.inference.sites
     mean, tau, nu = (values[~free] for values in (batch.mean[b], sites.tau, sites.nu))

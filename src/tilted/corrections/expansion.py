@@ -182,7 +182,7 @@ class Expansion:
 
     @property
     def concern(self) -> str:
-        """Why nothing can be corrected from here, or nothing."""
+        """Return the reason why nothing can be corrected from here, or an empty text."""
         if not self.inference.status.converged:
             return f"EP did not converge ({self.inference.status.message})"
         if self.mirror_odds > OTHER_LOBE:
@@ -194,7 +194,7 @@ class Expansion:
 
     @property
     def lobes(self) -> np.ndarray:
-        """Whether each tilted distribution [N] has more than one lobe, by its bimodality coefficient."""
+        """Return which tilted distributions [N] have several lobes, by their bimodality coefficients."""
         return (self.shape.skewness**2 + 1.0) / (self.shape.kurtosis + 3.0) > LOBES
 
 

@@ -52,7 +52,7 @@ def own_data(base: Expansion, asked: Queries) -> Own:
 
 
 def others(base: Expansion, asked: Queries) -> np.ndarray:
-    """Which data [Q, N] are not determined by the query."""
+    """Return which data [Q, N] are not determined by the query."""
     whole = base.prior_variance + base.prior.extra
     return whole - asked.cross**2 / asked.prior_variance[:, None] >= DETERMINED * whole
 
@@ -73,7 +73,7 @@ def log_factors(base: Expansion, asked: Queries, f: np.ndarray) -> tuple[np.ndar
 
 
 def _correcting(base: Expansion, asked: Queries) -> np.ndarray:
-    """Which data [Q, N] correct a query, by the third and fourth cumulants that reach it."""
+    """Return which data [Q, N] correct a query, by the third and fourth cumulants that reach it."""
     marginals, shape = base.inference.state.marginals, base.shape
     rho = asked.covariance / np.sqrt(asked.variance[:, None] * marginals.variance)
     rho *= base.retained

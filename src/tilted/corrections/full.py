@@ -31,7 +31,7 @@ SMOOTH = (
 
 
 class Excesses(NamedTuple):
-    """What evidences add to EP-FACT's log densities, arrays [Q, K].
+    """Terms that evidences add to EP-FACT's log densities, arrays [Q, K].
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ def _interpolated(fact: Densities, found: Excesses) -> tuple[np.ndarray, np.ndar
 
 
 def _inner(settled: np.ndarray) -> np.ndarray:
-    """Whether EP converged [Q] at all values but the outer ones [Q, K]."""
+    """Return whether EP converged [Q] at all values but the outer ones [Q, K]."""
     outer = settled.shape[1] // OUTER
     return np.all(settled[:, outer:-outer], axis=1)
 
@@ -151,7 +151,7 @@ def _log_normal(f: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> np.nda
 
 
 def _values(fact: Densities, levels: np.ndarray) -> np.ndarray:
-    """Where the log density has fallen by level^2 / 2 from its top, below it for negative levels [Q, K]."""
+    """Return where the log density is level^2 / 2 below its maximum (left of it for level < 0) [Q, K]."""
     f, _ = fact.panels
     fallen = fact.log_unnormalised(f)
     fallen = fallen.max(axis=1, keepdims=True) - fallen

@@ -36,7 +36,7 @@ KEPT = "the corrected evidence is not to be trusted at EP's hyperparameters, whi
 
 
 class Learned(NamedTuple):
-    """Where a search of the corrected evidence ended.
+    """The result of a search of the corrected evidence.
 
     Attributes
     ----------

@@ -182,7 +182,7 @@ def correct_marginals(
 
 
 def _sampled(base: Expansion, asked: Queries | Iterable[Queries]) -> Corrected:
-    """Of draws, all trusted or none."""
+    """Correct by draws: all marginals are trusted, or none."""
     sampled = base.sampled
     assert isinstance(asked, Queries)
     every = np.ones(len(asked.mean), dtype=bool)
@@ -247,6 +247,6 @@ def _correct(
 
 
 def _lobes(base: Expansion, asked: Queries) -> np.ndarray:
-    """Which latents [Q] are correlated with a datum whose tilted distribution has two lobes."""
+    """Return which latents [Q] are correlated with a datum whose tilted distribution has two lobes."""
     scale = np.sqrt(asked.variance[:, None] * base.inference.state.marginals.variance)
     return np.any((np.abs(asked.covariance) * base.retained > CORRELATED * scale) & base.lobes, axis=1)

@@ -52,7 +52,7 @@ class Sampled:
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """Of the draws [n]; they sum to 1."""
+        """Weights of the draws [n]; they sum to 1."""
         return self.posterior.draws.weights
 
     @cached_property
@@ -62,12 +62,12 @@ class Sampled:
 
     @property
     def trusted(self) -> bool:
-        """Whether these are draws enough."""
+        """Return whether there are enough effective draws."""
         return self.effective >= LEAST
 
     @property
     def message(self) -> str:
-        """What was drawn."""
+        """Describe the draws."""
         return f"{len(self.weights)} draws, {self.effective:.0f} of them effective"
 
     @property
@@ -77,7 +77,7 @@ class Sampled:
 
     @property
     def standard_error(self) -> float:
-        """Of the log evidence."""
+        """Standard error of the log evidence."""
         return self.posterior.draws.standard_error
 
     def derivative(self) -> np.ndarray:

@@ -7,29 +7,27 @@ parameters are the fields of a dataclass, from which the constructor that scikit
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Concatenate, Self, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from tilted.estimators import given
-from tilted.estimators.models import Call, Made, Model
-from tilted.estimators.nested import fields_of, with_fields
-from tilted.estimators.reach import shortcomings, some_of
-from tilted.estimators.rows import merged
+from tilted.estimators import dense, diagnostics, validation
+from tilted.estimators.diagnostics import shortcomings, some_of
+from tilted.estimators.models import Call, LatentModel, Result, Settings
 from tilted.gaussian import gaussians, require_positive
 from tilted.inference.options import require_whole
 from tilted.inference.result import Status
 from tilted.kernels.compound import noise_of
-from tilted.kernels.converted import as_kernel
+from tilted.kernels.converted import as_kernel, of_scikit_learn
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
 from tilted.learning.starts import noted
@@ -70,19 +68,46 @@ def warn_unless_converged(status: Status, what: str, level: int) -> None:
         warnings.warn(f"{what}: {status.message}", ConvergenceWarning, stacklevel=level + 1)
 
 
-def of_one_fit(method: Callable[Concatenate[Any, Call], Made]) -> Callable[Concatenate[Any, Call], Made]:
+def of_one_fit(method: Callable[Concatenate[Any, Call], Result]) -> Callable[Concatenate[Any, Call], Result]:
     """The method of an estimator as it is when it is called, though another thread may fit it meanwhile."""
 
     @wraps(method)
-    def run(self: Any, /, *arguments: Call.args, **named: Call.kwargs) -> Made:
+    def run(self: Any, /, *arguments: Call.args, **named: Call.kwargs) -> Result:
         return method(copy(self), *arguments, **named)
 
     return run
 
 
+class Scored:
+    """A score that is asked of sound rows, before scikit-learn's own."""
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The share of right classes, or R^2 of a regression, as scikit-learn's.
+
+        Parameters
+        ----------
+        X : array-like [N, D]
+        y : array-like [N]
+        sample_weight : array-like [N], optional
+
+        Raises
+        ------
+        ValueError
+            For bad inputs, missing or masked targets, and weights that `fit` would refuse.
+        NotFittedError
+        """
+        require_unmasked(y, "y")
+        validation.require_present(y)
+        weights = None if sample_weight is None else validation.checked_weights(sample_weight, X)
+        scored: float = cast(Any, super()).score(X, validation.unpacked(y), weights)
+        return scored
+
+
 @parameters
 class LatentFunctions(BaseEstimator):
     """Parameters of every estimator, and methods of the latent functions: ``fit`` sets ``models_``."""
+
+    _settings: ClassVar[type[Settings]]
 
     inference: str = field(default="ep", kw_only=False)
     kernel: Kernel | None = None
@@ -118,6 +143,12 @@ class LatentFunctions(BaseEstimator):
         super().set_params(**others | ({"kernel": kernel} if of_kernel else {}))
         return self
 
+    def _fitter(
+        self, X: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
+    ) -> Callable[[np.ndarray], LatentModel]:
+        """Return the function that fits a latent function to targets [N]."""
+        raise NotImplementedError
+
     def _merged(
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -126,16 +157,16 @@ class LatentFunctions(BaseEstimator):
         kept = not isinstance(self.inference, str) or asked & WITHOUT_WEIGHTS
         noisy = self.kernel is not None and noise_of(as_kernel(self.kernel, X.shape[1])) > 0
         rows_stay = kept or noisy or self._batched or getattr(self, "correction", None) is not None
-        return (X, y, weights) if rows_stay else merged(X, y, weights)
+        return (X, y, weights) if rows_stay else validation.merged(X, y, weights)
 
     def _rows(self, X: ArrayLike, y: ArrayLike, **how: int) -> tuple[np.ndarray, np.ndarray]:
         """``X`` [N, D] and ``y`` [N]; ValueError as scikit-learn, and for what it would take for numbers."""
-        given.require_numbers(X, "X")
-        given.require_present(y)
+        validation.require_numbers(X, "X")
+        validation.require_present(y)
         require_unmasked(y, "y")
         if how.get("y_numeric"):
-            given.require_numbers(y, "y")
-        checked: tuple[np.ndarray, np.ndarray] = given.validated(self, X, given.unpacked(y), **how)
+            validation.require_numbers(y, "y")
+        checked: tuple[np.ndarray, np.ndarray] = validation.validated(self, X, validation.unpacked(y), **how)
         return checked
 
     def _begin(self, X: ArrayLike, y: ArrayLike, **how: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -147,9 +178,9 @@ class LatentFunctions(BaseEstimator):
         for name in sorted(fitted, key="models_".__ne__):  # first these: without them it is not fitted
             delattr(self, name)
         self._thread = get_ident()
-        given.require_flags(self)
+        validation.require_flags(self)
         checked = self._rows(X, y, ensure_min_samples=2, **how)
-        given.warn_of_many(self, len(checked[0]))
+        diagnostics.warn_of_many(self, len(checked[0]))
         if self._batched:
             return checked
         X, y = (np.array(each) for each in checked)  # the caller may fill theirs anew
@@ -169,8 +200,8 @@ class LatentFunctions(BaseEstimator):
     def _inputs(self, X: ArrayLike) -> np.ndarray:
         """``X`` [N*, D] as fitted on: ValueError for missing values, names and numbers of features."""
         check_is_fitted(self, "models_")
-        given.require_numbers(X, "X")
-        checked: np.ndarray = given.validated(self, X, reset=False)
+        validation.require_numbers(X, "X")
+        checked: np.ndarray = validation.validated(self, X, reset=False)
         return checked
 
     def _moments(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -178,9 +209,9 @@ class LatentFunctions(BaseEstimator):
         X = self._inputs(X)
         return [model.moments(X) for model in self.models_]
 
-    def _keep(self, models: Sequence[Model], names: list[str], X: np.ndarray, **found: object) -> None:
+    def _keep(self, models: Sequence[LatentModel], names: list[str], X: np.ndarray, **found: object) -> None:
         """Fitted attributes of the models, lists where there are several, and warnings, from ``fit``."""
-        given.require_alone(self.__dict__.pop("_thread", None) == get_ident())
+        validation.require_alone(self.__dict__.pop("_thread", None) == get_ident())
         self.__dict__.update(found)
         single = len(models) == 1
         notes = [shortcomings(model, some_of(X) if self._batched else X) for model in models]
@@ -188,7 +219,7 @@ class LatentFunctions(BaseEstimator):
             replace(cast(Any, model), status=noted(model.status, *each))
             for model, each in zip(models, notes, strict=True)
         ]
-        for note in dict.fromkeys([*(note for each in notes for note in each), *given.idle(self)]):
+        for note in dict.fromkeys([*(note for each in notes for note in each), *diagnostics.idle(self)]):
             warnings.warn(note, UserWarning, stacklevel=3)
         self.mean_ = models[0].mean if single else np.array([model.mean for model in models])
         self.kernel_ = models[0].kernel if single else [model.kernel for model in models]
@@ -229,7 +260,7 @@ class LatentFunctions(BaseEstimator):
         NotFittedError
         """
         X = self._inputs(X)
-        given.require_flag(return_std=return_std, return_cov=return_cov)
+        validation.require_flag(return_std=return_std, return_cov=return_cov)
         if return_std and return_cov:
             raise ValueError("return_std and return_cov exclude each other")
         if return_cov and self._corrected:
@@ -320,7 +351,7 @@ class LatentFunctions(BaseEstimator):
             if eval_gradient:
                 raise ValueError("a gradient is evaluated at a theta that is given, such as theta_")
             return self.log_evidence_
-        given.require_flag(eval_gradient=eval_gradient)
+        validation.require_flag(eval_gradient=eval_gradient)
         at = self.theta_ if theta is None else as_floats(theta, "theta")
         sizes = [len(model.theta) for model in models]
         shared = at.shape == (sizes[0],)
@@ -339,3 +370,64 @@ class LatentFunctions(BaseEstimator):
             return value
         slopes = [slope / len(models) for _, slope, _ in evaluated if slope is not None]
         return value, np.sum(slopes, axis=0) if shared else np.concatenate(slopes)
+
+
+@parameters
+class DenseEstimator(LatentFunctions):
+    """Parameters of the dense estimators, and their fit of a latent function."""
+
+    _settings = dense.DenseSettings
+
+    cv: int = 3
+    penalty: float = 0.1
+
+    def _fitter(
+        self, X: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
+    ) -> Callable[[np.ndarray], LatentModel]:
+        stratified = isinstance(self, ClassifierMixin)
+        return lambda y: dense.fit_dense(X, y, kernel, settings, rng, stratified)
+
+
+def fields_of(kernel: Kernel | None) -> Iterator[tuple[str, Any]]:
+    """Names and values of the fields of a kernel that is a dataclass, and of its parts as ``part__field``."""
+    if is_dataclass(kernel) and not isinstance(kernel, type):
+        for field in fields(kernel):
+            value = getattr(kernel, field.name)
+            yield field.name, value
+            yield from ((f"{field.name}__{name}", inner) for name, inner in fields_of(value))
+
+
+def with_fields(kernel: Any, changes: Mapping[tuple[str, ...], object]) -> Any:
+    """The same kernel with other values of fields, all at once; of a part's where a path has several names.
+
+    Raises
+    ------
+    ValueError
+        If there is no such field, or the kernel refuses the values.
+    """
+    if of_scikit_learn(kernel):
+        return _changed(kernel, changes)
+    known = dict(fields_of(kernel))
+    for path in changes:
+        if path[0] not in known or not is_dataclass(kernel):
+            have = f"it has {', '.join(known)}" if known else "it has none"
+            have = "give one first, as kernel=SquaredExponential()" if kernel is None else have
+            raise ValueError(f"no parameter {'__'.join(path)!r} of kernel {kernel!r}: {have}")
+    values: dict[str, Any] = {}
+    for name in {path[0] for path in changes}:
+        inner = {path[1:]: value for path, value in changes.items() if path[0] == name and len(path) > 1}
+        value = changes.get((name,), known[name])
+        values[name] = with_fields(value, inner) if inner else value
+    return replace(kernel, **values)
+
+
+def _changed(kernel: Any, changes: Mapping[tuple[str, ...], object]) -> Any:
+    """The same for a kernel of scikit-learn, whose ``set_params`` changes its object."""
+    kernel = clone(kernel)
+    for path in sorted(changes, key=len):  # parts before what is theirs
+        name, value = "__".join(path), changes[path]
+        try:
+            kernel.set_params(**{name: clone(value, safe=False)})
+        except AttributeError:  # of what is no kernel
+            raise ValueError(f"no parameter {name!r} of kernel {kernel!r}") from None
+    return kernel

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.estimators.sparse import SparseSettings, ThroughPoints
+from tilted.estimators.sparse import PseudoPointModel, SparseSettings
 from tilted.inference.pep import power_rule
 from tilted.inference.result import Status
 from tilted.inference.vb import VB
@@ -18,18 +18,16 @@ from tilted.learning.moves import Posterior
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tilted.estimators.collapsed import CollapsedModel
-    from tilted.estimators.sparse import SparseModel
+    from tilted.estimators.sparse import CollapsedModel, SparseModel
     from tilted.learning.batch import Sums
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.pseudo import PseudoPoints
 
 IN_BATCHES = "a model of batches has its evidence where it was fitted only: its rows are not kept"
-UNCORRECTED = "corrections are of models that keep their rows: not with batch_size"
 
 
 @dataclass(frozen=True)
-class BatchedModel(ThroughPoints):
+class BatchedModel(PseudoPointModel):
     """A fitted latent function, without the rows it was fitted to.
 
     Attributes
@@ -38,10 +36,10 @@ class BatchedModel(ThroughPoints):
     posterior : Posterior
     fitted_mean : array
         Posterior mean at the rows that the kernel was learned from.
-    theta : array
+    log_parameters : array
         Logarithms of the hyperparameters.
-    log_evidence : float or None
-        Of all rows; None after `more`, whose earlier rows are gone.
+    total_evidence : float or None
+        Log evidence of all rows; None after `more`, whose earlier rows are gone.
     status : Status
     batch : int
     """
@@ -49,8 +47,8 @@ class BatchedModel(ThroughPoints):
     model: Model
     posterior: Posterior
     fitted_mean: np.ndarray
-    theta: np.ndarray
-    log_evidence: float | None
+    log_parameters: np.ndarray
+    total_evidence: float | None
     status: Status
     batch: int
 
@@ -59,23 +57,24 @@ class BatchedModel(ThroughPoints):
         return self.model.pseudo
 
     @property
+    def theta(self) -> np.ndarray:
+        return self.log_parameters
+
+    @property
+    def log_evidence(self) -> float | None:
+        return self.total_evidence
+
+    @property
     def likelihood(self) -> Likelihood:
-        """As fitted with."""
         return self.model.likelihood
 
     @property
     def mean(self) -> float:
-        """Prior mean."""
         return self.model.mean
 
     @property
     def latent(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Factor [M, M] and projected [M] of the posterior, and the prior mean."""
         return self.posterior.factor, self.posterior.projected, self.mean
-
-    def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
-        """ValueError: corrected densities, which this is asked for, there are none."""
-        raise ValueError(UNCORRECTED)
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """ValueError: there is none at other hyperparameters."""
@@ -94,7 +93,7 @@ class BatchedModel(ThroughPoints):
             message += f"; before: {self.status.message.rpartition('; before: ')[2]}"
         converged = found.status.converged and self.status.converged
         status = replace(found.status, converged=converged, message=message)
-        return replace(self, posterior=found.posterior, log_evidence=None, status=status)
+        return replace(self, posterior=found.posterior, total_evidence=None, status=status)
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
 from tilted.estimators.dense import SEARCH, DenseSettings
-from tilted.estimators.models import standing, unraised
-from tilted.estimators.per_class import PerClass, prior_of_each
+from tilted.estimators.models import LatentModel, unraised
 from tilted.gaussian import require_positive
 from tilted.inference import rule_of
 from tilted.inference.ep import EP
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
 from tilted.inference.result import Inference, Status
+from tilted.kernels.compound import free_parameters_of
 from tilted.learning import dense as hyperparameters
 from tilted.learning.dense import Problem
+from tilted.learning.priors import LogNormal
 from tilted.learning.starts import PART, ROUGHLY, around, best_of, noted, peaks
 from tilted.likelihoods.probit import Probit
 from tilted.numerics.chunks import among_sorted, in_chunks
@@ -28,10 +29,63 @@ if TYPE_CHECKING:
     from tilted.gaussian import Sites
     from tilted.inference.rule import Rule
     from tilted.kernels.contract import Kernel
-    from tilted.learning.priors import LogNormal
     from tilted.likelihoods.contract import Likelihood
 
 INFERENCES = "ep", "power-ep", "vb"
+
+
+@dataclass(frozen=True)
+class PerClass:
+    """Kernels of C functions, all of one kind.
+
+    What a kernel has for gradients and predictions at dense posteriors, with matrices [C, N, N2] and
+    diagonals [C, N]; parameters are those of one class after the other.
+    """
+
+    each: tuple[Kernel, ...]
+
+    @classmethod
+    def alike(cls, kernel: Kernel, classes: int) -> Self:
+        """So many times the same kernel."""
+        return cls((kernel,) * classes)
+
+    def parameters(self) -> np.ndarray:
+        """Those of all classes [C P]."""
+        return np.concatenate([kernel.parameters() for kernel in self.each])
+
+    def free_parameters(self) -> tuple[np.ndarray, np.ndarray]:
+        """Those of all classes [C P], and their derivatives in :meth:`parameters` [C P]."""
+        values, slopes = zip(*(free_parameters_of(kernel) for kernel in self.each), strict=True)
+        return np.concatenate(values), np.concatenate(slopes)
+
+    def with_parameters(self, values: np.ndarray) -> Self:
+        """The same with other parameter values, ordered as in :meth:`parameters`."""
+        parts = np.split(np.asarray(values), len(self.each))
+        return type(self)(tuple(k.with_parameters(part) for k, part in zip(self.each, parts, strict=True)))
+
+    def distances(self, X: np.ndarray) -> Any:
+        """What matrices of all classes at the same ``X`` [N, D] share."""
+        return self.each[0].distances(X)
+
+    def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: Any = None) -> np.ndarray:
+        """Covariance matrices [C, N, N2]."""
+        return np.stack([kernel.matrix(X, X2, distances=distances) for kernel in self.each])
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        """Prior variances [C, N]."""
+        return np.stack([kernel.diagonal(X) for kernel in self.each])
+
+    def contract_gradient(
+        self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: Any = None
+    ) -> np.ndarray:
+        """sum_ij G_cij dK_cij/dtheta [C P] for the matrices K [C, N, N] at ``X``."""
+        parts = zip(self.each, K, G, strict=True)
+        return np.concatenate([k.contract_gradient(X, K_c, G_c, distances) for k, K_c, G_c in parts])
+
+
+def prior_of_each(prior: LogNormal | None, classes: int) -> LogNormal | None:
+    """The same prior on the parameters of every class."""
+    return prior and LogNormal(prior.medians * classes, prior.sds * classes)
 
 
 @dataclass(frozen=True)
@@ -55,28 +109,19 @@ class JointProblem(Problem):
 
 
 @dataclass(frozen=True)
-class JointModel:
-    """A fitted model of C latent functions: a `Model` whose moments have a column for every function."""
+class JointModel(LatentModel):
+    """A fitted model of C latent functions, whose moments have a column for every function."""
 
     problem: JointProblem
     kernel: Kernel
     inference: Inference[JointState]
     status: Status
+    mean: float = field(default=0.0, init=False)
 
     @property
     def likelihood(self) -> Likelihood:
-        """Of the pairs."""
+        """The likelihood of the pairs of classes."""
         return self.problem.likelihood
-
-    @property
-    def Z(self) -> None:
-        """No pseudo-inputs."""
-        return
-
-    @property
-    def mean(self) -> float:
-        """The prior mean."""
-        return 0.0
 
     @property
     def fitted_mean(self) -> np.ndarray:
@@ -84,41 +129,26 @@ class JointModel:
         mean = self.inference.state.mean
         return mean - np.mean(mean, axis=1, keepdims=True)
 
-    @property
-    def theta(self) -> np.ndarray:
-        """Logarithms [P] of the kernel's parameters."""
-        return np.log(self.kernel.parameters())
-
-    @property
-    def log_evidence(self) -> float:
-        """In nats, of all labels."""
-        return self.inference.log_evidence
-
-    @property
-    def standing(self) -> float:
-        """The log evidence, -inf where that is unsound."""
-        return standing(self.inference)
-
     def _predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*, C] and covariance between the classes [N*, C, C], in chunks."""
         state, problem = self.inference.state, self.problem
-        parts = [
+        chunks = [
             state.predict(self.kernel.matrix(rows, problem.X), self.kernel.diagonal(rows))
             for rows in in_chunks(X)
         ]
-        means, covariances = (np.concatenate(part) for part in zip(*parts, strict=True))
+        means, covariances = map(np.concatenate, zip(*chunks, strict=True))
         require_positive(np.diagonal(covariances, axis1=1, axis2=2))
         return means, covariances
 
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances [N*, C] of the functions."""
         mean, covariance = self._predict(X)
         return mean, np.diagonal(covariance, axis1=1, axis2=2)
 
-    def means(self, X: np.ndarray) -> np.ndarray:
+    def _means(self, X: np.ndarray) -> np.ndarray:
         """The means [N*, C] alone."""
-        of, state = self.problem.X, self.inference.state
-        return np.concatenate([state.means(self.kernel.matrix(some, of)) for some in in_chunks(X)])
+        inputs, state = self.problem.X, self.inference.state
+        return np.concatenate([state.means(self.kernel.matrix(rows, inputs)) for rows in in_chunks(X)])
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*, C] and covariances [N*, N*, C] of each function by itself."""

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from tilted.estimators import dense
-from tilted.estimators.base import of_one_fit, parameters
-from tilted.estimators.classes import Classifier
-from tilted.estimators.given import order_of
+from tilted.estimators.base import DenseEstimator, of_one_fit, parameters
+from tilted.estimators.classifiers import Classifier
+from tilted.estimators.validation import order_of
 from tilted.likelihoods.ordinal import Ordinal
 
 if TYPE_CHECKING:
-    from tilted.estimators.models import Model
+    from tilted.estimators.models import LatentModel
     from tilted.kernels.contract import Kernel
 
 
@@ -28,7 +27,7 @@ NUMBERED = (
 
 
 @parameters
-class GPOrdinalClassifier(Classifier):
+class GPOrdinalClassifier(Classifier, DenseEstimator):
     """Classes in an order (grades, stages, ratings) by one latent function; O(N^3) whatever their number.
 
     A class is where f plus noise of variance 1 falls between two thresholds [Chu & Ghahramani 2005], which
@@ -70,8 +69,6 @@ class GPOrdinalClassifier(Classifier):
     """
 
     categories: ArrayLike | None = None
-    cv: int = 3
-    penalty: float = 0.1
     likelihood: Any = field(default=None, init=False)
     mean: Any = field(default=None, init=False)
 
@@ -115,13 +112,11 @@ class GPOrdinalClassifier(Classifier):
         kernel: Kernel,
         rng: np.random.Generator,
         weights: np.ndarray | None,
-    ) -> tuple[list[Model], list[str]]:
+    ) -> tuple[list[LatentModel], list[str]]:
         y = labels.astype(float)
         likelihood = Ordinal.of_levels(y, float(np.mean(kernel.diagonal(X))), weights)
-        settings = dense.DenseSettings.of(
-            self, 0.0, likelihood=likelihood, learn_likelihood=True, weights=weights
-        )
-        return [dense.fit_dense(X, y, kernel, settings, rng, stratified=True)], ["the fit"]
+        settings = self._settings.of(self, 0.0, likelihood=likelihood, learn_likelihood=True, weights=weights)
+        return [self._fitter(X, kernel, settings, rng)(y)], ["the fit"]
 
     @staticmethod
     def _named(classes: np.ndarray) -> dict[str, np.ndarray]:

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.metaestimators import available_if
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tilted.estimators import given, sparse
+from tilted.estimators import sparse, validation
 from tilted.estimators.base import LatentFunctions, parameters, warn_unless_converged
-from tilted.estimators.batched import UNCORRECTED, BatchedModel, How, fit_batched
-from tilted.estimators.models import Model
-from tilted.estimators.reach import out_of_reach, some_of
-from tilted.estimators.rows import weighed
-from tilted.estimators.targets import Targets
+from tilted.estimators.batched import BatchedModel, How, fit_batched
+from tilted.estimators.diagnostics import out_of_reach, some_of
+from tilted.estimators.models import NOT_CORRECTED, LatentModel
+from tilted.estimators.validation import weighed
 from tilted.inference.options import require_whole
 from tilted.learning.starts import noted, require_moderate
+from tilted.likelihoods.gaussian import GaussianNoise
 
 if TYPE_CHECKING:
-    from tilted.estimators.collapsed import CollapsedModel
-    from tilted.estimators.sparse import SparseModel, SparseSettings
+    from tilted.kernels.contract import Kernel
 
-LearnedT = TypeVar("LearnedT", "SparseModel", "CollapsedModel")
 ONE_CLASS = "the rows that the kernel is learned from have one class only: take a larger batch_size"
 NEEDS_BATCHES = "partial_fit needs batch_size: of the first rows at most so many determine the kernel"
 
@@ -49,7 +47,9 @@ def in_batches(estimator: PseudoInputs) -> bool:
 
 @parameters
 class PseudoInputs(LatentFunctions):
-    """Parameters of the sparse estimators: their pseudo-inputs, and how many rows are looked at at once."""
+    """Parameters of the sparse estimators (pseudo-inputs and batches), and their fit of a latent function."""
+
+    _settings = sparse.SparseSettings
 
     inference: str = field(default="power-ep", kw_only=False)
     n_pseudo: int = 50
@@ -86,19 +86,23 @@ class PseudoInputs(LatentFunctions):
         """How passes are made; ValueError for a batch that is no whole number."""
         require_whole("batch_size", self.batch_size, 2)
         if getattr(self, "correction", None) is not None:
-            raise ValueError(UNCORRECTED)
+            raise ValueError(NOT_CORRECTED)
         return How(int(cast(int, self.batch_size)), self.n_jobs, _told if self.verbose else None)
 
-    def _of_all(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        learned: LearnedT,
-        seen: np.ndarray,
-        settings: SparseSettings,
-    ) -> LearnedT | BatchedModel:
-        """The posterior of all rows, after the kernel was ``learned`` from those ``seen``."""
-        return fit_batched(X, y, learned, seen, settings, self._how()) if self._batched else learned
+    def _fitter(
+        self, X: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
+    ) -> Callable[[np.ndarray], LatentModel]:
+        rows, Z = self._start(X, rng)
+        gaussian = isinstance(settings.likelihood, GaussianNoise)
+        fit: Any = sparse.fit_collapsed if gaussian else sparse.fit_sparse
+
+        def fit_targets(y: np.ndarray) -> LatentModel:
+            if isinstance(self, ClassifierMixin) and np.ptp(y[rows]) == 0 and settings.optimise is not None:
+                raise ValueError(ONE_CLASS)
+            model = fit(X[rows], y[rows], kernel, Z, settings.of_rows(rows), rng)
+            return fit_batched(X, y, model, rows, settings, self._how()) if self._batched else model
+
+        return fit_targets
 
     def _further(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, **how: bool
@@ -106,9 +110,9 @@ class PseudoInputs(LatentFunctions):
         """Rows, targets and weights of a later `partial_fit`."""
         if not all(isinstance(model, BatchedModel) for model in self.models_):
             raise ValueError(NOT_BATCHED)
-        given.require_flags(self)
+        validation.require_flags(self)
         then, now = self.asked_, self._asked()
-        if changed := [name for name in then if not given.alike(then[name], now[name])]:
+        if changed := [name for name in then if not validation.alike(then[name], now[name])]:
             said = ", ".join(f"{name}={now[name]!r}, was {then[name]!r}" for name in changed)
             raise ValueError(f"partial_fit goes on as fitted, fit anew for other parameters: {said}")
         inputs, targets = self._rows(X, y, reset=False, **how)
@@ -121,11 +125,11 @@ class PseudoInputs(LatentFunctions):
         """The models with further rows; ``targets`` [N] of each."""
         before = self.models_
         deadline = sparse.SparseSettings.of(self, 0.0, likelihood=self.models_[0].likelihood).timed().deadline
-        models: list[Model] = [
+        models: list[LatentModel] = [
             cast(BatchedModel, model).more(X, y, weights, self._how(), deadline)
             for model, y in zip(before, targets, strict=True)
         ]
-        given.require_alone(self.models_ is before)
+        validation.require_alone(self.models_ is before)
         unseen = [out_of_reach(model, some_of(X)) for model in models]
         models = [
             replace(cast(Any, model), status=noted(model.status, UNSEEN)) if each else model
@@ -139,36 +143,6 @@ class PseudoInputs(LatentFunctions):
         for model, name in zip(models, names, strict=True):
             warn_unless_converged(model.status, name, 3)
         return self
-
-
-@parameters
-class SparseTargets(PseudoInputs, Targets):
-    """A regression through pseudo-points."""
-
-    @available_if(in_batches)  # type: ignore[untyped-decorator] # scikit-learn has no types
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the first rows as `fit` does, and add later ones by the kernel and pseudo-points found.
-
-        The likelihood stays too. Of counts, sites of earlier rows stay as they were when these came. There is
-        no evidence then.
-
-        Parameters
-        ----------
-        X : array-like [N, D]
-        y : array-like [N]
-        sample_weight : array-like [N], optional
-
-        Raises
-        ------
-        ValueError, ArithmeticError
-            As `fit`.
-        AttributeError
-            Without ``batch_size``.
-        """
-        if not hasattr(self, "models_"):
-            return cast(Self, cast(Any, self).fit(X, y, sample_weight))
-        inputs, targets, weights = self._further(X, y, sample_weight, y_numeric=True)
-        return self._add(inputs, [self._checked(self.likelihood_, targets)], weights, ["the fit"])
 
 
 def _told(done: int, distance: float) -> None:

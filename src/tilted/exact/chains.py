@@ -23,7 +23,7 @@ KEPT = 200
 
 @dataclass(frozen=True)
 class Length:
-    """How long: ``warmup`` iterations are dropped; moments take every ``thin``-th of ``iterations``."""
+    """Length: ``warmup`` iterations are dropped; moments take every ``thin``-th of ``iterations``."""
 
     chains: int = 256
     warmup: int = 200
@@ -62,7 +62,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Sample:
-    """What the chains say.
+    """The results of the chains.
 
     Attributes
     ----------
@@ -239,5 +239,5 @@ def _moments(
 
 
 def _standard_error(averages: np.ndarray) -> np.ndarray:
-    """Of the mean over chains [M], from the chains' own averages [M, C]."""
+    """Return the standard error of the mean over chains [M], from the chains' own averages [M, C]."""
     return averages.std(axis=1, ddof=1) / np.sqrt(averages.shape[1])

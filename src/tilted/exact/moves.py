@@ -24,7 +24,7 @@ INDEPENDENT = 0.5
 
 @dataclass(frozen=True)
 class Moves:
-    """What one iteration does: ``joint`` steps of all latents, then ``sweeps`` over single latents."""
+    """The moves of one iteration: ``joint`` steps of all latents, then ``sweeps`` over single latents."""
 
     joint: int = 1
     sweeps: int = 0

@@ -77,7 +77,7 @@ class Draws:
 
     @property
     def standard_error(self) -> float:
-        """Of the log evidence, by the delta method."""
+        """Standard error of the log evidence, by the delta method."""
         return float(np.sqrt(max(1.0 / self.effective - 1.0 / len(self.log_weights), 0.0)))
 
 
@@ -90,7 +90,7 @@ class Posterior(NamedTuple):
 
 @dataclass(frozen=True)
 class Orthant:
-    """What draws are made from.
+    """Source of draws.
 
     Attributes
     ----------

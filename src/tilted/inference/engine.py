@@ -254,7 +254,7 @@ def _acceptable(run: Run[StateT], old: Point[StateT], new: Point[StateT]) -> boo
 
 
 def _away(point: Point[StateT]) -> float:
-    """How many of its standard deviations the farthest marginal is off 0."""
+    """Return the largest distance of a marginal's mean from 0, in its standard deviations."""
     marginals = point.state.marginals
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         return float(np.max(np.abs(marginals.mean) / np.sqrt(marginals.variance + marginals.extra)))

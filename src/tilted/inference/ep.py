@@ -105,7 +105,7 @@ def _weighted(
 
 
 class _Answer(NamedTuple):
-    """What a projection makes of N marginals and sites.
+    """The projections of N marginals and sites.
 
     Attributes
     ----------

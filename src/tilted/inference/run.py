@@ -61,7 +61,7 @@ class Point(Generic[StateT]):
 
 
 def residual_of(sites: Sites, new: Sites, marginals: Marginals, stop: str) -> float:
-    """How far new sites are from the present ones, as `Options.stop` says."""
+    """Return the distance of new sites from the present ones, as `Options.stop` defines it."""
     d_tau = new.tau - sites.tau
     d_nu = new.nu - sites.nu
     if stop == "site-rms":
@@ -171,7 +171,7 @@ class Run(Generic[StateT]):
 
     @property
     def foresees(self) -> bool:
-        """Whether the next point will take a Newton step, for all that is known, and its sites are few."""
+        """Return whether the next point is expected to take a Newton step, and its sites are few."""
         options = self.options
         return (
             len(self.y) <= FEW
@@ -190,12 +190,12 @@ class Run(Generic[StateT]):
 
     @property
     def floored(self) -> bool:
-        """Whether the residual is so small, and has been for so long, that only rounding is left of it."""
+        """Return whether the residual has been so small for so long that only rounding remains."""
         return self.residual <= FLOOR and self.sweeps - self.reached >= PATIENCE
 
     @property
     def late(self) -> bool:
-        """Whether the time is up."""
+        """Return whether the time is up."""
         return time.monotonic() >= self.options.deadline
 
     def shrink(self) -> None:

@@ -29,7 +29,7 @@ CONVERGED, DIVERGED, UNSETTLED = OUTCOMES = ("converged", "diverged", "unsettled
 
 @dataclass(frozen=True)
 class Sweeps:
-    """What became of a run.
+    """The result of a run.
 
     Attributes
     ----------

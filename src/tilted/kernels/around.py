@@ -1,4 +1,4 @@
-"""What kernels have in common that are another one at inputs, or with parameters, of their own."""
+"""The base of kernels that evaluate another kernel at other inputs, or with other parameters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Around:
 
     @property
     def stationary(self) -> bool:
-        """Whether k(x, x) is the same at every x."""
+        """Return whether k(x, x) is the same at every x."""
         return is_stationary(self.kernel)
 
     @property
@@ -46,19 +46,19 @@ class Around:
         return noise_of(self.kernel)
 
     def parameters(self) -> np.ndarray:
-        """Those of the kernel."""
+        """The parameters of the inner kernel."""
         return self.kernel.parameters()
 
     def free_parameters(self) -> tuple[np.ndarray, np.ndarray]:
-        """Those of the kernel [P], and their derivatives in :meth:`parameters` [P]."""
+        """Return the inner kernel's parameters [P], and their derivatives in :meth:`parameters` [P]."""
         return free_parameters_of(self.kernel)
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        """The same kernel with other parameter values, ordered as in :meth:`parameters`."""
+        """Return the kernel with other parameter values, ordered as in :meth:`parameters`."""
         return replace(self, kernel=self.kernel.with_parameters(values))
 
     def distances(self, X: np.ndarray) -> Any:
-        """Those of the kernel at what it sees of ``X`` [N, D]."""
+        """Return the distances of the inner kernel at its inputs from ``X`` [N, D]."""
         return self.kernel.distances(self._seen(X))
 
     def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: Any = None) -> np.ndarray:

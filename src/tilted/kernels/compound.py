@@ -28,22 +28,22 @@ ONE_POINT = np.zeros((1, 1))
 
 
 def noise_of(kernel: Kernel) -> float:
-    """How much of the variance of ``kernel`` a point shares with no other; 0 for kernels that do not say."""
+    """Return the variance of ``kernel`` that a point shares with no other; 0 where it is unknown."""
     return getattr(kernel, "noise", 0.0)
 
 
 def is_kernel(value: object) -> TypeGuard[Kernel]:
-    """Whether it offers the contract, as kernels but no classes of them do."""
+    """Return whether it is an object with the kernels' contract (their classes are not)."""
     return hasattr(value, "contract_gradient") and not isinstance(value, type)
 
 
 def is_stationary(kernel: Kernel) -> bool:
-    """Whether k(x, x) is the same at every x, as of kernels that do not say."""
+    """Return whether k(x, x) is the same at every x; true where it is unknown."""
     return getattr(kernel, "stationary", True)
 
 
 def free_parameters_of(kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
-    """What a search varies, as it stands in the kernel, [P], and its derivatives in ``parameters()`` [P].
+    """Return the parameters that a search varies [P], and their derivatives in ``parameters()`` [P].
 
     The parameters themselves and 1, but of kernels that show a search others (``restricted``).
     """
@@ -111,7 +111,7 @@ def _refuse_number(value: object) -> None:
 
 @dataclass(frozen=True)
 class Pair:
-    """What sums and products of two kernels share.
+    """The base of sums and products of two kernels.
 
     Parameters
     ----------
@@ -137,26 +137,26 @@ class Pair:
 
     @property
     def stationary(self) -> bool:
-        """Whether k(x, x) is the same at every x."""
+        """Return whether k(x, x) is the same at every x."""
         return is_stationary(self.first) and is_stationary(self.second)
 
     def parameters(self) -> np.ndarray:
-        """Those of both parts as a vector."""
+        """The parameters of both kernels as a vector."""
         return np.concatenate([self.first.parameters(), self.second.parameters()])
 
     def free_parameters(self) -> tuple[np.ndarray, np.ndarray]:
-        """Those of both parts [P], and their derivatives in :meth:`parameters` [P]."""
+        """Return the parameters of both kernels [P], and their derivatives in :meth:`parameters` [P]."""
         parts = zip(free_parameters_of(self.first), free_parameters_of(self.second), strict=True)
         values, slopes = (np.concatenate(pair) for pair in parts)
         return values, slopes
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        """The same kernel with other parameter values, ordered as in :meth:`parameters`."""
+        """Return the kernel with other parameter values, ordered as in :meth:`parameters`."""
         P = len(self.first.parameters())
         return type(self)(self.first.with_parameters(values[:P]), self.second.with_parameters(values[P:]))
 
     def distances(self, X: np.ndarray) -> Shared | None:
-        """What each part's matrices at the same ``X`` [N, D] share; None if nothing."""
+        """Return the values that matrices of each kernel at ``X`` [N, D] share; None if there are none."""
         pair = self.first.distances(X), self.second.distances(X)
         return None if pair[0] is None and pair[1] is None else pair
 
@@ -191,7 +191,7 @@ class Pair:
         matrices: tuple[np.ndarray, np.ndarray],
         weights: tuple[np.ndarray, np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same between two sets of points; derivatives in the points add up."""
+        """Return the gradients between two sets of points; derivatives in the points add up."""
         parts = zip((self.first, self.second), matrices, weights, strict=True)
         by_parameters, by_Z = zip(*(part.contract_cross(Z, X, K, G) for part, K, G in parts), strict=True)
         return np.concatenate(by_parameters), by_Z[0] + by_Z[1]

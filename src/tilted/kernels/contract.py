@@ -1,4 +1,4 @@
-"""What every kernel provides."""
+"""The contract of a kernel."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Kernel(Protocol):
         """The hyperparameters [P], all positive."""
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        """The same kernel with other hyperparameters [P], ordered as in :meth:`parameters`."""
+        """Return the kernel with other hyperparameters [P], ordered as in :meth:`parameters`."""
 
     def distances(self, X: np.ndarray) -> Any:
-        """What matrices at the same ``X`` [N, D] share whatever the hyperparameters, or None."""
+        """Return the values that matrices at the same ``X`` [N, D] share for all hyperparameters, or None."""
 
     def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: Any = None) -> np.ndarray:
         """Covariance matrix [N, N2]; ``distances`` may be :meth:`distances` of ``X``."""
@@ -38,7 +38,7 @@ class Kernel(Protocol):
     def contract_cross(
         self, Z: np.ndarray, X: np.ndarray, K: np.ndarray, G: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same for the matrix K [M, N] between two sets of points; in the parameters [P], in Z [M, D]."""
+        """Contract the gradient of K [M, N] between two sets: by parameters [P], and by Z [M, D]."""
 
     def contract_diagonal(self, X: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """sum_i g_i dk(x_i, x_i)/dtheta [P], and the derivatives in the rows of ``X`` [N, D]."""

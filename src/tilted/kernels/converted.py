@@ -54,7 +54,7 @@ def as_kernel(kernel: Any, dimension: int) -> Kernel:
 
 
 def of_scikit_learn(kernel: Any) -> bool:
-    """Whether it is one of scikit-learn's own kernels, whose module is not imported for it."""
+    """Return whether it is a kernel of scikit-learn, without importing scikit-learn's module."""
     return type(kernel).__module__ == "sklearn.gaussian_process.kernels"
 
 

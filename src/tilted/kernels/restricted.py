@@ -73,7 +73,7 @@ class Restricted(Around):
         return hash((self.kernel, tuple(self._each())))
 
     def parameters(self) -> np.ndarray:
-        """Those that are free; of one between bounds u (see above), finite and positive by a bound too."""
+        """The free parameters; one between bounds is u (see above), finite and positive at a bound too."""
         free, low, high = self._spans()
         values, bounded = self.kernel.parameters()[free], high > 0
         low, high = np.log(low[bounded]), np.log(high[bounded])
@@ -83,7 +83,7 @@ class Restricted(Around):
         return values
 
     def free_parameters(self) -> tuple[np.ndarray, np.ndarray]:
-        """Those of the kernel that are free [P], and their derivatives in :meth:`parameters` [P]."""
+        """Return the kernel's free parameters [P], and their derivatives in :meth:`parameters` [P]."""
         values, slopes = free_parameters_of(self.kernel)
         return values[self._spans()[0]], self._pulled_back(slopes)
 
@@ -128,7 +128,7 @@ class Restricted(Around):
         return [(name, bounds.get(name)) for name in self._names()]
 
     def _spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which parameters are free; the bounds of these, 0 and 0 without."""
+        """Return which parameters are free, and their bounds (0 and 0 without bounds)."""
         each = [bound for _, bound in self._each()]
         ends = np.array([bound or (0.0, 0.0) for bound in each if bound != FIXED]).reshape(-1, 2)
         return np.array([bound != FIXED for bound in each]), ends[:, 0], ends[:, 1]

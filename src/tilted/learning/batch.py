@@ -1,4 +1,4 @@
-"""What a batch of rows adds up to at a posterior through pseudo-points, its sites updated once (`passes`)."""
+"""Sums of a batch of rows at a posterior through pseudo-points, its sites updated once (`passes`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sums:
-    """What rows add up to.
+    """Sums over rows.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Sums:
     floored: int = 0
 
     def plus(self, other: Sums) -> Sums:
-        """Of both."""
+        """Return the sums of both."""
         return Sums(
             self.precision + other.precision,
             self.shift + other.shift,
@@ -68,7 +68,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Model:
-    """What stays the same from pass to pass.
+    """The constants of all passes.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def updated(
     weights: np.ndarray | None,
     step: float,
 ) -> tuple[Sums, Sites]:
-    """What a batch of rows adds up to at a posterior, and its sites, updated once.
+    """Return the sums of a batch of rows at a posterior, and its sites, updated once.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def updated(
 
 
 def summed(model: Model, X: np.ndarray, tau: np.ndarray, nu: np.ndarray) -> Sums:
-    """What rows ``X`` [n, D] with sites ``tau`` and ``nu`` [n] add up to; the rule is not asked."""
+    """Return the sums of rows ``X`` [n, D] with sites ``tau`` and ``nu`` [n], without the rule."""
     M = len(model.pseudo.Z)
     total = Sums(np.zeros((M, M)), np.zeros(M), rows=len(tau))
     for some in in_chunks(np.arange(len(tau))):
@@ -154,7 +154,7 @@ def factorised(precision: np.ndarray) -> tuple[np.ndarray, float]:
 def marginals_of(
     factor: np.ndarray, projected: np.ndarray, mean: float, V: np.ndarray, extra: np.ndarray
 ) -> Marginals:
-    """Of rows n with v [M, n] and ``extra`` [n] at a posterior through pseudo-points (`moves.Posterior`)."""
+    """Return the marginals of rows n with v [M, n] and ``extra`` [n] at a posterior (`moves.Posterior`)."""
     W = factor @ V
     return Marginals(mean + projected @ W, np.einsum("mn,mn->n", W, W), extra)
 

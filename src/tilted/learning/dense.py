@@ -172,7 +172,7 @@ def with_prior(
 
 @dataclass
 class _Trace:
-    """What the evaluations of one search remember."""
+    """The memory of the evaluations of one search."""
 
     sites: WarmStarts
     lowest: np.ndarray  # bounds of the parameters
@@ -182,7 +182,7 @@ class _Trace:
     impossible: list[str] = field(default_factory=list)
 
     def starts(self, kernel: Kernel, start: Sites | None, warm: bool) -> list[Sites | None]:
-        """Where to start an inference, the best guess first."""
+        """Return the starts of an inference, the best guess first."""
         guess = self.sites.sites(kernel.parameters()) if warm else None
         return [start] if guess is None else [guess, start]
 
@@ -341,7 +341,7 @@ def ridge(
 
 
 def of_labels(likelihood: Likelihood) -> bool:
-    """Whether targets are labels -1 and +1, among which 0 is not."""
+    """Return whether targets are labels -1 and +1, among which 0 is not."""
     try:
         likelihood.domain(np.zeros(1))
     except ValueError:

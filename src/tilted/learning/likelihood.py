@@ -101,7 +101,7 @@ def _least(problem: Problem, variance: float) -> float:
 
 
 def coordinates_of(likelihood: Likelihood) -> np.ndarray:
-    """What a search of its parameters moves [Q]; none of a likelihood that has no such parameters."""
+    """Return the coordinates of its parameters [Q] in a search; none if it has no such parameters."""
     return likelihood.coordinates() if hasattr(likelihood, "coordinates") else np.zeros(0)
 
 
@@ -121,7 +121,7 @@ def likelihood_derivative(problem: Problem, kernel: Kernel, inference: Inference
 def local_derivative(
     rule: Rule, likelihood: Likelihood, state: DenseState | SparseState, y: np.ndarray
 ) -> np.ndarray:
-    """The same of a rule that is stationary, from its local terms at converged sites."""
+    """Return the derivative of a stationary rule's evidence, from its local terms at converged sites."""
     return _central(
         lambda there: float(np.sum(rule.update(state.marginals, state.sites, there, y).log_terms)),
         likelihood,

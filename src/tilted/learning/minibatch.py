@@ -36,7 +36,7 @@ HALVINGS = 20  # of a share that would make the posterior improper
 
 @dataclass(frozen=True)
 class Training:
-    """How to train.
+    """Settings of a training.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Trained:
-    """Where a training stands; it can be gone on with.
+    """The state of a training, which can be continued.
 
     Attributes
     ----------

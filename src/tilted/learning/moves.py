@@ -1,4 +1,4 @@
-"""How the posterior of rows in batches moves: groups of batches one after the other (`passes`).
+"""Moves of the posterior of rows in batches: groups of batches one after the other (`passes`).
 
 By a rule that ascends a group moves the posterior far only where that raises the bound of its own rows, the
 others being there as their sites,
@@ -67,7 +67,7 @@ class Posterior:
 
     @property
     def finite(self) -> bool:
-        """Whether it is numbers."""
+        """Return whether all numbers are finite."""
         return bool(np.isfinite(self.log_det) and np.all(np.isfinite(self.projected)))
 
     def bound(self, others: Sums, of_group: Sums) -> float:
@@ -108,7 +108,7 @@ class Rows:
 
     @property
     def none(self) -> Sums:
-        """Of no rows."""
+        """Return the sums of no rows."""
         M = len(self.model.pseudo.Z)
         return Sums(np.zeros((M, M)), np.zeros(M))
 
@@ -136,7 +136,7 @@ class Rows:
         return found, had
 
     def updated(self, at: Posterior, groups: list[list[slice]], step: float) -> list[Sums]:
-        """What each group adds up to, once its sites went so much of their way to the rule's."""
+        """Return the sums of each group after its sites moved a share of the way to the rule's sites."""
         return [self._updated(at, group, step) for group in groups]
 
     def _updated(self, at: Posterior, group: list[slice], step: float) -> Sums:
@@ -229,7 +229,7 @@ class Rows:
         new: list[Sums],
         first: bool,
     ) -> float:
-        """That of groups before they moved, which the update at ``at`` knows unless it is of a first pass."""
+        """Return groups' bound before they moved; after a first pass the update at ``at`` has it."""
         if first:
             start = _proper(reduce(Sums.plus, old, others))
             return -np.inf if start is None else self.bound(start, others, groups)
@@ -247,5 +247,5 @@ def _proper(sums: Sums) -> Posterior | None:
 
 
 def rises(height: float, least: float) -> bool:
-    """Whether a bound is a number, and not lower than another but for rounding."""
+    """Return whether a bound is a number, and not lower than another except by rounding."""
     return height > -np.inf and height >= least - ROUNDING * abs(least)

@@ -31,7 +31,7 @@ MOST = 50  # passes
 
 
 class Passed(NamedTuple):
-    """Where passes ended.
+    """The result of passes.
 
     Attributes
     ----------

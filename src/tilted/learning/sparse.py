@@ -90,7 +90,7 @@ class Problem:
         check_jitter(self.jitter)
 
     def of_rows(self, rows: np.ndarray) -> Problem:
-        """The same of some of the rows."""
+        """Return the problem of some of the rows."""
         alpha = np.asarray(self.alpha)[rows] if np.ndim(self.alpha) else self.alpha
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, X=self.X[rows], y=self.y[rows], alpha=alpha, weights=weights)

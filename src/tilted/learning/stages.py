@@ -30,11 +30,11 @@ TIME = 10
 
 
 class Found(Protocol):
-    """What a search brings."""
+    """The result of a search."""
 
     @property
     def status(self) -> Status:
-        """How it ended."""
+        """The status at the end."""
 
 
 FoundT = TypeVar("FoundT", bound=Found)

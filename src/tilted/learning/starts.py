@@ -1,4 +1,4 @@
-"""Where searches of hyperparameters start, and the best of several.
+"""Starts of searches of hyperparameters, and the best of several searches.
 
 Without a kernel the units of inputs are guessed from the median distance between two rows, which single wild
 values do not move. Evidences have several maxima: of a coarse grid about the guess, evaluated on a part of
@@ -60,14 +60,14 @@ NO_LENGTHSCALE = "needs a kernel with a lengthscale of its own (kernels.stationa
 
 
 class Ranked(Protocol):
-    """What one search of several brings."""
+    """The result of one search of several."""
 
     @property
     def kernel(self) -> Kernel:
         """With the hyperparameters found."""
 
     @property
-    def standing(self) -> float:
+    def selection_score(self) -> float:
         """The log evidence it is chosen by, -inf where that is unsound."""
 
 
@@ -233,7 +233,7 @@ def places(
     weights: np.ndarray | None = None,
     deadline: float = np.inf,
 ) -> list[Kernel]:
-    """Where EP's evidence of the rows of `promising` leads from several ``kernels``, each place once.
+    """Return where EP's evidence of `promising` rows leads from several ``kernels``, each place once.
 
     A grid may show one peak as two, and on few rows a search costs little. The kernels themselves where one
     leads beyond the grid, as on flat ridges, or nowhere, and where the rows are over a third of all.
@@ -284,7 +284,7 @@ def best_of(
     Returns
     -------
     model
-        That of the highest standing, the prior's log density added.
+        The model of the highest `selection_score` plus the prior's log density.
     note : str
         Of how many, how many failed, and how many were left out after the ``deadline``; "" of one.
 
@@ -305,7 +305,7 @@ def best_of(
             failures.append(error)
             continue
         found += 1
-        height = model.standing + (0.0 if prior is None else prior.of(model.kernel)[0])
+        height = model.selection_score + (0.0 if prior is None else prior.of(model.kernel)[0])
         if best is None or height > best[0]:  # the others are not kept: there may be thousands
             best = height, model
     if best is None:

@@ -1,4 +1,4 @@
-"""Where to start an inference: the first sites, the last ones, or such as are extrapolated from earlier ones.
+"""Starts of an inference: the first sites, the last ones, or sites extrapolated from earlier ones.
 
 In log tau and nu / sqrt(tau), as functions of the logarithms of the hyperparameters, the sites of a
 log-concave likelihood are smooth (on separable data, where the variance grows without bound, they become
@@ -29,7 +29,7 @@ KEPT = 100  # points
 
 @dataclass
 class Attempts:
-    """What the inferences of one search took: sweeps in all, and how often one had to start again."""
+    """Counts of the inferences of one search: sweeps in all, and repeated starts."""
 
     sweeps: int = 0
     restarted: int = 0
@@ -58,7 +58,7 @@ class Attempts:
     def converged_or_last(
         self, infer: Attempt[StateT, BesideT], starts: Starts
     ) -> tuple[Inference[StateT], BesideT]:
-        """The same, or the last of them if none converges."""
+        """Return the first converged inference, or the last one if none converges."""
         for start in starts[:-1]:
             try:
                 inference, beside = infer(start)

@@ -1,4 +1,4 @@
-"""What every likelihood provides, and the values it returns for tilted distributions."""
+"""The contract of a likelihood, and the values it returns for tilted distributions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Likelihood(Protocol):
         """y [N] as floats in the domain; raises ValueError naming the offending value."""
 
     def check(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """The same for training labels [N], which may have to be more (both classes present)."""
+        """Check training labels [N], which may have to contain more (both classes)."""
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) p(y|f)^power; the power is a float or an array [N], in (0, 1]."""
@@ -75,7 +75,7 @@ class Likelihood(Protocol):
 
 
 def has_additive_noise(likelihood: Likelihood) -> bool:
-    """Whether targets are f and noise of mean 0; such likelihoods say ``additive_noise = True``."""
+    """Return whether targets are f plus noise of mean 0; such likelihoods have ``additive_noise = True``."""
     return getattr(likelihood, "additive_noise", False)
 
 
@@ -124,7 +124,7 @@ class OneParameter:
         return np.array([np.log(getattr(self, self.searched))])
 
     def at(self, coordinates: np.ndarray) -> Self:
-        """The same likelihood with another parameter, from its log [1]."""
+        """Return the likelihood with another parameter, from its log [1]."""
         return replace(self, **{self.searched: float(np.exp(coordinates[0]))})
 
 
@@ -161,7 +161,7 @@ WHOLE = 2**53
 
 
 def alike_as_floats(values: np.typing.ArrayLike) -> bool:
-    """Whether different whole numbers beyond `WHOLE` are one float, in a column [N] or matrix [N, D]."""
+    """Return whether different integers beyond `WHOLE` are one float, in a column [N] or matrix [N, D]."""
     try:
         whole = np.asarray(values)
     except ValueError:  # of rows of several lengths, which scikit-learn refuses
@@ -222,7 +222,7 @@ def require_labels(y: np.typing.ArrayLike, name: str) -> np.ndarray:
 
 
 def require_both_labels(y: np.typing.ArrayLike, name: str) -> np.ndarray:
-    """The same; ValueError also if only one class is present."""
+    """Return checked labels; ValueError also if only one class is present."""
     y = require_labels(y, name)
     if len(np.unique(y)) < 2:
         raise ValueError(f"{name} needs both classes in the training labels, got only one")

@@ -48,7 +48,7 @@ class LaplaceNoise(Reals, OneParameter, FromTilted):
             raise ValueError(f"the scale must be finite and positive, got {self.scale}")
 
     def kinks(self, y: np.ndarray) -> np.ndarray:
-        """Where p(y|f) has a kink as a function of f, in the shape of ``y``."""
+        """Return the kinks of p(y|f) in f, in the shape of ``y``."""
         return y
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:

@@ -215,7 +215,7 @@ def _around_centre(
 
 
 def _far_from_step(centre: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same where only the Gaussian's width matters."""
+    """Integrate where only the Gaussian's width matters."""
     return _around_centre(centre, sd, np.inf)
 
 

@@ -95,7 +95,7 @@ class Ordinal(ByPanels):
 
     @classmethod
     def of_all_levels(cls, y: np.ndarray, variance: float = 1.0, mean: float = 0.0) -> Self:
-        """The same by f ~ N(mean, variance); ValueError also for a level below the highest without a row."""
+        """Return thresholds by f ~ N(mean, variance); ValueError for a missing lower level too."""
         y = require_finite(as_floats(y, "levels"))
         found = cls.of_levels(y, variance)
         missing = np.setdiff1d(np.arange(len(found.thresholds) + 1), y)
@@ -118,7 +118,7 @@ class Ordinal(ByPanels):
         return y
 
     def check(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """The same [N]; ValueError also if only one level is present."""
+        """Check levels [N]; ValueError also if only one level is present."""
         y = self.domain(y)
         if len(np.unique(y)) < 2:
             raise ValueError(ONE_LEVEL)
@@ -129,12 +129,12 @@ class Ordinal(ByPanels):
         return np.append(self.thresholds[0], np.log(np.diff(self.thresholds)))
 
     def at(self, coordinates: np.ndarray) -> Self:
-        """The same likelihood with other thresholds."""
+        """Return the likelihood with other thresholds."""
         with np.errstate(over="ignore"):  # refused
             return type(self)(tuple(coordinates[0] + np.append(0.0, np.cumsum(np.exp(coordinates[1:])))))
 
     def stretched(self, factor: float) -> Self:
-        """The same likelihood with thresholds ``factor`` > 0 times as far from 0."""
+        """Return the likelihood with thresholds ``factor`` > 0 times as far from 0."""
         return type(self)(tuple(factor * np.array(self.thresholds)))
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
@@ -192,7 +192,7 @@ class Ordinal(ByPanels):
         return ends[level], ends[level + 1]
 
     def _between(self, y: np.ndarray, m: np.ndarray, root: np.ndarray) -> Truncated:
-        """Of f + noise ~ N(m, root^2) in the intervals of levels, in units of root about m, broadcast."""
+        """Truncate f + noise ~ N(m, root^2) to the levels' intervals, in units of root about m."""
         low, high = self._ends(y)
         with np.errstate(over="ignore"):
             ends = np.broadcast_arrays((low - m) / root, (high - m) / root, (high - low) / root)
@@ -205,7 +205,7 @@ class Ordinal(ByPanels):
 
 
 def _in_blocks(function: Callable[..., Sequence[np.ndarray]], ends: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What a function of intervals [N] says of such of any shape."""
+    """Apply a function of intervals [N] to intervals of any shape."""
     flat = [np.ravel(end) for end in ends]
     blocks = range(0, max(len(flat[0]), 1), BLOCK)
     parts = [function(*(end[first : first + BLOCK] for end in flat)) for first in blocks]

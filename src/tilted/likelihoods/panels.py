@@ -28,7 +28,7 @@ FARTHEST_CROWD = 2.0**50  # lengths of a bend; beyond it digits of f are lost be
 
 
 class ByPanels(FromTilted, abc.ABC):
-    """What a likelihood need not write if it has ``log_likelihood``, `slopes` and `bend`.
+    """Methods that a likelihood inherits if it has ``log_likelihood``, `slopes` and `bend`.
 
     Those take y and f of any shapes that broadcast. One that is not log-concave needs a `support` of its own.
     """
@@ -43,7 +43,7 @@ class ByPanels(FromTilted, abc.ABC):
 
     @abc.abstractmethod
     def bend(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where log p bends, and over what length, arrays [N], or [N, B] of B places a site."""
+        """Return the places and lengths of the bends of log p, arrays [N], or [N, B] for B bends a site."""
 
     def support(
         self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: np.ndarray

@@ -230,7 +230,7 @@ class PoissonSquare:
 
 
 def far_from_zero(m: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Where [N] a cavity has nothing near 0 and is so narrow that recurrences lose their digits."""
+    """Return where [N] a cavity is far from 0 and so narrow that recurrences lose their digits."""
     return (np.abs(m) > FAR * np.sqrt(v)) & (v < 1.0)
 
 

@@ -193,7 +193,7 @@ NODES, FUNCTIONS = _nodes_around_step()
 
 
 def _expected_log_wide(mu: np.ndarray, sd: np.ndarray) -> np.ndarray:
-    """The same by the trapezoidal rule in w, u = KNEE sinh(w): all sites share the nodes u.
+    """Integrate by the trapezoidal rule in w, u = KNEE sinh(w): all sites share the nodes u.
 
     Nodes are KNEE * STEP = 0.4 apart at the step and in proportion to |u| far from it, so that their number
     grows with log sd only. At |u| = SPAN sd they are two thirds of an sd apart.

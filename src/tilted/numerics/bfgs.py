@@ -174,5 +174,5 @@ class Pairs:
 
 
 def _says_something(s: np.ndarray, y: np.ndarray, curvature: float) -> bool:
-    """Whether a step and its difference of gradients have a curvature above rounding."""
+    """Return whether a step and its difference of gradients have a curvature above rounding."""
     return curvature > CURVED * float(np.linalg.norm(s) * np.linalg.norm(y))

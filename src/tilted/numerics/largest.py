@@ -1,4 +1,4 @@
-"""Which of C jointly Gaussian variables is the largest: the predictive integral of the multinomial probit."""
+"""Probability that one of C jointly Gaussian variables is the largest: the multinomial probit."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _factor(bounds: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mean_beyond(a: np.ndarray) -> np.ndarray:
-    """Of a standard normal variable, beyond ``a``."""
+    """Return the mean of a standard normal variable beyond ``a``."""
     near = np.minimum(a, FAR)
     mean = np.exp(-0.5 * near**2 - log_ndtr(-near)) / np.sqrt(2.0 * np.pi)
     return np.where(a > FAR, a + 1.0 / np.maximum(a, 1.0), mean)

@@ -43,7 +43,7 @@ TRANSFORMS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where a search ended, how, and whether it met its tolerance."""
+    """The result of a search: its end, the reason, and whether it met its tolerance."""
 
     x: np.ndarray
     value: float

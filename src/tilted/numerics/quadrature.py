@@ -141,7 +141,7 @@ def bisect(
 
 
 def fallen_off(function: Callable[[np.ndarray], np.ndarray], far: np.ndarray) -> np.ndarray:
-    """Where [N] elementwise decreasing functions of a distance are 0, rounded up; at most ``far`` [N].
+    """Return where [N] elementwise decreasing functions of a distance are 0, rounded up; at most ``far`` [N].
 
     To 2^-`REACH_HALVINGS` of ``far``, and where that leaves little of the distance, as of a likelihood much
     narrower than its cavity, on from there: in the end to 2^-4 of the distance itself. Never 0, where

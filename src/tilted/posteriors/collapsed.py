@@ -90,14 +90,14 @@ class Regression:
         object.__setattr__(self, "alpha", np.broadcast_to(alpha, parts))
 
     def of_rows(self, rows: np.ndarray) -> Self:
-        """The same of some of the rows, where there are no blocks."""
+        """Return the problem of some rows, where there are no blocks."""
         alpha = np.asarray(self.alpha)[rows]
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, X=self.X[rows], y=self.y[rows], alpha=alpha, weights=weights)
 
     @property
     def shares(self) -> np.ndarray:
-        """How much of its site makes a cavity, one a part: ``alpha``, or alpha / max(1, w) of weights w."""
+        """The power of a site that makes a cavity: ``alpha``, or alpha / max(1, w) for weights w."""
         alpha = np.asarray(self.alpha)
         return alpha if self.weights is None else alpha / np.maximum(self.weights, 1.0)
 
@@ -174,7 +174,7 @@ class Collapsed:
 
     @property
     def jitter(self) -> float:
-        """What was added to the diagonal of Kuu."""
+        """The jitter on the diagonal of Kuu."""
         return self.pseudo.jitter
 
     def predict(self, Xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -71,7 +71,7 @@ class Diagonal:
 
 
 class Blocks:
-    """The same for blocks of several data; lists of matrices."""
+    """Conditionals of blocks of several data; lists of matrices."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What the pseudo-points see of the function: its values, or averages under a Gaussian window (inter-domain).
+"""Features of pseudo-points: function values, or averages under a Gaussian window (inter-domain).
 
 A feature is u_m = integral of N(x; z_m, diag(width^2)) f(x) dx [Lazaro-Gredilla & Figueiras-Vidal 2009;
 Bui et al. 2017, section 3.7]. For the squared exponential its covariances are squared exponentials again:

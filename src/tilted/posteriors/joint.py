@@ -181,7 +181,7 @@ class Joint:
         return own - np.stack([L.T @ (L @ inner) for L in factors])
 
     def _one(self, K: np.ndarray, root: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        """Of one class: log det B, L^-1 D^1/2, (I + D K)^-1 and the diagonal of (K^-1 + D)^-1.
+        """Return log det B, L^-1 D^1/2, (I + D K)^-1 and the diagonal of (K^-1 + D)^-1 for one class.
 
         ``root`` [N] is D^1/2, B = I + D^1/2 K D^1/2 = L L^T. From B^-1, or from K where D hardly matters and
         this cancels.
@@ -227,21 +227,21 @@ class Joint:
         return 0.5 * (a.T @ a - omega)
 
     def correlations(self, state: JointState, costly: bool = False) -> Correlations | None:
-        """Those of `pairs`, of at most `FEW` classes: for more, Newton's steps cost more than they spare."""
+        """Correlations of at most `FEW` classes; for more, Newton's steps cost more than they save."""
         if self.classes > FEW:
             return None
         return self.pairs.correlations(self.pairs.condition(state.sites), costly)
 
     def covariance(self, state: JointState) -> np.ndarray:
-        """Of h [N (C - 1), N (C - 1)], for sequential sweeps, at the price of `pairs`."""
+        """Covariance of h [N (C - 1), N (C - 1)], for sequential sweeps, at the price of `pairs`."""
         return self.pairs.covariance(self.pairs.condition(state.sites))
 
     def marginal(self, mean: np.ndarray, covariance: np.ndarray, i: int) -> Marginals:
-        """As of `Dense`."""
+        """See `Dense`."""
         return self.pairs.marginal(mean, covariance, i)
 
     def update_one(
         self, mean: np.ndarray, covariance: np.ndarray, i: int, d_tau: float, d_nu: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As of `Dense`."""
+        """See `Dense`."""
         return self.pairs.update_one(mean, covariance, i, d_tau, d_nu)

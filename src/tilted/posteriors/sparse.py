@@ -118,7 +118,7 @@ class Sparse:
 
     @property
     def jitter(self) -> float:
-        """What was added to the diagonal of Kuu."""
+        """The jitter on the diagonal of Kuu."""
         return self.pseudo.jitter
 
     def __len__(self) -> int:

@@ -86,7 +86,7 @@ def normal_scores(panels: Panels) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How a projected Gaussian answers to its cavity N(m, v); arrays [N].
+    """Derivatives of a projected Gaussian in its cavity N(m, v); arrays [N].
 
     ``mean_m`` is d mean / dm, ``variance_v`` is d variance / dv, and so on.
     """

@@ -69,7 +69,7 @@ class Patch:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a table comes from.
+    """The origin of a table.
 
     ``error_box`` and ``error_plane`` are the largest relative errors of sigma_QP found against quadrature
     at ``points`` random points in |mu| <= 10, 0.1 <= sigma <= 10 and in |mu| <= 1e3, 1e-3 <= sigma <= 1e3.

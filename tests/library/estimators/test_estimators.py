@@ -41,7 +41,7 @@ from tilted.estimators import (
     collapsed,
     dense,
 )
-from tilted.estimators.reach import reach
+from tilted.estimators.diagnostics import reach
 from tilted.inference import RULES, rep
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
@@ -706,7 +706,7 @@ def test_restarts_repeat_themselves_and_look_elsewhere(toy):
 class Found:
     """What a search brings."""
 
-    standing: float
+    selection_score: float
     kernel: SquaredExponential = KERNEL
 
 
@@ -724,7 +724,8 @@ def test_the_best_of_several_searches():
         return value
 
     best, note = best_of(search, "abcde")
-    assert best.standing == -1.0 and note == "best of 3 starts, 2 failed (lost)" and asked == list("abcde")
+    assert best.selection_score == -1.0
+    assert note == "best of 3 starts, 2 failed (lost)" and asked == list("abcde")
     assert best_of(lambda at: Found(at), [-2.0, -1.0], deadline=0.0) == (
         Found(-2.0),
         "best of 1 starts, 1 not tried, the time was up",

@@ -22,8 +22,8 @@ from tilted import (
     api,
     likelihoods,
 )
-from tilted.estimators import given
-from tilted.estimators.targets import wild
+from tilted.estimators import diagnostics
+from tilted.estimators.diagnostics import wild
 from tilted.inference.pep import power_rule
 from tilted.kernels import Linear, Matern, SquaredExponential
 from tilted.learning import dense
@@ -485,7 +485,7 @@ def test_true_is_the_search_of_the_evidence(model):
 
 
 def test_more_rows_than_a_time_limit_can_be_kept_for_are_said(monkeypatch):
-    monkeypatch.setattr(given, "MANY_ROWS", 19)
+    monkeypatch.setattr(diagnostics, "MANY_ROWS", 19)
     X = np.linspace(-2, 2, 20)[:, None]
     for model in (GPRegressor, GPClassifier, GPPoissonRegressor):
         with pytest.warns(UserWarning, match="20 rows: a step of a dense model takes O.N.3."):

@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from tests.helpers import differences
 from tilted import GPClassifier, GPRegressor, SparseGPClassifier, SparseGPRegressor
-from tilted.estimators.per_class import PerClass
+from tilted.estimators.joint import PerClass
 from tilted.kernels import Active, Constant, Matern, Restricted, SquaredExponential
 from tilted.learning.priors import LogNormal
 

@@ -1,4 +1,4 @@
-"""The front door: ``tilted.fit``, one latent function with the words and the starts of the estimators."""
+"""``tilted.fit``: fit one latent function with the options and starts of the estimators."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from tilted import api, likelihoods
 from tilted.estimators.base import generator
 from tilted.estimators.dense import EVIDENCES, DenseSettings, fit_dense
-from tilted.estimators.given import require_flag
+from tilted.estimators.diagnostics import shortcomings
 from tilted.estimators.models import LEARNED, choice
-from tilted.estimators.reach import shortcomings
+from tilted.estimators.validation import require_flag
 from tilted.inference import rule_of
 from tilted.inference.pep import power_rule
 from tilted.inference.rule import Rule

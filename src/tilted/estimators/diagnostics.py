@@ -1,14 +1,15 @@
-"""Whether a kernel tells inputs apart and lets them see each other; else nothing is learnt from them."""
+"""Warnings about data, parameters and fitted models: parameters without effect, outliers, useless kernels."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilted.estimators.models import unraised
-from tilted.estimators.per_class import kernels_of
 from tilted.inference.relaxations import at_limit
 from tilted.inference.rep import Relaxed
 from tilted.kernels.compound import noise_of
@@ -18,7 +19,7 @@ from tilted.learning.likelihood import LEAST_NOISE
 from tilted.numerics.chunks import some_rows
 
 if TYPE_CHECKING:
-    from tilted.estimators.models import Model
+    from tilted.estimators.models import LatentModel
     from tilted.kernels.contract import Kernel
 
 CHUNK = 1000  # rows at once
@@ -54,10 +55,62 @@ RELAXED = (
     "{} of {} relaxations are the largest that are searched: sites hardly move from where they start, at the "
     "prior; take a larger penalty"
 )
+USED_BY = {"power": "power-ep", "penalty": "rep"}
+"""Parameters that one inference only has a use for."""
+OF_SEARCHES = {"priors", "n_restarts"}
+"""Parameters that only a search of an evidence has a use for."""
+MANY_ROWS = 10_000
+"""From which on a step of a dense model takes minutes, and some GB."""
+WILD = (
+    "{} of {} targets are over a hundred times as far from the median as is usual among them: if these are "
+    "wild values, they may rule the fit (GPRegressor takes likelihood='student-t')"
+)
+FAR = 100.0  # median distances from the median
+
+
+def idle(estimator: Any) -> Iterator[str]:
+    """What is not its default and has no effect under an estimator's inference, or in cross-validation."""
+    inference, optimise = estimator.inference, estimator.optimise
+    for one in fields(estimator):
+        value, of = getattr(estimator, one.name), USED_BY.get(one.name, inference)
+        if of != inference and value != one.default:
+            yield f"{one.name}={value!r} has no effect: it is for inference={of!r}, not {inference!r}"
+        if one.name not in OF_SEARCHES or value in (None, 0):
+            continue
+        if optimise == "cv":
+            yield f"{one.name}={value!r} has no effect: optimise='cv' compares ten kernels by folds"
+        if optimise is None or optimise is False:
+            yield f"{one.name}={value!r} has no effect: optimise={optimise} keeps the kernel as it is"
+    if estimator.priors == "weak" and estimator.kernel is not None and optimise not in ("cv", None, False):
+        yield "priors='weak' has no effect: they are about a guess, and a kernel is given"
+
+
+def warn_of_many(estimator: Any, rows: int) -> None:
+    """UserWarning, three calls up, of a dense model of more rows than its time limit can be kept for."""
+    if rows > MANY_ROWS and not hasattr(estimator, "n_pseudo"):
+        note = (
+            f"{rows:,} rows: a step of a dense model takes O(N^3), and max_time is looked at between steps; "
+        )
+        warnings.warn(f"{note}the sparse estimators are for so many", UserWarning, stacklevel=4)
+
+
+def wild(y: np.ndarray) -> list[str]:
+    """A note where at most a hundredth of the targets ``y`` [N], or one, are `FAR` from the median of all.
+
+    In units of the median distance of those that are not at it.
+    """
+    away = np.abs(y - np.median(y))
+    far = int(np.sum(away > FAR * np.median(away[away > 0]))) if np.any(away) else 0
+    return [WILD.format(far, len(y))] if 0 < far <= max(1, len(y) // 100) else []
+
+
+def kernels_of(kernel: Kernel) -> tuple[Kernel, ...]:
+    """Return the kernels of all classes, or the one kernel."""
+    return getattr(kernel, "each", (kernel,))
 
 
 @unraised
-def shortcomings(model: Model, X: np.ndarray) -> list[str]:
+def shortcomings(model: LatentModel, X: np.ndarray) -> list[str]:
     """Why a fitted model may be useless: `reach`, a constant f, jitter, parameters or noise at a bound."""
     likelihood, kernels = model.likelihood, kernels_of(model.kernel)
     seen = next(filter(None, (reach(kernel, X, model.Z) for kernel in kernels)), "")
@@ -92,7 +145,7 @@ def some_of(X: np.ndarray) -> np.ndarray:
 
 
 @unraised
-def out_of_reach(model: Model, X: np.ndarray) -> bool:
+def out_of_reach(model: LatentModel, X: np.ndarray) -> bool:
     """Whether most inputs [N, D] have next to no correlation, of either sign, with any pseudo-input."""
     Z = model.Z
     assert Z is not None, "of sparse models"
